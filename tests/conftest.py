@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,14 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a developer try other random models than CI does."""
     parser.addoption("--seed", type=int, default=0, help="the first seed of the random models")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose mark names an engine that is not installed."""
+    for mark in item.iter_markers("engine"):
+        for engine in mark.args:
+            if find_spec(engine) is None:
+                pytest.skip(f"{engine} is not installed")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +16,8 @@ from tensorsplit.conformance.cases import all_cases
 from tensorsplit.conformance.repro import model_text, script
 from tests.conformance.fakes import case
 
-needs_onnxruntime = [
-    pytest.mark.engine,
-    pytest.mark.skipif(find_spec("onnxruntime") is None, reason="onnxruntime is not installed"),
-]
-needs_openvino = [
-    pytest.mark.engine,
-    pytest.mark.skipif(find_spec("openvino") is None, reason="openvino is not installed"),
-]
+needs_onnxruntime = pytest.mark.engine("onnxruntime")
+needs_openvino = pytest.mark.engine("openvino")
 
 
 def run(text: str, folder: Path) -> subprocess.CompletedProcess[str]:

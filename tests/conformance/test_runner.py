@@ -80,7 +80,7 @@ def test_a_document_survives_json(document: Document) -> None:
     ],
 )
 def test_anything_else_is_no_document(content: object) -> None:
-    with refused("TS703", "no document of a conformance run"):
+    with refused("TS703", "not a document of a conformance run"):
         Document.from_json(content)
 
 

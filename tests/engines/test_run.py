@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,11 @@ from tests.engines.models import INT64, model, node, sequence, split_model, tens
 from tests.model.ir_files import X, cut_file
 
 _FOREIGN = ENGINES[1:]
-_MODULES = {"onnx-reference": "onnx"}
 
 
 def _mark(name: str) -> Any:
-    missing = find_spec(_MODULES.get(name, name)) is None
-    marks = [pytest.mark.engine, pytest.mark.skipif(missing, reason=f"{name} is not installed")]
-    return pytest.param(name, marks=marks if name in ("onnxruntime", "openvino") else ())
+    optional = name in ("onnxruntime", "openvino")
+    return pytest.param(name, marks=pytest.mark.engine(name) if optional else ())
 
 
 every_engine = pytest.mark.parametrize("engine", ["tensorsplit", *map(_mark, _FOREIGN)])

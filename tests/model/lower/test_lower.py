@@ -46,10 +46,7 @@ OVERRIDABLE = {"split13_overridable_fed": "l", "sequence_overridable_chunk": "c"
 
 
 def _marks(engine: str) -> list[Any]:
-    if engine == "tensorsplit":
-        return []
-    missing = find_spec(engine) is None
-    return [pytest.mark.engine, pytest.mark.skipif(missing, reason=f"{engine} is not installed")]
+    return [] if engine == "tensorsplit" else [pytest.mark.engine(engine)]
 
 
 def _engines(case: Case, target: str) -> list[str]:
@@ -306,8 +303,7 @@ SEQUENCES_IN_BODIES = {
 }
 
 
-@pytest.mark.engine
-@pytest.mark.skipif(find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+@pytest.mark.engine("onnxruntime")
 @pytest.mark.parametrize("opset", [11, 12, 13])
 @pytest.mark.parametrize("name", SEQUENCES_IN_BODIES)
 def test_before_opset_13_no_sequence_goes_into_a_body(name: str, opset: int) -> None:
@@ -322,8 +318,7 @@ def test_before_opset_13_no_sequence_goes_into_a_body(name: str, opset: int) -> 
     assert np.array_equal(run(made, {"x": x}, engine="onnxruntime")["y"], expected)
 
 
-@pytest.mark.engine
-@pytest.mark.skipif(find_spec("openvino") is None, reason="openvino is not installed")
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("dim", ["7", "N"])
 @pytest.mark.parametrize("opset", [2, 5, 6, 8, 9, 10, 11, 12])
 def test_strings_at_old_opsets_are_split_right_or_refused(opset: int, dim: str) -> None:
@@ -342,8 +337,7 @@ def test_strings_at_old_opsets_are_split_right_or_refused(opset: int, dim: str) 
     assert np.array_equal(found["b"], x[3:])
 
 
-@pytest.mark.engine
-@pytest.mark.skipif(find_spec("openvino") is None, reason="openvino is not installed")
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("dim", ["5", "N"])
 @pytest.mark.parametrize("opset", [9, 10, 11])
 def test_strings_at_old_opsets_are_passed_on_or_refused(opset: int, dim: str) -> None:
@@ -470,7 +464,7 @@ CARRIES: dict[str, tuple[str, str, list[float]]] = {
 }
 
 
-@pytest.mark.engine
+@pytest.mark.engine("onnxruntime", "openvino")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", CARRIES)
 def test_a_sequence_that_a_loop_carries_and_nothing_uses_keeps_its_parts(
@@ -488,7 +482,7 @@ def test_a_sequence_that_a_loop_carries_and_nothing_uses_keeps_its_parts(
             assert run(made, feeds, engine=engine)["y"].tolist() == rows[:count]
 
 
-@pytest.mark.engine
+@pytest.mark.engine("openvino")
 def test_a_tensor_that_a_loop_carries_and_nothing_uses_is_checked_and_used() -> None:
     model = onnx.parser.parse_model("""
         <ir_version: 8, opset_import: ["": 13]>
@@ -515,7 +509,7 @@ def test_a_tensor_that_a_loop_carries_and_nothing_uses_is_checked_and_used() -> 
     assert lower(model, target="onnxruntime") == model
 
 
-@pytest.mark.engine
+@pytest.mark.engine("openvino")
 def test_a_loop_at_an_opset_without_where_is_converted_first() -> None:
     model = onnx.parser.parse_model("""
         <ir_version: 7, opset_import: ["": 8]>
@@ -535,7 +529,7 @@ def test_a_loop_at_an_opset_without_where_is_converted_first() -> None:
     assert got["y"].tolist() == [2, 4, 8]
 
 
-@pytest.mark.engine
+@pytest.mark.engine("onnxruntime")
 @pytest.mark.parametrize("target", ["onnxruntime", "portable"])
 def test_axes_of_squeeze_are_put_in_order_before_opset_11(target: str) -> None:
     """Onnxruntime infers as onnx does, and refuses the Split behind axes in another order."""
