@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -67,9 +68,21 @@ def test_a_library_that_ends_its_process_is_unable() -> None:
     with apart(choose_entries(("numpy",))) as stations:
         numpy = stations[-1]
         numpy.prepare(SMALL)
-        os.kill(pid_of(numpy), signal.SIGKILL)
-        with pytest.raises(UnableError):
-            numpy.sample(0)
+        killing = Timer(0.2, os.kill, (pid_of(numpy), signal.SIGKILL))
+        killing.start()
+        with pytest.raises(UnableError, match="SIGKILL"):
+            numpy.sample(0, 10.0)
+        killing.join()
+
+
+@LINUX
+def test_a_process_that_the_system_ended_between_two_turns_is_prepared_again() -> None:
+    with apart(choose_entries(("numpy",))) as stations:
+        numpy = stations[-1]
+        numpy.prepare(SMALL)
+        for ask in (numpy.sample, numpy.fault):
+            os.kill(pid_of(numpy), signal.SIGKILL)
+            assert isinstance(ask(0), float | None)
 
 
 def test_what_fails_while_it_is_timed_is_unable_and_the_others_are_timed() -> None:

@@ -91,6 +91,11 @@ class Local:
         return find_fault(self._prepared_task, self._ready[number])
 
     @property
+    def is_prepared(self) -> bool:
+        """Whether a workload is ready."""
+        return self._task is not None
+
+    @property
     def _prepared_task(self) -> Task:
         if self._task is None:
             raise RuntimeError("a station is prepared before it is asked")
@@ -103,11 +108,13 @@ class Apart:
     def __init__(self, peer: str) -> None:
         self.peer = peer
         self.process = EngineProcess(peer or "the baseline", f"{__name__}:answer")
+        self._workload: Any = None
 
     def prepare(self, workload: Workload) -> list[Timed]:
         """Do as `Local.prepare`; if the process ends, the library can't do it."""
+        self._workload = msgspec.to_builtins(workload)
         try:
-            told = self._ask("prepare", msgspec.to_builtins(workload))
+            told = self._ask("prepare", [])
         except UnableError as reason:
             kinds = [entry for entry in ENTRIES if entry.kind == workload.kind]
             chosen = [entry for entry in kinds if entry.peer == self.peer]
@@ -121,14 +128,14 @@ class Apart:
     def fault(self, number: int) -> str | None:
         """Do as `Local.fault`."""
         try:
-            found: str | None = self._ask("fault", number)
+            found: str | None = self._ask("fault", [number])
         except UnableError as reason:
             return str(reason)
         return found
 
-    def _ask(self, method: str, about: Any) -> Any:
+    def _ask(self, method: str, about: list[Any]) -> Any:
         self._signal("SIGCONT")
-        reply = self.process.ask((self.peer, method, about), _SECONDS)
+        reply = self.process.ask((self.peer, self._workload, method, about), _SECONDS)
         self._signal("SIGSTOP")
         if reply.death is not None:
             raise UnableError(f"its process {reply.death}")
@@ -164,13 +171,18 @@ def _station(peer: str) -> Local:
     return Local(entry for entry in ENTRIES if entry.peer == peer)
 
 
-def answer(peer: str, method: str, about: Any) -> Any:
-    """Answer `Apart` in the process of a library."""
+def answer(peer: str, workload: Any, method: str, about: list[Any]) -> Any:
+    """Answer `Apart` in the process of a library.
+
+    Each question names the workload: the system may have ended the process that was prepared.
+    """
     station = _station(peer)
+    if method == "prepare" or not station.is_prepared:
+        told = station.prepare(msgspec.convert(workload, Workload))
     if method == "prepare":
-        return msgspec.to_builtins(station.prepare(msgspec.convert(about, Workload)))
+        return msgspec.to_builtins(told)
     if method == "fault":
-        return station.fault(about)
+        return station.fault(*about)
     seconds = station.sample(*about)
     if not _CAN_STOP:
         rest()
