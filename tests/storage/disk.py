@@ -21,11 +21,13 @@ class Disk:
     disk before the data does.
 
     Attributes:
+        above: The folder that is watched; Python writes its compiled modules elsewhere.
         torn: What was renamed into place before all of it had reached the disk.
         renamed: What was renamed into place.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, above: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.above = above
         self.torn: list[Path] = []
         self.renamed: list[Path] = []
         self._kept: dict[int, bytes | dict[str, int]] = {}
@@ -41,7 +43,8 @@ class Disk:
 
     def _renaming(self, rename: Callable[..., Any]) -> Callable[..., Any]:
         def renamed(source: Path, target: Path, **options: Any) -> None:
-            if not any(map(outputs.is_draft, Path(target).parts)):  # it is not in place yet
+            is_in_place = not any(map(outputs.is_draft, Path(target).parts))
+            if is_in_place and Path(target).is_relative_to(self.above):
                 self.torn += self.lost(Path(source))
                 self.renamed.append(Path(target))
             rename(source, target, **options)

@@ -24,7 +24,7 @@ def test_a_file_is_on_the_disk_before_its_name_is(
     target, data = tmp_path / "one", RANDOM.bytes(70_000)
     if before is not None:
         target.write_bytes(before)
-    disk = Disk(monkeypatch)
+    disk = Disk(tmp_path, monkeypatch)
     Outputs(overwrite=True).write({target: lambda file: file.write(data)})
     assert disk.renamed == [target]
     assert disk.torn == []
@@ -38,7 +38,7 @@ def test_a_copy_of_weights_is_on_the_disk_before_the_model_that_names_them(
     weights = tmp_path / "weights"
     weights.write_bytes(RANDOM.bytes(9_000))
     folder = tmp_path / "a" / "b"
-    disk = Disk(monkeypatch)
+    disk = Disk(tmp_path, monkeypatch)
     copy = Brought(weights, is_copy=True)
     files: dict[Path, Content] = {folder / "weights": copy, folder / "model": b"names it"}
     Outputs(create_dirs=True).write(files)
@@ -74,7 +74,7 @@ def test_tensors_are_on_the_disk_before_their_name_is(
     target.parent.mkdir()
     if is_there:
         ts.files.split(source, target, axis=0, num_outputs=2)
-    disk = Disk(monkeypatch)
+    disk = Disk(tmp_path, monkeypatch)
     ts.files.split(source, target, axis=1, num_outputs=3, overwrite=is_there)
     assert target in disk.renamed
     assert disk.torn == []
