@@ -356,7 +356,8 @@ def expand(v: list[Any], *_: Any) -> list[Array]:
 
 
 def gather(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
-    return [np.take(v[0], v[1], axis=a.get("axis", 0))]
+    made = np.take(v[0], v[1], axis=a.get("axis", 0))
+    return [np.asarray(made, v[0].dtype)]  # one string of a list comes out as a plain str
 
 
 def reduced(function: Callable[..., Any]) -> Apply:

@@ -306,6 +306,36 @@ def test_modes_of_grid_sample_keep_their_meaning(mode: Any, opset: int, target: 
     np.testing.assert_array_equal(outputs(rewritten, **fed)[0], outputs(made, **fed)[0])
 
 
+INT32, HALF = TensorProto.INT32, TensorProto.FLOAT16
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale", "opset", "targets"),
+    [
+        (INT32, FLOAT, 17, (10, 19, 21, 22, 23, 25)),
+        (INT32, INT32, 19, (10, 13, 18, 21, 23)),
+        (INT32, INT32, 25, (10, 18, 22)),
+        (INT32, FLOAT, 23, (10, 18, 21, 22, 25)),
+        (INT32, HALF, 23, (18, 22)),
+        (HALF, FLOAT, 23, (13, 18, 22)),
+        (FLOAT, INT32, 23, (13, 18, 22)),
+    ],
+)
+def test_what_is_quantized_and_its_scale_become_floats_where_their_types_do_not_fit(
+    kind: int, scale: int, opset: int, targets: tuple[int, ...]
+) -> None:
+    """Before opset 19 a scale is a float, up to 22 it has the type of the data."""
+    dtypes = [helper.tensor_dtype_to_np_dtype(each) for each in (kind, scale)]
+    x = np.array([1, 3, 5, -7, 1000], dtypes[0])
+    constants = [tensor("s", 2, dtypes[1]), tensor("z", 1, np.int8)]
+    inputs, out = [value("x", kind, (5,))], [value("y", TensorProto.INT8, (5,))]
+    made = model(graph([node("QuantizeLinear", "x s z", "y")], inputs, out, constants), opset)
+    for target in known(*targets):
+        there = convert(made, opset=target)
+        checker.check_model(there, full_check=True)
+        assert outputs(there, x=x)[0].tolist() == [1, 3, 3, -3, 127]
+
+
 @pytest.mark.parametrize("kind", [INT64, TensorProto.BOOL, FLOAT, TensorProto.STRING])
 @pytest.mark.parametrize("target", [4, 5])
 def test_data_that_tile_1_does_not_take_are_joined(kind: int, target: int) -> None:

@@ -327,6 +327,27 @@ def _quantized_type(node: NodeConversion) -> None:
         node.take("output_dtype")
 
 
+def _quantized_as_floats(node: NodeConversion) -> None:
+    """Cast data and scale to float where either is of another type than the version takes.
+
+    Before opset 19 the scale is a float, up to 22 it has the type of the data.
+    """
+    data, scale = node.dtype(), node.dtype(1)
+    is_old = node.opset < _FIRST_WITH_ONE_QUANTIZED_TYPE
+    if data is None or (scale != ir.DataType.INT32 if is_old else data == scale):
+        return
+    floats = [
+        node.input(index)
+        if dtype == ir.DataType.FLOAT
+        else node.make.op("Cast", [node.input(index)], {"to": ir.DataType.FLOAT.value})
+        for index, dtype in enumerate((data, scale))
+    ]
+    node.set_inputs(*floats, *node.node.inputs[2:])
+
+
+_FIRST_WITH_ONE_QUANTIZED_TYPE = 19
+
+
 def _no_floats(node: NodeConversion) -> None:
     """Refuse a Mod without `fmod` that may take floats, which is legal only since opset 28."""
     dtype = node.dtype()
@@ -424,7 +445,9 @@ ADAPTERS = table(
     ("Cast CastLike", 24, None, _cast_plain),
     ("CastLike", 15, None, _cast_like),
     ("QuantizeLinear DequantizeLinear", 13, None, _tensor_scale),
+    ("QuantizeLinear", 19, _quantized_as_floats, _quantized_as_floats),
     ("QuantizeLinear", 21, None, _quantized_type),
+    ("QuantizeLinear", 23, None, _quantized_as_floats),
     ("DequantizeLinear", 23, None, _quantized_type),
     ("Mod", 28, None, _no_floats),
     ("Constant", 12, None, _constant_down),
