@@ -6,11 +6,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import click
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.search import zh
 from sphinx.util import logging
+from sphinx_click.ext import ClickDirective
 
 import tensorsplit
 from tensorsplit.core.errors import DOCUMENTATION
@@ -65,7 +67,7 @@ html_theme_options = {
     "footer_end": [],
     "show_prev_next": True,
     "navigation_with_keys": False,
-    "show_toc_level": 2,  # the commands, on the page of the command line
+    "show_toc_level": 2,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
@@ -140,11 +142,35 @@ def escape_stars(_: Sphinx, __: object, lines: list[str]) -> None:
     lines[:] = [line.replace("*", r"\*") for line in lines]
 
 
-def show_examples(_: Sphinx, __: object, lines: list[str]) -> None:
-    """Make a block of code of the examples below the help of a command."""
-    commands = [f"   {line.strip('| ')}" for line in lines if "tensorsplit " in line]
+def show_examples(_: Sphinx, context: click.Context, lines: list[str]) -> None:
+    """Add the examples of a command, which end its help, to its usage."""
+    help_lines = (context.command.epilog or "").splitlines()
+    commands = [f"   {line.strip()}" for line in help_lines if "tensorsplit " in line]
     if commands:
-        lines[:] = [".. code-block:: sh", "", *commands, ""]
+        lines += ["", ".. rubric:: Examples", "", ".. code-block:: sh", "", *commands, ""]
+
+
+def omit(_: Sphinx, __: object, lines: list[str]) -> None:
+    """Leave out a part of the help of a command, which is elsewhere on the page."""
+    lines.clear()
+
+
+class Command(ClickDirective):
+    """The help of a command, below the title of its page."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return what is below the title that the directive would give it."""
+        (section,) = super().run()
+        return section.children[1:]
+
+    def _load_module(self, module_path: str) -> click.Command:
+        """Return a command, whose options name their values as its help does."""
+        command: click.Command = super()._load_module(module_path)
+        for option in command.params:
+            if option.metavar is None:
+                choice = isinstance(option.type, click.Choice)
+                option.metavar = option.opts[-1].strip("-") if choice else option.type.name.upper()
+        return command
 
 
 class SearchChinese(zh.SearchChinese):
@@ -173,5 +199,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("html-page-context", describe)
     show_one_signature()
     app.connect("sphinx-click-process-options", escape_stars)
-    app.connect("sphinx-click-process-epilog", show_examples)
+    app.connect("sphinx-click-process-usage", show_examples)
+    app.connect("sphinx-click-process-arguments", omit)
+    app.connect("sphinx-click-process-epilog", omit)
+    app.add_directive("click", Command, override=True)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

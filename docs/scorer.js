@@ -1,5 +1,5 @@
 // How the results of a search are ordered: what you use comes before why it is so.
-const FIRST = /^(api|install|command-line|quickstarts\/|operators\/onnx.Split-18)/;
+const FIRST = /^(api|install|command-line\/|quickstarts\/|operators\/onnx.Split-18)/;
 const LATER = /^(adr\/|performance|conformance|changelog|contributing|architecture|add-an-|reliability|proofs|errata)/;
 const PUBLIC = /^tensorsplit(\.[a-z]\w*)?\.[a-z]\w*$/; // ts.split, ts.files.split
 const OPTION = /^#?cmdoption-/;

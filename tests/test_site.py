@@ -18,6 +18,8 @@ PAGES = [
     "index",
     "quickstarts/exporting",
     "operators/differences",
+    "command-line/README",
+    "command-line/split",
     "api",
     "zh/index",
     "zh/operators/onnx.Split-18",
@@ -67,8 +69,8 @@ def test_search_finds_a_page(tab: Any, words: str, found: str) -> None:
     [
         ("install", ("install",)),
         ("lower", ("api",)),
-        ("num_outputs", ("api", "quickstarts/", "command-line", "operators/")),
-        ("ts.split", ("api", "quickstarts/", "command-line", "operators/")),
+        ("num_outputs", ("api", "quickstarts/", "command-line/", "operators/")),
+        ("ts.split", ("api", "quickstarts/", "command-line/", "operators/")),
     ],
 )
 def test_search_finds_what_you_use_before_why_it_is_so(
@@ -90,7 +92,7 @@ def test_a_page_in_english_only_says_so_in_chinese(tab: Any) -> None:
 
 
 def test_options_are_written_as_they_are_typed(tab: Any) -> None:
-    tab.goto(address("command-line"))
+    tab.goto(address("command-line/check"))
     assert "\N{EN DASH}" not in tab.locator("article").inner_text()
 
 

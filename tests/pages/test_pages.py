@@ -13,6 +13,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit import operators
+from tensorsplit.cli.app import COMMANDS
 from tensorsplit.core.errors import KINDS
 from tensorsplit.pages import markdown, page_of, render_all
 from tensorsplit.pages.codes import code_examples
@@ -37,6 +38,18 @@ def test_the_command_writes_them(tmp_path: Path) -> None:
     command = [sys.executable, "scripts/pages.py", str(tmp_path / "new")]
     subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
     assert {path.name for path in (tmp_path / "new" / "operators").iterdir()} == set(render_all())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_has_a_page_and_a_line_in_the_list_of_commands(command: str) -> None:
+    module, does = COMMANDS[command]
+    page = (DOCS / "command-line" / f"{command}.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# tensorsplit {command}\n")
+    assert f".. click:: tensorsplit.cli.{module}:{command}\n" in page
+    contents = (DOCS / "command-line" / "README.md").read_text(encoding="utf-8")
+    assert f"\n| [`{command}`]({command}.md) | {does} |\n" in contents
+    reference = (DOCS / "reference.md").read_text(encoding="utf-8")
+    assert f"\ncommand-line/{command}\n" in reference
 
 
 @pytest.mark.parametrize("code", code_examples())
