@@ -79,6 +79,19 @@ void test_what_the_work_throws_reaches_the_caller() {
     }
 }
 
+// All threads that a job asks for work on it, also when all of them sleep as it comes.
+void test_all_helpers_are_woken() {
+    constexpr int threads = 8;
+    for (int i = 0; i < 20; ++i) {
+        std::atomic<int> at_work{0};
+        CHECK(run_parallel(threads, threads, [&](std::size_t) {
+            ++at_work;
+            wait_for([&] { return at_work == threads; });
+        }));
+        std::this_thread::sleep_for(milliseconds(i % 2 == 0 ? 5 : 0));
+    }
+}
+
 Place at(std::size_t processor, const char* allowed) {
     return {read_processors(allowed), processor};
 }
@@ -119,6 +132,9 @@ int main() {
     test_helpers_work_beside_the_caller();
     test_lists_of_processors_are_read();
     const std::optional<Place> place = find_place();
-    if (!place || place->allowed.count() > 1) test_what_the_work_throws_reaches_the_caller();
+    if (!place || place->allowed.count() > 1) {
+        test_what_the_work_throws_reaches_the_caller();
+        test_all_helpers_are_woken();
+    }
     std::puts("fine");
 }

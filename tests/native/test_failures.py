@@ -41,12 +41,13 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compile:
 
 
 POOL = "pool", "processors"
-COPIES = *POOL, "copy", "ways", "geometry", "jobs", "shape", "cpu", "kernels_baseline"
+WAYS = *POOL, "ways", "cpu", "kernels_baseline"
+COPIES = *WAYS, "copy", "geometry", "jobs", "shape"
 
 
-@pytest.mark.parametrize(("program", "parts"), [("pool", POOL), ("copies", COPIES)])
+@pytest.mark.parametrize(("program", "parts"), [("pool", POOL), ("ways", WAYS), ("copies", COPIES)])
 def test_threads_without_python(compiled: Compile, program: str, parts: tuple[str, ...]) -> None:
-    """What the work of the pool throws reaches the caller; and many callers at once."""
+    """What the work of the pool throws reaches the caller; the choice of ways; many callers."""
     flags = os.environ.get("CXXFLAGS", "").split()  # those of sanitizers
     files = [SOURCES / f"{part}.cpp" for part in parts]
     made = compiled(*flags, HERE / f"{program}.cpp", *files)

@@ -14,7 +14,7 @@ from tests.native.splits import Case
 from tests.oracle import assert_same
 
 KIBIBYTE = 1024
-ENOUGH = 120
+ENOUGH = 60
 """Copies after which every way has been compared."""
 
 

@@ -1,12 +1,13 @@
 """The copy kernel, where the package was built with one.
 
 It knows arrays, extents and strides, and nothing of operators. How large copies are made, by how
-many threads and with which stores, is measured while they are made: for each kind of split and size
-the first copies are made in two ways in turn, the faster one is kept, and from time to time another
-one is tried again. The bits are the same. Three environment variables are read when this module is
-imported: ``TENSORSPLIT_NATIVE`` (``0`` for copies by NumPy alone, ``1`` if they
-must not be, or the name of kernels, such as ``baseline``) and ``TENSORSPLIT_THREADS`` (how many
-threads may share one copy).
+many threads and with which stores, is measured while they are made: among the first copies of a
+kind of split and size some are made in another way, the fastest is kept, and from time to time the
+others are tried again. The bits are the same. Three environment variables are read when this
+module is imported: ``TENSORSPLIT_NATIVE`` (``0`` for copies by NumPy alone, ``1`` if they must not
+be, or the name of kernels, such as ``baseline``), ``TENSORSPLIT_THREADS`` (how many threads may
+share one copy) and ``TENSORSPLIT_NON_TEMPORAL`` (from how many bytes on parts are stored past the
+cache).
 
 Attributes:
     kernel: The extension module; None where copies are left to NumPy.
@@ -24,6 +25,8 @@ import os
 import sys
 from typing import Any, NamedTuple
 
+from tensorsplit.native.quota import processors_allowed
+
 __all__ = [
     "Refused",
     "choices",
@@ -38,7 +41,7 @@ __all__ = [
 _MOST_THREADS = 16
 """A few threads use all of a memory's bandwidth; more than these only get in each other's way."""
 
-_COPIES = 48
+_COPIES = 40
 """So many decide on the stores and the threads."""
 
 
@@ -121,10 +124,10 @@ def _read_bytes(text: str) -> int | Refused | None:
 
 
 def _processors() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return how many processors this process may use, by its affinity and its control groups."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return min(count, processors_allowed() or count)
 
 
 class Way(NamedTuple):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -12,107 +13,156 @@
 namespace tensorsplit {
 namespace {
 
-// From these sizes on, measuring takes less than it may save, all threads are the first guess, and
-// other stores than plain ones are worth a try.
+// From these sizes on, measuring takes less than it may save, and other stores than plain ones are
+// worth a try. Below so many bytes for each thread, waking it takes longer than it saves
+// (tests/native/ways.cpp has a model of that).
 constexpr std::size_t worth_measuring = 128 * 1024;
-constexpr std::size_t worth_a_thread = 512 * 1024;
 constexpr std::size_t worth_other_stores = 1024 * 1024;
+constexpr std::size_t worth_a_thread = 128 * 1024;
 
-// A trial compares the way in use with another one: some copies by each, twice. The first copy
-// after a change finds the caches as the other way left them, and does not count; of the others the
-// fastest does, since whatever disturbs a copy makes it slower.
+// A trial is a turn of another way: some copies, of which the fastest counts, since whatever
+// disturbs a copy makes it slower. The first copy after a change finds the caches as the other way
+// left them, and only counts where it is far slower. The way in use has a turn before all trials,
+// and one more before it is replaced.
 constexpr unsigned copies_in_turn = 3;
-constexpr unsigned turns = 4;
-constexpr double clearly_slower = 1.3;  // ends a trial after the first two turns
+constexpr double far_slower = 1.6;      // ends a trial after one copy,
+constexpr double clearly_slower = 1.2;  // and this after two
 constexpr double clearly_faster = 0.9;
 
-// After all trials have been lost, how many copies until the next.
+// After all trials, how many copies until the next.
 constexpr std::size_t shortest_rest = 128;
 constexpr std::size_t longest_rest = 16384;
 
 std::atomic<std::size_t> fixed_from{0};
 
+// Whether other stores than these may be tried for copies of so many bytes, or learned.
+bool may_replace(Stores now, Stores other, std::size_t bytes) {
+    const bool is_asked_for = now == Stores::non_temporal || other == Stores::non_temporal;
+    return bytes >= worth_other_stores && !(is_asked_for && fixed_from.load() != 0);
+}
+
+// What is near to a way: first other stores, then half and twice as many threads.
+std::vector<Way> near(const Way& way, std::size_t bytes) {
+    std::vector<Way> found;
+    constexpr unsigned kinds = static_cast<unsigned>(Stores::non_temporal) + 1;
+    for (unsigned i = 1; i < kinds; ++i) {
+        const auto stores = static_cast<Stores>((static_cast<unsigned>(way.stores) + i) % kinds);
+        if (may_replace(way.stores, stores, bytes)) found.push_back({stores, way.threads});
+    }
+    found.push_back({way.stores, (way.threads + 1) / 2});
+    found.push_back({way.stores, std::min(2 * way.threads, threads())});
+    return found;
+}
+
+// Which way is fastest for splits of a kind and size. A round tries all ways that are near the one
+// in use; then that one is used for a while, until the next round.
 class Contest {
   public:
     Contest(const Kind& kind, std::size_t bytes, Way guess)
-        : choice_{kind, bytes, guess, guess, 0, 0, 0} {
-        find_other();
+        : choice_{kind, bytes, guess, guess, 0, 0} {}
+
+    // What a similar contest has found out: its stores are the first guess, and those that are
+    // much slower are not tried in the first round.
+    void learn_from(const Contest& other) {
+        const Stores guess = choice_.way.stores, best = other.choice_.way.stores;
+        if (guess != best && !may_replace(guess, best, choice_.bytes)) return;
+        choice_.way.stores = choice_.other.stores = best;
+        for (const Tried& each : other.tried_) {
+            if (each.is_slow && each.way.threads == other.choice_.way.threads) {
+                tried_.push_back({{each.way.stores, choice_.way.threads}, true});
+            }
+        }
     }
 
+    bool is_settled() const { return is_settled_; }
     const Choice& choice() const { return choice_; }
 
-    Way next() const { return resting_ != 0 || turn() % 2 == 0 ? choice_.way : choice_.other; }
+    Way next() const { return is_trial_ ? choice_.other : choice_.way; }
 
     void report(const Way& way, double time) {
-        ++choice_.copies;
+        if (!(way == next())) return;  // chosen before the last turn ended
         if (resting_ != 0) {
-            if (--resting_ == 0) find_other();
+            if (--resting_ == 0) begin_round();
             return;
         }
-        if (!(way == next())) return;  // chosen before the last turn ended
-        double& least = turn() % 2 == 0 ? time_ : time_of_other_;
-        if (copy_++ % copies_in_turn == 0) return;
-        least = least == 0 ? time : std::min(least, time);
-        const bool is_lost = copy_ == 2 * copies_in_turn && time_of_other_ > clearly_slower * time_;
-        if (is_lost || copy_ == turns * copies_in_turn) end_trial();
+        double& least = is_trial_ ? choice_.time_of_other : choice_.time;
+        if (copy_ > 0) least = least == 0 ? time : std::min(least, time);
+        ++copy_;
+        if (is_trial_) {
+            go_on_with_trial(time);
+        } else if (copy_ == copies_in_turn) {
+            end_own_turn();
+        }
     }
 
   private:
-    enum Neighbour { next_stores, stores_after, fewer_threads, more_threads, neighbours };
+    struct Tried {
+        Way way;
+        bool is_slow;  // clearly
+    };
 
-    unsigned turn() const { return copy_ / copies_in_turn; }
+    bool wins() const { return choice_.time_of_other < clearly_faster * choice_.time; }
 
-    void end_trial() {
-        choice_.time = time_;
-        choice_.time_of_other = time_of_other_;
-        if (time_of_other_ < clearly_faster * time_) {
-            std::swap(choice_.way, choice_.other);
-            std::swap(choice_.time, choice_.time_of_other);
-            lost_ = 0;
-            rest_ = shortest_rest;
+    void go_on_with_trial(double time) {
+        const double limit = (copy_ == 1 ? far_slower : clearly_slower) * choice_.time;
+        const bool is_slow = (copy_ == 1 ? time : choice_.time_of_other) > limit;
+        if (!is_slow && copy_ < copies_in_turn) return;
+        if (copy_ == 1) choice_.time_of_other = time;
+        is_challenged_ = !is_slow && wins();
+        if (is_challenged_) {
+            begin_own_turn();
         } else {
-            ++lost_;
-            neighbour_ = (neighbour_ + 1) % neighbours;
+            tried_.push_back({choice_.other, is_slow});
+            try_next();
         }
-        find_other();
     }
 
-    // The next way to be tried; rest if there is none.
-    void find_other() {
-        copy_ = 0;
-        time_ = time_of_other_ = 0;
-        for (; lost_ < neighbours; ++lost_, neighbour_ = (neighbour_ + 1) % neighbours) {
-            Way way = choice_.way;
-            if (neighbour_ == next_stores || neighbour_ == stores_after) {
-                way.stores = stores_after_by(neighbour_ == next_stores ? 1 : 2);
-            } else if (neighbour_ == fewer_threads) {
-                way.threads = (way.threads + 1) / 2;
-            } else {
-                way.threads = std::min(2 * way.threads, threads());
+    void end_own_turn() {
+        if (is_challenged_) {
+            if (wins()) {
+                std::swap(choice_.way, choice_.other);
+                std::swap(choice_.time, choice_.time_of_other);
+                rest_ = shortest_rest;
             }
-            if (way == choice_.way) continue;
+            const bool is_slow = choice_.time_of_other > clearly_slower * choice_.time;
+            tried_.push_back({choice_.other, is_slow});
+        }
+        try_next();
+    }
+
+    void begin_own_turn() {
+        is_trial_ = false;
+        copy_ = 0;
+    }
+
+    void begin_round() {
+        tried_.clear();
+        choice_.time = 0;
+        is_challenged_ = false;
+        begin_own_turn();
+    }
+
+    // The next way that was not tried in this round; rest if there is none.
+    void try_next() {
+        copy_ = 0;
+        for (const Way& way : near(choice_.way, choice_.bytes)) {
+            const auto is_it = [&](const Tried& each) { return each.way == way; };
+            if (way == choice_.way || std::any_of(tried_.begin(), tried_.end(), is_it)) continue;
             choice_.other = way;
+            choice_.time_of_other = 0;
+            is_trial_ = true;
             return;
         }
-        lost_ = 0;
+        is_trial_ = false;
+        is_settled_ = true;
         resting_ = rest_;
         rest_ = std::min(2 * rest_, longest_rest);
     }
 
-    // What comes so much after the stores in use, or those if it may not be tried.
-    Stores stores_after_by(unsigned places) const {
-        constexpr unsigned kinds = static_cast<unsigned>(Stores::non_temporal) + 1;
-        const Stores now = choice_.way.stores;
-        const auto stores = static_cast<Stores>((static_cast<unsigned>(now) + places) % kinds);
-        const bool is_fixed = fixed_from.load() != 0;
-        const bool is_asked_for = stores == Stores::non_temporal || now == Stores::non_temporal;
-        return choice_.bytes < worth_other_stores || (is_fixed && is_asked_for) ? now : stores;
-    }
-
     Choice choice_;
-    unsigned copy_ = 0;  // of the trial
-    double time_ = 0, time_of_other_ = 0;
-    unsigned neighbour_ = next_stores, lost_ = 0;
+    std::vector<Tried> tried_;  // in this round
+    unsigned copy_ = 0;         // of the turn
+    bool is_trial_ = false, is_challenged_ = false, is_settled_ = false;
     std::size_t rest_ = shortest_rest, resting_ = 0;
 };
 
@@ -135,7 +185,30 @@ Way guess_way(std::size_t bytes) {
     const std::size_t fixed = fixed_from.load();
     const std::size_t from = fixed != 0 ? fixed : guessed_non_temporal_from();
     const Stores stores = bytes >= from ? Stores::non_temporal : Stores::plain;
-    return {stores, bytes >= worth_a_thread ? threads() : 1};
+    return {stores, std::clamp<std::size_t>(bytes / worth_a_thread, 1, threads())};
+}
+
+// Whether what is fastest for one is likely to be so for the other: of the same kind and next in
+// size, or of the same size and half or twice as many columns, or as wide ones.
+bool are_similar(const Choice& one, const Choice& other) {
+    const Kind &kind = one.kind, &known = other.kind;
+    const int columns = std::abs(int{kind.columns} - int{known.columns});
+    const int widths = std::abs(int{kind.width} - int{known.width});
+    const std::size_t less = std::min(one.bytes, other.bytes);
+    const std::size_t more = std::max(one.bytes, other.bytes);
+    const bool is_next_size = more > less && more <= less / 2 * 3;
+    return kind.flags() == known.flags() && (more == less || is_next_size) &&
+           columns + widths + (is_next_size ? 1 : 0) == 1;
+}
+
+Contest new_contest(const Kind& kind, std::size_t bytes, const Way& guess) {
+    Contest made(kind, bytes, guess);
+    for (const auto& [key, contest] : contests()) {
+        if (!contest.is_settled() || !are_similar(made.choice(), contest.choice())) continue;
+        made.learn_from(contest);
+        break;
+    }
+    return made;
 }
 
 }  // namespace
@@ -158,9 +231,12 @@ Way choose_way(const Kind& kind, std::size_t bytes) {
     std::unique_lock<std::mutex> lock(mutex, std::try_to_lock);
     if (!lock.owns_lock()) return guess;
     const std::size_t size = class_of(bytes);
-    Contest& contest =
-        contests().try_emplace({kind.number(), size}, kind, size, guess).first->second;
-    return contest.next();
+    const std::pair<unsigned, std::size_t> key{kind.number(), size};
+    auto found = contests().find(key);
+    if (found == contests().end()) {
+        found = contests().emplace(key, new_contest(kind, size, guess)).first;
+    }
+    return found->second.next();
 }
 
 void report_time(const Kind& kind, std::size_t bytes, const Way& way,

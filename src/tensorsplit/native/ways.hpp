@@ -28,21 +28,21 @@ struct Kind {
     bool is_even;          // the columns are of one width
     bool lines_in_step;    // they begin at the same place of a cache line
 
-    unsigned number() const {
-        const unsigned flags = (is_joined ? 8u : 0u) + (is_tiles ? 4u : 0u) + (is_even ? 2u : 0u) +
-                               (lines_in_step ? 1u : 0u);
-        return (flags * 32 + columns) * 32 + width;
+    unsigned flags() const {
+        return (is_joined ? 8u : 0u) + (is_tiles ? 4u : 0u) + (is_even ? 2u : 0u) +
+               (lines_in_step ? 1u : 0u);
     }
+
+    unsigned number() const { return (flags() * 32 + columns) * 32 + width; }
 };
 
 // What has been chosen for copies of about `bytes` bytes, and the best times for a byte, in
-// nanoseconds, of the last comparison; 0 where there is none.
+// nanoseconds, of the last comparison; 0 where there is none yet.
 struct Choice {
     Kind kind;
     std::size_t bytes;
     Way way, other;
     double time, time_of_other;
-    std::size_t copies;
 };
 
 // From how many bytes on stores are non-temporal; 0 if that is to be measured. Forgets what was
