@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import sys
 from functools import partial
 from pathlib import Path
@@ -95,14 +96,33 @@ def test_a_target(run: Command, tmp_path: Path) -> None:
     ended = run(path, "--for", "openvino")
     assert ended.status == 1
     assert "error [TS841] openvino" in ended.out
-    assert "tensorsplit lower MODEL --for openvino" in ended.out
+    assert f"tensorsplit check {path} --for openvino --fix" in ended.out
 
     open_length = node("Split", "x", "a b", name="s", num_outputs=2)
     path = save(tmp_path, open_length, value("x", FLOAT, ["N", 6]))
     ended = run(path, "--for", "openvino")
     assert ended.status == 0
     assert "warning [TS843] openvino" in ended.out
-    assert "tensorsplit lower MODEL --for openvino" in ended.out
+    assert f"tensorsplit check {path} --for openvino --fix" in ended.out
+
+
+def test_the_command_that_fixes_findings_is_there_once_and_can_be_copied(
+    run: Command, tmp_path: Path
+) -> None:
+    split = [node("Split", "x", f"a{i} b{i}", axis=-1, num_outputs=2) for i in range(3)]
+    folder = tmp_path / "my models"
+    folder.mkdir()
+    onnx.save(model(graph(split, [value("x", FLOAT, ["N", 7])], ["a0"])), folder / "m.onnx")
+    document = json.loads(run(folder / "m.onnx", "--for", "openvino", "--format", "json").out)
+    fixes = {found["fix"] for found in document["findings"] if found["code"] == "TS841"}
+    whole = f"tensorsplit check '{folder / 'm.onnx'}' --for openvino --fix"
+    assert fixes == {f"rewrite it with: {whole}"}
+    ended = run(folder / "m.onnx", "--for", "openvino")
+    assert ended.out.count("[TS841]") == 3
+    [command] = [line for line in ended.out.splitlines() if line.startswith("tensorsplit ")]
+    assert command == f"{whole}    # fixes 3 findings"
+    assert run(*shlex.split(command, comments=True)[2:]).status == 0
+    assert run(folder / "m.onnx", "--for", "openvino").status == 0
 
 
 def test_the_version_of_a_target(run: Command, tmp_path: Path) -> None:

@@ -58,6 +58,17 @@ def test_an_option_that_takes_one_value_is_not_given_twice(
         ("TS703", ["check", str(EXAMPLE), "--ignore", "TS841,TS8255"], "did you mean TS825?"),
         ("TS601", ["check", str(EXAMPLE), "--for", "opevino"], "did you mean openvino?"),
         ("TS601", ["run", str(EXAMPLE), "--engine", "onxruntime"], "did you mean onnxruntime?"),
+        ("TS703", ["check", str(EXAMPLE), "--ignore", "TS8"], "such as TS801 or TS843"),
+        ("TS703", ["version"], "did you mean --version?"),
+        ("TS101", ["explain", "Split-13", "7,4"], "did you mean onnx.Split-13?"),
+        ("TS101", ["explain", "split", "7,4"], "did you mean Split?"),
+        ("TS601", ["check", str(EXAMPLE), "--for", "OpenVINO"], "did you mean openvino?"),
+        ("TS601", ["conformance", "--engine", "onxruntime"], "did you mean onnxruntime?"),
+        ("TS703", ["rules", "llama"], "rules show llama"),
+        ("TS703", ["split", "x.npy", "-o", "out", "--rules", "lama"], "did you mean llama?"),
+        ("TS702", ["split", "x.npy", "-o", "", "--chunk", "3"], "the name of OUT is empty"),
+        ("TS705", ["split", "no.npy", "-o", "out", "--chunk", "3"], "there is no such file; give"),
+        ("TS705", ["merge", "no", "-o", "out"], "there is no such file or folder; give"),
         ("TS703", ["split", "x.npy", "-o", "out"], "give --split, --num-outputs or --chunk"),
         (
             "TS703",
@@ -70,6 +81,50 @@ def test_a_wrong_word_is_answered_with_the_right_one(
     refused: Refused, code: str, words: list[str], said: str
 ) -> None:
     assert said in refused(code, *words)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--num-outputs", "5"], ["'--num-outputs'", "such as --split 2,2,1,1,1"]),
+        (["--split", "3,3"], ["'--split'"]),
+        (["--chunk", "0"], ["'--chunk'"]),
+        (["--axis", "2", "--chunk", "1"], ["'--axis'"]),
+        (["--num-outputs", "2", "--memory", "1M"], ["needs 16 MiB", "limit is 976.6 KiB"]),
+    ],
+)
+def test_a_refused_split_is_in_the_words_of_the_command(
+    tensorsplit: Command, tmp_path: Path, options: list[str], said: list[str]
+) -> None:
+    np.save(tmp_path / "x.npy", np.arange(28, dtype=np.float32).reshape(7, 4))
+    ended = tensorsplit("split", tmp_path / "x.npy", "-o", tmp_path / "out", *options)
+    assert (ended.status, ended.out) == (2, "")
+    assert all(words in ended.err for words in said), ended.err
+
+
+def test_a_run_without_all_inputs_says_how_to_give_them(
+    tensorsplit: Command, tmp_path: Path
+) -> None:
+    made = model(graph([node("Add", "x y", "z")], [value("x"), value("y")], ["z"]))
+    onnx.save(made, tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.arange(4, dtype=np.float32))
+    ended = tensorsplit("run", tmp_path / "m.onnx", "-i", f"x={tmp_path / 'x.npy'}")
+    assert ended.status == 2
+    assert "parameter 'y'" in ended.err
+    assert "give --input NAME=FILE, or --seed N" in ended.err
+
+
+def test_errors_are_coloured_where_it_is_asked_for(
+    tensorsplit: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    wrong = node("Split", "x", "a b c", num_outputs=2)
+    onnx.save(model(graph([wrong], [value("x")], ["a"])), tmp_path / "m.onnx")
+    assert "\x1b[31m\x1b[1merror:\x1b[0m [TS703]" in tensorsplit("chek").err
+    assert "\x1b[1;31m  error" in tensorsplit("check", tmp_path / "m.onnx").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in tensorsplit("chek").err + tensorsplit("check", tmp_path / "m.onnx").out
 
 
 def test_help_is_a_word_too(tensorsplit: Command) -> None:

@@ -117,7 +117,8 @@ class CommandLine(click.Group):
             write(f"{ctx.get_help()}\n")
             ctx.exit()
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
-            near = did_you_mean(args[0], COMMANDS)
+            options = (name for option in self.get_params(ctx) for name in option.opts)
+            near = did_you_mean(args[0], COMMANDS) or did_you_mean(f"--{args[0]}", options)
             raise click.UsageError(f"there is no command {show(args[0])}; {near}".rstrip("; "), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:

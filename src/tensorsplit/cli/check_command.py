@@ -34,6 +34,7 @@ from tensorsplit.cli.screen import (
     progress_of,
     say,
     show,
+    wants_colour,
     write,
 )
 from tensorsplit.cli.words import CODE, TARGET, note_remarks
@@ -134,7 +135,8 @@ def check(
             status = UNREADABLE
             continue
         found = tuple(each for each in report.findings if each.code not in ignored)
-        reports["stdin" if path == PIPE else path] = replace(report, findings=found)
+        kept = replace(report, findings=found)
+        reports["stdin" if path == PIPE else path] = kept if path == PIPE else kept.of_file(path)
     if style == "json":
         shown = reported.as_json(reports, wanted, __version__)
     elif style == "sarif":
@@ -224,7 +226,7 @@ def _fixed(model: str, target: str, out: str) -> CheckReport:
 
 def _show_findings(report: str) -> None:
     lines = list(map(printable, report.splitlines()))
-    if not is_terminal(sys.stdout):
+    if not (is_terminal(sys.stdout) or wants_colour(sys.stdout)):
         say(*lines)  # ten times as fast as rich
         return
     from rich.text import Text

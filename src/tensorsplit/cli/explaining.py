@@ -22,13 +22,14 @@ from tensorsplit.cli.parsing import (
     parse_shape,
 )
 from tensorsplit.cli.screen import examples, say, show, write
-from tensorsplit.cli.words import OPERATOR, Word
+from tensorsplit.cli.words import OPERATOR, Word, operator_names
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import (
     UNKNOWN_OPERATOR,
     UNWRITABLE,
     USAGE,
     SplitError,
+    did_you_mean,
     printable,
 )
 from tensorsplit.core.records import operator_named, operators, versions_of
@@ -104,10 +105,11 @@ def explain(
     path = Path(target)
     is_word = path.name == target != PIPE and path.suffix not in _MODELS
     if is_word and not path.exists():
+        near = did_you_mean(target, operators) or did_you_mean(target, operator_names())
         raise SplitError(
             UNKNOWN_OPERATOR,
             f"{target!r} is neither an operator nor a model file",
-            f"use one of {', '.join(operators)}, a name such as Split, or the path of a model",
+            f"{near}give one of {', '.join(operators)}, a name such as Split, or a model's path",
             parameter="operator",
         )
     if shapes or written or opset is not None:

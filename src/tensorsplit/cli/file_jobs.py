@@ -10,7 +10,7 @@ import click
 from tensorsplit.cli.files import NotedPath, outputs
 from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.screen import Table, listed, note, progress_of, say, show
-from tensorsplit.core.errors import count_of, printable, show_bytes
+from tensorsplit.core.errors import UNWRITABLE, SplitError, count_of, printable, show_bytes
 
 if TYPE_CHECKING:
     from tensorsplit.files.formats import Recast
@@ -63,8 +63,12 @@ def parse_size(word: str | None) -> int | None:
 
 
 def checked_target(target: str | None, dry_run: bool) -> str:
-    """Return where the result goes; TS703 for none, which only a dry run needs."""
-    if target == "" or (target is None and not dry_run):
+    """Return where the result goes; TS703 for none, unless it is a dry run."""
+    if target == "":
+        raise SplitError(
+            UNWRITABLE, "the name of OUT is empty", "give the name of a file or folder"
+        )
+    if target is None and not dry_run:
         raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
     return target or ""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -19,7 +21,23 @@ from tensorsplit.cli.files import NotedPath, WritingCommand
 from tensorsplit.cli.parsing import parse_lengths
 from tensorsplit.cli.screen import examples
 from tensorsplit.cli.words import OPERATOR
+from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records import operator_named
+
+_LENGTHS = re.compile(r"\bsplit = \[([\d, ]+)\]")
+
+
+@contextlib.contextmanager
+def _named_as_options(chunk: int | None) -> Iterator[None]:
+    """Have refusals name the options of the command where they name operands."""
+    try:
+        yield
+    except SplitError as error:
+        lengths = "--split" if chunk is None else "--chunk"
+        options = {"split": lengths, "num_outputs": "--num-outputs", "axis": "--axis"}
+        error.parameter = options.get(error.parameter or "", error.parameter)
+        error.fix = _LENGTHS.sub(lambda said: f"--split {said[1].replace(' ', '')}", error.fix)
+        raise
 
 
 @click.command(
@@ -103,11 +121,12 @@ def split(
         operator=version,
         opset=None if version else opset,
     )
-    job = plan_split(
-        source,
-        checked_target(target, dry_run),
-        chosen_rules(rules, operands, None if names is None else names.split(","), source, ranks),
-        arrays=arrays,
-        max_shard_size=parse_size(max_shard_size),
-    )
+    with _named_as_options(chunk):
+        job = plan_split(
+            source,
+            checked_target(target, dry_run),
+            chosen_rules(rules, operands, names and names.split(","), source, ranks),
+            arrays=arrays,
+            max_shard_size=parse_size(max_shard_size),
+        )
     run_job(job, "splitting", dry_run=dry_run, **running)

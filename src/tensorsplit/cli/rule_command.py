@@ -47,11 +47,12 @@ def kind_of(word: str) -> Kind:
 
     if word.upper() in REPORTED:
         return REPORTED[word.upper()]
-    near = did_you_mean(word.upper(), REPORTED)
+    begun = [code for code in REPORTED if word and code.startswith(word.upper())]
+    some = f"give a whole code, such as {begun[0]} or {begun[-1]}; " if begun else ""
     raise SplitError(
         USAGE,
         f"{quoted(word)} is not a code",
-        f"{near}tensorsplit rule lists them",
+        f"{some or did_you_mean(word, REPORTED)}tensorsplit rule lists them",
         parameter="code",
     )
 

@@ -22,12 +22,12 @@ def rules(words: tuple[str, ...]) -> None:
         show(Table([(name, title_of(text)) for name, text in built_in().items()]))
         return
     if len(words) != 2 or words[0] != "show":
-        raise click.UsageError("give nothing, or show and a name")
+        raise click.UsageError(f"give no words, or show and a name: rules show {words[-1]}")
     name = words[1]
     if name not in built_in():
         raise SplitError(
             USAGE,
-            f"{quoted(name)} is the name of no rules",
+            f"there are no rules {quoted(name)}",
             f"{did_you_mean(name, built_in())}tensorsplit rules lists them",
             parameter="name",
         )

@@ -69,8 +69,8 @@ _LONGEST_LINE = 400
     type=Word("engine", ENGINE.known, "auto"),
     default="auto",
     show_default=True,
-    help="What runs it: numpy, onnx-reference, onnxruntime, openvino; or auto, which is numpy, but"
-    " openvino for an OpenVINO IR with other layers than splits.",
+    help="What runs it: tensorsplit, onnx-reference, onnxruntime, openvino; or auto, which is"
+    " tensorsplit, but openvino for an OpenVINO IR with other layers than splits.",
 )
 @click.option(
     *("--compare", "others"),
@@ -133,7 +133,7 @@ def run(
     engine = engines.resolved(engine, source)
     is_random = bool(others) or choice.asks_for_random
     inputs = choice.completed(source) if is_random else choice.given(source)
-    if not choice.written:
+    if inputs.feeds.keys() <= {entry.name for entry in source.inputs}:
         _check_given(source.inputs, inputs.feeds)
     with inputs.explained():
         outputs = engines.run(source, inputs.feeds, engine=engine, **limits)
@@ -156,7 +156,7 @@ def run(
 
 
 def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> None:
-    """Refuse a run for which nothing is given (TS505), and say all that it takes."""
+    """Refuse a run without all inputs (TS505), and say all that it takes."""
     missing = [entry for entry in declared if entry.name not in feeds and not entry.has_default]
     if missing:
         wanted = (

@@ -160,7 +160,11 @@ def complain(message: str) -> None:
     line = printable(" ".join(message.split()))
     if len(line) > _LONGEST_MESSAGE:
         line = f"{line[:_LONGEST_MESSAGE]}..."
-    note(f"error: {line}")
+    stream = sys.stderr
+    if stream is not None:
+        word = click.style("error:", "red", bold=True) if wants_colour(stream) else "error:"
+        with contextlib.suppress(OSError):
+            stream.write(f"tensorsplit: {word} {line}\n")
 
 
 def note(*lines: str) -> None:
@@ -173,6 +177,15 @@ def note(*lines: str) -> None:
 def is_terminal(stream: Any) -> bool:
     """Return whether a standard stream is a terminal; one that its caller closed is None."""
     return stream is not None and hasattr(stream, "isatty") and bool(stream.isatty())
+
+
+def wants_colour(stream: Any) -> bool:
+    """Return whether to colour what a standard stream shows: NO_COLOR, FORCE_COLOR, a terminal."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (
+        is_terminal(stream) and os.environ.get("TERM") != "dumb"
+    )
 
 
 def flush_or_silence() -> None:

@@ -489,11 +489,15 @@ def words_of(error: Exception) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ``did you mean X? `` for the known word that is closest; empty if none is close."""
+    """Return ``did you mean X? `` for the known word that is closest; empty if none is close.
+
+    Capitals don't count.
+    """
     from difflib import get_close_matches
 
-    close = get_close_matches(word, list(known), 1, 0.7)
-    return f"did you mean {close[0]}? " if close else ""
+    meant = {each.lower(): each for each in known}
+    close = get_close_matches(word.lower(), meant, 1, 0.7)
+    return f"did you mean {meant[close[0]]}? " if close else ""
 
 
 def count_of(number: int, word: str) -> str:

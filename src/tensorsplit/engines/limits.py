@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from weakref import finalize
 
-from tensorsplit.core.errors import LIMIT, USAGE, SplitError, show
+from tensorsplit.core.errors import LIMIT, USAGE, SplitError, show, show_bytes
 from tensorsplit.engines import OURS
 from tensorsplit.engines.loaded import LoadedModel
 from tensorsplit.engines.process import EngineProcess, Reply, timeout
@@ -99,7 +99,7 @@ def _check_reply(engine: str, reply: Reply, memory: int | None, seconds: float |
         return
     said = reply.error.problem if reply.error else reply.refusal or f"its process {reply.death}"
     if reply.death is not None or _OUT_OF_MEMORY.search(said):
-        problem = f"{engine} needs more than the {memory:,} bytes that --memory allows ({said})"
+        problem = f"{engine} needs more than the {show_bytes(memory)} that --memory allows ({said})"
         fix = "allow more, with --memory (memory= in Python)"
         raise SplitError(LIMIT, problem, fix, parameter="memory")
 

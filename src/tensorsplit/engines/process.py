@@ -47,6 +47,7 @@ from tensorsplit.core.errors import (
     USAGE,
     Kind,
     SplitError,
+    show_bytes,
 )
 from tensorsplit.core.extras import install_command
 from tensorsplit.engines import confined
@@ -94,7 +95,7 @@ class Death:
         if self.seconds is not None:
             return f"gave no answer within {self.seconds:g} s and was stopped"
         if self.most is not None:
-            return f"gave an answer of more than {self.most:,} bytes and was stopped"
+            return f"gave an answer of more than {show_bytes(self.most)} and was stopped"
         said = f", having said: {self.stderr_tail}" if self.stderr_tail else ""
         if self.status is None:
             return f"gave an answer that is none{said}"

@@ -25,7 +25,7 @@ from uuid import uuid4
 
 from fsspec.core import url_to_fs
 
-from tensorsplit.core.errors import CLUSTER, TOO_LARGE, SplitError, show, show_int
+from tensorsplit.core.errors import CLUSTER, TOO_LARGE, SplitError, show, show_bytes
 from tensorsplit.core.extras import needs
 from tensorsplit.files.formats import WriteTask
 from tensorsplit.files.threads import BASE
@@ -203,9 +203,9 @@ class DaskCluster:
             if self.memory < self._least:
                 raise SplitError(
                     TOO_LARGE,
-                    f"a task needs {show_int(self._least)} bytes, and with {threads} threads in a"
-                    f" worker each has {show_int(max(self.memory, 0))}",
-                    f"give at least {show_int(BASE + threads * self._least)}",
+                    f"a task needs {show_bytes(self._least)}, and with {threads} threads in a"
+                    f" worker each has {show_bytes(max(self.memory, 0))}",
+                    f"give at least {show_bytes(BASE + threads * self._least)}",
                     parameter="memory",
                 )
             self._closing = closing.pop_all()

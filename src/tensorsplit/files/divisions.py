@@ -350,7 +350,7 @@ def check_names(changes: Iterable[Recast]) -> None:
             problem, fix = f"{show(name)} is not a name", "give one in UTF-8"
         elif taken and (output.rank is None or not taken.isdisjoint((output.rank, None))):
             problem = f"two tensors would be called {show(name)}"
-            fix = "name them apart; * stands for the name of the tensor"
+            fix = "give each a name of its own; * stands for the name of the tensor"
         else:
             taken.add(output.rank)
             continue

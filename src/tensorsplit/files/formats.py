@@ -17,7 +17,7 @@ from typing import Protocol, cast
 
 from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
 from tensorsplit.core.plan import SplitPlan
-from tensorsplit.files.sources import refusing_access
+from tensorsplit.files.sources import local_path, refusing_access
 
 FORMATS = ("npy_files", "safetensors_files", "zarr_files")
 """The modules of this folder that are formats; the first that recognizes a source opens it."""
@@ -265,9 +265,13 @@ def open_source(source: str, layout: FileLayout | None = None) -> TensorSource:
         with refusing_access(source):
             if module.recognizes(source):
                 return module.open_source(source, layout or FileLayout())
+    path = local_path(source)
+    is_missing = path is not None and not path.exists()
     raise SplitError(
         UNREADABLE_TENSORS,
-        f"{show_path(source)} is of no known format, or is not there",
+        f"{show_path(source)}: there is no such file or folder"
+        if is_missing
+        else f"{show_path(source)} has no known format",
         "give an .npy, .npz or .safetensors file, a folder of these with an index, or a zarr store",
         parameter="source",
     )

@@ -18,7 +18,7 @@ from tensorsplit.core.errors import (
     SplitError,
     short_name,
     show,
-    show_int,
+    show_bytes,
 )
 from tensorsplit.core.extras import needs
 from tensorsplit.files.divisions import change_of, check_file_names, check_names
@@ -76,8 +76,9 @@ class Job:
         if workers is None and scheduler is None:
             return LocalThreads(memory, least)
         if workers is not None and (scheduler is not None or workers < 1):
-            problem = "give one of workers, at least 1, and scheduler"
-            raise SplitError(USAGE, problem, parameter="workers")
+            problem = f"{show(workers)} workers" + (" and a scheduler" if scheduler else "")
+            fix = "give at least 1 worker, or the address of a scheduler, not both"
+            raise SplitError(USAGE, f"{problem} are requested", fix, parameter="workers")
         with needs("files"):
             from tensorsplit.files.cluster import DaskCluster
 
@@ -140,8 +141,8 @@ class Job:
             if self.writing.space > free:
                 raise SplitError(
                     UNWRITABLE,
-                    f"the result takes {show_int(self.writing.space)} bytes, and"
-                    f" {draft.parent.parent} has {free} left",
+                    f"the result takes {show_bytes(self.writing.space)}, and"
+                    f" {draft.parent.parent} has {show_bytes(free)} left",
                     "give a path on a larger disk",
                 )
             yield str(draft), str(draft.with_name(_TOKEN)), lambda: None

@@ -9,11 +9,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from tensorsplit.core.errors import USAGE, SplitError, short_name, show, show_path
+from tensorsplit.core.errors import USAGE, SplitError, did_you_mean, short_name, show, show_path
 from tensorsplit.core.extras import needs
 from tensorsplit.files.divisions import Rule, ShardRule, SplitOperands, SplitRule, carried, located
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
 from tensorsplit.files.model_rules import built_in, completed
+
+_HELP = "tensorsplit rules lists those that come along; rules show NAME prints one to start from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class RuleSet:
         problem = "it is not said how many there are"
         if not self.is_for_ranks:
             problem = "no rule divides tensors among ranks"
-        raise SplitError(USAGE, problem, "see docs/files-checkpoint.md", parameter="ranks")
+        raise SplitError(USAGE, problem, _HELP, parameter="ranks")
 
     def divide(
         self, tensors: Mapping[str, StoredTensor], chosen: Collection[str] = ()
@@ -170,8 +172,8 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, Any], source: str) -> R
         raise
     except (OSError, ValueError, RecursionError, MsgspecError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        fix = "see docs/files-checkpoint.md; tensorsplit rules lists those that come along"
-        raise SplitError(USAGE, f"{where}: {reason}", fix, parameter="rules") from None
+        near = did_you_mean(str(rules), built_in()) if isinstance(error, OSError) else ""
+        raise SplitError(USAGE, f"{where}: {reason}", near + _HELP, parameter="rules") from None
     counts = {count for table in tables.shard if (count := table.count()) is not None}
     if len(counts) > 1:
         found = ", ".join(map(str, sorted(counts)))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tensorsplit import native
-from tensorsplit.core.errors import TOO_LARGE, SplitError, show_int
+from tensorsplit.core.errors import TOO_LARGE, SplitError, show_bytes
 from tensorsplit.files.formats import WriteTask
 
 BASE = 64 << 20
@@ -26,9 +26,9 @@ class LocalThreads:
         if memory - BASE < least:
             raise SplitError(
                 TOO_LARGE,
-                f"a task needs {show_int(least)} bytes besides {BASE} of the program, and there"
-                f" are {memory}",
-                f"give at least {show_int(BASE + least)}",
+                f"a task needs {show_bytes(least)} beside {show_bytes(BASE)} for the program, but"
+                f" the limit is {show_bytes(memory)}",
+                f"give at least {show_bytes(BASE + least)}",
                 parameter="memory",
             )
         self._threads = min(native.threads, _MOST_THREADS, (memory - BASE) // max(least, 1))

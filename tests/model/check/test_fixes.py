@@ -15,7 +15,7 @@ from tests.model.lower.corpus import CASES, Case
 from tests.model.random_models import random_model
 
 TARGETS = ("onnxruntime", "openvino", "portable")
-LOWER, CONVERT = "tensorsplit lower", "tensorsplit convert MODEL --opset 13"
+LOWER, CONVERT = "tensorsplit check MODEL", "tensorsplit convert MODEL --opset 13"
 EARLIER = (2, 9)
 """Opsets before 10, where lengths can't be computed."""
 

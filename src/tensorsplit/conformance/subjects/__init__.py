@@ -34,6 +34,7 @@ from tensorsplit.core.errors import (
     UNKNOWN_ENGINE,
     UNSUPPORTED_NODE,
     SplitError,
+    did_you_mean,
     show,
     show_path,
 )
@@ -395,13 +396,14 @@ def _module(name: str) -> ModuleType:
     except (Exception, SystemExit) as error:  # ValueError and TypeError for "" and ".name"
         lost = error.name if isinstance(error, ModuleNotFoundError) else None
         if lost is not None and f"{name}.".startswith(f"{lost}."):
-            raise _unknown(name, "there is no such subject and no such module") from None
+            raise _unknown(name, "none has this name, and no module either") from None
         raise missing(name, f"{type(error).__name__}: {error}") from error
 
 
 def _unknown(name: str, why: str) -> SplitError:
-    fix = f"give the path or the module of an adapter, or one of {', '.join(SUBJECTS)}"
-    problem = f"{show(name)} is not a subject: {why}"
+    adapter = "the path or the module of an adapter"
+    fix = f"{did_you_mean(name, SUBJECTS)}give one of {', '.join(SUBJECTS)}, or {adapter}"
+    problem = f"{show(name)} is not an engine or tool: {why}"
     return SplitError(UNKNOWN_ENGINE, problem, fix, parameter="engine")
 
 

@@ -31,7 +31,14 @@ from tensorsplit.model.check.checks import (
     TARGET_WRONG,
     UNTYPED_OUTPUT,
 )
-from tensorsplit.model.check.findings import CheckReport, Finding, gathered, of_check, of_error
+from tensorsplit.model.check.findings import (
+    REWRITE,
+    CheckReport,
+    Finding,
+    gathered,
+    of_check,
+    of_error,
+)
 from tensorsplit.model.check.node_checks import findings_of
 from tensorsplit.model.features import (
     data_features,
@@ -250,10 +257,10 @@ def _not_called(function: onnx_ir.Function) -> Finding:
     return of_check(NOT_CALLED, function_label(function), message, fix)
 
 
-_LOWER = "rewrite it with: tensorsplit lower MODEL --for {engine} -o OUT"
+_LOWER = f"{REWRITE}tensorsplit check MODEL --for {{engine}} --fix"
 _CONVERT = (
     "convert it to opset 13, as before {first} {reason} (tensorsplit convert MODEL --opset 13 -o"
-    " OUT)"
+    " MODEL)"
 )
 _COMPUTES = 10
 """The first opset where the bounds of Slice are inputs."""
@@ -289,7 +296,7 @@ _ENDS = ("sequence_input", "sequence_output")
 
 _LEFT = {
     "overridable_initializer": "take it off the graph's inputs if it is a constant",
-    "version": "convert it to opset 13 (tensorsplit convert MODEL --opset 13 -o OUT)",
+    "version": "convert it to opset 13 (tensorsplit convert MODEL --opset 13 -o MODEL)",
     "if_in_scan": "move the If out of the Scan",
     "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
     "wide_values": "run it in another engine, if these values matter",

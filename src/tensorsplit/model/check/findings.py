@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,6 +26,12 @@ SARIF_SCHEMA = (
 )
 
 
+REWRITE = "rewrite it with: "
+"""The beginning of a fix that is one command, which rewrites all that an engine does not run."""
+
+_COMMAND = re.compile(r"tensorsplit [^()]* MODEL[^()]*")
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Finding:
     """One thing that was found.
@@ -31,7 +41,8 @@ class Finding:
         severity: ``error``, ``warning`` or ``note``.
         node: The path of the node, such as ``graph/loop_1.body/split_0``.
         message: What is wrong or odd, with the values seen.
-        fix: What would be right, as an instruction; may be empty.
+        fix: What would be right, as an instruction; may be empty. Commands in it call the model
+            ``MODEL``.
         operator: The operator version, such as ``onnx.Split-18``; None where there is none.
         parameter: The operand, attribute or output at fault, in the standard's spelling, or None.
     """
@@ -77,6 +88,11 @@ class CheckReport:
     def count(self, severity: str) -> int:
         """Return how many findings there are of a severity."""
         return sum(finding.severity == severity for finding in self.findings)
+
+    def of_file(self, path: str) -> CheckReport:
+        """Return the report with fixes that can be copied: the path of the model for MODEL."""
+        whole = partial(_COMMAND.sub, lambda found: found[0].replace("MODEL", shlex.quote(path)))
+        return replace(self, findings=tuple(replace(e, fix=whole(e.fix)) for e in self.findings))
 
     @property
     def summary(self) -> str:
@@ -150,12 +166,23 @@ def as_text(reports: Reports, *, summary: bool = True) -> str:
             operator = next((f.operator for f in findings if f.operator), None)
             title = f"{node} ({operator})" if operator else node
             lines = [f"{model}: {title}" if len(reports) > 1 else title]
-            lines += [f"  {line}" for finding in findings for line in finding.lines]
+            lines += [f"  {line}" for each in findings for line in _without_command(each).lines]
             blocks.append("\n".join(lines))
+        commands = Counter(each.fix for each in report.findings if each.fix.startswith(REWRITE))
+        lines = [
+            f"{fix.removeprefix(REWRITE)}    # fixes {count_of(count, 'finding')}"
+            for fix, count in commands.items()
+        ]
+        blocks += ["\n".join(lines)] if lines else []
     if summary:
         models = f" of {count_of(len(reports), 'model')}" if len(reports) > 1 else ""
         blocks.append(f"{totalled(reports).summary}{models}")
     return "\n\n".join(blocks) + "\n" if blocks else ""
+
+
+def _without_command(finding: Finding) -> Finding:
+    """Return a finding without the command that the text has once for each model."""
+    return replace(finding, fix="") if finding.fix.startswith(REWRITE) else finding
 
 
 def as_json(reports: Reports, targets: Sequence[str], version: str) -> str:
