@@ -9,16 +9,19 @@ from tensorsplit.conformance.document import read
 from tensorsplit.conformance.known import compare, load
 from tensorsplit.conformance.report.rendering import markdown
 from tensorsplit.pages.codes import codes_page
+from tensorsplit.pages.dialects_page import DIALECTS, dialects_page
 from tensorsplit.pages.markdown import render_all
 from tensorsplit.pages.page_pictures import pictures
 from tensorsplit.storage.outputs import Outputs
 
 
 def write_pages(folder: Path) -> None:
-    """Write ``errors.md``, the folder ``operators`` and the folder ``pictures``."""
+    """Write the pages of codes and dialects, the folders ``operators`` and ``pictures``."""
     pages = {folder / "operators" / name: text for name, text in render_all().items()}
     pages |= {folder / "pictures" / name: text for name, text in pictures().items()}
-    Outputs(create_dirs=True, overwrite=True).write({folder / "errors.md": codes_page(), **pages})
+    Outputs(create_dirs=True, overwrite=True).write(
+        {folder / "errors.md": codes_page(), folder / DIALECTS: dialects_page(), **pages}
+    )
 
 
 def write_results(run: Path, folder: Path) -> None:

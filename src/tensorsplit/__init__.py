@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tensorsplit import files, lengths, native, openvino
+    from tensorsplit.arrays.dialect_calls import like
     from tensorsplit.arrays.eager import split, split_to_sequence, variadic_split
     from tensorsplit.arrays.joining import join
     from tensorsplit.arrays.pool import BufferPool
@@ -56,6 +57,7 @@ __all__ = [
     "infer_shapes",
     "join",
     "lengths",
+    "like",
     "lower",
     "native",
     "openvino",
@@ -88,6 +90,7 @@ _MODULES = {
     "infer": "arrays.prepared",
     "infer_shapes": "model.infer.filling",
     "join": "arrays.joining",
+    "like": "arrays.dialect_calls",
     "lower": "model.lower",
     "operators": "core.records",
     "plan": "arrays.prepared",

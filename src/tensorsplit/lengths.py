@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from itertools import islice, pairwise
 from typing import SupportsIndex
 
+from tensorsplit.core import rules
 from tensorsplit.core.dimensions import MAX_DIM, as_index
 from tensorsplit.core.errors import OPERAND_TYPE, OPERAND_VALUE, TOO_MANY_PARTS, SplitError, show
 from tensorsplit.core.rules import MAX_PARTS
@@ -74,8 +75,7 @@ def balanced(dim: SupportsIndex, parts: SupportsIndex) -> tuple[int, ...]:
     """
     name = "lengths.balanced"
     whole, count = _integer(name, "dim", dim, 0, MAX_DIM), _count(name, "parts", parts)
-    size, more = divmod(whole, count)
-    return (size + 1,) * more + (size,) * (count - more)
+    return tuple(rules.balanced(whole, (count,)))
 
 
 def chunked(dim: SupportsIndex, chunks: SupportsIndex) -> tuple[int, ...]:
@@ -101,11 +101,8 @@ def chunked(dim: SupportsIndex, chunks: SupportsIndex) -> tuple[int, ...]:
     """
     name = "lengths.chunked"
     whole, count = _integer(name, "dim", dim, 0, MAX_DIM), _count(name, "chunks", chunks)
-    if whole == 0:
-        return (0,) * count
-    size = -(-whole // count)
-    full, rest = divmod(whole, size)
-    return (size,) * full + ((rest,) if rest else ())
+    made = rules.at_most(whole, (count,))
+    return made.parts(int(made.count))
 
 
 def ratio(weights: Iterable[SupportsIndex], dim: SupportsIndex) -> tuple[int, ...]:

@@ -236,3 +236,10 @@ def test_a_wrong_split_that_never_runs_is_named_as_one(
     made = model(graph(nodes, [value("x", FLOAT, [4])], ["z"], constants))
     out = tensorsplit("explain", save(tmp_path / "m.onnx", made)).out
     assert "Not drawn: it never runs, and is wrong: [1, 2] sums to 3" in out
+
+
+def test_a_dialect_is_drawn_as_an_operator_is(tensorsplit: Command) -> None:
+    ended = tensorsplit("explain", "torch.chunk", "5", "chunks=4")
+    assert ended.status == 0
+    assert ended.out.startswith("torch.chunk  chunks = 4\nRule: at most n chunks")
+    assert "axis 0 (5) of (5): 3 parts" in ended.out

@@ -43,6 +43,7 @@ def test_a_page_says_what_the_standard_says(tensorsplit: Command) -> None:
         (["onnx.SplitToSequence", "--opset", "11"], "onnx.SplitToSequence-11"),
         (["openvino.Split"], "openvino.Split-1"),
         (["VariadicSplit"], "openvino.VariadicSplit-1"),
+        (["torch.chunk"], "torch.chunk"),
     ],
 )
 def test_a_name_means_the_version_in_force(

@@ -24,7 +24,9 @@ def test_split_18_gained_num_outputs() -> None:
         "num_outputs": (None, "INT, optional")
     }
     assert changes("onnx.Split-13", "onnx.Split-18", "type") == {}
-    assert set(changes("onnx.Split-13", "onnx.Split-18", "behaviour")) == {"lengths", "no lengths"}
+    assert set(changes("onnx.Split-13", "onnx.Split-18", "behaviour")) == {
+        *("7 into 3", "lengths", "no lengths")
+    }
 
 
 def test_split_13_turned_the_attribute_into_an_input() -> None:

@@ -18,6 +18,7 @@ from tensorsplit.core.errors import KINDS
 from tensorsplit.pages import markdown, page_of, render_all
 from tensorsplit.pages.codes import code_examples
 from tensorsplit.pages.content import DECISIONS, decisions_for
+from tensorsplit.pages.dialects_page import DIALECTS, dialects_page
 from tensorsplit.pages.page_pictures import pictures
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -27,6 +28,12 @@ def test_the_files_on_disk_are_what_is_generated() -> None:
     folder = DOCS / "operators"
     on_disk = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
     assert on_disk == render_all(), "run python scripts/pages.py docs"
+
+
+def test_the_page_of_dialects_on_disk_is_what_is_generated() -> None:
+    assert (DOCS / DIALECTS).read_text("utf-8") == dialects_page(), (
+        "run python scripts/pages.py docs"
+    )
 
 
 def test_the_pictures_on_disk_are_what_is_drawn() -> None:

@@ -61,6 +61,7 @@ def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "explain onnx.Split-18 7,4 axis=0 num_outputs=3",
         "explain Split --opset 13 --shape 7x4 --split 2,5",
         "explain openvino.VariadicSplit-1 N,8 axis=0 split_lengths=-1,2 --svg split.svg",
+        "explain torch.chunk 7 chunks=3",
         "explain model.onnx --svg splits.svg",
     ),
 )

@@ -32,8 +32,8 @@ _ABSENT = "-"
 def ops(operator: str | None, opset: int | None, style: str) -> None:
     """List the operator versions, or print the page of one.
 
-    OPERATOR is an identifier such as onnx.Split-13, or a name such as Split (with --opset, or the
-    newest version).
+    OPERATOR is an identifier such as onnx.Split-13, a name such as Split (with --opset, or the
+    newest version), or a dialect such as torch.chunk.
     """
     if operator is None:
         if opset is not None:
@@ -94,18 +94,16 @@ def _page(page: Page) -> Iterator[RenderableType]:
 
 
 @click.command(
-    epilog=examples(
-        "diff onnx.Split-13 onnx.Split-18", "diff onnx.Split-18 openvino.VariadicSplit-1"
-    )
+    epilog=examples("diff onnx.Split-13 onnx.Split-18", "diff torch.chunk onnx.Split-18")
 )
 @click.argument("before", type=OPERATOR)
 @click.argument("after", type=OPERATOR)
 @format_option("text", "json")
 def diff(before: str, after: str, style: str) -> None:
-    """Show what changed between two operator versions, side by side.
+    """Show what changed between two operator versions or dialects, side by side.
 
-    BEFORE and AFTER are identifiers such as onnx.Split-13; a name such as Split is its newest
-    version.
+    BEFORE and AFTER are identifiers such as onnx.Split-13 or torch.chunk; a name such as Split is
+    its newest version.
     """
     found = compare_records(operator_named(before), operator_named(after))
     if style == "json":

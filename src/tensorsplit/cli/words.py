@@ -55,10 +55,11 @@ class Word(StringParamType):
 
 
 def operator_names() -> Iterable[str]:
-    """Return the identifiers of the operator versions, and the names of the newest ones."""
-    from tensorsplit.core.records import operators
+    """Return the identifiers of versions and dialects, and the names of the newest versions."""
+    from tensorsplit.core.records import dialects, operators
 
-    return dict.fromkeys((*operators, *(record.name for record in operators.values())))
+    names = (record.name for record in operators.values())
+    return dict.fromkeys((*operators, *names, *dialects))
 
 
 def note_remarks(targets: Iterable[str]) -> None:

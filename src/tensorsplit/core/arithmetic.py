@@ -209,6 +209,13 @@ def maximum(left: Number, right: Number) -> Number:
     return Formula("maximum", left, right, is_natural=natural)
 
 
+def clamped(number: Number, least: Number, most: Number) -> Number:
+    """Return the number of a range that is nearest; unknown where one of the three is a symbol."""
+    if any(type(each) is Symbol for each in (number, least, most)):
+        return Symbol(None)
+    return maximum(minimum(number, most), least)
+
+
 def listed(numbers: Numbers) -> Any:
     """Return numbers as one list: a formula, or a tuple where all are integers."""
     if isinstance(numbers, Formula) or are_known(numbers):

@@ -7,12 +7,22 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
-from tensorsplit.core.errors import count_of
+from tensorsplit.core.errors import SplitError, count_of
+from tensorsplit.core.operands import Operand
+from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.records import operator_named
+from tensorsplit.core.resolve import bind, plan
+from tensorsplit.core.rules import SHARE, shares
 from tensorsplit.core.schema import Operator
 
 ASPECTS = ("attribute", "input", "output", "type", "fact", "behaviour")
 """What two versions can differ in, in the order in which it is told."""
+
+_TOLD_OF_DIALECTS = ("attribute", "input", "behaviour")
+"""What a dialect says of itself; its types and its output are those of its library."""
+
+EXAMPLES = ((7, 3), (5, 4))
+"""A dimension and a number, of which two versions may make different parts."""
 
 ANY_TYPE = "any type the engine supports"
 
@@ -88,11 +98,11 @@ def _only(elements: str) -> str | None:
 
 
 def diff(before: str | Operator, after: str | Operator) -> OperatorDiff:
-    """Compare two operator versions, of one operator or of two.
+    """Compare two operator versions, of one operator or of two, or dialects.
 
     Args:
-        before: An identifier such as ``onnx.Split-13``, a name such as ``Split`` (its newest
-            version), or a record.
+        before: An identifier such as ``onnx.Split-13`` or ``torch.chunk``, a name such as ``Split``
+            (its newest version), or a record.
         after: Another one.
 
     Returns:
@@ -106,13 +116,14 @@ def diff(before: str | Operator, after: str | Operator) -> OperatorDiff:
         ['lengths', 'negative axis']
     """
     first, second = operator_named(before), operator_named(after)
+    told = _TOLD_OF_DIALECTS if first.is_dialect or second.is_dialect else ASPECTS
     left, right = _aspects(first), _aspects(second)
     keys = list(dict.fromkeys((*left, *right)))
     subjects = list(dict.fromkeys((aspect, name.partition(": ")[0]) for aspect, name in keys))
     changes = [
         Change(*key, left.get(key), right.get(key))
         for key in keys
-        if left.get(key) != right.get(key)
+        if left.get(key) != right.get(key) and key[0] in told
     ]
     changes.sort(key=lambda c: (ASPECTS.index(c.aspect), subjects.index((c.aspect, c.subject))))
     return OperatorDiff(first, second, tuple(changes))
@@ -135,8 +146,42 @@ def _aspects(record: Operator) -> dict[tuple[str, str], str]:
     found["fact", "support level"] = record.support_level
     found["fact", "function"] = "yes" if record.is_function else "no"
     found["fact", "shape inference"] = "yes" if record.has_shape_inference else "no"
+    for dim, number in EXAMPLES:
+        answer = given_a_number(record, dim, number)
+        if answer is not None:
+            found["behaviour", f"{dim} into {number}"] = answer
     found.update({("behaviour", name): text for name, text in record.notes.items()})
     return found
+
+
+def number_operand(record: Operator, number: int) -> tuple[str, Operand] | None:
+    """Return what a version is given where it is given one number: a count, or a chunk's length.
+
+    None for a version that takes none.
+    """
+    for lengths in record.lengths:
+        if 0 in lengths.rules:
+            return lengths.operand, Operand((number,), 0)
+        if lengths.rules.get(1) is shares:
+            return lengths.operand, Operand((SHARE,) * number, 1)
+    return None
+
+
+def given_a_number(record: Operator, dim: int, number: int) -> str | None:
+    """Return the lengths that a version makes of a dimension and one number, or ``refused``.
+
+    None for a version that takes no number.
+    """
+    operand = number_operand(record, number)
+    if operand is None and record.absent is None:
+        return None
+    operands = [(record.axis, Operand((0,), record.axis_ranks[0])), *filter(None, (operand,))]
+    try:
+        made = plan(bind(record, operands, number if operand is None else None), (dim,))
+    except SplitError:
+        return "refused"
+    sizes = made.sizes if isinstance(made, SplitPlan) else ()
+    return ", ".join(map(str, sizes)) or "no parts"
 
 
 def _by_size(element_type: str) -> tuple[str, int]:

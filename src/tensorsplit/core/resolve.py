@@ -227,11 +227,12 @@ def _normal_axis(intent: Intent, rank: int) -> int:
             "give it as a constant",
             parameter=intent.operator.axis,
         )
-    if not -rank <= axis < rank:
+    least = -rank if intent.operator.axis_from_back else 0
+    if not least <= axis < rank:
         raise SplitError(
             AXIS_RANGE,
             f"the axis is {show_int(axis)}, but the data has rank {rank}",
-            f"give an axis in [{-rank}, {rank - 1}]",
+            f"give an axis in [{least}, {rank - 1}]",
             parameter=intent.operator.axis,
         )
     return axis % rank

@@ -1,4 +1,4 @@
-"""The length rules. Every operator of the family uses these and no other place decides lengths.
+"""The length rules. Operators and dialects use these, and no other place decides lengths.
 
 A rule takes the dimension and what was given and returns the lengths of the parts. It is written
 once, with the functions of `arithmetic`, for numbers of every kind, and names no operator.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from tensorsplit.core.arithmetic import (
@@ -17,6 +18,7 @@ from tensorsplit.core.arithmetic import (
     as_number,
     at_least,
     choose,
+    clamped,
     each,
     explain,
     none_below,
@@ -42,6 +44,9 @@ from tensorsplit.core.errors import (
 
 MAX_PARTS = 1 << 24
 """More parts than this are refused: their list alone would take gigabytes (ADR 0004)."""
+
+SHARE = -233
+"""What stands for a share of what is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,63 @@ def ones(dim: Number, _given: Numbers) -> Chunks:
     return Chunks(dim, dim, 1)
 
 
+# The rules of dialects
+
+
+def balanced(dim: Number, given: Numbers) -> Numbers:
+    """Split into n parts that differ by 1 at most, the longer ones first."""
+    (count,) = given
+    _check_count(count)
+    return tuple((dim + more) // count for more in reversed(range(count)))
+
+
+def at_most(dim: Number, given: Numbers) -> Chunks:
+    """Split into chunks of the length d/n, rounded up: n of them, or fewer where none is left."""
+    (count,) = given
+    _check_count(count)
+    size = rounded_up(dim, count)
+    empty = same(size, 0)
+    return Chunks(dim, choose(empty, count, rounded_up(dim, choose(empty, 1, size))), size)
+
+
+def some_chunks(dim: Number, given: Numbers) -> Chunks:
+    """Split as `chunk`, but into one part at least; an empty dimension may have the length 0."""
+    (length,) = given
+    chunks = chunk(dim, (choose(same(dim, 0), choose(same(length, 0), 1, length), length),))
+    return Chunks(dim, clamped(chunks.count, 1, MAX_DIM), chunks.size)
+
+
+def starts(dim: Number, indices: Numbers) -> Numbers:
+    """Split at indices: where the second part and each after it start, in order."""
+    return ends(dim, (*indices, dim))
+
+
+def ends(dim: Number, indices: Numbers) -> Numbers:
+    """Split at indices: where each part ends, in order; the last one is the dimension."""
+    return explicit(dim, tuple(end - start for start, end in pairwise((0, *indices))))
+
+
+def slices(dim: Number, indices: Numbers) -> Numbers:
+    """Split as `starts`, at indices as slices have them: from the back if negative, and clipped."""
+    counted = (choose(at_least(0, index), index, index + dim) for index in indices)
+    return starts(dim, tuple(clamped(index, 0, dim) for index in counted))
+
+
+def not_empty(dim: Number, lengths: Numbers) -> Numbers:
+    """Split as `explicit`, but no length is 0."""
+    explain(none_below(1, lengths), _empty, lengths)
+    return explicit(dim, lengths)
+
+
+def shares(dim: Number, lengths: Numbers) -> Numbers:
+    """Split as `not_empty`; each -233 is a share of what is left, rounded down, of those parts."""
+    left, found = dim, list[Number]()
+    for number, length in enumerate(lengths):
+        found.append(choose(same(length, SHARE), left // (len(lengths) - number), length))
+        left = left - found[-1]
+    return not_empty(dim, tuple(found))
+
+
 def _size_and_last(dim: Number, count: int) -> tuple[Number, Number]:
     """Return the length d/n rounded up, and what n - 1 parts of it leave."""
     size = rounded_up(dim, count)
@@ -164,6 +226,10 @@ def _negative(lengths: Numbers) -> SplitError:
     return SplitError(
         NEGATIVE_LENGTH, f"{_show(lengths)} has a length below 0", "give lengths >= 0"
     )
+
+
+def _empty(lengths: Numbers) -> SplitError:
+    return SplitError(NEGATIVE_LENGTH, f"{_show(lengths)} has a length below 1", "give lengths > 0")
 
 
 def _wrong_sum(lengths: Numbers, whole: Number, dim: Number) -> SplitError:

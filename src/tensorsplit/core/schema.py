@@ -20,7 +20,7 @@ class Attribute:
 
     Attributes:
         name: As in the standard.
-        type: ``INT`` or ``INTS``.
+        type: ``INT`` or ``INTS``; of a dialect, perhaps either.
         required: Whether a node must have it.
         default: The value in force when it is absent; None where the page gives none.
         description: What it means, paraphrased.
@@ -103,9 +103,9 @@ class Operator:
     """One version of one operator: a declarative record.
 
     Attributes:
-        vendor: ``onnx`` or ``openvino``.
+        vendor: ``onnx`` or ``openvino``; of a dialect, its library or standard.
         name: The operator's name.
-        since_version: The opset that introduced this version.
+        since_version: The opset that introduced this version; 0 for a dialect.
         domain: The domain (ONNX) or opset (OpenVINO) it belongs to; ``""`` is ONNX's own.
         source: The page of the standard.
         summary: What the version says, paraphrased.
@@ -125,6 +125,8 @@ class Operator:
         keepdims: The attribute that decides whether the axis stays when `absent` is used.
         is_sequence: Whether the output is one sequence and not one tensor for each part.
         notes: Behaviour worth telling apart from other versions, as (aspect, what holds).
+        axis_from_back: Whether a negative axis counts from the back; if not, it is refused.
+        is_dialect: Whether this is what another library means by a split, and not of the family.
     """
 
     vendor: str
@@ -149,11 +151,14 @@ class Operator:
     is_function: bool = False
     has_shape_inference: bool = True
     notes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    axis_from_back: bool = True
+    is_dialect: bool = False
 
     @cached_property
     def id(self) -> str:
-        """The identifier: vendor, name and since-version, such as ``onnx.Split-18``."""
-        return f"{self.vendor}.{self.name}-{self.since_version}"
+        """The identifier, such as ``onnx.Split-18`` or, of a dialect, ``torch.chunk``."""
+        version = "" if self.is_dialect else f"-{self.since_version}"
+        return f"{self.vendor}.{self.name}{version}"
 
     def __str__(self) -> str:
         return self.id

@@ -16,7 +16,23 @@ from tensorsplit.core.differences import ANY_TYPE
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import KINDS, REMAINDER, Kind
 from tensorsplit.core.records import NEWEST_OPSET, operators
-from tensorsplit.core.rules import Rule, ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.rules import (
+    Rule,
+    at_most,
+    balanced,
+    ceil,
+    chunk,
+    ends,
+    equal,
+    explicit,
+    not_empty,
+    ones,
+    remainder,
+    shares,
+    slices,
+    some_chunks,
+    starts,
+)
 from tensorsplit.core.schema import Operator, Parameter
 
 RULES: dict[Rule, str] = {
@@ -27,6 +43,14 @@ RULES: dict[Rule, str] = {
     ceil: "n parts of ceil(d/n), the last one what is left of the dimension d, at least 0",
     chunk: "chunks of the given length > 0, of which the last may be smaller",
     ones: "parts of length 1, as many as the dimension",
+    balanced: "n parts that differ by 1 at most, the longer ones first",
+    at_most: "at most n chunks of ceil(d/n) of the dimension d, the last one perhaps smaller",
+    some_chunks: "chunks of the given length > 0, of which the last may be smaller; at least one",
+    starts: "split at the indices, which are in order, from 0 to the dimension",
+    slices: "split at the indices, in order; they count from the back if negative, and are clipped",
+    ends: "each part ends at its index; they are in order, and the last one is the dimension",
+    not_empty: "the lengths as given: each > 0, summing to the dimension",
+    shares: "the lengths as given, each > 0; each -233 is a share of what is left, rounded down",
 }
 """Every length rule in words; n is what the operand gives."""
 
@@ -37,6 +61,14 @@ _EXAMPLES: dict[Rule, tuple[Shape, object]] = {
     ceil: ((7, 4), 3),
     chunk: ((7, 4), 3),
     ones: ((7, 4), None),
+    balanced: ((7, 4), 3),
+    at_most: ((7, 4), 3),
+    some_chunks: ((7, 4), 3),
+    starts: ((7, 4), [2, 5]),
+    slices: ((7, 4), [2, -1]),
+    ends: ((7, 4), [2, 7]),
+    not_empty: ((7, 4), [2, 5]),
+    shares: ((7, 4), [-233, -233, -233]),
 }
 """A shape and lengths for the example of each rule."""
 
@@ -141,6 +173,8 @@ def opsets(record: Operator) -> str:
 
 
 def _facts(record: Operator) -> dict[str, str]:
+    if record.is_dialect:
+        return {"dialect": f"what {record.vendor} means; not an operator of the family"}
     return {
         "domain": record.domain or "ai.onnx",
         "since version": str(record.since_version),
@@ -217,7 +251,9 @@ class Decision:
 
 
 def decisions_for(record: Operator) -> tuple[Decision, ...]:
-    """Return the decisions that matter for an operator version, in order."""
+    """Return the decisions that matter for an operator version, in order; none for a dialect."""
+    if record.is_dialect:
+        return ()
     return tuple(decision for decision in DECISIONS if decision.concerns(record))
 
 

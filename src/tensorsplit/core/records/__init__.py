@@ -15,6 +15,7 @@ from tensorsplit.core.errors import (
     show_int,
 )
 from tensorsplit.core.records import onnx, openvino
+from tensorsplit.core.records.dialects import DIALECTS
 from tensorsplit.core.schema import Operator
 
 NEWEST_OPSET = onnx.NEWEST_OPSET
@@ -64,6 +65,9 @@ class UnknownOperatorError(SplitError, KeyError):
 operators = OperatorTable((*onnx.OPERATORS, *openvino.OPERATORS))
 """Every operator version of the family."""
 
+dialects = OperatorTable(DIALECTS)
+"""What other libraries and standards mean by a split; none of it is of the family."""
+
 
 def in_force(name: str, opset: int, *, vendor: str = "onnx") -> Operator:
     """Return the version of an operator that holds at an opset that a model imports.
@@ -107,6 +111,8 @@ def _in_force(name: str, opset: int, vendor: str) -> Operator:
 
 def versions_of(word: str) -> list[Operator]:
     """Return the versions that a word may mean: an identifier, or a name with or without vendor."""
+    if word in dialects:
+        return [dialects[word]]
     vendor, _, name = word.rpartition(".")
     return [
         record
@@ -119,13 +125,14 @@ def operator_named(operator: str | Operator, opset: int | None = None) -> Operat
     """Find the operator version; TS101 if there is none, TS703 for one version with an opset.
 
     It is a record, an identifier such as ``onnx.Split-13``, or a name such as ``Split`` or
-    ``openvino.Split``, which is looked up at the opset, or at the newest one.
+    ``openvino.Split``, which is looked up at the opset, or at the newest one. A dialect such as
+    ``torch.chunk`` has one version only.
     """
     meant = versions_of(operator) if isinstance(operator, str) else []
     if meant and meant[0].id != operator:
         newest = NEWEST_OPSET if opset is None else opset
         return in_force(meant[0].name, newest, vendor=meant[0].vendor)
-    record = operators[operator]
+    record = (dialects if operator in dialects else operators)[operator]
     if opset is not None:
         raise SplitError(
             USAGE,

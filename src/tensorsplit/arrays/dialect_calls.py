@@ -1,0 +1,65 @@
+"""Functions that split arrays as other libraries do."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from tensorsplit import arrays
+from tensorsplit.arrays.arguments import bind_values
+from tensorsplit.arrays.prepared import PreparedSplit
+from tensorsplit.arrays.typed import Out
+from tensorsplit.core.errors import UNKNOWN_OPERAND, SplitError
+from tensorsplit.core.records import operator_named
+
+
+class DialectCall(Protocol):
+    """What `like` returns."""
+
+    def __call__(
+        self, input: Any, *given: Any, copy: bool = ..., out: Out = ..., **operands: Any
+    ) -> list[Any]:
+        """Split an array."""
+
+
+def like(dialect: str) -> DialectCall:
+    """Return a function that splits an array of any library as a dialect does.
+
+    Args:
+        dialect: What to split like: ``torch.chunk``, ``numpy.array_split``, ``ncnn.Slice``, ...
+
+    Returns:
+        A function of the array and the dialect's operands, in the order of its document or by
+        name. `copy` and `out` are as in `split`. It returns the parts as a list of arrays of the
+        library of the array, views where the library has them.
+
+    Raises:
+        SplitError: TS101 for a dialect that is none. The function: TS102 to TS107 for operands,
+            TS201 to TS309 for what does not partition the axis, TS401 to TS405 for `out`.
+
+    Example:
+        >>> [len(part) for part in ts.like("torch.chunk")(np.arange(5), 4)]
+        [2, 2, 1]
+
+    See Also:
+        ``docs/seven-into-three.md``
+    """
+    record = operator_named(dialect)
+
+    def call(
+        input: Any, *given: Any, copy: bool = False, out: Out = None, **operands: Any
+    ) -> list[Any]:
+        names = record.operands[: len(given)]
+        twice = next((name for name in names if name in operands), None)
+        if twice is not None or len(names) < len(given):
+            problem = f"{len(given)} operands are given by position"
+            fix = f"give each once: {', '.join(record.operands)}"
+            raise SplitError(
+                UNKNOWN_OPERAND, problem, fix, operator=record.id, parameter=twice or "operands"
+            )
+        values = dict(zip(names, given, strict=True)) | operands
+        library = arrays.library_of(input, record.id, record.inputs[0].name)
+        intent = bind_values(record, values, library)
+        plan = PreparedSplit.of(intent, library.shape(input), library.unknown)
+        return arrays.execute(plan, input, library, copy, out)
+
+    return call
