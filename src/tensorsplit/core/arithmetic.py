@@ -25,7 +25,7 @@ from tensorsplit.core.dimensions import (
     is_traced,
     show_dim,
 )
-from tensorsplit.core.errors import SplitError
+from tensorsplit.core.errors import SEQUENCE_INDEX, SplitError, count_of
 
 Number: TypeAlias = Any
 """``int``, `Symbol` or `Formula`."""
@@ -383,14 +383,23 @@ def bounds(
     return list(zip([0, *ends], ends, strict=False))
 
 
-def position(index: Number, count: Number, last: Number) -> Number:
-    """Count a position from the front; the running model stops if it is above ``last`` (D19).
+def position(index: Number, count: Number, last: Number, *, operator: str | None = None) -> Number:
+    """Count a position in a sequence from the front: a negative one is added to ``count`` (D19).
 
-    A negative one is added to ``count``, and refused as well if it stays negative.
+    One that is then negative or above ``last`` is refused (TS511), or the running model stops.
     """
     found = choose(at_least(0, index), index, index + count)
     if is_known(found) and is_known(last):
-        return found  # range-checked by the caller
+        if not 0 <= found <= last:
+            tensors, fix = count_of(count, "tensor"), f"give a position in [{-count}, {last}]"
+            raise SplitError(
+                SEQUENCE_INDEX,
+                f"the position is {index}, but the sequence has {tensors}",
+                fix if last >= -count else "fill the sequence",
+                operator=operator,
+                parameter="position",
+            )
+        return found
     inside = at_least(found, last)
     if not _not_negative(found):
         inside = Formula("both", at_least(0, found), inside)

@@ -30,7 +30,7 @@ from tensorsplit.core.arithmetic import (
     value,
 )
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.core.errors import CANNOT_EXPRESS, SEQUENCE_INDEX, SplitError, count_of
+from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.resolve import bind
 from tensorsplit.core.rules import Chunks
 from tensorsplit.model.openvino_ir.translation import data_type
@@ -161,21 +161,15 @@ def _sequence_at(context: Any) -> list[Value]:
     tensors = _tensors_of(sequence)
     if tensors is None:
         return [_stock("SequenceAt", sequence, [index])]
-    if isinstance(place, Formula):
-        sure, make = position(place, len(tensors), len(tensors) - 1), NodeMaker()
+    sure = position(place, len(tensors), len(tensors) - 1, operator="onnx.SequenceAt")
+    if isinstance(sure, Formula):
+        make = NodeMaker()
         if len(tensors) > 1:
             return [_stock("SequenceAt", sequence, [make.scalar(sure)])]
         # OpenVINO makes no use of a position in a list of one: a slice needs it, and so the guard
         one = make.slice(ops.unsqueeze(tensors[0], constant(0)).output(0), sure, 1, 0)
         return [ops.squeeze(one, constant([0])).output(0)]
-    if not -len(tensors) <= place < len(tensors):
-        raise SplitError(
-            SEQUENCE_INDEX,
-            f"the position is {place}, but the sequence has {count_of(len(tensors), 'tensor')}",
-            f"give one from {-len(tensors)} to {len(tensors) - 1}",
-            operator="onnx.SequenceAt",
-        )
-    return [itself(tensors[place])]
+    return [itself(tensors[sure])]
 
 
 def _sequence_length(context: Any) -> list[Value]:

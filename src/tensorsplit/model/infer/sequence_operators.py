@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import onnx_ir as ir
 
+from tensorsplit.core.arithmetic import position
 from tensorsplit.core.dimensions import Dim, Shape, add, is_known, times
-from tensorsplit.core.errors import SEQUENCE_INDEX, SplitError, count_of
 from tensorsplit.model.graph.facts import (
     ABSENT,
     UNKNOWN,
@@ -125,17 +125,10 @@ def check_position(node: ir.Node, inputs: list[Fact]) -> bool:
     if is_insert and not _is_given(node, inputs):
         return True
     count: Dim = inputs[0].count if inputs and isinstance(inputs[0], Sequence) else None
-    position = _position(node, inputs, count)
-    if position is None or not is_known(count):
+    index = _position(node, inputs, count)
+    if index is None or not is_known(count):
         return False
-    if not -count <= position < count + is_insert:
-        raise SplitError(
-            SEQUENCE_INDEX,
-            f"the position is {position}, but the sequence has {count_of(count, 'tensor')}",
-            f"give a position in [{-count}, {count + is_insert - 1}]" if count + is_insert else "",
-            operator=f"onnx.{node.op_type}",
-            parameter="position",
-        )
+    position(index, count, count - 1 + is_insert, operator=f"onnx.{node.op_type}")
     return True
 
 

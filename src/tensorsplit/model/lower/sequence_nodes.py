@@ -24,7 +24,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.rules import Chunks, chunks_of
 from tensorsplit.model.graph.facts import Sequence
 from tensorsplit.model.graph.nodes import NodeRef, malformed
-from tensorsplit.model.infer.sequence_operators import POSITIONS, check_position
+from tensorsplit.model.infer.sequence_operators import POSITIONS
 from tensorsplit.model.lower.lowered_sequence import (
     Layout,
     LoweredSequence,
@@ -102,11 +102,8 @@ class SequenceNode:
         """
         if behind and self._index is None:
             return count
-        if is_known(count):
-            others = map(self.lowering.facts.of, self.node.inputs[1:])
-            check_position(self.node, [Sequence(count=count), *others])
         index = -1 if self._index is None else self._index
-        return position(index, count, count - 1 + behind)
+        return position(index, count, count - 1 + behind, operator=f"onnx.{self.ref.op_type}")
 
     def known_position(self, behind: int = 0) -> int | None:
         """Do as `position`, but return None unless it is known, and how many tensors there are."""

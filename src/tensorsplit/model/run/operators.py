@@ -23,12 +23,11 @@ from onnx.reference.op_run import OpRun, RefAttrName
 
 from tensorsplit import native
 from tensorsplit.arrays.numpy import element_type
+from tensorsplit.core.arithmetic import position
 from tensorsplit.core.errors import (
     OPERAND_TYPE,
-    SEQUENCE_INDEX,
     UNSUPPORTED_NODE,
     SplitError,
-    count_of,
     short_name,
 )
 from tensorsplit.model.graph.binding import bind, execute
@@ -542,19 +541,19 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
 """By operator: the first opset from which on the reference runs it right, and what to do before."""
 
 
-def _sequence_at(sequence: Any, position: Any) -> Any:
+def _sequence_at(sequence: Any, index: Any) -> Any:
     """Return the tensor at a position (SequenceAt); negative positions count from the back."""
-    return _tensors(sequence)[_position(position, len(sequence), len(sequence) - 1)]
+    return _tensors(sequence)[_place(index, len(sequence), len(sequence) - 1)]
 
 
-def _sequence_erase(sequence: Any, position: Any = None) -> Any:
+def _sequence_erase(sequence: Any, index: Any = None) -> Any:
     """Return a sequence without the tensor at a position (SequenceErase), by default the last."""
     last = len(_tensors(sequence)) - 1
-    place = _position(np.array(last) if position is None else position, len(sequence), last)
+    place = _place(np.array(last) if index is None else index, len(sequence), last)
     return sequence[:place] + sequence[place + 1 :]
 
 
-def _sequence_insert(sequence: Any, tensor: Any, position: Any = None) -> Any:
+def _sequence_insert(sequence: Any, tensor: Any, index: Any = None) -> Any:
     """Return a sequence with a tensor before a position (SequenceInsert), by default at the end."""
     if not isinstance(tensor, np.ndarray):
         raise node_failed("what is to be inserted is not a tensor", "give a tensor")
@@ -564,7 +563,7 @@ def _sequence_insert(sequence: Any, tensor: Any, position: Any = None) -> Any:
             "give a tensor of the sequence's own type",
         )
     count = len(sequence)
-    place = _position(np.array(count) if position is None else position, count, count)
+    place = _place(np.array(count) if index is None else index, count, count)
     return [*sequence[:place], tensor, *sequence[place:]]
 
 
@@ -581,21 +580,14 @@ def _tensors(value: Any) -> list[Any]:
     return value
 
 
-def _position(value: Any, count: int, last: int) -> int:
+def _place(value: Any, count: int, last: int) -> int:
     """Return a position in [-count, last], counted from the front."""
     is_index = isinstance(value, np.ndarray) and value.dtype in (np.int32, np.int64)
     if not is_index or value.size != 1:
         problem, fix = f"it is {described(value)}", "give a scalar of int32 or int64"
         raise SplitError(OPERAND_TYPE, problem, fix, parameter="position")
-    place: int = value.item()
-    if not -count <= place <= last:
-        raise SplitError(
-            SEQUENCE_INDEX,
-            f"it is {place}, but the sequence has {count_of(count, 'tensor')}",
-            f"give a position in [{-count}, {last}]" if last >= -count else "fill the sequence",
-            parameter="position",
-        )
-    return place + count if place < 0 else place
+    found: int = position(value.item(), count, last)
+    return found
 
 
 _SEQUENCES: Mapping[str, Callable[..., Any]] = {
