@@ -39,6 +39,8 @@ _NAMES = {
 }
 """The standard's names of what NumPy, and most libraries after it, call something else."""
 
+_OWN_NAMES = {name: own for own, name in _NAMES.items()}
+
 _cache: dict[np.dtype[Any], str] = {}
 
 
@@ -64,6 +66,11 @@ def shape(array: Array) -> tuple[int, ...]:
 def standard_name(name: str) -> str:
     """Return an element type's name in ONNX's schemas; NumPy's where no standard names it."""
     return _NAMES.get(name, name)
+
+
+def numpy_name(name: str) -> str:
+    """Return NumPy's name of an element type; the inverse of `standard_name`."""
+    return _OWN_NAMES.get(name, name)
 
 
 def element_type(array: Array) -> str:

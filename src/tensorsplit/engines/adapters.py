@@ -16,6 +16,9 @@ from typing import Any, TypeAlias
 import ml_dtypes
 import numpy as np
 
+from tensorsplit.arrays.numpy import element_type, numpy_name
+from tensorsplit.core.records.openvino import ELEMENT_TYPES
+
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 Run: TypeAlias = Callable[[Mapping[str, Any], Sequence[str]], dict[str, Any]]
@@ -189,18 +192,7 @@ def openvino_tensors(network: Any, model: str | bytes, inputs: Mapping[str, Any]
     return dict(enumerate(map(to_openvino, ordered(model, inputs, names))))
 
 
-_OPENVINO_NAMES = {
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "f8e4m3",
-    "float8_e5m2": "f8e5m2",
-    "float8_e8m0fnu": "f8e8m0",
-    "float4_e2m1fn": "f4e2m1",
-    "int4": "i4",
-    "uint4": "u4",
-    "uint2": "u2",
-}
-"""OpenVINO's names of the types of `ml_dtypes` that it has."""
-
+_OPENVINO_NAMES = {name: other for other, name in ELEMENT_TYPES.items()}
 _OPENVINO_ONLY = ("nf4", "u1", "u3", "u6")
 
 
@@ -214,10 +206,8 @@ def to_openvino(value: Any) -> Any:
         if any(str(text).endswith("\0") for text in value.flat):
             raise Unsupported("strings that end in a NUL character can't be fed")
         return openvino.Tensor(value.astype("U"))
-    if value.dtype.name in _OPENVINO_NAMES:
-        kind = getattr(openvino.Type, _OPENVINO_NAMES[value.dtype.name])
-    else:
-        kind = openvino.Type(value.dtype.newbyteorder("="))
+    name = _OPENVINO_NAMES.get(element_type(value))
+    kind = getattr(openvino.Type, name) if name else openvino.Type(value.dtype)
     tensor = openvino.Tensor(kind, openvino.Shape(list(value.shape)))
     if value.size:
         tensor.data.reshape(-1).view(np.uint8)[:] = pack(value)
@@ -231,10 +221,9 @@ def from_openvino(tensor: Any) -> Any:
         return np.array(tensor.str_data.tolist(), dtype=object).reshape(shape)
     if name in _OPENVINO_ONLY:
         raise Unsupported(f"NumPy has no arrays of {name}")
-    foreign = {other: kind for kind, other in _OPENVINO_NAMES.items()}.get(name)
-    dtype = getattr(ml_dtypes, foreign) if foreign else tensor.element_type.to_dtype()
+    dtype = np.dtype(numpy_name(ELEMENT_TYPES[name]))  # of NumPy, or of `ml_dtypes`
     data = np.ascontiguousarray(tensor.data).tobytes()
-    return unpack(data, np.dtype(dtype), prod(shape)).reshape(shape)
+    return unpack(data, dtype, prod(shape)).reshape(shape)
 
 
 def ordered(model: str | bytes, inputs: Mapping[str, Any], names: Sequence[str]) -> list[Any]:

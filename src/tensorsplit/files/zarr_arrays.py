@@ -21,7 +21,6 @@ from zarr.core.metadata import ArrayV2Metadata
 from zarr.core.sync import sync
 from zarr.storage import StorePath
 
-from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
 from tensorsplit.files.byte_copies import (
     ByteRange,
     Bytes,
@@ -41,6 +40,7 @@ from tensorsplit.files.zarr_stores import (
     read_values,
     size_of,
     store_at,
+    unreadable,
     write_value,
 )
 
@@ -76,7 +76,7 @@ def open_array(place: ArrayPlace, memory: int) -> StoredArray:
     """
     found = find(place.url, place.path)
     if found.metadata is None or found.digest != place.digest:
-        raise _unreadable(join(place.url, place.path), "it is another one than when it was planned")
+        raise unreadable(join(place.url, place.path), "it is another one than when it was planned")
     return StoredArray(place.url, place.path, found.metadata, memory)
 
 
@@ -178,7 +178,7 @@ class StoredArray:
         if encoded is None or keeps_values(self.metadata):
             return encoded
         if not _same_bits(self._decoded(encoded), elements):
-            raise _unreadable(str(self._store), "its codecs would change elements")
+            raise unreadable(str(self._store), "its codecs would change elements")
         return encoded
 
     def _decoded(self, data: Buffer) -> Array:
@@ -268,7 +268,3 @@ def complete(folder: Path) -> None:
     for path in list(folder.rglob(f"*{_UNFINISHED}")):
         path.unlink(missing_ok=True)
     sync_files(path for path in folder.rglob("*") if path.is_file())
-
-
-def _unreadable(source: str, problem: str) -> SplitError:
-    return SplitError(UNREADABLE_TENSORS, f"{show_path(source)}: {problem}", parameter="source")

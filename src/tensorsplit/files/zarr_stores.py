@@ -110,7 +110,7 @@ class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
         except (FileNotFoundError, NotADirectoryError):
             return None
         if not stat.S_ISREG(found.st_mode):
-            raise _unreadable(str(path), "it is not a regular file")
+            raise unreadable(str(path), "it is not a regular file")
         return int(found.st_size)
 
     def read(self, key: str, allowance: Allowance) -> bytes | None:
@@ -132,7 +132,7 @@ class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
                     _check_inside(entry.path, str(self.root))
                     here = Path(os.path.realpath(self.root / path))
                     if here.is_relative_to(os.path.realpath(entry.path)):
-                        raise _unreadable(entry.path, "its link leads into a loop")
+                        raise unreadable(entry.path, "its link leads into a loop")
                 yield entry.name
 
 
@@ -140,7 +140,7 @@ class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
 def _check_inside(path: str, root: str) -> None:
     """Refuse (TS705) a path that leads out of a folder."""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise _unreadable(path, "it leads out of the store")
+        raise unreadable(path, "it leads out of the store")
 
 
 def size_of(store: Store, key: str) -> int | None:
@@ -209,5 +209,6 @@ def join(*parts: str) -> str:
     return "/".join(each.rstrip("/") for each in parts if each)
 
 
-def _unreadable(source: str, problem: str) -> SplitError:
+def unreadable(source: str, problem: str) -> SplitError:
+    """Return the refusal of a store that can't be read (TS705)."""
     return SplitError(UNREADABLE_TENSORS, f"{show_path(source)}: {problem}", parameter="source")
