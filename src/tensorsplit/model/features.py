@@ -20,9 +20,11 @@ from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones
 from tensorsplit.model.graph.facts import Fact, Other, Sequence
 from tensorsplit.model.graph.nodes import (
+    Carried,
     NodeRef,
     Scope,
     attribute_of,
+    carried_by,
     constant,
     domain_opsets,
     is_onnx_split,
@@ -199,28 +201,24 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
     return found
 
 
-def unused_states(node: ir.Node) -> list[int]:
-    """Return the places, among its outputs, of what a Loop carries and nothing uses afterwards."""
-    if (node.domain, node.op_type) != ("", "Loop"):
-        return []
-    carried = node.outputs[: max(0, len(node.inputs) - 2)]
-    return [at for at, made in enumerate(carried) if not _is_read(made)]
+def unused_states(node: ir.Node) -> list[Carried]:
+    """Return what a Loop carries and nothing uses afterwards."""
+    return [each for each in carried_by(node) if not _is_read(each.result)]
 
 
 def _is_read(value: ir.Value) -> bool:
     return bool(value.uses()) or value.is_graph_output()
 
 
-def unused_and_changing(node: ir.Node, facts: Facts, seen: Facts) -> list[int]:
+def unused_and_changing(node: ir.Node, facts: Facts, seen: Facts) -> list[Carried]:
     """Return those of `unused_states` that may get another dimension than is seen at the start.
 
     There are none of a loop of which nothing is used.
     """
-    places = unused_states(node) if any(map(_is_read, node.outputs)) else []
     return [
-        at
-        for at in places
-        if _may_differ(facts.tensor(node.outputs[at]).shape, seen.tensor(node.inputs[at + 2]).shape)
+        each
+        for each in (unused_states(node) if any(map(_is_read, node.outputs)) else ())
+        if _may_differ(facts.tensor(each.result).shape, seen.tensor(each.start).shape)
     ]
 
 

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from onnx import TensorProto
+from typing import Any
 
+import pytest
+from onnx import AttributeProto, TensorProto
+
+import tensorsplit as ts
 from tensorsplit.model.validity.message_errors import message_errors
-from tensorsplit.model.validity.model_errors import model_errors
-from tests.model.build import FLOAT, function, graph, model, node, onnx_model, tensor, value
+from tensorsplit.model.validity.model_errors import check_well_formed, model_errors
+from tests.model.build import (
+    FLOAT,
+    function,
+    graph,
+    link,
+    linked,
+    model,
+    node,
+    onnx_model,
+    tensor,
+    value,
+)
+from tests.refusals import refused
 
 X = value("x", FLOAT, [4])
 
@@ -74,3 +90,51 @@ def test_the_errors_of_a_message_are_yielded_in_bodies_and_functions() -> None:
         ("TS504", "graph/if.then_branch"),
         ("TS502", "function custom::F"),
     ]
+
+
+REWRITING = (
+    lambda made: ts.convert(made, opset=18),
+    lambda made: ts.convert(made, variadic=True),
+    lambda made: ts.lower(made, target="portable"),
+)
+SPLIT = node("Split", "x", "a b", axis=0)
+
+
+@pytest.mark.parametrize("rewrite", REWRITING)
+def test_a_model_that_is_not_well_formed_is_not_rewritten(rewrite: Any) -> None:
+    """Not even where the wrong node would stay as it is, or in a function that nothing calls."""
+    late = [node("Neg", "late", "a"), node("Relu", "x", "late"), node("Split", "x", "p q")]
+    with refused("TS502", "graph/Neg[0]", "'late'", "before it is produced"):
+        rewrite(model(graph(late, [X], ["a"]), 13))
+    with refused("TS502", "graph/Cosh[1]", "'there'"):
+        rewrite(model(graph([SPLIT, node("Cosh", "x", "c", there=1)], [X], ["a"]), 13))
+    for inner, words in (
+        ([node("Neg", "u", "q")], ("Neg[0]", "nothing produces", "'u'")),
+        ([node("G", "p", "q", domain="custom", there=1)], ("G[0]", "no attribute 'there'")),
+        ([node("G", "p p", "q", domain="custom")], ("G[0]", "the call has 2 inputs")),
+        ([node("F", "p", "q", domain="custom")], ("function custom::F", "calls itself")),
+    ):
+        functions = [
+            function("F", "p", "q", inner, opset=13),
+            function("G", "p", "q", [node("Neg", "p", "q")], opset=13),
+        ]
+        with refused("TS502", *words):
+            rewrite(model(graph([SPLIT], [X], ["a"]), 13, functions, custom=1))
+
+
+@pytest.mark.parametrize("case", ["attributes", "split", "calls"])
+def test_what_only_a_call_or_a_run_tells_is_not_held_against_a_model(case: str) -> None:
+    """Attributes that no call gives, a wrong split (D22), and more nodes than a run takes."""
+    held = linked("Constant", "", "k", link("value_int", "n"))
+    taken = linked("Gather", "p k", "q", link("axis", "n", AttributeProto.UNDEFINED))
+    functions, calls = [function("F", "p", "q", [held, taken], ["n"], opset=13)], [SPLIT]
+    if case == "split":
+        functions = [function("F", "p", "q", [node("Split", "p", "q", num_outputs=1)], opset=13)]
+    elif case == "calls":
+        functions = [function("F0", "p", "q", [node("Neg", "p", "q")], opset=13)]
+        calls = [SPLIT, node("F30", "x", "c", domain="custom")]
+        for level in range(30):
+            twice = [node(f"F{level}", *ends, domain="custom") for ends in ("pr", "rq")]
+            functions.append(function(f"F{level + 1}", "p", "q", twice, opset=13))
+    read = onnx_model(model(graph(calls, [X], ["a"]), 13, functions, custom=1))
+    check_well_formed(read.model)

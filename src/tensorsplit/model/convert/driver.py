@@ -15,7 +15,6 @@ from tensorsplit.model.convert.conversion import Conversion, ConversionReport, N
 from tensorsplit.model.convert.definitions import replace_by_definition
 from tensorsplit.model.convert.family import convert_split, needs_attributes, to_variadic
 from tensorsplit.model.convert.operator_versions import (
-    check_node,
     fit,
     keeps_attributes,
     next_step,
@@ -30,17 +29,16 @@ from tensorsplit.model.graph.nodes import (
     FIRST_IR_WITH_OPSETS,
     NodeRef,
     Scope,
-    check_produced,
     domain_name,
     function_label,
     is_onnx_split,
-    malformed,
     schema_of,
     walk,
 )
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 from tensorsplit.model.reading import OnnxModel, Source, open_model
+from tensorsplit.model.validity.model_errors import check_well_formed
 
 _ADAPTERS = adapters_operands.ADAPTERS | adapters_meaning.ADAPTERS
 _NEWEST = min(NEWEST_OPSET, int(defs.onnx_opset_version()))
@@ -84,6 +82,7 @@ def to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
         model.opset_imports[""] = 1
     if all(scope.opset_imports[name] == target for scope, name in _imports(model)):
         return
+    check_well_formed(model)
     report.is_changed = True
     functions, around = dict(model.functions), values_around(model)
     specialise(model, lambda ref: _needs_attributes(ref, target))
@@ -128,8 +127,6 @@ def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
     found = []
     for path, scope in scopes:
         opsets = {n: v for n, v in scope.opset_imports.items() if domain_name(n) == ""}
-        if len(set(opsets.values())) > 1:
-            raise malformed("ONNX's domain is imported at two opsets", "import one", path)
         for name, version in opsets.items():
             if not 1 <= version <= _NEWEST:
                 raise SplitError(
@@ -166,15 +163,11 @@ def _needs_attributes(ref: NodeRef, target: int) -> bool:
 def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
     """Yield the nodes of ONNX's own domain that may have to change, or to be refused."""
     functions = functions_of(model)
-    for output in model.graph.outputs:
-        check_produced(output, "graph", "the output")
     for ref in walk(model):
-        if ref.node.domain == "" and called_by(ref.node) not in functions:
-            if ref.opset == 0:
-                problem = "there is no opset import for ONNX's own domain"
-                raise malformed(problem, "import it", ref.path)
-            if ref.opset != target and (ref.op_type in _LOOKED_AT or _changes(ref, target)):
-                yield ref
+        if ref.node.domain != "" or ref.opset == target or called_by(ref.node) in functions:
+            continue
+        if ref.op_type in _LOOKED_AT or _changes(ref, target):
+            yield ref
 
 
 def _changes(ref: NodeRef, target: int) -> bool:
@@ -207,8 +200,6 @@ def _convert_other(node: NodeConversion) -> None:
             f"there is no operator {node.op_type} at opset {node.opset}",
             "give it its own domain, if it is an engine's operator",
         )
-    if node.op_type == "Constant" or next_step(node.op_type, node.opset, target) is not None:
-        check_node(node.node, node.opset)
     while (step := next_step(node.op_type, node.opset, target)) is not None:
         node.step, node.opset = step, step.opset
         _take_step(node)

@@ -28,6 +28,7 @@ from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calls import specialise
 from tensorsplit.model.graph.nodes import VENDOR_SPLIT, is_onnx_split, walk
 from tensorsplit.model.infer.calculated import always_fit
+from tensorsplit.model.validity.model_errors import check_well_formed
 
 _operands = attrgetter("operands", "lengths", "absent", "axis_default")
 """What two versions of an operator differ in, apart from types."""
@@ -167,6 +168,7 @@ def to_variadic(model: ir.Model, report: ConversionReport) -> None:
     """Make every split node a VariadicSplit (TS310 if it is not expressible)."""
     if not any(is_onnx_split(ref.node) for ref in walk(model)):
         return
+    check_well_formed(model)
     report.is_changed = True
     specialise(model, lambda ref: is_onnx_split(ref.node))
     found = [ref for ref in walk(model) if is_onnx_split(ref.node)]

@@ -56,13 +56,6 @@ def keeps_attributes(step: VersionStep, names: set[str]) -> bool:
     return after is not None and not after.deprecated and names <= after.attributes.keys()
 
 
-def check_node(node: ir.Node, opset: int) -> None:
-    """Refuse a node that its own opset does not allow (TS502)."""
-    error = _unfit(node, opset, node.attributes)
-    if error is not None:
-        raise error
-
-
 def fit(node: ir.Node, step: VersionStep) -> str | None:
     """Bring a node to the next version, if what changed does not concern what the node uses.
 

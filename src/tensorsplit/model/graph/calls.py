@@ -7,9 +7,9 @@ analysis and a run for one call after the other; conversion by making the functi
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Container, Mapping
-from dataclasses import replace
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from graphlib import TopologicalSorter
 from itertools import zip_longest
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -23,8 +23,8 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
     change_inputs,
-    check_produced,
     domain_name,
+    domain_opsets,
     function_label,
     malformed,
     scopes_in,
@@ -40,7 +40,7 @@ Key: TypeAlias = tuple[str, str, str]
 MAX_EXPANDED = 1 << 14
 """Functions that stand for more nodes than this, with all calls in them, are not inlined."""
 
-_MAX_SPECIALISED = 1 << 10
+MAX_SPECIALISED = 1 << 10
 """How many more specialisations of functions there may be than functions."""
 
 
@@ -102,14 +102,44 @@ def is_open(held: ir.Attr) -> bool:
     return held.is_ref() or held.type == ir.AttributeType.UNDEFINED
 
 
-def check_call(function: ir.Function, attributes: Attributes, path: str) -> None:
-    """Refuse a call with an attribute that the function does not have (TS502)."""
-    for name in attributes:
-        if name not in function.attributes:
-            problem = f"the {function_label(function)} has no attribute {show(name)}"
-            known = ", ".join(map(show, sorted(function.attributes)[:12]))
-            fix = f"give one of {known}" if known else "leave it out; the function has none"
-            raise malformed(problem, fix, path)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a graph, a body or a function in one call stands, and what is in force there.
+
+    Attributes:
+        passed: The attributes of the function around it in this call; None outside of functions.
+        absent: The inputs of that function that the call omits.
+        depth: How many bodies and calls are around it.
+    """
+
+    path: str
+    opsets: Mapping[str, int]
+    passed: Attributes | None = None
+    absent: frozenset[ir.Value] = frozenset()
+    depth: int = 0
+
+    def inside(self, path: str) -> Place:
+        """Return the place of a body."""
+        return replace(self, path=path, depth=self.depth + 1)
+
+    def inputs_of(self, node: ir.Node) -> tuple[ir.Value | None, ...]:
+        """Return what a node reads here; None for what it or the call omits."""
+        if not self.absent:
+            return tuple(node.inputs)
+        return tuple(None if value in self.absent else value for value in node.inputs)
+
+    def call(
+        self,
+        function: ir.Function,
+        inputs: Sequence[ir.Value | None],
+        attributes: Attributes,
+    ) -> tuple[Place, Hashable]:
+        """Return the place of a function that is called from here, and what calls alike share."""
+        pairs = zip_longest(function.inputs, inputs)
+        absent = frozenset(value for value, given in pairs if given is None)
+        passed, opsets = passed_to(function, attributes), domain_opsets(function.opset_imports)
+        place = Place(function_label(function), opsets, passed, absent, self.depth + 1)
+        return place, (function, absent, call_key(passed))
 
 
 def check_references(node: ir.Node, passed: Attributes | None, path: str) -> None:
@@ -131,7 +161,7 @@ def check_references(node: ir.Node, passed: Attributes | None, path: str) -> Non
 
 def check_specialised(count: int, functions: int, path: str) -> None:
     """Refuse functions that are called in too many ways (TS502)."""
-    limit = functions + _MAX_SPECIALISED
+    limit = functions + MAX_SPECIALISED
     if count >= limit:
         problem = f"functions are called in more than {limit} different ways"
         raise malformed(problem, "call them with fewer attributes", path)
@@ -144,21 +174,15 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
     removed.
 
     Args:
-        model: The model, which is changed.
+        model: The model, which is well-formed, and is changed.
         needs: Whether the attributes of a node with references have to be known.
 
     Returns:
         Whether any function was.
 
     Raises:
-        SplitError: TS502 for a call that does not fit its function, more calls than are taken, an
-            input that nothing produces, or a reference outside of functions; TS509 for a body that
-            is passed.
+        SplitError: TS502 for more calls than are taken; TS509 for a body that is passed.
     """
-    for ref in walk(model):
-        check_references(ref.node, None if ref.function is None else {}, ref.path)
-        for value in ref.node.inputs:
-            check_produced(value, ref.path, "its input")
     functions = functions_of(model)
     wanted = _wanted(model, functions, needs) if functions else None
     if not wanted:
@@ -171,7 +195,6 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
         key = called_by(ref.node)
         if key not in made:
             continue
-        check_call(functions[key], ref.node.attributes, ref.path)
         passed = passed_to(functions[key], ref.node.attributes)
         mark = call_key(passed)
         if mark not in made[key]:
@@ -215,11 +238,7 @@ def _wanted(
 
 def _specialised(function: ir.Function, passed: Attributes, name: str) -> ir.Function:
     """Return a copy of a function for the calls that pass these attributes."""
-    try:
-        copy = function.clone()
-    except (RuntimeError, ValueError):  # what onnx-ir says has pages
-        problem = "a node reads a value that nothing produces, or that only a later node does"
-        raise malformed(problem, "repair the model", function_label(function)) from None
+    copy = function.clone()
     if any(held.is_ref() for node in copy.all_nodes() for held in node.attributes.data.values()):
         for ref in walk_function(copy):
             check_references(ref.node, passed, ref.path)
@@ -232,20 +251,16 @@ def _specialised(function: ir.Function, passed: Attributes, name: str) -> ir.Fun
 
 
 def check_expanded(model: ir.Model, fix: str) -> None:
-    """Refuse functions that call themselves, or stand for too many nodes (TS502)."""
+    """Refuse functions that stand for too many nodes (TS502); none of them calls itself."""
     functions = functions_of(model)
     called = {
         key: Counter(called_by(node) for scope in scopes_in(function) for node in scope)
         for key, function in functions.items()
     }
     sizes: dict[Key, int] = {}
-    try:
-        for key in TopologicalSorter(called).static_order():
-            inner: Counter[Key] = called.get(key, Counter())
-            sizes[key] = sum(times * sizes[each] for each, times in inner.items()) or 1
-    except CycleError as error:
-        label = function_label(functions[error.args[1][0]])
-        raise malformed("the function calls itself", "write it as a Loop", label) from None
+    for key in TopologicalSorter(called).static_order():
+        inner: Counter[Key] = called.get(key, Counter())
+        sizes[key] = sum(times * sizes[each] for each, times in inner.items()) or 1
     nodes = (called_by(node) for scope in scopes_in(model.graph) for node in scope)
     if sum(sizes[key] for key in nodes if key in functions) > MAX_EXPANDED:
         problem = f"its functions stand for more than {MAX_EXPANDED} nodes, with all calls in them"
@@ -255,11 +270,11 @@ def check_expanded(model: ir.Model, fix: str) -> None:
 def inline(model: ir.Model, wanted: Container[ir.OperatorIdentifier] | None = None) -> None:
     """Put functions, all or those that are wanted, in the place of their calls, and remove them.
 
-    onnx-ir's own pass looks for new names in quadratic time.
+    The model is well-formed. onnx-ir's own pass looks for new names in quadratic time.
 
     Raises:
-        SplitError: TS502 for functions that call themselves or stand for too many nodes, calls that
-            do not fit their function, and opsets that differ; TS509 for a body that is passed.
+        SplitError: TS502 for functions that stand for too many nodes, and opsets that differ; TS509
+            for a body that is passed.
     """
     check_expanded(model, "call them less, or have what calls them often be a Loop")
     gone = {
@@ -291,10 +306,6 @@ def inline(model: ir.Model, wanted: Container[ir.OperatorIdentifier] | None = No
 def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) -> list[ir.Node]:
     """Put a function in the place of one call; returns its nodes, also those in bodies."""
     call = ref.node
-    check_call(function, call.attributes, ref.path)
-    if len(call.inputs) > len(function.inputs) or len(call.outputs) > len(function.outputs):
-        problem = f"it has more inputs or outputs than the {function_label(function)}"
-        raise malformed(problem, "give it as many as the function has", ref.path)
     copy = _specialised(function, passed_to(function, call.attributes), function.name)
     inner = list(copy.all_nodes())
     for node in inner:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -218,6 +218,28 @@ def bodies(node: ir.Node) -> list[tuple[str, ir.Graph]]:
     return found
 
 
+class Carried(NamedTuple):
+    """What a Loop carries: into its first round, into each round, out of each, and in the end."""
+
+    start: ir.Value | None
+    inside: ir.Value
+    end: ir.Value
+    result: ir.Value
+
+
+def carried_by(node: ir.Node) -> list[Carried]:
+    """Return what a Loop carries, in order; nothing for other nodes."""
+    if (node.domain, node.op_type) != ("", "Loop"):
+        return []
+    return [
+        Carried(*ends)
+        for _, body in bodies(node)
+        for ends in zip(
+            node.inputs[2:], body.inputs[2:], body.outputs[1:], node.outputs, strict=False
+        )
+    ]
+
+
 def attribute_of(node: ir.Node, name: str, kind: ir.AttributeType, default: Any = None) -> Any:
     """Return the value of an attribute; None where it is of another type, or only calls tell it."""
     held = node.attributes.get(name)
@@ -237,14 +259,6 @@ def own_fault(problem: str, error: Exception) -> SplitError:
     """Return the refusal of what this package fails at: not a fault of the model (TS512)."""
     reason = f"{type(error).__name__}: {show(str(error))}"
     return SplitError(NO_ADAPTER, f"{problem} ({reason})", "please report it, with the model")
-
-
-def check_produced(value: ir.Value | None, path: str, what: str) -> None:
-    """Refuse a value that nothing produces (TS502)."""
-    if value is None or value.producer() is not None:
-        return
-    if not value.is_graph_input() and not value.is_initializer():
-        raise malformed(f"nothing produces {what} {show(value.name)}", "repair the model", path)
 
 
 def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:

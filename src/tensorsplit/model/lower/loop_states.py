@@ -34,8 +34,8 @@ def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     if ref.opset < _FIRST_WITH_WHERE:
         lowering.note(entry)
         return
-    places = unused_and_changing(node, lowering.facts, lowering.imported)
-    states = [node.outputs[place] for place in places]
+    found = unused_and_changing(node, lowering.facts, lowering.imported)
+    states = [each.result for each in found]
     used = next(made for made in node.outputs if made.uses() or made.is_graph_output())
     nodes = tuple(ref.scope)
     before = next(iter(nodes[nodes.index(node) + 1 :]), None)

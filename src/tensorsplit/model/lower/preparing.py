@@ -18,13 +18,13 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
-from tensorsplit.model.validity.node_errors import wrong_bodies, wrong_signature, wrong_types
+from tensorsplit.model.validity.node_errors import wrong_types
 
 _CHECKED = SEQUENCE_OPERATORS | OPTIONAL_OPERATORS
 
 
 def check_sequence_nodes(lowering: Lowering) -> None:
-    """Refuse nodes on sequences that the standard does not allow (TS502)."""
+    """Refuse nodes that mix sequences and tensors where the standard does not (TS502)."""
     for ref in lowering.refs.values():
         node = ref.node
         if node.domain != "" or node.op_identifier() in lowering.model.functions:
@@ -41,12 +41,8 @@ def _check_node(lowering: Lowering, ref: NodeRef) -> None:
     schema = ref.schema
     if schema is None:
         raise malformed(f"there is no {node.op_type} at opset {ref.opset}", "repair it")
-    outputs = [value.name for value in node.outputs]
-    unfit = wrong_signature(schema, ref.opset, node.attributes, node.inputs, outputs)
-    misfits = wrong_bodies(node, ref.opset, node.attributes)
     checked = schema if node.op_type in SEQUENCE_OPERATORS else None
-    mistyped = wrong_types(ref, checked, lambda value: type(lowering.facts.of(value))())
-    for error in chain(unfit, misfits, mistyped):
+    for error in wrong_types(ref, checked, lambda value: type(lowering.facts.of(value))()):
         raise error
 
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import Number
 from tensorsplit.model.features import is_sequence
 from tensorsplit.model.graph.calculation import Calculation
-from tensorsplit.model.graph.nodes import NodeRef, bodies, malformed
+from tensorsplit.model.graph.nodes import NodeRef, bodies
 from tensorsplit.model.lower.lowered_sequence import LoweredSequence, PackedParts
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, check_loop, refusal
 
@@ -35,9 +35,7 @@ def expand_maps(lowering: Lowering) -> bool:
 def _expand(lowering: Lowering, ref: NodeRef) -> None:
     """Replace a SequenceMap by the loop that the standard defines it by."""
     node, reason = ref.node, lowering.reason(ref.node)
-    body = next((graph for _, graph in bodies(node)), None)
-    if body is None or reason is None or len(body.inputs) != len(node.inputs):
-        raise malformed("its body does not fit it", "repair it")
+    ((_, body),) = bodies(node)
     kinds = []
     for held in body.outputs:
         if held.dtype is None:

@@ -21,6 +21,7 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     Scope,
     bodies,
+    carried_by,
     domain_opsets,
     model_opsets,
     walk,
@@ -201,14 +202,10 @@ def _own_opset(model: ir.Model) -> int:
 
 def through_bodies(node: ir.Node) -> Iterator[tuple[ir.Value | None, ir.Value | None]]:
     """Yield pairs of values that are the same, inside of a body and outside of it."""
-    carried = len(node.inputs) - 2
-    for _, body in bodies(node):
-        if node.op_type == "If":
-            yield from zip(node.outputs, body.outputs, strict=False)
-        elif node.op_type == "Loop":
-            yield from zip(node.inputs[2:], body.inputs[2:], strict=False)
-            yield from zip(node.outputs[:carried], body.outputs[1:], strict=False)
-            yield from zip(node.outputs[:carried], node.inputs[2:], strict=False)
+    for _, body in bodies(node) if node.op_type == "If" else ():
+        yield from zip(node.outputs, body.outputs, strict=False)
+    for start, inside, end, result in carried_by(node):
+        yield from ((start, inside), (result, end), (result, start))
 
 
 class InsertionPoint(Calculation):

@@ -12,18 +12,19 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import value
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.core.errors import MALFORMED_MODEL, SplitError
+from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features import SEQUENCE_OPERATORS, data_features, model_features
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import (
+    Carried,
     NodeRef,
     Scope,
     bodies,
+    carried_by,
     domain_name,
     is_split,
-    malformed,
     own_fault,
     walk,
 )
@@ -58,7 +59,7 @@ from tensorsplit.model.lower.state import (
 )
 from tensorsplit.model.profiles import load, must_go
 from tensorsplit.model.reading import OnnxModel
-from tensorsplit.model.validity.model_errors import model_errors
+from tensorsplit.model.validity.model_errors import check_well_formed
 from tensorsplit.model.validity.node_errors import wrong_types
 
 
@@ -67,23 +68,21 @@ def lower_graph(opened: OnnxModel, target: str) -> LoweringReport:
     """Do as `lower`, but in place; after a refusal the onnx-ir model may be half changed."""
     profile = load(target)
     report = LoweringReport(profile.name)
+    check_well_formed(opened.model)
     try:
         _lower(Lowering(opened.model, profile, report))
     except SplitError as error:
         raise error.located(node="graph") from None
     except Exception as error:  # graphs contradict themselves in more ways than can be listed
         problem = "the graph can't be rewritten"
-        raise (_first_wrong(opened) or own_fault(problem, error)).located(node="graph") from error
+        raise (_mistyped(opened) or own_fault(problem, error)).located(node="graph") from error
     return report
 
 
-def _first_wrong(opened: OnnxModel) -> SplitError | None:
-    """Return the first error of a model, if there is one; the model may be half lowered."""
+def _mistyped(opened: OnnxModel) -> SplitError | None:
+    """Return the first error in a model's types, if there is one; it may be half lowered."""
     with suppress(Exception):  # what fails here too is not a fault of the model
         read = replace(opened)
-        for wrong in model_errors(read.model):
-            if wrong.kind is MALFORMED_MODEL:
-                return wrong
         facts = analyse(read.model)
         for ref in walk(read.model):
             for wrong in () if is_split(ref.node) else wrong_types(ref, ref.schema, facts.of):
@@ -266,15 +265,12 @@ def _out_of_branches(step: SequenceNode, old: ir.Value, ends: list[ir.Value]) ->
 def _lower_loop(step: SequenceNode) -> bool:
     """Lower a Loop and its body; whether it was replaced."""
     node = step.node
-    body = dict(bodies(node)).get("body")
-    count = len(node.inputs) - 2
-    if body is None or count < 0 or len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
-        raise malformed("the body does not fit the loop", "repair it")
-    starts, insides = node.inputs[2:], body.inputs[2:]
-    passages = [_into_loop(step, body, index) for index in range(count)]
+    ((_, body),) = bodies(node)
+    carried = carried_by(node)
+    passages = [_into_loop(step, each) for each in carried]
     inputs, inside = list(node.inputs[:2]), list(body.inputs[:2])
     first = InsertionPoint(step.lowering, step.point.stem, body, next(iter(body), None))
-    for passage, start, old in zip(passages, starts, insides, strict=True):
+    for passage, (start, old, *_) in zip(passages, carried, strict=True):
         inputs += [None] if start is None else passage.given(start, step.point)
         if passage.fact is None:
             inside += [old] * len(passage.tensors)
@@ -282,20 +278,20 @@ def _lower_loop(step: SequenceNode) -> bool:
             inside += (values := passage.values(old))
             passage.taken(old, values, first)
     _lower_scope(step.lowering, step.sequences, body)
-    if not any(start in step.lowering.reasons for start in starts):
+    if not any(each.start in step.lowering.reasons for each in carried):
         return False
-    carried, others = body.outputs[1 : count + 1], body.outputs[count + 1 :]
-    outputs = _given_out(step, passages, body, carried)
+    count = len(carried)
+    ends, others = body.outputs[1 : count + 1], body.outputs[count + 1 :]
+    outputs = _given_out(step, passages, body, ends)
     body.inputs[:] = inside
     body.outputs[:] = [body.outputs[0], *outputs, *others]
     _replace(step, inputs, passages + [Passage(step)] * (len(node.outputs) - count))
     return True
 
 
-def _into_loop(step: SequenceNode, body: ir.Graph, index: int) -> Passage:
+def _into_loop(step: SequenceNode, carried: Carried) -> Passage:
     """Return how a loop carries a value."""
-    start, old = step.ref.input(index + 2), step.node.outputs[index]
-    inside, end = body.inputs[index + 2], body.outputs[index + 1]
+    start, inside, end, old = carried
     if start not in step.lowering.reasons:
         return Passage(step)
     sequence = step.sequence(start)

@@ -6,9 +6,8 @@ Nothing runs here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -19,17 +18,14 @@ from tensorsplit.core.errors import NODE_FAILED, SplitError
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.calls import (
     Attributes,
+    Place,
     attributes_of,
-    call_key,
     called_by,
     functions_of,
-    passed_to,
 )
 from tensorsplit.model.graph.nodes import (
     Scope,
     bodies,
-    domain_opsets,
-    function_label,
     held_by,
     is_split,
     model_opsets,
@@ -124,21 +120,6 @@ def described(value: Any) -> str:
     return "nothing" if value is None else f"a {type(value).__name__}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a graph or function stands, and what is in force there.
-
-    Attributes:
-        passed: The attributes of the function around it in this call; empty outside of functions.
-        absent: The inputs of that function that the call omits.
-    """
-
-    path: str
-    opsets: Mapping[str, int]
-    passed: Attributes = field(default_factory=dict)
-    absent: frozenset[ir.Value] = frozenset()
-
-
 @collector_paused()
 def compile_model(model: OnnxModel) -> Block:
     """Make a model ready to run; returns its main graph. The model must not change any more.
@@ -149,9 +130,8 @@ def compile_model(model: OnnxModel) -> Block:
     """
     for error in model_errors(model.model, needs_names=False):
         raise error
-    return _Compiler(model.model).graph(
-        model.model.graph, _Place("graph", model_opsets(model.model))
-    )
+    place = Place("graph", model_opsets(model.model))
+    return _Compiler(model.model).graph(model.model.graph, place)
 
 
 class _Compiler:
@@ -162,7 +142,7 @@ class _Compiler:
         self._functions = functions_of(model)
         self._specialised: dict[Any, Block] = {}
 
-    def graph(self, graph: ir.Graph, place: _Place, *, is_body: bool = False) -> Block:
+    def graph(self, graph: ir.Graph, place: Place, *, is_body: bool = False) -> Block:
         """Return a graph. A body's initializers may be listed as inputs too; they are none."""
         constants = {
             value: _reader(value.const_value, value.name, place.path)
@@ -176,30 +156,24 @@ class _Compiler:
             block.captures = {value for value in read if value.graph is not graph}
         return block
 
-    def _function(self, function: ir.Function, call: Step) -> Block:
+    def _function(self, function: ir.Function, call: Step, around: Place) -> Block:
         """Return a function specialised for the attributes and the omitted inputs of a call."""
-        passed = passed_to(function, call.attributes)
-        pairs = zip_longest(function.inputs, call.inputs)
-        absent = frozenset(value for value, given in pairs if given is None)
-        key = (function, absent, call_key(passed))
+        place, key = around.call(function, call.inputs, call.attributes)
         if key not in self._specialised:
-            opsets = domain_opsets(function.opset_imports)
-            place = _Place(function_label(function), opsets, passed, absent)
             block = Block(tuple(function.inputs), tuple(function.outputs), {})
             self._specialised[key] = self._fill(block, function, place)
         return self._specialised[key]
 
-    def _fill(self, block: Block, scope: Scope, place: _Place) -> Block:
+    def _fill(self, block: Block, scope: Scope, place: Place) -> Block:
         """Add the steps to a block."""
         for node, path in zip(scope, node_paths(place.path, scope), strict=True):
             self._add(block, node, path, place)
         _plan_release(block)
         return block
 
-    def _add(self, block: Block, node: ir.Node, path: str, place: _Place) -> None:
+    def _add(self, block: Block, node: ir.Node, path: str, place: Place) -> None:
         """Add one node to a block."""
-        inputs = tuple(None if value in place.absent else value for value in node.inputs)
-        attributes = attributes_of(node, place.passed)
+        inputs, attributes = place.inputs_of(node), attributes_of(node, place.passed)
         function = self._functions.get(called_by(node))
         if function is None and (node.domain, node.op_type) == ("", "Constant"):
             held = held_by(attributes)
@@ -210,9 +184,9 @@ class _Compiler:
             node, path, place.opsets[node.domain], place.opsets, inputs, attributes, self._pool
         )
         if function is not None:
-            step.callee = self._function(function, step)
+            step.callee = self._function(function, step, place)
         step.blocks = {
-            label: self.graph(body, replace(place, path=f"{path}.{label}"), is_body=True)
+            label: self.graph(body, place.inside(f"{path}.{label}"), is_body=True)
             for label, body in bodies(node)
         }
         block.steps.append(step)

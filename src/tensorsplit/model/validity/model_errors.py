@@ -6,29 +6,29 @@ Functions are looked at once for each kind of call: with which attributes, and w
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from itertools import islice, zip_longest
+from itertools import islice
+from math import inf
 from typing import Any, TypeVar
 
 import onnx_ir as ir
 from onnx import defs
 
-from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, show
+from tensorsplit.core.errors import MALFORMED_MODEL, UNSUPPORTED_NODE, SplitError, show
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.calls import (
+    MAX_SPECIALISED,
     Attributes,
     Key,
+    Place,
     attributes_of,
-    call_key,
     called_by,
-    check_call,
     check_references,
     check_specialised,
     functions_of,
-    passed_to,
+    is_open,
 )
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact
 from tensorsplit.model.graph.nodes import (
@@ -36,7 +36,6 @@ from tensorsplit.model.graph.nodes import (
     Scope,
     bodies,
     check_depth,
-    domain_opsets,
     function_label,
     held_by,
     is_split,
@@ -74,31 +73,25 @@ def model_errors(model: ir.Model, *, needs_names: bool = True) -> list[SplitErro
     return _Search(model, needs_names).errors()
 
 
-@dataclass(frozen=True, slots=True)
-class _Where:
-    """Where a graph or function stands, and what is in force there.
+def check_well_formed(model: ir.Model) -> None:
+    """Refuse to rewrite a model that is not well-formed (TS502).
 
-    Attributes:
-        passed: The attributes of the function around it in this call; None outside of functions.
-        absent: The inputs of that function that the call omits.
+    Functions that nothing calls are searched too, for they are rewritten as well. How many nodes a
+    run would take does not matter; wrong splits and unknown operators are left to the rewriting.
     """
-
-    path: str
-    opsets: Mapping[str, int]
-    passed: Attributes | None = None
-    absent: frozenset[ir.Value] = frozenset()
-    depth: int = 0
-
-    def inside(self, path: str) -> _Where:
-        """Return the same for a body."""
-        return replace(self, path=path, depth=self.depth + 1)
+    for error in _Search(model, is_rewritten=True).errors():
+        if error.kind is MALFORMED_MODEL:
+            raise error
 
 
 class _Search:
-    """The search for the errors of one model."""
+    """The search for the errors of one model; see `model_errors` and `check_well_formed`."""
 
-    def __init__(self, model: ir.Model, needs_names: bool) -> None:
+    def __init__(
+        self, model: ir.Model, needs_names: bool = True, *, is_rewritten: bool = False
+    ) -> None:
         self._model, self._needs_names = model, needs_names
+        self._is_rewritten, self._most = is_rewritten, inf if is_rewritten else MAX_STEPS
         self._functions = functions_of(model)
         self._names = {key[:2] for key in self._functions}
         self._found: list[SplitError] = []
@@ -119,15 +112,28 @@ class _Search:
                 malformed("the graph has no outputs", "name what it computes", "graph")
             )
         try:
-            self._scope(graph, _Where("graph", model_opsets(self._model)))
+            place = Place("graph", model_opsets(self._model))
+            self._scope(graph, place)
+            if self._is_rewritten:
+                self._uncalled(place)
         except SplitError as error:  # nothing behind it can be looked at
             self._found.append(error)
         return self._found
 
+    def _uncalled(self, place: Place) -> None:
+        """Search the functions that nothing calls, whose attributes are not known."""
+        called = {function for function, *_ in self._weights}
+        for function in self._functions.values():
+            if function not in called:
+                names = function.attributes
+                kind = ir.AttributeType.UNDEFINED
+                passed = {name: ir.RefAttr(name, name, kind) for name in names}
+                self._call(function, function.inputs, passed, place, place.path)
+
     def _note(self, error: SplitError, path: str) -> None:
         self._found.append(error.located(node=path))
 
-    def _scope(self, scope: Scope, place: _Where) -> int:
+    def _scope(self, scope: Scope, place: Place) -> int:
         """Search a graph or function; returns how many nodes it runs.
 
         Each node must read only what is produced before it.
@@ -143,7 +149,7 @@ class _Search:
                 weight += self._node(node, path, place)
             except SplitError as error:
                 raise error.located(node=path) from None
-            if weight > MAX_STEPS:  # before the next call is looked at, which takes memory
+            if weight > self._most:  # before the next call is looked at, which takes memory
                 problem = f"functions expand to more than {MAX_STEPS} nodes"
                 raise malformed(problem, "call them less", path)
             self._known.update(node.outputs)
@@ -154,9 +160,9 @@ class _Search:
                 self._note(malformed(problem, fix), place.path)
         return weight
 
-    def _node(self, node: ir.Node, path: str, place: _Where) -> int:
+    def _node(self, node: ir.Node, path: str, place: Place) -> int:
         """Search a node and its bodies; returns how many nodes it runs."""
-        inputs = [None if value in place.absent else value for value in node.inputs]
+        inputs = place.inputs_of(node)
         for value in dict.fromkeys(inputs):
             if value is not None and value not in self._known:
                 self._note(self._not_produced(value, node), path)
@@ -171,7 +177,10 @@ class _Search:
             self._note(error, path)
             function = attributes = None
         if function is not None and attributes is not None:
-            weight += self._call(function, inputs, attributes, path, place.depth + 1)
+            for name in attributes:
+                if name not in function.attributes:
+                    self._note(_no_attribute(function, name), path)
+            weight += self._call(function, inputs, attributes, place, path)
         for label, body in bodies(node):
             weight += self._scope(body, place.inside(f"{path}.{label}"))
         return weight
@@ -195,7 +204,7 @@ class _Search:
             fix = "have it read another value: ONNX has no cycles"
         return malformed(problem, fix)
 
-    def _attributes(self, node: ir.Node, path: str, place: _Where) -> Attributes | None:
+    def _attributes(self, node: ir.Node, path: str, place: Place) -> Attributes | None:
         """Return the attributes of a node; None where its domain is known to be missing."""
         if node.domain not in place.opsets:
             where = (place.path.partition("/")[0], node.domain)
@@ -231,24 +240,17 @@ class _Search:
         function: ir.Function,
         inputs: Sequence[ir.Value | None],
         attributes: Attributes,
+        around: Place,
         path: str,
-        depth: int,
     ) -> int:
         """Search a function in one call, unless one like it was met; returns how many nodes run."""
-        for name, attribute in attributes.items():
-            try:
-                check_call(function, {name: attribute}, path)
-            except SplitError as error:
-                self._note(error, path)
-        passed = passed_to(function, attributes)
-        pairs = zip_longest(function.inputs, inputs)
-        absent = frozenset(value for value, given in pairs if given is None)
-        key = (function, absent, call_key(passed))
+        place, key = around.call(function, inputs, attributes)
         if key not in self._weights:
-            check_specialised(len(self._weights), len(self._functions), path)
+            met, known = len(self._weights), len(self._functions)
+            if self._is_rewritten and met >= known + MAX_SPECIALISED:
+                return 0  # as far as is reasonable
+            check_specialised(met, known, path)
             self._weights[key] = 0  # before it is searched: a function may call itself
-            opsets = domain_opsets(function.opset_imports)
-            place = _Where(function_label(function), opsets, passed, absent, depth)
             self._weights[key] = self._scope(function, place)
         return self._weights[key]
 
@@ -283,8 +285,16 @@ class _Search:
             return
         if not errors:
             yield from wrong_bodies(node, opsets[""], attributes)
-        if node.op_type == "Constant" and held_by(attributes) is None:
+        is_known = not any(map(is_open, attributes.values()))
+        if node.op_type == "Constant" and is_known and held_by(attributes) is None:
             yield malformed(f"Constant has {len(attributes)} values", "give it exactly one")
+
+
+def _no_attribute(function: ir.Function, name: str) -> SplitError:
+    """Return the refusal of a call that gives an attribute that the function does not have."""
+    known = ", ".join(map(show, sorted(function.attributes)[:12]))
+    fix = f"give one of {known}" if known else "leave it out; the function has none"
+    return malformed(f"the {function_label(function)} has no attribute {show(name)}", fix)
 
 
 def _schema_in_force(node: ir.Node, opset: int) -> Any:

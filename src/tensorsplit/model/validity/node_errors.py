@@ -53,6 +53,8 @@ def wrong_signature(
             known = ", ".join(sorted(declared)) or "no attributes"
             fix = f"leave it out; {where} has {known}"
             yield refused(f"it has the attribute {show(name)}", fix)
+        elif attribute.is_ref() and seen == "UNDEFINED":  # only a call says
+            continue
         elif seen != (wanted := declared[name].type.name):
             yield refused(f"its attribute '{name}' is of type {seen}", f"give it as {wanted}")
     for name in signature.required:
