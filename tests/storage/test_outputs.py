@@ -255,6 +255,24 @@ def test_what_was_brought_goes_if_the_model_cant_be_written(tmp_path: Path) -> N
     assert names(tmp_path) == ["source"]
 
 
+def test_files_that_were_replaced_are_put_back_if_another_one_cant_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one").write_bytes(b"before")
+    replace = os.replace
+
+    def failing(source: Path, target: Path) -> None:
+        if Path(target).name == "three":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with refused("TS702", "three", "nothing was written"):
+        write_files({tmp_path / name: content(b"after") for name in ("one", "two", "three")})
+    assert names(tmp_path) == ["one"]
+    assert (tmp_path / "one").read_bytes() == b"before"
+
+
 def test_of_two_runs_at_once_all_files_are_of_one(tmp_path: Path) -> None:
     def write(text: str) -> None:
         write_files({tmp_path / f"{number}": text for number in range(40)})

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import IO, TypeAlias
 from uuid import uuid4
@@ -115,8 +116,7 @@ class Outputs:
                     with _refusing(target):
                         if isinstance(content, Brought) and _holds(place, content.source):
                             continue  # another run was first
-                        if not place.exists():
-                            undoing.callback(place.unlink, missing_ok=True)
+                        undoing.callback(_way_back(place, draft))
                         draft.replace(place)
                 undoing.pop_all()
             for target in whole:
@@ -374,6 +374,21 @@ def _exchange(draft: Path, place: Path) -> None:
         raise
 
 
+def _way_back(place: Path, draft: Path) -> Callable[[], object]:
+    """Return what puts back what is in a place now, where the file system can link files."""
+    if not place.exists():
+        return partial(place.unlink, missing_ok=True)
+    before = draft.with_name(f"{draft.name}.before")
+    with contextlib.suppress(OSError):
+        os.link(place, before)
+    return partial(_put_back, before, place)
+
+
+def _put_back(before: Path, place: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):  # it could not be linked
+        before.replace(place)
+
+
 def _holds(place: Path, source: Path) -> bool:
     """Return whether a file holds what another one does; refused if it holds other data."""
     if not place.exists():
@@ -410,9 +425,15 @@ def _locked(folder: Path) -> Iterator[None]:
         if sys.platform != "win32":
             with contextlib.suppress(OSError):
                 number = os.open(folder, os.O_RDONLY)
-                holding.callback(os.close, number)
+                holding.callback(_close, number)
                 fcntl.flock(number, fcntl.LOCK_EX)
         yield
+
+
+def _close(number: int) -> None:
+    """Close a descriptor that nothing was written to; the system releases it in any case."""
+    with contextlib.suppress(OSError):
+        os.close(number)
 
 
 def _sync(folder: Path) -> None:

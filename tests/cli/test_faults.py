@@ -1,0 +1,133 @@
+"""Each call of the system that a command writes with fails once, with each error.
+
+After that the outputs are whole or as they were, what the command says is true, its status is 0
+only if nothing was lost, and no draft stays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto
+
+from tests.cli.build import npy
+from tests.cli.conftest import Command
+from tests.interpreters import ROOT
+from tests.model.build import FLOAT, graph, model, node, value
+
+RANDOM = np.random.default_rng(28)
+ARRAY = RANDOM.random((12, 6))
+
+Faulty = Callable[..., set[str]]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that makes calls fail."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("no compiler for C here, or no Linux")
+    target = tmp_path_factory.mktemp("compiled") / "faults.so"
+    source = Path(__file__).with_name("faults.c")
+    subprocess.run([compiler, "-shared", "-fPIC", source, "-o", target, "-ldl"], check=True)
+    return target
+
+
+@pytest.fixture
+def faulty(library: Path, tmp_path: Path) -> Faulty:
+    """Run a command whose outputs are in the folder ``out``, which holds what is in ``before``.
+
+    Returns the names of the calls that failed.
+    """
+
+    def run(errors: str, *words: object) -> set[str]:
+        folder, before = tmp_path / "out", tmp_path / "before"
+        before.mkdir(exist_ok=True)
+        given = map(str, (library, errors, folder, before, *words))
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.cli.faulty_runs", *given],
+            cwd=ROOT,
+            env={**os.environ, "LD_PRELOAD": str(library)},
+            capture_output=True,
+            text=True,
+            timeout=280,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return set(json.loads(done.stdout))
+
+    return run
+
+
+WRITING = {"mkdir", "open", "write", "fsync", "close", "rename", "rmdir"}
+
+
+def split(source: Path, target: Path, axis: int) -> tuple[object, ...]:
+    return ("split", source, "-o", target, "--axis", axis, "--num-outputs", 2)
+
+
+def test_a_new_folder_of_arrays(faulty: Faulty, tmp_path: Path) -> None:
+    words = split(npy(tmp_path, ARRAY), tmp_path / "out" / "parts", 1)
+    assert faulty("six", *words) >= WRITING | {"posix_fallocate"}
+
+
+def test_a_file_in_place_of_another(faulty: Faulty, tensorsplit: Command, tmp_path: Path) -> None:
+    source, name = tmp_path / "x.safetensors", "parts.safetensors"
+    pytest.importorskip("safetensors.numpy").save_file({"x": ARRAY}, source)
+    (tmp_path / "before").mkdir()
+    assert tensorsplit(*split(source, tmp_path / "before" / name, 0)).status == 0
+    assert faulty("six", *split(source, tmp_path / "out" / name, 1), "--overwrite") >= WRITING
+
+
+def test_a_folder_in_place_of_another(faulty: Faulty, tensorsplit: Command, tmp_path: Path) -> None:
+    source, name = tmp_path / "x.zarr", "parts.zarr"
+    pytest.importorskip("zarr").save_array(source, ARRAY)
+    (tmp_path / "before").mkdir()
+    assert tensorsplit(*split(source, tmp_path / "before" / name, 0)).status == 0
+    failed = faulty("one", *split(source, tmp_path / "out" / name, 1), "--overwrite")
+    assert failed >= WRITING | {"renameat2", "unlinkat"}
+
+
+@pytest.fixture
+def weighty(tmp_path: Path) -> Path:
+    """A model with weights in a file beside it, and an input ``x``."""
+    held = TensorProto(name="w", data_type=FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    held.external_data.add(key="location", value="w.bin")
+    (tmp_path / "w.bin").write_bytes(RANDOM.random(4, np.float32).tobytes())
+    nodes = [node("Sum", "x w", "s"), node("Split", "s", "p q", num_outputs=2)]
+    outputs = [value("p", FLOAT, [2]), value("q", FLOAT, [2])]
+    made = model(graph(nodes, [value("x", FLOAT, [4])], outputs, [held]))
+    made.ir_version = 10
+    onnx.save(made, tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
+
+
+def test_a_model_and_its_weights(faulty: Faulty, weighty: Path, tmp_path: Path) -> None:
+    (tmp_path / "before").mkdir()
+    (tmp_path / "before" / "m.onnx").write_bytes(b"before")
+    words = ("lower", weighty, "--for", "openvino", "-o", tmp_path / "out" / "m.onnx")
+    assert faulty("six", *words, "--overwrite") >= WRITING
+
+
+def test_the_outputs_of_a_run(faulty: Faulty, weighty: Path, tmp_path: Path) -> None:
+    (tmp_path / "before").mkdir()
+    for name in ("p.npy", "q.npy"):
+        (tmp_path / "before" / name).write_bytes(b"before")
+    fed = npy(tmp_path, RANDOM.random(4, np.float32))
+    words = ("run", weighty, "-i", f"x={fed}", "-o", tmp_path / "out")
+    assert faulty("six", *words, "--overwrite") >= WRITING
+
+
+def test_the_outputs_of_a_run_in_new_folders(faulty: Faulty, weighty: Path, tmp_path: Path) -> None:
+    fed = npy(tmp_path, RANDOM.random(4, np.float32))
+    words = ("run", weighty, "-i", f"x={fed}", "-o", tmp_path / "out" / "a" / "b")
+    assert faulty("one", *words, "--create-dirs", "--format", "npz") >= WRITING
