@@ -21,7 +21,8 @@ _CLEANING = "__cleaning__"  # in the namespace of a page, beside what its blocks
 def run_console(example: Example) -> str | None:
     """Run the lines that start with ``$`` and compare what they print with the lines between."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
+    plain = {"COLUMNS": "100", "NO_COLOR": "1", "TENSORSPLIT_LANG": "en"}
+    environment = {**os.environ, "PATH": path, **plain}
     sessions = ("\n" + example.parsed).split("\n$ ")[1:]
     for session in sessions:
         command, _, expected = session.partition("\n")

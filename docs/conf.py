@@ -1,5 +1,6 @@
 """The documentation site; ``sh scripts/docs.sh`` builds it, in English and in Chinese."""
 
+import os
 import re
 from html import escape
 from itertools import pairwise
@@ -9,12 +10,14 @@ from typing import Any
 import click
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.search import zh
 from sphinx.util import logging
 from sphinx_click.ext import ClickDirective
 
 import tensorsplit
+from tensorsplit.cli.language import translated
 from tensorsplit.core.errors import DOCUMENTATION
 
 project = "tensorsplit"
@@ -72,8 +75,19 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 
-TRANSLATED = ("index", "guides", "reference", "project", "quickstarts/", "operators/")
-"""What is in Chinese too."""
+TRANSLATED = (
+    *("index", "install", "why", "guides", "reference", "project"),
+    *("quickstarts/", "operators/", "command-line/"),
+    *("models", "explain", "splitting", "engines", "limits"),
+)
+"""The pages and folders that are in Chinese too."""
+
+
+def is_translated(page: str) -> bool:
+    """Return whether a page is in Chinese too."""
+    folder, slash, _ = page.partition("/")
+    return folder + slash in TRANSLATED
+
 
 locale_dirs = ["locale"]
 gettext_compact = True  # one catalogue for each folder
@@ -83,7 +97,7 @@ gettext_location = False  # catalogues change only where their texts do
 def report_untranslated(app: Sphinx, doctree: nodes.document) -> None:
     """Warn of each text of a translated page whose translation is missing, fuzzy or out of date."""
     page = app.env.current_document.docname
-    if app.config.language == "en" or not page.startswith(TRANSLATED):
+    if app.config.language == "en" or not is_translated(page):
         return
     texts = [
         node
@@ -101,7 +115,7 @@ def say_what_is_not_translated(app: Sphinx, doctree: nodes.document) -> None:
     """Begin a page that is in English only with a note that says so, in Chinese."""
     page = app.env.current_document.docname
     title = next(iter(doctree.findall(nodes.title)), None)
-    if app.config.language == "en" or page.startswith(TRANSLATED) or title is None:
+    if app.config.language == "en" or is_translated(page) or title is None:
         return
     text = nodes.paragraph("", "本页尚未翻译，内容为英文。")
     title.parent.insert(title.parent.index(title) + 1, nodes.note("", text, language="zh"))
@@ -161,16 +175,26 @@ class Command(ClickDirective):
     def run(self) -> list[nodes.Node]:
         """Return what is below the title that the directive would give it."""
         (section,) = super().run()
+        for text in section.findall(nodes.paragraph):
+            text["translatable"] = False  # it is in the catalogue of the command
         return section.children[1:]
 
     def _load_module(self, module_path: str) -> click.Command:
-        """Return a command, whose options name their values as its help does."""
+        """Return a command, whose help is translated and names values as in a terminal."""
         command: click.Command = super()._load_module(module_path)
+        command.help = translated(command.help or "")
         for option in command.params:
+            if isinstance(option, click.Option):
+                option.help = translated(option.help or "")
             if option.metavar is None:
                 choice = isinstance(option.type, click.Choice)
                 option.metavar = option.opts[-1].strip("-") if choice else option.type.name.upper()
         return command
+
+
+def choose_language(_: Sphinx, config: Config) -> None:
+    """Let the help of the command be in the language of the site."""
+    os.environ["TENSORSPLIT_LANG"] = config.language
 
 
 class SearchChinese(zh.SearchChinese):
@@ -193,6 +217,7 @@ var splitQuery = (query) =>
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect what is our own."""
     app.add_search_language(SearchChinese)
+    app.connect("config-inited", choose_language)
     app.connect("doctree-read", report_untranslated)
     app.connect("doctree-read", mark_drawings)
     app.connect("doctree-read", say_what_is_not_translated)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tensorsplit import native
+
+os.environ["TENSORSPLIT_LANG"] = "en"  # whatever the system speaks
 
 settings.register_profile(
     "stable",

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tensorsplit import __version__
+from tensorsplit.cli.language import HelpContext
 from tensorsplit.cli.screen import complain, examples, flush_or_silence, note, write
 from tensorsplit.cli.stopping import INTERRUPTED, Stopped, Stopping, leave_at_once
 from tensorsplit.core.errors import (
@@ -70,6 +71,8 @@ _OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 class CommandLine(click.Group):
     """A group whose every failure is one line on standard error and an exit status."""
 
+    context_class = HelpContext
+
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         """Run the command line, with the arguments of the process if none are given, and exit."""
         extra.update(prog_name="tensorsplit", standalone_mode=False)
@@ -105,6 +108,7 @@ class CommandLine(click.Group):
             return super().get_command(ctx, cmd_name)
         module, _ = COMMANDS[cmd_name]
         found: click.Command = getattr(import_module(f"tensorsplit.cli.{module}"), cmd_name)
+        found.context_class = HelpContext
         return found
 
     def resolve_command(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "--repeat",
     type=click.IntRange(1, 100_000),
     metavar="N",
-    help="Time N rounds of each workload, and not as many as it takes for the medians to settle.",
+    help="Time N rounds of each workload; by default as many as it takes for medians to settle.",
 )
 @click.option("--quick", is_flag=True, help="One round: check every result, and time roughly.")
 @format_option("text", "json", text="How to write the figures.")
@@ -63,7 +63,7 @@ def bench(
     WORKLOAD is a name or a pattern such as 'rgb*'; by default all are run, in some minutes. Each
     time is a multiple of that of copying the same bytes with two threads, measured in turns with
     it: a median, and the 10th to the 90th percentile. Each library has a process of its own, which
-    stands still while another is timed. The exit status is 1 if a result is wrong.
+    is stopped while another is timed. The exit status is 1 if a result is wrong.
     """
     from tensorsplit.bench.figures import Figures, as_json, as_text, describe, lines
     from tensorsplit.bench.peers import choose_entries

@@ -70,7 +70,7 @@ _STYLES = {
     *("--for", "--target", "targets"),
     type=TARGET,
     multiple=True,
-    help="Report as well what this engine does not run, or runs wrongly: onnxruntime, openvino,"
+    help="Also report what this engine does not run, or runs wrongly: onnxruntime, openvino,"
     " portable, or another that was measured; may be repeated.",
 )
 @click.option(
@@ -107,8 +107,8 @@ def check(
     """Find what is wrong or odd with the splits of models, ONNX or OpenVINO IR (.xml).
 
     MODEL is a path, a folder, of which all models are checked, or - for an ONNX model on standard
-    input. What [tool.tensorsplit] of the nearest pyproject.toml says counts too: for, ignore and
-    strict. `tensorsplit rule CODE` explains a code. The exit status is 1 if there are errors; 2 if
+    input. [tool.tensorsplit] in the nearest pyproject.toml may set for, ignore and strict.
+    `tensorsplit rule CODE` explains a code. The exit status is 1 if there are errors; 2 if
     a model can't be read at all.
     """
     from tensorsplit.cli.settings import read_settings

@@ -28,7 +28,7 @@ from tensorsplit.cli.screen import examples
 )
 @click.argument("source", type=NotedPath("source", "reads"))
 @target_option
-@click.option("--axis", type=int, help="The axis on which parts lie side by side; by default 0.")
+@click.option("--axis", type=int, help="The axis along which parts are joined; by default 0.")
 @click.option(
     "--names",
     metavar="NAME,NAME",
@@ -95,7 +95,7 @@ def reshard(
 
     SOURCE is the folder of the ranks' files, as split wrote them, and OUT a new one. Every rule
     that divides tensors among ranks holds for both numbers, whatever ranks it says. No whole tensor
-    is in memory or on the disk between. OUT is whole or not there.
+    is held in memory, or written on the way. OUT is whole or not there.
     """
     from tensorsplit.files.divisions import SplitOperands
     from tensorsplit.files.jobs import plan_reshard
