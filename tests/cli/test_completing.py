@@ -21,6 +21,8 @@ def offered(*words: str) -> list[str]:
     [
         ("che", ["check"]),
         ("check ", ["FILE"]),
+        ("doc", ["doctor"]),
+        ("doctor m.onnx --format j", ["json"]),
         ("check m.onnx --for on", ["FILE", "onnx-reference", "onnx2torch", "onnxruntime"]),
         ("check m.onnx --format g", ["github"]),
         ("check --ignore TS82", [f"TS82{number}" for number in range(1, 10)]),

@@ -46,6 +46,7 @@ COMMANDS = {
     "conformance": ("conformance_command", "Measure what engines and tools do with splits."),
     "convert": ("model_commands", "Convert an ONNX model to another opset, up or down."),
     "diff": ("operator_commands", "Show what changed between two operator versions."),
+    "doctor": ("doctor_command", "Try a model in every installed engine, and say how to fix it."),
     "examples": ("examples_command", "Write the models that the documentation uses."),
     "explain": ("explaining", "Draw the split of one operator, or every split of a model."),
     "infer": ("model_commands", "Fill in the types and shapes of an ONNX model."),

@@ -13,6 +13,7 @@ import click
 from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import listed
+from tensorsplit.engines import OURS
 
 if TYPE_CHECKING:
     from tensorsplit.engines.compare import Difference
@@ -153,7 +154,7 @@ def _lines(found: Verification, inputs: str) -> Iterator[str]:
     """Yield what a verification found."""
     yield from (f"{name} is not installed, and was not run" for name in found.missing)
     if found.refusal is not None:
-        yield f"numpy does not run it: {found.refusal}"
+        yield f"{OURS} does not run it: {found.refusal}"
     for result in found.results:
         if result.is_equal:
             same = same_as(result.differences, found.outputs)

@@ -46,14 +46,16 @@ class OutsideModel:
             raise SplitError(
                 ENGINE_REFUSED,
                 f"{engine} reads no OpenVINO IR",
-                "use engine='numpy' or 'openvino'",
+                "use engine='tensorsplit' or 'openvino'",
                 parameter="engine",
             )
         self._engine, self._model, self._lowered = engine, model, lowered
         self._is_isolated = is_isolated
         self._block = compile_model(model)
         if model.openvino is None:
-            check_expanded(model.model, "use engine='numpy', which runs each function as it is")
+            check_expanded(
+                model.model, "use engine='tensorsplit', which runs each function as it is"
+            )
         self.validator = Validator(model.model)
         self._loaded: dict[Any, LoadedModel | LoadedHere] = {}
 

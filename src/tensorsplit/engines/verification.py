@@ -138,16 +138,10 @@ def verify_on(
     limits: Mapping[str, Any],
 ) -> Verification:
     """Do as `verify`, on given inputs alone."""
-    absent = tuple(name for name in engines if not _is_installed(name))
-    first, *rest = dict.fromkeys([OURS, *(name for name in engines if name not in absent)])
-    refusal = None
-    try:
-        expected = run(source, feeds, **limits)
-    except SplitError as error:
-        if error.kind is not UNSUPPORTED_NODE or not rest:
-            raise
-        refusal, (first, *rest) = error, rest
-        expected = run(source, feeds, engine=first, **limits)
+    absent = tuple(name for name in engines if not is_installed(name))
+    others = [name for name in engines if name not in (OURS, *absent)]
+    first, expected, refusal = reference_run(source, feeds, others, limits)
+    rest = dict.fromkeys(name for name in others if name != first)
     judging: dict[str, Any] = {
         "tolerance": tolerance,
         "moved": moved_outputs(source),
@@ -162,7 +156,23 @@ def verify_on(
     return Verification(first, dict(feeds), expected, tuple(results), absent, refusal)
 
 
-def _is_installed(engine: str) -> bool:
+def reference_run(
+    source: OnnxModel, feeds: Mapping[str, Any], others: Sequence[str], limits: Mapping[str, Any]
+) -> tuple[str, dict[str, Any], SplitError | None]:
+    """Run a model in our own engine, or in the first of the others where that lacks an operator.
+
+    Returns the engine, its outputs by name, and why it is not our own; None if it is.
+    """
+    try:
+        return OURS, run(source, feeds, **limits), None
+    except SplitError as error:
+        if error.kind is not UNSUPPORTED_NODE or not others:
+            raise
+        return others[0], run(source, feeds, engine=others[0], **limits), error
+
+
+def is_installed(engine: str) -> bool:
+    """Return whether an engine can run here; TS601 if there is no such engine."""
     try:
         check_engine(engine)
     except SplitError as error:

@@ -1,0 +1,170 @@
+"""Diagnosing a model: what each installed engine does with it, and whether lowering helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import metadata
+from typing import Any
+
+from tensorsplit.core.errors import SplitError
+from tensorsplit.engines import ENGINES, OURS
+from tensorsplit.engines.compare import Difference, Tolerance, compare
+from tensorsplit.engines.verification import is_installed, reference_run, verify_on
+from tensorsplit.model.check.checker import examine
+from tensorsplit.model.check.checks import ERROR, TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
+from tensorsplit.model.check.findings import REWRITE, CheckReport, Finding
+from tensorsplit.model.exactness import moved_outputs
+from tensorsplit.model.lower import lower_graph
+from tensorsplit.model.profiles import load
+from tensorsplit.model.reading import OnnxModel, open_model
+
+FINE = "fine"
+FIXABLE = "fixable"
+WRONG = "wrong"
+NOT_RUN = "not run"
+WRONG_MODEL = "wrong model"
+
+_MOST_REASONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What one engine does with a model.
+
+    Attributes:
+        engine: The engine.
+        version: The version that is installed.
+        verdict: ``fine``; ``fixable``, where the lowered model was verified; ``wrong``,
+            ``refused`` or ``crashed``, where lowering does not help; ``wrong model``, or ``not
+            run``.
+        why: The reasons, the most important one first.
+        warnings: How many warnings `check` has for the engine where it is fine.
+    """
+
+    engine: str
+    version: str
+    verdict: str
+    why: tuple[str, ...]
+    warnings: int = 0
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing has to be done: it is fine, or our own engine can't be the reference."""
+        return self.verdict == FINE or (self.engine == OURS and self.verdict == NOT_RUN)
+
+
+def installed_engines() -> list[str]:
+    """Return the engines that can run here."""
+    return [engine for engine in ENGINES if is_installed(engine)]
+
+
+def version_of(engine: str) -> str:
+    """Return the version of an engine that is installed."""
+    package = OURS if engine == OURS else load(engine).package or engine
+    return metadata.version(package)
+
+
+def diagnosis_of_wrong_model(source: OnnxModel) -> list[Diagnosis]:
+    """Return a diagnosis for each engine if the model itself is wrong; empty if it is not."""
+    errors = [each for each in examine(source).findings if each.severity == ERROR]
+    if not errors:
+        return []
+    why = ("the model itself is wrong",)
+    others = [Diagnosis(name, version_of(name), NOT_RUN, why) for name in installed_engines()[1:]]
+    return [Diagnosis(OURS, version_of(OURS), WRONG_MODEL, _shortened(map(_said, errors))), *others]
+
+
+def diagnose(
+    source: OnnxModel, feeds: Mapping[str, Any], limits: Mapping[str, Any]
+) -> Iterator[Diagnosis]:
+    """Yield what each installed engine does with a model that is not wrong itself.
+
+    Args:
+        source: The model.
+        feeds: By name, what it is fed.
+        limits: `memory` and `timeout` of each run, as `run` takes them.
+
+    Raises:
+        SplitError: As of `verify_on`, for what no engine runs.
+    """
+    first, *rest = installed_engines()
+    reference, expected, refusal = reference_run(source, feeds, rest, limits)
+    judging: dict[str, Any] = {
+        "tolerance": Tolerance(),
+        "moved": moved_outputs(source),
+        "reference": expected,
+        "reference_name": reference,
+        **limits,
+    }
+    for engine in (first, *rest):
+        if engine == reference:
+            why = ("the other engines are compared with it",)
+            yield Diagnosis(engine, version_of(engine), FINE, why)
+        elif engine == OURS:
+            yield Diagnosis(engine, version_of(engine), NOT_RUN, (str(refusal),))
+        else:
+            found = compare(source, feeds, [engine], **judging)
+            differences = [each for each in found if not each.is_allowed]
+            lower = partial(_why_lowering_fails, source, engine, feeds, limits)
+            yield _diagnosis(engine, examine(source, engine), differences, lower)
+
+
+def _diagnosis(
+    engine: str,
+    report: CheckReport,
+    differences: Sequence[Difference],
+    why_lowering_fails: Callable[[], str | None],
+) -> Diagnosis:
+    """Return the diagnosis of an engine; the model is lowered where something is wrong."""
+    lacks = [
+        each for each in report.findings if each.severity == ERROR or each.fix.startswith(REWRITE)
+    ]
+    made = partial(Diagnosis, engine, version_of(engine))
+    if not differences and not lacks:
+        return made(FINE, ("gives the same outputs",), _about_the_engine(report))
+    reasons = [str(each).removeprefix(f"{engine}: ") for each in differences if each.output]
+    reasons += [each.found for each in differences if not each.output]
+    reasons += map(_said, lacks)
+    useless = why_lowering_fails()
+    if useless is None:
+        return made(FIXABLE, _shortened(reasons))
+    aspects = {each.aspect for each in differences} & {"refused", "crashed"}
+    return made(min(aspects, default=WRONG), (*_shortened(reasons), useless))
+
+
+def _why_lowering_fails(
+    source: OnnxModel, engine: str, feeds: Mapping[str, Any], limits: Mapping[str, Any]
+) -> str | None:
+    """Return why the lowered model is no help; None if it gives the outputs of the model."""
+    try:
+        opened = open_model(source)
+        report = lower_graph(opened, engine)
+    except SplitError as error:
+        return f"it can't be lowered: {error.problem}"
+    if not report.changes:
+        return "lowering changes nothing"
+    made = replace(opened, original=opened.proto(changed=True), path=None)
+    tolerance = Tolerance()
+    found = verify_on(source, made, feeds, engines=[engine], tolerance=tolerance, limits=limits)
+    wrong = [e for result in found.results for e in result.differences if not e.is_allowed]
+    return f"and so is the lowered model: {wrong[0]}" if wrong else None
+
+
+def _about_the_engine(report: CheckReport) -> int:
+    """Count the findings that are about the engine."""
+    codes = {kind.code for kind in (TARGET_REFUSES, TARGET_WRONG, TARGET_DEPENDS)}
+    return sum(each.code in codes for each in report.findings)
+
+
+def _said(finding: Finding) -> str:
+    """Return what a finding says, with its node."""
+    return f"{finding.node}: {finding.message}"
+
+
+def _shortened(reasons: Iterable[str]) -> tuple[str, ...]:
+    """Return the first reasons, each once, and how many more there are."""
+    first = list(dict.fromkeys(reasons))
+    more = [f"and {len(first) - _MOST_REASONS} more"] if len(first) > _MOST_REASONS else []
+    return (*first[:_MOST_REASONS], *more)

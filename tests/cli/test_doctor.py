@@ -1,0 +1,140 @@
+"""``tensorsplit doctor``: a verdict for each engine, and the command to run next."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from tests.cli.conftest import Command
+from tests.model.build import FLOAT, INT64, graph, model, node, value
+
+IR = Path(__file__).parents[1] / "fuzz" / "corpus" / "split.xml"
+ALONE = ["tensorsplit", "onnx-reference"]
+
+
+@pytest.fixture
+def run(tensorsplit: Command) -> Command:
+    """Runs ``tensorsplit doctor``."""
+    return partial(tensorsplit, "doctor")
+
+
+@pytest.fixture
+def no_engines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hides the engines that are extras."""
+    for name in ("onnxruntime", "openvino"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+def save(path: Path, split: onnx.NodeProto, *inputs: onnx.ValueInfoProto) -> Path:
+    onnx.save(model(graph([split], inputs, map(value, split.output))), path)
+    return path
+
+
+@pytest.fixture
+def right(tmp_path: Path) -> Path:
+    return save(
+        tmp_path / "m.onnx", node("Split", "x", "a b", num_outputs=2), value("x", shape=[4])
+    )
+
+
+@pytest.fixture
+def fed(tmp_path: Path) -> Path:
+    """A model that is fed its lengths; OpenVINO reads outside the buffer for some of them."""
+    inputs = value("x", FLOAT, [6]), value("l", INT64, [2])
+    return save(tmp_path / "my model.onnx", node("Split", "x l", "a b", name="s"), *inputs)
+
+
+def verdicts(run: Command, path: Path) -> dict[str, Any]:
+    ended = run(path, "--format", "json")
+    engines = json.loads(ended.out)["engines"]
+    assert ended.status == (0 if all(each["is_well"] for each in engines) else 1)
+    return {each["engine"]: each for each in engines}
+
+
+def commands(out: str) -> list[list[str]]:
+    lines = (line for line in out.splitlines() if line.startswith("tensorsplit ") and "#" in line)
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+def test_a_model_that_every_engine_runs(run: Command, right: Path) -> None:
+    ended = run(right)
+    assert (ended.status, ended.err) == (0, "")
+    rows = ended.out.splitlines()
+    assert rows[0].split() == ["engine", "verdict", "why"]
+    assert rows[1].split()[:3] == ["tensorsplit", metadata.version("tensorsplit"), "fine"]
+    assert rows[2].split()[:3] == ["onnx-reference", metadata.version("onnx"), "fine"]
+    assert not commands(ended.out)
+
+
+@pytest.mark.usefixtures("no_engines")
+def test_without_other_engines(run: Command, right: Path) -> None:
+    ended = run(right)
+    assert ended.status == 0
+    assert [row.split()[0] for row in ended.out.splitlines()[1:3]] == ALONE
+    [line] = ended.out.splitlines()[4:]
+    assert line.startswith("pip install ")
+    assert line.endswith("[onnxruntime,openvino]'    # to try onnxruntime and openvino too")
+    found = json.loads(run(right, "--format", "json").out)
+    assert [each["engine"] for each in found["missing"]] == ["onnxruntime", "openvino"]
+
+
+@pytest.mark.usefixtures("no_engines")
+def test_a_model_that_is_wrong_is_not_run(
+    run: Command, tensorsplit: Command, tmp_path: Path
+) -> None:
+    split = node("Split", "x", "a b c", name="s", num_outputs=2)
+    ended = run(save(tmp_path / "m.onnx", split, value("x", FLOAT, [4])))
+    assert ended.status == 1
+    assert "wrong model  graph/s: it makes 2 parts" in ended.out
+    assert "not run      the model itself is wrong" in ended.out
+    [command] = commands(ended.out)
+    assert "[TS305]" in tensorsplit(*command).out
+
+
+@pytest.mark.usefixtures("no_engines")
+def test_what_lowering_mends_comes_with_a_command_that_works(
+    run: Command, tensorsplit: Command, fed: Path
+) -> None:
+    """onnx's reference drops data where lengths don't sum to the dimension."""
+    found = verdicts(run, fed)
+    assert {name: each["verdict"] for name, each in found.items()} == {
+        "tensorsplit": "fine",
+        "onnx-reference": "fixable",
+    }
+    assert found["onnx-reference"]["why"][0].startswith("graph/s: onnx-reference ")
+    [command] = commands(run(fed).out)
+    assert command == shlex.split(found["onnx-reference"]["command"])[1:]
+    assert tensorsplit(*command).status == 0
+    assert onnx.load(fed.with_suffix(".onnx-reference.onnx")).graph.node[-1].op_type == "Split"
+
+
+@pytest.mark.usefixtures("no_engines")
+def test_what_lowering_does_not_mend(run: Command) -> None:
+    found = verdicts(run, IR)["onnx-reference"]
+    assert found["verdict"] == "refused"
+    assert any("reads no OpenVINO IR" in why for why in found["why"])
+    assert "can't be lowered" in found["why"][-1]
+    assert found["command"] == f"tensorsplit check {IR} --for onnx-reference"
+
+
+@pytest.mark.engine("openvino")
+def test_an_engine_that_is_installed(run: Command, tensorsplit: Command, fed: Path) -> None:
+    found = verdicts(run, fed)["openvino"]
+    assert (found["version"], found["verdict"]) == (metadata.version("openvino"), "fixable")
+    assert "elements behind the buffer are read" in found["why"][0]
+    assert tensorsplit(*shlex.split(found["command"])[1:]).status == 0
+    lowered = fed.with_suffix(".openvino.onnx")
+    assert "--fix" in tensorsplit("check", fed, "--for", "openvino").out
+    assert "--fix" not in tensorsplit("check", lowered, "--for", "openvino").out
+
+
+def test_what_can_not_be_read_is_wrong_usage(run: Command, tmp_path: Path) -> None:
+    assert run(tmp_path / "no.onnx").status == 2
