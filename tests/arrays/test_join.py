@@ -283,3 +283,18 @@ def test_the_signs_of_a_changed_list_are_not_followed() -> None:
             return taken
 
     is_the_array(PLAN.join(Changing([1, 2, 3])), x)
+
+
+@pytest.mark.parametrize("start", [-256, -255, -1, 0, 1, 511, 512])
+def test_into_memory_that_a_part_meets_by_a_byte(start: int) -> None:
+    raw = np.random.default_rng(28).integers(0, 255, 1100, np.uint8)
+    out, parts = raw[300:812], [np.arange(256, dtype=np.uint8), raw[300 + start : 556 + start]]
+    before, plan = raw.copy(), ts.plan("onnx.Split-18", (512,), [256, 256])
+    if start in (-256, 512):
+        plan.join(parts, out=out)
+        assert np.array_equal(out[:256], parts[0])
+        assert np.array_equal(out[256:], before[300 + start : 556 + start])
+        return
+    with refused("TS405", "part 1", parameter="out"):
+        plan.join(parts, out=out)
+    assert np.array_equal(raw, before)

@@ -464,6 +464,16 @@ def test_an_overridable_initializer_is_no_attribute() -> None:
         convert(model(whole, 11), 9)
 
 
+def test_a_default_that_no_node_reads_any_more_is_one_nevertheless() -> None:
+    """D20: without its default, the input would have to be fed."""
+    ratio = tensor("r", 0.25, np.float32)
+    inputs = [value("x", FLOAT, X.shape), value("r", FLOAT, [])]
+    made = model(graph([node("Dropout", "x r", "y")], inputs, ["y"], [ratio]), 13)
+    there = convert(made, 11)
+    assert [held.name for held in there.graph.initializer] == ["r"]
+    assert [held.name for held in there.graph.input] == ["x", "r"]
+
+
 def keeping_zeros(rank: int, shape: int, kind: int = FLOAT) -> Any:
     """A Reshape at opset 18 that takes a 0 for a 0."""
     return model(

@@ -401,9 +401,10 @@ def test_the_axes_of_a_scan_are_the_first_by_default(given: str) -> None:
 
 
 @pytest.mark.parametrize("place", [3, -4])
-def test_an_axis_that_the_outputs_of_a_scan_lack_leaves_them_open(place: int) -> None:
+@pytest.mark.parametrize("given", ["scan_input_axes", "scan_output_axes"])
+def test_an_axis_that_a_scan_lacks_leaves_its_outputs_open(given: str, place: int) -> None:
     body = graph([node("Neg", "row", "r")], [untyped("row")], ["r"])
-    scan = node("Scan", "x", "y", body=body, num_scan_inputs=1, scan_output_axes=[place])
+    scan = node("Scan", "x", "y", body=body, num_scan_inputs=1, **{given: [place]})
     assert shapes(simple(scan, outputs="y"))["y"] is None
 
 

@@ -47,6 +47,35 @@ def test_d19_a_position_out_of_range_is_refused(op_type: str, position: int, x: 
         run(on_rows(op_type, "q i"), x=x, i=np.array(position))
 
 
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "last"),
+    [("SequenceAt", "q i", 2), ("SequenceErase", "q i", 2), ("SequenceInsert", "q x i", 3)],
+)
+def test_d19_a_position_that_only_the_run_knows(
+    op_type: str, inputs: str, last: int, x: Any
+) -> None:
+    nodes = [
+        node("SplitToSequence", "x", "q"),
+        node("ArgMax", "y", "m", axis=0, keepdims=0),
+        node("Mul", "m sign", "i"),
+        node(op_type, inputs, "r", name="at"),
+    ]
+    made = model(graph(nodes, map(untyped, ["x", "y", "sign"]), ["r"]), 18)
+
+    def result(place: int) -> Any:
+        y = np.eye(5, dtype=np.float32)[abs(place)]
+        return run(made, x=x, y=y, sign=np.array(-1 if place < 0 else 1))["r"]
+
+    for place in (-3, last):
+        if op_type == "SequenceAt":
+            assert_same([result(place)], [rows(x)[place]])
+        else:
+            assert len(result(place)) == (2 if op_type == "SequenceErase" else 4)
+    for place in (-4, last + 1):
+        with refused("TS511", place, "3 tensors", "graph/at", parameter="position"):
+            result(place)
+
+
 def test_d19_in_an_empty_sequence_no_position_is_in_range(x: Any) -> None:
     with refused("TS511", "0 tensors"):
         run(on_rows("SequenceAt", "q i"), x=x[:0], i=np.array(0))
