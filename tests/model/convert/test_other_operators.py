@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from onnx import AttributeProto, TensorProto, checker, helper
+from onnx import AttributeProto, TensorProto, checker, defs, helper
 
 import tensorsplit as ts
 from tensorsplit.engines import adapters
@@ -24,6 +24,7 @@ from tests.model.build import (
     node,
     outputs,
     tensor,
+    untyped,
     value,
 )
 from tests.model.convert.legal import check_equal, converted
@@ -453,6 +454,29 @@ def test_the_last_window_of_a_pool_starts_in_the_data(
     for length in range(4, 10):
         x = RNG.uniform(-2, 2, (1, 1, length)).astype(np.float32)
         np.testing.assert_array_equal(outputs(there, x=x)[0], outputs(made, x=x)[0])
+
+
+@pytest.mark.skipif(defs.onnx_opset_version() < 28, reason="no opset 28")
+@pytest.mark.parametrize(
+    ("inputs", "fmod", "is_kept"),
+    [
+        ([value("x", INT64, [3])], 0, True),
+        ([value("x", FLOAT, [3])], 0, False),
+        ([value("x", FLOAT, [3])], 1, True),
+        ([untyped("x")], 0, False),
+        ([untyped("x")], 1, True),
+    ],
+)
+def test_mod_of_what_may_be_floats_needs_fmod_before_opset_28(
+    inputs: list[Any], fmod: int, is_kept: bool
+) -> None:
+    made = model(graph([node("Mod", "x x", "y", fmod=fmod)], inputs, ["y"]), 28)
+    if is_kept:
+        (there,) = convert(made, 27).graph.node
+        assert there.op_type == "Mod"
+        return
+    with refused("TS512", "Mod", "fmod"):
+        convert(made, 27)
 
 
 def test_an_overridable_initializer_is_no_attribute() -> None:

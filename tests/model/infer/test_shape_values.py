@@ -298,7 +298,10 @@ def test_a_cast_to_int32_keeps_what_int32_holds(entry: int, length: int | None) 
 
 @pytest.mark.parametrize(
     ("left", "right", "plain", "by_fmod"),
-    [(7, 3, 1, 1), (-7, 3, 2, -1), (7, -3, -2, 1), (-7, -3, -1, -1), (-6, 3, 0, 0), (6, -3, 0, 0)],
+    [
+        *((7, 3, 1, 1), (-7, 3, 2, -1), (7, -3, -2, 1), (-7, -3, -1, -1)),
+        *((-6, 3, 0, 0), (6, -3, 0, 0), (-1, 3, 2, -1), (1, -3, -2, 1)),
+    ],
 )
 def test_a_remainder_has_the_sign_of_the_divisor_or_with_fmod_of_the_dividend(
     left: int, right: int, plain: int, by_fmod: int
