@@ -18,7 +18,7 @@ from tensorsplit.core.errors import short_name
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones
-from tensorsplit.model.graph.facts import Fact, Other, Sequence
+from tensorsplit.model.graph.facts import Sequence
 from tensorsplit.model.graph.nodes import (
     Carried,
     NodeRef,
@@ -39,7 +39,8 @@ from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
 Features: TypeAlias = dict[str, Any]
-"""Features that are there, by name; the value is True, or what the feature says."""
+"""Features that are there, by name; the value is True, or what the feature says: names in a tuple
+where it says several, as of types that calls of a function differ in."""
 
 SEQUENCE_OPERATORS = frozenset(
     {
@@ -133,7 +134,8 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
 
 def seen_feature(name: str, value: Any) -> str:
     """Return what is seen of a node or model with a feature, such as ``uses num_outputs``."""
-    return (NODE_FEATURES.get(name) or MODEL_FEATURES[name]).format(value)
+    text = ", ".join(value) if isinstance(value, tuple) else value
+    return (NODE_FEATURES.get(name) or MODEL_FEATURES[name]).format(text)
 
 
 _WIDE = frozenset({"int64", "uint64", "double"})
@@ -194,9 +196,9 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
     if own and unused_and_changing(node, facts, seen):
         found |= {"operator": node.op_type, "unused_in_loop": True}
     if own and node.op_type in _WITH_STRINGS:
-        ends = map(facts.of, (*node.inputs, *node.outputs))
-        kinds = {end.element_type for end in ends if not isinstance(end, Other)}
-        if ir.DataType.STRING in kinds and not (node.op_type == "Identity" and has_sequences):
+        ends = map(facts.element_types, (*node.inputs, *node.outputs))
+        has_strings = any(ir.DataType.STRING in types for types in ends)
+        if has_strings and not (node.op_type == "Identity" and has_sequences):
             found[_WITH_STRINGS[node.op_type]] = True
     return found
 
@@ -270,8 +272,8 @@ def data_features(model: ir.Model, facts: Facts) -> Features:
     """Return the features of the data that any node works on: whether there are doubles (D16)."""
     nodes = (ref.node for ref in walk(model) if ref.function not in facts.uncalled)
     values = {value for node in nodes for value in (*node.inputs, *node.outputs)}
-    types = (_of_type(facts.of(value)).get("wide_values") for value in values)
-    return {"wide_values": "double"} if "double" in types else {}
+    has_double = any(ir.DataType.DOUBLE in facts.element_types(value) for value in values)
+    return {"wide_values": "double"} if has_double else {}
 
 
 def _has_duplicates(scope: Scope) -> bool:
@@ -440,15 +442,14 @@ def _has_known_count(intent: Intent, dim: Any, node: ir.Node, facts: Facts) -> b
 
 def _type_of(node: ir.Node, facts: Facts) -> Features:
     """Return the features of the element type of a node's data."""
-    return _of_type(facts.of(node.inputs[0])) if node.inputs else {}
+    return _of_type(node.inputs[0], facts) if node.inputs else {}
 
 
-def _of_type(fact: Fact) -> Features:
-    element_type = None if isinstance(fact, Other) else fact.element_type
-    if element_type is None:
-        return {}
-    name = element_type.name.lower()
-    return {"element_type": name} | ({"wide_values": name} if name in _WIDE else {})
+def _of_type(value: ir.Value | None, facts: Facts) -> Features:
+    names = sorted(each.name.lower() for each in facts.element_types(value))
+    wide = [name for name in names if name in _WIDE]
+    found = {"element_type": names, "wide_values": wide}
+    return {key: each[0] if len(each) == 1 else tuple(each) for key, each in found.items() if each}
 
 
 def _of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, Any]]:
@@ -458,7 +459,7 @@ def _of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str
         fact = facts.of(value)
         if not isinstance(fact, Sequence):
             continue
-        yield from _of_type(fact).items()
+        yield from _of_type(value, facts).items()
         imported = seen.of(value)
         if not isinstance(imported, Sequence) or not is_known(imported.count):
             yield "unknown_number_of_parts", True

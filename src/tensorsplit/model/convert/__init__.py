@@ -37,7 +37,8 @@ def convert(
     domains stay as they are. Lengths known only at run time and dynamic axes survive; where they
     are not expressible at the target, nodes that calculate them take their place. A function of
     which a node has to know the attributes is made once for each combination that calls pass,
-    and left out if there is no call.
+    and left out if there is no call. One of which a node has to know the element types or ranks
+    is made once for each combination, too.
 
     Splits, moves and casts stay exact. An operator that becomes several others that calculate, such
     as LayerNormalization before opset 17, is equal up to rounding; the command line tells which.

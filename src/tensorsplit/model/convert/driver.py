@@ -17,11 +17,13 @@ from tensorsplit.model.convert.family import convert_split, needs_attributes, to
 from tensorsplit.model.convert.operator_versions import (
     fit,
     keeps_attributes,
+    keeps_types,
     next_step,
     wrong_type,
 )
 from tensorsplit.model.convert.restoring import FIRST_WITH_RANGE, restore_splits
 from tensorsplit.model.convert.training import convert_training, values_around
+from tensorsplit.model.convert.types_of_calls import separate_types
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.calls import called_by, functions_of, specialise
 from tensorsplit.model.graph.nodes import (
@@ -86,6 +88,7 @@ def to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
     report.is_changed = True
     functions, around = dict(model.functions), values_around(model)
     specialise(model, lambda ref: _needs_attributes(ref, target))
+    separate_types(model, lambda ref: _needs_types(ref, target))
     dropped = (each for key, each in functions.items() if key not in model.functions)
     report.dropped += map(function_label, dropped)
     imports, conversion = _imports(model), None
@@ -155,6 +158,18 @@ def _needs_attributes(ref: NodeRef, target: int) -> bool:
     linked = {name for name, held in node.attributes.items() if held.is_ref()}
     while (step := next_step(node.op_type, opset, target)) is not None:
         if step in _ADAPTERS or not keeps_attributes(step, linked):
+            return True
+        opset = step.opset
+    return False
+
+
+def _needs_types(ref: NodeRef, target: int) -> bool:
+    """Return whether the types of a node's operands may decide how it is converted, or whether."""
+    op_type, opset = ref.op_type, ref.opset
+    if ref.node.domain != "" or opset == 0:
+        return False
+    while (step := next_step(op_type, opset, target)) is not None:
+        if step in _ADAPTERS or not keeps_types(step):
             return True
         opset = step.opset
     return False

@@ -56,6 +56,16 @@ def keeps_attributes(step: VersionStep, names: set[str]) -> bool:
     return after is not None and not after.deprecated and names <= after.attributes.keys()
 
 
+def keeps_types(step: VersionStep) -> bool:
+    """Return whether a step is sure to take operands of every type that was taken before."""
+    before, after = schema_of(step.op_type, step.before), schema_of(step.op_type, step.opset)
+    if before is None or before.has_context_dependent_function or after is None:
+        return False
+    pairs = [*zip(before.inputs, after.inputs, strict=False)]
+    pairs += zip(before.outputs, after.outputs, strict=False)
+    return all(set(old.types) <= set(new.types) for old, new in pairs)
+
+
 def fit(node: ir.Node, step: VersionStep) -> str | None:
     """Bring a node to the next version, if what changed does not concern what the node uses.
 

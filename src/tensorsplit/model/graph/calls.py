@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
-from itertools import zip_longest
+from itertools import count, zip_longest
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -199,10 +199,7 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
         mark = call_key(passed)
         if mark not in made[key]:
             check_specialised(sum(map(len, made.values())), len(functions), ref.path)
-            name, number = key[1], 0
-            while made[key] and (key[0], name) in taken:
-                number += 1
-                name = f"{key[1]}_{number}"
+            name = _free_name(key, taken) if made[key] else key[1]
             taken.add((key[0], name))
             made[key][mark] = copy = _specialised(functions[key], passed, name)
             calls += walk_function(copy)
@@ -234,6 +231,20 @@ def _wanted(
         wanted |= new
         pending += new
     return wanted
+
+
+def _free_name(key: Key, taken: Container[tuple[str, str]]) -> str:
+    """Return the name of a function with a number that no function of its domain has."""
+    domain, name, _ = key
+    return next(new for i in count(1) if (domain, new := f"{name}_{i}") not in taken)
+
+
+def add_copy(model: ir.Model, function: ir.Function) -> ir.Function:
+    """Add a copy of a function to its model, under a name of its own; no node calls it yet."""
+    copy = function.clone()
+    copy.name = _free_name(key_of(function), {key[:2] for key in functions_of(model)})
+    model.functions[copy.identifier()] = copy
+    return copy
 
 
 def _specialised(function: ir.Function, passed: Attributes, name: str) -> ir.Function:

@@ -98,6 +98,7 @@ class Facts:
         self.counts_alike: dict[ir.Node, set[int]] = {}
         self._splits: dict[ir.Node, KnownSplit] = {}
         self._known: dict[ir.Value, Fact] = {}
+        self._types: dict[ir.Value, frozenset[ir.DataType]] = {}
         self._runs: dict[str, bool] = {}
         self.refusals: list[Refusal] = []
         self.undecided: dict[str, set[ir.Node]] = {}
@@ -122,6 +123,14 @@ class Facts:
     def tensor(self, value: ir.Value | None) -> Tensor:
         """Return what is known of a tensor; nothing of a value of another kind."""
         return tensor_of(self.of(value))
+
+    def element_types(self, value: ir.Value | None) -> frozenset[ir.DataType]:
+        """Return the element types of a value; several only where calls of a function differ."""
+        fact = self.of(value)
+        one = None if isinstance(fact, Other) else fact.element_type
+        if one is not None or value is None:
+            return frozenset(() if one is None else (one,))
+        return self._types.get(value, frozenset())
 
     def split(self, ref: NodeRef) -> KnownSplit:
         """Return what is known of a split node; of one in a function, in all calls together."""
@@ -154,7 +163,12 @@ class Facts:
         """Take over what was found in one call of a function."""
         for value, fact in other._known.items():
             known = self._known.get(value)
-            self._known[value] = fact if known is None else join(known, fact)
+            both = fact if known is None else join(known, fact)
+            if known is not None and not isinstance(both, Other) and both.element_type is None:
+                self._types[value] = self.element_types(value) | other.element_types(value)
+            elif value in other._types:
+                self._types[value] = other._types[value]
+            self._known[value] = both
         for path, runs in other._runs.items():
             self.note(path, runs)
         self.counts_alike |= other.counts_alike

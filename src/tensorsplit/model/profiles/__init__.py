@@ -78,13 +78,18 @@ class Limitation:
     def holds(self, features: Mapping[str, Any]) -> bool:
         """Return whether it is about something with these features."""
         operator = {features.get("operator"), features.get("version")}
+        said = features.get(self.feature)
         return (
             self.feature in features
             and all(name in features for name in self.also)
             and not any(name in features for name in self.unless)
             and (not self.operators or not operator.isdisjoint(self.operators))
-            and (not self.values or features[self.feature] in self.values)
+            and (not self.values or not set(_listed(said)).isdisjoint(self.values))
         )
+
+
+def _listed(said: Any) -> tuple[Any, ...]:
+    return said if isinstance(said, tuple) else (said,)
 
 
 @dataclass(frozen=True, slots=True)

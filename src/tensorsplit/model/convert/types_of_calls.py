@@ -1,0 +1,97 @@
+"""Functions that are called with data of several types: made once for each, where it is needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+
+import onnx_ir as ir
+
+from tensorsplit.model.graph.calls import (
+    Key,
+    add_copy,
+    called_by,
+    check_specialised,
+    functions_of,
+    key_of,
+)
+from tensorsplit.model.graph.facts import tensor_of
+from tensorsplit.model.graph.nodes import NodeRef, walk
+from tensorsplit.model.infer.analysis import Facts, analyse
+from tensorsplit.model.validity.node_errors import type_name
+
+
+def separate_types(model: ir.Model, needs: Callable[[NodeRef], bool]) -> None:
+    """Make functions once for each combination of types and ranks that calls pass, where needed.
+
+    The first keeps the function's name. Functions that others call follow when those are made: the
+    types that they are called with are known from then on.
+
+    Args:
+        model: The model, which is changed.
+        needs: Whether the types and ranks of the operands of a node have to be known.
+
+    Raises:
+        SplitError: TS502 for functions that are called in too many ways.
+    """
+    if not model.functions:
+        return
+    refs, before = list(walk(model)), len(model.functions)
+    concerned = _concerned(refs, needs, functions_of(model))
+    times = Counter(called_by(ref.node) for ref in refs)
+    if all(times[key] < 2 for key in concerned):
+        return
+    while _separate(model, concerned):
+        check_specialised(len(model.functions) - before, before, "graph")
+
+
+def _separate(model: ir.Model, concerned: set[Key]) -> bool:
+    """Make copies of functions that are called in several ways; return whether there are any.
+
+    A call of which the types are not known yet stays as it is.
+    """
+    facts, functions = analyse(model), functions_of(model)
+    calls: dict[Key, dict[Hashable, list[ir.Node]]] = {}
+    for ref in walk(model):
+        if called_by(ref.node) in concerned:
+            mark = tuple(_kind(value, facts) for value in ref.node.inputs)
+            if None not in mark:
+                calls.setdefault(called_by(ref.node), {}).setdefault(mark, []).append(ref.node)
+    found = False
+    for key, by_mark in calls.items():
+        for nodes in list(by_mark.values())[1:]:
+            copy = add_copy(model, functions[key])
+            concerned.add(key_of(copy))
+            for node in nodes:
+                node.op_type = copy.name
+            found = True
+    return found
+
+
+def _kind(value: ir.Value | None, facts: Facts) -> Hashable:
+    """Return the type and the rank of an operand; None if its type is not known."""
+    if value is None:
+        return ""
+    kind, shape = type_name(facts.of(value)), tensor_of(facts.of(value)).shape
+    return kind and (kind, None if shape is None else len(shape))
+
+
+def _concerned(
+    refs: Iterable[NodeRef], needs: Callable[[NodeRef], bool], known: Iterable[Key]
+) -> set[Key]:
+    """Return the functions with nodes that need to know, and those that call such a one."""
+    found: set[Key] = set()
+    callers: dict[Key, set[Key]] = {key: set() for key in known}
+    for ref in refs:
+        if ref.function is None:
+            continue
+        if called_by(ref.node) in callers:
+            callers[called_by(ref.node)].add(key_of(ref.function))
+        elif needs(ref):
+            found.add(key_of(ref.function))
+    pending = list(found)
+    while pending:
+        new = callers.get(pending.pop(), set()) - found
+        found |= new
+        pending += new
+    return found
