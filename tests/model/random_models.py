@@ -412,7 +412,7 @@ class Generator:
         kinds += [self._one((images, moves, sequences))]
         if depth == 0 or (depth == 1 and self._chance(0.2)):
             kinds += [
-                (partial(self._if, depth), partial(self._loop, depth), self._scan, self._call)
+                (partial(self._if, depth), partial(self._loop, depth), self._scan, self._calls)
             ]
         with suppress(Skip):
             self._one(self._one(kinds))()
@@ -998,6 +998,44 @@ class Generator:
         body = self._inner(fill, {state: value[0], row: value[0]}, is_closed=True)
         count = len(body.outputs)
         self._step("Scan", [start, data], count, scan, body=body, num_scan_inputs=1)
+
+    def _calls(self) -> None:
+        """A call of a new function, or of one that there is."""
+        if self._functions and self._chance(0.6):
+            self._call_again()
+        else:
+            self._call()
+
+    def _call_again(self) -> None:
+        """Call a function with other data, maybe of another type and rank."""
+        name = self._one(list(self._functions))
+        made = self._functions[name]
+        data = self._tensor(made.at + 1)
+        if not self._takes(made, self._value(data)):
+            raise Skip
+        options: dict[str, Any] = {} if made.has_default else {"at": made.at}
+        count = len(made.graph.outputs)
+        self._step(name, [data], count, partial(call, name), LOCAL, **options)
+
+    def _takes(self, made: Function, value: Array) -> bool:
+        """Whether a function takes data; its bodies declare one type and rank."""
+        name = made.graph.inputs[0]
+        sample = made.graph.samples[name]
+        if (value.dtype, value.ndim) == (sample.dtype, sample.ndim):
+            return True
+        if any(step.domain or any(step.bodies()) for step in made.graph.steps):
+            return False
+        scope = Scope({name: value}, self._functions, {"at": made.at})
+        try:
+            evaluate(made.graph.steps, scope)
+        except Exception:  # noqa: BLE001 - whatever NumPy raises
+            return False
+        for step in made.graph.steps:
+            here = version(step.op_type, made.opset)
+            fed = [scope.values[each] if each else None for each in step.inputs]
+            if here is None or not here.fits(fed, [scope.values[each] for each in step.outputs]):
+                return False
+        return True
 
     def _call(self) -> None:
         """A function whose values may have the names of the caller's, called with an attribute."""

@@ -189,18 +189,27 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
             found["sequence_in_body_before_13"] = True
     elif has_sequences or (own and node.op_type in SEQUENCE_OPERATORS):
         found = {"operator": node.op_type} | dict(_of_sequences(ref, facts, seen))
-    if own and node.op_type == "Squeeze" and ref.opset < _FIRST_WITH_AXES_IN_ANY_ORDER:
+    return found | (dict(_of_any_operator(ref, facts, seen, has_sequences)) if own else {})
+
+
+def _of_any_operator(
+    ref: NodeRef, facts: Facts, seen: Facts, has_sequences: bool
+) -> Iterator[tuple[str, Any]]:
+    """Yield what holds of nodes of ONNX's own domain whether they have sequences or not."""
+    node = ref.node
+    if node.op_type == "Squeeze" and ref.opset < _FIRST_WITH_AXES_IN_ANY_ORDER:
         axes = attribute_of(node, "axes", ir.AttributeType.INTS) or ()
         if list(axes) != sorted(axes):
-            found = {"operator": node.op_type, "unsorted_axes": True}
-    if own and unused_and_changing(node, facts, seen):
-        found |= {"operator": node.op_type, "unused_in_loop": True}
-    if own and node.op_type in _WITH_STRINGS:
+            yield from {"operator": node.op_type, "unsorted_axes": True}.items()
+    if node.op_type == "Loop" and any(_is_empty(each, facts) for each in node.inputs[2:]):
+        yield from {"operator": node.op_type, "empty_in_loop": True}.items()
+    if unused_and_changing(node, facts, seen):
+        yield from {"operator": node.op_type, "unused_in_loop": True}.items()
+    if node.op_type in _WITH_STRINGS:
         ends = map(facts.element_types, (*node.inputs, *node.outputs))
         has_strings = any(ir.DataType.STRING in types for types in ends)
         if has_strings and not (node.op_type == "Identity" and has_sequences):
-            found[_WITH_STRINGS[node.op_type]] = True
-    return found
+            yield _WITH_STRINGS[node.op_type], True
 
 
 def unused_states(node: ir.Node) -> list[Carried]:
@@ -303,8 +312,13 @@ def _of_place(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, Any]]:
     around = ref.around
     if "Scan" in around and "If" in around[around.index("Scan") :]:
         yield "if_in_scan", True
-    if "Loop" in around and ref.node.inputs and 0 in (facts.tensor(ref.node.inputs[0]).shape or ()):
+    if "Loop" in around and ref.node.inputs and _is_empty(ref.node.inputs[0], facts):
         yield "empty_in_loop", True
+
+
+def _is_empty(value: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a tensor is known to have no elements."""
+    return 0 in (facts.tensor(value).shape or ())
 
 
 def _of_uses(node: ir.Node) -> Iterator[tuple[str, Any]]:

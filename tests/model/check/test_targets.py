@@ -14,6 +14,7 @@ from tensorsplit.model import profiles
 from tensorsplit.model.check.checker import of_features
 from tensorsplit.model.profiles import Extent, Limitation, Profile, Verdict
 from tests.model.build import (
+    BOOL,
     FLOAT,
     INT64,
     function,
@@ -92,6 +93,22 @@ def test_openvino_may_change_large_integers() -> None:
     made = model(graph([split], [value("x", INT64, [4, 6])], ["a", "b"], [tensor("l", [2, 4])]))
     assert codes(made, "openvino") == ["TS843"]
     assert codes(made, "onnxruntime") == []
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_openvino_may_refuse_a_loop_that_carries_nothing(size: int) -> None:
+    """What a sequence was becomes such a tensor."""
+    ends = [value("i", INT64, []), value("go", BOOL, []), value("s", FLOAT, [2, size])]
+    outs = [value("on", BOOL, []), value("t", FLOAT, [2, size])]
+    body = graph([node("Identity", "go", "on"), node("Identity", "s", "t")], ends, outs)
+    loop = node("Loop", "n _ x", "y", body=body)
+    whole = graph([loop], [value("x", FLOAT, [2, size])], "y", [tensor("n", 3)])
+    found = [each for each in ts.check(model(whole), target=OPENVINO) if each.code == "TS843"]
+    assert ["Can not create StaticMemory" in each.message for each in found] == [True] * (not size)
+    assert all("another engine" in each.fix for each in found)
+
+
+OPENVINO = "openvino@2026.4.1"
 
 
 def test_onnx_runtime_has_not_every_kernel() -> None:
