@@ -54,6 +54,7 @@ COMMANDS = {
     "merge": ("file_merging", "Merge what split made of tensors in files."),
     "ops": ("operator_commands", "List the operator versions, or print the page of one."),
     "profile": ("profile_command", "Measure what the installed version of an engine runs."),
+    "reduce": ("reduce_command", "Find the smallest model that an engine still gets wrong."),
     "reshard": ("file_merging", "Write the files of other ranks, in one pass."),
     "rule": ("rule_command", "List the codes of errors and findings, or explain one."),
     "rules": ("rules_command", "List the rules of model families, or print those of one."),

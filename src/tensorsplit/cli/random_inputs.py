@@ -97,6 +97,14 @@ class InputChoice:
         Raises:
             SplitError: TS1xx to TS3xx, TS511 if no random inputs fit; TS701, TS703 for the options.
         """
+        made, problem = self.completed_anyhow(source)
+        if problem is not None:
+            with made.explained():
+                raise problem
+        return made
+
+    def completed_anyhow(self, source: OnnxModel) -> tuple[ModelInputs, SplitError | None]:
+        """Do as `completed`, but return the refusal of a model that no random inputs fit."""
         from tensorsplit.model.fitting_inputs import complete_inputs
 
         made = self.given(source)
@@ -105,10 +113,7 @@ class InputChoice:
         made.feeds, made.random = completed.feeds, completed.random
         if made.random:
             made.seed = self.seed or 0
-        if completed.problem is not None:
-            with made.explained():
-                raise completed.problem
-        return made
+        return made, completed.problem
 
 
 @dataclass
@@ -162,15 +167,15 @@ class ModelInputs:
     def _saved(self) -> list[str]:
         if self.save_to is None or not self.feeds:
             return []
-        write_files({self.save_to: partial(write_archive, dict(_members(self.feeds)))})
+        write_files({self.save_to: partial(write_archive, dict(members(self.feeds)))})
         return [f"the inputs are in {self.save_to}"]
 
 
-def _members(feeds: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
+def members(feeds: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
     """Yield inputs as members of an archive that `read_feeds` takes."""
     for name, value in feeds.items():
         if isinstance(value, (list, tuple)):
-            yield from _members({f"{name}[{place}]": item for place, item in enumerate(value)})
+            yield from members({f"{name}[{place}]": item for place, item in enumerate(value)})
         elif value is not None:
             array = np.asarray(value)
             stored = storable(array)

@@ -1,0 +1,38 @@
+"""``tensorsplit reduce``: the smallest model that an engine still gets wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from tests.cli.conftest import Command
+from tests.conformance.test_reducing import CHAIN, SHORT
+
+
+def test_the_command_writes_model_inputs_and_script(tensorsplit: Command, tmp_path: Path) -> None:
+    onnx.save(SHORT, tmp_path / "model.onnx")
+    np.save(tmp_path / "lengths.npy", np.array([2, 3]))
+    words = ["reduce", str(tmp_path / "model.onnx"), "--engine", "onnx-reference"]
+    words += ["--input", f"lengths={tmp_path / 'lengths.npy'}", "--input-shape", "x:7"]
+    ended = tensorsplit(*words, "-o", str(tmp_path / "out"))
+    assert ended.status == 0, ended.err
+    assert "3 nodes -> 1 node" in ended.out
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *("model.onnx", "inputs.npz", "reproduce.py")
+    }
+    model = onnx.load(tmp_path / "out" / "model.onnx")
+    with np.load(tmp_path / "out" / "inputs.npz") as held:
+        assert set(held) == {entry.name for entry in model.graph.input}
+    onnx.save(CHAIN, tmp_path / "right.onnx")
+    ended = tensorsplit("reduce", str(tmp_path / "right.onnx"), "--engine", "onnx-reference")
+    assert ended.status == 2
+    assert "nothing to reduce" in ended.err
+    assert not Path("right-reduced").exists()
+
+
+def test_an_ir_is_refused(tensorsplit: Command) -> None:
+    ended = tensorsplit("reduce", "model.xml", "--engine", "openvino")
+    assert ended.status == 2
+    assert "ONNX model" in ended.err

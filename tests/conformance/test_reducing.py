@@ -1,0 +1,125 @@
+"""The smallest model that still shows what an engine gets wrong, with wrong engines."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.parser import parse_model
+
+import tensorsplit as ts
+from tensorsplit.conformance.reducing import Reduced, reduced
+from tests.refusals import refused
+
+HEAD = '<ir_version: 9, opset_import: ["":18]> '
+CHAIN = parse_model(
+    HEAD
+    + """g (float[N,6] x, float[N,6] y) => (float[N,6] z, float[N,6] s, float[N,3] b) {
+    r = Relu(x) t = Add(r, y) a, b = Split<axis=1, num_outputs=2>(t) n = Neg(a)
+    z = Concat<axis=1>(n, b) s = Sigmoid(x)
+}"""
+)
+SHORT = parse_model(
+    HEAD
+    + """g (float[N] x, int64[2] lengths) => (float[M] z, float[K] b) {
+    n = Neg(x) a, b = Split(n, lengths) z = Abs(a)
+}"""
+)
+ADAPTER = """
+KIND, PACKAGES, FORMATS = "engine", ("onnx",), ("onnx",)
+
+
+def run(model, weights, inputs, outputs):
+    import os
+
+    import onnx
+
+    import tensorsplit
+
+    proto = onnx.load_from_string(model)
+    kinds = [node.op_type for node in proto.graph.node]
+    {bug}
+    return tensorsplit.run(proto, inputs)
+"""
+BUGS = {
+    "crash": 'if "Split" in kinds and "Neg" in kinds: os.abort()',
+    "refused": 'if "Sigmoid" in kinds: raise ValueError("node 7 is not known")',
+    "wrong": """if "Add" in kinds:
+        found = tensorsplit.run(proto, inputs)
+        return {name: -value for name, value in found.items()}""",
+}
+LEFT = {"crash": ["Split", "Neg"], "refused": ["Sigmoid"], "wrong": ["Add"]}
+
+
+def numbers(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(3).uniform(1, 2, shape).astype(np.float32)
+
+
+def engine(folder: Path, bug: str) -> str:
+    path = folder / "wrong_engine.py"
+    path.write_text(ADAPTER.replace("{bug}", bug), encoding="utf-8")
+    return str(path)
+
+
+def kinds(found: Reduced) -> list[str]:
+    return [node.op_type for node in found.after.model.graph.node]
+
+
+@pytest.mark.parametrize("kind", BUGS)
+def test_only_the_nodes_to_blame_are_left(tmp_path: Path, kind: str) -> None:
+    inputs = {"x": numbers(4, 6), "y": numbers(4, 6)}
+    found = reduced(CHAIN, inputs, engine(tmp_path, BUGS[kind]))
+    assert found.failure.kind.partition(":")[0] == kind
+    assert kinds(found) == LEFT[kind]
+    assert found.is_finished
+    onnx.checker.check_model(found.after.model)
+    assert sum(value.size for value in found.after.inputs.values()) <= 4
+    ours = ts.run(found.after.model, found.after.inputs)
+    assert {name: value.tolist() for name, value in ours.items()} == {
+        name: value.tolist() for name, value in (found.after.expected or {}).items()
+    }
+    assert inputs["x"].shape == (4, 6)
+    assert len(CHAIN.graph.node) == 6
+
+
+def test_a_hang_ends_and_is_told(tmp_path: Path) -> None:
+    model = parse_model(HEAD + "g (float[1] x) => (float[1] z) { z = Neg(x) }")
+    hangs = engine(tmp_path, "while True: pass")
+    found = reduced(model, {"x": numbers(1)}, hangs, seconds_each=0.5)
+    assert (found.failure.kind, kinds(found)) == ("hang", ["Neg"])
+
+
+def test_what_is_to_be_refused_and_is_not() -> None:
+    """The reference drops what lengths leave over (D6)."""
+    inputs = {"x": numbers(7), "lengths": np.array([2, 3])}
+    found = reduced(SHORT, inputs, "onnx-reference")
+    assert found.failure.kind == "accepted"
+    assert kinds(found) == ["Split"]
+    assert found.after.expected is None
+    assert "tensorsplit." not in found.script
+    ran = subprocess.run(
+        [sys.executable, "-"], input=found.script, capture_output=True, text=True, check=True
+    )
+    assert "WRONG: it should refuse" in ran.stdout
+
+
+def test_an_engine_that_is_right_is_refused(tmp_path: Path) -> None:
+    inputs = {"x": numbers(2, 6), "y": numbers(2, 6)}
+    with refused("TS703", "nothing to reduce"):
+        reduced(CHAIN, inputs, engine(tmp_path, ""))
+    with refused("TS601", "nonsense"):
+        reduced(CHAIN, inputs, "nonsense")
+    with refused("TS703", "rewrites models"):
+        reduced(CHAIN, inputs, "onnx-shape-inference")
+
+
+def test_the_time_is_bounded(tmp_path: Path) -> None:
+    inputs = {"x": numbers(2, 6), "y": numbers(2, 6)}
+    found = reduced(CHAIN, inputs, engine(tmp_path, BUGS["wrong"]), seconds=1e-6)
+    assert not found.is_finished
+    assert found.after.size == found.before.size
