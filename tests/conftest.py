@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -14,6 +16,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tensorsplit import native
+
+NOT_INSTALLED = re.compile(r"could not import '([\w.]+)'|([\w.-]+) is not installed")
+"""How pytest and our own tests say that a library is missing."""
 
 os.environ["TENSORSPLIT_LANG"] = "en"  # whatever the system speaks
 
@@ -45,6 +50,27 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for engine in mark.args:
             if find_spec(engine) is None:
                 pytest.skip(f"{engine} is not installed")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Sum up why tests were skipped: what is not installed, the most usual reason, the rest."""
+    missing, others = Counter[str](), Counter[str]()
+    for report in terminalreporter.stats.get("skipped", ()):
+        reason = str(report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr)
+        found = NOT_INSTALLED.search(reason)
+        if found:
+            missing[found[1] or found[2]] += 1
+        else:
+            others[reason.removeprefix("Skipped: ")] += 1
+    for reason, count in others.most_common(1):
+        terminalreporter.write_line(f"skipped: {count}, {reason}")
+        others.subtract({reason: count})
+    if missing:
+        lacks = ", ".join(f"{name} ({count})" for name, count in missing.most_common())
+        terminalreporter.write_line(f"skipped: {missing.total()}, not installed: {lacks}")
+    if others.total():
+        reasons = len(+others)
+        terminalreporter.write_line(f"skipped: {others.total()}, {reasons} other reasons; see -rs")
 
 
 @pytest.fixture

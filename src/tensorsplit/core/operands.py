@@ -90,7 +90,7 @@ def _check_rank(operator: Operator, name: str, kind: str, operand: Operand) -> N
         if operand.rank == 0 and counts and not is_axis and operand.values:
             (count,) = operand.values
             fix = (
-                f"use num_outputs={show(count)} for as many equal parts, split_to_sequence for"
+                f"use num_outputs={show(count)} for {show(count)} parts, split_to_sequence for"
                 f" chunks of {show(count)}, or {fix}"
             )
         raise SplitError(

@@ -223,9 +223,8 @@ def _no_count(count: int) -> SplitError:
 
 
 def _negative(lengths: Numbers) -> SplitError:
-    return SplitError(
-        NEGATIVE_LENGTH, f"{_show(lengths)} has a length below 0", "give lengths >= 0"
-    )
+    fix = "give lengths >= 0; variadic_split takes one -1, for what the others leave"
+    return SplitError(NEGATIVE_LENGTH, f"{_show(lengths)} has a length below 0", fix)
 
 
 def _empty(lengths: Numbers) -> SplitError:
