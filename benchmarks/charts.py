@@ -25,6 +25,7 @@ from tensorsplit.bench.timing import Measured, Spread, Timed
 
 TITLES = {
     "copy": "Copies: 1 is memcpy of the same bytes by two threads",
+    "join": "Joins: 1 is memcpy of the same bytes by two threads",
     "views": "Views: 1 is numpy.split",
     "plan": "Views by a prepared plan: 1 is plain slicing",
 }

@@ -123,8 +123,10 @@ def page_of(machine: Machine) -> str:
         "\n".join(_table(("fact", "value"), _facts(machine.bench.about))),
         "![Each workload with a mark for each library, on a logarithmic scale](bench.svg)",
     ]
+    measured = {each.workload.kind for each in machine.bench.measured}
     for kind, title in charts.TITLES.items():
-        blocks += [f"## {title}", "\n".join(_workloads(machine.bench, kind))]
+        if kind in measured:
+            blocks += [f"## {title}", "\n".join(_workloads(machine.bench, kind))]
     blocks += [_MODES, "\n".join(_cannot(machine.bench))]
     blocks += ["## How the cost grows"]
     for study in STUDIES:
@@ -172,6 +174,9 @@ def _side_by_side(measured: Sequence[Machine], kind: str) -> Iterator[str]:
         worst = max((ratio.median for ratio in ratios if ratio), default=0.0)
         cells = [_beside_others(*each) for each in found]
         rows.append((worst, (f"**{name}**: {workload}", in_digits(worst), *cells)))
+    if not rows:
+        yield "Not measured on these machines yet."
+        return
     rows.sort(key=lambda row: -row[0])
     columns = (f"{machine.name}{which.title}" for machine in measured for which in _ways(machine))
     yield from _table(("workload", "worst", *columns), (cells for _, cells in rows))

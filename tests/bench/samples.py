@@ -9,6 +9,7 @@ from tensorsplit.bench.workloads import Array, Prepared, Task, Workload
 
 SMALL = Workload("small-split", "a test", (5, 6), "float32", 1, (2, 4))
 STRINGS = Workload("text", "a test", (4, 3), "object", 1, (1, 2))
+JOIN = Workload("small-join", "a test", (5, 6), "float32", 1, (2, 4), kind="join")
 VIEWS = Workload("small-views", "a test", (5, 6), "float32", 1, (2, 4), kind="views")
 PLAN = Workload("small-plan", "a test", (5, 6), "float32", 1, (2, 4), kind="plan")
 

@@ -16,7 +16,7 @@ from tensorsplit.bench.stations import measure as measure_at
 from tensorsplit.bench.timing import Effort, Measured
 from tensorsplit.bench.workloads import Array, Prepared, Task, UnableError, Workload
 from tensorsplit.core.errors import SplitError
-from tests.bench.samples import PLAN, SMALL, STRINGS, VIEWS, entry, writes
+from tests.bench.samples import JOIN, PLAN, SMALL, STRINGS, VIEWS, entry, writes
 
 ONCE = Effort(rounds=1)
 
@@ -62,18 +62,25 @@ def test_arrays_of_other_libraries_are_split_by_both(library: str) -> None:
     chosen = choose_entries((library,))
     assert {each.peer for each in chosen} == {OURS, f"{OURS}-{library}", library}
     with apart(chosen) as stations:  # in processes of their own: JAX and forks don't go together
-        for workload in (SMALL, VIEWS, STRINGS):
+        for workload in (SMALL, JOIN, VIEWS, STRINGS):
             timed = measure_at(workload, stations, ONCE).entries
             assert not [each.wrong for each in timed if each.wrong]
             states = [each.cannot for each in timed if each.peer != OURS]
             assert all((state is not None) == (workload is STRINGS) for state in states)
 
 
-@pytest.mark.parametrize("workload", [VIEWS, PLAN, STRINGS], ids=lambda each: each.name)
-def test_views_plans_and_strings_are_right(workload: Workload) -> None:
+@pytest.mark.parametrize("workload", [JOIN, VIEWS, PLAN, STRINGS], ids=lambda each: each.name)
+def test_joins_views_plans_and_strings_are_right(workload: Workload) -> None:
     timed = measure(workload, choose_entries(("numpy",)))
     assert not [each.wrong for each in timed.entries if each.wrong]
     assert any(each.ratio is not None for each in timed.entries)
+
+
+def test_a_join_is_into_a_buffer_and_into_new_memory() -> None:
+    timed = measure(JOIN, choose_entries(("numpy",)))
+    modes = [(each.peer, each.mode) for each in timed.entries]
+    assert modes == [(peer, mode) for peer in (OURS, "numpy") for mode in ("out", "fresh")]
+    assert all(each.ratio is not None and each.wrong is None for each in timed.entries)
 
 
 def test_a_wrong_peer_is_named_and_not_timed() -> None:

@@ -20,7 +20,7 @@ from tensorsplit.bench.workloads import (
     find_fault,
     make_task,
 )
-from tests.bench.samples import SMALL, STRINGS, VIEWS, writes
+from tests.bench.samples import JOIN, SMALL, STRINGS, VIEWS, writes
 
 
 @pytest.mark.parametrize("workload", WORKLOADS.values(), ids=list(WORKLOADS))
@@ -165,6 +165,42 @@ def test_views_of_the_source_are_no_copies_and_do_not_spoil_it() -> None:
     views = Prepared(lambda: [task.source[index] for index in task.workload.indices])
     assert find_fault(task, views) == "part 0 is not a copy"
     assert task.source.tobytes() == before
+
+
+def joins(change: Callable[[Array], None] = lambda _: None) -> Callable[[Task], Prepared]:
+    def prepare(task: Task) -> Prepared:
+        def call() -> Array:
+            (whole,) = task.buffers
+            for part, index in zip(task.parts, task.workload.indices, strict=True):
+                whole[index] = part
+            change(whole)
+            return whole
+
+        return Prepared(call, lambda whole: [whole], task.buffers)
+
+    return prepare
+
+
+def test_a_right_join_passes_and_a_wrong_one_does_not() -> None:
+    task = make_task(JOIN)
+    assert [part.shape for part in task.given] == [(5, 2), (5, 4)]
+    assert find_fault(task, joins()(task)) is None
+
+    def swap(whole: Array) -> None:
+        whole[:, [0, 5]] = whole[:, [5, 0]]
+
+    assert find_fault(task, joins(swap)(task)) == "part 0 has other values"
+    idle = Prepared(lambda: task.buffers[0], lambda whole: [whole], task.buffers)
+    assert find_fault(task, idle) == "part 0 has other values"
+
+
+def test_a_join_that_changes_a_part_is_found() -> None:
+    task = make_task(JOIN)
+
+    def spoil(_: Array) -> None:
+        task.parts[1][0, 0] = 1
+
+    assert find_fault(task, joins(spoil)(task)) == "the source was changed"
 
 
 def test_views_may_be_views() -> None:

@@ -59,7 +59,7 @@ def test_the_list_measures_nothing(tensorsplit: Command, monkeypatch: pytest.Mon
     monkeypatch.setattr(stations, "measure", None)
     ended = tensorsplit("bench", "--list")
     assert ended.status == 0
-    assert "attention      query, key and value of a transformer\n" in ended.out
+    assert "attention       query, key and value of a transformer\n" in ended.out
     assert "peers: tensorsplit " in ended.out
 
 

@@ -17,6 +17,7 @@ from rich.text import Text
 from tensorsplit import native
 from tensorsplit.bench.peers import THREADS, installed, is_ours
 from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
+from tensorsplit.bench.workloads import COPIES
 from tensorsplit.core.errors import count_of
 from tensorsplit.pictures.layout import shortened
 
@@ -138,7 +139,7 @@ def lines(figures: Figures) -> Iterator[Text]:
 
 def _block(measured: Measured) -> Iterator[Text]:
     workload = measured.workload
-    size = f" of {in_bytes(workload.nbytes)}" if workload.kind == "copy" else ""
+    size = f" of {in_bytes(workload.nbytes)}" if workload.kind in COPIES else ""
     yield Text.assemble((workload.name, "bold"), f"  {workload.stands_for}")
     yield Text(f"{workload}", "dim")
     least = in_seconds(measured.baseline.median)

@@ -97,13 +97,48 @@ def _ours(task: Task, *, buffers: Sequence[Array] = (), **how: Any) -> Prepared:
 
 def _ours_of(task: Task, array: Any, **how: Any) -> Callable[[], Any]:
     """Return an eager call on an array of any library."""
+    _use_threads()
+    return partial(ts.split, array, list(task.workload.sizes), axis=task.workload.axis, **how)
+
+
+def _use_threads() -> None:
     if native.kernel is not None:
         native.kernel.use_threads(THREADS)
-    return partial(ts.split, array, list(task.workload.sizes), axis=task.workload.axis, **how)
 
 
 def _ours_out(task: Task) -> Prepared:
     return _ours(task, buffers=task.buffers, out=list(task.buffers))
+
+
+def _join(task: Task, *, out: bool = False) -> Prepared:
+    """Join the parts eagerly, into the buffer or into new memory."""
+    buffers = task.buffers if out else ()
+    _use_threads()
+    return _joined(partial(ts.join, list(task.parts), axis=task.workload.axis), buffers)
+
+
+def _numpy_join(task: Task, *, out: bool = False) -> Prepared:
+    call = partial(np.concatenate, list(task.parts), axis=task.workload.axis)
+    return _joined(call, task.buffers if out else ())
+
+
+def _joined(call: Callable[..., Array], buffers: Sequence[Array]) -> Prepared:
+    if buffers:
+        call = partial(call, out=buffers[0])
+    return Prepared(call, lambda whole: [whole], buffers)
+
+
+def _torch_join(task: Task, *, ours: bool = False, out: bool = False) -> Prepared:
+    """Join tensors that share our memory by `torch.cat`, or by ours."""
+    import torch
+
+    torch.set_num_threads(THREADS)
+    _use_threads()
+    buffers = task.buffers if out else ()
+    parts = [torch.from_numpy(part) for part in task.parts]
+    how: dict[str, Any] = {"out": torch.from_numpy(buffers[0])} if out else {}
+    call = partial(ts.join if ours else torch.cat, parts, axis=task.workload.axis, **how)
+    return Prepared(call, lambda whole: [whole.numpy()], buffers)
 
 
 def _ours_pooled(task: Task) -> Prepared:
@@ -262,16 +297,24 @@ ENTRIES = (
     Entry(OURS, "out", "copy", _ours_out),
     Entry(OURS, "pooled", "copy", _ours_pooled),
     Entry(OURS, "fresh", "copy", partial(_ours, copy=True)),
+    Entry(OURS, "out", "join", partial(_join, out=True)),
+    Entry(OURS, "fresh", "join", _join),
     Entry(OURS, "view", "views", _ours),
     Entry(OURS, "view", "plan", _ours_planned),
     Entry("numpy", "out", "copy", _numpy_out),
     Entry("numpy", "fresh", "copy", _numpy_fresh),
+    Entry("numpy", "out", "join", partial(_numpy_join, out=True)),
+    Entry("numpy", "fresh", "join", _numpy_join),
     Entry("numpy", "view", "views", _slicing),
     Entry(f"{OURS}-torch", "out", "copy", partial(_torch, out=True)),
     Entry(f"{OURS}-torch", "fresh", "copy", partial(_torch, copy=True)),
+    Entry(f"{OURS}-torch", "out", "join", partial(_torch_join, ours=True, out=True)),
+    Entry(f"{OURS}-torch", "fresh", "join", partial(_torch_join, ours=True)),
     Entry(f"{OURS}-torch", "view", "views", _torch),
     Entry("torch", "out", "copy", partial(_torch, function="split_with_sizes_copy", out=True)),
     Entry("torch", "fresh", "copy", partial(_torch, function="split_with_sizes_copy")),
+    Entry("torch", "out", "join", partial(_torch_join, out=True)),
+    Entry("torch", "fresh", "join", _torch_join),
     Entry("torch", "view", "views", partial(_torch, function="split")),
     Entry(f"{OURS}-jax", "fresh", "copy", partial(_jax, ours=True)),
     Entry("jax", "fresh", "copy", _jax),

@@ -15,8 +15,12 @@ from tensorsplit.core.errors import USAGE, SplitError, show
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
-Kind: TypeAlias = Literal["copy", "views", "plan"]
-"""What is timed: contiguous parts, an eager call that returns views, or a plan that does."""
+Kind: TypeAlias = Literal["copy", "join", "views", "plan"]
+"""What is timed: contiguous parts, the way back from these, an eager call that returns views, or a
+plan that does."""
+
+COPIES = frozenset({"copy", "join"})
+"""The kinds that copy every byte."""
 
 Layout: TypeAlias = Literal["contiguous", "transposed", "sliced", "reversed"]
 """How the source lies in memory: in C order, in Fortran order, with every other element of the last
@@ -48,7 +52,7 @@ class Workload:
     @property
     def baseline(self) -> str:
         """What the times are compared with."""
-        return {"copy": "memcpy", "views": "numpy.split", "plan": "slicing"}[self.kind]
+        return {"views": "numpy.split", "plan": "slicing"}.get(self.kind, "memcpy")
 
     @property
     def indices(self) -> tuple[tuple[slice, ...], ...]:
@@ -62,23 +66,23 @@ class Workload:
         lengths = f"{least}" if least == most else f"{least} to {most}"
         element = "strings" if self.dtype == "object" else self.dtype
         layout = "" if self.layout == "contiguous" else f" {self.layout}"
-        count = len(self.sizes)
-        return f"{element} {self.shape}{layout}, axis {self.axis}: {count} parts of {lengths}"
+        count = (
+            f"{len(self.sizes)} parts"
+            if self.kind != "join"
+            else f"joined, {len(self.sizes)} parts"
+        )
+        return f"{element} {self.shape}{layout}, axis {self.axis}: {count} of {lengths}"
 
 
+_ATTENTION = (8, 512, 2304), "float32", 2, (768,) * 3
+_ROWS = (4096, 2048), "float32", 0, (1024,) * 4
+_SMALL = (1, 64, 768), "float32", 2, (256,) * 3
 _RAGGED = tuple(8 + 37 * number % 71 for number in range(96))  # from 8 to 78, in no order
 _BLOCKS = (2048, 3072), "float32", 1, (1024,) * 3
 _PICTURE = (2160, 3840, 3), "uint8", 2, (1,) * 3
 
 _ALL = (
-    Workload(
-        "attention",
-        "query, key and value of a transformer",
-        (8, 512, 2304),
-        "float32",
-        2,
-        (768,) * 3,
-    ),
+    Workload("attention", "query, key and value of a transformer", *_ATTENTION),
     Workload(
         "grouped-query",
         "query, key and value where the heads share keys",
@@ -96,13 +100,17 @@ _ALL = (
     Workload("complex", "two antennas, interleaved", (1 << 21, 2), "complex64", 1, (1, 1)),
     Workload("complex-pairs", "pairs of wide elements", (1 << 20, 2), "complex128", 1, (1, 1)),
     Workload("ragged", "96 features of uneven widths", (2048, sum(_RAGGED)), "float32", 1, _RAGGED),
-    Workload("rows", "batches along the first axis", (4096, 2048), "float32", 0, (1024,) * 4),
+    Workload("rows", "batches along the first axis", *_ROWS),
     Workload("strings", "the columns of a table of text", (32768, 8), "object", 1, (1,) * 8),
     Workload("transposed", "three blocks of a source in Fortran order", *_BLOCKS, "transposed"),
     Workload("sliced", "three blocks of every other column", *_BLOCKS, "sliced"),
     Workload("reversed", "the channels of a picture upside down", *_PICTURE, "reversed"),
-    Workload("small", "a layer for one short text", (1, 64, 768), "float32", 2, (256,) * 3),
+    Workload("small", "a layer for one short text", *_SMALL),
     Workload("tiny", "the cost of the call itself", (6, 4), "float32", 0, (2, 4)),
+    Workload("join-attention", "gradients back into one weight", *_ATTENTION, kind="join"),
+    Workload("join-rows", "shards along the first axis", *_ROWS, kind="join"),
+    Workload("join-rgb", "channels back into a 4K picture", *_PICTURE, kind="join"),
+    Workload("join-small", "a layer for one short text", *_SMALL, kind="join"),
     Workload("views", "two views, eagerly", (6, 4), "float32", 0, (2, 4), kind="views"),
     Workload("views-many", "64 views, eagerly", (64, 64), "float32", 1, (1,) * 64, kind="views"),
     Workload("plan", "two views by a prepared plan", (6, 4), "float32", 0, (2, 4), kind="plan"),
@@ -141,9 +149,19 @@ class Task:
 
     workload: Workload
     source: Array  # random, without a zero byte
-    expected: tuple[Array, ...]  # as plain slicing gives them, in memory of their own
+    parts: tuple[Array, ...]  # as plain slicing gives them, in memory of their own
     buffers: tuple[Array, ...]
     memory: Array  # the bytes that the buffers lie in, one after the other; of strings, others
+
+    @property
+    def expected(self) -> tuple[Array, ...]:
+        """What a right peer makes: the parts, or the whole that they are joined to."""
+        return (self.source,) if self.workload.kind == "join" else self.parts
+
+    @property
+    def given(self) -> tuple[Array, ...]:
+        """What a peer makes it of."""
+        return self.parts if self.workload.kind == "join" else (self.source,)
 
 
 @dataclass(frozen=True)
@@ -166,8 +184,8 @@ class UnableError(Exception):
 def make_task(workload: Workload) -> Task:
     """Return the workload with its data, the same in every run."""
     source = _laid_out(workload.shape, np.dtype(workload.dtype), workload.layout)
-    expected = tuple(source[index].copy() for index in workload.indices)
-    return Task(workload, source, expected, *_buffers(expected))
+    parts = tuple(source[index].copy() for index in workload.indices)
+    return Task(workload, source, parts, *_buffers([source] if workload.kind == "join" else parts))
 
 
 def _buffers(parts: Sequence[Array]) -> tuple[tuple[Array, ...], Array]:
@@ -211,7 +229,7 @@ def find_fault(task: Task, prepared: Prepared) -> str | None:
     result, which an allocator or a pool is likely to hand out again.
     """
     poisoned = prepared.buffers
-    if not poisoned and task.workload.kind == "copy":
+    if not poisoned and task.workload.kind in COPIES:
         poisoned = prepared.collect(prepared.call())
         fault = _compare(task, poisoned)
         if fault is not None:
@@ -224,7 +242,7 @@ def find_fault(task: Task, prepared: Prepared) -> str | None:
         return "the parts are not in the buffers that were given"
     fault = _compare(task, parts)
     sources = (task.source[index] for index in task.workload.indices)
-    if fault is None and not all(map(_same, sources, task.expected)):
+    if fault is None and not all(map(_same, sources, task.parts)):
         return "the source was changed"
     return fault
 
@@ -236,9 +254,10 @@ def _compare(task: Task, parts: Sequence[Array]) -> str | None:
         if part.shape != right.shape or part.dtype != right.dtype:
             seen = f"part {number} is {part.dtype} of shape {part.shape}"
             return f"{seen}, not {right.dtype} of shape {right.shape}"
-        if task.workload.kind == "copy" and not part.flags.c_contiguous:
+        is_copy = task.workload.kind in COPIES
+        if is_copy and not part.flags.c_contiguous:
             return f"part {number} is not contiguous"
-        if task.workload.kind == "copy" and np.may_share_memory(part, task.source):
+        if is_copy and any(np.may_share_memory(part, given) for given in task.given):
             return f"part {number} is not a copy"
         if not _same(part, right):
             return f"part {number} has other values"
