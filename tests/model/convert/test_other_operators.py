@@ -509,6 +509,18 @@ def keeping_zeros(rank: int, shape: int, kind: int = FLOAT) -> Any:
     )
 
 
+@pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax", "Hardmax"])
+@pytest.mark.parametrize("dims", [(None, None), (0, 0), None])
+@pytest.mark.parametrize("target", [13, 14, 21])
+def test_rows_without_elements_stay_as_they_are(op_type: str, dims: Any, target: int) -> None:
+    """As a matrix they are one row of none, and a 0 in a shape may mean to keep a length."""
+    ends = [value("x", FLOAT, dims)], [value("y", FLOAT)]
+    there = convert(model(graph([node(op_type, "x", "y", axis=0)], *ends), 11), target)
+    for shape in ((0, 0), (2, 0)) if dims != (0, 0) else ((0, 0),):
+        (found,) = outputs(there, x=np.zeros(shape, np.float32))
+        assert found.shape == shape
+
+
 @pytest.mark.engine
 @pytest.mark.parametrize("shape", [0, 1, 2, 3])
 @pytest.mark.parametrize("rank", [0, 1, 2, 3])

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape, is_known
+from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.model.convert.adapter_kinds import (
     dropped,
     only,
@@ -139,16 +139,23 @@ def _prelu_down(node: NodeConversion) -> None:
         node.set_inputs(node.input(0), node.make.op("Squeeze", [node.input(1)], {"axes": axes}))
 
 
+_FIRST_WITH_ZEROS = 14
+"""From here on Reshape can make dimensions of length 0."""
+
+
 def _softmax_up(node: NodeConversion) -> None:
     """Convert from data as a matrix, flattened at the axis, to a single axis."""
     axis, rank = node.take("axis", 1), node.rank()
     if rank is not None and axis in (rank - 1, -1):
         node.put(axis=-1)
         return
+    dims, zeros = node.shape(), {}
+    if dims is None or not are_known(dims) or 0 in dims:  # before, 0 is a dimension of the matrix
+        node.opset, zeros = _FIRST_WITH_ZEROS, {"allowzero": 1}
     flat = node.make.op("Flatten", [node.input(0)], {"axis": axis})
     shape = node.make.op("Shape", [node.input(0)])
     result = node.make.op(node.op_type, [flat], {"axis": -1})
-    node.replace(node.make.op("Reshape", [result, shape]))
+    node.replace(node.make.op("Reshape", [result, shape], zeros))
 
 
 def _softmax_down(node: NodeConversion) -> None:
