@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice, pairwise
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 from tensorsplit.core import rules
 from tensorsplit.core.dimensions import MAX_DIM, as_index
@@ -101,8 +101,8 @@ def chunked(dim: SupportsIndex, chunks: SupportsIndex) -> tuple[int, ...]:
     """
     name = "lengths.chunked"
     whole, count = _integer(name, "dim", dim, 0, MAX_DIM), _count(name, "chunks", chunks)
-    made = rules.at_most(whole, (count,))
-    return made.parts(int(made.count))
+    made: Any = rules.apply(rules.at_most, whole, (count,))
+    return tuple(made)
 
 
 def ratio(weights: Iterable[SupportsIndex], dim: SupportsIndex) -> tuple[int, ...]:

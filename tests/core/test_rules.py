@@ -177,8 +177,9 @@ def test_ones(dim: int, sizes: Sizes) -> None:
 
 
 def test_chunks_of_an_unknown_dimension_have_no_known_number() -> None:
-    assert apply(rules.chunk, None, (3,)) == Chunks(None, None, 3)
-    assert apply(rules.ones, None, ()) == Chunks(None, None, 1)
+    unknown: Any = None
+    assert apply(rules.chunk, unknown, (3,)) == Chunks(unknown, unknown, 3)
+    assert apply(rules.ones, unknown, ()) == Chunks(unknown, unknown, 1)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from tensorsplit.core.dimensions import (
     MAX_DIM,
@@ -27,8 +27,19 @@ from tensorsplit.core.dimensions import (
 )
 from tensorsplit.core.errors import SEQUENCE_INDEX, SplitError, count_of
 
-Number: TypeAlias = Any
-"""``int``, `Symbol` or `Formula`."""
+
+class Number(Protocol):
+    """An ``int``, a `Symbol` or a `Formula`: what the rules calculate with.
+
+    It has no comparisons: a rule states a condition with the functions here, and never branches.
+    """
+
+    def __add__(self, other: Any, /) -> Number: ...
+    def __sub__(self, other: Any, /) -> Number: ...
+    def __rsub__(self, other: Any, /) -> Number: ...
+    def __mul__(self, other: Any, /) -> Number: ...
+    def __floordiv__(self, other: Any, /) -> Number: ...
+
 
 Numbers: TypeAlias = Any
 """A tuple of numbers in order, or a `Formula` where the running model has them in one list."""
@@ -151,8 +162,8 @@ def _natural(operation: str, *operands: Number) -> Formula:
     return Formula(operation, *operands, is_natural=all(map(_not_negative, operands)))
 
 
-def _not_negative(number: Number) -> bool:
-    return number.is_natural if isinstance(number, Formula) else number >= 0
+def _not_negative(number: Any) -> bool:
+    return bool(number.is_natural if isinstance(number, Formula) else number >= 0)
 
 
 def value(held: Any) -> Formula:
@@ -175,7 +186,8 @@ def size_of(numbers: Numbers) -> Number:
 def pick(numbers: Numbers, index: Number) -> Number:
     """Return the element of a list at a position, which is in range."""
     if isinstance(numbers, tuple) and type(index) is int:
-        return numbers[index]
+        found: Number = numbers[index]
+        return found
     return Formula("pick", listed(numbers), index)
 
 
@@ -313,7 +325,7 @@ def require(
     return guarded(number, condition) if isinstance(condition, Formula) else number
 
 
-def guarded(number: Number, condition: Condition) -> Formula:
+def guarded(number: Number, condition: Condition) -> Number:
     """Return the number if a condition holds; if not, the running model stops.
 
     No element is left then, and no engine reshapes an empty tensor to one element. An index out of
@@ -322,21 +334,21 @@ def guarded(number: Number, condition: Condition) -> Formula:
     return _sure((number,), condition, 1, number)
 
 
-def fed(held: Any, dim: Number, count: int | None = None) -> Formula:
+def fed(held: Any, dim: Number, count: int | None = None) -> Number:
     """Return fed lengths with the same meaning, but small enough for any sum of them.
 
     The model stops if there are not ``count``; None where that needs no check. Where the dimension
     is so long that sums may leave 64 bits, each length is 0, and lengths of 0 never fit it.
     """
-    lengths = value(held)
+    lengths: Number = value(held)
     if count is not None:
         lengths = _sure(lengths, same(size_of(lengths), count), count, 0)
     too_long = MAX_DIM // ((count or _MOST_LENGTHS) + 1)
     if is_known(dim):
         low, high = (-2, dim + 1) if dim < too_long else (0, 0)
-        return maximum(minimum(lengths, high), low)  # type: ignore[no-any-return]  # a formula
+        return maximum(minimum(lengths, high), low)
     small = maximum(minimum(lengths, dim + 1), -2)
-    return choose(Formula("less", dim, too_long), small, 0)  # type: ignore[no-any-return]
+    return choose(Formula("less", dim, too_long), small, 0)
 
 
 def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> Any:
@@ -389,7 +401,7 @@ def position(index: Number, count: Number, last: Number, *, operator: str | None
     One that is then negative or above ``last`` is refused (TS511), or the running model stops.
     """
     found = choose(at_least(0, index), index, index + count)
-    if is_known(found) and is_known(last):
+    if is_known(found) and is_known(count) and is_known(last):
         if not 0 <= found <= last:
             tensors, fix = count_of(count, "tensor"), f"give a position in [{-count}, {last}]"
             raise SplitError(
@@ -412,8 +424,8 @@ def _all_natural(lengths: Any) -> bool:
     return bool(lengths.is_natural)
 
 
-def _poisoned(dim: Number, lengths: Any) -> Formula:
-    return choose(at_least(0, as_formula(lengths)), lengths, dim + 1)  # type: ignore[no-any-return]
+def _poisoned(dim: Number, lengths: Any) -> Number:
+    return choose(at_least(0, as_formula(lengths)), lengths, dim + 1)
 
 
 def _fit(dim: Number, lengths: Any) -> Condition:
@@ -421,7 +433,7 @@ def _fit(dim: Number, lengths: Any) -> Condition:
     return same(total(lengths if _all_natural(lengths) else _poisoned(dim, lengths)), dim)
 
 
-def _sure(numbers: Any, condition: Condition, count: int, otherwise: Any) -> Formula:
+def _sure(numbers: Any, condition: Condition, count: int, otherwise: Any) -> Number:
     """Return the numbers if a condition holds; else none, which no engine reshapes to their count.
 
     What it is otherwise is never used. The choice keeps OpenVINO from moving calculations with a
@@ -451,7 +463,7 @@ class Maker(ABC, Generic[_T]):
     def make(self, number: Number | tuple[int, ...]) -> _T:
         """Return a number or list as a value; nodes are added for what is not there yet."""
         if not isinstance(number, Formula):
-            key = number if isinstance(number, tuple) else (number,)
+            key: tuple[Any, ...] = number if isinstance(number, tuple) else (number,)
             if key not in self._constants:
                 self._constants[key] = self.constant_list(key)
             return self._constants[key]

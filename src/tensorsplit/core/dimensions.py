@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import lru_cache, reduce
 from itertools import islice
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from tensorsplit.core.errors import (
     BAD_SHAPE,
@@ -144,12 +144,12 @@ def _is_symbolic_dim(item: object) -> bool:
     return isinstance(item, getattr(sys.modules.get("onnx_ir"), "SymbolicDim", ()))
 
 
-def is_known(dim: Dim) -> bool:
+def is_known(dim: object) -> TypeGuard[int]:
     """Return whether the dimension is a number."""
     return type(dim) is int
 
 
-def are_known(dims: Iterable[Dim]) -> bool:
+def are_known(dims: Iterable[Dim]) -> TypeGuard[tuple[int, ...]]:
     """Return whether all dimensions are numbers."""
     return _INT.issuperset(map(type, dims))
 

@@ -276,7 +276,7 @@ def _negative_last(dim: Number, count: int) -> SplitError:
 
 
 def _no_chunk(length: Number) -> SplitError:
-    return SplitError(CHUNK_LENGTH, f"the chunk length is {show_int(length)}", "give a length > 0")
+    return SplitError(CHUNK_LENGTH, f"the chunk length is {_text(length)}", "give a length > 0")
 
 
 def _example(dim: Number, count: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import openvino
 from openvino import opset8 as ops
 
-from tensorsplit.core.arithmetic import Maker, Number, value
+from tensorsplit.core.arithmetic import Formula, Maker, Number, value
 
 Value: TypeAlias = Any
 """An ``openvino.Output``."""
@@ -84,7 +84,7 @@ def constant(values: int | Iterable[int]) -> Value:
     return ops.constant(np.array(held, np.int64)).output(0)
 
 
-def number(held: Value) -> Number:
+def number(held: Value) -> Formula:
     """Return a value of any shape that holds one integer."""
     return value(ops.reshape(as_int64(held), constant([1]), False).output(0))
 

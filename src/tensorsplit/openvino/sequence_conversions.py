@@ -17,7 +17,6 @@ from openvino.frontend import FrontEndManager
 from openvino.frontend.onnx import ConversionExtension
 
 from tensorsplit.core.arithmetic import (
-    Formula,
     Number,
     as_formula,
     dimension,
@@ -162,14 +161,14 @@ def _sequence_at(context: Any) -> list[Value]:
     if tensors is None:
         return [_stock("SequenceAt", sequence, [index])]
     sure = position(place, len(tensors), len(tensors) - 1, operator="onnx.SequenceAt")
-    if isinstance(sure, Formula):
-        make = NodeMaker()
-        if len(tensors) > 1:
-            return [_stock("SequenceAt", sequence, [make.scalar(sure)])]
-        # OpenVINO makes no use of a position in a list of one: a slice needs it, and so the guard
-        one = make.slice(ops.unsqueeze(tensors[0], constant(0)).output(0), sure, 1, 0)
-        return [ops.squeeze(one, constant([0])).output(0)]
-    return [itself(tensors[sure])]
+    if is_known(sure):
+        return [itself(tensors[sure])]
+    make = NodeMaker()
+    if len(tensors) > 1:
+        return [_stock("SequenceAt", sequence, [make.scalar(sure)])]
+    # OpenVINO makes no use of a position in a list of one: a slice needs it, and so the guard
+    one = make.slice(ops.unsqueeze(tensors[0], constant(0)).output(0), sure, 1, 0)
+    return [ops.squeeze(one, constant([0])).output(0)]
 
 
 def _sequence_length(context: Any) -> list[Value]:

@@ -71,7 +71,7 @@ class AxisSplit(NamedTuple):
     """
 
     data: Value
-    axis: Number
+    axis: Any
     dim: Number
     sizes: Numbers | Chunks
     known_count: int | None

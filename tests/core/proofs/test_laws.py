@@ -33,7 +33,10 @@ pytestmark = pytest.mark.usefixtures("whole_numbers")
 def lengths(rule: Rule, *given: Any) -> Parts:
     """List the lengths that a rule gives for any dimension."""
     sizes = rule(Whole(DIM), given)
-    return sizes.parts(int(sizes.count)) if isinstance(sizes, Chunks) else sizes
+    if not isinstance(sizes, Chunks):
+        return tuple(sizes)
+    count: Any = sizes.count
+    return sizes.parts(int(count))
 
 
 def fed(count: int) -> Parts:

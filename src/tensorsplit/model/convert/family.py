@@ -141,7 +141,7 @@ def _lengths(node: NodeConversion, intent: Intent, source: Source) -> ir.Value:
     """
     make, given = node.make, node.input(1)
     if source is AtRunTime.COMPUTED:
-        dim, count = dimension(node.node.inputs[0], intent.axis), len(node.node.outputs)
+        dim, count = dimension(node.node.inputs[0], intent.axis or 0), len(node.node.outputs)
         lengths = _run_time_lengths(node, intent, dim)
         made = make.make(fitting(dim, lengths, count, checks_sum=True))
         made.shape, made.type = ir.Shape([count]), ir.TensorType(ir.DataType.INT64)
@@ -204,7 +204,7 @@ def _make_variadic(node: NodeConversion) -> None:
             f"convert to opset {FIRST_WITH_ANY_CONSTANT} or newer at the same time",
             operator=intent.operator.id,
         )
-    axis = node.make.make(intent.axis)
+    axis = node.make.make(intent.axis or 0)
     if intent.rule in (ceil, equal) and intent.given == (1,):
         lengths = node.make.constant([-1])
     else:

@@ -134,8 +134,9 @@ class PackedParts:
         """The length of each part, if all are known and there are not too many."""
         sizes = self.sizes
         if isinstance(sizes, Chunks):
-            few = is_known(sizes.count) and sizes.count <= MAX_PARTS_OF_ONE_NODE
-            sizes = sizes.parts(sizes.count) if few else (None,)
+            if not is_known(sizes.count) or sizes.count > MAX_PARTS_OF_ONE_NODE:
+                return None
+            sizes = sizes.parts(sizes.count)
         if isinstance(sizes, Formula) or len(sizes) > MAX_PARTS_OF_ONE_NODE:
             return None
         return sizes if are_known(sizes) else None
@@ -287,7 +288,7 @@ class FlatParts(PackedParts):
     @cached_property
     def lengths(self) -> Numbers:
         """How many elements each part has."""
-        return self.point.products(self.point.make(self.sizes))
+        return self.point.products(self.point.make(self.beside))
 
     @property
     def beside(self) -> Numbers:

@@ -84,14 +84,15 @@ class SequenceNode:
         self.result(self.point.passed_on(held))
 
     @cached_property
-    def _index(self) -> Number:
+    def _index(self) -> Number | None:
         """The position that the node takes; None if it is left out."""
         held = self.ref.input(POSITIONS[self.ref.op_type])
         if held is None:
             return None
         fact = self.lowering.facts.tensor(held)
         if fact.constant is not None and len(fact.constant) == 1:
-            return fact.constant[0]
+            known: Number = fact.constant[0]
+            return known
         return self.point.number(held, fact.element_type)
 
     def position(self, count: Number, behind: int = 0) -> Number:
@@ -108,8 +109,10 @@ class SequenceNode:
     def known_position(self, behind: int = 0) -> int | None:
         """Do as `position`, but return None unless it is known, and how many tensors there are."""
         parts = self.given.parts
-        known = parts is not None and not isinstance(self._index, Formula)
-        return self.position(len(parts or ()), behind) if known else None
+        if parts is None or isinstance(self._index, Formula):
+            return None
+        found = self.position(len(parts), behind)
+        return found if is_known(found) else None
 
 
 def _split(step: SequenceNode) -> Result:
@@ -119,7 +122,8 @@ def _split(step: SequenceNode) -> Result:
     if intent.rule is None:
         problem = "it is not known whether 'split' is a scalar or a list"
         raise refusal(problem, "declare its shape")
-    sizes, zero = sizes_of(lowering, step.ref, point, intent, dim), 0
+    sizes = sizes_of(lowering, step.ref, point, intent, dim)
+    zero: Number = 0
     if not intent.keepdims:
         sizes = Chunks(dim, dim, 1)
     elif not isinstance(sizes, Chunks):

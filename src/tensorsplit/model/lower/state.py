@@ -178,7 +178,8 @@ class Lowering:
         """Return the length of an axis: an integer if it is known, else calculated."""
         shape = self.facts.tensor(held).shape
         if shape is not None and -len(shape) <= axis < len(shape) and is_known(shape[axis]):
-            return shape[axis]
+            known: Number = shape[axis]
+            return known
         return dimension(held, axis)
 
     def sequence(self, held: ir.Value) -> Sequence:

@@ -586,8 +586,8 @@ def _place(value: Any, count: int, last: int) -> int:
     if not is_index or value.size != 1:
         problem, fix = f"it is {described(value)}", "give a scalar of int32 or int64"
         raise SplitError(OPERAND_TYPE, problem, fix, parameter="position")
-    found: int = position(value.item(), count, last)
-    return found
+    found: Any = position(value.item(), count, last)
+    return int(found)
 
 
 _SEQUENCES: Mapping[str, Callable[..., Any]] = {
