@@ -25,6 +25,12 @@ def test_the_page_of_a_refusal(tensorsplit: Command) -> None:
         "\n"
         "D1  A count n that would leave a negative last part (ceil(d/n) * (n-1) > d) is\n"
         "    refused.\n"
+        "\n"
+        "    ts.split(np.zeros(5), num_outputs=4)\n"
+        "\n"
+        "[TS304] onnx.Split-18, parameter 'num_outputs': 4 parts of ceil(5/4) = 2 leave\n"
+        "-1 for the last part of the dimension 5; give explicit lengths, such as split =\n"
+        "[2, 1, 1, 1]\n"
     )
 
 

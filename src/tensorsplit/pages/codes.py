@@ -27,7 +27,10 @@ _GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class CodeExample:
-    """A call that is refused, and the message: what is wrong, then what would be right."""
+    """Code that triggers a code, and the message: what is wrong, then what would be right.
+
+    Its last line is the call that is refused, or that returns the finding.
+    """
 
     call: str
     message: str
@@ -43,7 +46,7 @@ class CodePage:
     meaning: str
     decisions: tuple[Note, ...]
     url: str
-    example: CodeExample | None  # of a refusal of arrays
+    example: CodeExample | None  # none of what only another machine shows
 
 
 def page_of_code(kind: Kind) -> CodePage:
@@ -61,7 +64,7 @@ def page_of_code(kind: Kind) -> CodePage:
 
 @cache
 def code_examples() -> dict[str, CodeExample]:
-    """Return the examples by their code; in them `np` is NumPy and `ts` this package."""
+    """Return the examples by their code; in them `np` is NumPy, `ts` this package."""
     text = (files(__package__) / "code_examples.json").read_text(encoding="utf-8")
     return {code: CodeExample(**example) for code, example in json.loads(text).items()}
 
