@@ -91,3 +91,19 @@ def test_the_two_readmes_say_the_same_in_two_languages() -> None:
     assert [link for link in links(chinese) if link != "README.md"] == [
         link for link in links(english) if link != "README.zh-CN.md"
     ]
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("README.md", "what {} engines and tools do with {} splits"),
+        ("README.zh-CN.md", "{} 个引擎和工具对 {} 个切分的表现"),
+        ("docs/index.md", "what {} engines and tools do with {} splits"),
+        ("docs/quickstarts/engine.md", "What {} engines and tools do"),
+    ],
+)
+def test_pages_count_the_engines_and_cases_of_the_published_run(page: str, words: str) -> None:
+    results = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    counted = re.search(r"What (\d+) engines and tools really do with ([\d,]+) splits", results)
+    assert counted
+    assert words.format(*counted.groups()) in (ROOT / page).read_text(encoding="utf-8")

@@ -36,6 +36,11 @@ INSTEAD = {
     r"\bwherever one\b": "where you",
     r"\b(?:is|are|be) told\b": "is given, or is reported",
     r"\bsaid (?:of|so)\b": "reported",
+    r"\bcalled so\b": "of that name",
+    r"\bthere any more\b": "gone",
+    r"\bis there still\b": "is unchanged",
+    r"\bwhat stands (?!for\b)": "what is in, or the name of the thing",
+    r"\bwants? (?:a|an) (?:test|name|value)\b": "needs",
 }
 """Each phrase, and what to write in its place."""
 
@@ -113,6 +118,8 @@ def test_messages_are_plain_english() -> None:
         "there was none to be had",
         "What is refused is refused with a code",
         "the run may stand anywhere",
+        "a file that is called so",
+        "what was there is there still",
     ],
 )
 def test_a_phrase_is_found(text: str) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tensorsplit.model.lower import lower
     from tensorsplit.pages.explained import explain
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BufferPool",

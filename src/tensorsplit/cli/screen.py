@@ -58,7 +58,7 @@ class Table:
     for the console, each row becomes a block: its first cell, and the others on lines below it.
 
     Attributes:
-        heads: What stands above the columns; empty for none.
+        heads: The words above the columns; empty for none.
         indent: How many blanks stand before each row.
     """
 

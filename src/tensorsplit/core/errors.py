@@ -219,7 +219,7 @@ OUT_READ_ONLY = _kind("TS404", "out buffer not writable", "Buffers must be writa
 OUT_OVERLAP = _kind(
     "TS405",
     "out buffers overlap",
-    "A buffer may share no memory with the data, with another buffer, or with itself.",
+    "A buffer must not share memory with the data, with another buffer, or with itself.",
 )
 
 # Codes TS5xx, models
@@ -332,9 +332,9 @@ WITHIN_BYTE = _kind(
 CLUSTER = _kind(
     "TS710",
     "the cluster can't do it",
-    "Workers have other versions or see other storage than this process, none of them is there any"
-    " more, or the scheduler does not answer. What was there before is there still; running it"
-    " again sweeps what was left.",
+    "Workers have other versions or see other storage than this process, all of them are gone, or"
+    " the scheduler does not answer. Existing files are unchanged; the next run removes what this"
+    " one left.",
 )
 EXTRA_MISSING = _kind(
     "TS711",

@@ -182,7 +182,7 @@ def _add_groups(parts: Sequence[_NewArray], groups: dict[str, Mapping[str, bytes
             groups.setdefault(group, {kind: _NEW_GROUPS[kind]})
     for path in sorted(arrays):
         if path in groups or path.rpartition("/")[2] in DOCUMENTS:
-            problem = f"{show(path)} can't be an array: the group holds another thing called so"
+            problem = f"{show(path)} can't be an array: the group holds something else of that name"
             raise SplitError(PART_NAMES, problem, "give another name", parameter="names")
 
 

@@ -39,7 +39,7 @@ _BEGINNINGS = {
     b"<html": "a web page",
 }
 _MARKS = {b"TFL3": "a TFLite model", b"ORTM": "a model in ONNX Runtime's own format (.ort)"}
-"""What stands behind the first four bytes."""
+"""What the bytes after the first four mean."""
 
 
 def read_json(path: Path, *, what: str, fix: str, parameter: str, most: int | None = None) -> Any:
