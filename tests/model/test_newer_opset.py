@@ -75,3 +75,45 @@ def test_an_operator_that_changed_is_refused() -> None:
 def test_an_opset_that_the_installed_onnx_does_not_know_is_refused() -> None:
     with refused("TS101", f"opset {NEXT}"):
         ts.run(model(), {"x": X})
+
+
+@pytest.mark.usefixtures("newer")
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+def test_a_model_is_converted_to_the_opset_and_back() -> None:
+    before = ts.convert(model(), 18)
+    assert [entry.version for entry in before.opset_import] == [18]
+    after = ts.convert(before, NEXT)
+    assert [entry.version for entry in after.opset_import] == [NEXT]
+    assert after.graph.node[0] == before.graph.node[0] == model().graph.node[0]
+    older = ts.convert(after, 13)
+    for part, expected in zip(
+        ts.run(older, {"x": X}).values(), (X[:3], X[3:6], X[6:]), strict=True
+    ):
+        assert part.tobytes() == expected.tobytes()
+    with refused("TS101", f"from 1 to {NEXT}"):
+        ts.convert(model(), NEXT + 1)
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_split_that_changed_is_not_converted() -> None:
+    for opset in (13, 18):
+        with refused("TS101", f"onnx.Split does not exist at opset {NEXT}"):
+            ts.convert(model(), opset)
+
+
+@pytest.mark.usefixtures("newer")
+def test_another_operator_that_changed_is_not_converted(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: Callable[..., defs.OpSchema] = defs.get_schema
+    schema = defs.OpSchema("Relu", "", NEXT)
+
+    def planted(name: str, version: int = NEXT, domain: str = "") -> defs.OpSchema:
+        is_new = (name, domain) == ("Relu", "") and version >= NEXT
+        return schema if is_new else known(name, version, domain)
+
+    monkeypatch.setattr(defs, "get_schema", planted)
+    made = model()
+    made.graph.node[0].CopyFrom(helper.make_node("Relu", ["x"], ["a"]))
+    del made.graph.output[1:]
+    made.opset_import[0].version = 18
+    with refused("TS512", f"it changed at opset {NEXT}"):
+        ts.convert(made, NEXT)

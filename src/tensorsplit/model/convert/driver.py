@@ -43,9 +43,6 @@ from tensorsplit.model.reading import OnnxModel, Source, open_model
 from tensorsplit.model.validity.model_errors import check_well_formed
 
 _ADAPTERS = adapters_operands.ADAPTERS | adapters_meaning.ADAPTERS
-_NEWEST = min(NEWEST_OPSET, int(defs.onnx_opset_version()))
-"""The newest opset that both the records and the installed onnx know."""
-
 _LOOKED_AT = {*FAMILY, *POSITIONS, "Constant"}
 """Operators of which a wrong node is refused even where it would stay as it is."""
 
@@ -65,14 +62,19 @@ def open_converted(
     return opened, report
 
 
+def _newest() -> int:
+    """Return the newest opset that the installed onnx knows."""
+    return int(defs.onnx_opset_version())
+
+
 def _checked(opset: object) -> int:
     """Return an opset that models can be converted to (TS101 for anything else)."""
     number = as_index(opset)
-    if number is None or not 1 <= number <= _NEWEST:
+    if number is None or not 1 <= number <= _newest():
         raise SplitError(
             UNKNOWN_OPERATOR,
             f"there is no opset {show(opset)}",
-            f"give an integer from 1 to {_NEWEST}",
+            f"give an integer from 1 to {_newest()}",
             parameter="opset",
         )
     return number
@@ -131,11 +133,11 @@ def _imports(model: ir.Model) -> list[tuple[Scope, str]]:
     for path, scope in scopes:
         opsets = {n: v for n, v in scope.opset_imports.items() if domain_name(n) == ""}
         for name, version in opsets.items():
-            if not 1 <= version <= _NEWEST:
+            if not 1 <= version <= _newest():
                 raise SplitError(
                     UNKNOWN_OPERATOR,
                     f"the model imports opset {version}",
-                    f"known are the opsets from 1 to {_NEWEST}",
+                    f"known are the opsets from 1 to {_newest()}",
                     node=path,
                     parameter="opset_import",
                 )
@@ -217,6 +219,9 @@ def _convert_other(node: NodeConversion) -> None:
         )
     while (step := next_step(node.op_type, node.opset, target)) is not None:
         node.step, node.opset = step, step.opset
+        if step.boundary > NEWEST_OPSET:
+            newer = f"it changed at opset {step.boundary}, which is newer than those known here"
+            raise node.refusal(f"{newer}: {NEWEST_OPSET} is the newest")
         _take_step(node)
         if node.is_replaced:
             return

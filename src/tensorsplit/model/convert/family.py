@@ -11,7 +11,6 @@ from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed, fitting
 from tensorsplit.core.dimensions import Dim
 from tensorsplit.core.emit import AtRunTime, Emission, Source, emit, takes_integers
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
-from tensorsplit.core.records import in_force
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, check_count, check_element_type
 from tensorsplit.core.rules import Chunks, ceil, equal
@@ -26,7 +25,7 @@ from tensorsplit.model.convert.conversion import (
 from tensorsplit.model.features import known_lengths
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calls import specialise
-from tensorsplit.model.graph.nodes import VENDOR_SPLIT, is_onnx_split, walk
+from tensorsplit.model.graph.nodes import VENDOR_SPLIT, is_onnx_split, record_of, walk
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.validity.model_errors import check_well_formed
 
@@ -36,7 +35,7 @@ _operands = attrgetter("operands", "lengths", "absent", "axis_default")
 
 def needs_attributes(node: ir.Node, opset: int, target: int) -> bool:
     """Return whether a split node can be converted to an opset only if its attributes are known."""
-    old, new = in_force(node.op_type, opset), in_force(node.op_type, target)
+    old, new = record_of(node, opset), record_of(node, target)
     if new is old or (new.negative_axis and _operands(new) == _operands(old)):
         return False
     if any(held.is_ref() for name, held in node.attributes.items() if name != old.axis):
@@ -48,7 +47,7 @@ def needs_attributes(node: ir.Node, opset: int, target: int) -> bool:
 def convert_split(node: NodeConversion) -> None:
     """Bring a split node to the target (TS101, TS201, TS30x, TS310 if it is not expressible)."""
     intent = _asked(node)
-    target = in_force(node.op_type, node.conversion.target)
+    target = record_of(node.node, node.conversion.target)
     data = node.dtype()
     if data is not None:
         for version in (intent.operator, target):
