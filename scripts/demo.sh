@@ -7,7 +7,13 @@ EXTRAS='[cli,openvino]'
 . scripts/setup.sh
 export PATH="$PWD/.venv/bin:$PATH"
 
-say() { printf '\n== %s\n' "$*"; }
+begun=
+# Print how long the step before took, and begin one.
+say() {
+    [ -z "$begun" ] || printf -- '-- %d s\n' $(($(date +%s) - begun))
+    begun=$(date +%s)
+    printf '\n== %s\n' "$*"
+}
 run() {
     printf '$ %s\n' "$*"
     "$@"

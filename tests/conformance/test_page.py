@@ -186,6 +186,19 @@ def test_shares_are_said_in_percent(open_page: Open) -> None:
     assert shares == ["100.0 %", "75.0 %", "40.0 %", "75.0 %"]  # what is skipped does not count
 
 
+def test_the_legend_and_the_matrix_come_before_findings(open_page: Open) -> None:
+    page = open_page()
+    order = page.locator("main > section").evaluate_all("all => all.map(each => each.id)")
+    assert order[:4] == ["reading", "operators", "subjects", "worst"]
+    assert order[-1] == "cases"
+    legend = page.locator("#reading summary .badge")
+    assert {"crash", "pass", "wrong, memory"} <= set(legend.all_text_contents())
+    meaning = page.locator("#reading dd").first
+    assert not meaning.is_visible()
+    page.locator("#reading summary").click()
+    assert meaning.is_visible()
+
+
 def test_memory_errors_come_first_everywhere(open_page: Open) -> None:
     page = open_page()
     worst = page.locator(".findings .badge").all_text_contents()
