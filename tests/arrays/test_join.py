@@ -298,3 +298,17 @@ def test_into_memory_that_a_part_meets_by_a_byte(start: int) -> None:
     with refused("TS405", "part 1", parameter="out"):
         plan.join(parts, out=out)
     assert np.array_equal(raw, before)
+
+
+def test_joins_of_shapes_that_were_seen_before_are_made_and_refused_alike() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        left, right = rng.random((2, 4, 4))
+        is_the_array(ts.join([left, right], axis=0), np.vstack([left, right]))
+        is_the_array(ts.join([left, right], axis=1), np.hstack([left, right]))
+        is_the_array(ts.join([left, right], axis=-1, keepdims=0), np.dstack([left, right]))
+        is_the_array(ts.join([left, right[:, :1]], axis=1), np.c_[left, right[:, :1]])
+        with pytest.raises(ts.SplitError, match=r"\[TS312\].*part 1 has shape \(4, 1\)"):
+            ts.join([left, right[:, :1]])
+        with pytest.raises(ts.SplitError, match=r"\[TS203\].*the axis is 2"):
+            ts.join([left, right], axis=2)

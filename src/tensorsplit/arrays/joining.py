@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -170,7 +170,7 @@ def _library_of(parts: list[Any], like: Any, operator: str) -> arrays.ArrayLibra
         other = arrays.library_of(part, operator, name)
         if other is not library:
             problem, fix = f"it is of type {type(part).__name__}", f"type {type(data).__name__}"
-        elif _are_alike(library.kind(part), kind):
+        elif (own := library.kind(part)) == kind or _are_alike(own, kind):
             continue
         else:
             problem, fix = f"it is {_shown(library.kind(part))}", _shown(kind)
@@ -189,7 +189,7 @@ def _shown(kind: tuple[Any, ...]) -> str:
 
 
 def _as_integer(name: str, value: object) -> int:
-    found = as_index(value)
+    found = value if type(value) is int else as_index(value)
     if found is None:
         problem = f"it is {show(value)} of type {type(value).__name__}"
         raise SplitError(OPERAND_TYPE, problem, "give an integer", operator=_JOIN, parameter=name)
@@ -207,7 +207,18 @@ def _as_keepdims(value: object) -> bool:
 
 
 def _plan_of(shapes: list[Shape], like: Shape | None, axis: int, keepdims: bool) -> SplitPlan:
-    """Return the plan that makes parts of such shapes of a whole."""
+    """Return the plan that makes parts of such shapes of a whole; of numbers, it is remembered."""
+    if like is None and all(type(dim) is int for shape in shapes for dim in shape):
+        return _known_plan(tuple(shapes), axis, keepdims)
+    return _new_plan(shapes, like, axis, keepdims)
+
+
+@lru_cache(256)
+def _known_plan(shapes: tuple[Shape, ...], axis: int, keepdims: bool) -> SplitPlan:
+    return _new_plan(shapes, None, axis, keepdims)
+
+
+def _new_plan(shapes: Sequence[Shape], like: Shape | None, axis: int, keepdims: bool) -> SplitPlan:
     rank = len(like) if like is not None else len(shapes[0]) + (not keepdims)
     if rank == 0:
         problem, fix = "the parts are scalars (rank 0)", "stack them with keepdims=0"
