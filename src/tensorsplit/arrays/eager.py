@@ -38,6 +38,11 @@ class _Memo:
         self.plans = make_plans()
         self._parts = 0  # about as many as the plans have; threads that meet here may lose some
 
+    @property
+    def decisions(self) -> _Memo:
+        """What decides calls that ``torch.compile`` follows."""
+        return self
+
     def intent_of(self, arguments: tuple[Any, ...], library: arrays.ArrayLibrary | None) -> Intent:
         """Bind a call; OpenVINO's functions have no opset, and are of version 1."""
         values = dict(zip(self._names, arguments, strict=True))

@@ -11,6 +11,7 @@ import numpy as np
 from tensorsplit import arrays
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.pool import BufferPool
+from tensorsplit.arrays.remembered import compiled_as
 from tensorsplit.arrays.typed import ArrayT, PartT_co, TensorOf
 from tensorsplit.core.dimensions import (
     Dim,
@@ -44,6 +45,45 @@ _JOIN = "join"
 """What stands for the operator version where there is none."""
 
 
+class _AnyLengths:
+    """What decides calls of `join`, where ``torch.compile`` follows them."""
+
+    @property
+    def decisions(self) -> _AnyLengths:
+        """What decides calls that ``torch.compile`` follows."""
+        return self
+
+    def fit(
+        self,
+        arguments: tuple[Any, ...],
+        shapes: list[Shape],
+        like: Shape | None,
+        _kind: str,
+        library: arrays.ArrayLibrary,
+    ) -> SplitPlan:
+        """Return the plan of parts that are joined along an axis."""
+        axis, keepdims = arguments
+        return plan_of_parts(shapes, like, axis, keepdims, library)
+
+
+_any_lengths = _AnyLengths()
+
+
+def _compiled(
+    parts: Any,
+    *,
+    axis: Any = 0,
+    keepdims: Any = 1,
+    like: Any = None,
+    copy: Any = None,
+    out: Any = None,
+) -> Any:
+    """Stand in for `join` where ``torch.compile`` traces."""
+    from tensorsplit.arrays import torch_compiled
+
+    return torch_compiled.join(_any_lengths, parts, (axis, keepdims), like=like, copy=copy, out=out)
+
+
 @overload
 def join(
     parts: Sequence[TensorOf[PartT_co]] | Mapping[str, TensorOf[PartT_co]],
@@ -64,6 +104,7 @@ def join(
     copy: bool | None = ...,
     out: Any = ...,
 ) -> ArrayT: ...
+@compiled_as(_compiled)
 def join(
     parts: Any,
     *,
@@ -108,11 +149,31 @@ def join(
     library = _library_of(given, like, _JOIN)
     shapes = [library.shape(part) for part in given]
     like_shape = None if like is None else library.shape(like)
-    plan = _plan_of(shapes, like_shape, _as_integer("axis", axis), _as_keepdims(keepdims))
-    _check_shapes(shapes, plan, library)
+    plan = plan_of_parts(shapes, like_shape, axis, keepdims, library)
     return _execute(plan, given, library, like=like, copy=copy, out=out)
 
 
+def plan_of_parts(
+    shapes: list[Shape],
+    like: Shape | None,
+    axis: object,
+    keepdims: object,
+    library: arrays.ArrayLibrary,
+) -> SplitPlan:
+    """Return the plan that makes parts of these shapes (TS312 for shapes that no plan makes)."""
+    plan = _plan_of(shapes, like, _as_integer("axis", axis), _as_keepdims(keepdims))
+    _check_shapes(shapes, plan, library)
+    return plan
+
+
+def _compiled_by(plan: Any, _for_shape: Any, parts: Any, *, like: Any, copy: Any, out: Any) -> Any:
+    """Stand in for `join_by` where ``torch.compile`` traces."""
+    from tensorsplit.arrays import torch_compiled
+
+    return torch_compiled.join(plan, parts, (), like=like, copy=copy, out=out)
+
+
+@compiled_as(_compiled_by)
 def join_by(
     plan: SplitPlan,
     for_shape: Callable[[Shape, str | None], SplitPlan],
@@ -124,22 +185,42 @@ def join_by(
 ) -> Any:
     """Join the parts of a plan; ``for_shape`` gives the plan for a whole of another shape."""
     given = _listed(parts, plan.operator)
-    all_is_known = are_known(plan.input_shape)
-    if len(given) != len(plan.sizes):
-        problem = f"{count_of(len(given), 'part')} given"
-        raise _refusal(plan, PART_COUNT, problem, f"give {count_of(len(plan.sizes), 'part')}")
+    check_part_count(plan, len(given))
     library = _library_of(given, like, plan.operator)
     shapes = [library.shape(part) for part in given]
+    like_shape = None if like is None else library.shape(like)
+    kind = library.element_type(given[0] if given else like)
+    plan = plan_by(plan, for_shape, shapes, like_shape, kind=kind, library=library)
+    return _execute(plan, given, library, like=like, copy=copy, out=out)
+
+
+def check_part_count(plan: SplitPlan, count: int) -> None:
+    """Refuse parts that are not as many as the plan makes (TS311)."""
+    if count != len(plan.sizes):
+        problem = f"{count_of(count, 'part')} given"
+        raise _refusal(plan, PART_COUNT, problem, f"give {count_of(len(plan.sizes), 'part')}")
+
+
+def plan_by(
+    plan: SplitPlan,
+    for_shape: Callable[[Shape, str | None], SplitPlan],
+    shapes: list[Shape],
+    like: Shape | None,
+    *,
+    kind: str,
+    library: arrays.ArrayLibrary,
+) -> SplitPlan:
+    """Return the plan for a whole whose parts have these shapes (TS201, TS206, TS312)."""
+    all_is_known = are_known(plan.input_shape)
     _check_shapes(shapes, plan, library, all_is_known)
     if not all_is_known:
-        whole = _whole_shape(shapes, plan) if shapes else library.shape(like)
+        whole = _whole_shape(shapes, plan) if shapes else like or ()
         plan = for_shape(whole, library.unknown)
         _check_shapes(shapes, plan, library)
-    kind = library.element_type(given[0] if given else like)
     check_element_type(plan.operator, kind, plan.element_types, "parts")
     if like is not None:
-        _check_like(library.shape(like), plan)
-    return _execute(plan, given, library, like=like, copy=copy, out=out)
+        _check_like(like, plan)
+    return plan
 
 
 def _listed(parts: Any, operator: str) -> list[Any]:

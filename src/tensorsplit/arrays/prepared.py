@@ -22,7 +22,7 @@ from tensorsplit import arrays, native
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
-from tensorsplit.arrays.joining import join_by
+from tensorsplit.arrays.joining import check_part_count, join_by, plan_by
 from tensorsplit.arrays.naming import check_count, in_order, names_of
 from tensorsplit.arrays.remembered import compiled_as
 from tensorsplit.arrays.typed import (
@@ -60,6 +60,21 @@ if TYPE_CHECKING:
     Prepared = _kernel.Prepared
 else:
     Prepared = object if native.kernel is None else native.kernel.Prepared
+
+
+def _call_compiled(plan: PreparedSplit, _run: Any, data: Any, copy: bool, out: Out) -> list[Any]:
+    """Stand in for `_called` where ``torch.compile`` traces."""
+    from tensorsplit.arrays import torch_compiled
+
+    return torch_compiled.run(plan, data, (), copy, out, planned=plan.input_shape)
+
+
+@compiled_as(_call_compiled)
+def _called(
+    _plan: PreparedSplit, run: Callable[..., list[Any]], data: Any, copy: bool, out: Out
+) -> list[Any]:
+    """Split an array by a plan."""
+    return run(data, copy, out)
 
 
 def _called_at_once(base: type[Plan]) -> type[Plan]:
@@ -124,16 +139,7 @@ class PreparedSplit(SplitPlan, Prepared):
             SplitError: TS201, TS204, TS206 for an array that does not fit; TS401 to TS405 for
                 buffers that don't.
         """
-        if out is not None:
-            out = snapshot(out)
-        if type(input) is ndarray and input.dtype is self._seen:
-            if copy is False and out is None:
-                parts = self.views(input)
-                if parts is not None:
-                    return parts
-            elif input.shape == self.input_shape:
-                return arrays.execute(self, input, numpy_arrays, copy, out)
-        return self._split(input, copy, out)
+        return _called(self, self._run, input, copy, out)
 
     @overload
     def join(
@@ -182,6 +188,18 @@ class PreparedSplit(SplitPlan, Prepared):
         """
         return join_by(self, self.for_shape, parts, like=like, copy=copy, out=out)
 
+    def _run(self, data: Any, copy: bool, out: Out) -> list[Any]:
+        if out is not None:
+            out = snapshot(out)
+        if type(data) is ndarray and data.dtype is self._seen:
+            if copy is False and out is None:
+                parts = self.views(data)
+                if parts is not None:
+                    return parts
+            elif data.shape == self.input_shape:
+                return arrays.execute(self, data, numpy_arrays, copy, out)
+        return self._split(data, copy, out)
+
     def _split(self, data: Any, copy: bool, out: Out) -> list[Any]:
         """Split what is not known to fit."""
         library = arrays.library_of(data, self.operator, self._data)
@@ -227,6 +245,11 @@ class PreparedSplit(SplitPlan, Prepared):
         from tensorsplit.pictures.svg import svg
 
         return svg(self)
+
+    @property
+    def decisions(self) -> _Planned:
+        """What decides calls that ``torch.compile`` follows."""
+        return _Planned(self)
 
     @cached_property
     def views(self) -> Callable[[Any], list[Any] | None]:
@@ -344,23 +367,18 @@ class _Planned:
         """Return the plan for a shape."""
         return self._plan.for_shape(shape)
 
-
-def _compiled(plan: PreparedSplit) -> Callable[..., list[Any]]:
-    source, shape = _Planned(plan), plan.input_shape
-
-    def call(input: Any, *, copy: bool = False, out: Any = None) -> list[Any]:
-        from tensorsplit.arrays import torch_compiled
-
-        return torch_compiled.run(source, input, (), copy, out, planned=shape)
-
-    for name in ("offsets", "output_shapes"):
-        getattr(plan, name)
-    call.__dict__.update(vars(plan))  # Dynamo looks for the attributes of the plan here
-    return call
-
-
-compiled_as(_compiled_call := cached_property(_compiled))(PreparedSplit)
-_compiled_call.__set_name__(PreparedSplit, "__original_fn")
+    def fit(
+        self,
+        _arguments: tuple[Any, ...],
+        shapes: list[Shape],
+        like: Shape | None,
+        kind: str,
+        library: arrays.ArrayLibrary,
+    ) -> SplitPlan:
+        """Return the plan for a whole whose parts have these shapes."""
+        check_part_count(self._plan, len(shapes))
+        plan = self._plan
+        return plan_by(plan, plan.for_shape, shapes, like, kind=kind, library=library)
 
 
 Counted: TypeAlias = Literal[

@@ -228,10 +228,16 @@ def _is_plain_memory(part: Tensor) -> bool:
 
 def joined(parts: list[Tensor], plan: SplitPlan) -> Tensor:
     """Return the parts as one new tensor."""
+    return concatenated(parts, plan.axis, plan.keepdims)
+
+
+def concatenated(parts: list[Tensor], axis: int, keepdims: bool) -> Tensor:
+    """Return tensors of one kind as one new tensor; they are stacked if they have no such axis."""
     dtype = parts[0].dtype
     if dtype in _SHELLS:
-        return joined([part.view(torch.uint8) for part in parts], plan).view(dtype)
-    return (torch.cat if plan.keepdims else torch.stack)(parts, plan.axis)
+        bits = [part.view(torch.uint8) for part in parts]
+        return concatenated(bits, axis, keepdims).view(dtype)
+    return (torch.cat if keepdims else torch.stack)(parts, axis)
 
 
 def joined_in_pool(parts: list[Tensor], plan: SplitPlan, pool: BufferPool) -> Tensor:

@@ -8,9 +8,10 @@ graph there is nothing but torch's operations.
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 import torch
@@ -24,12 +25,16 @@ from tensorsplit.core import arithmetic, rules
 from tensorsplit.core.dimensions import Shape, are_known
 from tensorsplit.core.errors import (
     KINDS,
+    NEEDS_COPY,
     NOT_AN_ARRAY,
     OPERAND_TYPE,
     OUT_COUNT,
     OUT_OVERLAP,
     OUT_SHAPE,
     OUT_TYPE,
+    PART_COUNT,
+    PART_SHAPE,
+    PART_TYPE,
     UNKNOWN_COUNT,
     SplitError,
 )
@@ -39,12 +44,22 @@ from tensorsplit.core.resolve import Intent, check_element_type
 Tensor: TypeAlias = Any
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
 _TRACED, _ARRAY = "(traced)", "(an array)"
 """They stand for arguments that are not known while tracing."""
 
 
+class Source(Protocol):
+    """What has been called: a function, or a plan. Dynamo takes it for a constant."""
+
+    @property
+    def decisions(self) -> Any:
+        """What decides the call: `Decisions` of a split, `Joins` of a join, or both."""
+
+
 class Decisions(Protocol):
-    """What decides a call: the memory of a function, or a plan."""
+    """What decides a split: the memory of a function, or a plan."""
 
     def intent_of(self, arguments: tuple[Any, ...], library: Any) -> Intent | None:
         """Return the intent of a call with these operands."""
@@ -53,14 +68,56 @@ class Decisions(Protocol):
         """Return the plan for a shape, whose dimensions are None where they are not known."""
 
 
+class Joins(Protocol):
+    """What decides how parts are joined: any lengths, or those of a plan."""
+
+    def fit(
+        self, arguments: tuple[Any, ...], shapes: list[Shape], like: Any, kind: str, library: Any
+    ) -> SplitPlan:
+        """Return the plan that makes parts of these shapes, whose dimensions may be None."""
+
+
 def _decided(function: _Function) -> _Function:
-    """Have Dynamo run a function; an exception of it ends the trace."""
-    decided: _Function = torch.compiler.assume_constant_result(function)
-    return decided
+    """Have Dynamo run a function; what it refuses is raised in the trace, to be caught there."""
+
+    @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator, unused-ignore]
+    def decide(*given: Any, **named: Any) -> tuple[Any, Any]:
+        try:
+            return function(*given, **named), None
+        except SplitError as error:
+            return None, (error.code, error.problem, error.fix, error.parameter, error.operator)
+
+    @functools.wraps(function)
+    def decided(*given: Any, **named: Any) -> Any:
+        answer, refusal = decide(*given, **named)
+        if refusal is not None:
+            _refuse(*refusal)
+        return answer
+
+    return cast("_Function", decided)
+
+
+class _TracedError(SplitError):
+    """A refusal under Dynamo, which shows the arguments of an exception that nobody catches."""
+
+    def __init__(self, _text: str, code: str, problem: str, fix: str, **place: Any) -> None:
+        super().__init__(KINDS[code], problem, fix, **place)
+
+
+def _refuse(
+    code: str, problem: str, fix: str, parameter: str | None = "out", operator: str | None = None
+) -> None:
+    text = _text(code, problem, fix, parameter, operator)
+    raise _TracedError(text, code, problem, fix, parameter=parameter, operator=operator)
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator, unused-ignore]
+def _text(code: str, problem: str, fix: str, parameter: str | None, operator: str | None) -> str:
+    return str(SplitError(KINDS[code], problem, fix, parameter=parameter, operator=operator))
 
 
 def run(
-    source: Decisions,
+    source: Source,
     data: Any,
     arguments: tuple[Any, ...],
     copy: Any,
@@ -73,10 +130,10 @@ def run(
         torch._dynamo.graph_break()  # noqa: SLF001 - that is how it is documented
     if not isinstance(data, torch.Tensor):
         _refuse_data(type(data))
+    arguments = tuple([_plain(argument) for argument in arguments])
     dims = tuple(data.shape)
-    if planned is not None and len(planned) == len(dims):
-        pairs = zip(dims, planned, strict=True)
-        dims = tuple([plan if type(plan) is int and dim == plan else dim for dim, plan in pairs])
+    if planned is not None:
+        dims = _settled(dims, planned)
     axis, keepdims, sizes, rule, given = _resolve(
         source,
         tuple([_known(argument) for argument in arguments]),
@@ -106,14 +163,36 @@ def run(
     return list(parts)
 
 
+def _settled(dims: tuple[Any, ...], planned: Shape) -> tuple[Any, ...]:
+    """Return dimensions with the numbers of a plan, where they are the same."""
+    if len(planned) != len(dims):
+        return dims
+    settled = list(dims)
+    for place in range(len(dims)):
+        plan = planned[place]
+        if isinstance(plan, int) and dims[place] == plan:
+            settled[place] = plan + 0  # Dynamo guards no element of a constant
+    return tuple(settled)
+
+
+def _plain(value: Any) -> Any:
+    """Return an argument with an ``int`` in the place of each integer of NumPy."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    is_scalar = isinstance(value, np.ndarray) and value.ndim == 0
+    if is_scalar and torch.as_tensor(value).dtype in _INTEGERS:
+        return operator.index(int(value))
+    return value
+
+
 def _known(value: Any) -> Any:
     """Return an argument as far as it is known."""
     if isinstance(value, (torch.Tensor, np.ndarray)):
         return _ARRAY
     if isinstance(value, (list, tuple)):
         return tuple([_known(item) for item in value])
-    if type(value) is int and not has_static_value(value):
-        return _TRACED
+    if type(value) is int:
+        return operator.index(value) if has_static_value(value) else _TRACED
     return value
 
 
@@ -126,7 +205,7 @@ def _number(value: Any) -> Any:
 
 @_decided
 def _resolve(
-    source: Decisions,
+    source: Source,
     given: tuple[Any, ...],
     shape: tuple[Any, ...],
     *,
@@ -139,9 +218,7 @@ def _resolve(
 
     What the rule is given is None if it is in the arguments and not known.
     """
-    is_quantized = str(dtype).startswith(("torch.q", "torch.uq"))
-    if layout is not torch.strided or is_quantized:
-        tensors.refuse_kind(layout, is_quantized)
+    _refuse_layout(dtype, layout)
     if any(argument == _ARRAY for argument in given):
         problem = "an operand is an array, whose values are not known while tracing"
         raise SplitError(OPERAND_TYPE, problem, "give integers")
@@ -152,18 +229,30 @@ def _resolve(
     is_open = any(isinstance(argument, tuple) and _TRACED in argument for argument in given)
     if is_open:
         given = tuple(_closed(argument) for argument in given)
-    intent = source.intent_of(given, tensors)
+    decisions: Decisions = source.decisions
+    intent = decisions.intent_of(given, tensors)
     dims = tuple(None if is_open or dim == _TRACED else dim for dim in shape)
-    plan = source.plan_of(intent, dims)
+    plan = decisions.plan_of(intent, dims)
     check_element_type(plan.operator, tensors.type_name(dtype), plan.element_types)
     arrays.as_flag(copy, plan.operator)
     if is_pooled:
-        problem, fix = "a pool can't be used in a compiled function", "use copy=True"
-        raise SplitError(OUT_TYPE, problem, fix, operator=plan.operator, parameter="out")
+        _refuse_pool(plan.operator)
     if intent is None or (dims[plan.axis] is not None and are_known(plan.sizes)):
         return plan.axis, plan.keepdims, plan.sizes, "", None
     rule = getattr(intent.rule, "__name__", "")
     return plan.axis, plan.keepdims, None, rule, None if is_open else intent.given
+
+
+def _refuse_layout(dtype: Any, layout: Any) -> None:
+    """Refuse the kinds of tensors whose parts are not views of memory (TS204)."""
+    is_quantized = str(dtype).startswith(("torch.q", "torch.uq"))
+    if layout is not torch.strided or is_quantized:
+        tensors.refuse_kind(layout, is_quantized)
+
+
+def _refuse_pool(operator: str) -> None:
+    problem, fix = "a pool can't be used in a compiled function", "use copy=True"
+    raise SplitError(OUT_TYPE, problem, fix, operator=operator, parameter="out")
 
 
 def _closed(argument: Any) -> Any:
@@ -206,15 +295,11 @@ def _refuse_data(kind: type) -> None:
 
 
 @_decided
-def _explain(source: Decisions, arguments: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+def _explain(source: Source, arguments: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     """Refuse the example that is traced."""
-    source.plan_of(source.intent_of(arguments, tensors), shape)
+    decisions: Decisions = source.decisions
+    decisions.plan_of(decisions.intent_of(arguments, tensors), shape)
     raise SplitError(UNKNOWN_COUNT, "the lengths do not fit", "give lengths that fit")
-
-
-@_decided
-def _refuse(code: str, problem: str, fix: str) -> None:
-    raise SplitError(KINDS[code], problem, fix, parameter="out")
 
 
 def _write(data: Tensor, axis: int, keepdims: bool, sizes: Any, out: Any) -> list[Tensor]:
@@ -223,17 +308,164 @@ def _write(data: Tensor, axis: int, keepdims: bool, sizes: Any, out: Any) -> lis
         _refuse(OUT_COUNT.code, "its length is not that of the parts", f"give {len(sizes)} tensors")
     parts = torch.split_with_sizes(data, sizes, axis) if keepdims else torch.unbind(data, axis)
     for number in range(len(out)):
-        buffer, part = out[number], parts[number]
-        if not isinstance(buffer, torch.Tensor):
-            _refuse(OUT_TYPE.code, f"buffer {number} is not a tensor", "give tensors")
-        if buffer.ndim != part.ndim or buffer.shape != part.shape:
-            _refuse(OUT_SHAPE.code, f"buffer {number} has not the shape of its part", "give one")
-        if buffer.dtype != part.dtype or buffer.device != part.device:
-            problem = f"buffer {number} is of another element type or device than the data"
-            _refuse(OUT_TYPE.code, problem, "give one of the same")
-        if buffer is data or any(buffer is other for other in out[:number]):
-            problem = f"buffer {number} is the data, or another buffer"
-            _refuse(OUT_OVERLAP.code, problem, "give buffers of their own")
+        name = f"buffer {number}"
+        _check_buffer(name, out[number], data, parts[number].shape, [data, *out[:number]])
     for buffer, part in zip(out, parts, strict=True):
         buffer.copy_(part)
     return list(out)
+
+
+def _check_buffer(name: str, buffer: Any, like: Tensor, shape: Any, others: list[Tensor]) -> None:
+    if not isinstance(buffer, torch.Tensor):
+        _refuse(OUT_TYPE.code, f"{name} is not a tensor", "give tensors")
+    if buffer.ndim != len(shape) or buffer.shape != shape:
+        _refuse(OUT_SHAPE.code, f"{name} has not the shape of what is written to it", "give one")
+    if buffer.dtype != like.dtype or buffer.device != like.device:
+        problem = f"{name} is of another element type or device than the data"
+        _refuse(OUT_TYPE.code, problem, "give one of the same")
+    if any(buffer is other for other in others):
+        problem = f"{name} is the data, or another buffer"
+        _refuse(OUT_OVERLAP.code, problem, "give buffers of their own")
+
+
+def join(
+    source: Source,
+    parts: Any,
+    arguments: tuple[Any, ...],
+    *,
+    like: Any,
+    copy: Any,
+    out: Any,
+) -> Tensor:
+    """Join tensors; ``source`` decides the plan of their shapes. The whole is new memory."""
+    given = list(parts.values()) if isinstance(parts, Mapping) else parts
+    if not isinstance(given, (list, tuple)):
+        fix = "give a list of tensors, or a dict of them"
+        _refuse(PART_COUNT.code, "it is not a list of parts", fix, "parts", "join")
+    tensors_given = [*given] if like is None else [*given, like]
+    _check_kinds(tensors_given)
+    arguments = tuple([_plain(argument) for argument in arguments])
+    dims = [tuple(tensor.shape) for tensor in tensors_given]
+    planned = _planned_shapes(source)
+    for number in range(min(len(given), len(planned))):
+        dims[number] = _settled(dims[number], planned[number])
+    axis, keepdims, wanted, rule, lengths = _resolve_join(
+        source,
+        arguments,
+        tuple([tuple([_known(dim) for dim in shape]) for shape in dims]),
+        is_like=like is not None,
+        dtype=tensors_given[0].dtype,
+        layout=tensors_given[0].layout,
+        copy=copy,
+        is_pooled=isinstance(out, BufferPool),
+    )
+    try:
+        _check_traced(dims[: len(given)], axis if keepdims else -1, wanted, rule, lengths)
+    except _DoesNotFitError:
+        example = tuple([tuple([_number(dim) for dim in shape]) for shape in dims])
+        _explain_join(source, arguments, example, tensors_given[0].dtype, like is not None)
+    given = [*given] if len(given) else [like]
+    if out is None:
+        return tensors.concatenated(given, axis, keepdims)
+    whole = list(given[0].shape)
+    if keepdims:
+        whole[axis] = sum([part.shape[axis] for part in given])
+    else:
+        whole.insert(axis, len(given))
+    _check_buffer("the buffer", out, given[0], tuple(whole), given)
+    start = 0
+    for part in given:
+        length = part.shape[axis] if keepdims else 1
+        place = out.narrow(axis, start, length) if keepdims else out.select(axis, start)
+        place.copy_(part)
+        start = start + length
+    return out
+
+
+@_decided
+def _planned_shapes(source: Source) -> tuple[Shape, ...]:
+    """Return the shapes of a plan's parts, with None for what is not a number; none of a join."""
+    return _numbers_of(getattr(source, "output_shapes", ()))
+
+
+def _numbers_of(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
+    return tuple(tuple(dim if type(dim) is int else None for dim in shape) for shape in shapes)
+
+
+def _check_kinds(given: list[Any]) -> None:
+    """Refuse parts that are not tensors of one element type and device."""
+    if len(given) == 0:
+        problem = "there are no parts, and so no element type"
+        fix = "give an array like the whole as `like`"
+        _refuse(PART_COUNT.code, problem, fix, "parts", "join")
+    for number, part in enumerate(given):
+        name = f"parts[{number}]"
+        if not isinstance(part, torch.Tensor):
+            _refuse(NOT_AN_ARRAY.code, "it is not a tensor", "give tensors", name, "join")
+        if part.dtype != given[0].dtype or part.device != given[0].device:
+            problem = "it is of another element type or device than parts[0]"
+            _refuse(PART_TYPE.code, problem, "give arrays of one kind", name, "join")
+
+
+@_decided
+def _resolve_join(
+    source: Source,
+    arguments: tuple[Any, ...],
+    shapes: tuple[Any, ...],
+    *,
+    is_like: bool,
+    dtype: Any,
+    layout: Any,
+    copy: Any,
+    is_pooled: bool,
+) -> tuple[int, bool, tuple[Any, ...], str, tuple[int, ...] | None]:
+    """Return the axis, whether it is kept, and the shape that each part must have.
+
+    What is not known of the shapes is None; if the lengths are not, their rule and what it is given
+    come too.
+    """
+    _refuse_layout(dtype, layout)
+    dims = [tuple(None if dim == _TRACED else dim for dim in shape) for shape in shapes]
+    like = dims.pop() if is_like else None
+    joins: Joins = source.decisions
+    plan = joins.fit(arguments, dims, like, tensors.type_name(dtype), tensors)
+    if is_pooled:
+        _refuse_pool(plan.operator)
+    if copy is not None and not arrays.as_flag(copy, plan.operator):
+        problem = "parts are joined to new memory in a compiled function"
+        fix = "leave out `copy`"
+        raise SplitError(NEEDS_COPY, problem, fix, operator=plan.operator, parameter="copy")
+    intent: Intent | None = getattr(source, "intent", None)
+    rule, lengths = "", None
+    if intent is not None and not are_known(plan.sizes):
+        rule, lengths = getattr(intent.rule, "__name__", ""), intent.given
+    return plan.axis, plan.keepdims, _numbers_of(plan.output_shapes), rule, lengths
+
+
+def _check_traced(
+    dims: list[Any], axis: int, wanted: tuple[Any, ...], rule: str, lengths: Any
+) -> None:
+    """Check what is not known while the shapes are decided; of ``axis`` no part is like another."""
+    for shape, planned in zip(dims, wanted, strict=True):
+        for place in range(len(shape)):
+            other = dims[0][place] if planned[place] is None else planned[place]
+            if (place != axis or planned[place] is not None) and not _holds(shape[place] == other):
+                raise _DoesNotFitError
+    if rule != "":
+        own = [shape[axis] for shape in dims]
+        values = None if lengths is None else tuple([length + 0 for length in lengths])
+        for length, size in zip(own, getattr(rules, rule)(sum(own), values), strict=True):
+            if not _holds(length == size):
+                raise _DoesNotFitError
+
+
+@_decided
+def _explain_join(
+    source: Source, arguments: tuple[Any, ...], shapes: tuple[Any, ...], dtype: Any, is_like: bool
+) -> None:
+    """Refuse the example that is traced."""
+    like = shapes[-1] if is_like else None
+    own = list(shapes[:-1] if is_like else shapes)
+    joins: Joins = source.decisions
+    joins.fit(arguments, own, like, tensors.type_name(dtype), tensors)
+    raise SplitError(PART_SHAPE, "the shapes of the parts do not fit", "give parts that fit")

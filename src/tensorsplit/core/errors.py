@@ -417,8 +417,7 @@ class SplitError(ValueError):
         parameter: str | None = None,
         operator: str | None = None,
         node: str | None = None,
-    ) -> None:
-        super().__init__(kind, problem, fix)
+    ) -> None:  # `args` is set before, and what traces this can't follow `super().__init__`
         self.kind = kind
         self.code = kind.code
         self.problem = problem

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property, reduce
 from itertools import accumulate
 from types import EllipsisType
-from typing import Any, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
 
 from tensorsplit.core.dimensions import (
     Dim,
@@ -35,6 +35,23 @@ _MOST_SHOWN = 8
 Index: TypeAlias = "tuple[slice | int | EllipsisType, ...]"
 
 
+if TYPE_CHECKING:
+    derived = cached_property
+else:
+
+    class derived(cached_property):  # noqa: N801 - as its base
+        """Calculate an attribute once; Python 3.11 takes a lock, which no trace can follow."""
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            """Return the attribute."""
+            if instance is None:
+                return self
+            kept = vars(instance)
+            if self.attrname not in kept:
+                kept[self.attrname] = self.func(instance)
+            return kept[self.attrname]
+
+
 @dataclass(frozen=True, repr=False)
 class SplitPlan:
     """A validated split of one axis into parts whose number is known.
@@ -55,7 +72,7 @@ class SplitPlan:
     keepdims: bool = True
     element_types: frozenset[str] | None = field(default=None, repr=False)
 
-    @cached_property
+    @derived
     def offsets(self) -> tuple[Dim, ...]:
         """Where each part starts on the axis."""
         if not self.sizes:
@@ -63,7 +80,7 @@ class SplitPlan:
         rule = operator.add if are_known(self.sizes) else add
         return tuple(accumulate(self.sizes[:-1], rule, initial=0))
 
-    @cached_property
+    @derived
     def output_shapes(self) -> tuple[Shape, ...]:
         """The shape of each part."""
         before, after = self.input_shape[: self.axis], self.input_shape[self.axis + 1 :]
@@ -74,7 +91,7 @@ class SplitPlan:
         shapes = {size: (*before, size, *after) for size in dict.fromkeys(self.sizes)}
         return tuple(map(shapes.__getitem__, self.sizes))  # there may be millions, mostly alike
 
-    @cached_property
+    @derived
     def indices(self) -> tuple[Index, ...]:
         """What to index an array with to get each part; the sizes must be numbers.
 

@@ -1,0 +1,166 @@
+"""Joins where torch traces: one operation of torch, one node, and the same refusals."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+
+torch = pytest.importorskip("torch")
+
+PLAN = ts.plan("onnx.Split-18", (4, 6), [2, 4], axis=1)
+NAMED = ts.plan("onnx.Split-18", (4, 6), {"a": 2, "b": 4}, axis=1)
+OPEN = ts.plan("onnx.Split-18", ("N", 6), num_outputs=2)
+ROWS = ts.plan("onnx.SplitToSequence-24", (2, 6), keepdims=0)
+POOL = ts.BufferPool(1 << 20)
+AXIS, TWO = np.int64(1), np.int64(2)
+
+X = torch.arange(24.0).reshape(4, 6)
+A, B = X[:, :2].clone(), X[:, 2:].clone()
+
+JOINS: dict[str, tuple[Callable[[Any, Any], Any], Any, Any, Any]] = {
+    "join": (lambda a, b: ts.join([a, b], axis=1), A, B, X),
+    "by the axis of NumPy": (lambda a, b: ts.join((a, b), axis=AXIS), A, B, X),
+    "a dict": (lambda a, b: ts.join({"a": a, "b": b}, axis=-1, like=X), A, B, X),
+    "a plan": (lambda a, b: PLAN.join([a, b]), A, B, X),
+    "names": (lambda a, b: NAMED.join({"b": b, "a": a}), A, B, X),
+    "a plan with a name": (lambda a, b: OPEN.join([a, b]), X[:2], X[2:], X),
+    "a plan with another size": (lambda a, b: OPEN.join([a, b]), X[:2], X[2:3], X[:3]),
+    "stacked": (lambda a, b: ROWS.join([a, b]), X[0], X[1], X[:2]),
+}
+
+
+def compiled(function: Any, **options: Any) -> Any:
+    torch.compiler.reset()
+    return torch.compile(function, fullgraph=True, backend="eager", **options)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", JOINS)
+def test_compiled_in_one_graph(name: str, dynamic: bool | None) -> None:
+    function, a, b, whole = JOINS[name]
+    assert torch.equal(compiled(function, dynamic=dynamic)(a, b), whole)
+
+
+def test_written_to_a_buffer() -> None:
+    def into(a: Any, b: Any, out: Any) -> Any:
+        return PLAN.join([a, b], out=out)
+
+    out = torch.full((4, 6), 7.0)
+    assert compiled(into)(A, B, out) is out
+    assert torch.equal(out, X)
+
+
+def test_one_graph_for_many_sizes() -> None:
+    graphs: list[Any] = []
+
+    def keep(graph: Any, _: Any) -> Any:
+        graphs.append(graph)
+        return graph
+
+    torch.compiler.reset()
+    function = torch.compile(
+        lambda a, b: ts.join([a, b]), fullgraph=True, dynamic=True, backend=keep
+    )
+    for size in (4, 5, 8):
+        assert len(function(torch.ones(size, 3), torch.ones(2, 3))) == size + 2
+    (graph,) = graphs
+    assert [str(node.target) for node in graph.graph.nodes if "cat" in node.name] != []
+
+
+WRONG: dict[str, tuple[str, Callable[[Any, Any], Any], Any, Any]] = {
+    "a part of another shape": ("TS312", lambda a, b: ts.join([a, b], axis=1), X, X[:3]),
+    "lengths of another plan": ("TS312", lambda a, b: PLAN.join([a, b]), B, A),
+    "lengths that the rule does not give": ("TS312", lambda a, b: OPEN.join([a, b]), X[:1], X[1:]),
+    "too few": ("TS311", lambda a, _: PLAN.join([a]), A, B),
+    "none": ("TS311", lambda a, b: ts.join([]), A, B),
+    "another element type": ("TS313", lambda a, b: ts.join([a, b]), X, X.int()),
+    "an axis out of range": ("TS203", lambda a, b: ts.join([a, b], axis=2), X, X),
+    "without a copy": ("TS314", lambda a, b: PLAN.join([a, b], copy=False), A, B),
+    "a pool": ("TS403", lambda a, b: PLAN.join([a, b], out=POOL), A, B),
+    "a buffer that is a part": ("TS402", lambda a, b: PLAN.join([a, b], out=a), A, B),
+}
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_refused_is_caught_in_compiled_code(name: str, dynamic: bool | None) -> None:
+    code, function, a, b = WRONG[name]
+
+    def careful(a: Any, b: Any) -> Any:
+        try:
+            return function(a, b)
+        except ts.SplitError as error:
+            return a, error.code
+
+    kept, found = compiled(careful, dynamic=dynamic)(a, b)
+    assert found == code
+    assert torch.equal(kept, a)
+
+
+def test_a_refusal_of_a_split() -> None:
+    def careful(x: Any) -> Any:
+        try:
+            return ts.split(x, [2, 5], axis=1)
+        except ts.SplitError as error:
+            return x, error.code, error.parameter, error.operator
+
+    assert compiled(careful)(X)[1:] == ("TS302", "split", "onnx.Split-18")
+    with pytest.raises(Exception, match=r"\[TS302\] onnx.Split-18, parameter"):
+        compiled(lambda x: ts.split(x, [2, 5], axis=1))(X)
+    torch.compiler.reset()
+    with pytest.raises(ts.SplitError) as caught:
+        torch.compile(lambda x: ts.split(x, [2, 5], axis=1), backend="eager")(X)
+    assert caught.value.code == "TS302"
+
+
+def test_integers_of_numpy() -> None:
+    lengths = compiled(lambda x: ts.split(x, [TWO, 4], axis=AXIS))(X)
+    assert [len(part.T) for part in lengths] == [2, 4]
+    chunks = compiled(lambda x: ts.split_to_sequence(x, TWO, axis=AXIS))(X)
+    assert [len(part.T) for part in chunks] == [2, 2, 2]
+    inside = torch.compile(lambda x: ts.split(x, [2, 4], axis=np.int64(1)), backend="eager")
+    assert [len(part.T) for part in inside(X)] == [2, 4]
+
+
+class Join(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def forward(self, a: Any, b: Any) -> Any:
+        return ts.join([a, b], axis=1)
+
+
+class Plan(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def forward(self, a: Any, b: Any) -> Any:
+        return PLAN.join([a, b])
+
+
+@pytest.mark.parametrize("module", [Join, Plan])
+@pytest.mark.parametrize("strict", [True, False])
+def test_exported(module: Any, strict: bool) -> None:
+    made = torch.export.export(module(), (A, B), strict=strict)
+    assert torch.equal(made.module()(A, B), X)
+    assert [str(node.target) for node in made.graph.nodes if node.op == "call_function"] == [
+        "aten.cat.default"
+    ]
+
+
+@pytest.mark.parametrize("module", [Join, Plan])
+@pytest.mark.parametrize("dynamo", [True, False])
+def test_exactly_one_concat(module: Any, dynamo: bool) -> None:
+    onnx = pytest.importorskip("onnx")
+    if dynamo:
+        pytest.importorskip("onnxscript")
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(module(), (A, B), file, dynamo=dynamo, verbose=False)
+    model = onnx.load_from_string(file.getvalue())
+    assert [node.op_type for node in model.graph.node] == ["Concat"]
+    feeds = {each.name: part.numpy() for each, part in zip(model.graph.input, (A, B), strict=True)}
+    (whole,) = ts.run(model, feeds).values()
+    assert np.array_equal(whole, X.numpy())
