@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tests.refusals import refused
 
 torch = pytest.importorskip("torch")
 
@@ -127,6 +128,18 @@ def test_integers_of_numpy() -> None:
     assert [len(part.T) for part in chunks] == [2, 2, 2]
     inside = torch.compile(lambda x: ts.split(x, [2, 4], axis=np.int64(1)), backend="eager")
     assert [len(part.T) for part in inside(X)] == [2, 4]
+
+
+@torch.fx.wrap  # type: ignore[untyped-decorator, unused-ignore]
+def two_parts(x: Any) -> Any:
+    return ts.split(x, [1, 1])
+
+
+def test_what_a_refusal_says_of_a_trace_of_fx_works() -> None:
+    with refused("TS204", "`torch.fx.wrap`"):
+        torch.fx.symbolic_trace(lambda x: ts.split(x, [1, 1])[1])
+    traced = torch.fx.symbolic_trace(lambda x: two_parts(x)[1])
+    assert traced(torch.arange(3, 5)).tolist() == [4]
 
 
 class Join(torch.nn.Module):  # type: ignore[misc, name-defined]

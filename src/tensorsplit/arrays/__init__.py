@@ -129,7 +129,17 @@ def library_of(value: object, operator: str, parameter: str) -> ArrayLibrary:
     return library
 
 
-_CONTAINERS = (list, tuple, range, memoryview, bytes, bytearray, array)
+_CONTAINERS = (list, tuple, range, memoryview, bytearray, array)
+_FIXES = {
+    "builtins.bytes": "pass `numpy.frombuffer` of it, with the element type",
+    "onnx.TensorProto": "pass `onnx.numpy_helper.to_array` of it",
+    "openvino.Tensor": "pass its `data`",
+    "openvino.Output": "make a node of it with `variadic_split` of openvino's opset",
+    "openvino.Node": "make a node of it with `variadic_split` of openvino's opset",
+    "torch.Proxy": "split it in a function that `torch.fx.wrap` has been called with",
+}
+"""What to do with objects of a class, by the library and the name of the class."""
+
 _CONVERSIONS = ("to_numpy", "to_dask_array", "toarray", "todense", "numpy", "compute", "collect")
 
 
@@ -147,8 +157,10 @@ def conversion(value: object) -> str | None:
 def _fix(value: object) -> str:
     if isinstance(value, _CONTAINERS):
         return "pass `numpy.asarray` of it"
+    names = [f"{_root(each)}.{each.__name__}" for each in type(value).__mro__]
+    known = next((_FIXES[name] for name in names if name in _FIXES), None)
     anything = "give an array of NumPy, PyTorch, JAX, Dask, or the array API standard"
-    return conversion(value) or anything
+    return known or conversion(value) or anything
 
 
 def execute(

@@ -30,7 +30,7 @@ def holding(**members: Any) -> Any:
         ((86421, 1), "numpy.asarray"),
         (range(86421), "numpy.asarray"),
         (memoryview(b"86421"), "numpy.asarray"),
-        (b"86421", "numpy.asarray"),
+        (b"86421", "numpy.frombuffer"),
         (array("d", [86421.0]), "numpy.asarray"),
         (holding(to_numpy=1, __array__=1), "`to_numpy()`"),
         (holding(toarray=1, todense=1), "`toarray()`"),
@@ -82,6 +82,37 @@ def test_objects_of_other_libraries(library: str, make: Any, fix: str) -> None:
     with pytest.raises(ts.SplitError) as caught:
         ts.split(value, num_outputs=2)
     assert "86421" not in str(caught.value)
+
+
+def test_what_a_refusal_says_works() -> None:
+    value: Any = b"ab"
+    with refused("TS204", "pass `numpy.frombuffer` of it"):
+        ts.split(value, [1, 1])
+    parts = ts.split(np.frombuffer(value, np.uint8), [1, 1])
+    assert [part.tolist() for part in parts] == [[97], [98]]
+
+
+def test_what_a_refusal_says_of_a_message_of_onnx_works() -> None:
+    onnx = pytest.importorskip("onnx")
+    message = onnx.numpy_helper.from_array(np.arange(3, 5))
+    with refused("TS204", "pass `onnx.numpy_helper.to_array` of it"):
+        ts.split(message, [1, 1])
+    parts = ts.split(onnx.numpy_helper.to_array(message), [1, 1])
+    assert [part.tolist() for part in parts] == [[3], [4]]
+
+
+@pytest.mark.engine("openvino")
+def test_what_a_refusal_says_of_objects_of_openvino_works() -> None:
+    openvino = pytest.importorskip("openvino")
+    tensor = openvino.Tensor(np.arange(3, 5))
+    with refused("TS204", "pass its `data`"):
+        ts.split(tensor, [1, 1])
+    assert [part.tolist() for part in ts.split(tensor.data, [1, 1])] == [[3], [4]]
+    node = openvino.opset13.parameter([2], np.float32)
+    for value in (node, node.output(0)):
+        with refused("TS204", "`variadic_split` of openvino's opset"):
+            ts.split(value, [1, 1])
+        assert len(openvino.opset13.variadic_split(value, 0, [1, 1]).outputs()) == 2
 
 
 def test_lengths_that_are_no_array_are_not_printed() -> None:
