@@ -50,7 +50,7 @@ _TRACED, _ARRAY = "(traced)", "(an array)"
 """They stand for arguments that are not known while tracing."""
 
 
-class Source(Protocol):
+class Called(Protocol):
     """What has been called: a function, or a plan. Dynamo takes it for a constant."""
 
     @property
@@ -117,7 +117,7 @@ def _text(code: str, problem: str, fix: str, parameter: str | None, operator: st
 
 
 def run(
-    source: Source,
+    called: Called,
     data: Any,
     arguments: tuple[Any, ...],
     copy: Any,
@@ -135,7 +135,7 @@ def run(
     if planned is not None:
         dims = _settled(dims, planned)
     axis, keepdims, sizes, rule, given = _resolve(
-        source,
+        called,
         tuple([_known(argument) for argument in arguments]),
         tuple([_known(dim) for dim in dims]),
         dtype=data.dtype,
@@ -153,7 +153,7 @@ def run(
             sizes = getattr(rules, rule)(dims[axis], values)
         except _DoesNotFitError:
             example = tuple([_number(argument) for argument in arguments])
-            _explain(source, example, tuple([_number(dim) for dim in dims]))
+            _explain(called, example, tuple([_number(dim) for dim in dims]))
     if out is not None:
         return _write(data, axis, keepdims, sizes, out)
     if keepdims:
@@ -205,7 +205,7 @@ def _number(value: Any) -> Any:
 
 @_decided
 def _resolve(
-    source: Source,
+    called: Called,
     given: tuple[Any, ...],
     shape: tuple[Any, ...],
     *,
@@ -229,7 +229,7 @@ def _resolve(
     is_open = any(isinstance(argument, tuple) and _TRACED in argument for argument in given)
     if is_open:
         given = tuple(_closed(argument) for argument in given)
-    decisions: Decisions = source.decisions
+    decisions: Decisions = called.decisions
     intent = decisions.intent_of(given, tensors)
     dims = tuple(None if is_open or dim == _TRACED else dim for dim in shape)
     plan = decisions.plan_of(intent, dims)
@@ -295,9 +295,9 @@ def _refuse_data(kind: type) -> None:
 
 
 @_decided
-def _explain(source: Source, arguments: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+def _explain(called: Called, arguments: tuple[Any, ...], shape: tuple[int, ...]) -> None:
     """Refuse the example that is traced."""
-    decisions: Decisions = source.decisions
+    decisions: Decisions = called.decisions
     decisions.plan_of(decisions.intent_of(arguments, tensors), shape)
     raise SplitError(UNKNOWN_COUNT, "the lengths do not fit", "give lengths that fit")
 
@@ -329,7 +329,7 @@ def _check_buffer(name: str, buffer: Any, like: Tensor, shape: Any, others: list
 
 
 def join(
-    source: Source,
+    called: Called,
     parts: Any,
     arguments: tuple[Any, ...],
     *,
@@ -337,7 +337,7 @@ def join(
     copy: Any,
     out: Any,
 ) -> Tensor:
-    """Join tensors; ``source`` decides the plan of their shapes. The whole is new memory."""
+    """Join tensors; ``called`` decides the plan of their shapes. The whole is new memory."""
     given = list(parts.values()) if isinstance(parts, Mapping) else parts
     if not isinstance(given, (list, tuple)):
         fix = "give a list of tensors, or a dict of them"
@@ -346,11 +346,11 @@ def join(
     _check_kinds(tensors_given)
     arguments = tuple([_plain(argument) for argument in arguments])
     dims = [tuple(tensor.shape) for tensor in tensors_given]
-    planned = _planned_shapes(source)
+    planned = _planned_shapes(called)
     for number in range(min(len(given), len(planned))):
         dims[number] = _settled(dims[number], planned[number])
     axis, keepdims, wanted, rule, lengths = _resolve_join(
-        source,
+        called,
         arguments,
         tuple([tuple([_known(dim) for dim in shape]) for shape in dims]),
         is_like=like is not None,
@@ -363,7 +363,7 @@ def join(
         _check_traced(dims[: len(given)], axis if keepdims else -1, wanted, rule, lengths)
     except _DoesNotFitError:
         example = tuple([tuple([_number(dim) for dim in shape]) for shape in dims])
-        _explain_join(source, arguments, example, tensors_given[0].dtype, like is not None)
+        _explain_join(called, arguments, example, tensors_given[0].dtype, like is not None)
     given = [*given] if len(given) else [like]
     if out is None:
         return tensors.concatenated(given, axis, keepdims)
@@ -383,9 +383,9 @@ def join(
 
 
 @_decided
-def _planned_shapes(source: Source) -> tuple[Shape, ...]:
+def _planned_shapes(called: Called) -> tuple[Shape, ...]:
     """Return the shapes of a plan's parts, with None for what is not a number; none of a join."""
-    return _numbers_of(getattr(source, "output_shapes", ()))
+    return _numbers_of(getattr(called, "output_shapes", ()))
 
 
 def _numbers_of(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
@@ -409,7 +409,7 @@ def _check_kinds(given: list[Any]) -> None:
 
 @_decided
 def _resolve_join(
-    source: Source,
+    called: Called,
     arguments: tuple[Any, ...],
     shapes: tuple[Any, ...],
     *,
@@ -427,7 +427,7 @@ def _resolve_join(
     _refuse_layout(dtype, layout)
     dims = [tuple(None if dim == _TRACED else dim for dim in shape) for shape in shapes]
     like = dims.pop() if is_like else None
-    joins: Joins = source.decisions
+    joins: Joins = called.decisions
     plan = joins.fit(arguments, dims, like, tensors.type_name(dtype), tensors)
     if is_pooled:
         _refuse_pool(plan.operator)
@@ -435,7 +435,7 @@ def _resolve_join(
         problem = "parts are joined to new memory in a compiled function"
         fix = "leave out `copy`"
         raise SplitError(NEEDS_COPY, problem, fix, operator=plan.operator, parameter="copy")
-    intent: Intent | None = getattr(source, "intent", None)
+    intent: Intent | None = getattr(called, "intent", None)
     rule, lengths = "", None
     if intent is not None and not are_known(plan.sizes):
         rule, lengths = getattr(intent.rule, "__name__", ""), intent.given
@@ -461,11 +461,11 @@ def _check_traced(
 
 @_decided
 def _explain_join(
-    source: Source, arguments: tuple[Any, ...], shapes: tuple[Any, ...], dtype: Any, is_like: bool
+    called: Called, arguments: tuple[Any, ...], shapes: tuple[Any, ...], dtype: Any, is_like: bool
 ) -> None:
     """Refuse the example that is traced."""
     like = shapes[-1] if is_like else None
     own = list(shapes[:-1] if is_like else shapes)
-    joins: Joins = source.decisions
+    joins: Joins = called.decisions
     joins.fit(arguments, own, like, tensors.type_name(dtype), tensors)
     raise SplitError(PART_SHAPE, "the shapes of the parts do not fit", "give parts that fit")
