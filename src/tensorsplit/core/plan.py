@@ -36,10 +36,10 @@ Index: TypeAlias = "tuple[slice | int | EllipsisType, ...]"
 
 
 if TYPE_CHECKING:
-    derived = cached_property
+    derived_property = cached_property
 else:
 
-    class derived(cached_property):  # noqa: N801 - as its base
+    class derived_property(cached_property):  # noqa: N801 - as its base
         """Calculate an attribute once; Python 3.11 takes a lock, which no trace can follow."""
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -72,7 +72,7 @@ class SplitPlan:
     keepdims: bool = True
     element_types: frozenset[str] | None = field(default=None, repr=False)
 
-    @derived
+    @derived_property
     def offsets(self) -> tuple[Dim, ...]:
         """Where each part starts on the axis."""
         if not self.sizes:
@@ -80,7 +80,7 @@ class SplitPlan:
         rule = operator.add if are_known(self.sizes) else add
         return tuple(accumulate(self.sizes[:-1], rule, initial=0))
 
-    @derived
+    @derived_property
     def output_shapes(self) -> tuple[Shape, ...]:
         """The shape of each part."""
         before, after = self.input_shape[: self.axis], self.input_shape[self.axis + 1 :]
@@ -91,7 +91,7 @@ class SplitPlan:
         shapes = {size: (*before, size, *after) for size in dict.fromkeys(self.sizes)}
         return tuple(map(shapes.__getitem__, self.sizes))  # there may be millions, mostly alike
 
-    @derived
+    @derived_property
     def indices(self) -> tuple[Index, ...]:
         """What to index an array with to get each part; the sizes must be numbers.
 
