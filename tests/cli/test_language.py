@@ -123,7 +123,7 @@ def test_errors_stay_in_english() -> None:
 @pytest.mark.usefixtures("chinese")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_line_of_the_help_is_too_wide(name: str) -> None:
-    parent = language.HelpContext(main, info_name="tensorsplit", terminal_width=78)
+    parent = main.make_context("tensorsplit", [], resilient_parsing=True, terminal_width=78)
     command = main.get_command(parent, name)
     assert command is not None
     text = command.make_context(name, [], parent, resilient_parsing=True).get_help()
