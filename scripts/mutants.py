@@ -3,6 +3,7 @@
     python scripts/mutants.py map                      # once: which tests run which lines
     python scripts/mutants.py run --count 100          # 100 fresh bugs; the seed is printed
     python scripts/mutants.py run --since origin/main  # in the files that changed since then
+    python scripts/mutants.py run src/tensorsplit/storage --tests tests/storage    # without a map
 
 The map is in `build/mutants`. A bug is killed if a test fails, or does not end in time.
 """
@@ -327,23 +328,35 @@ def _forget(known: Map, tests: list[str]) -> None:
         known["seconds"].pop(test, None)
 
 
-def run(chosen: list[Mutant], processes: int, seconds: float = math.inf) -> Counter[str]:
+def _copies(count: int) -> list[Path]:
+    """Copy the package into as many folders."""
+    folders = [BUILD / f"copy-{number}" for number in range(count)]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(SOURCE, folder / SOURCE.relative_to(ROOT))
+        subprocess.run([sys.executable, "-m", "compileall", "-q", folder], check=True)
+    return folders
+
+
+def run(
+    chosen: list[Mutant], processes: int, seconds: float = math.inf, given: Iterable[str] = ()
+) -> Counter[str]:
     """Judge each bug, print those that survive, and return how many came to what.
 
     After the seconds no further bug is planted, and those whose tests still run are not judged.
+    Tests that are given are run for each bug, and no map is read.
     """
     import numpy  # noqa: F401 - what is loaded here is not loaded for each bug again
     import onnx  # noqa: F401
     import onnx_ir  # noqa: F401
     import pytest  # noqa: F401
 
-    known: Map = json.loads(MAP.read_text())
+    given = list(given)
+    known: Map = {"lines": {}, "seconds": {}} if given else json.loads(MAP.read_text())
     sound = set[str]()
-    folders = [BUILD / f"copy-{number}" for number in range(processes)]
-    for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(SOURCE, folder / SOURCE.relative_to(ROOT))
-        subprocess.run([sys.executable, "-m", "compileall", "-q", folder], check=True)
+    folders = _copies(processes)
+    if given and not _pass(given, folders[0]):
+        raise SystemExit("the tests that are given fail without a bug")
 
     results, waiting = Counter[str](), list(chosen)
     trials: dict[Trial, Mutant] = {}
@@ -356,7 +369,7 @@ def run(chosen: list[Mutant], processes: int, seconds: float = math.inf) -> Coun
             break
         while waiting and folders:
             mutant = waiting.pop()
-            if tests := covering(mutant, known["lines"], known["seconds"]):
+            if tests := given or covering(mutant, known["lines"], known["seconds"]):
                 trials[Trial(mutant, tests, folders.pop())] = mutant
             else:
                 results["not covered"] += 1
@@ -366,7 +379,7 @@ def run(chosen: list[Mutant], processes: int, seconds: float = math.inf) -> Coun
                 del trials[trial]
                 folders.append(trial.folder)
                 killers = trial.killers()
-                if found == "killed" and not sound.issuperset(killers):
+                if found == "killed" and not given and not sound.issuperset(killers):
                     if not _pass(killers, trial.folder):
                         print(f"fails without a bug: {', '.join(killers)}", flush=True)
                         _forget(known, killers)
@@ -392,6 +405,7 @@ def main() -> int:
     parser.add_argument("--since", help="only files that changed since this revision")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="plant no longer than that")
+    parser.add_argument("--tests", nargs="+", default=[], help="run: these, and read no map")
     parser.add_argument("--share", type=float, default=0.0, help="the share that is to be killed")
     given = parser.parse_intermixed_args()
     if given.action == "map":
@@ -406,7 +420,7 @@ def main() -> int:
     every = [mutant for file in sorted(files) for mutant in mutants(file)]
     chosen = random.Random(given.seed).sample(every, min(given.count, len(every)))  # noqa: S311
     print(f"{len(chosen)} of {len(every)} bugs, --seed {given.seed}", flush=True)
-    found = run(chosen, given.processes, given.seconds)
+    found = run(chosen, given.processes, given.seconds, given.tests)
     print(", ".join(f"{count} {name}" for name, count in found.items()))
     judged = len(chosen) - found["not judged"]
     return int(found["killed"] + found["killed by time"] < given.share * judged)
