@@ -30,6 +30,8 @@ Refused = Callable[..., str]
 
 NEEDED = {
     "run": ["missing.onnx"],
+    "doctor": ["missing.onnx"],
+    "reduce": ["missing.onnx", "--engine", "openvino"],
     "check": ["missing.onnx", "--for", "portable", "--fix"],
     "infer": ["missing.onnx"],
     "convert": ["missing.onnx", "--opset", "13"],
@@ -38,6 +40,9 @@ NEEDED = {
     "bench": ["tiny"],
     "conformance": ["--from", "missing.json"],
 }
+
+INPUTS_ARE_RANDOM = ("run", "doctor", "reduce")
+"""Commands that make up inputs without being asked to verify anything."""
 
 
 def every_command() -> dict[str, click.Command]:
@@ -65,7 +70,7 @@ def test_every_option_that_names_an_output_is_checked() -> None:
     }
     of_files = {"split -o", "merge -o", "reshard -o"}  # a file or a folder: the source says which
     assert named - checked == of_files
-    assert len(checked) == 14
+    assert len(checked) == 17
     assert all(
         isinstance(every_command()[name.partition(" ")[0]], WritingCommand) for name in checked
     )
@@ -80,7 +85,7 @@ def test_what_is_no_regular_file_is_refused_before_anything_is_read(
     (tmp_path / "link.npz").symlink_to(pipe)
     problem = "not a regular file" if kind.noted_in == "files" else "Not a directory"
     for target in (pipe, tmp_path / "link.npz"):
-        if words[-1] == "--save-inputs" and words[0] != "run":
+        if words[-1] == "--save-inputs" and words[0] not in INPUTS_ARE_RANDOM:
             words = [*words[:-1], "--verify", words[-1]]
         assert problem in refused("TS702", *words, target)
     assert pipe.is_fifo()
@@ -90,7 +95,7 @@ def test_what_is_no_regular_file_is_refused_before_anything_is_read(
 def test_missing_folders_are_refused_before_anything_is_read(
     refused: Refused, tmp_path: Path, words: list[str], kind: NotedPath
 ) -> None:
-    if words[-1] == "--save-inputs" and words[0] != "run":
+    if words[-1] == "--save-inputs" and words[0] not in INPUTS_ARE_RANDOM:
         words = [*words[:-1], "--verify", words[-1]]
     message = refused("TS702", *words, tmp_path / "new" / "out.npz")
     assert f"there is no folder {tmp_path / 'new'}; " in message

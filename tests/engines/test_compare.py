@@ -274,12 +274,14 @@ def test_nan_and_infinity_are_near_themselves_only() -> None:
     odd = np.array([np.nan, np.inf, -np.inf, -0.0], np.float32)
     same = np.array([-np.nan, np.inf, -np.inf, 0.0], np.float32)
     assert judged(same, odd).is_allowed
-    for place, value in ((0, 1.0), (1, 3e38), (1, -np.inf), (3, np.nan)):
+    for place, value in ((0, 1.0), (1, 3e38), (1, -np.inf), (3, np.nan), (3, np.inf)):
         found = odd.copy()
         found[place] = value
-        difference = judged(found, odd, atol=1.0)
-        assert (difference.is_allowed, difference.index, difference.count) == (False, (place,), 1)
-        assert difference.judged == "beyond --rtol 0.0001 (the default) and --atol 1"
+        for atol in (1, np.inf):
+            difference = judged(found, odd, atol=atol)
+            assert not difference.is_allowed
+            assert (difference.index, difference.count) == ((place,), 1)
+            assert difference.judged == f"beyond --rtol 0.0001 (the default) and --atol {atol}"
 
 
 def test_every_bit_counts_if_both_are_0() -> None:

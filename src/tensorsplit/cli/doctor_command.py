@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tensorsplit.cli.files import MODEL, PIPE, read_source
+from tensorsplit.cli.files import MODEL, PIPE, WritingCommand, read_source
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import (
     FINDINGS,
@@ -33,11 +33,12 @@ JSON_VERSION = 1
 
 
 @click.command(
+    cls=WritingCommand,
     epilog=examples(
         "doctor model.onnx",
         "doctor model.onnx --format json",
         "doctor model.onnx --input x=x.npy --timeout 60",
-    )
+    ),
 )
 @click.argument("model", type=MODEL)
 @input_options("An input, as `run` takes it; other inputs are random.")
