@@ -208,3 +208,16 @@ def test_an_opset_that_does_not_exist_is_refused(opset: Any) -> None:
 def test_only_arrays_are_cut(junk: Any) -> None:
     with refused("TS204", operator="onnx.Split-18", parameter="input"):
         ts.split(junk, [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (12, f"[{', '.join('1' * 12)}]"),
+        (13, "[1, 1, 1, 1, 1, 1, 1, 1, ... 13 lengths]"),
+    ],
+)
+def test_more_than_12_lengths_are_shortened(count: int, shown: str) -> None:
+    with pytest.raises(ts.SplitError) as refusal:
+        ts.split(np.ones(20), [1] * count)
+    assert shown in str(refusal.value)

@@ -24,6 +24,7 @@ from tensorsplit.cli.screen import show
 from tensorsplit.conformance.document import OUTCOMES, Document, Result, SubjectInfo
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report import Matrix, html, markdown
+from tensorsplit.conformance.report.summary import Counts
 from tests.conformance import documents
 from tests.conformance.documents import CHUNK, LOOP, PLAIN, REST, STRINGS
 
@@ -323,3 +324,12 @@ class Elements(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.found.append(tag)
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "share"),
+    [(2, 0, "100.0 %"), (9996, 4, "99.9 %"), (2, 1, "66.6 %"), (0, 3, "0.0 %"), (0, 0, "0.0 %")],
+)
+def test_only_all_passes_are_a_share_of_100(passed: int, failed: int, share: str) -> None:
+    counts = Counts({"pass": passed, "wrong": failed, "skipped": 5})
+    assert counts.share == share

@@ -111,3 +111,21 @@ def test_process_substitution() -> None:
         check=True,
     )
     assert done.stdout == "[1, 2]\n"
+
+
+@pytest.mark.parametrize(
+    ("octets", "kind"),
+    [
+        (b"", ""),
+        (b"a\tline\r\nand another", "text"),
+        (b"a line\x00", ""),
+        (b"a line\xff", ""),
+        (b"1234TFL3", "a TFLite model"),
+        (b"12345TFL3", "text"),
+        (b"PK\x03\x04TFL3", "a ZIP archive, as .npz, .pt and .keras files are"),
+        (b"<?xml", "XML; the name of an OpenVINO IR ends in .xml"),
+        (bytes(9), ""),
+    ],
+)
+def test_what_a_file_looks_like(octets: bytes, kind: str) -> None:
+    assert documents.likeness(octets) == kind

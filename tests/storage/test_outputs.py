@@ -391,3 +391,27 @@ def replace_with_a_folder(target: Path, *, overwrite: bool) -> None:
     with Outputs(overwrite=overwrite).replaced(target, ["x"]) as draft:
         draft.mkdir()
         (draft / "x").write_bytes(b"after")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_folders_that_no_system_call_exchanges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    target, rename = tmp_path / "out", os.rename
+    target.mkdir()
+    (target / "x").write_bytes(b"before")
+
+    def renaming(source: Path, place: Path) -> None:
+        if fails and Path(place) == target and Path(source).suffix != ".before":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        rename(source, place)
+
+    monkeypatch.setattr(os, "rename", renaming)
+    monkeypatch.setattr("tensorsplit.storage.outputs.ctypes.CDLL", lambda *_, **__: object())
+    if fails:
+        with refused("TS702", os.strerror(errno.EIO), "nothing was written"):
+            replace_with_a_folder(target, overwrite=True)
+    else:
+        replace_with_a_folder(target, overwrite=True)
+    assert (target / "x").read_bytes() == (b"before" if fails else b"after")
+    assert names(tmp_path) == ["out", "x"]
