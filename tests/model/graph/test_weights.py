@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -125,3 +126,35 @@ def test_a_file_that_changes_is_refused(path: Path) -> None:
         read.back(changed=False)
     with refused("TS504", "changed"):
         read.write(read.original, io.BytesIO())
+
+
+def of_equal_size(path: Path) -> None:
+    times = path.stat()
+    content = bytearray(path.read_bytes())
+    content[-1000] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns + 1))
+
+
+def another_file(path: Path) -> None:
+    times = path.stat()
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+    other.replace(path)
+
+
+@pytest.mark.parametrize("change", [of_equal_size, another_file])
+def test_a_file_that_changes_while_it_is_copied_is_refused(
+    path: Path, change: Callable[[Path], None]
+) -> None:
+    read = read_model(path, without_weights=True)
+
+    class Changing(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if not self.tell():
+                change(path)
+            return super().write(data)
+
+    with refused("TS504", "was changed while it was read"):
+        read.write(read.proto(changed=False), Changing())

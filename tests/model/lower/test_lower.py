@@ -429,6 +429,8 @@ NO_WAY = {
     "() => (float[2] y) { o = Optional<type = float[2]>()  y = OptionalGetElement(o) }": "has none",
     "(string[2] x, int64 n) => (string[2] y) { y = Loop(n, , x) <body = b (int64 i, bool c,"
     " string[2] p) => (bool d, string[2] q) { d = Identity(c)  q = Identity(p) }> }": "strings",
+    "(string[2] x) => (string[2] y) { y = Scan<num_scan_inputs = 1, body = b (string p) => (string"
+    " q) { q = Identity(p) }>(x) }": "strings",
     "(string[N,M] x, int64 k) => (string[A,B] y) { s = SplitToSequence<axis = 0>(x, k)"
     "  y = ConcatFromSequence<axis = 1>(s) }": "a loop carries strings",
     "(string[N,M] x, int64[L] k) => (string[A,B] y) { s = SplitToSequence<axis = 1>(x, k)"
