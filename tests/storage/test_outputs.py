@@ -229,6 +229,14 @@ def test_the_drafts_of_a_run_that_was_killed_are_swept(tmp_path: Path) -> None:
     assert names(tmp_path) == [".tensorsplit-3.txt", "one"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="links are those of POSIX")
+def test_a_link_that_is_called_like_a_draft_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_bytes(b"mine")
+    (tmp_path / ".tensorsplit-1.part").symlink_to("mine")
+    write_files({tmp_path / "one": content(b"1")})
+    assert names(tmp_path) == [".tensorsplit-1.part", "mine", "one"]
+
+
 @pytest.mark.parametrize("is_copy", [False, True])
 def test_what_is_brought_replaces_nothing(tmp_path: Path, is_copy: bool) -> None:
     source, target, model = (tmp_path / name for name in ("source", "target", "model"))
