@@ -217,8 +217,8 @@ HUGE = "raw \xff\xff\xff\xff\x7f" + "\xff" * 7
 @pytest.mark.parametrize(
     ("texts", "words"),
     [
-        ([HUGE], "of more than 1,048,576 bytes"),
-        (["raw garbage"], "of more than 1,048,576 bytes"),
+        ([HUGE], "of more than 1 MiB"),
+        (["raw garbage"], "of more than 1 MiB"),
         (["raw \xff\xff\xff\xfe"], "that is none"),
         (["[]"], "that is none"),
         (["null"], "that is none"),
@@ -262,7 +262,7 @@ def test_a_reply_of_the_engines_own_making_is_none(engine: EngineProcess, told: 
 def test_an_answer_that_takes_too_much_memory_is_cut(request_: tuple[object, ...]) -> None:
     engine = EngineProcess("fake", ADAPTER, most=1 << 24)
     assert engine.call(("zeros", 15 << 20)).size == 15 << 20
-    assert "gave an answer of more than 16,777,216 bytes" in str(refused(engine, *request_))
+    assert "gave an answer of more than 16 MiB" in str(refused(engine, *request_))
     engine.close()
 
 
