@@ -39,6 +39,7 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!tensorsplit\.).*"),  # other libraries: no network is needed
     ("py:class", r"tensorsplit\.arrays\.typed\..*"),  # what stands for any type of array
+    ("py:class", r"tensorsplit\..*\._\w+"),  # private base classes
     ("py:class", r"tensorsplit\.arrays\.dialect_calls\..*"),  # the function that `like` returns
 ]
 
