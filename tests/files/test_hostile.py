@@ -140,7 +140,7 @@ def folder(tmp_path: Path) -> Path:
         ({"x": "a.safetensors", "y": "../model/b.safetensors"}, "no .safetensors file beside it"),
         ({"x": "a.safetensors", "y": "/etc/passwd"}, "no .safetensors file beside it"),
         ({"x": "a.safetensors", "y": "a.safetensors"}, "says that y is in a.safetensors"),
-        ({"x": "a.safetensors", "y": "c.safetensors"}, "No such file"),
+        ({"x": "a.safetensors", "y": "c.safetensors"}, "c.safetensors': there is no such file"),
         ({"x": "a.safetensors", "y": 3}, "no weight_map"),
         ([], "no weight_map"),
     ],

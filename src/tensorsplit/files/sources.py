@@ -42,7 +42,7 @@ def refusing_access(source: str) -> Iterator[None]:
 
 def _refusal(source: str, error: Exception) -> SplitError:
     problem, fix = f"{show_path(source)}: {words_of(error)}", "give a whole file"
-    if isinstance(error, FileNotFoundError) and not Path(source).exists():
+    if isinstance(error, FileNotFoundError):
         problem, fix = f"{show_path(source)}: there is no such file", "give the path of a file"
     if isinstance(error, PermissionError):
         path = os.fsdecode(error.filename or source)
