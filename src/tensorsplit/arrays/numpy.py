@@ -130,7 +130,8 @@ def viewer(plan: SplitPlan) -> Callable[[Any], list[Any] | None]:
 
 def views(array: Array, plan: SplitPlan) -> list[Array]:
     """Return the parts as views of the array."""
-    array = _any_rank(array)
+    if isinstance(array, np.matrix) and not plan.keepdims:
+        array = np.asarray(array)  # parts of a matrix would stay 2-D
     return [array[index] for index in plan.indices]
 
 
@@ -162,11 +163,6 @@ def find_kernel() -> Any:
         variable, problem, expected = native.refused
         raise SplitError(OPERAND_VALUE, problem, expected, parameter=variable)
     return native.kernel
-
-
-def _any_rank(array: Array) -> Array:
-    """Return a `numpy.matrix` as an array: its parts would stay 2-D where the axis is dropped."""
-    return np.asarray(array) if isinstance(array, np.matrix) else array
 
 
 def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
