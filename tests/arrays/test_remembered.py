@@ -232,7 +232,13 @@ def test_a_function_in_a_class_is_a_method() -> None:
     ("call", "message"),
     [
         (SPLIT, "split() missing 1 required positional argument: 'input'"),
-        (lambda: SPLIT(X, axes=1), "split() got an unexpected keyword argument 'axes'"),
+        (
+            lambda: SPLIT(X, axes=1),
+            "split() got an unexpected keyword argument 'axes'; did you mean",
+        ),
+        (lambda: SPLIT(X, [8], dim=0), "argument 'dim'; did you mean axis?"),
+        (lambda: SPLIT(X, num_output=2), "argument 'num_output'; did you mean num_outputs?"),
+        (lambda: SPLIT(X, like=X), "split() got an unexpected keyword argument 'like'"),
         (lambda: SPLIT(X, input=X), "split() got multiple values for argument 'input'"),
         (lambda: SPLIT(X, [8], 0, 1), "split() takes from 1 to 3 positional arguments but 4 were"),
         (functools.partial(ts.variadic_split, X, 0), "missing 1 required positional argument"),

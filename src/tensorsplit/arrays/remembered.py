@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import update_wrapper
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from tensorsplit import native
+from tensorsplit.core.errors import did_you_mean
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -64,16 +65,38 @@ def at_once(plans: Plans) -> Callable[[Function], Function]:
     """
 
     def decorate(function: Function) -> Function:
-        if native.kernel is None:
-            return function
         plain = cast("FunctionType", function)
         code = plain.__code__
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        defaults = (*(plain.__defaults__ or ()), *(plain.__kwdefaults__ or {}).values())
-        made = native.kernel.Call(function, names, code.co_argcount, defaults, plans)
+        made: Any = _with_hints(function, names)
+        if native.kernel is not None:
+            defaults = (*(plain.__defaults__ or ()), *(plain.__kwdefaults__ or {}).values())
+            made = native.kernel.Call(made, names, code.co_argcount, defaults, plans)
         return compiled_as(function)(cast("Function", update_wrapper(made, function)))
 
     return decorate
+
+
+def _with_hints(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+    """Have the refusal of an unknown argument name the argument that is meant."""
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        for unknown in keywords.keys() - set(names):
+            hint = did_you_mean(_WORDS_OF_OTHERS.get(unknown, unknown), names).strip()
+            problem = f"{function.__name__}() got an unexpected keyword argument {unknown!r}"
+            raise TypeError(f"{problem}; {hint}" if hint else problem)
+        return function(*arguments, **keywords)
+
+    call.__qualname__ = function.__qualname__
+    return call
+
+
+_WORDS_OF_OTHERS = {
+    **dict.fromkeys(("dim", "axes", "split_dim"), "axis"),
+    **dict.fromkeys(("sections", "chunks"), "num_outputs"),
+    **dict.fromkeys(("indices_or_sections", "split_size_or_sections", "split_sizes"), "split"),
+}
+"""What PyTorch, NumPy, TensorFlow and MLX call an argument."""
 
 
 def compiled_as(other: Any) -> Callable[[Function], Function]:
