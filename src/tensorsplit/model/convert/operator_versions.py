@@ -11,7 +11,7 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.nodes import schema_of
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.validity.node_errors import wrong_operands, wrong_signature
+from tensorsplit.model.validity.node_errors import types_of, wrong_operands, wrong_signature
 
 
 class VersionStep(NamedTuple):
@@ -63,7 +63,7 @@ def keeps_types(step: VersionStep) -> bool:
         return False
     pairs = [*zip(before.inputs, after.inputs, strict=False)]
     pairs += zip(before.outputs, after.outputs, strict=False)
-    return all(set(old.types) <= set(new.types) for old, new in pairs)
+    return all(types_of(before, old) <= types_of(after, new) for old, new in pairs)
 
 
 def fit(node: ir.Node, step: VersionStep) -> str | None:

@@ -110,6 +110,11 @@ def _signature(schema: Any) -> _Signature:
     )
 
 
+def types_of(schema: Any, formal: Any) -> frozenset[str]:
+    """Return the types that an input or output of a schema may have."""
+    return _signature(schema).takes(formal)
+
+
 def wrong_bodies(node: ir.Node, opset: int, attributes: Attributes) -> Iterator[SplitError]:
     """Yield where the bodies of If, Loop, Scan or SequenceMap don't take and give what it does.
 
