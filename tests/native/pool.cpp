@@ -1,10 +1,10 @@
 // The pool of threads by itself: what its work throws, and where its threads belong.
+#include "check.hpp"
 #include "pool.hpp"
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -16,14 +16,6 @@ namespace {
 
 using namespace tensorsplit;
 using std::chrono::milliseconds;
-
-#define CHECK(condition)                                                 \
-    do {                                                                 \
-        if (!(condition)) {                                              \
-            std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-            std::exit(1);                                                \
-        }                                                                \
-    } while (false)
 
 // What a job uses, which is gone when the job is over.
 struct Used {

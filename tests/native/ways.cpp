@@ -6,25 +6,17 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <queue>
 #include <string>
 #include <vector>
 
+#include "check.hpp"
 #include "pool.hpp"
 
 namespace {
 
 using namespace tensorsplit;
-
-#define CHECK(condition)                                                 \
-    do {                                                                 \
-        if (!(condition)) {                                              \
-            std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
-            std::exit(1);                                                \
-        }                                                                \
-    } while (false)
 
 constexpr std::size_t most_threads = 16;  // as tensorsplit.native has it
 constexpr std::size_t piece = 64 * 1024;      // which a thread takes at least
