@@ -17,6 +17,7 @@ import onnx
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.conformance.case import Built, Case
+from tensorsplit.conformance.data import tensor_type
 from tensorsplit.conformance.repro import script
 from tensorsplit.conformance.runner import Subject
 from tensorsplit.core.errors import USAGE, SplitError, count_of
@@ -175,6 +176,8 @@ class _Reduction:
         self._trial, self._end, self._note = trial, end, note
         self._values: dict[str, Any] = {}
         self._nodes = list(model.graph.node)
+        self._declared = {entry.name: entry for entry in model.graph.input}
+        self._calculated = {name for node in self._nodes for name in node.output}
         self._held = {each.name for each in model.graph.initializer}
         self._held |= {each.values.name for each in model.graph.sparse_initializer}
 
@@ -197,7 +200,7 @@ class _Reduction:
         self._smaller_inputs()
         if self._trial.failure(self._best, afresh=True) != failure:
             self._best = before
-        is_finished = time.monotonic() < self._end
+        is_finished = not self._is_late()
         return Reduced(before, self._best, failure, is_finished, _script(self._best, self._trial))
 
     def _try(self, candidate: Candidate | None) -> bool:
@@ -233,7 +236,6 @@ class _Reduction:
         nodes = [self._nodes[number] for number in numbers]
         made = {name for node in nodes for name in node.output if name}
         needed = dict.fromkeys(name for node in nodes for name in _names(node))
-        declared = {entry.name: entry for entry in self._model.graph.input}
         inputs: dict[str, Any] = {}
         entries: list[onnx.ValueInfoProto] = []
         for name in needed:
@@ -241,8 +243,8 @@ class _Reduction:
                 continue
             if name in self._inputs:
                 inputs[name] = self._inputs[name]
-                entries.append(declared[name])
-            elif name in {each for node in self._nodes for each in node.output}:
+                entries.append(self._declared[name])
+            elif name in self._calculated:
                 value = self._value(name)
                 if value is None:
                     return None
@@ -346,7 +348,7 @@ def _declaration(name: str, value: Any, *, static: bool) -> onnx.ValueInfoProto:
 
 def _type_number(value: Any) -> int:
     """Return the number that ONNX has for an element type."""
-    return int(onnx.TensorProto.DataType.Value(element_type(np.asarray(value)).upper()))
+    return tensor_type(element_type(np.asarray(value)))
 
 
 def _shortened(candidate: Candidate) -> Iterator[Candidate]:
