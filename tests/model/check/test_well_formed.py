@@ -224,6 +224,21 @@ def test_what_is_well_formed_is_no_finding(text: str) -> None:
     assert errors(parsed(text)) == []
 
 
+def test_a_constant_that_old_exporters_wrote_is_a_warning() -> None:
+    """Constant-1 gives floats; PyTorch wrote int64 at opsets 7 and 8, and engines run it."""
+    shape = "k = Constant<value = int64[2] {2, 2}>()"
+    made = parsed(PLAIN.replace("[4] y", "[2, 2] y") + "{" + shape + " y = Reshape(x, k)}")
+    made.opset_import[0].version = 8
+    (found,) = ts.check(made)
+    assert (found.code, found.severity, found.node) == ("TS502", "warning", "graph/Constant[0]")
+    assert "OpenVINO run it" in found.message
+    made.graph.value_info.append(onnx.helper.make_tensor_value_info("k", 1, [2]))
+    made.opset_import[0].version = 9
+    ((code, node, message),) = errors(made)  # another type is declared: engines refuse that
+    assert (code, node) == ("TS502", "graph/Constant[0]")
+    assert "'k' is a tensor(float)" in message
+
+
 @pytest.mark.parametrize("name", ["unknown operator", "outputs of a loop", "scan inputs"])
 def test_a_run_refuses_it_before_it_begins(name: str) -> None:
     text, code, node, words = WRONG[name]

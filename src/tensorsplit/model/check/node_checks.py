@@ -46,7 +46,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.splits import fact_text
-from tensorsplit.model.validity.node_errors import wrong_types
+from tensorsplit.model.validity.node_errors import contradicting_types, wrong_operands
 
 Found: TypeAlias = Iterator[tuple[Kind, str, str, str | None]]
 """What a rule finds: the check, what is wrong or odd, what would be right, and the parameter."""
@@ -95,10 +95,19 @@ def findings_of(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Fin
     else:
         operator, found = f"onnx.{ref.node.op_type}", _sequence_parts(ref, facts)
         if not is_refused:
-            for wrong in wrong_types(ref, ref.schema, facts.of):
-                yield of_error(wrong.located(node=ref.path))
+            yield from _wrong_types(ref, facts)
     for check, message, fix, parameter in found:
         yield of_check(check, ref.path, message, fix, operator=operator, parameter=parameter)
+
+
+def _wrong_types(ref: NodeRef, facts: Facts) -> Iterator[Finding]:
+    """Yield the operands whose types the operator does not take, or else contradicting types."""
+    operands = tuple(wrong_operands(ref, ref.schema, facts.of))
+    for wrong in operands or contradicting_types(ref, facts.of):
+        finding = of_error(wrong.located(node=ref.path))
+        if operands and not ref.node.inputs:  # int64 Constants of opset 8, which PyTorch wrote
+            finding = finding.as_warning("onnxruntime and OpenVINO run it")
+        yield finding
 
 
 def _newer_opset(ref: NodeRef, operator: str) -> SplitError:

@@ -11,7 +11,7 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.nodes import schema_of
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.validity.node_errors import types_of, wrong_operands, wrong_signature
+from tensorsplit.model.validity.node_errors import not_taken, types_of, wrong_signature
 
 
 class VersionStep(NamedTuple):
@@ -160,4 +160,4 @@ def wrong_type(node: ir.Node, step: VersionStep, facts: Facts) -> str | None:
     What the version before did not allow either is not held against this one.
     """
     before, after = schema_of(step.op_type, step.before), schema_of(step.op_type, step.opset)
-    return next(wrong_operands(node, after, f"opset {step.opset}", facts.of, before), None)
+    return next(not_taken(node, after, f"opset {step.opset}", facts.of, before), None)

@@ -177,7 +177,7 @@ def _wrong_lists(attributes: Attributes, counts: Mapping[str, int]) -> Iterator[
 _PER_END = ("axes", "directions")
 
 
-def wrong_operands(
+def not_taken(
     node: ir.Node, schema: Any, where: str, fact_of: FactOf, before: Any = None
 ) -> Iterator[str]:
     """Yield what is wrong with the operands whose type a schema does not take.
@@ -246,11 +246,21 @@ def wrong_types(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[SplitErr
         schema: The ``onnx.defs.OpSchema``; None for an operator that onnx does not know.
         fact_of: What is known of a value.
     """
-    node, where = ref.node, f"{ref.op_type} at opset {ref.opset}"
-    wrong = [] if schema is None else list(wrong_operands(node, schema, where, fact_of))
-    yield from (malformed(problem, "give it what it takes") for problem in wrong)
-    if wrong:
-        return
+    operands = tuple(wrong_operands(ref, schema, fact_of))
+    yield from operands or contradicting_types(ref, fact_of)
+
+
+def wrong_operands(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[SplitError]:
+    """Yield the operands whose types a node does not take; arguments as for `wrong_types`."""
+    if schema is not None:
+        where = f"{ref.op_type} at opset {ref.opset}"
+        for problem in not_taken(ref.node, schema, where, fact_of):
+            yield malformed(problem, "give it what it takes")
+
+
+def contradicting_types(ref: NodeRef, fact_of: FactOf) -> Iterator[SplitError]:
+    """Yield the types that bodies pass on, or that are declared, and that a node contradicts."""
+    node = ref.node
     yield from _wrong_axes(node, ref.opset, fact_of)
     passages = _passed(node, ref.opset, fact_of) if node.domain == "" else ()
     ends = ((f"its output '{v.name}'", fact_of(v), declared(v)) for v in node.outputs)
