@@ -3,6 +3,7 @@
     python scripts/mutants.py map                      # once: which tests run which lines
     python scripts/mutants.py run --count 100          # 100 fresh bugs; the seed is printed
     python scripts/mutants.py run --since origin/main  # in the files that changed since then
+    python scripts/mutants.py run --changed            # in those of this branch, or of 20 commits
     python scripts/mutants.py run src/tensorsplit/storage --tests tests/storage    # without a map
 
 The map is in `build/mutants`. A bug is killed if a test fails, or does not end in time.
@@ -36,6 +37,9 @@ MAP = BUILD / "map.json"
 
 MOST_SECONDS, MOST_TESTS = 60.0, 200
 """Of the tests that cover a line the fastest are run, for so long and so many at most."""
+
+_LATELY = 20
+_FEWEST_JUDGED = 30
 
 _FAILED = "failed.txt"
 
@@ -167,7 +171,7 @@ def make_map(paths: list[str]) -> None:
     data, times = BUILD / "coverage", BUILD / "times.xml"
     command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "loadfile"]
     options = ["--cov=tensorsplit", "--cov-context=test", "--cov-report=", f"--junitxml={times}"]
-    environment = {**os.environ, "COVERAGE_FILE": str(data)}
+    environment = {**os.environ, "COVERAGE_FILE": str(data), "PYTHONPATH": str(SOURCE.parent)}
     subprocess.run([*command, *options, *paths], cwd=ROOT, env=environment, check=False)
     seconds = {
         (case.get("classname", ""), case.get("name", "")): float(case.get("time", "0"))
@@ -393,6 +397,32 @@ def run(
     return results
 
 
+def last_landed() -> str:
+    """Return where this branch left main; on main itself the commit before the last 20 ones."""
+    head = _git("rev-parse", "HEAD")
+    for main in ("origin/main", "main"):
+        with contextlib.suppress(subprocess.CalledProcessError):
+            if (base := _git("merge-base", "HEAD", main)) != head:
+                return base
+    commits = _git("rev-list", "--first-parent", f"--max-count={_LATELY + 1}", "HEAD").split()
+    return commits[-1]  # the oldest one in a clone that has fewer
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def is_too_few(found: Counter[str], share: float) -> bool:
+    """Return whether fewer bugs are killed than are to be; of few that are judged, never.
+
+    Some bugs change nothing, and of a few there may be several by chance.
+    """
+    judged = found.total() - found["not judged"]
+    return judged >= _FEWEST_JUDGED and found["killed"] + found["killed by time"] < share * judged
+
+
 def main() -> int:
     """Run the command line; exit with 1 if fewer are killed than are to be."""
     parser = argparse.ArgumentParser(
@@ -402,7 +432,9 @@ def main() -> int:
     parser.add_argument("paths", nargs="*", help="map: tests; run: files or folders of the package")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    parser.add_argument("--since", help="only files that changed since this revision")
+    since = parser.add_mutually_exclusive_group()
+    since.add_argument("--since", help="only files that changed since this revision")
+    since.add_argument("--changed", action="store_true", help="only files that changed lately")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="plant no longer than that")
     parser.add_argument("--tests", nargs="+", default=[], help="run: these, and read no map")
@@ -413,17 +445,15 @@ def main() -> int:
         return 0
     roots = [Path(path).resolve() for path in given.paths] or [SOURCE]
     files = [f for root in roots for f in (root.rglob("*.py") if root.is_dir() else [root])]
-    if given.since:
-        command = ["git", "diff", "--name-only", given.since, "--", "src"]
-        changed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        files = [file for file in files if str(file.relative_to(ROOT)) in changed.stdout.split()]
+    if revision := given.since or (given.changed and last_landed()):
+        changed = _git("diff", "--name-only", revision, "--", "src").split()
+        files = [file for file in files if str(file.relative_to(ROOT)) in changed]
     every = [mutant for file in sorted(files) for mutant in mutants(file)]
     chosen = random.Random(given.seed).sample(every, min(given.count, len(every)))  # noqa: S311
     print(f"{len(chosen)} of {len(every)} bugs, --seed {given.seed}", flush=True)
     found = run(chosen, given.processes, given.seconds, given.tests)
     print(", ".join(f"{count} {name}" for name, count in found.items()))
-    judged = len(chosen) - found["not judged"]
-    return int(found["killed"] + found["killed by time"] < given.share * judged)
+    return int(is_too_few(found, given.share))
 
 
 if __name__ == "__main__":

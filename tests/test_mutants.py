@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
@@ -61,3 +63,49 @@ def test_every_bug_of_a_file_parses(script: ModuleType) -> None:
         text = (ROOT / mutant.path).read_bytes()
         ast.parse(mutant.planted(text))
         assert mutant.planted(text) != text
+
+
+def test_what_changed_lately(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(script, "ROOT", tmp_path)
+
+    def git(*arguments: str) -> str:
+        author = ("-c", "user.name=A", "-c", "user.email=a@b")
+        command = ["git", *author, *arguments]
+        done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def commits(count: int) -> list[str]:
+        for _ in range(count):
+            git("commit", "-q", "--allow-empty", "-m", "change")
+        return git("rev-list", "HEAD").split()
+
+    git("init", "-q", "-b", "main")
+    first = commits(3)
+    assert script.last_landed() == first[-1], "main has fewer commits than 20"
+    landed = commits(22)
+    assert script.last_landed() == landed[20], "main: its 20 last commits"
+    git("checkout", "-q", "-b", "topic")
+    commits(2)
+    assert script.last_landed() == landed[0], "a branch: where it left main"
+
+
+@pytest.mark.parametrize(
+    ("killed", "by_time", "survived", "not_judged", "is_too_few"),
+    [
+        (90, 0, 10, 0, False),
+        (89, 0, 11, 0, True),
+        (80, 10, 10, 0, False),  # a bug whose tests never end is noticed
+        (27, 0, 3, 70, False),  # what was not judged says nothing
+        (26, 0, 4, 70, True),
+        (0, 0, 29, 71, False),  # of so few, too many may be equal by chance
+    ],
+)
+def test_too_few_are_killed(
+    script: ModuleType, killed: int, by_time: int, survived: int, not_judged: int, is_too_few: bool
+) -> None:
+    names = ("killed", "killed by time", "survived", "not judged")
+    numbers = (killed, by_time, survived, not_judged)
+    found = Counter(dict(zip(names, numbers, strict=True)))
+    assert script.is_too_few(found, 0.9) is is_too_few

@@ -31,7 +31,7 @@ def table(*rows: tuple[str, int, Adapter | None, Adapter | None]) -> dict[Versio
 
 
 def only(name: str, *allowed: str) -> Adapter:
-    """Return the older version knows fewer values of an attribute."""
+    """Refuse values of an attribute that the older version does not know (TS512)."""
 
     def adapt(node: NodeConversion) -> None:
         value = node.attribute(name)
@@ -52,7 +52,7 @@ def stated(name: str, value: Any) -> Adapter:
 
 
 def dropped(name: str) -> Adapter:
-    """Return the other version always does what an attribute asked for."""
+    """Remove an attribute that asks for what the other version always does."""
     return lambda node: node.take(name)
 
 
@@ -66,7 +66,7 @@ def take_only(node: NodeConversion, name: str, value: object) -> None:
 
 
 def renamed(op_type: str) -> Adapter:
-    """Return the operator has another name."""
+    """Give the operator its other name."""
 
     def adapt(node: NodeConversion) -> None:
         node.node.op_type = op_type
@@ -75,7 +75,7 @@ def renamed(op_type: str) -> Adapter:
 
 
 def attribute_renamed(old: str, new: str) -> Adapter:
-    """Return an attribute has another name."""
+    """Give an attribute its other name."""
     return lambda node: node.put(**{new: node.take(old)})
 
 
@@ -87,7 +87,7 @@ def to_inputs(*names: str) -> Adapter:
 
 
 def to_attributes(*names: str) -> Adapter:
-    """Return the inputs after the data were attributes, in this order."""
+    """Turn the inputs after the data into attributes, in this order."""
 
     def adapt(node: NodeConversion) -> None:
         for index, name in enumerate(names, 1):

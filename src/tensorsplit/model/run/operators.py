@@ -164,7 +164,7 @@ def _embedded(attribute: ir.Attr) -> ir.Attr:
 
 
 def _with_defaults(**defaults: Any) -> Callable[[_Call], list[Any]]:
-    """Return the version differs in the defaults of its attributes."""
+    """Run a version that differs in the defaults of its attributes."""
 
     def run_with(call: _Call) -> list[Any]:
         missing = {name: value for name, value in defaults.items() if name not in call.attributes}
@@ -174,7 +174,7 @@ def _with_defaults(**defaults: Any) -> Callable[[_Call], list[Any]]:
 
 
 def _as(opset: int, op_type: str | None = None) -> Callable[[_Call], list[Any]]:
-    """Return the version means what that of a newer opset does, which may have another name."""
+    """Run a version that means what that of a newer opset does, which may have another name."""
     return lambda call: call.run(opset, op_type)
 
 
@@ -187,13 +187,13 @@ def _unsupported(_call: _Call) -> list[Any]:
 
 
 def _flattened(call: _Call) -> list[Any]:
-    """Return Softmax and its kin before opset 13, which take the axes before theirs as rows."""
+    """Run Softmax and its kin before opset 13, which take the axes before theirs as rows."""
     (result,) = call.given(*_matrix(call), axis=1).run()
     return [result.reshape(call.inputs[0].shape)]
 
 
 def _aligned(call: _Call) -> list[Any]:
-    """Return an operator before opset 7, which broadcasts its second operand only if asked."""
+    """Run an operator before opset 7, which broadcasts its second operand only if asked."""
     left, right = call.inputs
     start = call.attribute("axis", left.ndim - right.ndim)
     if "axis" in call.attributes and start < 0:
@@ -211,7 +211,7 @@ def _aligned(call: _Call) -> list[Any]:
 
 
 def _per_channel(call: _Call) -> list[Any]:
-    """Return PRelu before opset 7, whose slope is one number, or one for each channel (axis 1)."""
+    """Run PRelu before opset 7, whose slope is one number, or one for each channel (axis 1)."""
     data, slope = call.inputs
     if slope.size != 1 and data.ndim > 1:
         if slope.shape != (data.shape[1],):
@@ -222,7 +222,7 @@ def _per_channel(call: _Call) -> list[Any]:
 
 
 def _normalized(call: _Call) -> list[Any]:
-    """Return BatchNormalization of opsets 7 to 13, which with one output uses the given mean."""
+    """Run BatchNormalization of opsets 7 to 13, which with one output uses the given mean."""
     if call.step.opset < 7:
         return call.run()
     if call.names_more or not call.attribute("spatial", 1):
@@ -329,7 +329,7 @@ def _gathered(call: _Call) -> list[Any]:
 
 
 def _normalized_in_float(call: _Call) -> list[Any]:
-    """Return the reference normalises narrow floats in their own type, where squares soon overflow.
+    """Normalise narrow floats in float, as the reference lets their squares overflow.
 
     The standard normalises in float, and scales in the type of the scale.
     """
@@ -347,7 +347,7 @@ def _normalized_in_float(call: _Call) -> list[Any]:
 
 
 def _pooled(call: _Call) -> list[Any]:
-    """Return the reference takes the last two axes of any data, whatever its rank."""
+    """Run GlobalMaxPool along all spatial axes; the reference takes the last two of any data."""
     data = call.inputs[0]
     if data.ndim < 3 or 0 in data.shape[2:]:
         problem = f"the data has shape {data.shape}"
@@ -356,7 +356,7 @@ def _pooled(call: _Call) -> list[Any]:
 
 
 def _matrix(call: _Call) -> list[Any]:
-    """Return the axes before one as rows; the reference can't flatten data without elements."""
+    """Run Flatten, of data without elements too, which the reference can't flatten."""
     data, axis = call.inputs[0], call.attribute("axis", 1)
     if not -data.ndim <= axis <= data.ndim:
         problem = f"the axis is {axis}, but the data has rank {data.ndim}"
@@ -366,7 +366,7 @@ def _matrix(call: _Call) -> list[Any]:
 
 
 def _computed(kernel: Callable[..., list[Any]]) -> Callable[[_Call], list[Any]]:
-    """Return a kernel of our own runs it."""
+    """Run a kernel of our own."""
 
     def run_kernel(call: _Call) -> list[Any]:
         attributes = {name: held.value for name, held in call.attributes.items()}
@@ -376,7 +376,7 @@ def _computed(kernel: Callable[..., list[Any]]) -> Callable[[_Call], list[Any]]:
 
 
 def _padded(call: _Call) -> list[Any]:
-    """Return the reference takes no negative padding."""
+    """Run Pad, with negative padding too, which the reference does not take."""
     data, pads, value, axes = [*call.inputs, None, None, None][:4]
     if call.step.opset < 11:
         pads = call.attribute("pads", call.attribute("paddings"))
@@ -393,13 +393,13 @@ def _padded(call: _Call) -> list[Any]:
 
 
 def _one_hot(call: _Call) -> list[Any]:
-    """Return the depth may be a list of one."""
+    """Run OneHot, whose depth may be a list of one."""
     indices, depth, values = call.inputs
     return call.given(indices, depth.reshape(()), values).run()
 
 
 def _suppressed(call: _Call) -> list[Any]:
-    """Return the reference wants lists, and no limit left out."""
+    """Run NonMaxSuppression; the reference wants lists, and no limit left out."""
     boxes, scores, *limits = call.inputs
     defaults = [np.zeros(1, np.int64), np.zeros(1, np.float32), np.full(1, -np.inf, np.float32)]
     given = [*limits, None, None, None][:3]
@@ -427,7 +427,7 @@ def _upsampled(call: _Call) -> list[Any]:
 
 
 def _resized(call: _Call) -> list[Any]:
-    """Return the reference wants axes that are sorted, and counted from the front."""
+    """Run Resize; the reference wants axes that are sorted, and counted from the front."""
     if call.step.opset < 11:
         return _upsampled(call)
     axes = call.attribute("axes")
@@ -445,7 +445,7 @@ def _resized(call: _Call) -> list[Any]:
 
 
 def _transposed(call: _Call) -> list[Any]:
-    """Return each group by itself, as the reference mixes up their weights.
+    """Run ConvTranspose, each group by itself, as the reference mixes up their weights.
 
     Where the shape of the output is given, the padding is what is left over.
     """
@@ -465,7 +465,7 @@ def _transposed(call: _Call) -> list[Any]:
 
 
 def _quantized_product(call: _Call) -> list[Any]:
-    """Return the reference rounds after it has added the zero point, which makes halves odd."""
+    """Run QLinearMatMul; the reference rounds after it added the zero point: halves get odd."""
     left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = call.inputs
     if zero.dtype.kind not in "iu":
         return call.run()
@@ -486,7 +486,7 @@ def _quantized_convolution(call: _Call) -> list[Any]:
 
 
 def _log_sum_exp(call: _Call) -> list[Any]:
-    """Return the reference can't reduce what has rank 0."""
+    """Run ReduceLogSumExp; the reference can't reduce what has rank 0."""
     data = call.inputs[0]
     return call.run() if data.ndim else [data]
 
