@@ -44,6 +44,7 @@ REFUSED = {
     "ts.verify('a.onnx', 'b.onnx')": "models",
     "ts.infer('onnx.Split-18', ('N',), num_outputs=2)": "models",
     "ts.openvino.extensions()": "openvino",
+    "ts.torch.Split([1, 2])": "torch",
     "ts.files.split('a.zarr', 'out', [1, 1])": "files",
     "ts.files.split('a.npy', 'out', rules={})": "files",
 }

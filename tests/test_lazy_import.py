@@ -24,6 +24,7 @@ def fresh(code: str) -> str:
     [
         "import tensorsplit",
         "import tensorsplit.openvino",
+        "import tensorsplit as ts; dir(ts.torch)",
         "import numpy, tensorsplit as ts; ts.split(numpy.zeros(6), [2, 4], copy=True)",
         "import numpy, tensorsplit as ts; ts.split_to_sequence(numpy.zeros(6), numpy.array(2))",
         "import tensorsplit as ts; ts.infer('onnx.Split-18', (7, 4), num_outputs=3)",

@@ -71,6 +71,7 @@ NAMES = {
         "NamedSplit",
         "native",
         "lengths",
+        "torch",
         "like",
         "verify",
         "Verification",

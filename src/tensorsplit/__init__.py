@@ -16,7 +16,7 @@ TYPE_CHECKING = False  # of `typing`, which takes long to load
 if TYPE_CHECKING:
     from typing import Any
 
-    from tensorsplit import files, lengths, native, openvino
+    from tensorsplit import files, lengths, native, openvino, torch
     from tensorsplit.arrays.dialect_calls import like
     from tensorsplit.arrays.eager import split, split_to_sequence, variadic_split
     from tensorsplit.arrays.joining import join
@@ -67,6 +67,7 @@ __all__ = [
     "session",
     "split",
     "split_to_sequence",
+    "torch",
     "variadic_split",
     "verify",
 ]

@@ -136,7 +136,8 @@ _FIXES = {
     "openvino.Tensor": "pass its `data`",
     "openvino.Output": "make a node of it with `variadic_split` of openvino's opset",
     "openvino.Node": "make a node of it with `variadic_split` of openvino's opset",
-    "torch.Proxy": "split it in a function that `torch.fx.wrap` has been called with",
+    "torch.Proxy": "split it with a layer, `tensorsplit.torch.Split`, or in a function that"
+    " `torch.fx.wrap` has been called with",
 }
 """What to do with objects of a class, by the library and the name of the class."""
 

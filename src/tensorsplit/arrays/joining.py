@@ -161,7 +161,7 @@ def plan_of_parts(
     library: arrays.ArrayLibrary,
 ) -> SplitPlan:
     """Return the plan that makes parts of these shapes (TS312 for shapes that no plan makes)."""
-    plan = _plan_of(shapes, like, _as_integer("axis", axis), _as_keepdims(keepdims))
+    plan = _plan_of(shapes, like, as_integer("axis", axis), as_keepdims(keepdims))
     _check_shapes(shapes, plan, library)
     return plan
 
@@ -269,7 +269,8 @@ def _shown(kind: tuple[Any, ...]) -> str:
     return " on ".join(str(each) for each in kind if each is not None)
 
 
-def _as_integer(name: str, value: object) -> int:
+def as_integer(name: str, value: object) -> int:
+    """Return an operand of a join, which is an integer (TS105)."""
     found = value if type(value) is int else as_index(value)
     if found is None:
         problem = f"it is {show(value)} of type {type(value).__name__}"
@@ -277,8 +278,9 @@ def _as_integer(name: str, value: object) -> int:
     return found
 
 
-def _as_keepdims(value: object) -> bool:
-    found = int(value) if isinstance(value, (bool, np.bool_)) else _as_integer("keepdims", value)
+def as_keepdims(value: object) -> bool:
+    """Return whether parts have the axis that they are joined along (TS105, TS107)."""
+    found = int(value) if isinstance(value, (bool, np.bool_)) else as_integer("keepdims", value)
     if found not in (0, 1):
         fix = "give 0 (the parts have no such axis) or 1"
         raise SplitError(

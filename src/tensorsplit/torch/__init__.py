@@ -1,0 +1,32 @@
+"""Layers of PyTorch: a split, and the way back. What is named is loaded when it is first named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tensorsplit.torch.modules import Join, Split
+
+__all__ = ["Join", "Split"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    try:
+        found = getattr(import_module(f"{__name__}.modules"), name)
+    except ImportError as error:
+        from tensorsplit.core.extras import import_refusal, stand_in
+
+        refusal = import_refusal(error)
+        if refusal is None:
+            raise
+        return stand_in(name, refusal)  # not kept: torch may be installed meanwhile
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

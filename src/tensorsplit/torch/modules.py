@@ -1,0 +1,160 @@
+"""Layers without state, each of which is one call of a split or a join."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, SupportsIndex, TypeAlias
+
+import torch
+
+from tensorsplit.arrays.arguments import bind_values
+from tensorsplit.arrays.eager import split as split_tensor
+from tensorsplit.arrays.joining import as_integer, as_keepdims, join
+from tensorsplit.arrays.naming import names_of
+from tensorsplit.arrays.prepared import NamedSplit, PreparedSplit
+from tensorsplit.arrays.typed import Lengths, Named
+from tensorsplit.core.errors import OPERAND_TYPE, USAGE, SplitError, show
+from tensorsplit.core.records import NEWEST_OPSET, in_force
+
+Tensor: TypeAlias = Any
+Plan: TypeAlias = PreparedSplit | NamedSplit
+
+
+class Split(torch.nn.Module):
+    """A layer that splits a tensor: by `tensorsplit.split`, or by a plan.
+
+    It has no state, is one node of a trace by ``torch.fx``, and can be compiled, exported, copied
+    and pickled.
+
+    Args:
+        split: The length of each part; a dict gives each a name; or a plan, which may be of any
+            operator version and then is all there is to give.
+        axis: The axis, in [-rank, rank-1].
+        num_outputs: The number of parts.
+        opset: The opset of ONNX whose Split is meant.
+
+    Raises:
+        SplitError: TS101 to TS107, TS316, TS703 for operands, when the layer is made. When it is
+            called: what `tensorsplit.split`, or the plan, raises.
+
+    Example:
+        >>> heads = torch.nn.Sequential(torch.nn.Linear(8, 12), ts.torch.Split([4, 8], axis=-1))
+        >>> [tuple(part.shape) for part in heads(torch.ones(2, 8))]
+        [(2, 4), (2, 8)]
+    """
+
+    def __init__(
+        self,
+        split: Lengths | Named | Plan | None = None,
+        axis: SupportsIndex = 0,
+        *,
+        num_outputs: SupportsIndex | None = None,
+        opset: SupportsIndex = NEWEST_OPSET,
+    ) -> None:
+        super().__init__()
+        self.plan = split if isinstance(split, Plan) else None
+        self.operands: dict[str, Any] = {}
+        if self.plan is None:
+            self.operands = _checked(split, axis, num_outputs, opset)
+        elif (axis, num_outputs, opset) != (0, None, NEWEST_OPSET):
+            raise _conflict(self.plan)
+
+    def forward(self, input: Tensor) -> tuple[Tensor, ...] | dict[str, Tensor]:
+        """Return the parts: views, in a tuple, or in a dict if they have names."""
+        if isinstance(input, torch.fx.Proxy):
+            made: tuple[Tensor, ...] = _traced(self, input, input)
+            return made
+        plan = self.plan
+        parts: Any = split_tensor(input, **self.operands) if plan is None else plan(input)
+        return parts if isinstance(parts, dict) else tuple(parts)
+
+    def extra_repr(self) -> str:
+        """Return what the layer was made of."""
+        return _shown(self.plan, self.operands)
+
+
+class Join(torch.nn.Module):
+    """A layer that joins parts: the inverse of `Split`.
+
+    It has no state, is one node of a trace by ``torch.fx``, and can be compiled, exported, copied
+    and pickled.
+
+    Args:
+        plan: The plan that makes such parts; None joins whatever `tensorsplit.join` does.
+        axis: The axis, in [-rank, rank-1] of the whole, without a plan.
+        keepdims: 0 if the parts have no such axis, without a plan.
+
+    Raises:
+        SplitError: TS105, TS107, TS703 for operands, when the layer is made. When it is called:
+            what `tensorsplit.join`, or that of the plan, raises.
+
+    Example:
+        >>> same = torch.nn.Sequential(ts.torch.Split([2, 5], axis=1), ts.torch.Join(axis=1))
+        >>> torch.equal(same(x), x)
+        True
+    """
+
+    def __init__(
+        self, plan: Plan | None = None, *, axis: SupportsIndex = 0, keepdims: SupportsIndex = 1
+    ) -> None:
+        super().__init__()
+        given: object = plan
+        if not isinstance(given, Plan | None):
+            problem, fix = f"it is {show(plan)}", "give a plan, or the axis as `axis`"
+            raise SplitError(OPERAND_TYPE, problem, fix, operator="join", parameter="plan")
+        self.plan = plan
+        self.operands: dict[str, Any] = {}
+        if plan is None:
+            self.operands = {"axis": as_integer("axis", axis)}
+            if not as_keepdims(keepdims):
+                self.operands["keepdims"] = 0
+        elif (axis, keepdims) != (0, 1):
+            raise _conflict(plan)
+
+    def forward(self, parts: Any) -> Tensor:
+        """Return the whole of parts in order; of a dict, in any order if the plan has names."""
+        listed = parts.values() if isinstance(parts, Mapping) else parts
+        for part in [parts] if isinstance(parts, torch.fx.Proxy) else listed:
+            if isinstance(part, torch.fx.Proxy):
+                return _traced(self, parts, part)
+        return join(parts, **self.operands) if self.plan is None else self.plan.join(parts)
+
+    def extra_repr(self) -> str:
+        """Return what the layer was made of."""
+        return _shown(self.plan, self.operands)
+
+
+def _checked(split: Any, axis: Any, num_outputs: Any, opset: Any) -> dict[str, Any]:
+    """Return operands that no one else can change, without those that are the defaults."""
+    record = in_force("Split", opset, vendor="onnx")
+    names = names_of(split, "split", record.id) if isinstance(split, Mapping) else None
+    lengths = split if names is None else tuple(split.values())
+    values = {"split": lengths, "axis": axis, "num_outputs": num_outputs}
+    intent = bind_values(record, values)
+    given: dict[str, Any] = {}
+    if lengths is not None and intent.given is not None:
+        given["split"] = (
+            intent.given if names is None else dict(zip(names, intent.given, strict=True))
+        )
+    if num_outputs is not None:
+        given["num_outputs"] = int(num_outputs)
+    if intent.axis:
+        given["axis"] = intent.axis
+    return given if opset == NEWEST_OPSET else given | {"opset": int(opset)}
+
+
+def _conflict(plan: Plan) -> SplitError:
+    problem, fix = "a plan and other operands are given", "give the plan alone"
+    return SplitError(USAGE, problem, fix, operator=plan.operator, parameter="plan")
+
+
+def _shown(plan: Plan | None, operands: dict[str, Any]) -> str:
+    if plan is not None:
+        return repr(plan)
+    return ", ".join(f"{name}={value}" for name, value in operands.items())
+
+
+def _traced(layer: torch.nn.Module, given: Any, proxy: Any) -> Any:
+    """Return the output of one node that calls the layer, as for the layers of torch."""
+    tracer = proxy.tracer
+    return tracer.create_proxy("call_module", tracer.path_of_module(layer), (given,), {})
