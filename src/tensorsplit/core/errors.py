@@ -54,8 +54,9 @@ def _kind(code: str, title: str, meaning: str, *decisions: str) -> Kind:
 UNKNOWN_OPERATOR = _kind(
     "TS101",
     "no such operator",
-    "The identifier, or the opset, names no operator version. Identifiers are vendor, name and"
-    " since-version, such as `onnx.Split-18`; an opset selects the version in force there.",
+    "There is no operator version with this identifier, or at this opset. An identifier is vendor,"
+    " name and since-version, such as `onnx.Split-18`; an opset selects the version that holds"
+    " there.",
 )
 MISSING_OPERAND = _kind(
     "TS102", "operand missing", "The operator version needs an operand that was not given."
@@ -131,8 +132,8 @@ LENGTHS_SUM = _kind(
 NOT_DIVISIBLE = _kind(
     "TS303",
     "not divisible into equal parts",
-    "The version splits into equal parts only. Explicit lengths, or `num_outputs` from opset 18,"
-    " allow an uneven split.",
+    "The version splits into equal parts only. For an uneven split, give explicit lengths, or"
+    " `num_outputs` from opset 18.",
     "D3",
 )
 TOO_MANY_OUTPUTS = _kind(
@@ -160,7 +161,7 @@ CHUNK_LENGTH = _kind(
 TOO_MANY_PARTS = _kind(
     "TS308",
     "more parts than can be listed",
-    "The number of parts is over the limit, so that a malformed count can't exhaust memory.",
+    "There is a limit on the number of parts, so that a malformed count can't exhaust memory.",
 )
 UNKNOWN_COUNT = _kind(
     "TS309",
@@ -189,13 +190,15 @@ PART_SHAPE = _kind(
 )
 PART_TYPE = _kind(
     "TS313",
-    "parts that are not of one kind",
-    "Parts of one array are of one library, element type and device, and of one graph.",
+    "parts of different kinds",
+    "The parts of one array have the same library, element type and device, and belong to the same"
+    " graph.",
 )
 NEEDS_COPY = _kind(
     "TS314",
     "can't be joined without a copy",
-    "`copy=False` asks for a view, which takes parts that lie in one memory as the plan made them.",
+    "`copy=False` asks for a view. That needs parts which are still the plan's own views of one"
+    " array.",
 )
 
 OTHER_NAMES = _kind(
@@ -206,7 +209,7 @@ OTHER_NAMES = _kind(
 UNUSABLE_NAMES = _kind(
     "TS316",
     "unusable names of parts",
-    "Each part has one name, which is a string; no two parts have the same.",
+    "Each part has one name, a string, and no two parts have the same name.",
 )
 
 # Codes TS4xx, buffers given as `out=`
@@ -253,7 +256,9 @@ UNSUPPORTED_NODE = _kind(
     "operator that can't be run here",
     "The engine has no implementation of the operator; another engine may.",
 )
-NODE_FAILED = _kind("TS510", "another operator failed", "An operator outside the family refused.")
+NODE_FAILED = _kind(
+    "TS510", "another operator failed", "An operator other than a split refused its inputs."
+)
 SEQUENCE_INDEX = _kind(
     "TS511",
     "sequence index out of range",
@@ -263,15 +268,15 @@ SEQUENCE_INDEX = _kind(
 NO_ADAPTER = _kind(
     "TS512",
     "another operator is not expressible at that opset",
-    "An operator outside the family has no equal form at the opset, or whether it has one is known"
-    " only when the model runs. Also what tensorsplit itself fails at, which it asks you to"
-    " report.",
+    "An operator other than a split has no equal form at that opset, or has one only for some of"
+    " the values that it may get when the model runs. tensorsplit uses this code for its own"
+    " faults, too, and then asks you to report them.",
 )
 CANNOT_LOWER = _kind(
     "TS513",
     "no equal model for the target",
-    "The target engine can't hold the data, or the model needs sequences and no exact rewrite is"
-    " known.",
+    "The target engine does not have the element type, or the model needs sequences and no exact"
+    " rewrite is known.",
 )
 
 # Codes TS6xx, engines
@@ -287,9 +292,9 @@ ENGINE_CRASHED = _kind(
 )
 LIMIT = _kind(
     "TS605",
-    "the run took more than it may",
-    "It was ended, as it took more than `--memory` or `--timeout` (in Python `memory` or `timeout`)"
-    " allows.",
+    "the run reached its limit",
+    "It took more than `--memory` or `--timeout` (in Python `memory` or `timeout`) allows, and was"
+    " stopped.",
 )
 
 # Codes TS7xx, files and the command line
@@ -304,85 +309,85 @@ LIBRARY = _kind(
 UNREADABLE_TENSORS = _kind(
     "TS705",
     "not a readable source of tensors",
-    "The file, folder or store is not there, of no known format, or malformed: its headers lie"
-    " about shapes, sizes or places, hold a name twice, or lead out of it. Also a source that"
+    "The file, folder or store is missing, has an unknown format, or is malformed: its headers give"
+    " wrong shapes, sizes or offsets, use a name twice, or point outside it. Also a source that"
     " changes while it is read.",
 )
 PART_NAMES = _kind(
     "TS706",
-    "names that can't be given to parts",
-    "Each part needs a name of its own, one for each; where parts become files it is the name of"
-    " one, without slashes.",
+    "unusable names for parts in files",
+    "Give one name for each part, all different. A part that becomes a file needs a valid file"
+    " name, without slashes.",
 )
 TOO_LARGE = _kind(
     "TS707",
-    "does not fit the memory",
-    "One piece that has to be held whole, such as a decoded chunk, takes more than `--memory`.",
+    "does not fit into memory",
+    "A piece that can't be divided, such as a decoded chunk, needs more than `--memory` allows.",
 )
 UNVERIFIED = _kind(
     "TS708",
-    "what was written is not what was read",
-    "`--verify` read the result back and found other bytes; nothing was put in place.",
+    "the written data differs from the source",
+    "`--verify` read the result back and found other bytes; the output was discarded.",
 )
 WITHIN_BYTE = _kind(
     "TS709",
     "a part would end within a byte",
-    "Elements of less than a byte are packed; where a part begins or ends, a byte must too.",
+    "Elements smaller than a byte are packed; a part must begin and end at the border of a byte.",
 )
 CLUSTER = _kind(
     "TS710",
-    "the cluster can't do it",
-    "Workers have other versions or see other storage than this process, all of them are gone, or"
-    " the scheduler does not answer. Existing files are unchanged; the next run removes what this"
-    " one left.",
+    "the cluster can't do the work",
+    "The workers have other versions, see other storage than this process, or are all gone, or the"
+    " scheduler does not answer. Existing files are unchanged; the next run removes what this one"
+    " left.",
 )
 EXTRA_MISSING = _kind(
     "TS711",
     "an optional library is not installed",
-    "Arrays need NumPy and nothing else. Models, the command line, files and reports need libraries"
-    " that an extra of the package brings; the message has the command that installs it.",
+    "Arrays need only NumPy. Models, the command line, files and reports need more libraries, which"
+    " an extra of the package installs; the message has the command.",
 )
 NOT_SHARED = _kind(
     "TS712",
-    "what ranks share is not the same",
-    "Files of ranks hold a tensor that no rule splits, or that ranks share, and its bits differ"
-    " between two of them: which of them is meant can't be known.",
+    "ranks disagree on a shared tensor",
+    "A tensor that no rule splits, or that ranks share, has different bits in the files of two"
+    " ranks, and nothing says which of them is right.",
 )
 NOT_PARTS = _kind(
     "TS713",
     "not the parts of one tensor",
-    "A part is missing, is there twice, or is of another shape or element type than the rule gives"
-    " to it.",
+    "A part is missing, appears twice, or has another shape or element type than the rule gives"
+    " it.",
 )
 HEAD_CUT = _kind(
     "TS714",
     "an attention head would be cut",
-    "A rule says of how many heads a tensor is, and ranks or lengths don't divide these: a rank"
-    " would get part of a head, and the model other numbers. Key and value heads fewer than ranks"
-    " can be replicated.",
+    "A rule states how many heads a tensor has, and the ranks or lengths do not divide that number:"
+    " a rank would get part of a head, and the model would compute other values. Where there are"
+    " fewer key and value heads than ranks, replicate them.",
 )
 OTHER_RANKS = _kind(
     "TS715",
     "lengths for another number of ranks",
-    "A rule gives the length of each rank, and is asked for more ranks, or fewer.",
+    "A rule lists one length for each rank, and the number of ranks is another.",
 )
 LARGE_METADATA = _kind(
     "TS716",
     "the metadata of a store is too large",
-    "A zarr store holds more arrays and groups, or its documents more bytes or values, than are"
-    " read in bounded memory. Attributes are for what describes an array, not for data.",
+    "A zarr store has more arrays and groups, or larger documents, than can be read in bounded"
+    " memory. Attributes should describe an array, not hold its data.",
 )
 NOT_CONFIGURED = _kind(
     "TS717",
-    "the configuration of the model does not say a number",
-    "Rules name a key of `config.json`, as for the number of heads, and the file is not beside the"
-    " checkpoint, can't be read, or holds no such number.",
+    "a number is missing from the model's configuration",
+    "The rules use a key of `config.json`, such as the number of heads. The file is not beside the"
+    " checkpoint, can't be read, or does not have that number.",
 )
 OTHER_FAMILY = _kind(
     "TS718",
     "rules for another model",
-    "The `config.json` beside the checkpoint is that of another model, or of one that is stored"
-    " differently, than the rules are for: they would divide it wrongly.",
+    "The `config.json` beside the checkpoint is of another kind of model, or of one that is stored"
+    " differently: these rules would divide it wrongly.",
 )
 
 
