@@ -227,7 +227,7 @@ def test_what_is_calculated_has_a_tolerance_and_what_is_moved_has_none() -> None
     assert near.count == (found != CALCULATED).sum()
     moved = judged(found, CALCULATED, moved=("y",), atol=1.0)
     assert not moved.is_allowed
-    assert str(moved).endswith("; it is only split and moved, so that every bit has to be the same")
+    assert str(moved).endswith("never computed, so it must match bit for bit")
 
 
 @pytest.mark.parametrize(

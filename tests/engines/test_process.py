@@ -219,15 +219,15 @@ HUGE = "raw \xff\xff\xff\xff\x7f" + "\xff" * 7
     [
         ([HUGE], "of more than 1 MiB"),
         (["raw garbage"], "of more than 1 MiB"),
-        (["raw \xff\xff\xff\xfe"], "that is none"),
-        (["[]"], "that is none"),
-        (["null"], "that is none"),
-        (["{"], "that is none"),
-        (["[" * 10_000], "that is none"),
-        (['[99, {"dict": {}}]'], "that is none"),
-        (['[3, {"dict": {"result": {"array": ["<f4", [7]]}}}]', "1234"], "that is none"),
-        (['[3, {"dict": {"result": {"array": ["O", [1]]}}}]', "12345678"], "that is none"),
-        (['[3, {"dict": {"result": {"code": []}}}]'], "that is none"),
+        (["raw \xff\xff\xff\xfe"], "an invalid answer"),
+        (["[]"], "an invalid answer"),
+        (["null"], "an invalid answer"),
+        (["{"], "an invalid answer"),
+        (["[" * 10_000], "an invalid answer"),
+        (['[99, {"dict": {}}]'], "an invalid answer"),
+        (['[3, {"dict": {"result": {"array": ["<f4", [7]]}}}]', "1234"], "an invalid answer"),
+        (['[3, {"dict": {"result": {"array": ["O", [1]]}}}]', "12345678"], "an invalid answer"),
+        (['[3, {"dict": {"result": {"code": []}}}]'], "an invalid answer"),
         (["raw \0\0\0\4[1"], "within 0.5 s"),
         (['[1, {"dict": {"result": 5}}]'], "within 0.5 s"),
     ],
@@ -255,7 +255,7 @@ def test_what_is_no_answer_is_none(texts: list[str], words: str) -> None:
 )
 def test_a_reply_of_the_engines_own_making_is_none(engine: EngineProcess, told: object) -> None:
     assert [engine.call(("echo", value)) for value in "ab"] == ["a", "b"]
-    assert "gave an answer that is none" in str(refused(engine, "reply", told))
+    assert "gave an invalid answer" in str(refused(engine, "reply", told))
 
 
 @pytest.mark.parametrize("request_", [("zeros", 3 << 30), ("zeros", 200 << 20), ("lists", 10**6)])

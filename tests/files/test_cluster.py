@@ -161,7 +161,7 @@ def test_workers_that_die_in_the_middle(processes: Processes, tmp_path: Path) ->
 def test_no_workers_any_more(processes: Processes, tmp_path: Path) -> None:
     doomed = processes.worker(TEST_TASK_SECONDS="0.1")
     source = store(tmp_path)
-    with refused("TS710", "there was no worker for 1 seconds"):
+    with refused("TS710", "no worker was available for 1 seconds"):
         run(source, tmp_path / "out", processes.address, lambda _: doomed.kill(), timeout=1)
     assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
     processes.worker()

@@ -232,7 +232,7 @@ def _allocate(size: int) -> Block:
         try:
             mapping = mmap.mmap(-1, size + _HUGE_PAGE, flags=flags)
         except (OSError, OverflowError) as error:
-            raise MemoryError(f"{size} bytes can't be had") from error
+            raise MemoryError(f"{size} bytes can't be allocated") from error
         if hasattr(mmap, "MADV_HUGEPAGE"):
             with suppress(OSError):  # a kernel without them
                 mapping.madvise(mmap.MADV_HUGEPAGE)

@@ -319,7 +319,8 @@ def _check_buffer(name: str, buffer: Any, like: Tensor, shape: Any, others: list
     if not isinstance(buffer, torch.Tensor):
         _refuse(OUT_TYPE.code, f"{name} is not a tensor", "give tensors")
     if buffer.ndim != len(shape) or buffer.shape != shape:
-        _refuse(OUT_SHAPE.code, f"{name} has not the shape of what is written to it", "give one")
+        problem = f"{name} does not have the shape of what is written to it"
+        _refuse(OUT_SHAPE.code, problem, "give one that does")
     if buffer.dtype != like.dtype or buffer.device != like.device:
         problem = f"{name} is of another element type or device than the data"
         _refuse(OUT_TYPE.code, problem, "give one of the same")

@@ -99,7 +99,7 @@ def _name_and_path(word: str, declared: Sequence[DeclaredInput]) -> tuple[str | 
         return needed[0].name, Path(word)
     raise SplitError(
         USAGE,
-        f"{word} names no input of the model",
+        f"{word} is not an input of the model",
         f"write NAME={word}, where NAME is one of"
         f" {', '.join(entry.name for entry in declared) or 'none'}",
         parameter="input",
@@ -153,7 +153,7 @@ def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
             raise ValueError(f"it is not an {kind} file{problem}")
     for _, value in found:
         if not isinstance(value, np.ndarray):
-            raise ValueError("it holds something else than an array")
+            raise ValueError("it holds something other than an array")
         if value.dtype.names is not None or value.dtype.kind in "mM":
             raise ValueError(f"its element type is {value.dtype}, which no model takes")
     return found

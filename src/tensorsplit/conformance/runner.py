@@ -83,7 +83,8 @@ class Subject:
         try:
             traits = msgspec.convert(told, subjects.Traits)
         except msgspec.ValidationError as error:
-            raise subjects.missing(source, f"what it says of itself is none: {error}") from None
+            problem = f"its description of itself is invalid: {error}"
+            raise subjects.missing(source, problem) from None
         return cls(source, subjects.title(name), traits)
 
     @classmethod

@@ -139,7 +139,7 @@ class SplitPlan:
             found %= dim
             number = bisect_right(starts, found) - 1
             return number, found - starts[number]
-        fix = f"give an integer in [{-dim}, {dim - 1}]" if dim else "nothing has an index here"
+        fix = f"give an integer in [{-dim}, {dim - 1}]" if dim else "there is no element to find"
         raise SplitError(kind, problem, fix, operator=self.operator, parameter="index")
 
     def _known(self, dims: tuple[Dim, ...]) -> tuple[int, ...]:

@@ -133,7 +133,7 @@ class Tolerance:
 _TEXT = "OUST"
 _Make: TypeAlias = Callable[..., Difference]
 _Judge: TypeAlias = Callable[[Array, Array, Array], tuple[Array, str]]
-_MOVED = "it is only split and moved, so that every bit has to be the same"
+_MOVED = "this output is only moved, never computed, so it must match bit for bit"
 _BITS_ASKED = "--rtol 0 and --atol 0 ask for the same bits"
 
 

@@ -98,7 +98,7 @@ class Death:
             return f"gave an answer of more than {show_bytes(self.most)} and was stopped"
         said = f", having said: {self.stderr_tail}" if self.stderr_tail else ""
         if self.status is None:
-            return f"gave an answer that is none{said}"
+            return f"gave an invalid answer{said}"
         if self.status >= 0:
             return f"ended with exit status {self.status}{said}"
         name = self.signal
@@ -214,7 +214,7 @@ class EngineProcess:
             except Exception as error:  # noqa: BLE001 - what is fed may be of any class
                 raise SplitError(
                     INPUT_TYPE,
-                    f"what is fed can't be passed to {self.name}: {error}",
+                    f"the inputs can't be passed to {self.name}: {error}",
                     "feed arrays, lists of arrays, or None",
                     parameter="inputs",
                 ) from None

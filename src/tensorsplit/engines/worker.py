@@ -133,7 +133,7 @@ def _answer(number: int, adapter: str, request: list[Any]) -> list[bytes | memor
     try:
         return pack_message([number, outcome(perform, (adapter, request))])
     except Exception as error:  # noqa: BLE001 - an engine may return anything
-        text = f"what it returns can't be passed on: {_short(error)}"
+        text = f"its result can't be passed on: {_short(error)}"
         return pack_message([number, {"refusal": text, "has_returned": True}])
 
 

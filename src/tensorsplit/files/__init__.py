@@ -53,7 +53,7 @@ def split(
         names: The names of the parts, in which ``*`` stands for that of the tensor; by default it
             is ``*.0``, ``*.1`` and so on, in one width.
         array: Which tensors of the source are split; by default all.
-        rules: A TOML file of rules, what such a file holds, or the name of rules that come along,
+        rules: A TOML file of rules, what such a file holds, or the name of built-in rules,
             such as ``llama``, in the place of all of the above.
         ranks: Among how many ranks rules divide tensors, in the place of what they say.
         max_shard_size: The most bytes of tensors in a file, of formats that hold several.

@@ -518,7 +518,7 @@ def unverified(path: str) -> SplitError:
     return SplitError(
         UNVERIFIED,
         f"{show_path(path)} does not hold what was written to it; nothing was put in place",
-        "look at the disk and the memory of this machine",
+        "check the disk and the memory of this machine",
     )
 
 

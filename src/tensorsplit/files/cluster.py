@@ -290,7 +290,7 @@ class DaskCluster:
             if self._count:
                 self._seen = self._looked
             elif self._looked - self._seen > self._timeout:
-                problem = f"there was no worker for {self._timeout:g} seconds"
+                problem = f"no worker was available for {self._timeout:g} seconds"
                 raise _refusal(problem, "start workers, and run it again")
         return self._count
 

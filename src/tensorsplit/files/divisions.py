@@ -215,7 +215,7 @@ class ShardRule:
             (shares,) = _divided([self.ranks], self.groups, "groups")
             if self.groups > 1 and self.segments is None:
                 problem = f"{self.ranks} ranks would cut {self.groups} groups"
-                fix = "say in segments what they hold"
+                fix = "list in segments what they consist of"
                 raise SplitError(NOT_DIVISIBLE, problem, fix, parameter="groups")
             pieces = _divided(pieces, shares, "ranks")
         sizes = [size for size in pieces for _ in range(shares)]

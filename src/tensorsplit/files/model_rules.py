@@ -91,7 +91,7 @@ class _Config:
                 OTHER_FAMILY,
                 f"{show_path(str(self._path))}: {key} is {show(value)}, and the rules are for"
                 f" {' or '.join(map(show, values))}",
-                "choose the rules of this model; tensorsplit rules lists those that come along",
+                "choose the rules of this model; tensorsplit rules lists the built-in ones",
                 parameter="rules",
             )
 

@@ -74,7 +74,7 @@ def _members(path: Path) -> Iterator[tuple[str, NpyArray]]:
     with ZipFile(path) as archive:
         names = archive.namelist()
         if len(names) > len(set(names)):
-            raise ValueError("it holds two arrays of one name")
+            raise ValueError("it holds two arrays of the same name")
         for info in archive.infolist():
             if not info.filename.endswith(_SUFFIX):
                 raise ValueError(f"it holds {show(info.filename)}, which is not an array")

@@ -15,7 +15,7 @@ from tensorsplit.files.divisions import Rule, ShardRule, SplitOperands, SplitRul
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
 from tensorsplit.files.model_rules import built_in, completed
 
-_HELP = "tensorsplit rules lists those that come along; rules show NAME prints one to start from"
+_HELP = "tensorsplit rules lists the built-in ones; rules show NAME prints one to start from"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class RuleSet:
         """Refuse (TS703) rules for ranks without their number, and a number without such rules."""
         if self.is_for_ranks == (self.ranks is not None and self.ranks > 0):
             return
-        problem = "it is not said how many there are"
+        problem = "their number is missing"
         if not self.is_for_ranks:
             problem = "no rule divides tensors among ranks"
         raise SplitError(USAGE, problem, _HELP, parameter="ranks")
@@ -152,7 +152,7 @@ def chosen_rules(
 
 
 def read_rules(rules: str | PathLike[str] | Mapping[str, Any], source: str) -> RuleSet:
-    """Read rules that come along, from a TOML file, or from what such a file holds (TS703)."""
+    """Read built-in rules, from a TOML file, or from what such a file holds (TS703)."""
     with needs("files"):
         from msgspec import MsgspecError, convert
 
@@ -162,7 +162,7 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, Any], source: str) -> R
         if isinstance(rules, str) and rules in built_in():
             where = f"the rules {rules}"
             if Path(rules).exists():
-                notes.append(f"{where} are those that come along; give ./{rules} for the file")
+                notes.append(f"{where} are the built-in ones; give ./{rules} for the file")
             rules = tomllib.loads(built_in()[rules])
         elif not isinstance(rules, Mapping):
             where = show_path(str(rules))

@@ -47,7 +47,7 @@ def _refusal(source: str, error: Exception) -> SplitError:
     if isinstance(error, PermissionError):
         path = os.fsdecode(error.filename or source)
         problem = f"{show_path(path)}: {error.strerror}{_owner_of(path)}"
-        fix = "run as a user who may read it, or have it permitted"
+        fix = "run as a user who may read it, or ask for permission to read it"
     return SplitError(UNREADABLE_TENSORS, problem, fix, parameter="source")
 
 

@@ -142,7 +142,7 @@ class _DocumentReader:
                     found.append(join(path, name))
                     self.count()
             except BeyondAllowanceError:
-                raise self._beyond("lists more than can be gone through") from None
+                raise self._beyond("lists too many entries") from None
         return found
 
     def count(self) -> None:
@@ -176,7 +176,7 @@ class _DocumentReader:
             if described.get("zarr_format") != version:
                 raise ValueError(f"zarr_format is {show(described.get('zarr_format'))}")
             if not isinstance(described.pop("attributes", None) or {}, dict):
-                raise ValueError("its attributes have no names")
+                raise ValueError("its attributes are not an object")
             if kind == ".zgroup" or described.get("node_type") == "group":
                 if size_of(self._store, join(path, CONSOLIDATED)) is not None:
                     documents[CONSOLIDATED] = b""

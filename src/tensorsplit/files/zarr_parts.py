@@ -127,7 +127,7 @@ class ZarrSource:
             raise SplitError(
                 UNREADABLE_TENSORS,
                 f"{show_path(self._url)}: the parts would have {show_int(chunks)} chunks",
-                f"at most {_MOST_CHUNKS} can be gone through",
+                f"at most {_MOST_CHUNKS} can be handled",
                 parameter="source",
             )
         return ZarrWriting(parts, groups)

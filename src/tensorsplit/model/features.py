@@ -126,7 +126,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "function_opset": "has a function that is written for another opset",
         "duplicate_node_name": "has two nodes of one name in a graph or function",
         "overridable_initializer": "has an input with a default (D20)",
-        "runtime_checks": "has nodes, made by lowering, that check what only the run tells",
+        "runtime_checks": "has nodes, made by lowering, that check values known only at run time",
     }
 )
 """The features of a model, each with what such a model is or does; ``{}`` is the value."""

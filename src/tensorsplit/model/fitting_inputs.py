@@ -345,7 +345,7 @@ class _Attempt:
             if refusal and all(fit.values()) and not set.intersection(*map(set, fit.values())):
                 numbers = {path: " or ".join(map(str, each[:_SHOWN])) for path, each in fit.items()}
                 said = " and ".join(f"{each} for '{path}'" for path, each in numbers.items())
-                problem = f"{self.labels[name]} must be {said}, and no number is both"
+                problem = f"{self.labels[name]} must be {said}, which no number satisfies"
                 made = SplitError(refusal.kind, problem, operator=refusal.operator)
                 return made.located(node=refusal.node)
         return refusal

@@ -120,7 +120,7 @@ class OnnxModel:
         declared = tuple(declared_input(value, value.name in defaults) for value in graph.input)
         names = {entry.name for entry in declared}
         if len(names) < len(declared):
-            raise malformed("two inputs have one name", "rename one", "graph")
+            raise malformed("two inputs have the same name", "rename one", "graph")
         return declared
 
     @cached_property

@@ -145,7 +145,7 @@ def _columns(rows: list[list[Any]], count: int) -> list[list[Any]]:
 def _slices(value: Any, axis: int, backward: bool) -> list[Array]:
     if not isinstance(value, np.ndarray) or not -value.ndim <= axis < value.ndim:
         problem = f"there is no axis {axis} to scan in one of the inputs"
-        raise node_failed(problem, "give one it has")
+        raise node_failed(problem, "give one of its axes")
     head: tuple[Any, ...] = (slice(None),) * (axis % value.ndim)
     parts = [value[(*head, i, ...)] for i in range(value.shape[axis])]
     return parts[::-1] if backward else parts
@@ -183,7 +183,7 @@ def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
     rest = parts[0].shape if parts else declared.shape or ()
     rank = len(rest) + 1
     if not -rank <= axis < rank:
-        raise node_failed(f"an output of rank {rank} has no axis {axis}", "give one it has")
+        raise node_failed(f"an output of rank {rank} has no axis {axis}", "give one of its axes")
     if parts:
         return np.stack(parts, axis)
     element = declared.dtype

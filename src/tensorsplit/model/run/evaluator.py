@@ -110,12 +110,13 @@ class _Frame:
             raise error.located(node=step.path) from error.__cause__
         except Exception as error:  # third-party operators may raise anything
             problem = f"{short_name(step.op_type)} failed on {_all_described(inputs)}"
-            failed = node_failed(f"{problem} ({_reason(error)})", "give it what its opset allows")
+            fix = "give it inputs that its opset allows"
+            failed = node_failed(f"{problem} ({_reason(error)})", fix)
             raise failed.located(node=step.path) from error
         count = len(step.node.outputs)
         if len(outputs) < count:
             problem = f"{short_name(step.op_type)} gave {len(outputs)} of {count} outputs"
-            raise node_failed(problem, "name no more than it has").located(node=step.path)
+            raise node_failed(problem, "list no more outputs than it has").located(node=step.path)
         return outputs[:count]
 
     def _run(self, step: Step, inputs: Sequence[Any]) -> Sequence[Any]:

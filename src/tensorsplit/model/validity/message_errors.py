@@ -164,7 +164,7 @@ def _name_errors(listed: NodeList) -> Iterator[SplitError]:
             yield error.located(node=listed.paths[index])
     for name in graph.output if isinstance(graph, FunctionProto) else ():
         if not name or name not in names:
-            fix = "name a value that is there, or add the node that makes it"
+            fix = "name an existing value, or add the node that produces it"
             yield malformed(f"nothing produces the output {show(name)}", fix, listed.path)
 
 

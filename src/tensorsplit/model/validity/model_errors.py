@@ -155,7 +155,7 @@ class _Search:
             self._known.update(node.outputs)
         for value in scope.outputs:
             if value not in self._known:
-                fix = "name a value that is there, or add the node that makes it"
+                fix = "name an existing value, or add the node that produces it"
                 problem = f"nothing produces the output {show(value.name)}"
                 self._note(malformed(problem, fix), place.path)
         return weight

@@ -255,7 +255,7 @@ def wrong_operands(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[Split
     if schema is not None:
         where = f"{ref.op_type} at opset {ref.opset}"
         for problem in not_taken(ref.node, schema, where, fact_of):
-            yield malformed(problem, "give it what it takes")
+            yield malformed(problem, "give it a type that it takes, with a Cast for example")
 
 
 def contradicting_types(ref: NodeRef, fact_of: FactOf) -> Iterator[SplitError]:
