@@ -23,7 +23,8 @@ from tests.interpreters import ROOT, printed
 ENGINES = [name for name in SUBJECTS if load(name).kind == "engine"]
 TOOLS = [name for name in SUBJECTS if load(name).kind == "tool"]
 HEAVY = ("onnxruntime", "openvino", "torch", "tvm", "iree", "cv2", "tinygrad", "jax", "onnxscript")
-NAMES = {"onnxslim", "onnxsim", "onnxoptimizer", "tract", "onnx2torch", "jaxonnxruntime", *HEAVY}
+LIGHT = ("onnxslim", "onnxsim", "onnxoptimizer", "tract", "onnx2torch", "jaxonnxruntime", "sympy")
+NAMES = {"MNN", "onnx_tool", *LIGHT, *HEAVY}
 
 needs_engine = pytest.mark.engine
 

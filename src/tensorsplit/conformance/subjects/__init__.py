@@ -121,6 +121,10 @@ _MOST_DATA = 8 << 30
 _MOST_WORDS = 10_000
 _MOST_VALUES = 1 << 16  # in an answer: cases have a few hundred
 _NOT_EXPRESSIBLE = r"\[(TS201|TS310|TS512|TS513)\]"  # of our tools
+_NOT_OF_ONNXRUNTIME = (
+    r"NOT_IMPLEMENTED : Could not find an implementation|is not currently registered or supported"
+    r"|only \*guarantees\* support for models stamped with official released onnx opset versions"
+)
 
 SUBJECTS: Mapping[str, Adapter] = {
     OURS: Adapter(
@@ -141,9 +145,7 @@ SUBJECTS: Mapping[str, Adapter] = {
         call=adapters.run_onnxruntime,
         packages=("onnxruntime",),
         modules=("onnxruntime",),
-        says=r"NOT_IMPLEMENTED : Could not find an implementation"
-        r"|is not currently registered or supported|only \*guarantees\* support for models"
-        r" stamped with official released onnx opset versions",
+        says=_NOT_OF_ONNXRUNTIME,
     ),
     "openvino": Adapter(
         call=adapters.run_openvino,
@@ -180,6 +182,11 @@ SUBJECTS: Mapping[str, Adapter] = {
         says=r"Unknown DatumType|Unimplemented\("
         r'|can only concatenate str \(not "numpy\.dtypes',  # about NumPy's type, gone wrong
     ),
+    "mnn": Adapter(
+        call=runtimes.run_mnn,
+        packages=("mnn",),
+        modules=("MNN",),
+    ),
     "tinygrad": Adapter(
         call=runtimes.run_tinygrad,
         packages=("tinygrad",),
@@ -214,6 +221,29 @@ SUBJECTS: Mapping[str, Adapter] = {
     ),
     "onnx-shape-inference": _tool(
         rewriters.infer_shapes, "onnx.shape_inference", states_shapes=True
+    ),
+    "onnxruntime-shape-inference": Adapter(
+        call=rewriters.infer_symbolic_shapes,
+        packages=("onnxruntime", "sympy"),
+        modules=("onnxruntime.tools.symbolic_shape_infer",),
+        kind="tool",
+        states_shapes=True,
+    ),
+    "onnx-tool": Adapter(
+        call=rewriters.infer_by_onnx_tool,
+        packages=("onnx-tool",),
+        modules=("onnx_tool",),
+        kind="tool",
+        lacks=(NotImplementedError,),
+        says=r"has no value_infer",
+        states_shapes=True,
+    ),
+    "onnxruntime-optimizer": Adapter(
+        call=rewriters.optimize_by_onnxruntime,
+        packages=("onnxruntime",),
+        modules=("onnxruntime",),
+        kind="tool",
+        says=_NOT_OF_ONNXRUNTIME,
     ),
     "onnx-version-converter": _tool(rewriters.convert_by_onnx, "onnx.version_converter"),
     "onnxscript-converter": _tool(

@@ -6,6 +6,10 @@ serialised model that the tool makes of it.
 
 from __future__ import annotations
 
+from contextlib import chdir
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import onnx
 
 
@@ -51,6 +55,49 @@ def infer_shapes(model: bytes, target_opset: int) -> bytes:
         onnx.load_from_string(model), check_type=True, strict_mode=True, data_prop=True
     )
     return bytes(found.SerializeToString())
+
+
+def infer_symbolic_shapes(model: bytes, target_opset: int) -> bytes:
+    """Infer shapes by onnxruntime's script for symbolic shapes, which quantizing runs first."""
+    from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
+
+    from tensorsplit.engines.adapters import Unsupported
+
+    del target_opset
+    with TemporaryDirectory() as folder, chdir(folder):  # where it leaves a model that it refuses
+        found = SymbolicShapeInference.infer_shapes(onnx.load_from_string(model))
+    if found is None:  # and a warning in the log
+        raise Unsupported("only models of opset 7 and above are supported")
+    return bytes(found.SerializeToString())
+
+
+def infer_by_onnx_tool(model: bytes, target_opset: int) -> bytes:
+    """Infer shapes with onnx-tool, and save the model with them."""
+    import onnx_tool
+
+    del target_opset
+    found = onnx_tool.Model(onnx.load_from_string(model))
+    found.graph.graph_reorder_nodes()
+    found.graph.shape_infer(None)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "model.onnx")
+        found.save_model(str(path))
+        return path.read_bytes()
+
+
+def optimize_by_onnxruntime(model: bytes, target_opset: int) -> bytes:
+    """Optimize with onnxruntime and save the model, by all that depends on no machine."""
+    import onnxruntime
+
+    del target_opset
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "model.onnx")
+        options.optimized_model_filepath = str(path)
+        onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        return path.read_bytes()
 
 
 def convert_by_onnx(model: bytes, target_opset: int) -> bytes:

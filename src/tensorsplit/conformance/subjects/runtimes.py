@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 
-from tensorsplit.engines.adapters import is_ir, ordered
+from tensorsplit.engines.adapters import Unsupported, is_ir, ordered
 
 
 def run_numpy(
@@ -133,6 +134,68 @@ def run_tract(
             loaded.set_input_fact(place, ",".join([*map(str, array.shape), kind]))
     found = loaded.into_model().into_runnable().run(fed)
     return {name: value.to_numpy() for name, value in zip(outputs, found, strict=True)}
+
+
+def run_mnn(
+    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+) -> dict[str, Any]:
+    """Run in MNN: converted by the module that its command ``mnnconvert`` calls, on the CPU.
+
+    That command itself runs pip and calls a log service, both when it is imported. The converter
+    makes 32 bits of types of 64, and a float of a float16; what is fed has to follow.
+    """
+    import _tools
+    import MNN
+
+    del weights
+    fed = {name: _mnn_array(value) for name, value in inputs.items()}
+    with TemporaryDirectory() as folder:
+        source, made = Path(folder, "model.onnx"), Path(folder, "model.mnn")
+        source.write_bytes(model)
+        files = ["--modelFile", str(source), "--MNNModel", str(made)]
+        with _printed(Path(folder, "printed.txt")) as printed:
+            _tools.mnnconvert(["mnnconvert", "-f", "ONNX", *files])
+        if not made.is_file():  # the converter returns True even so, and prints why
+            lacking = re.search("These Op Not Support.*", printed.read_text("utf-8", "replace"))
+            raise Unsupported(lacking[0]) if lacking else RuntimeError("Converted Failed!")
+        module = MNN.nn.load_module_from_file(str(made), list(fed), list(outputs), thread_num=1)
+    found = module.onForward([_mnn_value(array) for array in fed.values()])
+    if len(found) != len(outputs):
+        raise RuntimeError(f"{len(found)} of {len(outputs)} outputs")
+    try:
+        return {name: np.array(value.read()) for name, value in zip(outputs, found, strict=True)}
+    except SystemError as error:  # which says nothing
+        raise error.__cause__ or error from None
+
+
+@contextmanager
+def _printed(path: Path) -> Iterator[Path]:
+    """Write what is printed, by whatever language, to a file meanwhile."""
+    stream = os.dup(1)
+    with path.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+    try:
+        yield path
+    finally:
+        os.dup2(stream, 1)
+        os.close(stream)
+
+
+def _mnn_array(value: Any) -> Any:
+    """Return an array of the type that MNN's converter gives the input that it is for."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind in "OUSTc":
+        raise Unsupported("MNN has no strings, complex numbers, sequences and optionals")
+    if value.dtype not in (np.int8, np.uint8):
+        value = value.astype(np.int32 if value.dtype.kind in "biu" else np.float32)
+    return np.ascontiguousarray(value).reshape(value.shape)
+
+
+def _mnn_value(array: Any) -> Any:
+    from MNN import expr
+
+    kinds = {"float32": expr.float, "int32": expr.int, "int8": expr.int8, "uint8": expr.uint8}
+    data = array.reshape(-1).tolist() if array.dtype == np.int8 else array  # it takes no array
+    return expr.const(data, list(array.shape), expr.NCHW, kinds[str(array.dtype)])
 
 
 def run_tinygrad(
