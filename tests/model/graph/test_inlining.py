@@ -55,6 +55,7 @@ def called_twice() -> list[NodeProto]:
 
 SOFT = helper.make_node("Clip", ["a", "low"], ["b"])
 HALVES = helper.make_node("Split", ["a"], ["p", "q"], num_outputs=2, axis=0)
+ABS = helper.make_node("Abs", ["q"], ["b"])
 NORMAL = helper.make_node("Normalizer", ["a"], ["b"], domain="ai.onnx.ml", norm="L1")
 ORDER = helper.make_attribute("order", [0, 1])
 
@@ -141,3 +142,61 @@ def test_calls_with_other_attributes_share_nothing() -> None:
     orders = [list(node.attributes["perm"].value) for node in inlined.graph]
     assert orders == [[1, 0], [0, 1]]
     assert len({node.name for node in inlined.graph}) == 2
+
+
+def test_bodies_are_copied_for_each_call() -> None:
+    """A body reads what the call gives, and shares no node, value or name with another call's."""
+    outs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "tu"]
+    negated = helper.make_graph([helper.make_node("Neg", ["a"], ["t"])], "yes", [], outs[:1])
+    shifted = helper.make_graph(
+        [helper.make_node("Add", ["a", "w"], ["u"])], "no", [], outs[1:],
+        [helper.make_tensor("w", TensorProto.FLOAT, [], [2.5])],
+    )  # fmt: skip
+    choice = helper.make_node("If", ["which"], ["b"], then_branch=negated, else_branch=shifted)
+    nodes = [
+        helper.make_node("F", ["x", "p"], ["m"], domain="c"),
+        helper.make_node("F", ["m", "q"], ["y"], domain="c"),
+    ]
+    message = model(nodes, function(["a", "which"], ["b"], choice))
+    flags = [helper.make_tensor_value_info(name, TensorProto.BOOL, []) for name in "pq"]
+    message.graph.input.extend(flags)
+    inlined = ir.from_proto(message)
+    inline(inlined)
+    copies = list(inlined.graph.all_nodes())
+    assert sorted(node.op_type for node in copies) == ["Add", "Add", "If", "If", "Neg", "Neg"]
+    assert len({node.name for node in copies}) == 6
+    assert len({value.name for node in copies for value in node.outputs}) == 6
+    for p, q in ((True, False), (False, True)):
+        feeds = {"x": DATA, "p": np.array(p), "q": np.array(q)}
+        expected = 2.5 - DATA if p else -(DATA + 2.5)
+        np.testing.assert_array_equal(ts.run(inlined, feeds)["y"], expected.astype(np.float32))
+
+
+def test_what_is_noted_of_nodes_and_values_is_copied() -> None:
+    message = model([call(["x"], ["y"])], function(["a"], ["b"], HALVES, ABS))
+    source = ir.from_proto(message)
+    (held,) = source.functions.values()
+    halves, last = held
+    device = ir.ModelConfiguration("two", 2)
+    source.device_configurations = (device,)
+    halves.shard(held.inputs[0], configuration=device, axis=0, num_shards=2)
+    halves.shard(halves.outputs[1], configuration=device, axis=1, num_shards=2)
+    halves.metadata_props["layer"] = "3"
+    halves.doc_string, halves.meta["seen"] = "in halves", 5
+    part = halves.outputs[1]
+    part.shape, part.type = ir.Shape(["N", 6]), ir.TensorType(ir.DataType.FLOAT)
+    part.metadata_props["scale"] = "7"
+    inline(source)
+    first, second = source.graph
+    assert first is not halves
+    assert second is not last
+    assert (first.metadata_props, first.doc_string, first.meta["seen"]) == (
+        {"layer": "3"}, "in halves", 5,
+    )  # fmt: skip
+    copy = first.outputs[1]
+    assert second.inputs == (copy,)
+    assert copy is not part
+    assert copy.shape is not part.shape
+    assert (copy.shape, copy.type, copy.metadata_props) == (part.shape, part.type, {"scale": "7"})
+    (placed,) = first.device_configurations
+    assert [spec.value for spec in placed.sharding_specs] == [source.graph.inputs[0], copy]

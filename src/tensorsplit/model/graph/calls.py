@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from graphlib import TopologicalSorter
 from itertools import count, zip_longest
 from operator import itemgetter
@@ -18,10 +19,10 @@ import onnx_ir as ir
 
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, show
 from tensorsplit.model.graph.building import Edits, Names
+from tensorsplit.model.graph.copying import Copies
 from tensorsplit.model.graph.nodes import (
     GRAPH_TYPES,
     NodeRef,
-    bodies,
     change_inputs,
     domain_name,
     domain_opsets,
@@ -249,16 +250,22 @@ def add_copy(model: ir.Model, function: ir.Function) -> ir.Function:
 
 def _specialised(function: ir.Function, passed: Attributes, name: str) -> ir.Function:
     """Return a copy of a function for the calls that pass these attributes."""
+    _check_references(function, passed)
     copy = function.clone()
-    if any(held.is_ref() for node in copy.all_nodes() for held in node.attributes.data.values()):
-        for ref in walk_function(copy):
-            check_references(ref.node, passed, ref.path)
-            known = dict(attributes_of(ref.node, passed))
-            ref.node.attributes.clear()
-            ref.node.attributes.update(known)
+    for node in copy.all_nodes():
+        known = dict(attributes_of(node, passed))
+        node.attributes.clear()
+        node.attributes.update(known)
     copy.name = name
     copy.attributes.clear()
     return copy
+
+
+def _check_references(function: ir.Function, passed: Attributes) -> None:
+    """Refuse a body that is passed to a function, and that it takes (TS509)."""
+    if any(held.type in GRAPH_TYPES for held in passed.values()):
+        for ref in walk_function(function):
+            check_references(ref.node, passed, ref.path)
 
 
 def check_expanded(model: ir.Model, fix: str) -> None:
@@ -287,12 +294,14 @@ def inline(model: ir.Model, wanted: Container[ir.OperatorIdentifier] | None = No
         SplitError: TS502 for functions that stand for too many nodes, and opsets that differ; TS509
             for a body that is passed.
     """
-    check_expanded(model, "call them less, or have what calls them often be a Loop")
     gone = {
         key_of(function): function
         for name, function in model.functions.items()
         if wanted is None or name in wanted
     }
+    if not gone:
+        return
+    check_expanded(model, "call them less, or have what calls them often be a Loop")
     names, edits = Names(model), Edits()
     calls: deque[NodeRef] = deque(ref for ref in walk(model) if called_by(ref.node) in gone)
     while calls:
@@ -316,37 +325,26 @@ def inline(model: ir.Model, wanted: Container[ir.OperatorIdentifier] | None = No
 
 def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) -> list[ir.Node]:
     """Put a function in the place of one call; returns its nodes, also those in bodies."""
-    call = ref.node
-    copy = _specialised(function, passed_to(function, call.attributes), function.name)
-    inner = list(copy.all_nodes())
-    for node in inner:
-        node.name = names.fresh(node.name or node.op_type)
-        for key, noted in call.metadata_props.items():
-            node.metadata_props.setdefault(key, noted)
-        inputs = (value for _, body in bodies(node) for value in body.inputs)
-        for value in (*inputs, *node.outputs):
-            value.name = value.name and names.fresh(value.name)
-    given = dict(zip_longest(copy.inputs, call.inputs))
-    for formal, actual in given.items():
-        for reader, position in tuple(formal.uses()):
-            change_inputs(reader, {position: actual})
-    made, nodes = tuple(copy.outputs), list(copy)
-    copy.outputs.clear()
-    copy.remove(nodes)
+    call, passed = ref.node, passed_to(function, ref.node.attributes)
+    _check_references(function, passed)
+    given = dict(zip_longest(function.inputs, call.inputs))
+    known = partial(attributes_of, passed=passed)
+    copies = Copies(given, known, names.fresh, call.metadata_props)
+    nodes = copies.of(function)
     taken: set[ir.Value] = set()
     replaced: list[tuple[ir.Value, ir.Value]] = []
-    for old, result in zip(call.outputs, made, strict=False):
-        new = given.get(result, result)
-        if new is not None and (result in given or new in taken):
-            nodes.append(ir.Node("", "Identity", [new], name=names.fresh("Identity")))
-            (new,) = nodes[-1].outputs
+    for old, result in zip(call.outputs, function.outputs, strict=False):
+        new = copies.stands_for(result)
         if new is None:
             for reader, position in tuple(old.uses()):
                 change_inputs(reader, {position: None})
             continue
+        if result in given or new in taken:
+            nodes.append(ir.Node("", "Identity", [new], name=names.fresh("Identity")))
+            (new,) = nodes[-1].outputs
         taken.add(new)
         replaced.append((old, new))
     edits.stand_in(replaced)
     ref.scope.insert_before(call, nodes)
     edits.retire(call)
-    return inner
+    return copies.nodes
