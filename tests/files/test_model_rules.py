@@ -261,6 +261,40 @@ def test_ranks_get_what_slices_give(tmp_path: Path, family: str, ranks: int) -> 
     assert all(np.array_equal(other[name], tensors[name]) for name in tensors)
 
 
+@pytest.mark.parametrize("ranks", [4, 8])
+@pytest.mark.parametrize(
+    ("family", "key", "tensor"),
+    [
+        ("phi3", "num_key_value_heads", "model.layers.0.self_attn.qkv_proj.weight"),
+        ("falcon", "num_kv_heads", "transformer.h.0.self_attention.query_key_value.weight"),
+    ],
+)
+def test_fused_keys_and_values_of_fewer_heads_than_ranks(
+    tmp_path: Path, family: str, key: str, tensor: str, ranks: int
+) -> None:
+    fused = np.frombuffer(RANDOM.bytes(12 * HEAD * HIDDEN), np.uint8).reshape(-1, HIDDEN)
+    (tmp_path / "model").mkdir()
+    numpy_files.save_file({tensor: fused}, tmp_path / "model" / "model.safetensors")
+    config = FAMILIES[family][0] | {key: 2}
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config))
+    ts.files.split(tmp_path / "model", tmp_path / "out", rules=family, ranks=ranks)
+    heads = fused.reshape(12, HEAD, HIDDEN)
+    names = [f"q{n}" for n in range(8)] + ["k0", "k1", "v0", "v1"]
+    if family == "falcon":  # a key and its value stand behind the queries that share them
+        names = [*names[:4], "k0", "v0", *names[4:8], "k1", "v1"]
+    by_name = dict(zip(names, heads, strict=True))
+    for rank in range(ranks):
+        queries = range(8 * rank // ranks, 8 * (rank + 1) // ranks)
+        (shared,) = {query // 4 for query in queries}
+        own = [*(f"q{n}" for n in queries), f"k{shared}", f"v{shared}"]
+        found = numpy_files.load_file(tmp_path / "out" / f"rank-{rank}-of-{ranks}.safetensors")
+        expected = np.concatenate([by_name[each] for each in own])
+        assert np.array_equal(found[tensor], expected)
+    ts.files.merge(tmp_path / "out", tmp_path / "merged", rules=family)
+    (merged,) = (tmp_path / "merged").glob("*.safetensors")
+    assert np.array_equal(numpy_files.load_file(merged)[tensor], fused)
+
+
 PLANS = {  # of transformers 5.23.0: `base_model_tp_plan` of the configurations
     "llama": {"q_proj": 0, "k_proj": 0, "v_proj": 0, "o_proj": 1}
     | {"gate_proj": 0, "up_proj": 0, "down_proj": 1, "lm_head": 0},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,17 @@ def check(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None
     for name, each in expected.items():
         assert found[name].shape == each.shape
         assert found[name].tobytes() == np.ascontiguousarray(each).tobytes()
+
+
+@pytest.fixture(params=["ranges", "rows"])
+def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copy range by range, and rows in blocks of a few."""
+    if request.param == "ranges":
+        monkeypatch.setattr(byte_copies, "_LONG", 0)
+        monkeypatch.setattr(byte_copies, "_TASK", 100)
+    else:
+        monkeypatch.setattr(byte_copies, "_BLOCK", 100)
+        monkeypatch.setattr(byte_copies, "_WRITE", 1)
 
 
 @pytest.fixture
@@ -133,6 +145,19 @@ def test_copies_that_differ(
         ({"heads": 6, "ranks": 4, "replicate": True}, "4 ranks would cut 6 heads"),
         ({"heads": [4, 1, 1], "segments": [16, 4, 4], "ranks": 2}, "2 ranks would cut 1 head"),
         ({"heads": [3], "groups": 2, "ranks": 2}, "2 groups would cut 3 heads"),
+        ({"heads": [8, 2, 2], "ranks": 4}, "4 ranks would cut 2 heads"),
+        (
+            {"heads": [8, 2, 2], "ranks": 4, "replicate": [True, False, True]},
+            "4 ranks would cut 2 heads",
+        ),
+        (
+            {"heads": [8, 3, 1], "ranks": 4, "replicate": [False, True, True]},
+            "4 ranks would cut 3 heads",
+        ),
+        (
+            {"heads": [8, 1, 3], "ranks": 4, "groups": 2, "replicate": [False, True, False]},
+            "2 groups would cut 1 head",
+        ),
         ({"heads": 6, "split": [10, 14]}, "the length 10 of rank 0 would cut one of 6 heads"),
     ],
 )
@@ -164,6 +189,107 @@ def test_heads_of_segments_and_of_groups(tmp_path: Path) -> None:
             check(load(rank_file(out, rank, 4)), {"qkv": whole[rows]})
 
 
+LAYOUTS = [  # groups, heads of the segments, rows of a head in each
+    (1, (8, 2, 2), (4, 4, 4)),
+    (1, (8, 1, 1), (4, 4, 4)),
+    (1, (8, 2, 1), (4, 4, 4)),
+    (1, (8, 2, 2), (4, 6, 2)),
+    (2, (8, 2, 2), (4, 4, 4)),
+    (2, (8, 2, 4), (4, 4, 6)),
+]
+
+
+def fused_by_hand(
+    whole: np.ndarray, layout: tuple[int, Any, Any], rank: int, ranks: int
+) -> np.ndarray:
+    """What a plain loop gives to a rank: its query heads, and the heads that these share."""
+    groups, heads, rows = layout
+    parts, at = [], 0
+    own = [head for head in range(heads[0]) if head * ranks // heads[0] == rank]
+    for group in range(groups):
+        for count, size in zip(heads, rows, strict=True):
+            of_group = count // groups
+            for head in range(group * of_group, (group + 1) * of_group):
+                used = {query * count // heads[0] for query in own}
+                if head in used:
+                    parts.append(whole[at : at + size])
+                at += size
+    assert at == len(whole)
+    return np.concatenate(parts)
+
+
+@pytest.mark.usefixtures("ways")
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_fused_heads_fewer_than_ranks(tmp_path: Path, layout: Any, axis: int) -> None:
+    groups, heads, rows = layout
+    length = sum(map(np.multiply, heads, rows))
+    whole = bits(length, 3)
+    numpy_files.save_file(
+        {"a.qkv": whole if axis == 0 else np.ascontiguousarray(whole.T)}, tmp_path / "m.safetensors"
+    )
+    rule: dict[str, Any] = {"tensors": "*.qkv", "axis": axis, "heads": list(heads)}
+    rule |= {"groups": groups, "replicate": [False, True, True]}
+    if len(set(rows)) > 1:
+        rule["segments"] = [int(a * b) for a, b in zip(heads, rows, strict=True)]
+    rules = {"shard": [rule]}
+
+    def check_ranks(folder: Path, ranks: int) -> None:
+        for rank in range(ranks):
+            part = fused_by_hand(whole, layout, rank, ranks)
+            found = load(rank_file(folder, rank, ranks))
+            check(found, {"a.qkv": part if axis == 0 else part.T})
+
+    out = tmp_path / "8"
+    ts.files.split(tmp_path / "m.safetensors", out, rules=rules, ranks=8, verify=True)
+    check_ranks(out, 8)
+    ts.files.merge(out, tmp_path / "back.safetensors", rules=rules, verify=True)
+    check(load(tmp_path / "back.safetensors"), load(tmp_path / "m.safetensors"))
+    for before, after in ((8, 4), (4, 8), (8, 2), (2, 4)):
+        there = tmp_path / f"from {before} to {after}"
+        ts.files.split(tmp_path / "m.safetensors", tmp_path / "one", rules=rules, ranks=before)
+        ts.files.reshard(tmp_path / "one", there, ranks=(before, after), rules=rules, verify=True)
+        check_ranks(there, after)
+        shutil.rmtree(tmp_path / "one")
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_fused_copies_that_differ(tmp_path: Path, axis: int) -> None:
+    numpy_files.save_file({"qkv": bits(12, 12)}, tmp_path / "m.safetensors")
+    rule = {"tensors": "qkv", "axis": axis, "heads": [8, 2, 2], "replicate": [False, True, True]}
+    rules = {"shard": [rule]}
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules, ranks=8)
+    file = rank_file(tmp_path / "out", 6, 8)
+    found = np.array(load(file)["qkv"])
+    changed = found.copy()
+    place = (2, 5) if axis == 0 else (5, 2)  # of the value, which ranks 4 to 7 share
+    changed.view(np.uint32)[place] ^= 1
+    numpy_files.save_file({"qkv": changed}, file)
+    with pytest.raises(ts.SplitError, match="TS712") as refusal:
+        ts.files.merge(tmp_path / "out", tmp_path / "back.safetensors", rules=rules)
+    assert "rank-4-of-8.safetensors" in str(refusal.value)
+    assert "rank-6-of-8.safetensors" in str(refusal.value)
+    assert not (tmp_path / "back.safetensors").exists()
+    found.view(np.uint32)[(0, 5) if axis == 0 else (5, 0)] ^= 1  # of the query, which is its own
+    numpy_files.save_file({"qkv": found}, file)
+    ts.files.merge(tmp_path / "out", tmp_path / "back.safetensors", rules=rules)
+    place = (6, 5) if axis == 0 else (5, 6)
+    one, other = load(tmp_path / "m.safetensors")["qkv"], load(tmp_path / "back.safetensors")["qkv"]
+    different = one.view(np.uint32) ^ other.view(np.uint32)
+    assert different[place] == 1
+    assert np.count_nonzero(different) == 1
+
+
+def test_fused_parts_of_another_length(tmp_path: Path) -> None:
+    rule = {"tensors": "x", "axis": 0, "heads": [6, 1], "replicate": [False, True], "ranks": 3}
+    for rank, extra in enumerate([0, 1, 2]):
+        file = rank_file(tmp_path / "out", rank, 3)
+        file.parent.mkdir(exist_ok=True)
+        numpy_files.save_file({"x": bits(3 + extra, 2)}, file)
+    with pytest.raises(ts.SplitError, match=r"TS713.*tensor x: ranks hold \[3, 4, 5\] of it"):
+        ts.files.merge(tmp_path / "out", tmp_path / "back.safetensors", rules={"shard": [rule]})
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_shares_that_are_not_equal(tmp_path: Path, axis: int) -> None:
     lengths = [3, 0, 8, 1]
@@ -192,7 +318,10 @@ def test_shares_that_are_not_equal(tmp_path: Path, axis: int) -> None:
     ("rule", "said"),
     [
         ({"replicate": True}, "replicate needs heads"),
+        ({"replicate": [True, True]}, "replicate needs heads"),
         ({"replicate": True, "heads": 2, "groups": 2}, "goes without segments and groups"),
+        ({"replicate": True, "heads": [2, 1, 1]}, "such as [false, true, true]"),
+        ({"replicate": [True], "heads": [2, 1, 1]}, "a list of one for each of the heads"),
         (
             {"heads": [2, 2], "segments": [4]},
             "heads is a number, or a list of one for each segment",

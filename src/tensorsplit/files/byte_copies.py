@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import zlib
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -97,14 +98,19 @@ class Move:
     Attributes:
         rows: The rows of the whole.
         width: The bytes of a row of it.
-        sources: What is read. Each byte of a row is in one of them.
-        targets: What is written. Each byte of a row goes to one of them.
+        sources: What is read. Each byte of a row is in one of them, or in several alike.
+        targets: What is written. Each byte of a row goes to one of them, or to several.
     """
 
     rows: int
     width: int
     sources: tuple[RowPlace, ...]
     targets: tuple[RowPlace, ...]
+
+    @property
+    def written(self) -> int:
+        """The bytes that are written of a row, with copies."""
+        return sum(each.width for each in self.targets)
 
 
 def copies(move: Move) -> Iterator[RangeCopies | RowCopies | MemberCopy]:
@@ -113,7 +119,7 @@ def copies(move: Move) -> Iterator[RangeCopies | RowCopies | MemberCopy]:
     if rows * width == 0:
         return
     columns = max(sum(len(p.columns) for p in places) for places in (move.sources, move.targets))
-    is_short = rows > 1 and width <= _LONGEST_ROW
+    is_short = rows > 1 and max(width, move.written) <= _LONGEST_ROW
     if any(each.member for each in move.sources):
         yield MemberCopy(move, is_short)
     elif is_short and width < _LONG * columns:
@@ -142,20 +148,33 @@ def pieces_of(move: Move) -> Iterator[tuple[RowPlace, int, RowPlace, int, int]]:
     Gives the source and the place in a row of it, the target and the place in a row of that, and
     the size.
     """
-    held = _columns(move.sources)
-    number = 0
+    held = list(_without_copies(_columns(move.sources)))
+    starts = [start for start, *_ in held]
     for start, size, target, inside in _columns(move.targets):
-        done = 0
+        number, done = bisect_right(starts, start) - 1, 0
         while done < size:
             begin, length, source, place = held[number]
             skipped = start + done - begin
             count = min(size - done, length - skipped)
             yield source, place + skipped, target, inside + done, count
             done += count
-            number += skipped + count == length
+            number += 1
 
 
-def _columns(places: Iterable[RowPlace]) -> list[tuple[int, int, RowPlace, int]]:
+_Column: TypeAlias = tuple[int, int, RowPlace, int]
+
+
+def _without_copies(columns: Iterable[_Column]) -> Iterator[_Column]:
+    """Yield columns of which each byte is in one, that of the first place that holds it."""
+    end = 0
+    for start, size, place, inside in columns:
+        known = max(end - start, 0)
+        if known < size:
+            yield start + known, size - known, place, inside + known
+            end = start + size
+
+
+def _columns(places: Iterable[RowPlace]) -> list[_Column]:
     """Return the columns of a whole in order: start, size, where it is, and its place there."""
     found = []
     for place in places:
@@ -187,7 +206,7 @@ def _block(move: Move) -> int:
 
 def _rows_of_block(move: Move, memory: int) -> int:
     """Return how many rows are read at once: they are in memory up to three times."""
-    return max(1, min(memory // 4, _block(move)) // move.width)
+    return max(1, min(memory // 4, _block(move)) // max(move.width, move.written))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,15 +244,19 @@ class RangeCopies:
 
 @dataclass(frozen=True, slots=True)
 class SameBytes:
-    """A task that compares what several files should hold alike.
+    """A task that compares what two files should hold alike.
 
     Attributes:
-        name: The tensor that it is.
-        range: Where the bytes are in one file, and in the other one.
+        name: The tensor that it is, or that it is a part of.
+        rows: The rows of the tensor.
+        one: Where it is in one file.
+        other: Where it is in the other one; the columns that both hold are compared.
     """
 
     name: str
-    range: ByteRange
+    rows: int
+    one: RowPlace
+    other: RowPlace
 
     @property
     def nbytes(self) -> int:
@@ -242,20 +265,35 @@ class SameBytes:
 
     def write(self, memory: int) -> int:
         """Refuse (TS712) files that differ."""
-        each, step = self.range, min(memory // 2, _BLOCK)
-        with reading(each.source) as one, reading(each.target) as other:
-            for done in range(0, each.size, step):
-                size = min(step, each.size - done)
-                expected = read_at(one, each.start + done, size)
-                if not np.array_equal(expected, read_at(other, each.offset + done, size)):
-                    raise SplitError(
-                        NOT_SHARED,
-                        f"the tensor {short_name(self.name)} is not the same in"
-                        f" {show_path(each.source)} and in {show_path(each.target)}",
-                        "name it in a rule if it is split among ranks, or write the files again",
-                        parameter="source",
-                    )
+        step = min(memory // 2, _BLOCK)
+        with reading(self.one.path) as one, reading(self.other.path) as other:
+            for start, offset, whole in self._ranges():
+                for done in range(0, whole, step):
+                    size = min(step, whole - done)
+                    expected = read_at(one, start + done, size)
+                    if not np.array_equal(expected, read_at(other, offset + done, size)):
+                        raise SplitError(
+                            NOT_SHARED,
+                            f"the tensor {short_name(self.name)} is not the same in"
+                            f" {show_path(self.one.path)} and in {show_path(self.other.path)}",
+                            "name it in a rule if it is split among ranks, or write the files"
+                            " again",
+                            parameter="source",
+                        )
         return 0
+
+    def _ranges(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the place in one file, that in the other, and the size of what both hold."""
+        one, other = self.one, self.other
+        if one.columns == other.columns:
+            yield one.offset, other.offset, self.rows * one.width
+            return
+        inside = {(start, size): place for start, size, _, place in _columns([one])}
+        for row in range(self.rows):
+            for start, size, _, place in _columns([other]):
+                if (start, size) in inside:
+                    begin = one.offset + row * one.width + inside[start, size]
+                    yield begin, other.offset + row * other.width + place, size
 
     def verify(self, _memory: int) -> int:
         """Do nothing: nothing was written."""
@@ -279,7 +317,7 @@ class RowCopies:
     @property
     def nbytes(self) -> int:
         """The bytes that are written."""
-        return self.rows * self.move.width
+        return self.rows * self.move.written
 
     def write(self, memory: int) -> int:
         """Copy the rows, block by block."""
@@ -335,7 +373,7 @@ class MemberCopy:
     @property
     def nbytes(self) -> int:
         """The bytes that are written."""
-        return self.move.rows * self.move.width
+        return self.move.rows * self.move.written
 
     def write(self, memory: int) -> int:
         """Copy the rows, block by block."""
@@ -476,9 +514,13 @@ def _take_apart(
             columns.append((start, rows[:, place : place + size]))
             place += size
     columns.sort(key=lambda column: column[0])
-    parts = [part for _, part in columns]
-    plan = SplitPlan("", block.shape, 1, tuple(part.shape[1] for part in parts))
-    copies_into(block, plan, parts)
+    sizes = tuple(part.shape[1] for _, part in columns)
+    if sum(sizes) == block.shape[1]:
+        plan = SplitPlan("", block.shape, 1, sizes)
+        copies_into(block, plan, [part for _, part in columns])
+    else:  # some are copies
+        for start, part in columns:
+            part[:] = block[:, start : start + part.shape[1]]
     return taken
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import FileIO
@@ -19,7 +18,6 @@ from tensorsplit.core.errors import WITHIN_BYTE, SplitError
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.files.byte_copies import (
     LEAST_MEMORY,
-    ByteRange,
     Move,
     RowPlace,
     SameBytes,
@@ -30,7 +28,7 @@ from tensorsplit.files.byte_copies import (
     sync_files,
     write_at,
 )
-from tensorsplit.files.formats import Division, Recast, WriteTask
+from tensorsplit.files.formats import Division, NewTensor, Recast, WriteTask
 
 _MOST_HEADERS = 256
 
@@ -56,16 +54,16 @@ Place: TypeAlias = tuple[str, int, str]
 _Columns: TypeAlias = tuple[tuple[int, int], ...]
 
 
-def moves(
+def move_of(
     change: Recast,
     held: Sequence[Place],
     wanted: Sequence[Sequence[Place]],
     *,
     fortran: bool = False,
-) -> tuple[list[Move], list[SameBytes]]:
+) -> tuple[Move, list[SameBytes]]:
     """Return how the bytes of stored tensors become those of new ones.
 
-    Of several copies of a stored one the first is read, and the others are compared with it.
+    Of what several stored ones hold the first is read, and the others are compared with it.
 
     Args:
         change: The tensors.
@@ -82,34 +80,29 @@ def moves(
         outer = whole.shape[plan.axis + 1 :] if fortran else whole.shape[: plan.axis]
         rows = prod(outer) or 1  # one is enough where there are no bytes
     width = _whole(whole.nbytes, rows, plan)
-    stored = _copies(change.before, [[each] for each in held], width)
-    written = _copies(change.after, wanted, width)
-    sources = tuple(_row_place(places[0], columns) for places, columns in stored)
-    found = [
-        Move(rows, width, sources, tuple(map(_row_place, copy, (each for _, each in written))))
-        for copy in zip(*(places for places, _ in written), strict=True)
+    stored = [
+        _row_place(place, change.before, output, width)
+        for place, output in zip(held, change.before.outputs, strict=True)
     ]
-    compared = [
-        SameBytes(whole.name, ByteRange(each.path, each.offset, path, start, rows * each.width))
-        for each, (places, _) in zip(sources, stored, strict=True)
-        for path, start, _ in places[1:]
+    written = [
+        _row_place(place, change.after, output, width)
+        for places, output in zip(wanted, change.after.outputs, strict=True)
+        for place in places
     ]
-    return found, compared
+    first: dict[tuple[int, int], RowPlace] = {}  # that holds a column
+    compared = []
+    for each in stored:
+        others = {first[column]: None for column in each.columns if column in first}
+        compared += [SameBytes(whole.name, rows, other, each) for other in others]
+        for column in each.columns:
+            first.setdefault(column, each)
+    sources = tuple(dict.fromkeys(first.values()))
+    return Move(rows, width, sources, tuple(written)), compared
 
 
-def _row_place(place: Place, columns: _Columns) -> RowPlace:
+def _row_place(place: Place, division: Division, tensor: NewTensor, width: int) -> RowPlace:
     path, offset, member = place
-    return RowPlace(path, offset, columns, member)
-
-
-def _copies(
-    division: Division, places: Sequence[Sequence[Place]], width: int
-) -> list[tuple[list[Place], _Columns]]:
-    """Return where the copies of each part are, and which bytes of a row these hold."""
-    copies = defaultdict[tuple[int, ...], list[Place]](list)
-    for output, some in zip(division.outputs, places, strict=True):
-        copies[output.parts] += some
-    return [(some, _columns(division, parts, width)) for parts, some in copies.items()]
+    return RowPlace(path, offset, _columns(division, tensor.parts, width), member)
 
 
 def _columns(division: Division, parts: Sequence[int], width: int) -> _Columns:
@@ -177,7 +170,7 @@ class DenseWriting:
     ) -> None:
         self._files, self._moves, self._same = files, moves, same
         self._draft = Path()
-        self.nbytes = sum(each.rows * each.width for each in moves)
+        self.nbytes = sum(each.rows * each.written for each in moves)
         self.space = sum(each.size for each in files)
 
     @property

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
+from itertools import accumulate, repeat
 from typing import Any, TypeAlias
 
 from tensorsplit.arrays.arguments import bind_values
@@ -15,6 +15,7 @@ from tensorsplit.arrays.prepared import counted
 from tensorsplit.core.errors import (
     HEAD_CUT,
     NOT_DIVISIBLE,
+    NOT_PARTS,
     OTHER_RANKS,
     PART_NAMES,
     SplitError,
@@ -147,7 +148,8 @@ class ShardRule:
         name: What the tensor is called in each rank.
         multiple_of: What the length of each piece that a rank gets must be a multiple of.
         heads: Of how many attention heads the tensor is, or each segment; a rank gets whole ones.
-        replicate: Whether several ranks get the same head where there are fewer of them than ranks.
+        replicate: Whether several ranks get the same head where there are fewer of them than ranks,
+            or for each segment, whether they do.
         split: The length that each rank gets; None for equal ones.
     """
 
@@ -158,43 +160,55 @@ class ShardRule:
     name: str = "*"
     multiple_of: int = 1
     heads: Sequence[int] | None = None
-    replicate: bool = False
+    replicate: Sequence[bool] = ()
     split: Sequence[int] | None = None
-
-    @property
-    def copies(self) -> int:
-        """How many ranks, one after the other, get the same part."""
-        if not self.replicate or self.heads is None:
-            return 1
-        copies, rest = divmod(self.ranks, self.heads[0])
-        return 1 if rest else copies
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
         """Describe what each rank gets of a tensor, in the order in which it lies there."""
-        if self.split is None and self.copies == 1:
+        if self.split is None:
             plan, parts = self._in_pieces(tensor)
         else:
-            plan = self._one_each(tensor)
-            parts = [range(each, each + 1) for each in range(len(plan.sizes))]
-            parts = [each for each in parts for _ in range(self.copies)]
+            plan = self._one_each(tensor, self.split)
+            parts = [[each] for each in range(self.ranks)]
         _check_multiples(plan, self.multiple_of)
         name = fill(self.name, matched) if self.name != "*" else tensor.name
         return _division(tensor, plan, parts, zip(repeat(name), range(self.ranks)))
 
-    def _one_each(self, tensor: StoredTensor) -> SplitPlan:
-        """Plan a part for each rank, or one for each head (TS714, TS715)."""
-        if self.split is None:
-            count = self.ranks // self.copies
-            return SplitOperands(self.axis, num_outputs=count, operator=_EQUAL).plan(tensor)
-        if len(self.split) != self.ranks:
+    def whole_length(self, lengths: Sequence[int]) -> int:
+        """Return how long the tensor is of which each rank has so much (TS713)."""
+        copies = self._copies()
+        if max(copies) == 1:
+            return sum(lengths)
+        if len(set(lengths)) > 1:
+            problem = f"ranks hold {show(list(lengths))} of it, and the rule gives all the same"
+            raise SplitError(NOT_PARTS, problem, "give all parts", parameter="source")
+        if self.segments is not None:
+            return sum(self.segments)
+        heads = self.heads or ()
+        held = sum(each * count for each, count in zip(heads, copies, strict=True))
+        return sum(lengths) * sum(heads) // held
+
+    def _copies(self) -> list[int]:
+        """Return for each segment how many ranks, one after the other, get the same of it."""
+        if self.heads is None or not any(self.replicate):
+            return [1] * len(self.heads or self.segments or (1,))
+        copies = []
+        for heads, is_repeated in zip(self.heads, self.replicate, strict=True):
+            count, rest = divmod(self.ranks, heads)
+            copies.append(max(count, 1) if is_repeated and not rest else 1)
+        return copies
+
+    def _one_each(self, tensor: StoredTensor, split: Sequence[int]) -> SplitPlan:
+        """Plan a part of the given length for each rank (TS714, TS715)."""
+        if len(split) != self.ranks:
             raise SplitError(
                 OTHER_RANKS,
-                f"{show(list(self.split))} are the lengths of {count_of(len(self.split), 'rank')},"
+                f"{show(list(split))} are the lengths of {count_of(len(split), 'rank')},"
                 f" and there are {self.ranks}",
                 "give a length for each rank, or none for equal ones",
                 parameter="split",
             )
-        plan = SplitOperands(self.axis, self.split).plan(tensor)
+        plan = SplitOperands(self.axis, split).plan(tensor)
         for heads in self.heads or ():
             (size,) = _divided([sum(plan.sizes)], heads, "heads")
             for rank, length in enumerate(plan.sizes):
@@ -204,28 +218,33 @@ class ShardRule:
                     raise SplitError(HEAD_CUT, problem, fix, parameter="heads")
         return plan
 
-    def _in_pieces(self, tensor: StoredTensor) -> tuple[SplitPlan, list[range]]:
+    def _in_pieces(self, tensor: StoredTensor) -> tuple[SplitPlan, list[list[int]]]:
         """Plan equal shares of each segment, and say which of these each rank gets."""
-        plan = self._fused(tensor)
-        self._check_heads(plan.sizes)
+        plan, copies = self._fused(tensor), self._copies()
+        self._check_heads(plan.sizes, copies)
         pieces = _divided(plan.sizes, self.groups, "groups")  # of a group
         if self.groups % self.ranks == 0:
             shares, pieces = 1, [sum(pieces) * (self.groups // self.ranks)]
         else:
             (shares,) = _divided([self.ranks], self.groups, "groups")
-            if self.groups > 1 and self.segments is None:
+            if self.groups > 1 and self.segments is None and len(pieces) == 1:
                 problem = f"{self.ranks} ranks would cut {self.groups} groups"
                 fix = "list in segments what they consist of"
                 raise SplitError(NOT_DIVISIBLE, problem, fix, parameter="groups")
-            pieces = _divided(pieces, shares, "ranks")
-        sizes = [size for size in pieces for _ in range(shares)]
+        counts = [shares // each for each in copies[: len(pieces)]]
+        sizes = [
+            size
+            for piece, count in zip(pieces, counts, strict=True)
+            for size in _divided([piece], count, "ranks") * count
+        ]
         step = len(sizes)  # the parts from one group, or rank, to the next
-        plan = replace(plan, sizes=tuple(sizes) * (self.ranks // shares))
+        starts = [0, *accumulate(counts)][:-1]
         parts = []
         for rank in range(self.ranks):
             group, share = divmod(rank, shares)
-            parts.append(range(group * step + share, (group + 1) * step, shares))
-        return plan, parts
+            places = zip(starts, copies, strict=False)
+            parts.append([group * step + start + share // each for start, each in places])
+        return replace(plan, sizes=tuple(sizes) * (self.ranks // shares)), parts
 
     def _fused(self, tensor: StoredTensor) -> SplitPlan:
         """Plan the segments, as long as said, or as their heads, which all have the same length."""
@@ -238,19 +257,20 @@ class ShardRule:
         (head,) = _divided(plan.sizes, sum(self.heads), "heads")
         return SplitOperands(self.axis, [head * each for each in self.heads]).plan(tensor)
 
-    def _check_heads(self, sizes: Sequence[Any]) -> None:
+    def _check_heads(self, sizes: Sequence[Any], copies: Sequence[int]) -> None:
         """Refuse (TS714) ranks, or groups, that would cut heads."""
         if self.heads is None:
             return
         is_by_group = self.groups % self.ranks == 0
-        count, what = (self.groups, "group") if is_by_group else (self.ranks, "rank")
-        for size, heads in zip(sizes, self.heads, strict=True):
+        for size, heads, copied in zip(sizes, self.heads, copies, strict=True):
             _divided([size], heads, "heads")
+            is_grouped = is_by_group or copied > 1
+            count, what = (self.groups, "group") if is_grouped else (self.ranks, "rank")
             if heads % count:
                 problem = f"{count_of(count, what)} would cut {count_of(heads, 'head')}"
                 fix = "choose a number that divides the heads"
-                if len(self.heads) == 1 and heads < count and not self.replicate:
-                    fix += ", or say replicate = true, if these are heads of keys or values"
+                if heads < count and not any(self.replicate):
+                    fix += ", or say replicate, if these are heads of keys or values"
                 raise SplitError(HEAD_CUT, problem, fix, parameter="heads")
 
 
@@ -309,7 +329,7 @@ def fill(name: str, matched: Sequence[str]) -> str:
 def _division(
     tensor: StoredTensor,
     plan: SplitPlan,
-    parts: Iterable[range],
+    parts: Iterable[Sequence[int]],
     names: Iterable[tuple[str, int | None]],
 ) -> Division:
     """Describe new tensors, each made of parts of a plan."""

@@ -68,8 +68,8 @@ class Division:
     Attributes:
         tensor: The whole.
         plan: How it is split; None where there is one part, which is the whole.
-        outputs: The parts. Each part of the plan is in one of them, or in as many as any other one:
-            these are copies of each other.
+        outputs: The parts. Each part of the plan is in one of them, or in several, which then hold
+            copies of it.
     """
 
     tensor: StoredTensor

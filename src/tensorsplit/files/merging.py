@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tensorsplit.core.errors import NOT_PARTS, USAGE, SplitError, short_name, show
@@ -185,8 +185,8 @@ def _divided(
         by_rank = {each.rank: each for each in parts}
         if lost := [rank for rank in range(rule.ranks) if rank not in by_rank]:
             raise _refusal(name, f"there is no {short_name(parts[0].name)} of rank {lost[0]}")
-        ranks = range(0, rule.ranks, rule.copies)
-        whole = _joined(name, [by_rank[rank] for rank in ranks], rule.axis)
+        in_order = [by_rank[rank] for rank in range(rule.ranks)]
+        whole = _joined(name, in_order, rule.axis, rule.whole_length)
         return rule.divide(whole, matched)
     named = {each.name: each for each in parts}
     if rule.names is None:
@@ -199,8 +199,13 @@ def _divided(
     return rule.for_parts(lengths).divide(whole, matched if rule.names is not None else [name])
 
 
-def _joined(name: str, parts: Sequence[StoredTensor], axis: int) -> StoredTensor:
-    """Return the tensor that parts give side by side (TS713)."""
+def _joined(
+    name: str,
+    parts: Sequence[StoredTensor],
+    axis: int,
+    whole_length: Callable[[Sequence[int]], int] = sum,
+) -> StoredTensor:
+    """Return the tensor that parts give, side by side where nothing else is said (TS713)."""
     shape = parts[0].shape
     if not -len(shape) <= axis < len(shape):
         problem = f"{short_name(parts[0].name)} of shape {show(shape)} has no axis {axis}"
@@ -214,12 +219,13 @@ def _joined(name: str, parts: Sequence[StoredTensor], axis: int) -> StoredTensor
                 f" {short_name(each.name)} of {show(each.shape)}: they differ on other axes than"
                 f" {axis}",
             )
-    length = sum(each.shape[axis] for each in parts)
+    lengths = [each.shape[axis] for each in parts]
+    length, nbytes = whole_length(lengths), sum(each.nbytes for each in parts)
     return StoredTensor(
         name,
         (*shape[:axis], length, *shape[axis + 1 :]),
         parts[0].element_type,
-        sum(each.nbytes for each in parts),
+        nbytes * length // (sum(lengths) or 1),
     )
 
 

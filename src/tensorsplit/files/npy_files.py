@@ -26,7 +26,7 @@ from tensorsplit.core.errors import (
     show_int,
 )
 from tensorsplit.files.byte_copies import Move
-from tensorsplit.files.dense_files import DenseFile, DenseWriting, moves
+from tensorsplit.files.dense_files import DenseFile, DenseWriting, move_of
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.sources import check_regular, refusing
@@ -203,7 +203,7 @@ class NpySource:
             made = [_npy_file(header, each) for each in change.after.outputs]
             held = [(str(each.path), each.header.offset, each.member) for each in arrays]
             wanted = [[(each.name, len(each.header), "")] for each in made]
-            moved += moves(change, held, wanted, fortran=header.fortran)[0]
+            moved.append(move_of(change, held, wanted, fortran=header.fortran)[0])
             files += made
         check_file_names([each.name for each in files])
         if not target.endswith(_SUFFIX):

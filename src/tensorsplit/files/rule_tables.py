@@ -43,7 +43,7 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
     segments: list[int] | None = None
     groups: _Count = 1
     heads: _Count | list[_Count] | None = None
-    replicate: bool = False
+    replicate: bool | list[bool] = False
     name: str = "*"
     multiple_of: _Count = 1
 
@@ -53,8 +53,15 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
         is_fused = self.segments is not None or self.groups > 1 or len(heads or ()) > 1
         if self.split is not None and (is_fused or self.replicate):
             raise ValueError("split goes without segments, groups and replicate")
-        if self.replicate and (heads is None or is_fused):
-            raise ValueError("replicate needs heads, and goes without segments and groups")
+        if self.replicate and heads is None:
+            raise ValueError("replicate needs heads")
+        if self.replicate is True and is_fused:
+            raise ValueError(
+                "replicate = true goes without segments and groups; of fused tensors it is a list"
+                " of one for each segment, such as [false, true, true]"
+            )
+        if isinstance(self.replicate, list) and len(self.replicate) != len(heads or ()):
+            raise ValueError("replicate is true, or a list of one for each of the heads")
         if heads is not None and self.segments is not None and len(heads) != len(self.segments):
             raise ValueError("heads is a number, or a list of one for each segment")
 
@@ -74,7 +81,7 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
             self.name,
             self.multiple_of,
             self._heads(),
-            self.replicate,
+            [self.replicate] if isinstance(self.replicate, bool) else self.replicate,
             self.split,
         )
 

@@ -23,7 +23,7 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.extras import needs
 from tensorsplit.files.byte_copies import Move, RowPlace, SameBytes
-from tensorsplit.files.dense_files import DenseFile, DenseWriting, Place, moves
+from tensorsplit.files.dense_files import DenseFile, DenseWriting, Place, move_of
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.sources import check_regular, refusing
@@ -325,8 +325,8 @@ class SafetensorsSource:
         compared: list[SameBytes] = []
         for change in changes:
             held = [self._place(each) for each in change.stored]
-            found, same = moves(change, held, [places[each] for each in change.after.outputs])
-            moved += found
+            found, same = move_of(change, held, [places[each] for each in change.after.outputs])
+            moved.append(found)
             compared += same
         for other in others:
             whole = ((0, other.size),)
