@@ -18,6 +18,7 @@ from tensorsplit.model.convert.adapter_kinds import (
 )
 from tensorsplit.model.convert.conversion import FIRST_WITH_ANY_CONSTANT, NodeConversion
 from tensorsplit.model.convert.operator_versions import is_used
+from tensorsplit.model.graph.nodes import held_by
 from tensorsplit.model.graph.tensors import SparseTensor, element_type_of
 
 _SYMMETRIC = "Add Mul And Or Xor Equal"
@@ -364,14 +365,11 @@ def _no_floats(node: NodeConversion) -> None:
 
 def _constant_down(node: NodeConversion) -> None:
     """Write a constant's numbers or strings as a tensor, as needed before opset 12."""
-    for name in tuple(node.node.attributes):
-        kind = name.removeprefix("value_").removesuffix("s")
-        if kind in ("int", "float"):
-            array = np.array(node.take(name), np.int64 if kind == "int" else np.float32)
-            node.put(value=ir.tensor(array))
-        elif kind == "string":
-            texts = np.array(node.take(name), dtype=object)
-            node.put(value=ir.tensor(texts, dtype=ir.DataType.STRING))
+    attributes = node.node.attributes
+    held = None if "value" in attributes else held_by(attributes)
+    if held is not None:
+        attributes.clear()
+        node.put(value=held)
 
 
 def _constant_dense(node: NodeConversion) -> None:

@@ -1,0 +1,497 @@
+"""Each adapter on both sides of its border: what it keeps, and what it refuses by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from tensorsplit.model.convert import convert
+from tests.model.build import (
+    BOOL,
+    FLOAT,
+    INT64,
+    STRING,
+    function,
+    graph,
+    known,
+    model,
+    node,
+    outputs,
+    tensor,
+    untyped,
+    value,
+)
+from tests.model.convert.legal import converted
+from tests.refusals import refused
+
+RNG = np.random.default_rng(17)
+X = RNG.uniform(-2, 2, (2, 3, 4)).astype(np.float32)
+DOUBLE, INT32, HALF = TensorProto.DOUBLE, TensorProto.INT32, TensorProto.FLOAT16
+KINDS = {
+    "float32": FLOAT,
+    "float64": DOUBLE,
+    "float16": HALF,
+    "int64": INT64,
+    "int32": INT32,
+    "bool": BOOL,
+}
+
+
+def of(nodes: Any, opset: int, constants: Any = (), out: str = "y", **inputs: Any) -> Any:
+    """A model at an opset; its inputs are declared by arrays like what they are fed."""
+    given = [value(name, KINDS[held.dtype.name], held.shape) for name, held in inputs.items()]
+    nodes = nodes if isinstance(nodes, list) else [nodes]
+    return model(graph(nodes, given, [untyped(name) for name in out.split()], constants), opset)
+
+
+def there(made: Any, opset: int, **inputs: Any) -> Any:
+    """The first output of a model at another opset."""
+    return outputs(convert(made, opset), **inputs)[0]
+
+
+def attributes(made: Any, op_type: str) -> dict[str, Any]:
+    """The attributes of the first node of an operator."""
+    found = next(each for each in made.graph.node if each.op_type == op_type)
+    return {entry.name: helper.get_attribute_value(entry) for entry in found.attribute}
+
+
+def test_an_axis_of_an_old_broadcast_may_count_from_the_back() -> None:
+    row = X[0, :, 0]
+    made = of(node("Add", "x r", "y", broadcast=1, axis=-2), 6, x=X, r=row)
+    np.testing.assert_array_equal(there(made, 7, x=X, r=row), X + row[:, None])
+
+
+@pytest.mark.parametrize("op_type", ["Sub", "Div", "Pow", "Less"])
+def test_only_of_symmetric_operators_the_first_operand_is_broadcast(op_type: str) -> None:
+    """Before opset 7 only the second one is."""
+    row = X[0, 0]
+    made = of(node("Add", "r x", "y"), 7, x=X, r=row)
+    np.testing.assert_array_equal(there(made, 6, x=X, r=row), row + X)
+    with refused("TS512", op_type, "(4)", "(2, 3, 4)"):
+        convert(of(node(op_type, "r x", "y"), 9, x=X, r=row), 6)
+
+
+def test_one_number_of_two_dimensions_is_not_broadcast_before_opset_7() -> None:
+    one = np.ones((1, 1), np.float32)
+    with refused("TS512", "Add", "(1, 1)"):
+        convert(of(node("Add", "x o", "y"), 7, x=X, o=one), 6)
+    made = of(node("Add", "x o", "y"), 7, x=X, o=one[0])
+    np.testing.assert_array_equal(there(made, 6, x=X, o=one[0]), X + 1)
+
+
+@pytest.mark.parametrize("op_type", ["Sum", "Max", "Min", "Mean"])
+def test_every_operand_of_a_sum_has_one_shape_before_opset_8(op_type: str) -> None:
+    with refused("TS512", op_type, "(4)"):
+        convert(of(node(op_type, "x x r", "y"), 8, x=X, r=X[0, 0]), 7)
+
+
+@pytest.mark.parametrize(("op_type", "extreme"), [("Max", np.maximum), ("Min", np.minimum)])
+def test_integers_are_compared_one_by_one_before_opset_12(op_type: str, extreme: Any) -> None:
+    a, b, c = np.array([[1, 5, 3], [4, 2, 6], [3, 7, 0]])
+    made = of(node(op_type, "a b c", "y"), 12, a=a, b=b, c=c)
+    for target in (9, 11):
+        assert there(made, target, a=a, b=b, c=c).tolist() == extreme(extreme(a, b), c).tolist()
+    with refused("TS512", op_type):
+        convert(made, 8)  # Less takes no integers there
+
+
+@pytest.mark.parametrize("rank", [2, 3, 4])
+def test_a_slope_for_each_channel_is_one_in_every_version(rank: int) -> None:
+    data = RNG.uniform(-2, 2, (2, 3, 4, 5)[:rank]).astype(np.float32)
+    slope = np.array([0.5, 2, -1], np.float32)
+    whole = slope.reshape(3, *(1,) * (rank - 2))
+    wanted = np.where(data < 0, data * whole, data)
+    older = of(node("PRelu", "x s", "y"), 6, x=data, s=slope)
+    np.testing.assert_array_equal(there(older, 9, x=data, s=slope), wanted)
+    newer = of(node("PRelu", "x s", "y"), 9, x=data, s=whole)
+    np.testing.assert_array_equal(there(newer, 6, x=data, s=whole), wanted)
+
+
+def test_softmax_of_the_first_axis_moves_it_to_the_end_and_back() -> None:
+    raised = np.exp(X)
+    made = of(node("Softmax", "x", "y", axis=0), 13, x=X)
+    np.testing.assert_allclose(there(made, 12, x=X), raised / raised.sum(0), rtol=1e-5)
+
+
+def test_grid_sample_takes_images_alone_before_opset_20() -> None:
+    volume, line = np.ones((1, 1, 2, 2, 2), np.float32), np.ones((1, 1, 3), np.float32)
+    for data, rank in ((volume, 5), (line, 3)):
+        grid = np.zeros((1, *data.shape[2:], rank - 2), np.float32)
+        with refused("TS512", "GridSample", f"rank of its data is {rank}"):
+            convert(of(node("GridSample", "x g", "y"), 20, x=data, g=grid), 19)
+
+
+@pytest.mark.parametrize(
+    "padding", [{"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"}, {"output_shape": [7]}]
+)
+def test_padding_that_follows_from_the_output_changed_its_sides(padding: Any) -> None:
+    data, weights = np.ones((1, 1, 3), np.float32), np.ones((1, 1, 2), np.float32)
+    made = of(node("ConvTranspose", "x w", "y", **padding), 10, x=data, w=weights)
+    with refused("TS512", "ConvTranspose", "padding"):
+        convert(made, 11)
+    plain = of(node("ConvTranspose", "x w", "y"), 10, x=data, w=weights)
+    assert there(plain, 11, x=data, w=weights).tolist() == [[[1, 2, 2, 1]]]
+
+
+def test_the_exponent_of_lp_pool_is_a_whole_number_since_opset_2() -> None:
+    def pool(opset: int, p: Any) -> Any:
+        made = node("LpPool", "x", "y", kernel_shape=[2], p=p)
+        return model(graph([made], [value("x", FLOAT, [1, 1, 4])], ["y"]), opset)
+
+    assert attributes(convert(pool(1, 3.0), 2), "LpPool")["p"] == 3
+    assert attributes(convert(pool(2, 3), 1), "LpPool")["p"] == 3.0
+    for p in (1.5, float("nan")):
+        with refused("TS512", "LpPool", f"'p' is {p}"):
+            convert(pool(1, p), 2)
+
+
+@pytest.mark.parametrize(
+    ("other", "is_kept"), [((2, 3), True), ((2, 4), False), ((2, 3, 1), False), ((), False)]
+)
+def test_branches_give_one_shape_before_opset_11(other: tuple[int, ...], is_kept: bool) -> None:
+    bodies = [
+        graph([node("Constant", "", name, value=tensor("c", np.ones(shape)))], [], [ending])
+        for name, shape in (("p", (2, 3)), ("q", other))
+        for ending in [value(name, INT64, shape)]
+    ]
+    choice = node("If", "c", "y", then_branch=bodies[0], else_branch=bodies[1])
+    made = model(graph([choice], [value("c", BOOL, [])], [value("y", INT64, [2, 3])]), 11)
+    if is_kept:
+        converted(made, 10)
+        return
+    with refused("TS512", "If", "different shapes"):
+        convert(made, 10)
+
+
+@pytest.mark.parametrize("names", ["y m", "y _ v", "y m v s"])
+def test_batch_normalization_that_gives_its_mean_is_in_training(names: str) -> None:
+    given = dict.fromkeys("abcd", X[0, 0])
+    out = " ".join(name for name in names.split() if name != "_")
+    made = of(node("BatchNormalization", "x a b c d", names), 13, out=out, x=X[0], **given)
+    with refused("TS512", "BatchNormalization", "training"):
+        convert(made, 14)
+
+
+@pytest.mark.parametrize("flag", [{}, {"is_test": 0}, {"is_test": 1}])
+def test_what_does_not_say_that_it_is_a_test_is_in_training_before_opset_7(flag: Any) -> None:
+    made = of(node("Dropout", "x", "y", **flag), 6, x=X)
+    if flag.get("is_test"):
+        np.testing.assert_array_equal(there(made, 7, x=X), X)
+        return
+    with refused("TS512", "Dropout", "training mode"):
+        convert(made, 7)
+
+
+def test_old_batch_normalization_is_told_that_it_is_a_test_and_what_it_consumes() -> None:
+    given = dict.fromkeys("abcd", X[0, 0, :3])
+    made = of(node("BatchNormalization", "x a b c d", "y"), 7, x=X[0], **given)
+    there = attributes(convert(made, 5), "BatchNormalization")
+    assert (there["is_test"], there["consumed_inputs"]) == (1, [0, 0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("groups", [0, -1])
+def test_there_is_a_group_to_normalize(groups: int) -> None:
+    made = of(
+        node("GroupNormalization", "x s b", "y", num_groups=groups), 18, x=X, s=X[0, 0], b=X[0, 0]
+    )
+    with refused("TS512", "GroupNormalization", f"{groups} groups"):
+        convert(made, 21)
+
+
+def test_saturation_stays_with_the_floats_that_it_is_for() -> None:
+    """Before opset 24 as since then; of other types it says nothing."""
+    eight = TensorProto.FLOAT8E4M3FN
+    made = of(node("Cast", "x", "y", to=eight, saturate=0), 24, x=X)
+    assert attributes(convert(made, 23), "Cast") == {"to": eight, "saturate": 0}
+    plain = of(node("Cast", "x", "y", to=HALF, saturate=0), 24, x=X)
+    assert attributes(convert(plain, 18), "Cast") == {"to": HALF}
+
+
+def test_cast_like_becomes_a_cast_to_the_type_of_its_second_operand() -> None:
+    like = np.array([1])
+    found = there(of(node("CastLike", "x l", "y"), 15, x=X, l=like), 14, x=X, l=like)
+    np.testing.assert_array_equal(found, X.astype(np.int64), strict=True)
+    eight = tensor("e", [1], np.float32)
+    nodes = [
+        node("Cast", "e", "f", to=TensorProto.FLOAT8E4M3FN),
+        node("CastLike", "x f", "y", saturate=0),
+    ]
+    assert attributes(convert(of(nodes, 24, [eight], x=X), 23), "CastLike") == {"saturate": 0}
+
+
+@pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
+@pytest.mark.parametrize(
+    ("shape", "is_kept"), [([], True), ([1], True), ([4], False), (None, False)]
+)
+def test_there_is_one_scale_before_opset_13(op_type: str, shape: Any, is_kept: bool) -> None:
+    kind = FLOAT if op_type == "QuantizeLinear" else TensorProto.UINT8
+    inputs = [value("x", kind, [2, 4]), value("s", FLOAT, shape)]
+    made = model(graph([node(op_type, "x s", "y")], inputs, ["y"]), 13)
+    if is_kept:
+        assert not attributes(convert(made, 12), op_type)
+        return
+    with refused("TS512", op_type, "a scale for each channel"):
+        convert(made, 12)
+
+
+def test_an_output_type_that_follows_from_the_inputs_is_left_out() -> None:
+    scale, zero = tensor("s", 2, np.float32), tensor("z", 0, np.uint8)
+    quantize = node("QuantizeLinear", "x s z", "y", output_dtype=int(TensorProto.UINT8))
+    assert not attributes(convert(of(quantize, 21, [scale, zero], x=X), 20), "QuantizeLinear")
+    data = [value("x", TensorProto.UINT8, [3])]
+    dequantize = node("DequantizeLinear", "x s z", "y", output_dtype=FLOAT)
+    made = model(graph([dequantize], data, ["y"], [scale, zero]), 23)
+    assert not attributes(convert(made, 22), "DequantizeLinear")
+    other = node("DequantizeLinear", "x s z", "y", output_dtype=HALF)
+    with refused("TS512", "DequantizeLinear", "output_dtype"):
+        convert(model(graph([other], data, ["y"], [scale, zero]), 23), 22)
+
+
+@pytest.mark.parametrize(
+    ("name", "items"),
+    [
+        ("value_ints", [3, -1]),
+        ("value_int", 3),
+        ("value_strings", ["a", "é"]),
+        ("value_string", "a"),
+    ],
+)
+def test_numbers_and_strings_of_a_constant_are_a_tensor_before_opset_12(
+    name: str, items: Any
+) -> None:
+    kind = STRING if "string" in name else INT64
+    nodes = [node("Constant", "", "c", **{name: items}), node("Identity", "c", "y")]
+    made = model(graph(nodes, [], [value("y", kind, np.shape(items))]), 13)
+    assert outputs(converted(made, 11))[0].tolist() == items
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [(1 << 20, True), ((1 << 20) + 1, False)])
+def test_a_sparse_constant_is_dense_before_opset_11_or_refused(size: int, is_kept: bool) -> None:
+    values, places = tensor("v", [5], np.float32), tensor("i", [1])
+    sparse = helper.make_sparse_tensor(values, places, [size])
+    nodes = [node("Constant", "", "c", sparse_value=sparse), node("Slice", "c s e", "y")]
+    made = of(nodes, 11, [tensor("s", [0]), tensor("e", [3])])
+    if is_kept:
+        assert there(made, 10).tolist() == [0, 5, 0]
+        return
+    with refused("TS512", "Constant", "sparse"):
+        convert(made, 10)
+
+
+@pytest.mark.parametrize("target", [5, 6, 8])
+def test_integers_in_a_function_are_cast_from_floats_before_opset_9(target: int) -> None:
+    """Before opset 6 the type is named, since then it has a number."""
+    inner = function(
+        "F",
+        "x",
+        "y",
+        [node("Constant", "", "k", value=tensor("k", [2, 0])), node("Gather", "x k", "y")],
+        opset=13,
+    )
+    call = node("F", "x", "y", domain="custom")
+    whole = graph([call], [value("x", FLOAT, [3, 2])], [value("y", FLOAT, [None, None])])
+    made = convert(model(whole, 13, [inner], custom=1), target)
+    np.testing.assert_array_equal(outputs(made, x=X[0, :, :2])[0], X[0, [2, 0], :2])
+
+
+@pytest.mark.parametrize("items", [np.array([2**53 + 1]), np.array(["a"], object)])
+def test_values_that_no_float_holds_are_refused_in_a_function(items: Any) -> None:
+    held = node("Constant", "", "y", value=tensor("k", items, items.dtype))
+    inner = function("F", "", "y", [held], opset=13)
+    call = node("F", "", "y", domain="custom")
+    with refused("TS512", "Constant", "floats"):
+        convert(model(graph([call], [], ["y"]), 13, [inner], custom=1), 8)
+
+
+def test_an_initializer_that_is_no_input_needs_its_version_of_the_file() -> None:
+    made = of(
+        [node("Constant", "", "k", value=tensor("k", [1])), node("Gather", "x k", "y")], 9, x=X
+    )
+    for before, after in ((3, 4), (8, 8)):
+        made.ir_version = before
+        assert convert(made, 8).ir_version == after
+
+
+@pytest.mark.parametrize("axes", [None, value("k", INT64, [1]), tensor("k", [])])
+def test_what_reduces_nothing_without_axes_is_refused_before_opset_18(axes: Any) -> None:
+    inputs, constants = [value("x", FLOAT, X.shape)], []
+    if axes is not None:
+        (constants if isinstance(axes, TensorProto) else inputs).append(axes)
+    reduce = node("ReduceMean", "x k" if axes is not None else "x", "y", noop_with_empty_axes=1)
+    with refused("TS512", "ReduceMean", "reduces nothing"):
+        convert(model(graph([reduce], inputs, ["y"], constants), 18), 17)
+
+
+def test_one_index_below_zero_is_enough_to_refuse_onehot_before_opset_11() -> None:
+    constants = [tensor("i", [2, -1]), tensor("d", 3), tensor("v", [0, 1], np.float32)]
+    with refused("TS512", "OneHot", "negative"):
+        convert(of(node("OneHot", "i d v", "y"), 9, constants), 11)
+
+
+@pytest.mark.parametrize("bounds", [{"end": -1}, {"start": -2}, {"start": 1, "end": 2}, {"end": 0}])
+def test_a_part_of_a_shape_is_a_slice_before_opset_15(bounds: dict[str, int]) -> None:
+    made = of(node("Shape", "x", "y", **bounds), 15, x=X)
+    wanted = [2, 3, 4][bounds.get("start") : bounds.get("end")]
+    assert there(made, 14, x=X).tolist() == wanted
+
+
+def test_slice_takes_neither_steps_nor_negative_axes_before_opset_10() -> None:
+    constants = [tensor("s", [1]), tensor("e", [3]), tensor("a", [-1])]
+    made = of(node("Slice", "x s e a", "y"), 13, constants, x=X)
+    older = convert(made, 9)
+    assert attributes(older, "Slice") == {"starts": [1], "ends": [3], "axes": [2]}
+    for step in (2, -1):
+        stepping = of(node("Slice", "x s e a t", "y"), 13, [*constants, tensor("t", [step])], x=X)
+        with refused("TS512", "Slice", f"steps are [{step}]"):
+            convert(stepping, 9)
+
+
+def test_the_limits_of_an_old_clip_are_those_of_float() -> None:
+    """So doubles beyond them are clipped; before opset 11 no double may be without a limit."""
+    data, most = np.array([-1e300, 1.5, 1e300]), float(np.finfo(np.float32).max)
+    found = there(of(node("Clip", "x", "y"), 6, x=data), 11, x=data)
+    assert found.tolist() == [-most, 1.5, most]
+    with refused("TS512", "Clip", "'min'"):
+        convert(of(node("Clip", "x", "y"), 11, x=data), 10)
+
+
+def test_limits_known_only_at_run_time_are_compared_with() -> None:
+    least, most = np.array(-1, np.float32), np.array(0.5, np.float32)
+    made = of(node("Clip", "x l h", "y"), 11, x=X, l=least, h=most)
+    np.testing.assert_array_equal(there(made, 8, x=X, l=least, h=most), np.clip(X, least, most))
+    with refused("TS512", "Clip", "run time"):
+        convert(made, 7)  # Max and Min broadcast since opset 8
+
+
+@pytest.mark.parametrize(("filling", "is_kept"), [(0.5, True), (np.nan, True), (0.1, False)])
+def test_what_pads_is_a_float_before_opset_11(filling: float, is_kept: bool) -> None:
+    data, constants = (
+        X.astype(np.float64),
+        [tensor("k", [0, 0, 1, 0, 0, 0]), tensor("v", filling, float)],
+    )
+    made = of(node("Pad", "x k v", "y"), 11, constants, x=data)
+    if is_kept:
+        wanted = np.pad(data, [(0, 0), (0, 0), (1, 0)], constant_values=filling)
+        np.testing.assert_array_equal(there(made, 10, x=data), wanted)
+        return
+    with refused("TS512", "Pad", "0.1"):
+        convert(made, 10)
+
+
+def test_pads_of_some_axes_are_pads_of_all_before_opset_18() -> None:
+    constants = [tensor("k", [1, 2, 3, 4]), tensor("a", [-1, 0])]
+    made = of(node("Pad", "x k _ a", "y"), 18, constants, x=X)
+    wanted = np.pad(X, [(2, 4), (0, 0), (1, 3)])
+    np.testing.assert_array_equal(there(made, 17, x=X), wanted)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_dropout_in_training_is_refused_before_opset_12(training: bool) -> None:
+    constants = [tensor("r", 0.5, np.float32), tensor("t", training, bool)]
+    made = of(node("Dropout", "x r t", "y"), 12, constants, x=X)
+    if training:
+        with refused("TS512", "Dropout", "training"):
+            convert(made, 11)
+        return
+    np.testing.assert_array_equal(there(made, 11, x=X), X)
+
+
+@pytest.mark.parametrize("repeats", [[1, 1, 1], [1, 0, 2], [0, 1, 1], [3, 1, 1]])
+def test_tile_repeats_any_number_of_times_before_opset_6(repeats: list[int]) -> None:
+    made = of(node("Tile", "x n", "y"), 6, [tensor("n", repeats)], x=X)
+    np.testing.assert_array_equal(there(made, 5, x=X), np.tile(X, repeats), strict=True)
+
+
+def test_no_times_is_not_expressible_by_joining() -> None:
+    data = np.arange(3)
+    made = of(node("Tile", "x n", "y"), 13, [tensor("n", [0])], x=data)
+    with refused("TS512", "Tile", "INT64 0 times"):
+        convert(made, 5)
+
+
+@pytest.mark.parametrize("filled", [None, 7])
+def test_a_constant_of_a_shape_is_expanded_before_opset_9(filled: int | None) -> None:
+    shape = np.array([2, 3])
+    held = {} if filled is None else {"value": tensor("v", [filled])}
+    found = there(of(node("ConstantOfShape", "s", "y", **held), 9, s=shape), 8, s=shape)
+    wanted = np.zeros((2, 3), np.float32) if filled is None else np.full((2, 3), filled)
+    np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+IMAGE = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
+
+
+@pytest.mark.parametrize("mode", [{}, {"mode": "nearest"}, {"mode": "linear"}])
+def test_resize_rounds_down_in_opset_10(mode: Any) -> None:
+    """It counts from the first element, and takes the one before."""
+    made = of(
+        node("Resize", "x s", "y", **mode), 10, [tensor("s", [1, 1, 1, 2], np.float32)], x=IMAGE
+    )
+    newer = attributes(convert(made, 11), "Resize")
+    assert newer["coordinate_transformation_mode"] == b"asymmetric"
+    assert newer.get("nearest_mode") == (None if mode.get("mode") == "linear" else b"floor")
+    back = convert(convert(made, 11), 10)
+    assert attributes(back, "Resize").get("mode", b"nearest").decode() == mode.get(
+        "mode", "nearest"
+    )
+
+
+def test_resize_by_sizes_is_refused_in_opset_10() -> None:
+    options = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    scales, none = tensor("s", [], np.float32), tensor("r", [], np.float32)
+    resize = node("Resize", "x r s z", "y", **options)
+    sizes = np.array([1, 1, 2, 6])
+    for constants, fed in (
+        ([scales, none, tensor("z", sizes)], {}),
+        ([scales, none], {"z": sizes}),
+    ):
+        with refused("TS512", "Resize", "sizes"):
+            convert(of(resize, 11, constants, x=IMAGE, **fed), 10)
+
+
+def test_upsample_scales_height_and_width_alone_before_opset_7() -> None:
+    made = of(node("Upsample", "x", "y", height_scale=2.0, width_scale=3.0), 1, x=IMAGE)
+    newer = convert(made, 7)
+    assert attributes(newer, "Upsample")["scales"] == [1, 1, 2, 3]
+    np.testing.assert_array_equal(there(made, 9, x=IMAGE), IMAGE.repeat(2, 2).repeat(3, 3))
+    older = attributes(convert(newer, 6), "Upsample")
+    assert (older["height_scale"], older["width_scale"]) == (2, 3)
+    for scales in ([1.0, 2.0, 1.0, 1.0], [2.0, 1.0, 1.0, 1.0], [1.0, 1.0, 2.0]):
+        wrong = of(node("Upsample", "x", "y", scales=scales), 7, x=IMAGE)
+        with refused("TS512", "Upsample", "height and width"):
+            convert(wrong, 6)
+
+
+def test_a_default_that_changed_is_written_out() -> None:
+    made = of(node("Selu", "x", "y"), 1, x=X)
+    written = attributes(convert(made, 6), "Selu")
+    assert {name: round(number, 6) for name, number in written.items()} == {
+        "alpha": 1.6732,
+        "gamma": 1.0507,
+    }
+
+
+def test_dilations_of_one_are_none() -> None:
+    pool = node("AveragePool", "x", "y", kernel_shape=[2], dilations=[1])
+    assert "dilations" not in attributes(convert(of(pool, 19, x=X), 18), "AveragePool")
+    wide = node("AveragePool", "x", "y", kernel_shape=[2], dilations=[2])
+    with refused("TS512", "AveragePool", "'dilations' is"):
+        convert(of(wide, 19, x=X), 18)
+
+
+def test_only_an_output_that_nothing_reads_is_dropped() -> None:
+    """MaxPool gives no indices before opset 8."""
+    unread = of(node("MaxPool", "x", "y i", kernel_shape=[2]), 8, x=X)
+    assert len(convert(unread, 7).graph.node[0].output) == 1
+    read = of(node("MaxPool", "x", "y i", kernel_shape=[2]), 8, out="y i", x=X)
+    with refused("TS512", "MaxPool"):
+        convert(read, 7)
+
+
+def test_an_operator_that_an_opset_gave_up_is_refused_by_name() -> None:
+    made = of(node("Affine", "x", "y"), 6, x=X)
+    with refused("TS512", "Affine"):
+        convert(made, known(7)[0])
