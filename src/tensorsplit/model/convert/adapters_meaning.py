@@ -95,7 +95,7 @@ def _variadic_down(node: NodeConversion) -> None:
 def _integer_extremes(node: NodeConversion) -> None:
     """Replace Max or Min of integers by Less and Where: they take only floats before opset 12."""
     kind = node.dtype()
-    if kind is None or not kind.is_integer() or node.opset < _FIRST_WITH_INTEGERS_TO_COMPARE:
+    if kind is None or not kind.is_integer():
         return
     make, (first, *others) = node.make, [each for each in node.node.inputs if each is not None]
     found = first if others else make.op("Identity", [first])
@@ -103,9 +103,6 @@ def _integer_extremes(node: NodeConversion) -> None:
         pair = [found, other] if node.op_type == "Min" else [other, found]
         found = make.op("Where", [make.op("Less", pair), found, other])
     node.replace(found)
-
-
-_FIRST_WITH_INTEGERS_TO_COMPARE = 9
 
 
 def _prelu_up(node: NodeConversion) -> None:
