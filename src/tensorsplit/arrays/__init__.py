@@ -85,6 +85,10 @@ _FILES = {
     "onnx_ir": "onnx_ir",
     "ndonnx": "ndonnx",
     "spox": "ndonnx",
+    "pandas": "tables",
+    "polars": "tables",
+    "pyarrow": "tables",
+    "scipy": "sparse",
 }
 """The file of each library, by the name of the module that its types are of."""
 
@@ -136,6 +140,9 @@ _FIXES = {
     "openvino.Tensor": "pass its `data`",
     "openvino.Output": "make a node of it with `variadic_split` of openvino's opset",
     "openvino.Node": "make a node of it with `variadic_split` of openvino's opset",
+    "h5py.Dataset": "pass its `[...]`, or `dask.array.from_array` of it, which reads nothing",
+    "zarr.Array": "call `tensorsplit.files.split` with its path, or pass its `[...]`",
+    "zarr.Group": "call `tensorsplit.files.split` with its path and rules, or pass an array of it",
     "torch.Proxy": "split it with a layer, `tensorsplit.torch.Split`, or in a function that"
     " `torch.fx.wrap` has been called with",
 }

@@ -266,7 +266,8 @@ def _are_alike(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
 
 
 def _shown(kind: tuple[Any, ...]) -> str:
-    return " on ".join(str(each) for each in kind if each is not None)
+    names = (" ".join(str(each).split()) for each in kind if each is not None)
+    return " on ".join(name if len(name) <= 80 else f"{name[:77]}..." for name in names)
 
 
 def as_integer(name: str, value: object) -> int:

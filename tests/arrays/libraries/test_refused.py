@@ -67,12 +67,9 @@ def test_the_refusal_says_what_to_call(value: Any, fix: str) -> None:
 @pytest.mark.parametrize(
     ("library", "make", "fix"),
     [
-        ("pandas", lambda pandas: pandas.DataFrame({"a": [86421, 2]}), "to_numpy()"),
-        ("pandas", lambda pandas: pandas.Series([86421, 2]), "to_numpy()"),
         ("pandas", lambda pandas: pandas.Index([86421, 2]), "to_numpy()"),
-        ("polars", lambda polars: polars.DataFrame({"a": [86421, 2]}), "to_numpy()"),
-        ("polars", lambda polars: polars.Series([86421, 2]), "to_numpy()"),
-        ("scipy.sparse", lambda sparse: sparse.csr_array([[86421, 2]]), "toarray()"),
+        ("polars", lambda polars: polars.LazyFrame({"a": [86421, 2]}), "collect()"),
+        ("scipy.sparse", lambda sparse: sparse.coo_array([[86421, 2]]), "toarray()"),
     ],
 )
 def test_objects_of_other_libraries(library: str, make: Any, fix: str) -> None:
