@@ -318,6 +318,20 @@ def test_runs_of_different_cases_become_one(run: Command, saved: Path, tmp_path:
     assert joined["suite"]["cases"] == 2
 
 
+def test_runs_by_two_versions_of_the_suite_fit_if_the_cases_are_the_same(
+    run: Command, saved: Path, tmp_path: Path
+) -> None:
+    content = json.loads(saved.read_text())
+    other = tmp_path / "other.json"
+    old = {"suite": {**content["suite"], "version": "0.0.1"}}
+    engine = {"subjects": [{**content["subjects"][0], "name": "other"}]}
+    verdicts = {"results": [{**content["results"][0], "subject": "other"}]}
+    other.write_text(json.dumps({**content, **old, **engine, **verdicts}))
+    joined = json.loads(run("--from", saved, "--from", other, "--format", "json").out)
+    assert joined["suite"]["version"] == f"0.0.1, {content['suite']['version']}"
+    assert [entry["subject"] for entry in joined["results"]][-1] == "other"
+
+
 def test_runs_that_dont_fit_are_refused(refused: Any, saved: Path, tmp_path: Path) -> None:
     content = json.loads(saved.read_text())
     for change in (

@@ -12,7 +12,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "upstream"
 REPORTS = sorted(path for path in FOLDER.glob("*.md") if path.name != "README.md")
-PACKAGES = {"onnx": "onnx", "onnxruntime": "onnxruntime", "OpenVINO": "openvino"}
+PACKAGES = {"onnx": "onnx", "onnxruntime": "onnxruntime", "OpenVINO": "openvino", "mnn": "mnn"}
 
 
 def block(text: str, kind: str) -> str:
@@ -38,6 +38,8 @@ def test_a_report_shows_what_it_says(path: Path, tmp_path: Path) -> None:
         pytest.skip(f"{engine} is not installed")
     if installed.split("-")[0] != version:
         pytest.skip(f"it is about {engine} {version}")
+    for other in re.findall(r"with (\w+) [\d.]+,", text):
+        pytest.importorskip(other)
     done = subprocess.run(
         [sys.executable, "-c", block(text, "py")],
         capture_output=True,

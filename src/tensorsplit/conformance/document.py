@@ -11,7 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -226,14 +226,15 @@ def merged(documents: Sequence[Document]) -> Document:
 
     A slow one may be run in pieces, each of other cases. A subject that was run in two versions
     becomes two, by date, each with its version in its name. The document of most cases says when
-    and where. SplitError TS703 if they differ in the seed or the version of the suite, or in what a
-    case is, or one version of a subject is in two with the same case.
+    and where. Versions of the suite fit together where they have the same cases. SplitError TS703
+    if they differ in the seed, or in what a case is, or one version of a subject is in two with the
+    same case.
     """
     whole = max(documents, key=lambda document: len(document.cases))
     cases: dict[str, CaseInfo] = {}
     for document in documents:
-        if any(document.suite.get(name) != whole.suite.get(name) for name in ("seed", "version")):
-            raise _unlike("they are not of the same seed and version of the suite")
+        if document.suite.get("seed") != whole.suite.get("seed"):
+            raise _unlike("they are not of the same seed")
         for case in document.cases:
             if cases.setdefault(case.id, case) != case:
                 raise _unlike(f"{case.id} is not the same case in all of them")
@@ -248,11 +249,17 @@ def merged(documents: Sequence[Document]) -> Document:
                 raise _unlike(f"{result.subject} is in two of them, with {result.case}")
     return replace(
         whole,
-        suite={**whole.suite, "cases": len(cases)},
+        suite={**whole.suite, "version": _versions(documents), "cases": len(cases)},
         subjects=tuple(subjects.values()),
         cases=tuple(cases[name] for name in sorted(cases)),
         results=tuple(found[key] for key in product(sorted(cases), subjects) if key in found),
     )
+
+
+def _versions(documents: Sequence[Document]) -> str:
+    """Return the versions of the suite of all runs, such as ``0.1.0, 0.2.0``."""
+    found = [str(document.suite.get("version", "")).split(", ") for document in documents]
+    return ", ".join(sorted(set(chain.from_iterable(found))))
 
 
 def _told_apart(documents: Sequence[Document]) -> Sequence[Document]:
@@ -295,6 +302,6 @@ def _unlike(why: str) -> SplitError:
     return SplitError(
         USAGE,
         f"the runs can't be put together: {why}",
-        "run all with the same version of tensorsplit and --seed",
+        "run all with the same --seed, by a version of tensorsplit that has the same cases",
         parameter="from",
     )
