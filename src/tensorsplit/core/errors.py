@@ -389,6 +389,13 @@ OTHER_FAMILY = _kind(
     "The `config.json` beside the checkpoint is of another kind of model, or of one that is stored"
     " differently: these rules would divide it wrongly.",
 )
+BLOCK_CUT = _kind(
+    "TS719",
+    "a block of a quantised weight would be cut",
+    "Scales, zero points or other tensors follow a weight, and one of their elements stands for a"
+    " block of it. A part of the weight would end within a block, or they are not as long as its"
+    " blocks.",
+)
 
 
 class SplitError(ValueError):

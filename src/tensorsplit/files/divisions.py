@@ -7,17 +7,19 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, repeat
+from itertools import accumulate, pairwise, repeat
 from typing import Any, TypeAlias
 
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.prepared import counted
 from tensorsplit.core.errors import (
+    BLOCK_CUT,
     HEAD_CUT,
     NOT_DIVISIBLE,
     NOT_PARTS,
     OTHER_RANKS,
     PART_NAMES,
+    USAGE,
     SplitError,
     count_of,
     short_name,
@@ -285,7 +287,94 @@ class RenameRule:
         return carried(tensor, fill(self.name, matched))
 
 
-Rule: TypeAlias = SplitRule | ShardRule | RenameRule
+@dataclass(frozen=True, slots=True)
+class FollowRule:
+    """Tensors that are divided where another one is, as the scales of a quantised weight are.
+
+    Attributes:
+        leader: The name of the tensor that they follow, in which ``*`` stands for what the one of
+            the pattern stands for.
+        axis: Their axis.
+        block: How many elements of the weight one of theirs stands for, on that axis.
+        packed: How many elements of the weight one of the followed tensor's holds.
+        names: The names of the parts; empty where they are those of ranks.
+    """
+
+    leader: str
+    axis: int
+    block: int = 1
+    packed: int = 1
+    names: Sequence[str] = ()
+
+    def length(self, leader: Division) -> int:
+        """Return how long a tensor is that follows another one, whose last block may be smaller.
+
+        Raises:
+            SplitError: TS703 if the other one is not divided.
+        """
+        return self._blocks(sum(self._plan_of(leader).sizes))
+
+    def divide(self, tensor: StoredTensor, matched: Sequence[str], leader: Division) -> Division:
+        """Describe what becomes of a tensor, as of the one that it follows.
+
+        Raises:
+            SplitError: TS719 if a block would be cut, or the tensor has not one element for each;
+                TS703 if the other one is not divided.
+        """
+        plan = self._plan_of(leader)
+        sizes = self._sizes(plan, tensor, leader.tensor)
+        names = [fill(each, matched) for each in self.names]
+        if self.names and len(names) != len(leader.outputs):
+            parts = count_of(len(leader.outputs), "part")
+            problem = f"{count_of(len(names), 'name')} for {parts}"
+            raise SplitError(PART_NAMES, problem, "give one for each part", parameter="names")
+        return _division(
+            tensor,
+            SplitOperands(self.axis, sizes).plan(tensor),
+            [each.parts for each in leader.outputs],
+            [
+                (name, each.rank)
+                for name, each in zip(names or repeat(tensor.name), leader.outputs, strict=False)
+            ],
+        )
+
+    def _plan_of(self, leader: Division) -> SplitPlan:
+        name = leader.outputs[0]
+        if leader.plan is None or (name.rank is None) != bool(self.names):
+            problem = f"no rule of this kind divides {short_name(leader.tensor.name)}"
+            fix = "follow a tensor that a rule divides, of [[split]] or [[shard]] as this one"
+            raise SplitError(USAGE, problem, fix, parameter="follow")
+        return leader.plan
+
+    def _sizes(self, plan: SplitPlan, tensor: StoredTensor, leader: StoredTensor) -> list[int]:
+        rank, length = len(tensor.shape), sum(plan.sizes)
+        whole = self._blocks(length)
+        if -rank <= self.axis < rank and tensor.shape[self.axis] != whole:
+            problem = (
+                f"its dimension {self.axis} is {tensor.shape[self.axis]}, and"
+                f" {short_name(leader.name)} of {length * self.packed} elements has"
+                f" {count_of(whole, 'block')} of {self.block}"
+            )
+            fix = "give block and packed as they are"
+            raise SplitError(BLOCK_CUT, problem, fix, parameter="block")
+        ends = [0, *accumulate(plan.sizes)]
+        for end in ends:
+            if end * self.packed % self.block and end < length:
+                problem = (
+                    f"a part of {short_name(leader.name)} would end at its element"
+                    f" {end * self.packed}, within a block of {self.block}"
+                )
+                fix = "choose ranks, heads or lengths that give whole blocks, or pad the weight"
+                raise SplitError(BLOCK_CUT, problem, fix, parameter="block")
+        blocks = list(map(self._blocks, ends))
+        return [end - start for start, end in pairwise(blocks)]
+
+    def _blocks(self, length: int) -> int:
+        """Return in how many blocks so many elements of the followed tensor are."""
+        return -(-length * self.packed // self.block)
+
+
+Rule: TypeAlias = SplitRule | ShardRule | FollowRule | RenameRule
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ from tensorsplit.files.formats import (
     Writing,
     open_source,
 )
-from tensorsplit.files.merging import gather
+from tensorsplit.files.merging import gather, resharded
 from tensorsplit.files.rule_files import RuleSet
 from tensorsplit.files.sources import local_path, refusing_access
 from tensorsplit.files.threads import LocalThreads
@@ -226,7 +226,7 @@ def plan_reshard(
     rules, opened = _ranked(source, rules.for_ranks(ranks[0]))
     gathered, unmatched = gather(rules, opened.tensors.values(), "")
     after = rules.for_ranks(ranks[1])
-    changes = [each.resharded(after) for each in gathered]
+    changes = resharded(gathered, after)
     layout = FileLayout(after.ranks, rules.file, rules.common, max_shard_size)
     return _job(opened, changes, _notes(rules, unmatched), target, layout)
 

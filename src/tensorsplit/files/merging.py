@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tensorsplit.core.errors import NOT_PARTS, USAGE, SplitError, short_name, show
 from tensorsplit.files.divisions import (
+    FollowRule,
     RenameRule,
     Rule,
     ShardRule,
@@ -22,7 +23,7 @@ from tensorsplit.files.divisions import (
     located,
 )
 from tensorsplit.files.formats import Division, Recast, StoredTensor
-from tensorsplit.files.rule_files import PatternRule, RuleSet
+from tensorsplit.files.rule_files import PatternRule, RuleSet, led
 
 _NUMBERED = re.compile(r"(.*)\.([0-9]+)", re.DOTALL)
 
@@ -48,18 +49,37 @@ class Gathered:
         whole = self.division.tensor
         return Recast(self.before, self.stored, carried(whole, whole.name))
 
-    def resharded(self, rules: RuleSet) -> Recast:
-        """Return the change of the parts into those that the same rules make for other ranks.
+    def divided_again(self, rules: RuleSet, leaders: Mapping[str, Division]) -> Division:
+        """Return the whole as the same rules divide it for other ranks.
+
+        Those that it may follow are in `leaders`, divided for these ranks.
 
         Raises:
             SplitError: TS303 where these can't divide the whole.
         """
-        after, whole = self.division, self.division.tensor
-        rule = None if self.rule is None else rules.rules[self.rule]
-        if rule is not None and isinstance(rule.rule, ShardRule):
-            with located(whole.name):
-                after = rule.rule.divide(whole, rule.matched(whole.name) or [])
-        return Recast(self.before, self.stored, after)
+        whole = self.division.tensor
+        found = None if self.rule is None else rules.rules[self.rule]
+        rule = None if found is None else found.rule
+        matched = None if found is None else found.matched(whole.name)
+        with located(whole.name):
+            if isinstance(rule, FollowRule):
+                leader = led(rule, matched or [], leaders)
+                return rule.divide(whole, matched or [], leader)
+            if isinstance(rule, ShardRule):
+                return rule.divide(whole, matched or [])
+        return self.division
+
+
+def resharded(gathered: Sequence[Gathered], rules: RuleSet) -> list[Recast]:
+    """Return the changes of parts into those that the same rules make for other ranks."""
+    after: dict[str, Division] = {}
+    for each in sorted(gathered, key=lambda each: _follows(rules, each.rule)):
+        after[each.division.tensor.name] = each.divided_again(rules, after)
+    return [Recast(each.before, each.stored, after[each.division.tensor.name]) for each in gathered]
+
+
+def _follows(rules: RuleSet, number: int | None) -> bool:
+    return number is not None and isinstance(rules.rules[number].rule, FollowRule)
 
 
 def gather(
@@ -96,8 +116,13 @@ def gather(
         if key[0] is not None:
             unmatched.pop(rules.rules[key[0]].pattern, None)
         wholes.setdefault(key, []).append(tensor)
-    gathered = [_gathered(rules, number, whole, parts) for (number, whole), parts in wholes.items()]
-    return gathered, list(unmatched)
+    found_as: dict[tuple[int | None, str], Gathered] = {}
+    leaders: dict[str, Division] = {}
+    for number, whole in sorted(wholes, key=lambda key: _follows(rules, key[0])):
+        each = _gathered(rules, number, whole, wholes[number, whole], leaders)
+        found_as[number, whole] = each
+        leaders[whole] = each.division
+    return [found_as[key] for key in wholes], list(unmatched)
 
 
 def _wholes(rule: PatternRule, tensor: StoredTensor, default: str) -> Iterator[str]:
@@ -126,6 +151,8 @@ def _wholes(rule: PatternRule, tensor: StoredTensor, default: str) -> Iterator[s
 
 def _new_names(rule: Rule, pattern: str, name: str) -> Sequence[str]:
     """Return the names that a rule gives to parts, of which one may be as given."""
+    if isinstance(rule, FollowRule):
+        return rule.names or [pattern]
     if not isinstance(rule, SplitRule):
         return [pattern if rule.name == "*" else rule.name]
     if rule.names is not None:
@@ -135,7 +162,11 @@ def _new_names(rule: Rule, pattern: str, name: str) -> Sequence[str]:
 
 
 def _gathered(
-    rules: RuleSet, number: int | None, name: str, parts: Sequence[StoredTensor]
+    rules: RuleSet,
+    number: int | None,
+    name: str,
+    parts: Sequence[StoredTensor],
+    leaders: Mapping[str, Division],
 ) -> Gathered:
     """Return a whole, divided as it is stored (TS713)."""
     rule = None if number is None else rules.rules[number]
@@ -149,7 +180,7 @@ def _gathered(
         division = carried(replace(parts[0], name=name, rank=None), parts[0].name)
     else:
         with located(name):
-            division = _divided(rule.rule, name, rule.matched(name) or [], parts)
+            division = _divided(rule.rule, name, rule.matched(name) or [], parts, leaders)
     held = defaultdict[tuple[str, int | None], list[StoredTensor]](list)
     is_sharded = division.outputs[0].rank is not None
     for part in parts:
@@ -178,9 +209,17 @@ def _gathered(
 
 
 def _divided(
-    rule: SplitRule | ShardRule, name: str, matched: Sequence[str], parts: Sequence[StoredTensor]
+    rule: SplitRule | ShardRule | FollowRule,
+    name: str,
+    matched: Sequence[str],
+    parts: Sequence[StoredTensor],
+    leaders: Mapping[str, Division],
 ) -> Division:
     """Return what a rule makes of the whole whose parts these are."""
+    if isinstance(rule, FollowRule):
+        leader = led(rule, matched, leaders)
+        whole = _joined(name, parts, rule.axis, lambda _: rule.length(leader))
+        return rule.divide(whole, matched, leader)
     if isinstance(rule, ShardRule):
         by_rank = {each.rank: each for each in parts}
         if lost := [rank for rank in range(rule.ranks) if rank not in by_rank]:

@@ -11,7 +11,16 @@ from typing import Any
 
 from tensorsplit.core.errors import USAGE, SplitError, did_you_mean, short_name, show, show_path
 from tensorsplit.core.extras import needs
-from tensorsplit.files.divisions import Rule, ShardRule, SplitOperands, SplitRule, carried, located
+from tensorsplit.files.divisions import (
+    FollowRule,
+    Rule,
+    ShardRule,
+    SplitOperands,
+    SplitRule,
+    carried,
+    fill,
+    located,
+)
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
 from tensorsplit.files.model_rules import built_in, completed
 
@@ -103,7 +112,9 @@ class RuleSet:
             SplitError: TS703 for a tensor that two rules match, or what `divide` of the rule
                 raises, with the name of the tensor.
         """
-        divisions, unmatched = [], dict.fromkeys(each.pattern for each in self.rules)
+        unmatched = dict.fromkeys(each.pattern for each in self.rules)
+        divisions: dict[str, Division | None] = {}  # in the order of the tensors
+        followers = list[tuple[StoredTensor, FollowRule, list[str]]]()
         for tensor in tensors.values():
             rules = () if chosen and tensor.name not in chosen else self.rules
             found = [(each, m) for each in rules if (m := each.matched(tensor.name)) is not None]
@@ -118,12 +129,34 @@ class RuleSet:
                     parameter="rules",
                 )
             if not found:
-                divisions.append(carried(tensor, tensor.name))
+                divisions[tensor.name] = carried(tensor, tensor.name)
                 continue
             ((each, matched),) = found
+            if isinstance(each.rule, FollowRule):
+                followers.append((tensor, each.rule, matched))
+                divisions[tensor.name] = None
+                continue
             with located(tensor.name):
-                divisions.append(each.rule.divide(tensor, matched))
-        return divisions, list(unmatched)
+                divisions[tensor.name] = each.rule.divide(tensor, matched)
+        for tensor, rule, matched in followers:
+            with located(tensor.name):
+                leader = led(rule, matched, divisions)
+                divisions[tensor.name] = rule.divide(tensor, matched, leader)
+        return [each for each in divisions.values() if each is not None], list(unmatched)
+
+
+def led(
+    rule: FollowRule, matched: Sequence[str], divisions: Mapping[str, Division | None]
+) -> Division:
+    """Return how the tensor is divided that another one follows; TS703 if it is not there."""
+    name = fill(rule.leader, matched)
+    leader = divisions.get(name)
+    if leader is None:
+        problem = f"it follows {short_name(name)}, which "
+        problem += "follows another one" if name in divisions else "is not there"
+        fix = "name the weight, with a * for each of the pattern"
+        raise SplitError(USAGE, problem, fix, parameter="follow")
+    return leader
 
 
 def chosen_rules(

@@ -6,7 +6,14 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from tensorsplit.files.divisions import RenameRule, Rule, ShardRule, SplitOperands, SplitRule
+from tensorsplit.files.divisions import (
+    FollowRule,
+    RenameRule,
+    Rule,
+    ShardRule,
+    SplitOperands,
+    SplitRule,
+)
 from tensorsplit.files.formats import RANK_FILE
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
@@ -20,6 +27,18 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         raise NotImplementedError
 
 
+def _check_follow(table: _SplitTable | _ShardTable, kept: set[str]) -> None:
+    """Raise a ValueError for a table that says what the tensor that it follows decides."""
+    own = {"block", "packed"}
+    kept = {"tensors", "follow", *kept, *own}
+    values = {each.name: each.default for each in msgspec.structs.fields(table)}
+    given = [name for name, default in values.items() if getattr(table, name) != default]
+    if table.follow is None and not own.isdisjoint(given):
+        raise ValueError("block and packed go with follow")
+    if table.follow is not None and not kept.issuperset(given):
+        raise ValueError(f"follow goes without {min(set(given) - kept)}")
+
+
 class _SplitTable(_Table, frozen=True, forbid_unknown_fields=True):
     axis: int | None = None
     split: list[int] | None = None
@@ -30,8 +49,21 @@ class _SplitTable(_Table, frozen=True, forbid_unknown_fields=True):
     names: list[str] | None = None
     groups: _Count = 1
     multiple_of: _Count = 1
+    follow: str | None = None
+    block: _Count = 1
+    packed: _Count = 1
+
+    def __post_init__(self) -> None:
+        """Refuse fields that contradict each other."""
+        _check_follow(self, {"axis", "names"})
+        if self.follow is not None and (self.axis is None or not self.names):
+            raise ValueError("follow needs an axis, and names")
 
     def rule(self) -> Rule:
+        if self.follow is not None:
+            return FollowRule(
+                self.follow, self.axis or 0, self.block, self.packed, self.names or ()
+            )
         values = (self.axis, self.split, self.num_outputs, self.chunk, self.operator, self.opset)
         return SplitRule(SplitOperands(*values), self.names, self.groups, self.multiple_of)
 
@@ -46,9 +78,13 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
     replicate: bool | list[bool] = False
     name: str = "*"
     multiple_of: _Count = 1
+    follow: str | None = None
+    block: _Count = 1
+    packed: _Count = 1
 
     def __post_init__(self) -> None:
         """Refuse fields that contradict each other."""
+        _check_follow(self, {"axis"})
         heads = self._heads()
         is_fused = self.segments is not None or self.groups > 1 or len(heads or ()) > 1
         if self.split is not None and (is_fused or self.replicate):
@@ -73,6 +109,8 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
         return len(self.split) if self.ranks is None and self.split is not None else self.ranks
 
     def rule(self) -> Rule:
+        if self.follow is not None:
+            return FollowRule(self.follow, self.axis, self.block, self.packed)
         return ShardRule(
             self.axis,
             self.count() or 0,
