@@ -10,11 +10,13 @@ from typing import assert_type, get_args
 
 import onnx
 import onnx_ir as ir
+import pytest
 
 import tensorsplit as ts
-from tensorsplit.arrays.prepared import Counted, SequenceShape
+from tensorsplit.arrays.prepared import SequenceShape
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.records import versions_of
+from tensorsplit.core.records import dialects, versions_of
+from tensorsplit.core.records.names import Counted, DialectName, Uncounted
 
 
 def models(message: onnx.ModelProto, graph: ir.Model, path: Path, name: str) -> None:
@@ -35,12 +37,22 @@ def operators(name: str) -> None:
     assert_type(ts.infer("Split", (4, 3), num_outputs=2), list[Shape])
     assert_type(ts.infer("openvino.VariadicSplit-1", (4,), split_lengths=[1, 3]), list[Shape])
     assert_type(ts.infer("SplitToSequence", ("N", 3)), list[Shape] | SequenceShape)
-    assert_type(ts.infer(name, (4, 3)), list[Shape] | SequenceShape)
+    assert_type(ts.infer(ts.operators[name], (4, 3)), list[Shape] | SequenceShape)
     assert_type(ts.plan("Split", (4, 3), opset=13, num_outputs=2), ts.PreparedSplit)
 
 
-def test_every_operator_but_those_of_sequences_has_parts_that_are_counted() -> None:
-    records = [record for record in ts.operators.values() if not record.is_sequence]
+@pytest.mark.parametrize(
+    ("known", "is_sequence", "bare"),
+    [(Counted, False, {"Split", "VariadicSplit"}), (Uncounted, True, {"SplitToSequence"})],
+)
+def test_checkers_know_every_name_of_an_operator(
+    known: object, is_sequence: bool, bare: set[str]
+) -> None:
+    records = [each for each in ts.operators.values() if each.is_sequence == is_sequence]
     names = {record.id for record in records} | {f"{r.vendor}.{r.name}" for r in records}
-    bare = {versions_of(name)[0].name for name in ("Split", "VariadicSplit")}
-    assert set(get_args(Counted)) == names | bare
+    assert {versions_of(name)[0].name for name in bare} == bare
+    assert set(get_args(known)) == names | bare
+
+
+def test_checkers_know_every_dialect() -> None:
+    assert set(get_args(DialectName)) == set(dialects)

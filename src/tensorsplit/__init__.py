@@ -14,8 +14,6 @@ from _thread import RLock
 TYPE_CHECKING = False  # of `typing`, which takes long to load
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from tensorsplit import files, lengths, native, openvino, torch
     from tensorsplit.arrays.dialect_calls import like
     from tensorsplit.arrays.eager import split, split_to_sequence, variadic_split
@@ -116,26 +114,29 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'tensorsplit' has no attribute {name!r}")
-    with _loading:
-        from importlib import import_module
+if not TYPE_CHECKING:  # else a checker would take any name for one of the package
 
-        try:
-            if name in _MODULES:
-                found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-            else:
-                found = import_module(f"{__name__}.{name}")
-        except ImportError as error:
-            from tensorsplit.core.extras import import_refusal, stand_in
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module 'tensorsplit' has no attribute {name!r}")
+        with _loading:
+            from importlib import import_module
 
-            refusal = import_refusal(error)
-            if refusal is None:
-                raise
-            return stand_in(name, refusal)  # not kept: what is missing may be installed meanwhile
-    globals()[name] = found
-    return found
+            try:
+                if name in _MODULES:
+                    found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+                else:
+                    found = import_module(f"{__name__}.{name}")
+            except ImportError as error:
+                from tensorsplit.core.extras import import_refusal, stand_in
+
+                refusal = import_refusal(error)
+                if refusal is None:
+                    raise
+                # not kept: what is missing may be installed meanwhile
+                return stand_in(name, refusal)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

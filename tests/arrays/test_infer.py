@@ -10,6 +10,7 @@ import pytest
 import sympy
 
 import tensorsplit as ts
+from tensorsplit.core.records.names import OperatorName
 from tests.refusals import refused
 
 N = sympy.Symbol("N")
@@ -19,7 +20,9 @@ def dim(text: str) -> onnx_ir.SymbolicDim:
     return onnx_ir.SymbolicDim(text)
 
 
-def shapes(operator: str, shape: Any, *split: Any, **operands: Any) -> list[tuple[Any, ...]]:
+def shapes(
+    operator: OperatorName, shape: Any, *split: Any, **operands: Any
+) -> list[tuple[Any, ...]]:
     """The shapes of parts whose number is known."""
     made = ts.infer(operator, shape, *split, **operands)
     assert isinstance(made, list)
@@ -55,7 +58,10 @@ def test_the_remainder_of_a_name_is_the_name_less_the_other_lengths() -> None:
     ],
 )
 def test_numbers_give_numbers(
-    operator: str, shape: tuple[int, ...], operands: dict[str, Any], wanted: list[tuple[int, ...]]
+    operator: OperatorName,
+    shape: tuple[int, ...],
+    operands: dict[str, Any],
+    wanted: list[tuple[int, ...]],
 ) -> None:
     got = ts.infer(operator, shape, **operands)
     assert got == wanted
@@ -78,7 +84,7 @@ def test_numbers_give_numbers(
     ],
 )
 def test_a_name_gives_expressions(
-    operator: str, operands: dict[str, Any], sizes: list[object]
+    operator: OperatorName, operands: dict[str, Any], sizes: list[object]
 ) -> None:
     got = shapes(operator, (8, "N"), **{"axis": 1, **operands})
     assert got == [(8, size) for size in sizes]
@@ -107,7 +113,7 @@ def test_an_unknown_dimension_gives_unknown_lengths() -> None:
 
 
 def test_an_expression_gives_expressions_of_its_own_kind() -> None:
-    operator = "openvino.VariadicSplit-1"
+    operator: OperatorName = "openvino.VariadicSplit-1"
     got = shapes(operator, (2 * N + 2, 8), axis=0, split_lengths=[-1, 2])
     assert got == [(2 * N, 8), (2, 8)]
     got = shapes(operator, (dim("2*N + 2"), 8), axis=0, split_lengths=[-1, 2])
@@ -176,7 +182,7 @@ class TestSequenceOfUnknownLength:
     ],
 )
 def test_what_is_wrong_for_any_dimension_is_refused(
-    unknown: object, code: str, operator: str, operands: dict[str, Any]
+    unknown: str | None, code: str, operator: OperatorName, operands: dict[str, Any]
 ) -> None:
     with refused(code, operator=operator):
         ts.infer(operator, (unknown, 8), **operands)

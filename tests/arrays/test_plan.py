@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.core.records.names import OperatorName
 from tests.oracle import assert_same, slices
 from tests.refusals import refused
 
@@ -209,7 +210,7 @@ def test_none_stands_for_an_operand_that_is_not_given() -> None:
     ],
 )
 def test_an_operand_of_another_operator_is_refused(
-    operator: str, operands: dict[str, Any], word: str
+    operator: OperatorName, operands: dict[str, Any], word: str
 ) -> None:
     with refused("TS103", word, operator=operator):
         ts.plan(operator, (6,), **operands)
@@ -226,7 +227,7 @@ def test_an_operand_of_another_operator_is_refused(
     ],
 )
 def test_an_operand_that_the_version_needs_must_be_given(
-    operator: str, operands: dict[str, Any], parameter: str
+    operator: OperatorName, operands: dict[str, Any], parameter: str
 ) -> None:
     with refused("TS102", operator=operator, parameter=parameter):
         ts.plan(operator, (6,), **operands)

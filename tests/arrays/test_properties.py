@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 import tensorsplit as ts
+from tensorsplit.core.records.names import OperatorName
 from tests.oracle import Array, assert_same, slices
 
 dtypes = st.one_of(
@@ -24,14 +25,14 @@ dtypes = st.one_of(
 )
 
 
-Asked: TypeAlias = tuple[str, dict[str, Any], tuple[int, ...], bool]
+Asked: TypeAlias = tuple[OperatorName, dict[str, Any], tuple[int, ...], bool]
 """An operator, its operands but for the axis, the lengths they mean, and whether the axis stays."""
 
 
 class Case(NamedTuple):
     """A split whose lengths are known beforehand."""
 
-    operator: str
+    operator: OperatorName
     data: Array
     operands: dict[str, Any]
     sizes: tuple[int, ...]
@@ -72,10 +73,9 @@ def cases(draw: st.DrawFn) -> Case:
 
 def _explicit(draw: st.DrawFn) -> Asked:
     sizes = tuple(draw(st.lists(st.integers(0, 4), min_size=1, max_size=6)))
-    operator = draw(
-        st.sampled_from([f"onnx.Split-{version}" for version in (2, 11, 13, 18)])
-        | st.sampled_from(["onnx.SplitToSequence-11", "onnx.SplitToSequence-24"])
-    )
+    splits: list[OperatorName] = ["onnx.Split-2", "onnx.Split-11", "onnx.Split-13", "onnx.Split-18"]
+    sequences: list[OperatorName] = ["onnx.SplitToSequence-11", "onnx.SplitToSequence-24"]
+    operator = draw(st.sampled_from(splits) | st.sampled_from(sequences))
     spelled: Any = draw(st.sampled_from([list, tuple, np.array]))
     return operator, {"split": spelled(sizes)}, sizes, True
 
@@ -89,9 +89,11 @@ def _remainder(draw: st.DrawFn) -> Asked:
 
 def _equal(draw: st.DrawFn) -> Asked:
     sizes = (draw(st.integers(0, 4)),) * draw(st.integers(1, 5))
-    operator, name = draw(
-        st.sampled_from([("openvino.Split-1", "num_splits"), ("onnx.Split-11", "num_outputs")])
-    )
+    counts: dict[OperatorName, str] = {
+        "openvino.Split-1": "num_splits",
+        "onnx.Split-11": "num_outputs",
+    }
+    operator, name = draw(st.sampled_from(list(counts.items())))
     return operator, {name: len(sizes)}, sizes, True
 
 

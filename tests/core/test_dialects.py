@@ -8,6 +8,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.core.records import dialects, operators
+from tensorsplit.core.records.names import DialectName
 from tests.refusals import refused
 
 
@@ -39,7 +40,7 @@ from tests.refusals import refused
     ],
 )
 def test_the_lengths_of_a_dialect(
-    name: str, shape: tuple[int, ...], operands: dict[str, Any], sizes: tuple[int, ...]
+    name: DialectName, shape: tuple[int, ...], operands: dict[str, Any], sizes: tuple[int, ...]
 ) -> None:
     assert ts.plan(name, shape, **operands).sizes == sizes
 
@@ -70,13 +71,13 @@ def test_the_lengths_of_a_dialect(
     ],
 )
 def test_a_dialect_refuses(
-    code: str, name: str, shape: tuple[int, ...], operands: dict[str, Any]
+    code: str, name: DialectName, shape: tuple[int, ...], operands: dict[str, Any]
 ) -> None:
     with refused(code, name):
         ts.plan(name, shape, **operands)
 
 
-def inferred(name: str, **operands: Any) -> Any:
+def inferred(name: DialectName, **operands: Any) -> Any:
     """The shapes of parts of a dimension that is a name."""
     return ts.infer(name, ("N",), **operands)
 

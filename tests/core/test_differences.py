@@ -6,11 +6,14 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.core.differences import ASPECTS
+from tensorsplit.core.records.names import OperatorName
 from tests.oracle import ALLOWED
 from tests.refusals import refused
 
 
-def changes(before: str, after: str, aspect: str) -> dict[str, tuple[str | None, str | None]]:
+def changes(
+    before: OperatorName, after: OperatorName, aspect: str
+) -> dict[str, tuple[str | None, str | None]]:
     """Before and after by name, of one aspect."""
     return {
         change.name: (change.before, change.after)
@@ -47,7 +50,7 @@ def test_split_13_turned_the_attribute_into_an_input() -> None:
         ("onnx.SplitToSequence-11", "onnx.SplitToSequence-24"),
     ],
 )
-def test_the_element_types_of_the_data(before: str, after: str) -> None:
+def test_the_element_types_of_the_data(before: OperatorName, after: OperatorName) -> None:
     added = set(ALLOWED[after]) - set(ALLOWED[before])
     found = changes(before, after, "type")
     data = {name: pair for name, pair in found.items() if name.startswith("data: ")}
@@ -103,7 +106,7 @@ def test_as_text_each_change_is_a_line() -> None:
 
 def test_an_unknown_operator() -> None:
     with refused("TS101", "'onnx.Split-12'"):
-        ts.diff("onnx.Split-13", "onnx.Split-12")
+        ts.diff("onnx.Split-13", "onnx.Split-12")  # type: ignore[arg-type]
 
 
 def test_the_element_types_of_an_operand_share_a_row() -> None:

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 from tensorsplit import arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.prepared import PreparedSplit
-from tensorsplit.arrays.typed import Out
+from tensorsplit.arrays.typed import ArrayT, DialectOperand, Flag, Out, PartT_co, TensorOf
 from tensorsplit.core.errors import UNKNOWN_OPERAND, SplitError
 from tensorsplit.core.records import operator_named
+from tensorsplit.core.records.names import DialectName, OperatorName
 
 
 class DialectCall(Protocol):
     """What `like` returns."""
 
+    @overload
     def __call__(
-        self, input: Any, *given: Any, copy: bool = ..., out: Out = ..., **operands: Any
-    ) -> list[Any]:
-        """Split an array."""
+        self,
+        input: TensorOf[PartT_co],
+        *given: DialectOperand,
+        copy: Flag = ...,
+        out: Out = ...,
+        **operands: DialectOperand,
+    ) -> list[PartT_co]: ...
+    @overload
+    def __call__(
+        self,
+        input: ArrayT,
+        *given: DialectOperand,
+        copy: Flag = ...,
+        out: Out = ...,
+        **operands: DialectOperand,
+    ) -> list[ArrayT]: ...
 
 
-def like(dialect: str) -> DialectCall:
+def like(dialect: DialectName | OperatorName) -> DialectCall:
     """Return a function that splits an array of any library as a dialect does.
 
     Args:
@@ -46,7 +61,7 @@ def like(dialect: str) -> DialectCall:
     record = operator_named(dialect)
 
     def call(
-        input: Any, *given: Any, copy: bool = False, out: Out = None, **operands: Any
+        input: Any, *given: Any, copy: Flag = False, out: Out = None, **operands: Any
     ) -> list[Any]:
         names = record.operands[: len(given)]
         twice = next((name for name in names if name in operands), None)

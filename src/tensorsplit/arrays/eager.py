@@ -17,7 +17,18 @@ from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.naming import named_call
 from tensorsplit.arrays.prepared import PreparedSplit
 from tensorsplit.arrays.remembered import at_once, compiled_as, make_plans
-from tensorsplit.arrays.typed import ArrayT, Axis, Lengths, Named, NamedOut, Out, PartT_co, TensorOf
+from tensorsplit.arrays.typed import (
+    ArrayT,
+    Axis,
+    Flag,
+    KeepDims,
+    Lengths,
+    Named,
+    NamedOut,
+    Out,
+    PartT_co,
+    TensorOf,
+)
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records import NEWEST_OPSET, in_force
@@ -92,7 +103,7 @@ def split(
     *,
     num_outputs: SupportsIndex | None = ...,
     opset: SupportsIndex = ...,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: Out = ...,
 ) -> list[PartT_co]: ...
 @overload
@@ -103,7 +114,7 @@ def split(
     *,
     num_outputs: SupportsIndex | None = ...,
     opset: SupportsIndex = ...,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: NamedOut = ...,
 ) -> dict[str, PartT_co]: ...
 @overload
@@ -114,7 +125,7 @@ def split(
     *,
     num_outputs: SupportsIndex | None = ...,
     opset: SupportsIndex = ...,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: Out = ...,
 ) -> list[ArrayT]: ...
 @overload
@@ -125,7 +136,7 @@ def split(
     *,
     num_outputs: SupportsIndex | None = ...,
     opset: SupportsIndex = ...,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: NamedOut = ...,
 ) -> dict[str, ArrayT]: ...
 @at_once(_split.plans)
@@ -136,7 +147,7 @@ def split(
     *,
     num_outputs: Any = None,
     opset: Any = NEWEST_OPSET,
-    copy: bool = False,
+    copy: Flag = False,
     out: Any = None,
 ) -> Any:
     """Split a tensor along an axis, as ONNX Split does.
@@ -183,9 +194,9 @@ def split_to_sequence(
     split: Lengths | SupportsIndex | None = ...,
     axis: SupportsIndex = ...,
     *,
-    keepdims: SupportsIndex = ...,
+    keepdims: KeepDims = ...,
     opset: SupportsIndex = ...,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: Out = ...,
 ) -> list[PartT_co]: ...
 @overload
@@ -194,9 +205,9 @@ def split_to_sequence(
     split: Named,
     axis: SupportsIndex = ...,
     *,
-    keepdims: SupportsIndex = ...,
+    keepdims: KeepDims = ...,
     opset: SupportsIndex = ...,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: NamedOut = ...,
 ) -> dict[str, PartT_co]: ...
 @overload
@@ -205,9 +216,9 @@ def split_to_sequence(
     split: Lengths | SupportsIndex | None = ...,
     axis: SupportsIndex = ...,
     *,
-    keepdims: SupportsIndex = ...,
+    keepdims: KeepDims = ...,
     opset: SupportsIndex = ...,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: Out = ...,
 ) -> list[ArrayT]: ...
 @overload
@@ -216,9 +227,9 @@ def split_to_sequence(
     split: Named,
     axis: SupportsIndex = ...,
     *,
-    keepdims: SupportsIndex = ...,
+    keepdims: KeepDims = ...,
     opset: SupportsIndex = ...,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: NamedOut = ...,
 ) -> dict[str, ArrayT]: ...
 @at_once(_split_to_sequence.plans)
@@ -229,7 +240,7 @@ def split_to_sequence(
     *,
     keepdims: Any = 1,
     opset: Any = NEWEST_OPSET,
-    copy: bool = False,
+    copy: Flag = False,
     out: Any = None,
 ) -> Any:
     """Split a tensor into a sequence, as ONNX SplitToSequence does.
@@ -272,7 +283,7 @@ def variadic_split(
     axis: Axis,
     split_lengths: Lengths,
     *,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: Out = ...,
 ) -> list[PartT_co]: ...
 @overload
@@ -281,7 +292,7 @@ def variadic_split(
     axis: Axis,
     split_lengths: Named,
     *,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: NamedOut = ...,
 ) -> dict[str, PartT_co]: ...
 @overload
@@ -290,7 +301,7 @@ def variadic_split(
     axis: Axis,
     split_lengths: Lengths,
     *,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: Out = ...,
 ) -> list[ArrayT]: ...
 @overload
@@ -299,7 +310,7 @@ def variadic_split(
     axis: Axis,
     split_lengths: Named,
     *,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: NamedOut = ...,
 ) -> dict[str, ArrayT]: ...
 @at_once(_variadic_split.plans)
@@ -308,7 +319,7 @@ def variadic_split(
     axis: Any,
     split_lengths: Any,
     *,
-    copy: bool = False,
+    copy: Flag = False,
     out: Any = None,
 ) -> Any:
     """Split a tensor along an axis, as OpenVINO VariadicSplit-1 does.
@@ -349,7 +360,7 @@ def openvino_split(
     axis: Axis,
     num_splits: SupportsIndex,
     *,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: Out = ...,
 ) -> list[PartT_co]: ...
 @overload
@@ -358,7 +369,7 @@ def openvino_split(
     axis: Axis,
     num_splits: SupportsIndex,
     *,
-    copy: bool = ...,
+    copy: Flag = ...,
     out: Out = ...,
 ) -> list[ArrayT]: ...
 @at_once(_openvino_split.plans)
@@ -367,7 +378,7 @@ def openvino_split(
     axis: Any,
     num_splits: Any,
     *,
-    copy: bool = False,
+    copy: Flag = False,
     out: Any = None,
 ) -> list[Any]:
     """Split a tensor into equal parts, as OpenVINO Split-1 does (``tensorsplit.openvino.split``).
@@ -410,7 +421,7 @@ def _run(
     memo: _Memo,
     data: Any,
     arguments: tuple[Any, ...],
-    copy: bool,
+    copy: Flag,
     out: Out,
 ) -> list[Any]:
     """Split an array: at once if a call with the same arguments was validated for one like it."""

@@ -12,7 +12,7 @@ from tensorsplit import arrays
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.remembered import compiled_as
-from tensorsplit.arrays.typed import ArrayT, PartT_co, TensorOf
+from tensorsplit.arrays.typed import ArrayT, Flag, KeepDims, Like, OutWhole, PartT_co, TensorOf
 from tensorsplit.core.dimensions import (
     Dim,
     Shape,
@@ -89,29 +89,29 @@ def join(
     parts: Sequence[TensorOf[PartT_co]] | Mapping[str, TensorOf[PartT_co]],
     *,
     axis: SupportsIndex = ...,
-    keepdims: SupportsIndex = ...,
-    like: Any = ...,
-    copy: bool | None = ...,
-    out: Any = ...,
+    keepdims: KeepDims = ...,
+    like: Like = ...,
+    copy: Flag | None = ...,
+    out: OutWhole = ...,
 ) -> PartT_co: ...
 @overload
 def join(
     parts: Sequence[ArrayT] | Mapping[str, ArrayT],
     *,
     axis: SupportsIndex = ...,
-    keepdims: SupportsIndex = ...,
-    like: Any = ...,
-    copy: bool | None = ...,
-    out: Any = ...,
+    keepdims: KeepDims = ...,
+    like: Like = ...,
+    copy: Flag | None = ...,
+    out: OutWhole = ...,
 ) -> ArrayT: ...
 @compiled_as(_compiled)
 def join(
     parts: Any,
     *,
     axis: SupportsIndex = 0,
-    keepdims: SupportsIndex = 1,
+    keepdims: KeepDims = 1,
     like: Any = None,
-    copy: bool | None = None,
+    copy: Flag | None = None,
     out: Any = None,
 ) -> Any:
     """Join parts along an axis; the inverse of a split with any lengths.

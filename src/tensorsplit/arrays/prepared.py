@@ -8,9 +8,7 @@ from functools import cached_property
 from typing import (
     TYPE_CHECKING,
     Any,
-    Literal,
     SupportsIndex,
-    TypeAlias,
     TypeVar,
     Unpack,
     overload,
@@ -28,11 +26,16 @@ from tensorsplit.arrays.remembered import compiled_as
 from tensorsplit.arrays.typed import (
     ArrayT,
     Axis,
+    DialectOperand,
+    Flag,
+    GivenShape,
     Lengths,
+    Like,
     Named,
     NamedOut,
     Operands,
     Out,
+    OutWhole,
     PartT_co,
     TensorOf,
 )
@@ -48,6 +51,7 @@ from tensorsplit.core.dimensions import (
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, UNUSABLE_NAMES, SplitError, show
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.records import operator_named
+from tensorsplit.core.records.names import Counted, DialectName, OperatorName, Uncounted
 from tensorsplit.core.resolve import Intent, check_element_type
 from tensorsplit.core.resolve import plan as plan_intent
 from tensorsplit.core.schema import Operator
@@ -62,7 +66,7 @@ else:
     Prepared = object if native.kernel is None else native.kernel.Prepared
 
 
-def _call_compiled(plan: PreparedSplit, _run: Any, data: Any, copy: bool, out: Out) -> list[Any]:
+def _call_compiled(plan: PreparedSplit, _run: Any, data: Any, copy: Flag, out: Out) -> list[Any]:
     """Stand in for `_called` where ``torch.compile`` traces."""
     from tensorsplit.arrays import torch_compiled
 
@@ -71,7 +75,7 @@ def _call_compiled(plan: PreparedSplit, _run: Any, data: Any, copy: bool, out: O
 
 @compiled_as(_call_compiled)
 def _called(
-    _plan: PreparedSplit, run: Callable[..., list[Any]], data: Any, copy: bool, out: Out
+    _plan: PreparedSplit, run: Callable[..., list[Any]], data: Any, copy: Flag, out: Out
 ) -> list[Any]:
     """Split an array by a plan."""
     return run(data, copy, out)
@@ -118,11 +122,11 @@ class PreparedSplit(SplitPlan, Prepared):
 
     @overload
     def __call__(
-        self, input: TensorOf[PartT_co], *, copy: bool = ..., out: Out = ...
+        self, input: TensorOf[PartT_co], *, copy: Flag = ..., out: Out = ...
     ) -> list[PartT_co]: ...
     @overload
-    def __call__(self, input: ArrayT, *, copy: bool = ..., out: Out = ...) -> list[ArrayT]: ...
-    def __call__(self, input: Any, *, copy: bool = False, out: Out = None) -> list[Any]:
+    def __call__(self, input: ArrayT, *, copy: Flag = ..., out: Out = ...) -> list[ArrayT]: ...
+    def __call__(self, input: Any, *, copy: Flag = False, out: Out = None) -> list[Any]:
         """Split an array of the planned shape.
 
         Args:
@@ -146,21 +150,21 @@ class PreparedSplit(SplitPlan, Prepared):
         self,
         parts: Sequence[TensorOf[PartT_co]],
         *,
-        like: Any = ...,
-        copy: bool | None = ...,
-        out: Any = ...,
+        like: Like = ...,
+        copy: Flag | None = ...,
+        out: OutWhole = ...,
     ) -> PartT_co: ...
     @overload
     def join(
         self,
         parts: Sequence[ArrayT],
         *,
-        like: Any = ...,
-        copy: bool | None = ...,
-        out: Any = ...,
+        like: Like = ...,
+        copy: Flag | None = ...,
+        out: OutWhole = ...,
     ) -> ArrayT: ...
     def join(
-        self, parts: Any, *, like: Any = None, copy: bool | None = None, out: Any = None
+        self, parts: Any, *, like: Any = None, copy: Flag | None = None, out: Any = None
     ) -> Any:
         """Join parts as the plan makes them: ``plan.join(plan(x))`` is ``x``, bit for bit.
 
@@ -188,7 +192,7 @@ class PreparedSplit(SplitPlan, Prepared):
         """
         return join_by(self, self.for_shape, parts, like=like, copy=copy, out=out)
 
-    def _run(self, data: Any, copy: bool, out: Out) -> list[Any]:
+    def _run(self, data: Any, copy: Flag, out: Out) -> list[Any]:
         if out is not None:
             out = snapshot(out)
         if type(data) is ndarray and data.dtype is self._seen:
@@ -200,7 +204,7 @@ class PreparedSplit(SplitPlan, Prepared):
                 return arrays.execute(self, data, numpy_arrays, copy, out)
         return self._split(data, copy, out)
 
-    def _split(self, data: Any, copy: bool, out: Out) -> list[Any]:
+    def _split(self, data: Any, copy: Flag, out: Out) -> list[Any]:
         """Split what is not known to fit."""
         library = arrays.library_of(data, self.operator, self._data)
         check_element_type(
@@ -283,13 +287,13 @@ class NamedSplit(SplitPlan):
 
     @overload
     def __call__(
-        self, input: TensorOf[PartT_co], *, copy: bool = ..., out: NamedOut = ...
+        self, input: TensorOf[PartT_co], *, copy: Flag = ..., out: NamedOut = ...
     ) -> dict[str, PartT_co]: ...
     @overload
     def __call__(
-        self, input: ArrayT, *, copy: bool = ..., out: NamedOut = ...
+        self, input: ArrayT, *, copy: Flag = ..., out: NamedOut = ...
     ) -> dict[str, ArrayT]: ...
-    def __call__(self, input: Any, *, copy: bool = False, out: Any = None) -> dict[str, Any]:
+    def __call__(self, input: Any, *, copy: Flag = False, out: Any = None) -> dict[str, Any]:
         """Split an array as `PreparedSplit` does; the parts are a dict, in order.
 
         ``out`` may be a dict too, in any order; TS315 for names other than those of the parts.
@@ -308,21 +312,21 @@ class NamedSplit(SplitPlan):
         self,
         parts: Mapping[str, TensorOf[PartT_co]] | Sequence[TensorOf[PartT_co]],
         *,
-        like: Any = ...,
-        copy: bool | None = ...,
-        out: Any = ...,
+        like: Like = ...,
+        copy: Flag | None = ...,
+        out: OutWhole = ...,
     ) -> PartT_co: ...
     @overload
     def join(
         self,
         parts: Mapping[str, ArrayT] | Sequence[ArrayT],
         *,
-        like: Any = ...,
-        copy: bool | None = ...,
-        out: Any = ...,
+        like: Like = ...,
+        copy: Flag | None = ...,
+        out: OutWhole = ...,
     ) -> ArrayT: ...
     def join(
-        self, parts: Any, *, like: Any = None, copy: bool | None = None, out: Any = None
+        self, parts: Any, *, like: Any = None, copy: Flag | None = None, out: Any = None
     ) -> Any:
         """Join parts as `PreparedSplit.join` does, from a dict of them in any order.
 
@@ -381,27 +385,10 @@ class _Planned:
         return plan_by(plan, plan.for_shape, shapes, like, kind=kind, library=library)
 
 
-Counted: TypeAlias = Literal[
-    "Split",
-    "onnx.Split",
-    "onnx.Split-1",
-    "onnx.Split-2",
-    "onnx.Split-11",
-    "onnx.Split-13",
-    "onnx.Split-18",
-    "openvino.Split",
-    "openvino.Split-1",
-    "VariadicSplit",
-    "openvino.VariadicSplit",
-    "openvino.VariadicSplit-1",
-]
-"""The operators whose parts can always be counted."""
-
-
 @overload
 def plan(
-    operator: str | Operator,
-    shape: Iterable[Dim],
+    operator: OperatorName | Operator,
+    shape: GivenShape,
     split: Lengths | SupportsIndex | None = ...,
     *,
     num_outputs: SupportsIndex | None = ...,
@@ -411,8 +398,8 @@ def plan(
 ) -> PreparedSplit: ...
 @overload
 def plan(
-    operator: str | Operator,
-    shape: Iterable[Dim],
+    operator: OperatorName | Operator,
+    shape: GivenShape,
     split: Lengths | SupportsIndex | None = ...,
     *,
     num_outputs: SupportsIndex | None = ...,
@@ -422,8 +409,8 @@ def plan(
 ) -> NamedSplit: ...
 @overload
 def plan(
-    operator: str | Operator,
-    shape: Iterable[Dim],
+    operator: OperatorName | Operator,
+    shape: GivenShape,
     split: Named,
     *,
     num_outputs: SupportsIndex | None = ...,
@@ -433,16 +420,32 @@ def plan(
 ) -> NamedSplit: ...
 @overload
 def plan(
-    operator: str | Operator,
-    shape: Iterable[Dim],
+    operator: OperatorName | Operator,
+    shape: GivenShape,
     *,
     axis: Axis,
     split_lengths: Named,
     opset: SupportsIndex | None = ...,
 ) -> NamedSplit: ...
+@overload
 def plan(
-    operator: str | Operator,
-    shape: Iterable[Dim],
+    operator: DialectName,
+    shape: GivenShape,
+    *,
+    names: None = ...,
+    **operands: DialectOperand,
+) -> PreparedSplit: ...
+@overload
+def plan(
+    operator: DialectName,
+    shape: GivenShape,
+    *,
+    names: Iterable[str],
+    **operands: DialectOperand,
+) -> NamedSplit: ...
+def plan(
+    operator: OperatorName | DialectName | Operator,
+    shape: GivenShape,
     split: Any = None,
     *,
     num_outputs: Any = None,
@@ -510,7 +513,7 @@ class SequenceShape:
 @overload
 def infer(
     operator: Counted,
-    shape: Iterable[Dim],
+    shape: GivenShape,
     split: Lengths | None = ...,
     *,
     num_outputs: SupportsIndex | None = ...,
@@ -519,17 +522,21 @@ def infer(
 ) -> list[Shape]: ...
 @overload
 def infer(
-    operator: str | Operator,
-    shape: Iterable[Dim],
+    operator: Uncounted | Operator,
+    shape: GivenShape,
     split: Lengths | SupportsIndex | None = ...,
     *,
     num_outputs: SupportsIndex | None = ...,
     opset: SupportsIndex | None = ...,
     **operands: Unpack[Operands],
 ) -> list[Shape] | SequenceShape: ...
+@overload
 def infer(
-    operator: str | Operator,
-    shape: Iterable[Dim],
+    operator: DialectName, shape: GivenShape, **operands: DialectOperand
+) -> list[Shape] | SequenceShape: ...
+def infer(
+    operator: OperatorName | DialectName | Operator,
+    shape: GivenShape,
     split: Any = None,
     *,
     num_outputs: Any = None,
@@ -570,9 +577,7 @@ def infer(
     return list(made.output_shapes)
 
 
-def _bound(
-    record: Operator, shape: Iterable[Dim], operands: dict[str, Any]
-) -> tuple[Intent, Shape]:
+def _bound(record: Operator, shape: GivenShape, operands: dict[str, Any]) -> tuple[Intent, Shape]:
     intent = bind_values(record, operands)
     try:
         return intent, as_shape(shape)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, SupportsIndex, TypeAlias, TypedDict, TypeVar
+
+import numpy as np
 
 from tensorsplit.arrays.pool import BufferPool
 
@@ -22,6 +24,33 @@ class _Variable(Protocol):
 
     def unwrap_tensor(self) -> Any: ...
 
+
+class _Expression(Protocol):
+    """A dimension of onnx-ir or SymPy."""
+
+    @property
+    def free_symbols(self) -> Any: ...
+
+
+class _Exported(Protocol):
+    """A dimension of ``jax.export``."""
+
+    def get_vars(self) -> Any: ...
+
+
+class _Shape(Protocol):
+    """A shape of onnx-ir."""
+
+    @property
+    def dims(self) -> Sequence[Any]: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+Dimension: TypeAlias = SupportsIndex | str | _Expression | _Exported | None
+"""A dimension of a shape: an integer, a name, an expression, or None for unknown."""
+
+GivenShape: TypeAlias = Sequence[Dimension] | Iterator[Dimension] | _Shape
+"""The shape of data: not the data, which can be iterated too."""
 
 ArrayT = TypeVar("ArrayT", bound=_Array | _Variable)
 """Parts are of the type of the array."""
@@ -45,17 +74,33 @@ Named: TypeAlias = Mapping[str, SupportsIndex]
 Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | _Array
 """An axis that is an input: a scalar, or one element."""
 
+Flag: TypeAlias = bool | np.bool_
+"""True or False."""
+
+KeepDims: TypeAlias = SupportsIndex | np.bool_
+"""0 drops the axis of the split; 1 keeps it."""
+
+Like: TypeAlias = _Array | _Variable | None
+"""An array like the whole that parts are joined to."""
+
 Out: TypeAlias = Sequence[_Array] | BufferPool | None
 """What the parts are written to."""
 
 NamedOut: TypeAlias = Mapping[str, _Array] | Out
 """What parts with names are written to."""
 
+OutWhole: TypeAlias = _Array | BufferPool | None
+"""What joined parts are written to."""
+
 
 class Operands(TypedDict, total=False):
     """The operands that only some operators have."""
 
     axis: Axis
-    keepdims: SupportsIndex
+    keepdims: KeepDims
     split_lengths: Lengths
     num_splits: SupportsIndex
+
+
+DialectOperand: TypeAlias = Lengths | SupportsIndex | None
+"""What a dialect is given beside the array."""

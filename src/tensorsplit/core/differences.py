@@ -11,6 +11,7 @@ from tensorsplit.core.errors import SplitError, count_of
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.records import operator_named
+from tensorsplit.core.records.names import DialectName, OperatorName
 from tensorsplit.core.resolve import bind, plan
 from tensorsplit.core.rules import SHARE, shares
 from tensorsplit.core.schema import Operator
@@ -97,7 +98,9 @@ def _only(elements: str) -> str | None:
     return f"only here: {elements}" if elements else None
 
 
-def diff(before: str | Operator, after: str | Operator) -> OperatorDiff:
+def diff(
+    before: OperatorName | DialectName | Operator, after: OperatorName | DialectName | Operator
+) -> OperatorDiff:
     """Compare two operator versions, of one operator or of two, or dialects.
 
     Args:

@@ -13,6 +13,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.core.records import dialects
+from tensorsplit.core.records.names import DialectName
 
 PAGE = Path(__file__).parents[3] / "docs" / "seven-into-three.md"
 ROW = re.compile(r"\| \[(.+?)\]\(https://\S+\) \| (.+?) \| (.+?) \| (.+?) \| `(.+?)` \|")
@@ -67,7 +68,7 @@ def split(function: Any, array: Any, given: Any) -> list[list[int]] | None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_count_gives_what_the_library_gives(name: str) -> None:
+def test_a_count_gives_what_the_library_gives(name: DialectName) -> None:
     function = library_function(name)
     if 0 not in dialects[name].lengths[0].rules:
         assert split(ts.like(name), array_of(name, 7), 7) is None
@@ -78,7 +79,7 @@ def test_a_count_gives_what_the_library_gives(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_list_gives_what_the_library_gives(name: str) -> None:
+def test_a_list_gives_what_the_library_gives(name: DialectName) -> None:
     function = library_function(name)
     if 1 not in dialects[name].lengths[0].rules:
         assert split(ts.like(name), array_of(name, 7), [3, 4]) is None
@@ -129,6 +130,6 @@ def test_operands_are_given_once_and_arrays_are_those_of_the_library() -> None:
             ts.like("torch.chunk")(x, *given, **named)
         assert caught.value.code == "TS103"
     with pytest.raises(ts.SplitError) as caught:
-        ts.like("torch.chunks")
+        ts.like("torch.chunks")  # type: ignore[arg-type]
     assert caught.value.code == "TS101"
     assert "torch.chunk" in str(caught.value)

@@ -66,7 +66,7 @@ def test_a_record_says_what_tells_it_from_other_versions(identifier: str) -> Non
 @pytest.mark.parametrize(
     "identifier", ["", "Split-13", "onnx.Split-3", "onnx.split-13", "onnx.Split", 13, None, b"x"]
 )
-def test_an_unknown_identifier_is_refused_with_those_there_are(identifier: object) -> None:
+def test_an_unknown_identifier_is_refused_with_those_there_are(identifier: Any) -> None:
     with refused("TS101", "onnx.Split-18", "openvino.Split-1", parameter="operator"):
         ts.operators[identifier]
 

@@ -11,6 +11,7 @@ import pytest
 from onnx import helper
 
 import tensorsplit as ts
+from tensorsplit.model.check.findings import Finding
 from tests.model.lower.corpus import CASES, Case
 from tests.model.random_models import random_model
 
@@ -27,13 +28,13 @@ GUARDED = ("known only at run time", "the length is not known")
 """What is found of lengths that are checked by guards which nothing recognises yet."""
 
 
-def fixable(model: Any, target: str) -> list[ts.Finding]:
+def fixable(model: Any, target: str) -> list[Finding]:
     """The findings of which one of our commands is the fix, with nothing to do by hand before."""
     found = [each for each in ts.check(model, target=target) if "tensorsplit " in each.fix]
     return [each for each in found if each.fix.startswith(("rewrite it with", "convert it"))]
 
 
-def followed(model: Any, found: list[ts.Finding], target: str) -> Any:
+def followed(model: Any, found: list[Finding], target: str) -> Any:
     """The model after the commands; None where they say that it can't be."""
     try:
         if any(CONVERT in each.fix for each in found):

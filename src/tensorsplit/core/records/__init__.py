@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import (
@@ -16,6 +17,7 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.records import onnx, openvino
 from tensorsplit.core.records.dialects import DIALECTS
+from tensorsplit.core.records.names import DialectName, OperatorName
 from tensorsplit.core.schema import Operator
 
 NEWEST_OPSET = onnx.NEWEST_OPSET
@@ -25,16 +27,16 @@ class OperatorTable(Mapping[str, Operator]):
     """The operator records by identifier, in the order of vendor, name and version."""
 
     def __init__(self, records: tuple[Operator, ...]) -> None:
-        self._records = {record.id: record for record in records}
+        self._records: dict[Any, Operator] = {record.id: record for record in records}
 
-    def __getitem__(self, identifier: object) -> Operator:
+    def __getitem__(self, identifier: str | Operator) -> Operator:
         """Return the record of an identifier such as ``onnx.Split-18``; a record stands for itself.
 
         Raises:
             SplitError: TS101 for an identifier that is none. It is a ``KeyError`` as well, so
                 that ``in`` and ``get`` work as in any mapping.
         """
-        name = identifier.id if isinstance(identifier, Operator) else identifier
+        name: object = identifier.id if isinstance(identifier, Operator) else identifier
         found = self._records.get(str.__str__(name)) if isinstance(name, str) else None
         if found is None:
             near = did_you_mean(show(identifier).strip("'"), self._records)
@@ -46,7 +48,7 @@ class OperatorTable(Mapping[str, Operator]):
             )
         return found
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[OperatorName | DialectName]:
         return iter(self._records)
 
     def __len__(self) -> int:
