@@ -23,7 +23,7 @@ def models(message: onnx.ModelProto, graph: ir.Model, path: Path, name: str) -> 
     """Checked, and never run."""
     assert_type(ts.lower(message, target="openvino"), onnx.ModelProto)
     assert_type(ts.lower(graph, target="portable"), ir.Model)
-    assert_type(ts.lower(path, target=name), onnx.ModelProto)
+    assert_type(ts.lower(name, target=path), onnx.ModelProto)
     assert_type(ts.convert(message, 18), onnx.ModelProto)
     assert_type(ts.convert(graph, variadic=True), ir.Model)
     assert_type(ts.convert("model.onnx", opset=13), onnx.ModelProto)

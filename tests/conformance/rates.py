@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import onnx
 
@@ -49,9 +50,7 @@ def measured(run: Document) -> Iterator[SubjectInfo]:
     return (subject for subject in run.subjects if subject.title in profiles.targets())
 
 
-def rates(
-    run: Document, subject: SubjectInfo, *, every: int = 1, target: str | None = None
-) -> Rates:
+def rates(run: Document, subject: SubjectInfo, *, every: int = 1, target: Any = None) -> Rates:
     """Check the models of a run for an engine, and compare the findings with its results.
 
     Cases of one model, such as those that feed it other values, have ids that differ in the last

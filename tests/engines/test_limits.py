@@ -67,7 +67,7 @@ def refused(code: str, source: Any, inputs: dict[str, Any], **options: Any) -> s
 
 @needs_linux
 @every_engine
-def test_what_stays_within_its_limits_is_as_ever(engine: str, tmp_path: Path) -> None:
+def test_what_stays_within_its_limits_is_as_ever(engine: Any, tmp_path: Path) -> None:
     onnx.save(split_model(), tmp_path / "m.onnx")
     for source, limit in ((split_model(), 4 * GIB), (tmp_path / "m.onnx", 1 << 90)):
         made = ts.run(source, {"x": DATA}, engine=engine, memory=limit, timeout=100)
@@ -77,7 +77,7 @@ def test_what_stays_within_its_limits_is_as_ever(engine: str, tmp_path: Path) ->
 
 @needs_linux
 @every_engine
-def test_memory_beyond_the_limit(engine: str) -> None:
+def test_memory_beyond_the_limit(engine: Any) -> None:
     fed = {"n": np.array([1 << 30], np.int64)}
     message = refused("TS605", filled(), fed, engine=engine, memory=GIB)
     assert "the 1 GiB that --memory allows" in message
@@ -85,7 +85,7 @@ def test_memory_beyond_the_limit(engine: str) -> None:
 
 
 @every_engine
-def test_time_beyond_the_limit(engine: str) -> None:
+def test_time_beyond_the_limit(engine: Any) -> None:
     fed = {"times": np.array(10**8, np.int64), "x": DATA}
     message = refused("TS605", counting(), fed, engine=engine, timeout=0.5)
     assert "0.5 s" in message

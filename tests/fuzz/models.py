@@ -31,11 +31,12 @@ from hypothesis import strategies as st
 import tensorsplit as ts
 from tensorsplit.cli import main
 from tensorsplit.core.errors import KINDS
+from tensorsplit.model.profiles import Target
 from tests.fuzz import mutations
 from tests.model.random_models import random_model
 
 CORPUS = Path(__file__).parent / "corpus"
-TARGETS = ("onnxruntime", "openvino", "portable")
+TARGETS: tuple[Target, ...] = ("onnxruntime", "openvino", "portable")
 SOME_RANDOM_MODELS = 60
 NUMBERS = [0, 1, 2, 3, -1, -2, 7, 64, 1 << 24, 1 << 31, (1 << 32) + 1, (1 << 63) - 1, -(1 << 63)]
 TEXTS = ["", "x", "Split", "SplitToSequence", "ai.onnx", "é\n\0", "../x", "n" * 300]

@@ -83,7 +83,7 @@ class Case:
         """Whether onnx's checker with its shape inference takes the model."""
         return is_well_formed(self.model)
 
-    def lower(self, target: str) -> onnx.ModelProto | None:
+    def lower(self, target: Any) -> onnx.ModelProto | None:
         """Lower the model, once for each target; None where that is refused."""
         if target not in self.lowered:
             self.lowered[target] = unless_refused(ts.lower, self.model, target=target)
@@ -370,7 +370,7 @@ def check_convert(case: Case) -> None:
             check_rewritten(case, made)
 
 
-def check_lower(case: Case, target: str) -> None:
+def check_lower(case: Case, target: Any) -> None:
     """For a target it does the same, is what the target takes, and stays as it is."""
     made = case.lower(target)
     if made is None:
@@ -384,7 +384,7 @@ def check_lower(case: Case, target: str) -> None:
         check_run(case, quietly(ts.convert, made, opset=opset))
 
 
-def check_engine(case: Case, engine: str) -> None:
+def check_engine(case: Case, engine: Any) -> None:
     """The engine gives the values of the lowered model, if it can run the rest without splits."""
     made = case.lower(engine)
     if made is None:
@@ -402,7 +402,7 @@ def check_engine(case: Case, engine: str) -> None:
     case.taken[engine] = 1
 
 
-def quoted(model: onnx.ModelProto, engine: str) -> Iterable[str]:
+def quoted(model: onnx.ModelProto, engine: Any) -> Iterable[str]:
     """The messages of the engine that `check` says a model may still meet, of some data."""
     for finding in ts.check(model, target=engine):
         yield from re.findall(r': "([^"]+)"', finding.message)
@@ -427,7 +427,7 @@ def in_a_child(function: Callable[..., None], *arguments: Any) -> None:
         raise Wrong(message if not status else f"the process ended with signal {status}")
 
 
-def run_outside(case: Case, made: onnx.ModelProto, engine: str) -> None:
+def run_outside(case: Case, made: onnx.ModelProto, engine: Any) -> None:
     """Run a model in an engine that sees it as it is, on legal and illegal data."""
     if case.is_careful:
         in_a_child(run_outside, replace(case, is_careful=False), made, engine)
@@ -458,7 +458,7 @@ def without_defaults(model: onnx.ModelProto) -> onnx.ModelProto:
     return made
 
 
-def can_run(plain: Case, engine: str) -> bool:
+def can_run(plain: Case, engine: Any) -> bool:
     """Whether an engine runs a model without splits, as declared, on all its data."""
     try:
         run_outside(plain, plain.model, engine)

@@ -141,7 +141,7 @@ def doubling(levels: int, around: str = "", times: int = 2, *, grows: bool = Tru
 def test_functions_that_call_each_other_twice_in_every_tool() -> None:
     made, data = doubling(40), {"x": np.ones(4, np.float32)}
     try_all(made)
-    others = ["onnxruntime"] if find_spec("onnxruntime") else []
+    others: list[Any] = ["onnxruntime"] if find_spec("onnxruntime") else []
     for engine in ("tensorsplit", *others):
         with refused("TS502", "functions"):
             ts.run(made, data, engine=engine)

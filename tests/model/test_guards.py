@@ -314,7 +314,7 @@ def processes() -> Iterator[dict[str, EngineProcess]]:
 
 def attempts(
     processes: dict[str, EngineProcess],
-    engine: str,
+    engine: Any,
     model: Any,
     feeds: Sequence[Any],
     threads: int = 2,
@@ -328,7 +328,7 @@ def attempts(
 
 
 def outcomes(
-    processes: dict[str, EngineProcess], engine: str, model: onnx.ModelProto, feeds: Sequence[Any]
+    processes: dict[str, EngineProcess], engine: Any, model: onnx.ModelProto, feeds: Sequence[Any]
 ) -> list[Outcome]:
     """As `attempts`; the engine must take the model."""
     found = attempts(processes, engine, model, feeds)
@@ -354,7 +354,7 @@ SHAPES = [(0, 1, "float", 0), (-1, 2, "float", 2), (0, 2, "int64", 0)]
 @pytest.mark.parametrize("target", RUN_BY)
 @pytest.mark.parametrize("family", [*FAMILIES, *SEQUENCES], ids=lambda family: family.name)
 def test_a_lowered_model_is_refused_for_all_that_the_standard_refuses(
-    processes: dict[str, EngineProcess], family: Family, target: str
+    processes: dict[str, EngineProcess], family: Family, target: Any
 ) -> None:
     for axis, rank, element, others in SHAPES:
         model = family.model(axis, rank, element)
@@ -372,7 +372,7 @@ def test_a_lowered_model_is_refused_for_all_that_the_standard_refuses(
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_a_converted_model_is_refused_where_the_original_is(
-    processes: dict[str, EngineProcess], family: Family, engine: str
+    processes: dict[str, EngineProcess], family: Family, engine: Any
 ) -> None:
     for axis, rank, element, others in SHAPES[1:]:
         model = family.model(axis, rank, element)
@@ -412,7 +412,7 @@ def test_openvino_with_the_extensions_refuses_too(
     "name", ["ceil of 4", "equal 2 at 13", "any lists", "variadic", "lists at"]
 )
 def test_strings_are_guarded_too(
-    processes: dict[str, EngineProcess], name: str, target: str
+    processes: dict[str, EngineProcess], name: str, target: Any
 ) -> None:
     """OpenVINO takes them element by element (D17)."""
     family = next(each for each in (*FAMILIES, *SEQUENCES) if each.name.startswith(name))

@@ -25,7 +25,7 @@ CHECKED = ("openvino", "portable")
 """The targets whose models check lengths themselves."""
 
 
-def lowered(model: onnx.ModelProto, target: str) -> onnx.ModelProto | None:
+def lowered(model: onnx.ModelProto, target: Any) -> onnx.ModelProto | None:
     """The model for a target; None where there is no such model."""
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -53,11 +53,11 @@ def shapes(model: onnx.ModelProto) -> dict[str, list[int | str | None] | None]:
     return found
 
 
-def errors(model: onnx.ModelProto, target: str) -> set[tuple[str, str | None]]:
+def errors(model: onnx.ModelProto, target: Any) -> set[tuple[str, str | None]]:
     return {(f.code, f.operator) for f in ts.check(model, target=target) if f.severity == "error"}
 
 
-def check_known_again(original: onnx.ModelProto, target: str) -> None:
+def check_known_again(original: onnx.ModelProto, target: Any) -> None:
     """Nothing is left to lower, and as much is known of each value that has kept its name.
 
     Before opset 10 no node can check lengths, and the fix is to convert the model first.
@@ -157,7 +157,7 @@ SPLITS = {
 @pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", SPLITS)
-def test_of_one_split(name: str, target: str) -> None:
+def test_of_one_split(name: str, target: Any) -> None:
     check_known_again(model_of(*SPLITS[name]), target)
 
 
@@ -180,7 +180,7 @@ NOT_EXPRESSIBLE = (
 """What lowering writes and older opsets lack, as the refusal says."""
 
 
-def check_converts(original: onnx.ModelProto, target: str, feeds: dict[str, Any]) -> None:
+def check_converts(original: onnx.ModelProto, target: Any, feeds: dict[str, Any]) -> None:
     """The model for the target goes to each opset that the original goes to, and gives the same."""
     made = lowered(original, target)
     if made is None:
@@ -257,7 +257,7 @@ EXPRESSIBLE = {
 @pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
 @pytest.mark.parametrize("target", CHECKED)
 @pytest.mark.parametrize("name", EXPRESSIBLE)
-def test_a_guarded_split_is_one_node_again_before_opset_10(name: str, target: str) -> None:
+def test_a_guarded_split_is_one_node_again_before_opset_10(name: str, target: Any) -> None:
     original = model_of(*EXPRESSIBLE[name])
     data: Any = np.arange(10 if "equal 5" in name else 6, dtype=np.float32)
     data = data.astype(str).astype(object) if name == "strings" else data
@@ -274,7 +274,7 @@ def test_a_guarded_split_is_one_node_again_before_opset_10(name: str, target: st
 
 
 @pytest.mark.parametrize("target", CHECKED)
-def test_a_guard_that_was_edited_is_not_one_node_again(target: str) -> None:
+def test_a_guard_that_was_edited_is_not_one_node_again(target: Any) -> None:
     """A part of a Slice begins one further: the three no longer follow each other."""
     made = lowered(model_of(*SPLITS["equal 3 at 11"]), target)
     assert made is not None
@@ -421,14 +421,14 @@ BEHIND = {
 @pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
 @pytest.mark.parametrize("target", CHECKED)
 @pytest.mark.parametrize("name", BEHIND)
-def test_a_guard_is_known_behind_what_may_be_anything(name: str, target: str) -> None:
+def test_a_guard_is_known_behind_what_may_be_anything(name: str, target: Any) -> None:
     check_known_again(model_of(21, f"g {BEHIND[name]}"), target)
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("target", CHECKED)
 @pytest.mark.parametrize("name", GUARDED)
-def test_a_guard_is_known_after_an_optimiser(name: str, target: str, tmp_path: Any) -> None:
+def test_a_guard_is_known_after_an_optimiser(name: str, target: Any, tmp_path: Any) -> None:
     """onnxruntime folds constants and merges nodes that are alike, and drops what a model notes."""
     onnxruntime = pytest.importorskip("onnxruntime")
     with warnings.catch_warnings(action="ignore"):

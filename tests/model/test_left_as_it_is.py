@@ -36,7 +36,7 @@ Given = onnx.ModelProto | ir.Model
 Tool = Callable[[Given], object]
 
 OPSETS = known(*range(1, 29))
-TARGETS = ("onnxruntime", "openvino", "portable")
+TARGETS: tuple[Any, ...] = ("onnxruntime", "openvino", "portable")
 KINDS: dict[str, Callable[[onnx.ModelProto], Given]] = {
     "ModelProto": lambda made: made,
     "onnx_ir.Model": ir.serde.deserialize_model,
@@ -146,7 +146,7 @@ def plain(entry: Any) -> Any:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("engine", ["onnx-reference", "onnxruntime", "openvino"])
-def test_engines(engine: str) -> None:
+def test_engines(engine: Any) -> None:
     pytest.importorskip(engine.removesuffix("-reference"))
     split = node("Split", "x", "a b", num_outputs=2)
     made = model(graph([split], [value("x", FLOAT, [4])], [value("a"), value("b")]))

@@ -227,7 +227,7 @@ def test_what_takes_the_place_of_a_node_keeps_what_is_noted_of_it(name: str) -> 
 
 
 @pytest.mark.parametrize("target", ["openvino", "portable"])
-def test_what_is_noted_of_nodes_of_sequences_stays(target: str) -> None:
+def test_what_is_noted_of_nodes_of_sequences_stays(target: Any) -> None:
     text = "g (float[N] x, int64 i) => (float[A] a) <int64 two = {2}>"
     model = parsed(f"{text} {{ s = SplitToSequence(x, two)  a = SequenceAt(s, i) }}")
     for node in model.graph.node:
@@ -263,7 +263,7 @@ def test_training_stays(tool: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
-def test_training_stays_where_its_model_is_lowered(target: str) -> None:
+def test_training_stays_where_its_model_is_lowered(target: Any) -> None:
     model = with_training()
     assert ts.lower(model, target=target).training_info == model.training_info
 
@@ -329,7 +329,7 @@ def test_what_training_changes_is_no_constant() -> None:
 
 
 @pytest.mark.parametrize("target", ["openvino", "portable"])
-def test_a_function_that_training_calls_is_not_taken_away(target: str) -> None:
+def test_a_function_that_training_calls_is_not_taken_away(target: Any) -> None:
     model = with_training()
     call = model.training_info[0].algorithm.node.add(op_type="F", domain="local")
     call.input.append("t")

@@ -79,7 +79,7 @@ def test_a_branch_with_a_split_of_another_count_is_refused_with_words(opset: int
 
 
 @pytest.mark.parametrize("target", ["openvino", "portable"])
-def test_an_optional_node_that_its_operator_does_not_allow_is_malformed(target: str) -> None:
+def test_an_optional_node_that_its_operator_does_not_allow_is_malformed(target: Any) -> None:
     model = parsed("(float[4] x) => (bool y, float[4] z) {y, z = OptionalHasElement(x)}")
     with refused("TS502", "OptionalHasElement"):
         ts.lower(model, target=target)

@@ -117,6 +117,7 @@ def run(
     than is allowed. Inputs that are not given are random then, and with --seed or --input-shape.
     """
     from tensorsplit import engines
+    from tensorsplit.engines import sessions
     from tensorsplit.engines.compare import Tolerance, compare
     from tensorsplit.model.exactness import moved_outputs
 
@@ -136,7 +137,7 @@ def run(
     if inputs.feeds.keys() <= {entry.name for entry in source.inputs}:
         _check_given(source.inputs, inputs.feeds)
     with inputs.explained():
-        outputs = engines.run(source, inputs.feeds, engine=engine, **limits)
+        outputs = sessions.run(source, inputs.feeds, engine=engine, **limits)
     judging = {"reference": outputs, "reference_name": engine, **limits}
     if tolerance is not None:  # the largest difference in any output; 0 compares the bits of all
         judging["tolerance"] = Tolerance(0, tolerance) if tolerance else None

@@ -15,6 +15,7 @@ from tensorsplit.core.extras import install_command, needs
 
 if TYPE_CHECKING:
     from tensorsplit.engines.sessions import Session
+    from tensorsplit.model.profiles import Target
     from tensorsplit.model.reading import OnnxModel, Source
 
 OURS = "tensorsplit"
@@ -25,12 +26,13 @@ ENGINES = (OURS, "onnx-reference", "onnxruntime", "openvino")
 ALIASES = {"numpy": OURS}
 """Former names of engines, which are still understood."""
 
-Engine: TypeAlias = (
-    Literal["auto", "tensorsplit", "onnx-reference", "onnxruntime", "openvino"] | str
-)
-"""What an engine is called, for what completes code."""
+EngineName: TypeAlias = Literal["tensorsplit", "numpy", "onnx-reference", "onnxruntime", "openvino"]
+"""What an engine is called."""
 
-AUTO = "auto"
+Engine: TypeAlias = EngineName | Literal["auto"]
+"""An engine, or the one that a model needs."""
+
+AUTO: Literal["auto"] = "auto"
 """Stands for the engine that a model needs: see `resolved`."""
 
 _EXTRAS = ENGINES[2:]  # each is the name of its package too
@@ -80,17 +82,16 @@ def run(
         {'a': (3, 4), 'b': (3, 4), 'c': (1, 4)}
     """
     with needs("models"):
-        from tensorsplit.engines.sessions import Session
+        from tensorsplit.engines import sessions
 
-    with Session(model, engine, memory=memory, timeout=timeout) as made:
-        return made.run(inputs)
+    return sessions.run(model, inputs, engine=engine, memory=memory, timeout=timeout)
 
 
 def session(
     model: Source,
     *,
     engine: Engine = AUTO,
-    lower: bool | str = False,
+    lower: bool | Target = False,
     isolate: bool | None = None,
     memory: int | None = None,
     timeout: float | None = None,

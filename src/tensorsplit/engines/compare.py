@@ -18,7 +18,8 @@ from tensorsplit.core.errors import (
     UNKNOWN_ENGINE,
     SplitError,
 )
-from tensorsplit.engines import OURS, run
+from tensorsplit.engines import OURS
+from tensorsplit.engines.sessions import run
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -48,7 +49,7 @@ class Session:
         model: Source,
         engine: str = AUTO,
         *,
-        lower: bool | str = False,
+        lower: bool | str | os.PathLike[str] = False,
         isolate: bool | None = None,
         memory: int | None = None,
         timeout: float | None = None,
@@ -58,7 +59,8 @@ class Session:
         self.engine = resolved(named, content)
         self.inputs: tuple[DeclaredInput, ...] = content.inputs
         self.outputs: tuple[DeclaredInput, ...] = content.outputs
-        if not isinstance(lower, (bool, str)):
+        target = os.fspath(lower) if isinstance(lower, os.PathLike) else lower
+        if not isinstance(target, (bool, str)):
             raise wrong_usage("lower", f"it is {show(lower)}", "give True, False or a target")
         is_limited = memory is not None or timeout is not None
         if is_limited and isolate is False:
@@ -67,11 +69,11 @@ class Session:
             )
         self._runner: _Runner | None
         if is_limited or (isolate and self.engine == OURS):
-            self._runner = LimitedModel(self.engine, content, lower, memory, timeout)
+            self._runner = LimitedModel(self.engine, content, target, memory, timeout)
         elif self.engine == OURS:
             self._runner = CompiledModel(content)
         else:
-            lowered = _lowered(content, lower, self.engine)
+            lowered = _lowered(content, target, self.engine)
             self._runner = OutsideModel(
                 self.engine, content, lowered, is_isolated=isolate is not False
             )
@@ -118,6 +120,19 @@ class Session:
         names = ", ".join(show(entry.name) for entry in self.inputs[:6])
         state = "closed" if self._runner is None else f"inputs: {names or 'none'}"
         return f"<Session: {self.engine}, {state}>"
+
+
+def run(
+    model: Source,
+    inputs: Mapping[str, Any],
+    *,
+    engine: str = OURS,
+    memory: int | None = None,
+    timeout: float | None = None,
+) -> dict[str, Any]:
+    """Run a model once, as `tensorsplit.run` does."""
+    with Session(model, engine, memory=memory, timeout=timeout) as made:
+        return made.run(inputs)
 
 
 def _lowered(model: OnnxModel, lower: bool | str, engine: str) -> OnnxModel:

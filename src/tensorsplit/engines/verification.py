@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, SplitError
-from tensorsplit.engines import OURS, check_engine, run
+from tensorsplit.engines import OURS, EngineName, check_engine
 from tensorsplit.engines.compare import Difference, Tolerance, compare
+from tensorsplit.engines.sessions import run
 from tensorsplit.model.exactness import moved_outputs
 from tensorsplit.model.fitting_inputs import complete_inputs
 from tensorsplit.model.reading import OnnxModel, Source, read_model
@@ -73,7 +74,7 @@ def verify(
     *,
     inputs: Mapping[str, Any] | None = None,
     seed: int = 0,
-    engines: Sequence[str] = (),
+    engines: Sequence[EngineName] = (),
     rtol: float | None = None,
     atol: float | None = None,
     memory: int | None = None,

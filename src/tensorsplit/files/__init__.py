@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 if TYPE_CHECKING:
+    from tensorsplit.arrays.typed import Lengths
+    from tensorsplit.core.records.names import OperatorName
     from tensorsplit.files.jobs import Job
 
 __all__ = ["merge", "reshard", "split"]
@@ -19,13 +21,13 @@ MEMORY = 256 << 20
 def split(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
-    split: Sequence[int] | None = None,
+    split: Lengths | None = None,
     *,
-    axis: int | None = None,
-    num_outputs: int | None = None,
-    chunk: int | None = None,
-    operator: str | None = None,
-    opset: int | None = None,
+    axis: SupportsIndex | None = None,
+    num_outputs: SupportsIndex | None = None,
+    chunk: SupportsIndex | None = None,
+    operator: OperatorName | None = None,
+    opset: SupportsIndex | None = None,
     names: Sequence[str] | None = None,
     array: str | Sequence[str] | None = None,
     rules: str | os.PathLike[str] | Mapping[str, Any] | None = None,
@@ -94,7 +96,7 @@ def merge(
     source: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
-    axis: int | None = None,
+    axis: SupportsIndex | None = None,
     names: Sequence[str] | None = None,
     rules: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     ranks: int | None = None,

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, repeat
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.prepared import counted
+from tensorsplit.arrays.typed import Lengths
 from tensorsplit.core.errors import (
     BLOCK_CUT,
     HEAD_CUT,
@@ -50,12 +51,12 @@ class SplitOperands:
         opset: The opset that selects the version where no operator is named.
     """
 
-    axis: int | None = None
-    split: Sequence[int] | None = None
-    num_outputs: int | None = None
-    chunk: int | None = None
+    axis: SupportsIndex | None = None
+    split: Lengths | None = None
+    num_outputs: SupportsIndex | None = None
+    chunk: SupportsIndex | None = None
     operator: str | None = None
-    opset: int | None = None
+    opset: SupportsIndex | None = None
 
     def plan(self, tensor: StoredTensor) -> SplitPlan:
         """Return the plan for a tensor (TS101 to TS309).

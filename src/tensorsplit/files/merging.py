@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 
 from tensorsplit.core.errors import NOT_PARTS, USAGE, SplitError, short_name, show
 from tensorsplit.files.divisions import (
@@ -232,7 +233,7 @@ def _divided(
         order = sorted(named, key=lambda each: int(each.rpartition(".")[2]))
     else:
         order = [new for new in (fill(each, matched) for each in rule.names) if new in named]
-    axis = rule.operands.axis or 0
+    axis = index(rule.operands.axis or 0)
     whole = _joined(name, [named[each] for each in order], axis)
     lengths = [named[each].shape[axis] for each in order]
     return rule.for_parts(lengths).divide(whole, matched if rule.names is not None else [name])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, SupportsIndex
 
 from tensorsplit.arrays.arguments import bind_values
-from tensorsplit.core.dimensions import Dim, Shape, as_shape, is_known, show_dim
+from tensorsplit.arrays.typed import DialectOperand, GivenShape, Lengths
+from tensorsplit.core.dimensions import Shape, as_shape, is_known, show_dim
 from tensorsplit.core.errors import SplitError, count_of, show
 from tensorsplit.core.records import operator_named, versions_of
 from tensorsplit.core.resolve import Intent, part_sizes
@@ -66,12 +66,12 @@ class ExplainedSplits:
 
 def explain(
     operator: str | os.PathLike[str] | Operator | onnx.ModelProto | onnx_ir.Model,
-    shape: Iterable[Dim] | None = None,
-    split: Any = None,
+    shape: GivenShape | None = None,
+    split: Lengths | SupportsIndex | None = None,
     *,
-    num_outputs: int | None = None,
-    opset: int | None = None,
-    **operands: Any,
+    num_outputs: SupportsIndex | None = None,
+    opset: SupportsIndex | None = None,
+    **operands: DialectOperand,
 ) -> ExplainedSplits:
     """Explain a split, or each split of a model: as text, and as a picture in a notebook.
 

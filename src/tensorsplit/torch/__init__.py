@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tensorsplit.torch.modules import Join, Split
@@ -10,22 +10,24 @@ if TYPE_CHECKING:
 __all__ = ["Join", "Split"]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # else a checker would take any name for one of the module
 
-    try:
-        found = getattr(import_module(f"{__name__}.modules"), name)
-    except ImportError as error:
-        from tensorsplit.core.extras import import_refusal, stand_in
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
 
-        refusal = import_refusal(error)
-        if refusal is None:
-            raise
-        return stand_in(name, refusal)  # not kept: torch may be installed meanwhile
-    globals()[name] = found
-    return found
+        try:
+            found = getattr(import_module(f"{__name__}.modules"), name)
+        except ImportError as error:
+            from tensorsplit.core.extras import import_refusal, stand_in
+
+            refusal = import_refusal(error)
+            if refusal is None:
+                raise
+            return stand_in(name, refusal)  # not kept: torch may be installed meanwhile
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

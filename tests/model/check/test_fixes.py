@@ -28,13 +28,13 @@ GUARDED = ("known only at run time", "the length is not known")
 """What is found of lengths that are checked by guards which nothing recognises yet."""
 
 
-def fixable(model: Any, target: str) -> list[Finding]:
+def fixable(model: Any, target: Any) -> list[Finding]:
     """The findings of which one of our commands is the fix, with nothing to do by hand before."""
     found = [each for each in ts.check(model, target=target) if "tensorsplit " in each.fix]
     return [each for each in found if each.fix.startswith(("rewrite it with", "convert it"))]
 
 
-def followed(model: Any, found: list[Finding], target: str) -> Any:
+def followed(model: Any, found: list[Finding], target: Any) -> Any:
     """The model after the commands; None where they say that it can't be."""
     try:
         if any(CONVERT in each.fix for each in found):
@@ -48,7 +48,7 @@ def followed(model: Any, found: list[Finding], target: str) -> Any:
 
 @pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_commands_of_a_fix_do_away_with_the_finding(target: str) -> None:
+def test_the_commands_of_a_fix_do_away_with_the_finding(target: Any) -> None:
     followed_once, left = 0, []
     for name, at_hand in MODELS.items():
         models = {"as it is": at_hand}
@@ -74,7 +74,7 @@ def test_the_commands_of_a_fix_do_away_with_the_finding(target: str) -> None:
 @pytest.mark.parametrize("opset", EARLIER)
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 def test_before_opset_10_a_split_of_an_open_dimension_is_converted_first(
-    opset: int, target: str
+    opset: int, target: Any
 ) -> None:
     """Lowering only gives it another name there: nothing computes the lengths."""
     text = "g (float[N] x) => (float[A] y, float[B] z) { y, z = Split(x) }"

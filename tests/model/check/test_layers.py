@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,7 +106,7 @@ def test_a_bin_outside_the_folder_is_a_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", [None, "openvino"])
 @pytest.mark.parametrize("version", ["opset8", "extension", ""])
 def test_a_layer_of_an_unknown_version_does_not_hide_the_others(
-    tmp_path: Path, version: str, target: str | None
+    tmp_path: Path, version: str, target: Any
 ) -> None:
     ir = IrFile()
     x, axis = ir.parameter("x", "f32", "6,8"), ir.int64(0, scalar=True)

@@ -45,11 +45,11 @@ OVERRIDABLE = {"split13_overridable_fed": "l", "sequence_overridable_chunk": "c"
 """OpenVINO makes constants of inputs that have a default: there the default is what must hold."""
 
 
-def _marks(engine: str) -> list[Any]:
+def _marks(engine: Any) -> list[Any]:
     return [] if engine == "tensorsplit" else [pytest.mark.engine(engine)]
 
 
-def _engines(case: Case, target: str) -> list[str]:
+def _engines(case: Case, target: Any) -> list[str]:
     """What runs a lowered model: our own engine where it can, and the target."""
     own = [] if case.name == QUANTISED else ["tensorsplit"]
     return own + ([target] if target != "portable" else [] if own else ["onnxruntime"])
@@ -71,7 +71,7 @@ def _expected(case: Case, feeds: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("case", "target"), RUNS)
-def test_a_lowered_model_runs_on_its_target_and_is_equal(case: Case, target: str) -> None:
+def test_a_lowered_model_runs_on_its_target_and_is_equal(case: Case, target: Any) -> None:
     made = lower(case.model, target=target)
     onnx.checker.check_model(made, full_check=case.name != NO_TYPE)
     feeds = dict(case.inputs(seed=1))
@@ -84,7 +84,7 @@ def test_a_lowered_model_runs_on_its_target_and_is_equal(case: Case, target: str
 @pytest.mark.parametrize(
     ("name", "target"), [(name, target) for target in TARGETS for name in sorted(REFUSED[target])]
 )
-def test_what_no_rewrite_can_make_the_target_run_is_refused(name: str, target: str) -> None:
+def test_what_no_rewrite_can_make_the_target_run_is_refused(name: str, target: Any) -> None:
     with refused("TS513"):
         lower(BY_NAME[name].model, target=target)
 
@@ -122,7 +122,7 @@ UNCHANGED = {
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_the_target_runs_comes_back_unchanged(target: str) -> None:
+def test_what_the_target_runs_comes_back_unchanged(target: Any) -> None:
     for name in UNCHANGED[target]:
         model = BY_NAME[name].model
         made = lower(model, target=target)
@@ -169,7 +169,8 @@ def test_a_count_on_a_dynamic_axis_becomes_computed_lengths(
 
 def test_a_count_that_leaves_a_negative_part_is_refused_when_it_runs_too() -> None:
     made = lower(BY_NAME["split18_uneven_dynamic"].model, target="openvino")
-    for engine in ("tensorsplit", *(e for e in ("onnxruntime", "openvino") if find_spec(e))):
+    others: list[Any] = [each for each in ("onnxruntime", "openvino") if find_spec(each)]
+    for engine in ("tensorsplit", *others):
         with pytest.raises(SplitError):
             run(made, {"x": np.ones((1, 3), np.float32)}, engine=engine)
 
@@ -202,7 +203,7 @@ OUT_OF_RANGE = [
 )
 @pytest.mark.parametrize(("name", "feeds"), OUT_OF_RANGE)
 def test_what_the_original_refuses_at_run_time_the_lowered_model_refuses_too(
-    name: str, feeds: dict[str, Any], engine: str
+    name: str, feeds: dict[str, Any], engine: Any
 ) -> None:
     """D19: an index out of range, or lengths that do not fit, never give other data."""
     case = BY_NAME[name]
@@ -217,7 +218,7 @@ def test_what_the_original_refuses_at_run_time_the_lowered_model_refuses_too(
     ("name", "sizes"), [("variadic_split", (2, 5)), ("variadic_split_dynamic", (5, 2))]
 )
 @pytest.mark.parametrize("target", TARGETS)
-def test_variadic_split_becomes_split(name: str, sizes: tuple[int, int], target: str) -> None:
+def test_variadic_split_becomes_split(name: str, sizes: tuple[int, int], target: Any) -> None:
     case = BY_NAME[name]
     made = lower(case.model, target=target)
     feeds = case.inputs()
@@ -287,7 +288,7 @@ def test_a_tensor_of_another_rank_than_an_unknown_number_of_others_is_refused(
     ("x", "w"), [("float[]", "float[2,3]"), ("float[]", "float[]"), ("float[N,3]", "float[]")]
 )
 def test_a_tensor_of_a_rank_that_is_not_known_is_not_put_beside_others(
-    x: str, w: str, target: str
+    x: str, w: str, target: Any
 ) -> None:
     text = f"g ({x} x, {w} w, int64 p) => (float[A,B] y) {{ s = SplitToSequence(x)"
     text += "  t = SequenceInsert(s, w)  y = SequenceAt(t, p) }"
@@ -374,7 +375,7 @@ def test_nodes_of_one_graph_have_names_of_their_own_for_onnxruntime() -> None:
     ("taken", "first"), [(1, "keepdims=0"), (1, "keepdims=1"), (0, "keepdims=1")]
 )
 def test_a_branch_that_is_never_taken_may_hold_sequences_of_another_kind(
-    taken: int, first: str, target: str
+    taken: int, first: str, target: Any
 ) -> None:
     text = (
         "g (float[3,N,2] x, bool yes, int64 i) => (float[A,B,C] y, int64 n) <bool always = {%d}>"
@@ -417,7 +418,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("name", MALFORMED)
 @pytest.mark.parametrize("target", ["onnxruntime", "portable"])
-def test_a_malformed_node_on_sequences_is_refused_with_its_path(name: str, target: str) -> None:
+def test_a_malformed_node_on_sequences_is_refused_with_its_path(name: str, target: Any) -> None:
     text = f"g (uint8[N,1] x, bool yes) => (uint8[A,B] y) {{ {MALFORMED[name]} }}"
     with refused("TS502", f"graph/{name}"):
         lower(Case("malformed", 17, text).model, target=target)
@@ -470,7 +471,7 @@ CARRIES: dict[str, tuple[str, str, list[float]]] = {
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", CARRIES)
 def test_a_sequence_that_a_loop_carries_and_nothing_uses_keeps_its_parts(
-    name: str, target: str
+    name: str, target: Any
 ) -> None:
     """OpenVINO takes the shape of what is carried at the start for that of each round."""
     kind, result, rows = CARRIES[name]
@@ -533,7 +534,7 @@ def test_a_loop_at_an_opset_without_where_is_converted_first() -> None:
 
 @pytest.mark.engine("onnxruntime")
 @pytest.mark.parametrize("target", ["onnxruntime", "portable"])
-def test_axes_of_squeeze_are_put_in_order_before_opset_11(target: str) -> None:
+def test_axes_of_squeeze_are_put_in_order_before_opset_11(target: Any) -> None:
     """Onnxruntime infers as onnx does, and refuses the Split behind axes in another order."""
     model = onnx.parser.parse_model("""
         <ir_version: 7, opset_import: ["": 10]>
@@ -553,7 +554,7 @@ def test_axes_of_squeeze_are_put_in_order_before_opset_11(target: str) -> None:
 
 def test_an_unknown_target_is_refused() -> None:
     with refused("TS601", "nothing", "openvino"):
-        lower(BY_NAME["split2"].model, target="nothing")
+        lower(BY_NAME["split2"].model, target="nothing")  # type: ignore[call-overload]
 
 
 def test_equal_parts_along_an_axis_of_the_caller_in_a_function_of_another_opset() -> None:
@@ -586,7 +587,7 @@ def _with_function(imports: str, opset: int, body: str) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_function_of_another_opset_is_converted(target: str) -> None:
+def test_a_function_of_another_opset_is_converted(target: Any) -> None:
     model = _with_function(
         '"": 18, ',
         12,
@@ -618,7 +619,7 @@ def test_what_is_not_expressible_at_the_opset_of_the_model_is_refused() -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_graph_without_nodes_of_its_own_domain_gets_the_opset_of_its_functions(
-    target: str,
+    target: Any,
 ) -> None:
     model = _with_function("", 13, "d, e = Split<axis: int = 1>(a)")
     x = np.random.default_rng(8).random((3, 4), np.float32)
@@ -628,7 +629,7 @@ def test_a_graph_without_nodes_of_its_own_domain_gets_the_opset_of_its_functions
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_graph_of_nothing_but_variadic_splits_gets_an_opset(target: str) -> None:
+def test_a_graph_of_nothing_but_variadic_splits_gets_an_opset(target: Any) -> None:
     model = onnx.parser.parse_model(
         """<ir_version: 4, opset_import: ["org.openvinotoolkit": 1]>
         g (float[2, 6] x) => (float[?, ?] y, float[?, ?] z)

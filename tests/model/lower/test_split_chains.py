@@ -57,7 +57,7 @@ def processes() -> Iterator[dict[str, EngineProcess]]:
         process.close()
 
 
-def lowered(chain: Chain, target: str) -> onnx.ModelProto | None:
+def lowered(chain: Chain, target: Any) -> onnx.ModelProto | None:
     """The model lowered; None where that is refused, by node, which `check` reports too."""
     with warnings.catch_warnings(action="ignore"):
         try:
@@ -71,7 +71,7 @@ def lowered(chain: Chain, target: str) -> onnx.ModelProto | None:
 @pytest.mark.engine
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_engine_runs_what_was_lowered_for_it(
-    chain: Chain, engine: str, processes: dict[str, EngineProcess]
+    chain: Chain, engine: Any, processes: dict[str, EngineProcess]
 ) -> None:
     pytest.importorskip(engine)
     made = lowered(chain, engine)
@@ -99,7 +99,7 @@ def test_what_is_reported_is_what_is_rewritten(chain: Chain) -> None:
         assert is_changed or not errors_of(chain.model, target)
 
 
-def errors_of(model: onnx.ModelProto, target: str) -> list[Any]:
+def errors_of(model: onnx.ModelProto, target: Any) -> list[Any]:
     """What `check` finds for a target that is an error."""
     return [found for found in ts.check(model, target=target) if found.severity == "error"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, SupportsIndex
 
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import (
@@ -71,7 +71,7 @@ dialects = OperatorTable(DIALECTS)
 """What other libraries and standards mean by a split; none of it is of the family."""
 
 
-def in_force(name: str, opset: int, *, vendor: str = "onnx") -> Operator:
+def in_force(name: str, opset: SupportsIndex, *, vendor: str = "onnx") -> Operator:
     """Return the version of an operator that holds at an opset that a model imports.
 
     Raises:
@@ -123,7 +123,7 @@ def versions_of(word: str) -> list[Operator]:
     ]
 
 
-def operator_named(operator: str | Operator, opset: int | None = None) -> Operator:
+def operator_named(operator: str | Operator, opset: SupportsIndex | None = None) -> Operator:
     """Find the operator version; TS101 if there is none, TS703 for one version with an opset.
 
     It is a record, an identifier such as ``onnx.Split-13``, or a name such as ``Split`` or

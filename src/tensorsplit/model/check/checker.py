@@ -91,8 +91,9 @@ def check(
     Args:
         model: A path (``.onnx``, or an OpenVINO IR ``.xml``), an ``onnx.ModelProto`` or an
             ``onnx_ir.Model``.
-        target: ``onnxruntime``, ``openvino`` or ``portable``: report as well what this engine was
-            measured not to run, or to run wrongly. None for what holds everywhere.
+        target: ``onnxruntime``, ``openvino`` or ``portable``, or the path of a profile: report as
+            well what this engine was measured not to run, or to run wrongly. None for what holds
+            everywhere.
 
     Returns:
         The findings, in the order of the nodes. Those of severity ``error`` have the code of the
@@ -111,7 +112,7 @@ def check(
 
 
 @collector_paused()
-def examine(model: Source, target: str | None = None) -> CheckReport:
+def examine(model: Source, target: str | os.PathLike[str] | None = None) -> CheckReport:
     """Do as `check`, and count the split nodes that were examined."""
     profile = None if target is None else profiles.load(target)
     wrong: list[SplitError] = []

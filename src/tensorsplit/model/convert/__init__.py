@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from tensorsplit.model.convert.driver import open_converted
 
@@ -17,17 +17,17 @@ __all__ = ["convert"]
 @overload  # first: to a checker without stubs of protobuf a message is of any class
 def convert(
     model: str | os.PathLike[str] | onnx.ModelProto,
-    opset: int | None = ...,
+    opset: SupportsIndex | None = ...,
     *,
     variadic: bool = ...,
 ) -> onnx.ModelProto: ...
 @overload
 def convert(
-    model: onnx_ir.Model, opset: int | None = ..., *, variadic: bool = ...
+    model: onnx_ir.Model, opset: SupportsIndex | None = ..., *, variadic: bool = ...
 ) -> onnx_ir.Model: ...
 def convert(
     model: str | os.PathLike[str] | onnx.ModelProto | onnx_ir.Model,
-    opset: int | None = None,
+    opset: SupportsIndex | None = None,
     *,
     variadic: bool = False,
 ) -> onnx.ModelProto | onnx_ir.Model:

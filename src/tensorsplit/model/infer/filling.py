@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Sequence as Values
 from dataclasses import replace
-from typing import overload
+from typing import SupportsIndex, TypeAlias, overload
 
 import onnx
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, show_shape, text_of
+from tensorsplit.core.dimensions import Dim, as_shape, show_shape, text_of
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.building import collector_paused
 from tensorsplit.model.graph.facts import Sequence, Tensor, declared
@@ -18,22 +19,22 @@ from tensorsplit.model.graph.nodes import Scope, bodies
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.reading import OnnxModel, Source, open_model, read_model
 
+Dims: TypeAlias = Values[SupportsIndex]
+
 
 @overload  # first: to a checker without stubs of protobuf a message is of any class
 def infer_shapes(
     model: str | os.PathLike[str] | onnx.ModelProto,
     *,
-    input_shapes: Mapping[str, tuple[int, ...]] | None = ...,
+    input_shapes: Mapping[str, Dims] | None = ...,
 ) -> onnx.ModelProto: ...
 @overload
-def infer_shapes(
-    model: ir.Model, *, input_shapes: Mapping[str, tuple[int, ...]] | None = ...
-) -> ir.Model: ...
+def infer_shapes(model: ir.Model, *, input_shapes: Mapping[str, Dims] | None = ...) -> ir.Model: ...
 @collector_paused()
 def infer_shapes(
     model: str | os.PathLike[str] | onnx.ModelProto | ir.Model,
     *,
-    input_shapes: Mapping[str, tuple[int, ...]] | None = None,
+    input_shapes: Mapping[str, Dims] | None = None,
 ) -> onnx.ModelProto | ir.Model:
     """Fill in the type and shape of every value of a model that can be known.
 
@@ -54,8 +55,8 @@ def infer_shapes(
         nodes are its layers, in the domain ``org.openvinotoolkit``.
 
     Raises:
-        SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node; TS506,
-            TS507 for a shape that fits no input.
+        SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node; TS205 for
+            what is not a shape, TS506 and TS507 for one that fits no input.
 
     Example:
         >>> described = ts.infer_shapes("uneven.onnx")
@@ -68,7 +69,7 @@ def infer_shapes(
 
 @collector_paused()
 def open_filled(
-    model: Source, input_shapes: Mapping[str, tuple[int, ...]]
+    model: Source, input_shapes: Mapping[str, Dims]
 ) -> tuple[OnnxModel, list[ir.Value]]:
     """Return the model as `infer_shapes` fills it in, and the values that got a type or shape."""
     read = read_model(model, without_weights=True)
@@ -77,7 +78,8 @@ def open_filled(
     return opened, changed + fill(opened.model, analyse(opened.model, strict=True))
 
 
-def _give_shape(model: ir.Model, name: str, shape: tuple[int, ...]) -> ir.Value:
+def _give_shape(model: ir.Model, name: str, given: Dims) -> ir.Value:
+    shape = as_shape(given)
     value = next((value for value in model.graph.inputs if value.name == name), None)
     if value is None:
         raise SplitError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Values
 from contextlib import suppress
@@ -64,7 +65,7 @@ from tensorsplit.model.validity.node_errors import wrong_types
 
 
 @collector_paused()
-def lower_graph(opened: OnnxModel, target: str) -> LoweringReport:
+def lower_graph(opened: OnnxModel, target: str | os.PathLike[str]) -> LoweringReport:
     """Do as `lower`, but in place; after a refusal the onnx-ir model may be half changed."""
     profile = load(target)
     report = LoweringReport(profile.name)

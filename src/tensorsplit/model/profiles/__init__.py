@@ -9,6 +9,7 @@ is installed, in the user's cache.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -27,7 +28,22 @@ from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, did_you_m
 from tensorsplit.model.view import View
 from tensorsplit.storage.documents import read_json
 
-Target: TypeAlias = Literal["onnxruntime", "openvino", "portable"] | str
+TargetName: TypeAlias = Literal[
+    "iree",
+    "jaxonnxruntime",
+    "onnx-reference",
+    "onnx2torch",
+    "onnxruntime",
+    "opencv",
+    "openvino",
+    "portable",
+    "tinygrad",
+    "tract",
+    "tvm",
+]
+"""The targets that this package has profiles of."""
+
+Target: TypeAlias = TargetName | os.PathLike[str]
 """What a model can be made for: a target that is known, or the path of a profile."""
 
 _SUFFIX = ".json"
@@ -147,7 +163,7 @@ def targets() -> tuple[str, ...]:
     return tuple(sorted({engine for engine, _ in (*_files(), *_made_here())}))
 
 
-def load(engine: str, version: str | None = None) -> Profile:
+def load(engine: str | os.PathLike[str], version: str | None = None) -> Profile:
     """Return the profile of an engine.
 
     Args:
@@ -164,6 +180,7 @@ def load(engine: str, version: str | None = None) -> Profile:
     Raises:
         SplitError: TS601 if no profile of the engine exists; TS703 if the file holds none.
     """
+    engine = os.fspath(engine)
     if engine.endswith(_SUFFIX):
         return _from_file(Path(engine))
     name, at, asked = engine.partition("@")
