@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -95,8 +95,8 @@ class TestType:
 
     def test_masks_can_not_be_written(self) -> None:
         masked: Any = np.ma.array(buffer(2, 4), mask=True, hard_mask=True)
-        refuse("TS403", [masked, buffer(4, 4)], "masked")
-        with refused("TS403", "masked", parameter="out"):
+        refuse("TS403", [masked, buffer(4, 4)], "MaskedArray")
+        with refused("TS403", "MaskedArray", parameter="out"):
             ts.split(np.ma.array(DATA), [2, 4], out=[buffer(2, 4), buffer(4, 4)])
 
 
@@ -445,3 +445,47 @@ def test_buffers_keep_the_bits_of_every_type(name: str, rng: np.random.Generator
 def test_lengths_are_refused_before_buffers_are_looked_at() -> None:
     with refused("TS302", operator="onnx.Split-18", parameter="split"):
         ts.split(DATA, [2, 3], out=[buffer(2, 4), buffer(3, 4)])
+
+
+class Metres(np.ndarray):
+    """Arrays with functions of their own, as those of libraries of units have."""
+
+    def __array_function__(self, *given: Any, **named: Any) -> Any:
+        return super().__array_function__(*given, **named)
+
+
+def test_units_are_not_lost_in_buffers_and_pools() -> None:
+    plain = np.arange(24.0).reshape(4, 6)
+    data = plain.view(Metres)
+    parts = ts.split(data, [2, 2], copy=True)
+    assert [type(part) for part in parts] == [Metres, Metres]
+    plan = ts.plan("onnx.Split-18", (4, 6), [2, 2])
+    pool = ts.BufferPool(1 << 20)
+    buffers = [np.full((2, 6), 7.0), np.full((2, 6), 7.0)]
+    calls: list[Callable[[], Any]] = [
+        lambda: ts.split(data, [2, 2], out=pool),
+        lambda: ts.split(data, [2, 2], out=buffers),
+        lambda: plan(data, out=pool),
+        lambda: plan(data, out=buffers),
+        lambda: plan(plain, out=[buffers[0], buffers[1].view(Metres)]),
+        lambda: plan.join(parts, out=pool),
+        lambda: plan.join(parts, out=np.empty((4, 6))),
+        lambda: plan.join([plain[:2], plain[2:]], out=np.empty((4, 6)).view(Metres)),
+        lambda: ts.join([plain[:2], parts[1]], out=np.empty((4, 6))),
+    ]
+    for _ in range(2):  # the second time, arrays like these have been split
+        for call in calls:
+            with refused("TS403", "Metres", "use `copy=True`", parameter="out"):
+                call()
+        assert all((buffer == 7).all() for buffer in buffers)
+        ts.split(plain, [2, 2], out=[np.empty((2, 6)), np.empty((2, 6))])
+
+
+def test_units_of_a_library_are_kept_or_refused() -> None:
+    unyt = pytest.importorskip("unyt")
+    data = unyt.unyt_array(np.arange(4.0), "m")
+    assert [str(part.units) for part in ts.split(data, [1, 3], copy=True)] == ["m", "m"]
+    with refused("TS403", "unyt_array", parameter="out"):
+        ts.split(data, [2, 2], out=[unyt.unyt_array(np.empty(2), "km") for _ in range(2)])
+    with refused("TS403", "unyt_array", parameter="out"):
+        ts.split(data, [2, 2], out=ts.BufferPool(1 << 20))

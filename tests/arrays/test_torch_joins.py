@@ -177,3 +177,26 @@ def test_exactly_one_concat(module: Any, dynamo: bool) -> None:
     feeds = {each.name: part.numpy() for each, part in zip(model.graph.input, (A, B), strict=True)}
     (whole,) = ts.run(model, feeds).values()
     assert np.array_equal(whole, X.numpy())
+
+
+class SplitBytes(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def forward(self, x: Any) -> Any:
+        return ts.variadic_split(x.to(torch.float8_e4m3fn), 0, [1, 3])[0].float()
+
+
+class JoinBytes(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def forward(self, x: Any) -> Any:
+        return ts.join([x.to(torch.float8_e4m3fn)] * 2).float()
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        (SplitBytes, r"\[TS310\].*Split-18 does not"),
+        (JoinBytes, r"\[TS310\] join: Concat.*does not"),
+    ],
+)
+def test_no_node_that_onnx_does_not_have(module: Any, words: str) -> None:
+    pytest.importorskip("onnxscript")
+    with pytest.raises(Exception, match=words):
+        torch.onnx.export(module().eval(), (X,), io.BytesIO(), dynamo=True, verbose=False)

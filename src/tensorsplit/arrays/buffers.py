@@ -51,10 +51,7 @@ def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
         what = count_of(len(out), "buffer") if type(out) is list else type(out).__name__
         fix = f"give a list of {count_of(len(plan.sizes), 'array')}"
         raise SplitError(OUT_COUNT, f"it is {what}", fix)
-    if any(map(is_masked_array, (array, *out))):
-        raise SplitError(
-            OUT_TYPE, "the data or a buffer is a masked array", "a mask can't be written to `out`"
-        )
+    _check_elements_only("the data or a buffer", (array, *out))
     buffers: list[Array] = []
     for number, (given, shape) in enumerate(zip(out, plan.output_shapes, strict=True)):
         if not isinstance(given, np.ndarray):
@@ -77,9 +74,7 @@ def check_buffer(parts: Sequence[Array], plan: SplitPlan, out: object) -> Array:
 
     One that they can't be written to is refused (TS402 to TS405).
     """
-    if any(map(is_masked_array, (out, *parts))):
-        problem = "the buffer or a part is a masked array"
-        raise SplitError(OUT_TYPE, problem, "a mask can't be written to `out`")
+    _check_elements_only("the buffer or a part", (out, *parts))
     if not isinstance(out, np.ndarray):
         raise SplitError(OUT_TYPE, f"it is of type {type(out).__name__}", "give one NumPy array")
     buffer = np.ndarray.view(out, np.ndarray)
@@ -147,6 +142,27 @@ def strides_of_whole(
 def is_masked_array(value: object) -> bool:
     """Return whether it is one, without loading `numpy.ma` for those that are not."""
     return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
+
+
+def has_own_functions(kind: type) -> bool:
+    """Return whether a class of arrays replaces NumPy's functions, as those with units do."""
+    own = getattr(kind, "__array_function__", None)
+    return issubclass(kind, np.ndarray) and own is not np.ndarray.__array_function__
+
+
+def is_more_than_elements(value: object) -> bool:
+    """Return whether it is an array whose mask, or units, no buffer of elements can hold."""
+    kind = type(value)
+    return kind is not np.ndarray and (is_masked_array(value) or has_own_functions(kind))
+
+
+def _check_elements_only(what: str, values: Sequence[object]) -> None:
+    """Refuse masks and units, which would be lost without a word (TS403)."""
+    value = next(filter(is_more_than_elements, values), None)
+    if value is not None:
+        problem = f"{what} is of type {type(value).__name__}"
+        fix = "use `copy=True`: only elements can be written to `out`, and no masks or units"
+        raise SplitError(OUT_TYPE, problem, fix)
 
 
 def _check_overlap(name: str, buffer: Array, array: Array, what: str) -> None:

@@ -14,7 +14,9 @@ from tensorsplit import native
 from tensorsplit.arrays.buffers import (
     check_buffer,
     check_buffers,
+    has_own_functions,
     is_masked_array,
+    is_more_than_elements,
     strides_of_whole,
 )
 from tensorsplit.arrays.pool import BufferPool
@@ -147,9 +149,10 @@ def copies(array: Array, plan: SplitPlan) -> list[Array]:
 
 def pooled(array: Array, plan: SplitPlan, pool: BufferPool) -> list[Array]:
     """Return the parts as C-contiguous arrays in the memory of a pool."""
-    parts = pool.blocks.copies(array, plan.axis, plan.sizes, plan.keepdims)
-    if parts is not None:
-        return parts
+    if not is_more_than_elements(array):
+        parts = pool.blocks.copies(array, plan.axis, plan.sizes, plan.keepdims)
+        if parts is not None:
+            return parts
     buffers = [pool.empty(shape, array.dtype) for shape in plan.output_shapes]
     return copies_into(array, plan, buffers)
 
@@ -174,7 +177,7 @@ def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
     plain = np.ndarray.view(array, np.ndarray)
     if (
         kernel is None
-        or is_masked_array(array)
+        or is_more_than_elements(array)
         or not kernel.copy_into(plain, plan.axis, plan.sizes, plan.keepdims, out)
     ):
         buffers = check_buffers(array, plan, out)
@@ -235,18 +238,13 @@ def joined(parts: list[Any], plan: SplitPlan) -> Array:
     own = [part for part in parts if type(part) not in _PLAIN]
     if not own:
         return _fill(np.empty(plan.input_shape, parts[0].dtype), parts, plan)
-    if len(set(map(type, own))) == 1 and not _joins_itself(type(own[0])):
+    if len(set(map(type, own))) == 1 and not has_own_functions(type(own[0])):
         whole: Array = np.empty_like(own[0], shape=plan.input_shape, order="C")
         _fill(np.ndarray.view(whole, np.ndarray), parts, plan)
         return whole
     join: Any = np.concatenate if plan.keepdims else np.stack
     made: Array = join(parts, axis=plan.axis)
     return made
-
-
-def _joins_itself(kind: type[Array]) -> bool:
-    """Return whether a subclass has its own functions, as those whose arrays have units."""
-    return bool(kind.__array_function__ is not np.ndarray.__array_function__)
 
 
 def _fill(whole: Array, parts: list[Array], plan: SplitPlan) -> Array:
@@ -288,7 +286,7 @@ def joined_into(parts: list[Array], plan: SplitPlan, out: Any) -> Any:
 
     One that doesn't fit is refused before any byte is written (TS402 to TS405).
     """
-    if _join_by_kernel(out, parts, plan):
+    if not any(map(is_more_than_elements, parts)) and _join_by_kernel(out, parts, plan):
         return out
     buffer = check_buffer(parts, plan, out)
     _fill(buffer, [np.asarray(part) for part in parts], plan)

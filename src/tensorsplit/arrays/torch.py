@@ -14,6 +14,7 @@ from tensorsplit.arrays.buffers import check_buffer, check_buffers, strides_of_w
 from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.dimensions import Shape, are_known
+from tensorsplit.core.emit import check_concat, check_split
 from tensorsplit.core.errors import (
     NOT_AN_ARRAY,
     OPERAND_TYPE,
@@ -111,11 +112,21 @@ def operand_parts(value: Tensor, name: str) -> tuple[tuple[Any, ...], int, str]:
 
 def views(array: Tensor, plan: SplitPlan) -> list[Tensor]:
     """Return the parts as views of the tensor."""
-    if getattr(sys.modules.get("torch.onnx"), "is_in_onnx_export", bool)() and not _is_tracing():
+    if is_exported():
+        check_split(OPSET, element_type(array), plan.operator)
         return _split_node(array, plan)
     if plan.keepdims:
         return list(torch.split_with_sizes(array, plan.sizes, plan.axis))
     return list(torch.unbind(array, plan.axis))
+
+
+def is_exported() -> bool:
+    """Return whether torch makes a model of what is called, without the older tracer."""
+    return getattr(sys.modules.get("torch.onnx"), "is_in_onnx_export", bool)() and not _is_tracing()
+
+
+OPSET = 18
+"""The opset of the nodes that are made."""
 
 
 def _split_node(array: Tensor, plan: SplitPlan) -> list[Tensor]:
@@ -133,7 +144,7 @@ def _split_node(array: Tensor, plan: SplitPlan) -> list[Tensor]:
         attributes,
         dtypes=[array.dtype] * count,
         shapes=[(*before, size, *after) for size in plan.sizes],
-        version=18,
+        version=OPSET,
     )
     return list(parts) if plan.keepdims else [part.squeeze(plan.axis) for part in parts]
 
@@ -227,7 +238,9 @@ def _is_plain_memory(part: Tensor) -> bool:
 
 
 def joined(parts: list[Tensor], plan: SplitPlan) -> Tensor:
-    """Return the parts as one new tensor."""
+    """Return the parts as one new tensor (TS310 in a model whose Concat does not take them)."""
+    if is_exported():
+        check_concat(OPSET, element_type(parts[0]), plan.operator)
     return concatenated(parts, plan.axis, plan.keepdims)
 
 

@@ -23,6 +23,7 @@ from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.remembered import compiled_as
 from tensorsplit.core import arithmetic, rules
 from tensorsplit.core.dimensions import Shape, are_known
+from tensorsplit.core.emit import check_concat, check_split
 from tensorsplit.core.errors import (
     KINDS,
     NEEDS_COPY,
@@ -234,6 +235,8 @@ def _resolve(
     dims = tuple(None if is_open or dim == _TRACED else dim for dim in shape)
     plan = decisions.plan_of(intent, dims)
     check_element_type(plan.operator, tensors.type_name(dtype), plan.element_types)
+    if tensors.is_exported():
+        check_split(tensors.OPSET, tensors.type_name(dtype), plan.operator)
     arrays.as_flag(copy, plan.operator)
     if is_pooled:
         _refuse_pool(plan.operator)
@@ -430,6 +433,8 @@ def _resolve_join(
     like = dims.pop() if is_like else None
     joins: Joins = called.decisions
     plan = joins.fit(arguments, dims, like, tensors.type_name(dtype), tensors)
+    if tensors.is_exported():
+        check_concat(tensors.OPSET, tensors.type_name(dtype), plan.operator)
     if is_pooled:
         _refuse_pool(plan.operator)
     if copy is not None and not arrays.as_flag(copy, plan.operator):

@@ -95,6 +95,12 @@ def emit_split(
     return emission.attributes, lengths
 
 
+def check_split(opset: int, element_type: str, operator: str) -> None:
+    """Refuse an element type that Split does not take at an opset (TS310)."""
+    target = in_force("Split", opset)
+    _check_taken(target, target.id, element_type, operator)
+
+
 def check_concat(opset: int, element_type: str, operator: str) -> None:
     """Refuse an element type that Concat does not take at an opset (TS310).
 

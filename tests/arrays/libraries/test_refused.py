@@ -81,6 +81,41 @@ def test_objects_of_other_libraries(library: str, make: Any, fix: str) -> None:
     assert "86421" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "fix"),
+    [
+        ("pint.registry", "Quantity", "split its `magnitude`"),
+        ("xarray.core.dataset", "Dataset", "each of its variables"),
+        ("awkward.highlevel", "Array", "where its lists differ in length"),
+        ("keras.src.backend.common.keras_tensor", "KerasTensor", "`keras.layers.Lambda`"),
+    ],
+)
+def test_advice_that_works_and_not_what_the_methods_suggest(
+    module: str, name: str, fix: str
+) -> None:
+    methods = {"__module__": module, "compute": 1, "to_numpy": 1, "__array__": 1}
+    value: Any = type(name, (), methods)()
+    with refused("TS204", fix):
+        ts.split(value, [1, 1])
+
+
+def test_what_a_refusal_says_of_quantities_works() -> None:
+    pint = pytest.importorskip("pint")
+    value = pint.UnitRegistry().Quantity(np.arange(3.0), "m")
+    with refused("TS204", "split its `magnitude`, and multiply the parts by its `units`"):
+        ts.split(value, [1, 2])
+    parts = [part * value.units for part in ts.split(value.magnitude, [1, 2])]
+    assert (parts[1] == value[1:]).all()
+
+
+def test_what_a_refusal_says_of_data_sets_works() -> None:
+    xarray = pytest.importorskip("xarray")
+    value = xarray.Dataset({"a": ("i", np.arange(3))})
+    with refused("TS204", "the `to_numpy()` of each of its variables"):
+        ts.split(value, [1, 2])
+    assert ts.split(value["a"].to_numpy(), [1, 2])[1].tolist() == [1, 2]
+
+
 def test_what_a_refusal_says_works() -> None:
     value: Any = b"ab"
     with refused("TS204", "pass `numpy.frombuffer` of it"):
