@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from io import FileIO
-from itertools import groupby, islice
+from itertools import accumulate, groupby, islice, product
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -27,6 +27,7 @@ import numpy as np
 
 from tensorsplit.arrays.numpy import copies_into
 from tensorsplit.core.errors import (
+    NOT_PARTS,
     NOT_SHARED,
     UNREADABLE_TENSORS,
     UNVERIFIED,
@@ -98,8 +99,10 @@ class Move:
     Attributes:
         rows: The rows of the whole.
         width: The bytes of a row of it.
-        sources: What is read. Each byte of a row is in one of them, or in several alike.
-        targets: What is written. Each byte of a row goes to one of them, or to several.
+        sources: What is read. Each byte of a row is in one of them, or in several alike; those at
+            its end that are in none are zeros, as files are before something is written.
+        targets: What is written. Each byte of a row goes to one of them, or to several; those at
+            its end that go to none are zeros.
     """
 
     rows: int
@@ -153,8 +156,12 @@ def pieces_of(move: Move) -> Iterator[tuple[RowPlace, int, RowPlace, int, int]]:
     for start, size, target, inside in _columns(move.targets):
         number, done = bisect_right(starts, start) - 1, 0
         while done < size:
+            if number == len(held):
+                break
             begin, length, source, place = held[number]
             skipped = start + done - begin
+            if skipped >= length:
+                break
             count = min(size - done, length - skipped)
             yield source, place + skipped, target, inside + done, count
             done += count
@@ -301,6 +308,54 @@ class SameBytes:
 
 
 @dataclass(frozen=True, slots=True)
+class PaddingCheck:
+    """A task that checks that what a tensor was padded with is zeros.
+
+    Attributes:
+        name: The tensor.
+        rows: Its rows.
+        width: The bytes of a row without padding.
+        place: Where it, or a part of it, is.
+    """
+
+    name: str
+    rows: int
+    width: int
+    place: RowPlace
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are written: none."""
+        return 0
+
+    def write(self, memory: int) -> int:
+        """Refuse (TS713) padding that is not zeros: it would be lost."""
+        place, step = self.place, min(memory // 2, _BLOCK)
+        padding = [
+            (inside + max(self.width - start, 0), inside + size)
+            for start, size, _, inside in _columns([place])
+            if start + size > self.width
+        ]
+        with reading(place.path) as file:
+            for row, (begin, end) in product(range(self.rows), padding):
+                for first in range(begin, end, step):
+                    start = place.offset + row * place.width + first
+                    if read_at(file, start, min(step, end - first)).any():
+                        raise SplitError(
+                            NOT_PARTS,
+                            f"the padding of {short_name(self.name)} in {show_path(place.path)} is"
+                            " not all zeros",
+                            "merge what was padded by the same rules",
+                            parameter="source",
+                        )
+        return 0
+
+    def verify(self, _memory: int) -> int:
+        """Do nothing: nothing was written."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
 class RowCopies:
     """A task that puts rows together and takes them apart.
 
@@ -344,7 +399,7 @@ class RowCopies:
     def _blocks(self, memory: int) -> Iterator[tuple[int, Bytes]]:
         """Yield each block of the whole and the number of its first row; the next replaces it."""
         step = _rows_of_block(self.move, memory)
-        buffer = np.empty((min(step, self.rows), self.move.width), np.uint8)
+        buffer = np.zeros((min(step, self.rows), self.move.width), np.uint8)
         with ExitStack() as closing:
             opened = [closing.enter_context(reading(p.path)) for p in self.move.sources]
 
@@ -485,7 +540,7 @@ def _put_together(
     block: Bytes, sources: Sequence[RowPlace], read: Callable[[int, Bytes], None]
 ) -> None:
     """Fill rows of the whole with those of each source; `read` fills an array of its bytes."""
-    if len(sources) == 1:
+    if len(sources) == 1 and sources[0].width == block.shape[1]:
         read(0, block.reshape(-1))
         return
     for number, each in enumerate(sources):
@@ -501,7 +556,7 @@ def _take_apart(
     block: Bytes, targets: tuple[RowPlace, ...], before: Sequence[Bytes] = ()
 ) -> list[Bytes]:
     """Split a block's rows by target, into the memory of the block before if there is one."""
-    if len(targets) == 1:
+    if len(targets) == 1 and targets[0].width == block.shape[1]:
         return [block]
     if before and len(block) <= len(before[0]):
         taken = [rows[: len(block)] for rows in before]
@@ -515,10 +570,11 @@ def _take_apart(
             place += size
     columns.sort(key=lambda column: column[0])
     sizes = tuple(part.shape[1] for _, part in columns)
-    if sum(sizes) == block.shape[1]:
+    starts = [0, *accumulate(sizes)]
+    if starts == [*(start for start, _ in columns), block.shape[1]]:
         plan = SplitPlan("", block.shape, 1, sizes)
         copies_into(block, plan, [part for _, part in columns])
-    else:  # some are copies
+    else:  # some are copies, or padding is left out
         for start, part in columns:
             part[:] = block[:, start : start + part.shape[1]]
     return taken

@@ -19,6 +19,7 @@ from tensorsplit.core.plan import SplitPlan
 from tensorsplit.files.byte_copies import (
     LEAST_MEMORY,
     Move,
+    PaddingCheck,
     RowPlace,
     SameBytes,
     compare,
@@ -60,10 +61,11 @@ def move_of(
     wanted: Sequence[Sequence[Place]],
     *,
     fortran: bool = False,
-) -> tuple[Move, list[SameBytes]]:
+) -> tuple[Move, list[SameBytes | PaddingCheck]]:
     """Return how the bytes of stored tensors become those of new ones.
 
-    Of what several stored ones hold the first is read, and the others are compared with it.
+    Of what several stored ones hold the first is read, and the others are compared with it. Padding
+    is zeros, which are checked where they are read.
 
     Args:
         change: The tensors.
@@ -97,7 +99,11 @@ def move_of(
         for column in each.columns:
             first.setdefault(column, each)
     sources = tuple(dict.fromkeys(first.values()))
-    return Move(rows, width, sources, tuple(written)), compared
+    padded = max(start + size for each in (*stored, *written) for start, size in each.columns)
+    checks: list[SameBytes | PaddingCheck] = [*compared]
+    if change.before.plan is not None and padded > width:
+        checks += [PaddingCheck(whole.name, rows, width, each) for each in sources]
+    return Move(rows, max(width, padded), sources, tuple(written)), checks
 
 
 def _row_place(place: Place, division: Division, tensor: NewTensor, width: int) -> RowPlace:
@@ -110,7 +116,7 @@ def _columns(division: Division, parts: Sequence[int], width: int) -> _Columns:
     plan = division.plan
     if plan is None:
         return ((0, width),)
-    length = plan.input_shape[plan.axis] or 1
+    length = division.tensor.shape[plan.axis] or 1
     bounds = [
         (plan.offsets[part] * width, (plan.offsets[part] + plan.sizes[part]) * width)
         for part in parts
@@ -166,9 +172,12 @@ class DenseWriting:
     least_memory = LEAST_MEMORY
 
     def __init__(
-        self, files: Sequence[DenseFile], moves: Sequence[Move], same: Sequence[SameBytes] = ()
+        self,
+        files: Sequence[DenseFile],
+        moves: Sequence[Move],
+        checks: Sequence[SameBytes | PaddingCheck] = (),
     ) -> None:
-        self._files, self._moves, self._same = files, moves, same
+        self._files, self._moves, self._checks = files, moves, checks
         self._draft = Path()
         self.nbytes = sum(each.rows * each.written for each in moves)
         self.space = sum(each.size for each in files)
@@ -189,8 +198,8 @@ class DenseWriting:
                 _allocate(file, each.size)
 
     def tasks(self) -> Iterator[WriteTask]:
-        """Yield what is compared, the headers, and the copies in the order of the moves."""
-        yield from self._same
+        """Yield what is checked, the headers, and the copies in the order of the moves."""
+        yield from self._checks
         headers = ((str(self._path(e.name)), e.header) for e in self._files if e.header)
         while some := tuple(islice(headers, _MOST_HEADERS)):
             yield HeaderWrites(some)

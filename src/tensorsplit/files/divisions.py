@@ -154,6 +154,8 @@ class ShardRule:
         replicate: Whether several ranks get the same head where there are fewer of them than ranks,
             or for each segment, whether they do.
         split: The length that each rank gets; None for equal ones.
+        pad_to: The dimension is padded with zeros to a multiple of it before it is divided; None if
+            it is not.
     """
 
     axis: int
@@ -165,17 +167,29 @@ class ShardRule:
     heads: Sequence[int] | None = None
     replicate: Sequence[bool] = ()
     split: Sequence[int] | None = None
+    pad_to: int | None = None
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
         """Describe what each rank gets of a tensor, in the order in which it lies there."""
+        whole = tensor if self.pad_to is None else self._padded(tensor, self.pad_to)
         if self.split is None:
-            plan, parts = self._in_pieces(tensor)
+            plan, parts = self._in_pieces(whole)
         else:
-            plan = self._one_each(tensor, self.split)
+            plan = self._one_each(whole, self.split)
             parts = [[each] for each in range(self.ranks)]
         _check_multiples(plan, self.multiple_of)
         name = fill(self.name, matched) if self.name != "*" else tensor.name
-        return _division(tensor, plan, parts, zip(repeat(name), range(self.ranks)))
+        division = _division(tensor, plan, parts, zip(repeat(name), range(self.ranks)))
+        if self.pad_to is None:
+            return division
+        length = tensor.shape[plan.axis]
+        outputs = (replace(each, unpadded=length) for each in division.outputs)
+        return replace(division, outputs=tuple(outputs))
+
+    def _padded(self, tensor: StoredTensor, block: int) -> StoredTensor:
+        axis = SplitOperands(self.axis, num_outputs=1, operator=_EQUAL).plan(tensor).axis
+        length = -(-tensor.shape[axis] // block) * block
+        return replace(tensor, shape=(*tensor.shape[:axis], length, *tensor.shape[axis + 1 :]))
 
     def whole_length(self, lengths: Sequence[int]) -> int:
         """Return how long the tensor is of which each rank has so much (TS713)."""
@@ -341,6 +355,9 @@ class FollowRule:
 
     def _plan_of(self, leader: Division) -> SplitPlan:
         name = leader.outputs[0]
+        if any(each.unpadded is not None for each in leader.outputs):
+            problem = f"{short_name(leader.tensor.name)} is padded"
+            raise SplitError(USAGE, problem, "pad what is not followed", parameter="follow")
         if leader.plan is None or (name.rank is None) != bool(self.names):
             problem = f"no rule of this kind divides {short_name(leader.tensor.name)}"
             fix = "follow a tensor that a rule divides, of [[split]] or [[shard]] as this one"
@@ -365,7 +382,7 @@ class FollowRule:
                     f"a part of {short_name(leader.name)} would end at its element"
                     f" {end * self.packed}, within a block of {self.block}"
                 )
-                fix = "choose ranks, heads or lengths that give whole blocks, or pad the weight"
+                fix = "choose ranks, heads or lengths that give whole blocks"
                 raise SplitError(BLOCK_CUT, problem, fix, parameter="block")
         blocks = list(map(self._blocks, ends))
         return [end - start for start, end in pairwise(blocks)]
@@ -392,7 +409,7 @@ def located(name: str) -> Iterator[None]:
 
 def carried(tensor: StoredTensor, name: str) -> Division:
     """Return a tensor that is one part, which is the whole, perhaps under another name."""
-    return Division(tensor, None, (NewTensor(name, tensor.shape),))
+    return Division(tensor, None, (NewTensor(name, tensor.shape, unpadded=tensor.unpadded),))
 
 
 def change_of(division: Division) -> Recast:

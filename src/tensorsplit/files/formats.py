@@ -34,6 +34,8 @@ class StoredTensor:
             where no standard names it.
         nbytes: How many bytes its elements take, decoded.
         rank: The rank whose file it is in; None where there are no ranks, or it is for all.
+        unpadded: How long the whole that it is a part of was, on the split axis, before it was
+            padded; None where it was not.
     """
 
     name: str
@@ -41,6 +43,7 @@ class StoredTensor:
     element_type: str
     nbytes: int
     rank: int | None = None
+    unpadded: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,14 @@ class NewTensor:
         parts: The parts of the plan that it is made of, side by side on the axis; empty for a
             tensor that is carried over as it is.
         rank: The rank of tensor parallelism that it is for; None where it is for all.
+        unpadded: As of a stored tensor.
     """
 
     name: str
     shape: tuple[int, ...]
     parts: tuple[int, ...] = ()
     rank: int | None = None
+    unpadded: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class Division:
 
     Attributes:
         tensor: The whole.
-        plan: How it is split; None where there is one part, which is the whole.
+        plan: How it is split, padded where it is; None where there is one part, which is the whole.
         outputs: The parts. Each part of the plan is in one of them, or in several, which then hold
             copies of it.
     """

@@ -177,6 +177,7 @@ def _gathered(
             f"{short_name(parts[0].name)} is of {parts[0].element_type}, and"
             f" {short_name(other.name)} of {other.element_type}",
         )
+    _check_padding(name, None if rule is None else rule.rule, parts)
     if rule is None or isinstance(rule.rule, RenameRule):
         division = carried(replace(parts[0], name=name, rank=None), parts[0].name)
     else:
@@ -209,6 +210,16 @@ def _gathered(
     return Gathered(division, before, tuple(stored), number)
 
 
+def _check_padding(name: str, rule: Rule | None, parts: Sequence[StoredTensor]) -> None:
+    """Refuse (TS713) parts of what was padded and is not by its rule, and the other way round."""
+    lengths = {each.unpadded for each in parts}
+    pads = isinstance(rule, ShardRule) and rule.pad_to is not None
+    if pads and (None in lengths or len(lengths) > 1):
+        raise _refusal(name, "its files do not say alike how long it was before it was padded")
+    if not pads and lengths != {None}:
+        raise _refusal(name, "it was padded, and no rule says pad_to")
+
+
 def _divided(
     rule: SplitRule | ShardRule | FollowRule,
     name: str,
@@ -226,7 +237,13 @@ def _divided(
         if lost := [rank for rank in range(rule.ranks) if rank not in by_rank]:
             raise _refusal(name, f"there is no {short_name(parts[0].name)} of rank {lost[0]}")
         in_order = [by_rank[rank] for rank in range(rule.ranks)]
-        whole = _joined(name, in_order, rule.axis, rule.whole_length)
+        unpadded = in_order[0].unpadded
+        whole = _joined(
+            name,
+            in_order,
+            rule.axis,
+            rule.whole_length if unpadded is None else lambda _: unpadded,
+        )
         return rule.divide(whole, matched)
     named = {each.name: each for each in parts}
     if rule.names is None:

@@ -24,7 +24,10 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.files.sources import check_regular
 
-_NUMBERS = ("split", "segments", "groups", "heads", "num_outputs", "multiple_of", "block", "packed")
+_NUMBERS = (
+    *("split", "segments", "groups", "heads", "num_outputs", "multiple_of"),
+    *("block", "packed", "pad_to"),
+)
 _CONFIG = "config.json"
 _LARGEST_CONFIG = 1 << 20
 _SUFFIX = ".toml"

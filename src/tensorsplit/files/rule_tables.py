@@ -78,6 +78,7 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
     replicate: bool | list[bool] = False
     name: str = "*"
     multiple_of: _Count = 1
+    pad_to: _Count | None = None
     follow: str | None = None
     block: _Count = 1
     packed: _Count = 1
@@ -89,6 +90,8 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
         is_fused = self.segments is not None or self.groups > 1 or len(heads or ()) > 1
         if self.split is not None and (is_fused or self.replicate):
             raise ValueError("split goes without segments, groups and replicate")
+        if self.pad_to is not None and (is_fused or self.split is not None or heads is not None):
+            raise ValueError("pad_to goes without split, segments, groups and heads")
         if self.replicate and heads is None:
             raise ValueError("replicate needs heads")
         if self.replicate is True and is_fused:
@@ -121,6 +124,7 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
             self._heads(),
             [self.replicate] if isinstance(self.replicate, bool) else self.replicate,
             self.split,
+            self.pad_to,
         )
 
 

@@ -22,7 +22,7 @@ from tensorsplit.core.errors import (
     show,
 )
 from tensorsplit.core.extras import needs
-from tensorsplit.files.byte_copies import Move, RowPlace, SameBytes
+from tensorsplit.files.byte_copies import Move, PaddingCheck, RowPlace, SameBytes
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, Place, move_of
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
@@ -35,6 +35,7 @@ INDEX = ".safetensors.index.json"
 _LONGEST_HEADER = 12 << 20
 _LONGEST_WRITTEN = 100_000_000  # the library reads none that is longer
 _METADATA = "__metadata__"
+_UNPADDED = "tensorsplit.unpadded"
 _NAMES = {
     "F16": "float16",
     "BF16": "bfloat16",
@@ -99,6 +100,7 @@ class Header:
     Attributes:
         path: The file.
         metadata: What it holds besides tensors; None for nothing.
+        unpadded: Of tensors that were padded, how long the wholes were before.
         entries: The tensors by name, in the order of their bytes.
         offset: Where the bytes begin.
     """
@@ -107,6 +109,7 @@ class Header:
     metadata: dict[str, str] | None
     entries: dict[str, HeaderEntry]
     offset: int
+    unpadded: Mapping[str, int]
 
 
 def read_header(path: Path) -> Header:
@@ -131,7 +134,10 @@ def read_header(path: Path) -> Header:
     if "" in found:
         raise ValueError("its header has a tensor without a name")
     entries = sorted(found.items(), key=lambda item: (item[1].begin, item[1].end))
-    return Header(path, metadata, dict(entries), 8 + length)
+    unpadded = json.loads((metadata or {}).pop(_UNPADDED, "{}"))
+    if type(unpadded) is not dict or any(type(n) is not int or n < 0 for n in unpadded.values()):
+        raise ValueError(f"its {_UNPADDED} is not of lengths")
+    return Header(path, metadata, dict(entries), 8 + length, unpadded)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> Any:
@@ -271,7 +277,8 @@ class SafetensorsSource:
                 for name, entry in header.entries.items():
                     nbytes = entry.end - entry.begin
                     dtype = _NAMES[entry.dtype]
-                    tensor = StoredTensor(name, entry.shape, dtype, nbytes, each.rank)
+                    unpadded = header.unpadded.get(name)
+                    tensor = StoredTensor(name, entry.shape, dtype, nbytes, each.rank, unpadded)
                     key = f"{each.stem}/{name}" if self._is_ranked else name
                     if key in self.tensors:
                         raise ValueError("two of its files hold a tensor of the same name")
@@ -322,7 +329,7 @@ class SafetensorsSource:
                 place += each.nbytes
             made.append(DenseFile("" if is_file else name, header, place))
         moved: list[Move] = []
-        compared: list[SameBytes] = []
+        compared: list[SameBytes | PaddingCheck] = []
         for change in changes:
             held = [self._place(each) for each in change.stored]
             found, same = move_of(change, held, [places[each] for each in change.after.outputs])
@@ -432,6 +439,9 @@ def _header_of(file: str, tensors: Sequence[_Placed]) -> bytes:
     for each in reversed(tensors):
         for header in reversed(each.headers):
             metadata |= header.metadata or {}
+    outputs = (each.output for each in tensors)
+    if unpadded := {e.name: e.unpadded for e in outputs if e.unpadded is not None}:
+        metadata[_UNPADDED] = json.dumps(unpadded, ensure_ascii=False)
     found: dict[str, Any] = {_METADATA: metadata} if metadata else {}
     place = 0
     for each in tensors:
