@@ -294,7 +294,7 @@ def test_split_and_sharded_at_once(checkpoint: tuple[Path, dict[str, np.ndarray]
         ("TS703", {"split": [QKV], "rename": [{"tensors": "*", "name": "x*"}]}, "both match"),
         ("TS703", {"splits": []}, "unknown field `splits`"),
         ("TS703", {"split": [{**QKV, "axes": 1}]}, "unknown field `axes`"),
-        ("TS703", {"shard": [{"tensors": "a", "axis": 0}]}, "it is not said how many"),
+        ("TS703", {"shard": [{"tensors": "a", "axis": 0}]}, "their number is missing"),
         ("TS706", {"split": [{**QKV, "names": ["a", "b"]}]}, "2 names for 3 parts"),
         ("TS706", {"split": [{**QKV, "names": ["a", "b", "norm.weight"]}]}, "two tensors"),
         ("TS706", {"split": [{**QKV, "names": ["*.*", "b", "c"]}]}, "holds 2 *"),
