@@ -537,9 +537,9 @@ def test_a_reshape_to_0_is_one_before_opset_14(rank: int, shape: int) -> None:
         adapters.load_onnxruntime(m.SerializeToString(), b"") for m in (made, original)
     )
     outcomes = set()
-    for sizes in product((0, 1, 2, 4), repeat=rank):
+    for sizes in product((0, 1, 2, 4) if rank < 3 else (0, 1, 2), repeat=rank):
         data = RNG.uniform(-2, 2, sizes).astype(np.float32)
-        for wanted in product((-2, -1, 0, 1, 2, 4), repeat=shape):
+        for wanted in product((-2, -1, 0, 1, 2, 4) if shape < 3 else (-1, 0, 2, 4), repeat=shape):
             feeds = {"x": data, "s": np.array(wanted, np.int64)}
             whole = None if {0, -1} <= set(wanted) else given(expected, feeds)
             part = given(run, feeds)

@@ -118,11 +118,14 @@ SPELLINGS = {
 AT_RUN_TIME = (runtime, overridable)
 
 
+EDGES = [opset for opset in OPSETS if opset in (1, 2, 9, 10, 11, 12, 13, 17, 18, 24, 28)]
+"""Both sides of each opset where the words of the family, or of what is around it, change."""
+
+
 def sources(spelling: Any) -> list[int]:
-    """The opsets where the words of the family or of what is around it change."""
+    """The edges that have a spelling."""
     first, last = SPELLINGS[spelling]
-    edges = (1, 2, 9, 10, 11, 12, 13, 17, 18, 24, 28)
-    return [opset for opset in OPSETS if first <= opset <= last and opset in edges]
+    return [opset for opset in EDGES if first <= opset <= last]
 
 
 def test_lengths_that_follow_from_a_dimension_are_refused_with_what_would_do() -> None:
@@ -140,7 +143,7 @@ def test_lengths_that_follow_from_a_dimension_are_refused_with_what_would_do() -
 def test_split_goes_to_every_opset_that_can_say_it(spelling: Any, source: int, rows: Any) -> None:
     made = spelling(source, rows)
     lengths_at_run_time = spelling in AT_RUN_TIME or (spelling is uneven and rows == "N")
-    for target in OPSETS:
+    for target in OPSETS if source == SPELLINGS[spelling][0] else EDGES:
         if lengths_at_run_time and target < 10:
             with refused("TS310", "run time", f"opset {target}"):
                 converted(made.model, target)
