@@ -12,7 +12,13 @@ import pytest
 from onnx import TensorProto
 
 import tensorsplit as ts
-from tensorsplit.core.errors import ENGINE_CRASHED, ENGINE_MISSING, ENGINE_REFUSED, SplitError
+from tensorsplit.core.errors import (
+    ENGINE_CRASHED,
+    ENGINE_MISSING,
+    ENGINE_REFUSED,
+    LIMIT,
+    SplitError,
+)
 from tensorsplit.engines import compare as compare_module
 from tensorsplit.engines.compare import Difference, Tolerance, compare, differences
 from tests.engines.models import model, node, split_model, tensor
@@ -153,7 +159,12 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(
         _model: object, inputs: Mapping[str, Any], *, engine: str, **_: object
     ) -> dict[str, Any]:
-        kinds = {"gone": ENGINE_MISSING, "crashing": ENGINE_CRASHED, "refusing": ENGINE_REFUSED}
+        kinds = {
+            "gone": ENGINE_MISSING,
+            "crashing": ENGINE_CRASHED,
+            "refusing": ENGINE_REFUSED,
+            "limited": LIMIT,
+        }
         if engine in kinds:
             raise SplitError(kinds[engine], "so it is")
         return {"y": inputs["x"] + (engine == "wrong")}
@@ -173,8 +184,8 @@ def test_refusals_and_crashes_are_differences() -> None:
 
 
 @pytest.mark.usefixtures("engines")
-def test_what_the_reference_refuses_and_what_is_not_installed_is_raised() -> None:
-    for reference, engine in (("refusing", "right"), ("right", "gone")):
+def test_what_the_reference_refuses_and_what_can_not_be_run_is_raised() -> None:
+    for reference, engine in (("refusing", "right"), ("right", "gone"), ("right", "limited")):
         with pytest.raises(SplitError):
             compare(None, {"x": DATA}, [engine], reference=reference)
 
@@ -297,3 +308,39 @@ def test_integers_are_the_same_unless_an_option_says_otherwise() -> None:
     assert judged(expected + 3, expected, rtol=0, atol=1).judged.endswith("--atol 3 would allow it")
     text = judged(np.array(["a"], object), np.array(["b"], object), atol=9)
     assert not text.is_allowed
+
+
+def test_a_usual_value_is_none_of_the_zeros_and_no_less_than_a_hundredth() -> None:
+    mostly_0 = np.array([0, 0, 0, 8], np.float32)
+    for off, allowed in ((7e-4, True), (9e-4, False)):  # of 8, a ten-thousandth
+        assert judged(mostly_0 + np.float32([off, 0, 0, 0]), mostly_0).is_allowed is allowed
+    small = np.array([1e-5], np.float32)
+    for off, allowed in ((0.9e-6, True), (1.1e-6, False)):  # of 0.01, a ten-thousandth
+        assert judged(small + np.float32(off), small).is_allowed is allowed
+
+
+def test_the_relative_tolerance_is_of_what_is_expected() -> None:
+    assert not judged(np.array([1.5]), np.array([1.0]), rtol=0.4, atol=0).is_allowed
+    assert judged(np.array([1.0]), np.array([1.5]), rtol=0.4, atol=0).is_allowed
+
+
+def test_of_what_is_not_allowed_the_first_is_told_and_how_many() -> None:
+    expected = np.ones(4)
+    found = expected + np.array([1e-12, 0.5, 0, 0.25])
+    difference = judged(found, expected)
+    assert (difference.index, difference.count, difference.largest) == ((1,), 2, "0.5")
+
+
+def test_what_is_offered_is_never_too_little() -> None:
+    """Though it has two digits, and floats are not decimal."""
+    for off in (0.011000000000000001, 0.83, 0.026, 0.00044000000000000007, 0.123456):
+        needed = judged(np.array([off]), np.zeros(1), rtol=0, atol=off / 2).judged
+        offered = float(needed.rpartition("--atol ")[2].removesuffix(" would allow it"))
+        assert judged(np.array([off]), np.zeros(1), rtol=0, atol=offered).is_allowed
+        assert offered <= 1.1 * off
+
+
+def test_64_bits_are_not_rounded_before_they_are_compared() -> None:
+    expected = np.array([2**62])
+    assert judged(expected + 3, expected, rtol=0, atol=3).is_allowed
+    assert not judged(expected + 3, expected, rtol=0, atol=2).is_allowed

@@ -112,6 +112,55 @@ def test_a_link_to_another_folder_is_parsed(path: Path, tmp_path: Path) -> None:
     assert read_model(link, without_weights=True).original == whole()
 
 
+def test_large_ones_are_copied_piece_by_piece(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each to its end, and no byte of what follows it."""
+    monkeypatch.setattr("tensorsplit.model.graph.weights._CHUNK", 1000)
+    assert ts.convert(path, opset=18) == ts.convert(whole(), opset=18)
+
+
+def test_a_message_has_a_largest_size(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = path.stat().st_size
+    read = read_model(path, without_weights=True)
+    monkeypatch.setattr("tensorsplit.model.graph.weights.MAX_MESSAGE", size)
+    file = io.BytesIO()
+    read.write(read.original, file)
+    assert len(file.getvalue()) == size
+    monkeypatch.setattr("tensorsplit.model.graph.weights.MAX_MESSAGE", size - 1)
+    with refused("TS702", "2 GiB"):
+        read.write(read.original, io.BytesIO())
+
+
+def test_the_last_of_two_values_counts(tmp_path: Path) -> None:
+    """A field that is given twice is what it was given last, as protobuf says."""
+    one, other = weights("w", 1), weights("w", 2)
+    data = TensorProto(raw_data=other.raw_data).SerializeToString()
+    held = one.SerializeToString() + data
+    made = ModelProto()
+    made.CopyFrom(whole())
+    made.graph.ClearField("initializer")
+    graph = made.graph.SerializeToString() + _field(5, held)
+    made.ClearField("graph")
+    (tmp_path / "m.onnx").write_bytes(made.SerializeToString() + _field(7, graph))
+    read = read_model(tmp_path / "m.onnx", without_weights=True)
+    assert read.original.graph.initializer[0].raw_data == other.raw_data
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A field of bytes, as protobuf writes it."""
+    length, left = b"", len(content)
+    while left > 0x7F:
+        length, left = length + bytes([left & 0x7F | 0x80]), left >> 7
+    return bytes([number << 3 | 2]) + length + bytes([left]) + content
+
+
+def test_a_file_may_not_end_one_byte_before_them(tmp_path: Path) -> None:
+    tensor_last = TensorProto(raw_data=weights("w", 1).raw_data, dims=[ROWS, 4], data_type=FLOAT)
+    content = _field(7, _field(5, tensor_last.SerializeToString()))
+    (tmp_path / "m.onnx").write_bytes(content[:-1])
+    with refused("TS501", "not an ONNX model"):
+        read_model(tmp_path / "m.onnx", without_weights=True)
+
+
 def test_a_file_that_ends_within_them_is_no_model(path: Path) -> None:
     with path.open("r+b") as file:
         file.truncate(ROWS * 20)

@@ -114,7 +114,10 @@ def test_softmax_from_opset_13_is_along_one_axis(x: Any) -> None:
 @pytest.mark.parametrize("opset", [1, 6])
 @pytest.mark.parametrize(
     ("shape", "axis", "like"),
-    [((4,), None, (1, 1, 4)), ((3, 4), 1, (1, 3, 4)), ((3,), 1, (1, 3, 1)), ((2,), 0, (2, 1, 1))],
+    [
+        *(((4,), None, (1, 1, 4)), ((3, 4), 1, (1, 3, 4)), ((3,), 1, (1, 3, 1))),
+        *(((2,), 0, (2, 1, 1)), ((3,), -2, (1, 3, 1)), ((2,), -3, (2, 1, 1))),
+    ],
 )
 def test_operands_before_opset_7_are_broadcast_from_an_axis_on(
     opset: int, shape: tuple[int, ...], axis: int | None, like: tuple[int, ...], x: Any
@@ -126,7 +129,10 @@ def test_operands_before_opset_7_are_broadcast_from_an_axis_on(
 
 @pytest.mark.parametrize(
     ("shape", "attributes"),
-    [((4,), {}), ((1, 1, 1), {}), ((3,), {"broadcast": 1}), ((2,), {"broadcast": 1, "axis": 1})],
+    [
+        *(((4,), {}), ((1, 1, 1), {}), ((3,), {"broadcast": 1})),
+        *(((2,), {"broadcast": 1, "axis": 1}), ((1, 1, 1, 1), {"broadcast": 1})),
+    ],
 )
 def test_operands_before_opset_7_that_do_not_fit_are_refused(
     shape: tuple[int, ...], attributes: Any, x: Any
@@ -152,10 +158,12 @@ def test_prelu_before_opset_7_has_a_slope_for_each_channel() -> None:
 
 
 def test_defaults_that_changed(x: Any) -> None:
-    assert result(1, node("Concat", "x w", "y"), x=x, w=x).shape == (2, 6, 4)
     negative = -x
-    old = result(1, node("Selu", "x", "y"), x=negative)
-    assert np.allclose(old, 1.0507 * 1.6732 * np.expm1(negative), atol=1e-6)
+    for opset in (1, 3):
+        assert result(opset, node("Concat", "x w", "y"), x=x, w=x).shape == (2, 6, 4)
+    for opset in (1, 5):
+        old = result(opset, node("Selu", "x", "y"), x=negative)
+        assert np.allclose(old, 1.0507 * 1.6732 * np.expm1(negative), rtol=0, atol=1e-6)
     made = node("Relu", "x", "y", consumed_inputs=[0])
     assert np.array_equal(result(1, made, x=negative), np.zeros_like(x))
 
@@ -276,6 +284,8 @@ def test_reshape_before_opset_5_has_its_shape_as_attribute(x: Any) -> None:
 
 def test_dropout_before_opset_7_passes_on_in_a_test(x: Any) -> None:
     assert np.array_equal(result(6, node("Dropout", "x", "y", is_test=1), x=x), x)
+    with refused("TS509", "older version"):
+        result(6, node("Dropout", "x", "y m", is_test=1), x=x)
 
 
 def test_gemm_before_opset_7_broadcasts_if_asked(x: Any) -> None:
@@ -309,7 +319,7 @@ def test_gather_elements_takes_fewer_indices_than_data(axis: int, x: Any) -> Non
 @pytest.mark.parametrize(("shape", "axis"), [((2, 3), 2), ((5, 4), 1), ((2, 3, 1), 1)])
 def test_indices_that_do_not_fit_are_refused(shape: Any, axis: int, x: Any) -> None:
     at = np.zeros(shape, np.int64)
-    with refused("TS510", "GatherElements"):
+    with refused("TS510", "GatherElements", str(shape), f"along axis {axis}"):
         result(13, node("GatherElements", "x at", "y", axis=axis), x=x[0], at=at)
 
 
@@ -400,3 +410,43 @@ def test_narrow_floats_are_normalised_in_float(dtype: Any) -> None:
     expected = wide - wide.mean(axis=1, keepdims=True)
     expected /= np.sqrt((expected**2).mean(axis=1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(made.astype(float), 2 * expected + 0.5, rtol=3e-2, atol=2e-2)
+
+
+def test_pads_are_all_the_starts_and_then_all_the_ends(x: Any) -> None:
+    pads = tensor("p", [1, 0, 2, 3])
+    for given, widths in (([0, 1], [(1, 2), (0, 3), (0, 0)]), ([-1, 0], [(0, 3), (0, 0), (1, 2)])):
+        made = graph([node("Pad", "x p _ a", "y")], [untyped("x")], "y", [pads, tensor("a", given)])
+        np.testing.assert_array_equal(outputs(model(made, 18), x=x)[0], np.pad(x, widths))
+
+
+@pytest.mark.parametrize("axis", [3, -4])
+def test_an_axis_that_is_not_there_is_not_padded(axis: int, x: Any) -> None:
+    """Whether the model says it or the run."""
+    for held, inputs in (([tensor("a", [axis])], "x"), ([], "xa")):
+        held.append(tensor("p", [1, 1]))
+        made = model(graph([node("Pad", "x p _ a", "y")], map(untyped, inputs), "y", held), 18)
+        fed = {"x": x, "a": np.array([axis])}
+        with refused("TS510", "Pad"):
+            run(made, **{name: fed[name] for name in inputs})
+
+
+def test_a_region_follows_the_order_of_the_axes_that_are_resized() -> None:
+    data = np.arange(16, dtype=np.float32).reshape(4, 4)
+    rows, columns = (0.0, 1 / 3), (2 / 3, 1.0)  # the first and second of four; the last two
+    for axes in ([0, 1], [1, 0]):
+        ends = [(rows, columns)[axis] for axis in axes]
+        roi = np.array([start for start, _ in ends] + [end for _, end in ends], np.float32)
+        held = [tensor("r", roi, np.float32), tensor("z", [2, 2])]
+        mode = {"coordinate_transformation_mode": "tf_crop_and_resize", "axes": axes}
+        made = graph(
+            [node("Resize", "x r _ z", "y", mode="linear", **mode)], [untyped("x")], "y", held
+        )
+        np.testing.assert_allclose(outputs(model(made, 18), x=data)[0], [[2, 3], [6, 7]], rtol=1e-5)
+
+
+def test_a_quantised_convolution_adds_its_bias_before_it_rounds() -> None:
+    x, w = np.array([[[1, 2, 3]]], np.uint8), np.array([[[1]]], np.uint8)
+    one, zero = np.array(1, np.float32), np.array(0, np.uint8)
+    fed = {"x": x, "s": one, "z": zero, "w": w, "b": np.array([10], np.int32)}
+    made = node("QLinearConv", "x s z w s z s z b", "y")
+    assert result(10, made, **fed).tolist() == [[[11, 12, 13]]]

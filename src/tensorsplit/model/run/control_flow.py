@@ -196,16 +196,17 @@ def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
 
 
 def _varies(body: Block) -> bool:
-    """Return whether the condition may change from one iteration to the next."""
+    """Return whether the condition may change from one iteration to the next.
+
+    What is calculated of it alone can't: the iteration before gave the same.
+    """
     same = {body.inputs[1]}
     varying = {body.inputs[0], *body.inputs[2:]}
     for step in body.steps:
         read = set(step.inputs)
         if step.op_type == "Identity" and read <= same:
             same.update(step.node.outputs)
-        elif read & (varying | same) or (
-            step.blocks or step.callee or step.op_type.startswith(_RANDOM)
-        ):
+        elif read & varying or step.blocks or step.callee or step.op_type.startswith(_RANDOM):
             varying.update(step.node.outputs)
     return body.outputs[0] in varying
 

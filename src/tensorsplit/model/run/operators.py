@@ -361,7 +361,6 @@ def _matrix(call: _Call) -> list[Any]:
     if not -data.ndim <= axis <= data.ndim:
         problem = f"the axis is {axis}, but the data has rank {data.ndim}"
         raise node_failed(problem, f"give an axis in [{-data.ndim}, {data.ndim}]")
-    axis += data.ndim if axis < 0 else 0
     return [data.reshape(math.prod(data.shape[:axis]), math.prod(data.shape[axis:]))]
 
 
@@ -382,7 +381,8 @@ def _padded(call: _Call) -> list[Any]:
         pads = call.attribute("pads", call.attribute("paddings"))
         value = call.attribute("value", 0.0)
     places = range(data.ndim) if axes is None else [int(axis) % data.ndim for axis in axes]
-    if len(pads) != 2 * len(places) or (axes is not None and np.any(axes >= data.ndim)):
+    is_inside = axes is None or np.all((-data.ndim <= axes) & (axes < data.ndim))
+    if len(pads) != 2 * len(places) or not is_inside:
         fix = f"give {2 * len(places)} numbers, for axes in [{-data.ndim}, {data.ndim - 1}]"
         raise node_failed(f"the padding is {[*map(int, pads)]} for data of rank {data.ndim}", fix)
     widths = [(0, 0)] * data.ndim
