@@ -281,6 +281,29 @@ def test_parts_of_a_split_that_are_missing(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parts", "x.npy"]
 
 
+def test_a_name_that_two_rules_give_says_nothing(tmp_path: Path) -> None:
+    numpy_files.save_file({"x": bits(4), "y": bits(4), "z": bits(4)}, tmp_path / "m.safetensors")
+    split = [
+        {"tensors": whole, "split": [4, 4], "names": ["x", other]}
+        for whole, other in (("a", "y"), ("b", "z"))
+    ]
+    with pytest.raises(ts.SplitError, match=r"TS703.*tensor x could be a part of two.*'a' and 'b'"):
+        ts.files.merge(
+            tmp_path / "m.safetensors", tmp_path / "back.safetensors", rules={"split": split}
+        )
+    assert not (tmp_path / "back.safetensors").exists()
+
+
+def test_a_name_that_no_whole_would_be_given_stays(tmp_path: Path) -> None:
+    """The first star stands for as much as it can: q.a.a.r would become q.a.b.r."""
+    tensors = {"q.b.a.r": bits(4), "p.b.r": bits(5)}
+    numpy_files.save_file(tensors, tmp_path / "m.safetensors")
+    rules = {"rename": [{"tensors": "*.a.*", "name": "*.b.*"}]}
+    ts.files.merge(tmp_path / "m.safetensors", tmp_path / "back.safetensors", rules=rules)
+    expected = {"q.b.a.r": tensors["q.b.a.r"], "p.a.r": tensors["p.b.r"]}
+    assert same(load(tmp_path / "back.safetensors"), expected)
+
+
 def test_what_the_metadata_of_ranks_say_differently_is_said(
     model: tuple[Path, dict[str, np.ndarray]],
 ) -> None:

@@ -89,3 +89,13 @@ def test_versions_by_name(
         *("tensor", "shape", "parts", "size"),
         *("x", "2x9", "x.0", "2x4", "144", "bytes", "x.1", "2x4", "x.2", "2x1"),
     ]
+
+
+@pytest.mark.parametrize(("count", "first"), [(10, "x.0.npy"), (11, "x.00.npy")])
+def test_numbers_have_as_many_digits_as_the_last_one(
+    tmp_path: Path, count: int, first: str
+) -> None:
+    np.save(tmp_path / "x.npy", np.arange(count))
+    ts.files.split(tmp_path / "x.npy", tmp_path / "parts", num_outputs=count)
+    names = sorted(path.name for path in (tmp_path / "parts").iterdir())
+    assert names[:: count - 1] == [first, f"x.{count - 1}.npy"]
