@@ -313,7 +313,9 @@ def test_integers_are_the_same_unless_an_option_says_otherwise() -> None:
 def test_a_usual_value_is_none_of_the_zeros_and_no_less_than_a_hundredth() -> None:
     mostly_0 = np.array([0, 0, 0, 8], np.float32)
     for off, allowed in ((7e-4, True), (9e-4, False)):  # of 8, a ten-thousandth
-        assert judged(mostly_0 + np.array([off, 0, 0, 0], np.float32), mostly_0).is_allowed is allowed
+        assert (
+            judged(mostly_0 + np.array([off, 0, 0, 0], np.float32), mostly_0).is_allowed is allowed
+        )
     small = np.array([1e-5], np.float32)
     for off, allowed in ((0.9e-6, True), (1.1e-6, False)):  # of 0.01, a ten-thousandth
         assert judged(small + np.float32(off), small).is_allowed is allowed

@@ -192,6 +192,123 @@ def test_the_shape_after_one_node(
     assert found == ((7, 3, expected) if isinstance(expected, int) else expected)
 
 
+LEAST = -(1 << 63)
+"""As an end, it is before the first element."""
+
+NAMED = value("x", FLOAT, ("N", "M"))
+
+
+@pytest.mark.parametrize(
+    ("opset", "op", "others", "constants", "expected"),
+    [
+        (1, node("Concat", "x w", "y"), {"w": ("N", "K")}, {}, ("N", "K + M")),
+        (13, node("Flatten", "w", "y"), {"w": ("N", "M", 3)}, {}, ("N", "3*M")),
+        (13, node("Add", "w x", "y"), {"w": ("K", 1, 1)}, {}, ("K", "N", "M")),
+        (13, node("Pad", "x p", "y"), {}, {"p": [1, -2, 3, 0]}, ("N + 4", "max(0, M - 2)")),
+        (18, node("Pad", "x p _ a", "y"), {}, {"p": [1, 2], "a": [1]}, ("N", "M + 3")),
+        (13, node("Slice", "x s e", "y"), {}, {"s": [0], "e": [LEAST]}, (0, "M")),
+        (13, node("Slice", "x s e _ t", "y"), {}, {"s": [-1], "e": [LEAST], "t": [-1]}, ("N", "M")),
+        (13, node("Slice", "x s e _ t", "y"), {}, {"s": [-1], "e": [-1], "t": [-1]}, (None, "M")),
+        (
+            13,
+            node("Slice", "x s e _ t", "y"),
+            {},
+            {"s": [-2], "e": [LEAST], "t": [-1]},
+            (None, "M"),
+        ),
+        (10, node("Resize", "x f", "y"), {}, {"f": [2.0, 1.0]}, ("2*N", "M")),
+        (13, node("Resize", "x _ f", "y"), {}, {"f": [1.5, 1.0]}, ("floor(3*N/2)", "M")),
+        (
+            *(13, node("SpaceToDepth", "w", "y", blocksize=2), {"w": (1, "C", "H", 4)}),
+            *({}, (1, "4*C", "floor(H/2)", 2)),
+        ),
+        (
+            *(13, node("DepthToSpace", "w", "y", blocksize=2), {"w": (1, "C", "H", 4)}),
+            *({}, (1, "floor(C/4)", "2*H", 8)),
+        ),
+    ],
+)
+def test_the_shape_of_named_dimensions_after_one_node(
+    opset: int, op: onnx.NodeProto, others: Any, constants: Any, expected: Any
+) -> None:
+    given = [NAMED, *(value(name, FLOAT, dims) for name, dims in others.items())]
+    held = [
+        tensor(name, items, np.float32 if name == "f" else np.int64)
+        for name, items in constants.items()
+    ]
+    assert shapes(model(graph([op], given, ["y"], held), opset))["y"] == expected
+
+
+FIRST = [node("Shape", "x", "s", end=1), node("Squeeze", "s", "n")]
+"""N as a scalar."""
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ([*FIRST, node("Range", "n zero back", "y")], ("N",)),  # N, N-1, ..., 1
+        ([*FIRST, node("OneHot", "i s pair", "y")], ("K", 5, "N")),
+        (
+            [
+                node("SequenceEmpty", "", "q"),
+                node("SequenceInsert", "q x p", "r"),
+                node("SequenceAt", "r p", "y"),
+            ],
+            ("N", "M"),  # of none that were there before
+        ),
+        (
+            [
+                node("SequenceConstruct", "x w", "q"),
+                node("SequenceErase", "q two_back", "r"),
+                node("SequenceAt", "r zero", "y"),
+            ],
+            (2,),
+        ),
+        (
+            [
+                node("SequenceConstruct", "x", "q"),
+                node("SequenceInsert", "q w", "r"),  # at the end
+                node("SequenceAt", "r back", "y"),
+            ],
+            (2,),
+        ),
+        (
+            [node("SplitToSequence", "x", "q"), node("ConcatFromSequence", "q", "y", axis=1)],
+            (1, "M*N"),
+        ),
+        (
+            [
+                node("SplitToSequence", "x", "q", keepdims=0),
+                node("ConcatFromSequence", "q", "y", axis=-2, new_axis=1),
+            ],
+            ("N", "M"),
+        ),
+        (
+            [
+                node("SequenceConstruct", "x x", "q"),
+                node("ConcatFromSequence", "q", "y", axis=2),  # it is refused where it runs
+            ],
+            None,
+        ),
+    ],
+)
+def test_the_shape_of_named_dimensions_after_several(nodes: Any, expected: Any) -> None:
+    inputs = [
+        NAMED,
+        value("w", FLOAT, (2,)),
+        value("i", INT64, ("K", 5)),
+        value("p", INT64, []),
+    ]
+    numbers = [
+        tensor("zero", 0),
+        tensor("back", -1),
+        tensor("two_back", -2),
+        tensor("pair", [0, 1]),
+    ]
+    found = shapes(model(graph(nodes, inputs, ["y"], numbers), 18)).get("y")
+    assert found == expected
+
+
 @pytest.mark.parametrize("opset", [10, 11, 24])
 @pytest.mark.parametrize(("axis", "place"), [(None, 2), (0, 0), (1, 1), (-1, 2), (-2, 1), (-3, 0)])
 def test_the_largest_of_a_number_with_a_name(opset: int, axis: int | None, place: int) -> None:
