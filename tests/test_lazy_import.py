@@ -93,6 +93,20 @@ ts.operators
     )
 
 
+def test_other_threads_see_no_stand_in_for_sympy_while_onnx_ir_is_imported() -> None:
+    code = (
+        "import sys\n"
+        "before, seen = list(sys.meta_path), []\n"
+        "def look(event, given):\n"
+        "    if event == 'import' and given[0].startswith('onnx_ir.'):\n"
+        "        seen.append('sympy' in sys.modules)\n"
+        "sys.addaudithook(look)\n"
+        "import tensorsplit.model\n"
+        "print(len(seen) > 10, any(seen), sys.meta_path == before)"
+    )
+    assert fresh(code).split("\n")[0] == "True False True"
+
+
 def test_a_model_without_names_of_dimensions_does_not_load_sympy() -> None:
     code = (
         "import sys, onnx, tensorsplit as ts\n"
