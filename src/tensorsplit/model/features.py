@@ -6,7 +6,7 @@ wrongly. Checking and lowering both look at a model through them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Sequenced
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -32,7 +32,6 @@ from tensorsplit.model.graph.nodes import (
     passed_from,
     scopes_in,
     tensor_of,
-    walk,
 )
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
@@ -277,9 +276,9 @@ def model_features(model: ir.Model, without: Sequenced[ir.Function] = ()) -> Fea
     return {name: value for name, value in found.items() if value}
 
 
-def data_features(model: ir.Model, facts: Facts) -> Features:
-    """Return the features of the data that any node works on: whether there are doubles (D16)."""
-    nodes = (ref.node for ref in walk(model) if ref.function not in facts.uncalled)
+def data_features(refs: Iterable[NodeRef], facts: Facts) -> Features:
+    """Return the features of the data that nodes work on: whether there are doubles (D16)."""
+    nodes = (ref.node for ref in refs if ref.function not in facts.uncalled)
     values = {value for node in nodes for value in (*node.inputs, *node.outputs)}
     has_double = any(ir.DataType.DOUBLE in facts.element_types(value) for value in values)
     return {"wide_values": "double"} if has_double else {}

@@ -196,7 +196,7 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
             is_used = ref.node in used
             findings += found if is_used else (each.as_warning(_NOBODY) for each in found)
     if profile is not None:
-        findings += _of_data(profile, model, facts, findings)
+        findings += _of_data(profile, refs, facts, findings)
     findings += map(of_error, chain.from_iterable(refused.values()))
     return gathered(findings, count, places)
 
@@ -320,11 +320,11 @@ def _fix(profile: Profile, entry: Limitation, first: str = "") -> str:
 
 
 def _of_data(
-    profile: Profile, model: onnx_ir.Model, facts: Facts, told: list[Finding]
+    profile: Profile, refs: list[NodeRef], facts: Facts, told: list[Finding]
 ) -> list[Finding]:
     """Return the engine's limitations on the model's data that no finding on a node reports."""
     said = {finding.message.partition("; this node")[0] for finding in told}
-    found = of_features(profile, data_features(model, facts), "graph", _fix)
+    found = of_features(profile, data_features(refs, facts), "graph", _fix)
     return [each for each in found if each.message.partition("; this model")[0] not in said]
 
 

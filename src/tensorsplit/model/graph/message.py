@@ -385,11 +385,14 @@ def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelP
 
 
 def _keep_sparse(scope: ir.Graph | ir.Function, graph: GraphProto | FunctionProto) -> None:
-    """Write large sparse tensors as they were read, in the place of dense ones without elements."""
+    """Write large sparse tensors as they were read, in the place of dense ones without elements.
+
+    Their types are compared, for the base classes are protocols, and `isinstance` takes long.
+    """
     if isinstance(scope, ir.Graph) and isinstance(graph, GraphProto):
         for name, value in scope.initializers.items():
             held = value.const_value
-            if isinstance(held, SparseTensor) and held.kept is not None:
+            if type(held) is SparseTensor and held.kept is not None:
                 dense = next(tensor for tensor in graph.initializer if tensor.name == name)
                 graph.initializer.remove(dense)
                 graph.sparse_initializer.append(held.kept)
@@ -397,7 +400,7 @@ def _keep_sparse(scope: ir.Graph | ir.Function, graph: GraphProto | FunctionProt
     for node, proto in zip(scope, graph.node, strict=True):
         attribute = node.attributes.get("value") if node.op_type == "Constant" else None
         held = None if attribute is None or attribute.is_ref() else attribute.value
-        if isinstance(held, SparseTensor) and held.kept is not None:
+        if type(held) is SparseTensor and held.kept is not None:
             kind = AttributeProto.SPARSE_TENSOR
             kept = AttributeProto(name="sparse_value", type=kind, sparse_tensor=held.kept)
             proto.attribute[0].CopyFrom(kept)

@@ -146,14 +146,14 @@ def check_external(tensor: TensorProto, folder: Path | None) -> None:
 
 
 def _checked_shape(name: str, tensor: TensorProto) -> tuple[int, ...]:
-    if element_name(tensor.data_type) is None:
+    if element_type_of(tensor.data_type) is None:
         raise _malformed(name, f"its element type is {tensor.data_type}, which ONNX does not have")
     return _shape(name, tensor.dims)
 
 
 def _shape(name: str, dims: Any) -> tuple[int, ...]:
     shape = tuple(dims)
-    if any(dim < 0 for dim in shape) or len(shape) > MAX_RANK:
+    if min(shape, default=0) < 0 or len(shape) > MAX_RANK:
         problem = f"its dimensions are {list(shape[:12])}"
         raise _malformed(name, f"{problem}; they are at most {MAX_RANK}, none below 0")
     return shape

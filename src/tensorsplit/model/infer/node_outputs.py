@@ -38,7 +38,9 @@ from tensorsplit.model.infer.elements import Node, computed, constant_array
 from tensorsplit.model.infer.shape_rules import ALONE, followed_shape
 from tensorsplit.model.validity.node_errors import wrong_signature
 
-_FLOATS = ("float16", "float", "double")
+_FLOATS = frozenset((ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE))
+
+_WHOLE = frozenset(kind for kind in ir.DataType if kind.name.startswith(("INT", "UINT", "BOOL")))
 
 _MAX_FLOATS = 16
 """More of them are weights, which are not read."""
@@ -379,23 +381,26 @@ def values_of(array: np.ndarray[Any, Any] | None, opset: int) -> tuple[Dim, ...]
 
     Few floats are scales or bounds, as of Resize and Range; lists of them are lengths in Split-1.
     """
-    if array is None or not _may_be_operand(element_type(array), array.shape, opset):
+    if array is None:
         return None
-    number = float if element_type(array) in _FLOATS else int
-    return tuple(map(number, array.ravel().tolist()))
+    kind = ir.DataType[element_type(array).upper()]
+    return _elements(array, kind) if _may_be_operand(kind, array.shape, opset) else None
 
 
-def _may_be_operand(name: str, shape: tuple[int, ...], opset: int) -> bool:
-    is_integer = name.startswith(("int", "uint", "bool"))
-    if len(shape) > 1 or not (is_integer or name in _FLOATS):
+def _elements(array: np.ndarray[Any, Any], kind: ir.DataType) -> tuple[Dim, ...]:
+    return tuple(map(float if kind in _FLOATS else int, array.ravel().tolist()))
+
+
+def _may_be_operand(kind: ir.DataType, shape: tuple[int, ...], opset: int) -> bool:
+    if len(shape) > 1 or (kind not in _WHOLE and kind not in _FLOATS):
         return False
-    return math.prod(shape) <= (LARGEST_CONSTANT if is_integer or opset == 1 else _MAX_FLOATS)
+    return math.prod(shape) <= (LARGEST_CONSTANT if kind in _WHOLE or opset == 1 else _MAX_FLOATS)
 
 
 def of_constant(tensor: ir.TensorProtocol, opset: int) -> Tensor:
     """Return what is known of a constant; its elements only if it may be an operand."""
-    shape, values = tuple(tensor.shape.numpy()), None
-    if _may_be_operand(tensor.dtype.name.lower(), shape, opset):
+    kind, shape, values = tensor.dtype, tuple(tensor.shape.numpy()), None
+    if _may_be_operand(kind, shape, opset):
         with suppress(SplitError):  # checks refuse one that can't be read
-            values = values_of(read_tensor(tensor, tensor.name or ""), opset)
-    return Tensor(tensor.dtype, shape, values)
+            values = _elements(read_tensor(tensor), kind)
+    return Tensor(kind, shape, values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from tensorsplit.model.features import unused_and_changing, unused_states
-from tensorsplit.model.graph.nodes import NodeRef, walk
+from tensorsplit.model.graph.nodes import NodeRef, scopes
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at
 from tensorsplit.model.profiles import Limitation
 
@@ -14,7 +14,8 @@ _FIRST_WITH_WHERE = 9
 
 def use_states(lowering: Lowering) -> None:
     """Have what a loop carries used, where the target needs that to know that its shape changes."""
-    if not any(unused_states(ref.node) for ref in walk(lowering.model)):
+    nodes = (node for scope in scopes(lowering.model) for node in scope)
+    if not any(map(unused_states, nodes)):
         return
     lowering.look()
     for node, entries in lowering.limitations.items():

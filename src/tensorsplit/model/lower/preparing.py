@@ -31,7 +31,7 @@ def check_sequence_nodes(lowering: Lowering) -> None:
             continue
         inside = [value for _, body in bodies(node) for value in (*body.inputs, *body.outputs)]
         ends = (*node.inputs, *node.outputs, *inside)
-        if node.op_type in _CHECKED or any(end in lowering.reasons for end in ends):
+        if node.op_type in _CHECKED or not lowering.reasons.keys().isdisjoint(ends):
             with at(ref):
                 _check_node(lowering, ref)
 

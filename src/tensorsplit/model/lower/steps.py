@@ -124,7 +124,7 @@ def _check(lowering: Lowering) -> None:
             )
         if not must_go(entry):
             lowering.note(entry)
-    for entry in profile.about(data_features(lowering.model, lowering.facts)):
+    for entry in profile.about(data_features(lowering.refs.values(), lowering.facts)):
         lowering.note(entry)
     for node, entries in lowering.limitations.items():
         for entry in entries:

@@ -274,19 +274,20 @@ class _Search:
             tuple(map(bool, made)),
         )
         errors: list[SplitError] = []
-        schema = _schema_in_force(node, opsets[node.domain])
-        if schema is not None and alike not in self._right:
+        if alike not in self._right:
             opset = opsets[node.domain]
-            errors += wrong_signature(schema, opset, attributes, node.inputs, made)
+            schema = _schema_in_force(node, opset)
+            if schema is not None:
+                errors += wrong_signature(schema, opset, attributes, node.inputs, made)
+            yield from errors
         if not errors:
             self._right.add(alike)
-        yield from errors
-        if schema is None or node.domain != "":
+        if node.domain != "":
             return
         if not errors:
             yield from wrong_bodies(node, opsets[""], attributes)
-        is_known = not any(map(is_open, attributes.values()))
-        if node.op_type == "Constant" and is_known and held_by(attributes) is None:
+        is_right = node.op_type != "Constant" or any(map(is_open, attributes.values()))
+        if not is_right and held_by(attributes) is None:
             yield malformed(f"Constant has {len(attributes)} values", "give it exactly one")
 
 
