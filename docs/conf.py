@@ -46,6 +46,7 @@ nitpick_ignore_regex = [
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3  # links to headings, spelled as on GitHub
 default_role = "literal"  # in docstrings `x` is code
+autodoc_mock_imports = ["torch"]  # its layers are documented where it is not installed, too
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
