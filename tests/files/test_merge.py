@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,41 @@ def test_members_of_an_archive(tmp_path: Path, compressed: bool, axis: int) -> N
     whole = np.concatenate([arrays["a.0"], arrays["a.1"]], axis=axis)
     assert np.load(tmp_path / "out" / "a.npy").tobytes() == whole.tobytes()
     assert np.load(tmp_path / "out" / "b.npy").tobytes() == arrays["b"].tobytes()
+
+
+@pytest.mark.usefixtures("ways")
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_archive_comes_back(tmp_path: Path, axis: int, order: Any) -> None:
+    arrays: dict[str, Any] = {"a": bits(20, 9), "中": bits(5, 3, dtype=">i8"), "c": bits(0, 2)}
+    arrays = {name: np.array(each, order=order) for name, each in arrays.items()}
+    np.savez_compressed(tmp_path / "x.npz", **arrays)
+    ts.files.split(tmp_path / "x.npz", tmp_path / "parts.npz", num_outputs=2, axis=axis)
+    ts.files.merge(tmp_path / "parts.npz", tmp_path / "back.npz", axis=axis, verify=True)
+    with zipfile.ZipFile(tmp_path / "back.npz") as archive:
+        assert archive.testzip() is None
+        assert archive.namelist() == ["a.npy", "中.npy", "c.npy"]
+        assert {each.flag_bits & 1 << 11 for each in archive.infolist()} == {1 << 11}
+    with np.load(tmp_path / "back.npz") as found:
+        assert set(found) == set(arrays)
+        for name, each in arrays.items():
+            assert found[name].dtype == each.dtype
+            assert found[name].shape == each.shape
+            assert found[name].tobytes("A") == each.tobytes("A")
+            assert found[name].flags.f_contiguous == each.flags.f_contiguous
+    (tmp_path / "folder").mkdir()
+    for number, part in enumerate(np.split(arrays["a"], [3, 7], axis)):
+        np.save(tmp_path / "folder" / f"a.{number}.npy", part)
+    ts.files.merge(tmp_path / "folder", tmp_path / "one.npz", axis=axis, overwrite=True)
+    assert np.load(tmp_path / "one.npz")["a"].tobytes() == arrays["a"].tobytes()
+
+
+def test_an_archive_of_many_members(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", whole := bits(7000, dtype=np.uint8))
+    ts.files.split(tmp_path / "x.npy", tmp_path / "parts.npz", chunk=10)
+    with np.load(tmp_path / "parts.npz") as found:
+        assert len(found.files) == 700
+        assert found["x.699"].tobytes() == whole[-10:].tobytes()
 
 
 @pytest.fixture

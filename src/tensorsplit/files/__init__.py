@@ -44,7 +44,8 @@ def split(
     Args:
         source: An ``.npy``; a ``.safetensors``, or a folder of these with their index; a zarr array
             or group, at a path or URL.
-        target: The folder, ``.safetensors`` or ``.zarr`` that is written, whole or not at all.
+        target: The folder, ``.npz``, ``.safetensors`` or ``.zarr`` that is written, whole or not at
+            all.
         split: The length of each part.
         axis: The axis, in [-rank, rank-1]; by default that of the operator version.
         num_outputs: How many parts.
@@ -115,7 +116,8 @@ def merge(
         source: A folder of ``.npy``, an ``.npz``, a checkpoint as `split` takes it or the folder of
             its ranks, a zarr group, or a folder of zarr arrays.
         out: The file or folder that is written, whole or not at all. A single array may be called
-            ``.npy`` or ``.zarr``, and a checkpoint of ranks ``.safetensors``.
+            ``.npy`` or ``.zarr``, arrays of NumPy together ``.npz``, and a checkpoint of ranks
+            ``.safetensors``.
         axis: The axis on which parts lie side by side, where no rules are given; by default 0.
         names: The names of the parts in their order, in which ``*`` stands for that of the tensor;
             by default they are numbered.

@@ -29,10 +29,12 @@ from tensorsplit.files.byte_copies import Move
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, move_of
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
+from tensorsplit.files.npz_archives import ArchiveWriting
 from tensorsplit.files.sources import check_regular, refusing
 from tensorsplit.storage.outputs import is_draft
 
 _SUFFIX = ".npy"
+_ARCHIVE = ".npz"
 _LONGEST_HEADER = 1 << 16
 _FLOAT8 = b"'descr': '<f1'"  # what NumPy writes for float8_e5m2, and can't read
 _ONE_BYTE = b"'descr': '|V1'"
@@ -185,7 +187,7 @@ class NpySource:
         return False
 
     def writing(self, changes: Sequence[Recast], target: str, _layout: FileLayout) -> DenseWriting:
-        """Return each tensor becomes a file of a folder, or the one that the target is.
+        """Return each tensor becomes a file of a folder or archive, or the one that the target is.
 
         Raises:
             SplitError: TS706 for names that collide, TS713 for parts of different types or orders,
@@ -206,6 +208,8 @@ class NpySource:
             moved.append(move_of(change, held, wanted, fortran=header.fortran)[0])
             files += made
         check_file_names([each.name for each in files])
+        if target.endswith(_ARCHIVE):
+            return ArchiveWriting(files, moved)
         if not target.endswith(_SUFFIX):
             return DenseWriting(files, moved)
         if len(files) > 1:
