@@ -42,7 +42,7 @@ class TensorSplitRep(BackendRep):
     def __init__(self, model: OnnxModel) -> None:
         self._session = Session(model, OURS)
 
-    def run(self, inputs: Any, **_kwargs: Any) -> tuple[Any, ...]:
+    def run(self, inputs: object, **_kwargs: Any) -> tuple[Any, ...]:
         """Run the model.
 
         Args:
@@ -86,7 +86,7 @@ class TensorSplitBackend(Backend):
 
     @classmethod
     def run_model(
-        cls, model: Any, inputs: Any, device: str = "CPU", **kwargs: Any
+        cls, model: object, inputs: object, device: str = "CPU", **kwargs: Any
     ) -> tuple[Any, ...]:
         """Prepare a model and run it once; see `prepare` and `TensorSplitRep.run`."""
         return cls.prepare(model, device, **kwargs).run(inputs)
@@ -95,7 +95,7 @@ class TensorSplitBackend(Backend):
     def run_node(
         cls,
         node: onnx.NodeProto,
-        inputs: Any,
+        inputs: object,
         device: str = "CPU",
         outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,  # noqa: ARG003 - the name is of the interface
         **kwargs: Any,
@@ -129,7 +129,7 @@ class TensorSplitBackend(Backend):
             return False
 
 
-def _by_name(declared: Sequence[DeclaredInput], inputs: Any) -> Any:
+def _by_name(declared: Sequence[DeclaredInput], inputs: object) -> Any:
     if isinstance(inputs, Mapping):
         return inputs
     names = [entry.name for entry in declared]
@@ -138,7 +138,7 @@ def _by_name(declared: Sequence[DeclaredInput], inputs: Any) -> Any:
     return _paired(names if takes_all else required, inputs)
 
 
-def _paired(names: Sequence[str], inputs: Any) -> dict[str, Any]:
+def _paired(names: Sequence[str], inputs: object) -> dict[str, Any]:
     if not isinstance(inputs, (list, tuple)):
         raise SplitError(
             USAGE,
@@ -176,7 +176,7 @@ def _model_of(node: Any, opset: Any, fed: Mapping[str, Any]) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=imports)
 
 
-def _type_of(value: Any) -> onnx.TypeProto:
+def _type_of(value: object) -> onnx.TypeProto:
     anything = onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor())
     if isinstance(value, (list, tuple)):
         return helper.make_sequence_type_proto(anything)

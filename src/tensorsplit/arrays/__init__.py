@@ -177,7 +177,7 @@ def _fix(value: object) -> str:
 
 def execute(
     plan: SplitPlan,
-    array: Any,
+    array: object,
     library: ArrayLibrary,
     copy: object = False,
     out: Out = None,

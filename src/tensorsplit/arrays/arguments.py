@@ -63,7 +63,7 @@ def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | N
 
 
 def _from_array(
-    name: str, value: Any, expected: ArrayLibrary | None
+    name: str, value: object, expected: ArrayLibrary | None
 ) -> tuple[tuple[Any, ...], int, str] | None:
     """Return elements, rank and element type of an array, which is of the expected library."""
     library = find_library(value)
@@ -98,11 +98,11 @@ def _from_items(name: str, items: Any, expected: ArrayLibrary | None) -> Operand
     return Operand(tuple(_length(name, item, expected) for item in items), 1)
 
 
-def _length(name: str, item: Any, expected: ArrayLibrary | None) -> Any:
+def _length(name: str, item: object, expected: ArrayLibrary | None) -> Any:
     return item if type(item) is int or is_symbolic(item) else _integer(name, item, expected)
 
 
-def _integer(name: str, value: Any, expected: ArrayLibrary | None) -> int:
+def _integer(name: str, value: object, expected: ArrayLibrary | None) -> int:
     if is_symbolic(value):
         raise SplitError(
             UNKNOWN_COUNT, "it is known only when the trace runs", "give a number", parameter=name

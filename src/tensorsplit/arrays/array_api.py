@@ -115,7 +115,7 @@ def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
     return buffers
 
 
-def _check_alike(array: Array, out: Any) -> None:
+def _check_alike(array: Array, out: object) -> None:
     """Refuse buffers of another library, element type or device than the data (TS403)."""
     for number, buffer in enumerate(out if type(out) is list else ()):
         _check_buffer_alike(f"buffer {number}", buffer, array)

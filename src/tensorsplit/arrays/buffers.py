@@ -29,7 +29,7 @@ _MAX_PAIRED = 32
 _MAX_MARKED = 1 << 30
 
 
-def snapshot(out: Any) -> Any:
+def snapshot(out: object) -> Any:
     """List the buffers of a call, in a list that nobody else can change.
 
     It is taken before anything is looked at: a sequence of the caller's may run any code.
@@ -94,7 +94,7 @@ def _check_writable(name: str, buffer: Array, dtype: np.dtype[Any]) -> None:
         raise SplitError(OUT_READ_ONLY, f"{name} is read-only", "give writable buffers")
 
 
-def refuse_out(array: Any, _plan: SplitPlan, _out: object) -> Any:
+def refuse_out(array: object, _plan: SplitPlan, _out: object) -> Any:
     """Refuse any `out` for arrays that can't be written to (TS404)."""
     kind = type(array)
     name = f"{kind.__module__.partition('.')[0]}'s {kind.__name__}"
@@ -105,7 +105,7 @@ def refuse_out(array: Any, _plan: SplitPlan, _out: object) -> Any:
     )
 
 
-def no_view(_parts: Any, _plan: SplitPlan) -> None:
+def no_view(_parts: object, _plan: SplitPlan) -> None:
     """Return None: the library has no views."""
 
 

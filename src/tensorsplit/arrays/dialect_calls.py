@@ -61,7 +61,7 @@ def like(dialect: DialectName | OperatorName) -> DialectCall:
     record = operator_named(dialect)
 
     def call(
-        input: Any, *given: Any, copy: Flag = False, out: Out = None, **operands: Any
+        input: object, *given: Any, copy: Flag = False, out: Out = None, **operands: Any
     ) -> list[Any]:
         names = record.operands[: len(given)]
         twice = next((name for name in names if name in operands), None)

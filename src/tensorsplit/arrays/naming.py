@@ -11,7 +11,7 @@ from tensorsplit.core.errors import OTHER_NAMES, UNUSABLE_NAMES, SplitError, cou
 _MOST_SHOWN = 8
 
 
-def names_of(given: Any, parameter: str, operator: str | None = None) -> tuple[str, ...]:
+def names_of(given: object, parameter: str, operator: str | None = None) -> tuple[str, ...]:
     """Return names in order, which are different strings (TS316).
 
     They are those of a dict of lengths, or given alone.
@@ -32,7 +32,7 @@ def names_of(given: Any, parameter: str, operator: str | None = None) -> tuple[s
 
 
 def named_call(
-    lengths: Mapping[Any, Any], out: Any, parameter: str
+    lengths: Mapping[Any, Any], out: object, parameter: str
 ) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
     """Return the names, the lengths, and the buffers in the same order (TS315, TS316)."""
     names = names_of(lengths, parameter)

@@ -281,7 +281,7 @@ def joined_in_pool(parts: list[Array], plan: SplitPlan, pool: BufferPool) -> Any
     return joined_into(parts, plan, pool.empty(plan.input_shape, parts[0].dtype))
 
 
-def joined_into(parts: list[Array], plan: SplitPlan, out: Any) -> Any:
+def joined_into(parts: list[Array], plan: SplitPlan, out: object) -> Any:
     """Return the buffer, with the parts written to it.
 
     One that doesn't fit is refused before any byte is written (TS402 to TS405).

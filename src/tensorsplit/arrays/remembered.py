@@ -24,14 +24,14 @@ class Plans:
     def __init__(self) -> None:
         self._plans: dict[Hashable, Any] = {}
 
-    def find(self, array: Any, arguments: tuple[Any, ...]) -> Any:
+    def find(self, array: object, arguments: tuple[Any, ...]) -> Any:
         """Look up a call; None if nothing is kept, or it can't be distinguished from others."""
         try:
             return self._plans.get(_exact_key(array, arguments))
         except (MemoryError, TypeError, ValueError):  # no key, or none that can be hashed
             return None
 
-    def add(self, array: Any, arguments: tuple[Any, ...], plan: Any) -> None:
+    def add(self, array: object, arguments: tuple[Any, ...], plan: object) -> None:
         """Keep what was decided for a call; nobody else can change the arguments."""
         try:
             self._plans[_exact_key(array, arguments)] = plan
@@ -99,7 +99,7 @@ _WORDS_OF_OTHERS = {
 """What PyTorch, NumPy, TensorFlow and MLX call an argument."""
 
 
-def compiled_as(other: Any) -> Callable[[Function], Function]:
+def compiled_as(other: object) -> Callable[[Function], Function]:
     """Have ``torch.compile`` follow another function in the place of a function.
 
     It does so for what has the attributes of ``torch.jit.script_if_tracing``; no interface that
@@ -114,7 +114,7 @@ def compiled_as(other: Any) -> Callable[[Function], Function]:
     return decorate
 
 
-def _exact_key(data: Any, arguments: tuple[Any, ...]) -> Hashable:
+def _exact_key(data: object, arguments: tuple[Any, ...]) -> Hashable:
     """Return a key that is the same for equal types and values only: True is not 1.
 
     Of the tensor, the class, the shape and the element type count. A ``TypeError`` means that the

@@ -106,7 +106,7 @@ def as_json(figures: Figures) -> str:
     return _INTEGERS.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: object) -> Any:
     """Return the same with fewer digits in each float, and without what is None."""
     if isinstance(value, float):
         return float(f"{value:.4g}")

@@ -95,7 +95,7 @@ def _ours(task: Task, *, buffers: Sequence[Array] = (), **how: Any) -> Prepared:
     return Prepared(_ours_of(task, task.source, **how), buffers=buffers)
 
 
-def _ours_of(task: Task, array: Any, **how: Any) -> Callable[[], Any]:
+def _ours_of(task: Task, array: object, **how: Any) -> Callable[[], Any]:
     """Return an eager call on an array of any library."""
     _use_threads()
     return partial(ts.split, array, list(task.workload.sizes), axis=task.workload.axis, **how)

@@ -171,7 +171,7 @@ def _station(peer: str) -> Local:
     return Local(entry for entry in ENTRIES if entry.peer == peer)
 
 
-def answer(peer: str, workload: Any, method: str, about: list[Any]) -> Any:
+def answer(peer: str, workload: object, method: str, about: list[Any]) -> Any:
     """Answer `Apart` in the process of a library.
 
     Each question names the workload: the system may have ended the process that was prepared.

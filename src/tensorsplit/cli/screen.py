@@ -174,12 +174,12 @@ def note(*lines: str) -> None:
             sys.stderr.write("".join(f"tensorsplit: {printable(line)}\n" for line in lines))
 
 
-def is_terminal(stream: Any) -> bool:
+def is_terminal(stream: object) -> bool:
     """Return whether a standard stream is a terminal; one that its caller closed is None."""
     return stream is not None and hasattr(stream, "isatty") and bool(stream.isatty())
 
 
-def wants_colour(stream: Any) -> bool:
+def wants_colour(stream: object) -> bool:
     """Return whether to colour what a standard stream shows: NO_COLOR, FORCE_COLOR, a terminal."""
     if os.environ.get("NO_COLOR"):
         return False

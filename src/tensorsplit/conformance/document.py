@@ -179,7 +179,7 @@ class Document:
         return content
 
     @classmethod
-    def from_json(cls, content: Any) -> Document:
+    def from_json(cls, content: object) -> Document:
         """Return the document of what `json.loads` gave; SplitError TS703 if it is none.
 
         Fields that it does not know are of a newer version of this package.

@@ -38,7 +38,7 @@ def without(shape: Sequence[Any], axis: int) -> tuple[Any, ...]:
     return (*shape[:axis], *shape[axis + 1 :])
 
 
-def resized(shape: Sequence[Any], axis: int, size: Any) -> tuple[Any, ...]:
+def resized(shape: Sequence[Any], axis: int, size: object) -> tuple[Any, ...]:
     """Return a shape with another length on an axis."""
     axis %= len(shape)
     return (*shape[:axis], size, *shape[axis + 1 :])

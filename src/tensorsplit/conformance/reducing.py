@@ -346,7 +346,7 @@ def _declaration(name: str, value: Any, *, static: bool) -> onnx.ValueInfoProto:
     return onnx.helper.make_tensor_value_info(name, _type_number(value), shape)
 
 
-def _type_number(value: Any) -> int:
+def _type_number(value: object) -> int:
     """Return the number that ONNX has for an element type."""
     return tensor_type(element_type(np.asarray(value)))
 

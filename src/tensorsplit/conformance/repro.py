@@ -244,7 +244,7 @@ def _dict(title: str, values: dict[str, Any]) -> Iterator[str]:
     yield "}"
 
 
-def _literal(value: Any) -> str:
+def _literal(value: object) -> str:
     """Return an array as Python code that makes the same bits."""
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"

@@ -144,7 +144,7 @@ def _is_from_outside(outputs: Mapping[str, Any], built: Built) -> bool:
     return any(not there.issuperset(_items(array)) for array in _arrays(outputs))
 
 
-def _arrays(value: Any) -> Iterator[np.ndarray[Any, Any]]:
+def _arrays(value: object) -> Iterator[np.ndarray[Any, Any]]:
     """Yield the arrays in an array, a list or a dictionary."""
     if isinstance(value, Mapping):
         value = list(value.values())
@@ -163,7 +163,7 @@ def _items(array: np.ndarray[Any, Any]) -> Iterator[bytes]:
     return (octets[place : place + size] for place in range(0, len(octets), size))
 
 
-def _elements(value: Any) -> int:
+def _elements(value: object) -> int:
     """Count the elements of an array, or of all arrays of a list or a dictionary."""
     return sum(array.size for array in _arrays(value))
 
@@ -176,7 +176,7 @@ def _shapes(outputs: Mapping[str, Any]) -> str:
     return ", ".join(texts) or "no outputs"
 
 
-def _shape(value: Any) -> str:
+def _shape(value: object) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, list):

@@ -42,7 +42,7 @@ else:
     class derived_property(cached_property):  # noqa: N801 - as its base
         """Calculate an attribute once; Python 3.11 takes a lock, which no trace can follow."""
 
-        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        def __get__(self, instance: object, owner: type | None = None) -> Any:
             """Return the attribute."""
             if instance is None:
                 return self

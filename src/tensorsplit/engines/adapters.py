@@ -87,12 +87,12 @@ def load_onnxruntime(model: str | bytes, weights: bytes) -> Run:
 _FOREIGN = re.compile(r"tensor\((bfloat16|float[468]e\w+|u?int[24])\)")
 
 
-def _is_foreign(value: Any) -> bool:
+def _is_foreign(value: object) -> bool:
     """Return whether it is an array of a type that onnxruntime does not take from NumPy."""
     return isinstance(value, np.ndarray) and value.dtype.isbuiltin == 2
 
 
-def _ort_value(value: Any) -> Any:
+def _ort_value(value: object) -> Any:
     """Return an array as a tensor in onnxruntime's own memory."""
     import onnxruntime
     from onnx.helper import np_dtype_to_tensor_dtype
@@ -196,7 +196,7 @@ _OPENVINO_NAMES = {name: other for other, name in ELEMENT_TYPES.items()}
 _OPENVINO_ONLY = ("nf4", "u1", "u3", "u6")
 
 
-def to_openvino(value: Any) -> Any:
+def to_openvino(value: object) -> Any:
     """Return an array as OpenVINO's tensor, bit for bit."""
     import openvino
 

@@ -264,7 +264,7 @@ def _values(
         yield from _arrays(make, judge, name, np.asarray(expected), np.asarray(found))
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     if value is None:
         return "an empty optional"
     return "a sequence" if isinstance(value, (list, tuple)) else "a tensor"
@@ -323,7 +323,7 @@ def _is_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "fcV" and "int" not in dtype.name
 
 
-def _bits(value: Any) -> str:
+def _bits(value: object) -> str:
     return f"0x{np.asarray(value).tobytes()[::-1].hex()}"
 
 

@@ -49,7 +49,7 @@ _SEALS = 0x1 | 0x2 | 0x4 | 0x8
 """No more seals, not shorter, not longer, not written to, as Linux numbers them."""
 
 
-def pack_message(value: Any) -> list[bytes | memoryview]:
+def pack_message(value: object) -> list[bytes | memoryview]:
     """Pack a value as the pieces that are sent: a text, and the bytes that it stands for.
 
     It may hold numbers, texts, None, bytes and arrays, in lists and dictionaries of any depth;
@@ -160,7 +160,7 @@ class _Reader:
         return found
 
 
-def _encoded(value: Any, pieces: list[bytes | memoryview]) -> Any:
+def _encoded(value: object, pieces: list[bytes | memoryview]) -> Any:
     """Return a value as JSON; all but plain values become objects, whose one key is their kind."""
     if isinstance(value, (list, tuple)):
         return [_encoded(item, pieces) for item in value]
@@ -187,7 +187,7 @@ def _encoded_array(array: np.ndarray[Any, Any], pieces: list[bytes | memoryview]
     return {"array": [name, list(array.shape)]}
 
 
-def _decoded(value: Any, reader: _Reader) -> Any:
+def _decoded(value: object, reader: _Reader) -> Any:
     """Return the value of JSON; the bytes that it stands for are received in its order."""
     if isinstance(value, list):
         return [_decoded(item, reader) for item in value]

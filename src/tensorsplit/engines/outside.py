@@ -159,7 +159,7 @@ def _content(model: OnnxModel, replaced: Set[str]) -> str | bytes:
     return bytes(proto.SerializeToString())
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return a value as every engine takes it: strings as ``str`` objects."""
     if isinstance(value, list):
         return [_plain(item) for item in value]

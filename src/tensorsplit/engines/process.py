@@ -154,7 +154,7 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.result
 
 
-def _refusal_of(_type: type, fields: Any) -> SplitError:
+def _refusal_of(_type: type, fields: object) -> SplitError:
     """Return a refusal of this package's own, as `worker.outcome` tells it."""
     told = msgspec.convert(fields, dict[str, str | None])
     kind = KINDS[told.pop("code") or ""]
@@ -193,7 +193,7 @@ class EngineProcess:
         """The process's number, or None while there is no process."""
         return None if self._running is None else self._running.process.pid
 
-    def call(self, request: Any, *, adapter: str = "") -> Any:
+    def call(self, request: object, *, adapter: str = "") -> Any:
         """Call the adapter, or another one, with arguments that `messages` can send.
 
         SplitError TS602 if the engine can't be imported, TS603 if it refuses, TS604 if its process

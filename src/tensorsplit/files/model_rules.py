@@ -69,7 +69,7 @@ def completed(tables: Mapping[str, Any], source: str) -> dict[str, Any]:
     return found
 
 
-def _with_numbers(rule: Any, config: _Config) -> Any:
+def _with_numbers(rule: object, config: _Config) -> Any:
     """Return a rule whose numbers are numbers; what else is wrong with it is found later."""
     if not isinstance(rule, Mapping):
         return rule
@@ -98,7 +98,7 @@ class _Config:
                 parameter="rules",
             )
 
-    def numbers(self, value: Any) -> Any:
+    def numbers(self, value: object) -> Any:
         """Return a value, or each of a list, in which keys are numbers (TS717)."""
         if isinstance(value, list):
             return [self.numbers(each) for each in value]

@@ -241,7 +241,7 @@ def _bytes_of(elements: Array) -> Bytes:
     return np.ascontiguousarray(elements).reshape(-1).view(np.uint8)
 
 
-def _has_other_bits(elements: Array, value: Any) -> bool:
+def _has_other_bits(elements: Array, value: object) -> bool:
     """Return whether an element equals a value but has other bits: -0.0, or another NaN."""
     if elements.dtype.kind not in "fc":
         return False

@@ -138,7 +138,7 @@ class _Bounded:
         (decoded,) = await self.codec.decode([(chunk_data, chunk_spec)])
         return decoded
 
-    async def _encode_single(self, chunk_data: Any, chunk_spec: ArraySpec) -> Buffer | None:
+    async def _encode_single(self, chunk_data: object, chunk_spec: ArraySpec) -> Buffer | None:
         (encoded,) = await self.codec.encode([(chunk_data, chunk_spec)])
         return encoded
 
@@ -159,7 +159,7 @@ class _BoundedFilter(numcodecs.abc.Codec):  # type: ignore[misc]  # it has no ty
     def __init__(self, codec: Numcodec, limit: int) -> None:
         self.codec, self.limit = codec, limit
 
-    def encode(self, buf: Any) -> Any:
+    def encode(self, buf: object) -> Any:
         """Encode as the codec does."""
         return self.codec.encode(buf)
 

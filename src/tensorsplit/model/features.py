@@ -131,7 +131,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
 """The features of a model, each with what such a model is or does; ``{}`` is the value."""
 
 
-def seen_feature(name: str, value: Any) -> str:
+def seen_feature(name: str, value: object) -> str:
     """Return what is seen of a node or model with a feature, such as ``uses num_outputs``."""
     text = ", ".join(value) if isinstance(value, tuple) else value
     return (NODE_FEATURES.get(name) or MODEL_FEATURES[name]).format(text)
@@ -446,7 +446,7 @@ def _dimension(intent: Intent, node: ir.Node, facts: Facts) -> Any:
     return None if axis is None or not -len(shape) <= axis < len(shape) else shape[axis]
 
 
-def _has_known_count(intent: Intent, dim: Any, node: ir.Node, facts: Facts) -> bool:
+def _has_known_count(intent: Intent, dim: object, node: ir.Node, facts: Facts) -> bool:
     if intent.rule in (chunk, ones):
         return is_known(dim) and known_lengths(intent) is not None
     lengths = facts.tensor(node.inputs[1]).shape or () if len(node.inputs) > 1 else ()

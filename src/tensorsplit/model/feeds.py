@@ -105,7 +105,7 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> 
     return {e.name: _check(e, fed[e.name]) for e in declared if e.name in fed}
 
 
-def _check(entry: DeclaredInput, value: Any) -> Any:
+def _check(entry: DeclaredInput, value: object) -> Any:
     if entry.kind == "other" or (value is None and entry.kind.startswith("optional")):
         return value
     if entry.kind.endswith("sequence"):
@@ -115,7 +115,7 @@ def _check(entry: DeclaredInput, value: Any) -> Any:
     return _tensor(entry, value, "it ")
 
 
-def _tensor(entry: DeclaredInput, value: Any, subject: str) -> np.ndarray[Any, Any]:
+def _tensor(entry: DeclaredInput, value: object, subject: str) -> np.ndarray[Any, Any]:
     if not is_array(value):
         raise _misfit(INPUT_TYPE, entry, f"{subject}is a {type(value).__name__}")
     if isinstance(value, np.ma.MaskedArray):

@@ -127,7 +127,7 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
         return data if is_known(self.zero) else self.maker.slice(data, self.zero, dim, axis)
 
 
-def _split_to_sequence(context: Any) -> list[Value]:
+def _split_to_sequence(context: object) -> list[Value]:
     given = read(context, "SplitToSequence", "onnx")
     intent = bind(given.operator, given.operands)
     if intent.axis is None or intent.rule is None:

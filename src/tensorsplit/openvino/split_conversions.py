@@ -53,7 +53,7 @@ def split_extensions() -> list[Any]:
     ]
 
 
-def _split(name: str, vendor: str, context: Any) -> list[Value]:
+def _split(name: str, vendor: str, context: object) -> list[Value]:
     given = read(context, name, vendor)
     if not given.is_counted:
         return _uncounted_parts(given)

@@ -36,7 +36,7 @@ def is_known(layer: Any) -> bool:
     return data.get_partial_shape().is_static and None not in map(constant_values, operands)
 
 
-def check_split(layer: Any, sizes: Shape, operands: Sequence[Value], place: str = "") -> None:
+def check_split(layer: object, sizes: Shape, operands: Sequence[Value], place: str = "") -> None:
     """Refuse (TS1xx to TS3xx) a split layer whose operands do not fit data of a shape.
 
     Args:

@@ -208,7 +208,7 @@ def drawn_use(
     return draw(f"option {key}", [entry for entry in fitting if entry[0] == chosen])
 
 
-def option_text(option: Any) -> str:
+def option_text(option: object) -> str:
     """Return the option of a use as a part of an id."""
     if isinstance(option, tuple):
         positions, is_runtime = option

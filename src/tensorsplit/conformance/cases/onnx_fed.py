@@ -48,7 +48,7 @@ class FedRow:
     element_type: str = "int64"  # of the lengths
     positions: tuple[int, int] | None = None  # in a sequence: one that it has, and one it has not
 
-    def operand(self, value: Any, declared: tuple[Any, ...] | None) -> CaseOperand | None:
+    def operand(self, value: object, declared: tuple[Any, ...] | None) -> CaseOperand | None:
         """Return the second input with one of the values."""
         if self.said is None:
             return None

@@ -59,7 +59,7 @@ def _refusal(
     places: tuple[str, ...] = (),
     shape_class: str = "static",
     use: str = "",
-    option: Any = None,
+    option: object = None,
 ) -> Case:
     """Return the case of a row; what is done with a sequence is drawn if it is not given."""
     key = f"{operator} {row} {places} {shape_class} {use}"

@@ -30,7 +30,7 @@ class CaseOperand:
         said = f"value={self.value!r}, spelling={self.form!r}, element_type={self.element_type!r}"
         return f"Operand({said}, default={self.default!r}, declared={self.declared!r})"
 
-    def array(self, value: Any) -> Array:
+    def array(self, value: object) -> Array:
         """Return a value as a tensor of the operand's element type."""
         return np.asarray(value, data.dtype_of(self.element_type))
 

@@ -144,7 +144,7 @@ def _policy(css: str, script: str) -> str:
     )
 
 
-def _packed(content: Any) -> str:
+def _packed(content: object) -> str:
     """Compress JSON to base64: nothing in it can end the element that it is in."""
     text = json.dumps(content, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")

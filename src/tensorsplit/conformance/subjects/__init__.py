@@ -316,7 +316,7 @@ def run_model(model: bytes, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return tensorsplit.run(onnx.load_from_string(model), inputs)
 
 
-def _plain(value: Any, left: Iterator[int]) -> Any:
+def _plain(value: object, left: Iterator[int]) -> Any:
     """Return a value as NumPy arrays, so that the other process needs nothing of the engine's."""
     if value is None:
         return None

@@ -181,7 +181,7 @@ def _printed(path: Path) -> Iterator[Path]:
         os.close(stream)
 
 
-def _mnn_array(value: Any) -> Any:
+def _mnn_array(value: object) -> Any:
     """Return an array of the type that MNN's converter gives the input that it is for."""
     if not isinstance(value, np.ndarray) or value.dtype.kind in "OUSTc":
         raise Unsupported("MNN has no strings, complex numbers, sequences and optionals")

@@ -232,12 +232,12 @@ class NodeConversion:
             )
         return value
 
-    def attribute(self, name: str, default: Any = None) -> Any:
+    def attribute(self, name: str, default: object = None) -> Any:
         """Return the value of an attribute, else the default."""
         attribute = self.node.attributes.get(name)
         return default if attribute is None else attribute.value
 
-    def take(self, name: str, default: Any = None) -> Any:
+    def take(self, name: str, default: object = None) -> Any:
         """Remove an attribute; returns its value, or the default if it is absent."""
         value = self.attribute(name, default)
         self.node.attributes.pop(name, None)

@@ -164,7 +164,7 @@ def _kind(value: object) -> str:
     return "a sequence" if is_sequence else f"a {type(value).__name__}"
 
 
-def execute(intent: Intent, data: Any) -> list[Any]:
+def execute(intent: Intent, data: object) -> list[Any]:
     """Return the outputs of a node: views of the data, or one list of them for a sequence.
 
     Raises:

@@ -240,7 +240,7 @@ def carried_by(node: ir.Node) -> list[Carried]:
     ]
 
 
-def attribute_of(node: ir.Node, name: str, kind: ir.AttributeType, default: Any = None) -> Any:
+def attribute_of(node: ir.Node, name: str, kind: ir.AttributeType, default: object = None) -> Any:
     """Return the value of an attribute; None where it is of another type, or only calls tell it."""
     held = node.attributes.get(name)
     if held is None:

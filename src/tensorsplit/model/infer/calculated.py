@@ -218,7 +218,7 @@ class _ProgramReader:
             return "open"
         return () if not shape else shape[0] if is_known(shape[0]) else None
 
-    def _variable(self, key: Any, count: Any) -> int:
+    def _variable(self, key: object, count: object) -> int:
         if key not in self._named:
             self._named[key] = len(self.variables)
             self.variables.append(count)

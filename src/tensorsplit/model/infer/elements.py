@@ -84,7 +84,7 @@ class Node:
         """Return whether an input is given."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
-    def attribute(self, name: str, default: Any = None) -> Any:
+    def attribute(self, name: str, default: object = None) -> Any:
         """Return the value of an attribute."""
         for entry in self.proto.attribute:
             if entry.name == name:

@@ -62,7 +62,7 @@ def _is_written(node: ir.Node, attributes: Mapping[str, Any]) -> bool:
     return is_named and {"axis": 0} | held == attributes and len(node.inputs) == 1
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 

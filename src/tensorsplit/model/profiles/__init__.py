@@ -104,7 +104,7 @@ class Limitation:
         )
 
 
-def _listed(said: Any) -> tuple[Any, ...]:
+def _listed(said: object) -> tuple[Any, ...]:
     return said if isinstance(said, tuple) else (said,)
 
 

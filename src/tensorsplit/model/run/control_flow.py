@@ -142,7 +142,7 @@ def _columns(rows: list[list[Any]], count: int) -> list[list[Any]]:
     return [[row[k] for row in rows] for k in range(count)]
 
 
-def _slices(value: Any, axis: int, backward: bool) -> list[Array]:
+def _slices(value: object, axis: int, backward: bool) -> list[Array]:
     if not isinstance(value, np.ndarray) or not -value.ndim <= axis < value.ndim:
         problem = f"there is no axis {axis} to scan in one of the inputs"
         raise node_failed(problem, "give one of its axes")
@@ -211,14 +211,14 @@ def _varies(body: Block) -> bool:
     return body.outputs[0] in varying
 
 
-def _single(value: Any, dtype: type, what: str) -> Any:
+def _single(value: object, dtype: type, what: str) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.size != 1:
         fix = f"give one element of type {np.dtype(dtype)}"
         raise node_failed(f"{what} is {described(value)}", fix)
     return value.item()
 
 
-def _flag(value: Any) -> bool:
+def _flag(value: object) -> bool:
     return bool(_single(value, np.bool_, "the condition"))
 
 

@@ -80,7 +80,7 @@ class _Call(NamedTuple):
     attributes: Mapping[str, ir.Attr]
     made: list[Callable[[Sequence[Any]], list[Any]]]  # what runs it, once that was made
 
-    def attribute(self, name: str, default: Any = None) -> Any:
+    def attribute(self, name: str, default: object = None) -> Any:
         return self.attributes[name].value if name in self.attributes else default
 
     @property
@@ -151,7 +151,7 @@ def _implementation(
     return run_directly
 
 
-def _as_array(value: Any) -> Any:
+def _as_array(value: object) -> Any:
     """Return a result; NumPy makes numbers of what has rank 0."""
     return np.asarray(value) if isinstance(value, np.generic) else value
 
@@ -567,14 +567,14 @@ def _sequence_insert(sequence: Any, tensor: Any, index: Any = None) -> Any:
     return [*sequence[:place], tensor, *sequence[place:]]
 
 
-def _optional_get_element(value: Any) -> Any:
+def _optional_get_element(value: object) -> Any:
     """Return what the optional holds (OptionalGetElement)."""
     if value is None:
         raise node_failed("the optional is empty", "ask OptionalHasElement first")
     return value
 
 
-def _tensors(value: Any) -> list[Any]:
+def _tensors(value: object) -> list[Any]:
     if not isinstance(value, list):
         raise node_failed("the input is not a sequence", "give a sequence of tensors")
     return value

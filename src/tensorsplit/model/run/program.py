@@ -113,7 +113,7 @@ def node_failed(problem: str, fix: str) -> SplitError:
     return SplitError(NODE_FAILED, problem, fix)
 
 
-def described(value: Any) -> str:
+def described(value: object) -> str:
     """Return the type and shape of a value of a run, such as ``float32[2, 3]``."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{list(value.shape)}"

@@ -110,7 +110,7 @@ def _signature(schema: Any) -> _Signature:
     )
 
 
-def types_of(schema: Any, formal: Any) -> frozenset[str]:
+def types_of(schema: object, formal: object) -> frozenset[str]:
     """Return the types that an input or output of a schema may have."""
     return _signature(schema).takes(formal)
 
@@ -178,7 +178,7 @@ _PER_END = ("axes", "directions")
 
 
 def not_taken(
-    node: ir.Node, schema: Any, where: str, fact_of: FactOf, before: Any = None
+    node: ir.Node, schema: object, where: str, fact_of: FactOf, before: object = None
 ) -> Iterator[str]:
     """Yield what is wrong with the operands whose type a schema does not take.
 
@@ -238,7 +238,7 @@ def _written(kind: Any) -> str | None:
     return f"{wrapper}({inner})" if inner else None
 
 
-def wrong_types(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[SplitError]:
+def wrong_types(ref: NodeRef, schema: object, fact_of: FactOf) -> Iterator[SplitError]:
     """Yield what contradicts types: those a node takes, its bodies pass on, or that are declared.
 
     Args:
@@ -250,7 +250,7 @@ def wrong_types(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[SplitErr
     yield from operands or contradicting_types(ref, fact_of)
 
 
-def wrong_operands(ref: NodeRef, schema: Any, fact_of: FactOf) -> Iterator[SplitError]:
+def wrong_operands(ref: NodeRef, schema: object, fact_of: FactOf) -> Iterator[SplitError]:
     """Yield the operands whose types a node does not take; arguments as for `wrong_types`."""
     if schema is not None:
         where = f"{ref.op_type} at opset {ref.opset}"
