@@ -10,6 +10,7 @@ import pytest
 from onnx import helper
 
 import tensorsplit as ts
+from tensorsplit.pages.standard_examples import EXAMPLES
 from tests.oracle import same
 
 SPLIT = [
@@ -44,6 +45,27 @@ def test_no_example_of_the_family_is_left_out(examples: dict[str, Any]) -> None:
     }
     stated = {f"test_split_{name}" for name in SPLIT}
     assert family == stated | {f"test_split_to_sequence_{name}" for name in SPLIT_TO_SEQUENCE}
+
+
+@pytest.mark.parametrize(
+    ("operator", "prefix", "names"),
+    [
+        ("onnx.Split-18", "split", [name for name in SPLIT if not name.endswith("opset13")]),
+        ("onnx.SplitToSequence-24", "split_to_sequence", SPLIT_TO_SEQUENCE),
+    ],
+)
+def test_pages_of_operators_show_these_examples(
+    operator: str, prefix: str, names: list[str], examples: dict[str, Any]
+) -> None:
+    shown = [(np.array(data).tolist(), operands) for _, data, operands in EXAMPLES[operator]]
+    for name in names:
+        case = examples[f"test_{prefix}_{name}"]
+        (node,), ((x, *split), _) = case.model.graph.node, case.data_sets[0]
+        given: dict[str, Any] = {entry.name: entry.i for entry in node.attribute}
+        if split:
+            given["split"] = split[0].tolist()
+        assert (x.tolist(), given) in shown, name
+    assert len(shown) == len(names)
 
 
 @pytest.mark.parametrize("name", SPLIT)

@@ -7,7 +7,9 @@ import dataclasses
 import json
 import subprocess
 import sys
+from math import ceil
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import onnx
@@ -17,12 +19,16 @@ import tensorsplit as ts
 from tensorsplit import operators
 from tensorsplit.cli.app import COMMANDS
 from tensorsplit.core.errors import KINDS
+from tensorsplit.core.rules import Rule, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.rules import ceil as ceil_parts
+from tensorsplit.core.schema import Operator
 from tensorsplit.model.check.checks import REPORTED
 from tensorsplit.pages import markdown, page_of, render_all
 from tensorsplit.pages.codes import code_examples
-from tensorsplit.pages.content import DECISIONS, decisions_for
+from tensorsplit.pages.content import DECISIONS, FORMULAS, decisions_for
 from tensorsplit.pages.dialects_page import DIALECTS, dialects_page
 from tensorsplit.pages.page_pictures import pictures
+from tensorsplit.pages.standard_examples import layers
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -166,3 +172,64 @@ def test_the_decisions_that_concern_a_version(
 def test_examples_cover_every_way_of_giving_the_lengths() -> None:
     sizes = [example.sizes for example in page_of(operators["onnx.SplitToSequence-11"]).examples]
     assert sizes == [(3, 3, 1), (2, 5), (1,) * 7]
+
+
+ONNX_RECORDS = [record for record in operators.values() if record.vendor == "onnx"]
+
+
+@pytest.mark.parametrize("record", ONNX_RECORDS, ids=str)
+def test_numbers_of_inputs_and_outputs_are_those_of_the_schema(record: Operator) -> None:
+    schema = onnx.defs.get_schema(record.name, record.since_version, "")
+    facts = {fact.name: fact.text for fact in page_of(record).facts}
+    least, most = schema.min_input, schema.max_input
+    assert facts["number of inputs"] == (str(most) if least == most else f"{least} to {most}")
+    outputs = "1; " if schema.max_output == 1 else f"1 to {schema.max_output:,} by the schema; "
+    assert facts["number of outputs"].startswith(outputs)
+    assert all(entry.is_homogeneous for entry in (*schema.inputs, *schema.outputs))
+
+
+@pytest.mark.parametrize(
+    ("rule", "d", "given", "sizes"),
+    [
+        (ceil_parts, 7, None, (3, 3, 1)),
+        (explicit, 7, [2, 0, 5], (2, 0, 5)),
+        (equal, 6, None, (2, 2, 2)),
+        (chunk, 7, 3, (3, 3, 1)),
+        (ones, 3, None, (1, 1, 1)),
+        (remainder, 7, [2, -1, 1], (2, 4, 1)),
+    ],
+)
+def test_formulas_say_the_lengths_of_the_parts(
+    rule: Rule, d: int, given: object, sizes: tuple[int, ...]
+) -> None:
+    known = {"d": d, "n": len(sizes), "s": given, "ceil": ceil, "min": min, "sum": sum}
+    code = compile(FORMULAS[rule], "formula", "eval")
+    assert tuple(eval(code, {**known, "i": i}) for i in range(len(sizes))) == sizes
+
+
+def test_an_example_is_drawn_with_its_values() -> None:
+    drawn = {each.title: each.drawing for each in page_of(operators["onnx.Split-18"]).drawn}
+    assert drawn["2-D, lengths"] == " 1  2 |  3  4  5  6\n 7  8 |  9 10 11 12"
+    assert drawn["1-D, the last part is smaller"] == "1 2 | 3 4 | 5 6 | 7"
+    assert drawn["Parts of length 0"] == "| |"
+    sequences = {each.title: each for each in page_of(operators["onnx.SplitToSequence-11"]).drawn}
+    assert sequences["Lengths"].drawing.splitlines() == [
+        " 0  1  2  3  4  5",
+        "-----------------",
+        " 6  7  8  9 10 11",
+        "12 13 14 15 16 17",
+    ]
+
+
+def test_layers_have_the_shapes_of_their_parts() -> None:
+    _, remainder = layers(operators["openvino.VariadicSplit-1"])
+    (equal,) = layers(operators["openvino.Split-1"])
+    for text, dims in (
+        (remainder, [[4, 12, 10, 24], [2, 12, 10, 24]]),
+        (equal, [[6, 4, 10, 24]] * 3),
+    ):
+        layer = ElementTree.fromstring(text)
+        ports = [[int(dim.text or "") for dim in port] for port in layer.find("output") or ()]
+        assert ports == dims
+        numbers = [port.get("id") for port in layer.iter("port")]
+        assert numbers == list(map(str, range(len(numbers))))

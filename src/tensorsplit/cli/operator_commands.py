@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple
+from textwrap import indent
 from typing import TYPE_CHECKING
 
 import click
@@ -78,19 +79,30 @@ def _page(page: Page) -> Iterator[RenderableType]:
         for note in page.decisions
     )
     calls = (f"  {entry.call(page.id)}\n    = {entry.sizes}" for entry in page.examples)
+    lengths = (
+        (entry.given, f"{entry.rule}: {entry.length}" if entry.length else entry.rule)
+        for entry in page.lengths
+    )
+    drawn = (
+        f"  {each.title}: {each.operands}\n{indent(each.drawing, '    ')}" for each in page.drawn
+    )
+    shown = "\n".join((*drawn, *(indent(layer, "  ") for layer in page.layers)))
     yield from (Text(page.id, style="bold"), page.summary, "")
     yield _plain(((fact.name, fact.text) for fact in page.facts), indent=2)
-    for title, part in (
+    parts: tuple[tuple[str, RenderableType], ...] = (
         ("Attributes", _plain(map(astuple, page.attributes), indent=2)),
         ("Inputs", _plain(map(astuple, page.inputs), indent=2)),
         ("Outputs", _plain(map(astuple, page.outputs), indent=2)),
         ("Types", _plain(types, indent=2)),
-        ("Where the lengths come from", _plain(map(astuple, page.lengths), indent=2)),
+        ("Where the lengths come from", _plain(lengths, indent=2)),
         ("Examples", Text("\n".join(calls))),
+        ("Examples of the standard", Text(shown)),
         ("Behaviour", _plain(((each.name, each.text) for each in page.behaviour), indent=2)),
         ("Decisions, where the text is silent or contradicts itself", _plain(decisions, indent=2)),
-    ):
-        yield from ("", Text(title, style="bold"), part)
+    )
+    for title, part in parts:
+        if part:
+            yield from ("", Text(title, style="bold"), part)
 
 
 @click.command(

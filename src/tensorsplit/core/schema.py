@@ -110,6 +110,7 @@ class Operator:
         source: The page of the standard.
         summary: What the version says, paraphrased.
         support_level: ``common`` or ``experimental``, as ONNX classes it.
+        category: What OpenVINO's page calls its category; empty for ONNX.
         is_function: Whether the standard defines it by other operators.
         has_shape_inference: Whether the vendor's package infers its output shapes.
         attributes: In alphabetic order.
@@ -148,6 +149,7 @@ class Operator:
     keepdims: str | None = None
     is_sequence: bool = False
     support_level: str = "common"
+    category: str = ""
     is_function: bool = False
     has_shape_inference: bool = True
     notes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

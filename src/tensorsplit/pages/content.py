@@ -17,6 +17,7 @@ from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import KINDS, REMAINDER, Kind
 from tensorsplit.core.records import NEWEST_OPSET, operators
 from tensorsplit.core.rules import (
+    MAX_PARTS,
     Rule,
     at_most,
     balanced,
@@ -34,6 +35,7 @@ from tensorsplit.core.rules import (
     starts,
 )
 from tensorsplit.core.schema import Operator, Parameter
+from tensorsplit.pages.standard_examples import Drawn, drawn_examples, layers
 
 RULES: dict[Rule, str] = {
     explicit: "the lengths as given: each >= 0, summing to the dimension",
@@ -53,6 +55,19 @@ RULES: dict[Rule, str] = {
     shares: "the lengths as given, each > 0; each -233 is a share of what is left, rounded down",
 }
 """Every length rule in words; n is what the operand gives."""
+
+FORMULAS: dict[Rule, str] = {
+    explicit: "s[i]",
+    remainder: "s[i] if s[i] >= 0 else d - sum(s) - 1",
+    equal: "d / n",
+    ceil: "min(ceil(d / n), d - i * ceil(d / n))",
+    chunk: "min(s, d - i * s)",
+    ones: "1",
+}
+"""The length of part i by the rules of the family.
+
+d is the dimension, s what gives the lengths, n the number of parts.
+"""
 
 _EXAMPLES: dict[Rule, tuple[Shape, object]] = {
     explicit: ((7, 4), [2, 5]),
@@ -94,10 +109,14 @@ class Types:
 
 @dataclass(frozen=True, slots=True)
 class LengthSource:
-    """A case, such as "attribute `split` is given", and the rule that holds then, in words."""
+    """A case, such as "attribute `split` is given", and the rule that holds then.
+
+    In words, and as the length of part i, where a formula says it.
+    """
 
     given: str
     rule: str
+    length: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +158,8 @@ class Page:
     behaviour: tuple[Note, ...]
     decisions: tuple[Note, ...]
     examples: tuple[Example, ...]
+    drawn: tuple[Drawn, ...]
+    layers: tuple[str, ...]
 
 
 def page_of(record: Operator) -> Page:
@@ -159,6 +180,8 @@ def page_of(record: Operator) -> Page:
         behaviour=tuple(starmap(Note, record.notes.items())),
         decisions=tuple(_decisions(record)),
         examples=tuple(_examples(record)),
+        drawn=tuple(drawn_examples(record)),
+        layers=tuple(layers(record)),
     )
 
 
@@ -176,14 +199,53 @@ def _facts(record: Operator) -> dict[str, str]:
     if record.is_dialect:
         return {"dialect": f"what {record.vendor} means; not an operator of the family"}
     return {
+        **({"category": record.category} if record.category else {}),
         "domain": record.domain or "ai.onnx",
         "since version": str(record.since_version),
         "in force at opset": opsets(record),
         "support level": record.support_level,
         "function": "yes" if record.is_function else "no",
         "shape inference": "yes" if record.has_shape_inference else "no",
+        "axis": _axis_range(record),
+        "number of inputs": _counted_inputs(record),
+        "number of outputs": _counted_outputs(record),
         "output": "one sequence of the parts" if record.is_sequence else "one for each part",
+        "shape of part i": _shape_of_parts(record),
+        "heterogeneous": _heterogeneous(record),
     }
+
+
+def _shape_of_parts(record: Operator) -> str:
+    shape = "that of the data, with the length of the part on the axis"
+    if record.keepdims is None:
+        return shape
+    return f"{shape}; without the axis if `{record.keepdims}` is 0 and no lengths are given"
+
+
+def _heterogeneous(record: Operator) -> str:
+    one_type = "all parts have the element type of the data"
+    if record.vendor == "onnx":
+        return f"ONNX's page marks each operand so; by its schema {one_type}"
+    return f"no: {one_type}"
+
+
+def _axis_range(record: Operator) -> str:
+    if record.negative_axis:
+        return "from -r to r-1 for data of rank r"
+    return "from 0 to r-1 for data of rank r by the text; a negative one is taken, too (D13)"
+
+
+def _counted_inputs(record: Operator) -> str:
+    least = sum(entry.option == "single" for entry in record.inputs)
+    most = len(record.inputs)
+    return str(most) if least == most else f"{least} to {most}"
+
+
+def _counted_outputs(record: Operator) -> str:
+    if record.is_sequence:
+        return f"1; the sequence has at most {MAX_PARTS:,} parts here"
+    most = " to 2,147,483,647 by the schema" if record.vendor == "onnx" else " or more"
+    return f"1{most}; at most {MAX_PARTS:,} here"
 
 
 def _rows(parameters: Iterable[Parameter]) -> tuple[OperandRow, ...]:
@@ -208,7 +270,7 @@ def _lengths(record: Operator) -> Iterator[LengthSource]:
         for rank, rule in lengths.rules.items():
             form = ranks[rank] if len(lengths.rules) > 1 else ""
             given = f"{lengths.kind} `{lengths.operand}` is given{form}"
-            yield LengthSource(given, RULES[rule])
+            yield LengthSource(given, RULES[rule], FORMULAS.get(rule, ""))
     if record.absent is not None:
         count = "" if record.is_sequence else "; n is the number of outputs of the node"
         absent = RULES[record.absent] + count
@@ -216,7 +278,8 @@ def _lengths(record: Operator) -> Iterator[LengthSource]:
         absent = "refused: exactly one of them is needed"
     else:
         absent = "refused: it must be given"
-    yield LengthSource("no lengths are given", absent)
+    formula = "" if record.absent is None else FORMULAS.get(record.absent, "")
+    yield LengthSource("no lengths are given", absent, formula)
 
 
 def _examples(record: Operator) -> Iterator[Example]:
