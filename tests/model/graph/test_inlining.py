@@ -200,3 +200,17 @@ def test_what_is_noted_of_nodes_and_values_is_copied() -> None:
     assert (copy.shape, copy.type, copy.metadata_props) == (part.shape, part.type, {"scale": "7"})
     (placed,) = first.device_configurations
     assert [spec.value for spec in placed.sharding_specs] == [source.graph.inputs[0], copy]
+
+
+def test_a_function_inlined_in_another_refers_to_its_attribute() -> None:
+    outer = helper.make_node("F", ["a"], ["b"], domain="c")
+    outer.attribute.add(name="order", ref_attr_name="axes", type=AttributeProto.INTS)
+    caller = function(["a"], ["b"], outer, attributes=["axes"])
+    caller.name = "Outer"
+    caller.opset_import.add(domain="c", version=1)
+    inner = function(["a"], ["b"], transposed(), attributes=["order"])
+    nodes = [helper.make_node("Outer", ["x"], ["y"], domain="c", axes=[0, 1])]
+    inlined = ir.from_proto(model(nodes, inner, caller))
+    inline(inlined, {("c", "F", "")})
+    assert [key[1] for key in inlined.functions] == ["Outer"]
+    np.testing.assert_array_equal(ts.run(inlined, {"x": DATA})["y"], DATA)

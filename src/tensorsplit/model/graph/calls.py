@@ -64,8 +64,9 @@ def called_by(node: ir.Node) -> Key:
 def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:
     """Return the attributes of a node in one call of the function around it.
 
-    One that refers to an attribute of the function has the value that is passed, and is left out
-    where none is. Where the calls are not known, it stays a reference.
+    One that refers to an attribute of the function has the value that is passed, or refers to what
+    the caller passes on, and is left out where nothing is passed. Where the calls are not known, it
+    stays a reference.
 
     Args:
         node: The node.
@@ -77,9 +78,12 @@ def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:
     found: dict[str, ir.Attr] = {}
     for name, attribute in held.items():
         given = passed.get(attribute.ref_attr_name or "") if attribute.is_ref() else attribute
-        if given is not None:
-            is_own = given is attribute or given.is_ref()
-            found[name] = attribute if is_own else ir.Attr(name, given.type, given.value)
+        if given is attribute:
+            found[name] = attribute
+        elif given is not None and given.is_ref():  # the caller's, in a function itself
+            found[name] = ir.RefAttr(name, given.ref_attr_name or "", attribute.type)
+        elif given is not None:
+            found[name] = ir.Attr(name, given.type, given.value)
     return found
 
 
