@@ -14,6 +14,7 @@ from sphinx.config import Config
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.search import zh
 from sphinx.util import logging
+from sphinx.util.inspect import TypeAliasForwardRef
 from sphinx_click.ext import ClickDirective
 
 import tensorsplit
@@ -50,6 +51,17 @@ autodoc_mock_imports = ["torch"]  # its layers are documented where it is not in
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
+autodoc_type_aliases = {
+    name: name
+    for name in (
+        *("Axis", "DialectName", "DialectOperand", "Engine", "EngineName", "Flag", "GivenShape"),
+        *("KeepDims", "Lengths", "Like", "Named", "NamedOut", "OperatorName", "Out", "OutWhole"),
+        *("Shape", "Source", "Target"),
+    )
+}
+"""Types that are written by their names."""
+TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # in unions too
+
 python_use_unqualified_type_names = True
 smartquotes = False  # a quote is typed as it is: options are copied
 copybutton_prompt_text = r"\$ "

@@ -15,7 +15,7 @@ import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.arrays.typed import Out
+from tensorsplit.arrays.typed import NamedOut
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError, show
 from tensorsplit.core.plan import SplitPlan, prove
@@ -180,7 +180,7 @@ def execute(
     array: object,
     library: ArrayLibrary,
     copy: object = False,
-    out: Out = None,
+    out: NamedOut = None,
 ) -> list[Any]:
     """Split an array of a library by a plan made for its shape: views, copies, or the buffers.
 

@@ -59,12 +59,12 @@ class _Memo:
         values = dict(zip(self._names, arguments, strict=True))
         return bind_values(self._record_at(values.pop("opset", 1)), values, library)
 
-    def _record_at(self, opset: int) -> Operator:
+    def _record_at(self, opset: SupportsIndex) -> Operator:
         vendor, _, name = self._operator.partition(".")
         return in_force(name, opset, vendor=vendor)
 
     def named(
-        self, lengths: Mapping[Any, Any], out: Any, parameter: str, opset: int = 1
+        self, lengths: Mapping[Any, Any], out: Any, parameter: str, opset: SupportsIndex = 1
     ) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
         """Return the names, the lengths, and the buffers in the same order (TS315, TS316)."""
         try:
@@ -142,13 +142,13 @@ def split(
 @at_once(_split.plans)
 def split(
     input: Any,
-    split: Any = None,
-    axis: Any = 0,
+    split: Lengths | Named | None = None,
+    axis: SupportsIndex = 0,
     *,
-    num_outputs: Any = None,
-    opset: Any = NEWEST_OPSET,
+    num_outputs: SupportsIndex | None = None,
+    opset: SupportsIndex = NEWEST_OPSET,
     copy: Flag = False,
-    out: Any = None,
+    out: NamedOut = None,
 ) -> Any:
     """Split a tensor along an axis, as ONNX Split does.
 
@@ -235,13 +235,13 @@ def split_to_sequence(
 @at_once(_split_to_sequence.plans)
 def split_to_sequence(
     input: Any,
-    split: Any = None,
-    axis: Any = 0,
+    split: Lengths | Named | SupportsIndex | None = None,
+    axis: SupportsIndex = 0,
     *,
-    keepdims: Any = 1,
-    opset: Any = NEWEST_OPSET,
+    keepdims: KeepDims = 1,
+    opset: SupportsIndex = NEWEST_OPSET,
     copy: Flag = False,
-    out: Any = None,
+    out: NamedOut = None,
 ) -> Any:
     """Split a tensor into a sequence, as ONNX SplitToSequence does.
 
@@ -316,11 +316,11 @@ def variadic_split(
 @at_once(_variadic_split.plans)
 def variadic_split(
     data: Any,
-    axis: Any,
-    split_lengths: Any,
+    axis: Axis,
+    split_lengths: Lengths | Named,
     *,
     copy: Flag = False,
-    out: Any = None,
+    out: NamedOut = None,
 ) -> Any:
     """Split a tensor along an axis, as OpenVINO VariadicSplit-1 does.
 
@@ -375,11 +375,11 @@ def openvino_split(
 @at_once(_openvino_split.plans)
 def openvino_split(
     data: Any,
-    axis: Any,
-    num_splits: Any,
+    axis: Axis,
+    num_splits: SupportsIndex,
     *,
     copy: Flag = False,
-    out: Any = None,
+    out: Out = None,
 ) -> list[Any]:
     """Split a tensor into equal parts, as OpenVINO Split-1 does (``tensorsplit.openvino.split``).
 
@@ -422,7 +422,7 @@ def _run(
     data: Any,
     arguments: tuple[Any, ...],
     copy: Flag,
-    out: Out,
+    out: NamedOut,
 ) -> list[Any]:
     """Split an array: at once if a call with the same arguments was validated for one like it."""
     if out is not None:

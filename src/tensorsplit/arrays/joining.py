@@ -110,9 +110,9 @@ def join(
     *,
     axis: SupportsIndex = 0,
     keepdims: KeepDims = 1,
-    like: Any = None,
+    like: Like = None,
     copy: Flag | None = None,
-    out: Any = None,
+    out: OutWhole = None,
 ) -> Any:
     """Join parts along an axis; the inverse of a split with any lengths.
 

@@ -164,7 +164,7 @@ class PreparedSplit(SplitPlan, Prepared):
         out: OutWhole = ...,
     ) -> ArrayT: ...
     def join(
-        self, parts: Any, *, like: Any = None, copy: Flag | None = None, out: Any = None
+        self, parts: Any, *, like: Like = None, copy: Flag | None = None, out: OutWhole = None
     ) -> Any:
         """Join parts as the plan makes them: ``plan.join(plan(x))`` is ``x``, bit for bit.
 
@@ -293,7 +293,7 @@ class NamedSplit(SplitPlan):
     def __call__(
         self, input: ArrayT, *, copy: Flag = ..., out: NamedOut = ...
     ) -> dict[str, ArrayT]: ...
-    def __call__(self, input: Any, *, copy: Flag = False, out: Any = None) -> dict[str, Any]:
+    def __call__(self, input: Any, *, copy: Flag = False, out: NamedOut = None) -> dict[str, Any]:
         """Split an array as `PreparedSplit` does; the parts are a dict, in order.
 
         ``out`` may be a dict too, in any order; TS315 for names other than those of the parts.
@@ -326,7 +326,7 @@ class NamedSplit(SplitPlan):
         out: OutWhole = ...,
     ) -> ArrayT: ...
     def join(
-        self, parts: Any, *, like: Any = None, copy: Flag | None = None, out: Any = None
+        self, parts: Any, *, like: Like = None, copy: Flag | None = None, out: OutWhole = None
     ) -> Any:
         """Join parts as `PreparedSplit.join` does, from a dict of them in any order.
 
@@ -446,11 +446,11 @@ def plan(
 def plan(
     operator: OperatorName | DialectName | Operator,
     shape: GivenShape,
-    split: Any = None,
+    split: Lengths | Named | SupportsIndex | None = None,
     *,
-    num_outputs: Any = None,
+    num_outputs: DialectOperand = None,
     opset: Any = None,
-    names: Any = None,
+    names: Iterable[str] | None = None,
     **operands: Any,
 ) -> PreparedSplit | NamedSplit:
     """Validate once, to run many times.
@@ -537,9 +537,9 @@ def infer(
 def infer(
     operator: OperatorName | DialectName | Operator,
     shape: GivenShape,
-    split: Any = None,
+    split: Lengths | SupportsIndex | None = None,
     *,
-    num_outputs: Any = None,
+    num_outputs: DialectOperand = None,
     opset: Any = None,
     **operands: Any,
 ) -> list[Shape] | SequenceShape:
