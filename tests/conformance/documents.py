@@ -138,6 +138,15 @@ def script(name: str, subject: str) -> str:
     return f'"""{name} with {subject} <&> </script>"""\nimport {subject}\n{body}\nprint("ü")\n'
 
 
+def contents(name: str) -> dict[str, str]:
+    """The model, input and what is expected of a case; one is not known."""
+    if name == LOOP.id:
+        return {}
+    expected = "" if name in (CHUNK.id, REST.id) else "    'y0': np.array(['</script>']),"
+    model = "" if name == REST.id else "case (string[6] x) =>\n{\n   y0, y1 = Split (x)\n}"
+    return {"model": model, "input": f"    'x': np.arange({'6, ' * 400}),", "expected": expected}
+
+
 def no_script(name: str, subject: str) -> None:
     """That there is no reproduction."""
     del name, subject

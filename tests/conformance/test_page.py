@@ -31,7 +31,8 @@ Open = Callable[..., Any]
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("page") / "run.html"
-    path.write_text(html(documents.small(), documents.script, [KNOWN]), encoding="ascii")
+    made = html(documents.small(), documents.script, [KNOWN], documents.contents)
+    path.write_text(made, encoding="ascii")
     return path.as_uri()
 
 
@@ -245,6 +246,33 @@ def test_a_case_shows_the_split_as_a_picture(open_page: Open) -> None:
     assert box["height"] > 200
 
 
+def test_a_case_shows_its_model_lengths_input_and_what_is_expected(open_page: Open) -> None:
+    case = opened(open_page(f"#case={STRINGS.id}"))
+    playwright.expect(case.get_by_label("Model")).to_contain_text("y0, y1 = Split (x)")
+    playwright.expect(case.get_by_label("Input")).to_contain_text("'x': np.arange(6, 6,")
+    playwright.expect(case.get_by_label("Expected")).to_have_text("'y0': np.array(['</script>'])")
+    assert case.locator(".columns .terms div").all_inner_texts()[3:6] == [
+        "shape\n(6, 4), static",
+        "axis\n0",
+        "lengths\n2, 4",
+    ]
+
+
+def test_a_case_of_a_refusal_says_that_it_is_expected(open_page: Open) -> None:
+    case = opened(open_page(f"#case={REST.id}"))
+    playwright.expect(case.get_by_label("Expected")).to_have_text("a refusal")
+    playwright.expect(case.get_by_label("Model")).to_have_text(
+        "Not expressible in onnx's text format."
+    )
+
+
+def test_a_case_that_was_not_known_has_no_model(open_page: Open) -> None:
+    page = open_page(f"#case={LOOP.id}&engine=openvino")
+    case = opened(page)
+    case.get_by_text("Print it again").wait_for()  # the lines are there
+    assert case.locator(".contents").inner_text() == ""
+
+
 def test_a_case_without_parts_says_so(open_page: Open) -> None:
     assert "No picture" in opened(open_page(f"#case={REST.id}")).inner_text()
 
@@ -253,7 +281,7 @@ def test_the_reproduction_is_shown_and_copied(open_page: Open) -> None:
     page = open_page(f"#case={CHUNK.id}", permissions=["clipboard-read", "clipboard-write"])
     case = opened(page)
     script = documents.script(CHUNK.id, "onnxruntime")
-    playwright.expect(case.locator("pre").first).to_have_text(script)
+    playwright.expect(case.get_by_label("Reproduction", exact=True)).to_have_text(script)
     case.get_by_role("button", name="Copy").first.click()
     case.get_by_text("Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == script

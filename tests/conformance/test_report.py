@@ -56,7 +56,8 @@ def data_of(page: str) -> Any:
     }
     results = [{"case": case["id"], **said} for case in run["cases"] for said in case["results"]]
     places = [said.pop("severity") for said in results]
-    return {**run, "results": results, "severities": places, "lines": lines, "scripts": texts}
+    shown = {"lines": lines, "scripts": texts, "contents": scripts["contents"]}
+    return {**run, "results": results, "severities": places, **shown}
 
 
 def unpacked(page: str, name: str) -> Any:
@@ -212,7 +213,7 @@ class TestPage:
         assert data["subjects"] == told["subjects"]
         for case, expected in zip(data["cases"], told["cases"], strict=True):
             shown = {name: value for name, value in case.items() if name in expected}
-            assert shown == {name: value for name, value in expected.items() if name != "cut"}
+            assert shown == expected
 
     def test_its_outcomes_are_in_the_order_of_their_severity(self) -> None:
         run = documents.small()
@@ -246,6 +247,14 @@ class TestPage:
     def test_the_same_line_is_kept_once(self) -> None:
         data = data_of(html(documents.small(), lambda case, subject: "print()\nprint()\n"))
         assert data["lines"] == ["print()", ""]
+
+    def test_the_contents_of_a_case_share_the_lines_of_its_scripts(self) -> None:
+        texts = {"model": "case (x) =>\n{", "input": "", "expected": "'y0': 1,"}
+        page = html(documents.small(), lambda *_: "{\n'y0': 1,", contents=lambda _: texts)
+        data = data_of(page)
+        assert data["lines"] == ["{", "'y0': 1,", "case (x) =>"]
+        assert data["contents"][PLAIN.id] == {"model": [2, 0], "expected": [1]}
+        assert set(data["contents"]) == {case.id for case in documents.small().cases}
 
     def test_a_split_that_is_none_has_no_picture(self) -> None:
         data = data_of(html(documents.small(), documents.no_script))

@@ -13,7 +13,7 @@ import pytest
 
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases import all_cases
-from tensorsplit.conformance.repro import model_text, script
+from tensorsplit.conformance.repro import contents, model_text, script
 from tests.conformance.fakes import case
 
 needs_onnxruntime = pytest.mark.engine("onnxruntime")
@@ -47,6 +47,26 @@ def test_a_pass_is_shown_as_one(tmp_path: Path) -> None:
     done = run(script(case("legal"), "onnx-reference"), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "y0: as the standard says\ny1: as the standard says\n"
+
+
+def test_the_contents_of_a_case_are_lines_of_its_script() -> None:
+    lines = script(case("legal"), "onnx-reference").splitlines()
+    texts = contents(case("legal"))
+    assert "y0, y1 = Split" in texts["model"]
+    assert "'x': np.array(" in texts["input"]
+    assert [line.partition(":")[0].strip() for line in texts["expected"].splitlines()] == [
+        "'y0'",
+        "'y1'",
+    ]
+    assert set("\n".join(texts.values()).splitlines()) <= set(lines)
+
+
+def test_the_contents_of_a_refusal_and_of_an_ir() -> None:
+    refusal = first(expects="refusal", model_format="ir")
+    texts = contents(refusal)
+    assert texts["expected"] == ""
+    assert texts["model"].startswith("<?xml")
+    assert texts["model"] == refusal.build().model.decode()
 
 
 @pytest.mark.parametrize("element_type", ["float", "int64", "string"])

@@ -284,7 +284,7 @@ def _shown(
             content["changes"] = [succession.to_json() for succession in found]
         return json.dumps(content, ensure_ascii=False) + "\n"
     if style == "html":
-        return html(document, _scripts(document, engines), deviations)
+        return html(document, _scripts(document, engines), deviations, _contents(document))
     return Matrix(document)
 
 
@@ -306,6 +306,15 @@ def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str],
         return script(cases[case], sources[subject], seed) if known else None
 
     return make
+
+
+def _contents(document: Document) -> Callable[[str], dict[str, str]]:
+    """Return what a case consists of, where it is known here."""
+    from tensorsplit.conformance.cases import all_cases
+    from tensorsplit.conformance.repro import contents
+
+    cases = {case.id: case for case in all_cases()}
+    return lambda case: contents(cases[case], document.seed) if case in cases else {}
 
 
 def _list_unexpected(comparison: Comparison) -> None:

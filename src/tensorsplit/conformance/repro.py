@@ -76,6 +76,21 @@ def script(case: Case, subject: str, seed: int = 0) -> str:
     return "\n".join([*head, body])
 
 
+def contents(case: Case, seed: int = 0) -> dict[str, str]:
+    """Return a case's model, input and what is expected as texts, line by line as in `script`.
+
+    The model is empty where onnx's text format would leave something out, and what is expected
+    where that is a refusal.
+    """
+    built = case.build(seed)
+    is_onnx = case.model_format == "onnx"
+    return {
+        "model": (model_text(built.model) or "") if is_onnx else built.model.decode(),
+        "input": "\n".join(_entries(built.inputs)),
+        "expected": "\n".join(_entries(built.expected or {})),
+    }
+
+
 _subject_of = cache(Subject.of)  # a report asks for thousands of scripts
 
 
@@ -240,8 +255,13 @@ def _expected(built: Built, *, is_tool: bool) -> Iterator[str]:
 def _dict(title: str, values: dict[str, Any]) -> Iterator[str]:
     """Yield the lines that assign a dict of arrays."""
     yield f"{title} = {{"
-    yield from (f"    {name!r}: {_literal(value)}," for name, value in values.items())
+    yield from _entries(values)
     yield "}"
+
+
+def _entries(values: dict[str, Any]) -> Iterator[str]:
+    """Yield a line for each array of a dict."""
+    return (f"    {name!r}: {_literal(value)}," for name, value in values.items())
 
 
 def _literal(value: object) -> str:

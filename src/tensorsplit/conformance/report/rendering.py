@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, urlencode
@@ -42,16 +42,25 @@ if TYPE_CHECKING:
 Scripts: TypeAlias = "Callable[[str, str], str | None]"
 """Makes the reproduction of a case with a subject from their names; None where there is none."""
 
+Contents: TypeAlias = "Callable[[str], Mapping[str, str]]"
+"""Returns the ``model``, ``input`` and ``expected`` of a case as texts, as far as there are any."""
+
 _SCRIPTS = ("data.js", "cases.js", "detail.js", "page.js")
 _CAPITAL = re.compile(r"(?<=[.a-z])(?=[A-Z])")
 _MARKS = re.compile(r"([\\`*_\[\]<>&#|])")
 
 
-def html(document: Document, scripts: Scripts, known: Iterable[Deviation] = ()) -> str:
+def html(
+    document: Document,
+    scripts: Scripts,
+    known: Iterable[Deviation] = (),
+    contents: Contents | None = None,
+) -> str:
     """Return a run as a page: an HTML document in ASCII.
 
     Its policy forbids every connection, and every style and script but its own. The reproduction
-    of each deviation is asked for once. The known deviations give their words and links.
+    of each deviation, and the contents of each case, are requested once. The known deviations give
+    their words and links.
     """
     with needs("report"):
         from markupsafe import Markup
@@ -68,7 +77,7 @@ def html(document: Document, scripts: Scripts, known: Iterable[Deviation] = ()) 
             style=Markup(css),  # noqa: S704 - our own files, as is the script
             script=Markup(script),  # noqa: S704 - see above
             run=_packed(_run(document, known)),
-            scripts=_packed(_lines(document, scripts)),
+            scripts=_packed(_lines(document, scripts, contents)),
         )
     )
     # In ASCII the page is right whatever encoding a server or a file claims for it.
@@ -164,7 +173,6 @@ def _run(document: Document, known: Iterable[Deviation]) -> dict[str, Any]:
         results[told.pop("case")].append(told)
     pictures: dict[tuple[str, CaseSplit], int] = {}
     for case, entry in zip(document.cases, content["cases"], strict=True):
-        del entry["cut"]
         entry["results"] = results[case.id]
         if case.cut is not None and _fits(case.cut):
             entry["picture"] = pictures.setdefault((case.operator, case.cut), len(pictures))
@@ -201,14 +209,22 @@ def _picture(operator: str, split: CaseSplit) -> str:
     return svg(plan, styled=False)  # the page has the style, and its policy allows no other
 
 
-def _lines(document: Document, scripts: Scripts) -> dict[str, Any]:
-    """Return the reproductions, by case and subject, as numbers of shared lines."""
+def _lines(document: Document, scripts: Scripts, contents: Contents | None) -> dict[str, Any]:
+    """Return reproductions by case and subject, and contents by case, as numbers of shared lines.
+
+    A reproduction has nearly all lines of its case's contents.
+    """
     lines: dict[str, int] = {}
-    found: dict[str, dict[str, list[int]]] = {}
+
+    def numbered(text: str) -> list[int]:
+        return [lines.setdefault(line, len(lines)) for line in text.split("\n")]
+
+    found: dict[str, dict[str, list[int]]] = defaultdict(dict)
     for result in document.results:
-        if result.is_deviation:
-            text = scripts(result.case, result.subject)
-            if text:
-                numbers = [lines.setdefault(line, len(lines)) for line in text.split("\n")]
-                found.setdefault(result.case, {})[result.subject] = numbers
-    return {"lines": list(lines), "scripts": found}
+        if result.is_deviation and (text := scripts(result.case, result.subject)):
+            found[result.case][result.subject] = numbered(text)
+    of_cases: dict[str, dict[str, list[int]]] = {}
+    for case in document.cases:
+        if texts := contents(case.id) if contents else {}:
+            of_cases[case.id] = {title: numbered(text) for title, text in texts.items() if text}
+    return {"lines": list(lines), "scripts": found, "contents": of_cases}

@@ -14,13 +14,23 @@ if (typeof DecompressionStream === "undefined") {
 }
 const run = await unpacked("run");
 
-// The scripts are large, and unpacked when the first one is shown.
-let scripts = null;
+// The scripts and models are large, and unpacked when the first case is shown.
+let texts = null;
 
 async function scriptOf(id, subject) {
-  scripts ??= unpacked("scripts");
-  const { lines, scripts: numbers } = await scripts;
-  return numbers[id]?.[subject]?.map((number) => lines[number]).join("\n");
+  texts ??= unpacked("scripts");
+  const { lines, scripts } = await texts;
+  return scripts[id]?.[subject]?.map((number) => lines[number]).join("\n");
+}
+
+// The model of a case, its input and what is expected, each as lines; undefined for a case that was
+// not known where the page was made.
+async function contentsOf(id) {
+  texts ??= unpacked("scripts");
+  const { lines, contents } = await texts;
+  const linesOf = (numbers = []) => numbers.map((number) => lines[number]);
+  const { [id]: found } = contents;
+  return found && { model: linesOf(found.model), input: linesOf(found.input), expected: linesOf(found.expected) };
 }
 
 const { outcomes } = run;

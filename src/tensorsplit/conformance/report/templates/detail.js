@@ -34,7 +34,8 @@ function step(by) {
 }
 
 function showCase(item) {
-  const { decision } = item;
+  const { decision, cut } = item;
+  const contents = make("section", { class: "contents" });
   body.replaceChildren(
     make("h2", { id: "case-title", tabindex: "-1" }, ...brokenId(item.id)),
     make("section", {},
@@ -46,7 +47,9 @@ function showCase(item) {
         ["operator", item.operator],
         ["opset", String(item.opset)],
         ["element type", item.element_type],
-        ["shape", `rank ${item.rank}, ${item.shape_class}`],
+        ["shape", `${cut ? `(${cut.shape.join(", ")})` : `rank ${item.rank}`}, ${item.shape_class}`],
+        ["axis", cut && String(cut.axis)],
+        ["lengths", cut && some(cut.sizes)],
         ["lengths as", item.spelling],
         ["node in", item.place],
         ["sequence use", item.use],
@@ -54,8 +57,36 @@ function showCase(item) {
         ["format", item.model_format],
       ]),
       picture(item)),
+    contents,
     make("section", { class: "results" }, make("h3", {}, "Results"), ...results(item)),
   );
+  showContents(contents, item);
+}
+
+// Some numbers, and how many there are in all.
+function some(numbers) {
+  if (numbers.length <= 16) return numbers.join(", ") || "none";
+  return `${numbers.slice(0, 12).join(", ")}, ... (${number(numbers.length)})`;
+}
+
+async function showContents(place, item) {
+  const found = await contentsOf(item.id);
+  if (!found || !place.isConnected) return;
+  const text = found.model.length ? found.model.join("\n") : "Not expressible in onnx's text format.";
+  place.append(
+    make("h3", {}, "Model"), block("Model", text),
+    make("h3", {}, "Input"), block("Input", values(found.input) || "none", "values"),
+    make("h3", {}, "Expected"), block("Expected", item.expects === "refusal" ? "a refusal" : values(found.expected), "values"),
+  );
+}
+
+// A line for each array, as the reproduction has them in a dictionary.
+function values(lines) {
+  return lines.map((line) => line.trim().replace(/,$/, "")).join("\n");
+}
+
+function block(title, text, kind = "model") {
+  return make("pre", { class: kind, tabindex: "0", "aria-label": title }, make("code", {}, text));
 }
 
 function picture({ picture: place }) {
@@ -126,7 +157,7 @@ async function showReproduction(place, id, subject) {
 
 function copyable(title, text) {
   const status = make("span", { role: "status", class: "quiet" });
-  const code = make("pre", { tabindex: "0", "aria-label": title }, make("code", {}, text));
+  const code = block(title, text, "code");
   const button = make("button", { type: "button" }, "Copy");
   button.addEventListener("click", async () => {
     if (await copied(text)) {
