@@ -65,6 +65,14 @@ def test_every_text_of_a_catalogue_is_in_the_help(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])
+def test_every_text_of_the_help_is_translated(path: Path) -> None:
+    written = runpy.run_path(str(ROOT / "scripts" / "messages.py"))["help_texts"]()
+    done = texts(path)
+    missing = [text for text in written if text and not done.get(text)]
+    assert missing == [], "run python scripts/messages.py, and translate"
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])
 def test_what_gettext_reads_is_what_the_catalogue_says(path: Path) -> None:
     with path.with_suffix(".mo").open("rb") as file:
         read = gettext.GNUTranslations(file)
