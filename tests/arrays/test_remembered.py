@@ -156,7 +156,7 @@ def test_many_kinds_of_calls_are_forgotten_with_all_they_hold() -> None:
 def test_a_function_is_one_to_whoever_looks(function: Any) -> None:
     signature = inspect.signature(function)
     assert list(signature.parameters)[-2:] == ["copy", "out"]
-    assert "copy: 'bool' = False" in str(signature)
+    assert "copy: 'Flag' = False" in str(signature)
     assert "out" in typing.get_type_hints(function)
     assert function.__module__ == "tensorsplit.arrays.eager"
     assert function.__name__ in repr(function)
@@ -165,7 +165,7 @@ def test_a_function_is_one_to_whoever_looks(function: Any) -> None:
     assert callable(function)
     shown = pydoc.plain(pydoc.render_doc(function))
     assert f"{function.__name__}(" in shown
-    assert "copy: 'bool' = False" in shown
+    assert "copy: 'Flag' = False" in shown
     assert "TS405" in shown
     assert inspect.getsourcefile(inspect.unwrap(function)) == api.__file__
     assert pickle.loads(pickle.dumps(function)) is function
@@ -175,7 +175,7 @@ def test_a_function_is_one_to_whoever_looks(function: Any) -> None:
 
 
 def test_a_plan_is_a_callable_to_whoever_looks() -> None:
-    assert str(inspect.signature(PLAN)).startswith("(input: 'Any', *, copy: 'bool' = False, out:")
+    assert str(inspect.signature(PLAN)).startswith("(input: 'Any', *, copy: 'Flag' = False, out:")
     assert next(iter(inspect.signature(ts.PreparedSplit.__call__).parameters)) == "self"
     assert inspect.getdoc(PLAN.__call__) == inspect.getdoc(ts.PreparedSplit.__call__)
     assert "Split an array of the planned shape" in pydoc.plain(pydoc.render_doc(ts.PreparedSplit))
