@@ -296,6 +296,7 @@ def sequence_at(v: list[Any], *_: Any) -> list[Any]:
 
 
 def sequence_erase(v: list[Any], *_: Any) -> list[Any]:
+    know(v[0])
     index = position(v, len(v[0]) - 1) if len(v) > 1 else len(v[0]) - 1
     return [v[0][:index] + v[0][index + 1 :]]
 
@@ -402,6 +403,7 @@ def average_pool(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
 
 
 def nearest(v: list[Any], *_: Any) -> list[Array]:
+    know(v[0].ndim == 4)  # its scales are four
     return [v[0].repeat(2, -1).repeat(2, -2)]
 
 

@@ -399,6 +399,25 @@ def test_a_branch_that_is_never_taken_may_hold_sequences_of_another_kind(
         np.testing.assert_array_equal(found["y"], x if taken else x[:1])
 
 
+@pytest.mark.parametrize("opset", [11, 13, 14])
+@pytest.mark.parametrize("shape", [(2, 1, 0, 3), (2, 2, 0, 3), (0, 2, 2, 3), (2, 3, 2, 0)])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_parts_without_elements_are_joined_along_each_axis(
+    axis: int, shape: tuple[int, ...], opset: int
+) -> None:
+    """Before opset 14 a Reshape takes a 0 for the dimension that the data has in that place."""
+    text = (
+        "g (float[K,A,B,N] x) => (float[P,Q,R] y) { s = SplitToSequence<axis=1, keepdims=0>(x)"
+        " y = ConcatFromSequence<axis=%d>(s) }"
+    )
+    model = Case("joined", opset, text % axis).model
+    x = np.random.default_rng(1).random(shape, np.float32)
+    parts = [x[:, place] for place in range(shape[1])]
+    for target in ("openvino", "portable"):
+        found = run(lower(model, target=target), {"x": x})["y"]
+        np.testing.assert_array_equal(found, np.concatenate(parts, axis), strict=True)
+
+
 MALFORMED = {
     "SequenceAt": "s = SplitToSequence(x)  y = SequenceAt(s)",
     "SequenceInsert": "s = SplitToSequence(x)  y = SequenceInsert(s)",

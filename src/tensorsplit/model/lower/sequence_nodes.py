@@ -252,8 +252,13 @@ def _joined_at_once(
     before = [head(dims, end)] if end else []
     after = [tail(dims, end + 2)] if end + 2 < rank else []
     new = make.make(joined(*before, (pick(dims, end) * pick(dims, end + 1),), *after))
-    attributes = {"allowzero": 1} if make.opset >= 14 else {}
-    step.result(make.op("Reshape", [moved, new], attributes))
+    if make.opset >= 14:
+        step.result(make.op("Reshape", [moved, new], {"allowzero": 1}))
+    elif all(is_known(dim) and dim > 0 for dim in shape or ()):
+        step.result(make.op("Reshape", [moved, new]))
+    else:  # a 0 in the shape would copy another dimension of the data
+        held, elements = step.lowering.facts.tensor(packed.data).element_type, make.elements(moved)
+        step.result(make.in_shape(elements, new, rank - 1, held, by_index=packed.by_index))
     return "Transpose and Reshape"
 
 
