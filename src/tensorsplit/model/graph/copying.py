@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import onnx_ir as ir
 
 from tensorsplit.model.graph.nodes import GRAPH_TYPES, bodies
+from tensorsplit.model.graph.tensors import with_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,16 @@ class Copies:
         self.made[value] = copy
         return copy
 
+    def _initializer(self, value: ir.Value) -> ir.Value:
+        """Copy an initializer of a body, with another name if it would hide a value of the call."""
+        is_hiding = any(
+            each is not None and each.name == value.name for each in self.given.values()
+        )
+        copy = self._value(value, is_new=is_hiding)
+        if is_hiding and value.const_value is not None:
+            copy.const_value = with_name(value.const_value, copy.name or "")
+        return copy
+
     def _attribute(self, held: ir.Attr) -> ir.Attr:
         if held.is_ref() or held.type not in GRAPH_TYPES:
             return held
@@ -93,7 +104,7 @@ class Copies:
 
     def _body(self, body: ir.Graph) -> ir.Graph:
         initializers = [
-            self.made.get(value) or self._value(value) for value in body.initializers.values()
+            self.made.get(value) or self._initializer(value) for value in body.initializers.values()
         ]
         nodes = self.of(body)
         copy = ir.Graph(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
+from copy import copy
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -56,6 +57,18 @@ def read_tensor(tensor: ir.TensorProtocol, name: str = "") -> Array:
     if isinstance(tensor, ir.LazyTensor):
         return read_tensor(tensor.raw(), name)
     return tensor.numpy()
+
+
+def with_name(tensor: ir.TensorProtocol, name: str) -> ir.TensorProtocol:
+    """Return a tensor with another name; the tensor itself keeps its own."""
+    if isinstance(tensor, ir.TensorProtoTensor):  # its name is that of the message
+        message = TensorProto()
+        message.CopyFrom(tensor.raw)
+        message.name = name
+        return ir.TensorProtoTensor(message)
+    other = copy(tensor)
+    other.name = name
+    return other
 
 
 def folder_of(tensor: ir.TensorProtocol) -> Path | None:
