@@ -1,6 +1,7 @@
 #!/bin/sh
 # Build the documentation in English and in Chinese into build/site; any warning is an error.
-# `scripts/docs.sh translate` brings the Chinese catalogues of docs/locale up to date first.
+# `scripts/docs.sh translate` brings the Chinese catalogues of docs/locale up to date first, and
+# makes those of pages that are new in TRANSLATED (docs/conf.py).
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/.venv/bin:$PATH"
@@ -14,10 +15,11 @@ build() { sphinx-build --quiet --fail-on-warning --keep-going --fresh-env "$@"; 
 if [ "${1:-}" = translate ]; then
     build -b gettext docs build/gettext
     rm -rf build/gettext/zh_CN && mkdir build/gettext/zh_CN
-    for catalogue in docs/locale/zh_CN/LC_MESSAGES/*.po; do
-        mv "build/gettext/$(basename "$catalogue" .po).pot" build/gettext/zh_CN
+    for page in $(PYTHONPATH=docs python -c 'from conf import TRANSLATED; print(*TRANSLATED)'); do
+        mv "build/gettext/${page%/}.pot" build/gettext/zh_CN
     done
-    sphinx-intl update --locale-dir docs/locale --pot-dir build/gettext/zh_CN --language zh_CN
+    sphinx-intl update --locale-dir docs/locale --pot-dir build/gettext/zh_CN --language zh_CN \
+        --line-width 100
     exit
 fi
 rm -rf build/site build/doctrees
