@@ -93,8 +93,8 @@ html_theme_options = {
 TRANSLATED = (
     *("index", "install", "why", "guides", "reference", "project"),
     *("quickstarts/", "operators/", "command-line/"),
-    *("models", "check", "explain", "splitting", "arrays", "buffers"),
-    *("files", "portable", "engines", "limits"),
+    *("models", "check", "exactness", "explain", "splitting", "arrays", "buffers"),
+    *("files", "files-checkpoint", "portable", "engines", "limits"),
 )
 """The pages and folders that are in Chinese too."""
 

@@ -85,9 +85,9 @@ def test_search_finds_what_you_use_before_why_it_is_so(
 
 
 def test_a_page_in_english_only_says_so_in_chinese(tab: Any) -> None:
-    tab.goto(address("zh/exactness"))
+    tab.goto(address("zh/architecture"))
     assert "本页尚未翻译" in tab.locator(".admonition.note").first.inner_text()
-    tab.goto(address("exactness"))
+    tab.goto(address("architecture"))
     assert tab.locator(".admonition.note").count() == 0
 
 
