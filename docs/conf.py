@@ -94,7 +94,7 @@ TRANSLATED = (
     *("index", "install", "why", "guides", "reference", "project"),
     *("quickstarts/", "operators/", "command-line/"),
     *("models", "check", "exactness", "explain", "splitting", "arrays", "buffers"),
-    *("files", "files-checkpoint", "portable", "engines", "limits"),
+    *("files", "files-checkpoint", "portable", "engines", "limits", "errata"),
 )
 """The pages and folders that are in Chinese too."""
 
