@@ -419,21 +419,31 @@ def test_parts_without_elements_are_joined_along_each_axis(
 
 
 @pytest.mark.parametrize("target", ["openvino", "portable", "onnxruntime"])
-def test_a_value_that_is_passed_is_not_hidden_by_an_initializer_in_a_body(target: Any) -> None:
-    """Where the call stands, the value has the name that the function's body gives to its own."""
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "g (float[4] k, bool c) => (float[4] out, float[4] y) { out, y = l.F(k, c) }",
+        "g (float[4] x, bool c) => (float[4] k, float[4] y) { k, y = l.F(x, c) }",
+    ],
+    ids=["what is passed", "an output"],
+)
+def test_no_initializer_in_a_body_hides_a_value_of_the_call(target: Any, graph: str) -> None:
+    """Where the call stands, a value has the name that the function's body gives to its own."""
     text = (
-        'g (float[4] k, bool c) => (float[4] y) { y = l.F(k, c) } <domain: "l", opset_import:'
-        ' ["": 17]> F (v, c) => (y) { s = SplitToSequence(v) n = ConcatFromSequence<axis=0>(s)'
-        " y = If(c) <then_branch = a () => (float[4] z) <float[1] k = {10}> { z = Add(v, k) },"
+        f'{graph} <domain: "l", opset_import: ["": 17]> F (v, c) => (r, y)'
+        " { r = Neg(v) s = SplitToSequence(v) n = ConcatFromSequence<axis=0>(s) y = If(c)"
+        " <then_branch = a () => (float[4] z) <float[1] k = {10}>"
+        " { t = Sub(v, r) z = Add(t, k) },"
         " else_branch = b () => (float[4] w) { w = Identity(n) }> }"
     )
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17, "l": 1]> {text}')
-    before, k = model.SerializeToString(), np.random.default_rng(2).random(4, np.float32)
+    before, x = model.SerializeToString(), np.random.default_rng(2).random(4, np.float32)
     lowered = lower(model, target=target)
     assert model.SerializeToString() == before
-    for c, expected in ((True, k + 10), (False, k)):
-        found = run(lowered, {"k": k, "c": np.array(c)})["y"]
-        np.testing.assert_array_equal(found, expected, strict=True)
+    for c, expected in ((True, x + x + 10), (False, x)):
+        first, second = run(lowered, {graph[12]: x, "c": np.array(c)}).values()
+        np.testing.assert_array_equal(first, -x, strict=True)
+        np.testing.assert_array_equal(second, expected, strict=True)
 
 
 MALFORMED = {

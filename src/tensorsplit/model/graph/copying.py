@@ -43,8 +43,8 @@ class Copies:
         name, place = self.fresh(node.name or node.op_type), len(self.nodes)
         for _, body in bodies(node):
             for value in body.inputs:
-                self._value(value, is_new=True)
-        outputs = [self._value(value, is_new=True) for value in node.outputs]
+                self._value(value)
+        outputs = [self._value(value) for value in node.outputs]
         inputs = [None if value is None else self.stands_for(value) for value in node.inputs]
         copy = ir.Node(
             node.domain,
@@ -70,11 +70,10 @@ class Copies:
         specs = (replace(spec, value=value) for spec, value in pairs if value is not None)
         return replace(placed, sharding_specs=tuple(specs))
 
-    def _value(self, value: ir.Value, *, is_new: bool = False) -> ir.Value:
+    def _value(self, value: ir.Value) -> ir.Value:
         """Copy a value that a body is given, holds or makes, or that a node makes."""
-        name = self.fresh(value.name) if value.name and is_new else value.name
         copy = ir.Value(
-            name=name,
+            name=value.name and self.fresh(value.name),
             shape=None if value.shape is None else value.shape.copy(),
             type=value.type,
             doc_string=value.doc_string,
@@ -86,12 +85,13 @@ class Copies:
         return copy
 
     def _initializer(self, value: ir.Value) -> ir.Value:
-        """Copy an initializer of a body, with another name if it would hide a value of the call."""
-        is_hiding = any(
-            each is not None and each.name == value.name for each in self.given.values()
-        )
-        copy = self._value(value, is_new=is_hiding)
-        if is_hiding and value.const_value is not None:
+        """Copy an initializer of a body, with a new name.
+
+        Under its old one it could hide what the call passes, or an output of the function, which
+        takes over the name of the call's.
+        """
+        copy = self._value(value)
+        if value.const_value is not None:
             copy.const_value = with_name(value.const_value, copy.name or "")
         return copy
 
