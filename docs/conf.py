@@ -94,7 +94,8 @@ TRANSLATED = (
     *("index", "install", "why", "guides", "reference", "project"),
     *("quickstarts/", "operators/", "command-line/"),
     *("models", "check", "exactness", "explain", "splitting", "arrays", "buffers"),
-    *("files", "files-checkpoint", "portable", "engines", "limits", "errata"),
+    *("files", "files-checkpoint", "files-cluster", "files-dcp", "files-zarr"),
+    *("portable", "engines", "limits", "errata"),
 )
 """The pages and folders that are in Chinese too."""
 
