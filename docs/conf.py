@@ -93,9 +93,10 @@ html_theme_options = {
 TRANSLATED = (
     *("index", "install", "why", "guides", "reference", "project"),
     *("quickstarts/", "operators/", "command-line/"),
-    *("models", "check", "exactness", "explain", "splitting", "arrays", "buffers"),
+    *("models", "check", "portable", "exactness", "openvino-extensions", "explain"),
+    *("splitting", "arrays", "arrays-torch", "buffers"),
     *("files", "files-checkpoint", "files-cluster", "files-dcp", "files-zarr"),
-    *("portable", "engines", "limits", "errata"),
+    *("engines", "errata", "limits"),
 )
 """The pages and folders that are in Chinese too."""
 
