@@ -87,7 +87,7 @@ class ArchiveWriting(DenseWriting):
 
     def finish(self) -> None:
         """Write headers, the directory, and all down to the disk."""
-        entries = b""
+        entries = bytearray()  # bytes that grow are copied each time
         with FileIO(self._path(""), "r+") as file:
             for each in self._members:
                 write_at(file, each.content, np.frombuffer(each.file.header, np.uint8))
