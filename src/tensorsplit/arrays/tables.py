@@ -12,7 +12,7 @@ import numpy as np
 from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import AXIS_RANGE, OPERAND_TYPE, OPERAND_VALUE, SplitError
+from tensorsplit.core.errors import AXIS_RANGE, OPERAND_TYPE, OPERAND_VALUE, PART_TYPE, SplitError
 from tensorsplit.core.plan import SplitPlan
 
 Table: TypeAlias = Any
@@ -166,10 +166,21 @@ def kind(table: Table) -> tuple[Any, ...]:
 
 
 def joined(parts: list[Table], plan: SplitPlan) -> Table:
-    """Return the parts as one table, by the library's own concatenation."""
-    _check_rows(type(parts[0]).__name__, plan)
+    """Return the parts as one table, by the library's own concatenation (TS313 if it can't).
+
+    pyarrow drops the rows of tables without columns, and pandas sets columns side by side that
+    are written alike and are not equal.
+    """
+    name = type(parts[0]).__name__
+    _check_rows(name, plan)
     library, known = _known(parts[0])
-    return known.join(sys.modules[library], parts)
+    whole = known.join(sys.modules[library], parts)
+    if shape(whole) != plan.input_shape:
+        problem = f"{library} makes a {name} of shape {shape(whole)} of them, which has to be of"
+        problem += f" {plan.input_shape}"
+        fix = "give parts with columns, and with the same ones"
+        raise SplitError(PART_TYPE, problem, fix, operator=plan.operator, parameter="parts")
+    return whole
 
 
 def _check_rows(name: str, plan: SplitPlan) -> None:

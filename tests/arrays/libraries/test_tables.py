@@ -151,6 +151,28 @@ def test_other_columns_are_refused() -> None:
         ts.join([pyarrow.table({"x": VALUES}), pyarrow.table({"x": VALUES.astype(np.float32)})])
 
 
+def test_no_row_is_lost_where_there_are_no_columns() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"x": VALUES}).select([])
+    parts = ts.split(table, [2, 5])
+    assert [part.shape for part in parts] == [(2, 0), (5, 0)]
+    with refused("TS313", "(7, 0)", parameter="parts"):
+        ts.join(parts)
+
+
+def test_columns_that_are_only_written_alike_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+
+    class Label:
+        def __repr__(self) -> str:
+            return "label"
+
+    parts = [pandas.DataFrame({Label(): VALUES}) for _ in range(2)]
+    with refused("TS313", "(14, 2)", parameter="parts"):
+        ts.join(parts)
+    assert ts.join(ts.split(parts[0], [2, 5])).equals(parts[0])
+
+
 def test_columns_without_a_name_or_twice() -> None:
     pandas = pytest.importorskip("pandas")
     for columns in (
