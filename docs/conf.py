@@ -94,7 +94,7 @@ TRANSLATED = (
     *("index", "install", "why", "guides", "reference", "project"),
     *("quickstarts/", "operators/", "command-line/"),
     *("models", "check", "portable", "exactness", "openvino-extensions", "explain"),
-    *("splitting", "arrays", "arrays-torch", "buffers"),
+    *("splitting", "seven-into-three", "arrays", "arrays-torch", "buffers"),
     *("files", "files-checkpoint", "files-cluster", "files-dcp", "files-zarr"),
     *("engines", "errata", "limits"),
 )
