@@ -96,7 +96,7 @@ TRANSLATED = (
     *("models", "check", "portable", "exactness", "openvino-extensions", "explain"),
     *("splitting", "seven-into-three", "arrays", "arrays-torch", "buffers"),
     *("files", "files-checkpoint", "files-cluster", "files-dcp", "files-zarr"),
-    *("engines", "add-an-engine", "errata", "limits"),
+    *("engines", "add-an-engine", "glossary", "errata", "limits"),
 )
 """The pages and folders that are in Chinese too."""
 
