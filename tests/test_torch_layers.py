@@ -147,6 +147,12 @@ def test_a_layer_is_a_leaf_of_fx() -> None:
         torch.fx.symbolic_trace(lambda x: ts.split(x, [2, 5], axis=1)[0])
 
 
+@pytest.mark.parametrize("layer", [layers.Split([2, 5], axis=1), layers.Join(axis=1)])
+def test_a_layer_alone_is_not_traced_by_fx(layer: Any) -> None:
+    with refused("TS703", "a Sequential"):
+        torch.fx.symbolic_trace(layer, {"parts": [torch.fx.PH, torch.fx.PH]})
+
+
 @pytest.mark.parametrize(
     ("name", "dynamo"),
     [("a plan", True), ("lengths", False), ("a number of parts", False), ("a plan", False)],

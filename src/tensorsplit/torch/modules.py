@@ -155,6 +155,10 @@ def _shown(plan: Plan | None, operands: dict[str, Any]) -> str:
 
 
 def _traced(layer: torch.nn.Module, given: Any, proxy: Any) -> Any:
-    """Return the output of one node that calls the layer, as for the layers of torch."""
+    """Return the output of one node that calls the layer (TS703 if nothing holds the layer)."""
     tracer = proxy.tracer
-    return tracer.create_proxy("call_module", tracer.path_of_module(layer), (given,), {})
+    path = tracer.path_of_module(layer)
+    if not path:  # the layer is what is traced, and a node names only what is in it
+        problem, fix = "a layer alone is traced", "trace a module that holds it, as a Sequential"
+        raise SplitError(USAGE, problem, fix)
+    return tracer.create_proxy("call_module", path, (given,), {})
