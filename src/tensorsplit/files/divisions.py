@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import accumulate, pairwise, repeat
 from typing import Any, SupportsIndex, TypeAlias
 
@@ -409,7 +410,8 @@ def located(name: str) -> Iterator[None]:
 
 def carried(tensor: StoredTensor, name: str) -> Division:
     """Return a tensor that is one part, which is the whole, perhaps under another name."""
-    return Division(tensor, None, (NewTensor(name, tensor.shape, unpadded=tensor.unpadded),))
+    output = NewTensor(name, tensor.shape, unpadded=tensor.unpadded, layout=tensor.layout)
+    return Division(tensor, None, (output,))
 
 
 def change_of(division: Division) -> Recast:
@@ -447,8 +449,24 @@ def _division(
         if len(numbers) > 1:
             length = sum(shapes[number][plan.axis] for number in numbers)
             shape = (*shape[: plan.axis], length, *shape[plan.axis + 1 :])
-        outputs.append(NewTensor(name, shape, tuple(numbers), rank))
+        layout = "" if rank is None else _layout(plan, numbers)
+        outputs.append(NewTensor(name, shape, tuple(numbers), rank, layout=layout))
     return Division(tensor, plan, tuple(outputs))
+
+
+def _layout(plan: SplitPlan, numbers: Sequence[int]) -> str:
+    """Return what is the same for rules that give a rank the same elements; empty for all."""
+    ends = [0, *accumulate(plan.sizes)]
+    ranges: list[list[int]] = []
+    for number in numbers:
+        start, end = ends[number : number + 2]
+        if ranges and ranges[-1][1] == start:
+            ranges[-1][1] = end
+        elif start < end:
+            ranges.append([start, end])
+    if ranges in ([], [[0, ends[-1]]]):
+        return ""
+    return blake2b(repr((plan.axis, ranges)).encode(), digest_size=8).hexdigest()
 
 
 def _divided(sizes: Iterable[Any], count: int, parameter: str) -> list[int]:

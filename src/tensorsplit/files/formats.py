@@ -36,6 +36,8 @@ class StoredTensor:
         rank: The rank whose file it is in; None where there are no ranks, or it is for all.
         unpadded: How long the whole that it is a part of was, on the split axis, before it was
             padded; None where it was not.
+        layout: Which elements of the whole it has, as a rank's file says it; empty where that does
+            not say it.
     """
 
     name: str
@@ -44,6 +46,7 @@ class StoredTensor:
     nbytes: int
     rank: int | None = None
     unpadded: int | None = None
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class NewTensor:
             tensor that is carried over as it is.
         rank: The rank of tensor parallelism that it is for; None where it is for all.
         unpadded: As of a stored tensor.
+        layout: As of a stored tensor.
     """
 
     name: str
@@ -64,6 +68,7 @@ class NewTensor:
     parts: tuple[int, ...] = ()
     rank: int | None = None
     unpadded: int | None = None
+    layout: str = ""
 
 
 @dataclass(frozen=True, slots=True)

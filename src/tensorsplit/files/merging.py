@@ -179,7 +179,8 @@ def _gathered(
         )
     _check_padding(name, None if rule is None else rule.rule, parts)
     if rule is None or isinstance(rule.rule, RenameRule):
-        division = carried(replace(parts[0], name=name, rank=None), parts[0].name)
+        whole = replace(parts[0], name=name, rank=None, layout="")
+        division = carried(whole, parts[0].name)
     else:
         with located(name):
             division = _divided(rule.rule, name, rule.matched(name) or [], parts, leaders)
@@ -200,6 +201,8 @@ def _gathered(
                     f"{short_name(copy.name)} is of shape {show(copy.shape)}, and the rule makes"
                     f" {show(output.shape)} of it",
                 )
+            if copy.layout and copy.layout != output.layout:
+                raise _refusal(name, "it was divided among ranks otherwise than the rules say")
             outputs.append(replace(output, rank=copy.rank))
             stored.append(copy)
     if held:

@@ -36,6 +36,7 @@ _LONGEST_HEADER = 12 << 20
 _LONGEST_WRITTEN = 100_000_000  # the library reads none that is longer
 _METADATA = "__metadata__"
 _UNPADDED = "tensorsplit.unpadded"
+_LAYOUTS = "tensorsplit.layouts"
 _NAMES = {
     "F16": "float16",
     "BF16": "bfloat16",
@@ -101,6 +102,7 @@ class Header:
         path: The file.
         metadata: What it holds besides tensors; None for nothing.
         unpadded: Of tensors that were padded, how long the wholes were before.
+        layouts: Of tensors that ranks divide, which elements of the wholes they have.
         entries: The tensors by name, in the order of their bytes.
         offset: Where the bytes begin.
     """
@@ -110,6 +112,7 @@ class Header:
     entries: dict[str, HeaderEntry]
     offset: int
     unpadded: Mapping[str, int]
+    layouts: Mapping[str, str]
 
 
 def read_header(path: Path) -> Header:
@@ -137,7 +140,10 @@ def read_header(path: Path) -> Header:
     unpadded = json.loads((metadata or {}).pop(_UNPADDED, "{}"))
     if type(unpadded) is not dict or any(type(n) is not int or n < 0 for n in unpadded.values()):
         raise ValueError(f"its {_UNPADDED} is not of lengths")
-    return Header(path, metadata, dict(entries), 8 + length, unpadded)
+    layouts = json.loads((metadata or {}).pop(_LAYOUTS, "{}"))
+    if type(layouts) is not dict or any(type(text) is not str for text in layouts.values()):
+        raise ValueError(f"its {_LAYOUTS} is not of texts")
+    return Header(path, metadata, dict(entries), 8 + length, unpadded, layouts)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> Any:
@@ -277,8 +283,8 @@ class SafetensorsSource:
                 for name, entry in header.entries.items():
                     nbytes = entry.end - entry.begin
                     dtype = _NAMES[entry.dtype]
-                    unpadded = header.unpadded.get(name)
-                    tensor = StoredTensor(name, entry.shape, dtype, nbytes, each.rank, unpadded)
+                    noted = header.unpadded.get(name), header.layouts.get(name, "")
+                    tensor = StoredTensor(name, entry.shape, dtype, nbytes, each.rank, *noted)
                     key = f"{each.stem}/{name}" if self._is_ranked else name
                     if key in self.tensors:
                         raise ValueError("two of its files hold a tensor of the same name")
@@ -439,9 +445,11 @@ def _header_of(file: str, tensors: Sequence[_Placed]) -> bytes:
     for each in reversed(tensors):
         for header in reversed(each.headers):
             metadata |= header.metadata or {}
-    outputs = (each.output for each in tensors)
+    outputs = [each.output for each in tensors]
     if unpadded := {e.name: e.unpadded for e in outputs if e.unpadded is not None}:
         metadata[_UNPADDED] = json.dumps(unpadded, ensure_ascii=False)
+    if layouts := {e.name: e.layout for e in outputs if e.layout}:
+        metadata[_LAYOUTS] = json.dumps(layouts, ensure_ascii=False)
     found: dict[str, Any] = {_METADATA: metadata} if metadata else {}
     place = 0
     for each in tensors:
