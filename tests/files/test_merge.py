@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.files import byte_copies
 from tests.cli.conftest import Command
 
 safetensors = pytest.importorskip("safetensors")
@@ -47,18 +46,6 @@ def same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> bool:
         and found[name].tobytes() == np.ascontiguousarray(each).tobytes()
         for name, each in expected.items()
     )
-
-
-@pytest.fixture(params=["ranges", "rows"])
-def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copy range by range, and rows in blocks of a few."""
-    if request.param == "ranges":
-        monkeypatch.setattr(byte_copies, "_LONG", 0)
-        monkeypatch.setattr(byte_copies, "_TASK", 100)
-    else:
-        monkeypatch.setattr(byte_copies, "_BLOCK", 100)
-        monkeypatch.setattr(byte_copies, "_WRITE", 1)
-        monkeypatch.setattr(byte_copies, "_TASK", 700)
 
 
 @pytest.mark.usefixtures("ways")

@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tests.files import test_ranks
 from tests.files.test_ranks import bits, check, load, rank_file
 
 numpy_files = pytest.importorskip("safetensors.numpy")
 safetensors = pytest.importorskip("safetensors")
-ways = test_ranks.ways
 UNPADDED = "tensorsplit.unpadded"
 
 

@@ -53,17 +53,6 @@ def check(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None
         assert found[name].tobytes() == np.ascontiguousarray(each).tobytes()
 
 
-@pytest.fixture(params=["ranges", "rows"])
-def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copy range by range, and rows in blocks of a few."""
-    if request.param == "ranges":
-        monkeypatch.setattr(byte_copies, "_LONG", 0)
-        monkeypatch.setattr(byte_copies, "_TASK", 100)
-    else:
-        monkeypatch.setattr(byte_copies, "_BLOCK", 100)
-        monkeypatch.setattr(byte_copies, "_WRITE", 1)
-
-
 @pytest.fixture
 def model(tmp_path: Path) -> tuple[Path, dict[str, np.ndarray]]:
     tensors = {name: bits(*shape) for name, shape in SHAPES.items()}
