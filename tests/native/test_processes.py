@@ -130,6 +130,37 @@ print("fine")
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_while_a_thread_makes_the_first_copy_of_its_process(python: Any) -> None:
+    done = python(
+        """
+import os, threading
+split = ts.split
+x = np.arange(60_000, dtype=np.float32).reshape(60, 1000)
+def copy():
+    return split(x, [400, 600], axis=1, copy=True)
+def fork_meanwhile():
+    began = threading.Event()
+    thread = threading.Thread(target=lambda: (began.set(), copy()))
+    thread.start()
+    began.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if (copy()[1] == x[:, 400:]).all() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    thread.join()
+for _ in range(400):
+    child = os.fork()
+    if child == 0:
+        fork_meanwhile()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+print("fine")
+"""
+    )
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+
+
 def test_an_interpreter_that_ends_in_the_middle_of_a_copy(python: Any) -> None:
     done = python(
         """

@@ -79,12 +79,13 @@ Cache find_last_level_cache() {
     return found.bytes != 0 ? found : Cache{std::size_t{32} << 20, "assumed"};
 }
 
+// Found as the module is loaded, not in the first copy: a fork while a thread has begun that would
+// leave a child that waits for that thread for ever.
+const Cache cache = find_last_level_cache();
+
 }  // namespace
 
-Cache last_level_cache() {
-    static const Cache cache = find_last_level_cache();
-    return cache;
-}
+Cache last_level_cache() { return cache; }
 
 const Kernels& best_kernels() {
 #ifdef TENSORSPLIT_AVX2

@@ -10,6 +10,10 @@
 #include "cpu.hpp"
 #include "pool.hpp"
 
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
 namespace tensorsplit {
 namespace {
 
@@ -166,13 +170,19 @@ class Contest {
     std::size_t rest_ = shortest_rest, resting_ = 0;
 };
 
-// Splits of a kind whose sizes differ by less than a half. Where the mutex is taken, as it may stay
-// in a child of fork, the first guess will do.
+// Splits of a kind whose sizes differ by less than a half. Where another thread has the mutex, the
+// first guess will do.
 std::mutex mutex;
 std::map<std::pair<unsigned, std::size_t>, Contest>& contests() {
     static auto* const known = new std::map<std::pair<unsigned, std::size_t>, Contest>;
     return *known;
 }
+
+#ifndef _WIN32
+// A fork waits for the thread that has the mutex: its child has no such thread.
+[[maybe_unused]] const int registered = pthread_atfork(
+    [] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
+#endif
 
 // The largest size of the same class: a power of two, or one and a half of it.
 std::size_t class_of(std::size_t bytes) {
