@@ -45,13 +45,16 @@ class Processes:
         self.address = json.loads(self._file.read_text())["address"]
         self._client = distributed.Client(self.address, set_as_default=False)
 
-    def worker(self, **environment: str) -> subprocess.Popen[bytes]:
-        """Start one more worker."""
+    def worker(self, nanny: str = "--no-nanny", **environment: str) -> subprocess.Popen[bytes]:
+        """Start one more worker; with `--nanny`, a process that starts it, again if it dies."""
         slow = ["--preload", "tests.files.slow_tasks"]
-        self._workers.append(
-            self._start("worker", "--nthreads", "1", "--no-nanny", *slow, **environment)
-        )
+        self._workers.append(self._start("worker", "--nthreads", "1", nanny, *slow, **environment))
         return self._workers[-1]
+
+    def kill_worker(self) -> None:
+        """Kill the process of the only worker."""
+        (number,) = self._client.run(os.getpid).values()
+        os.kill(number, signal.SIGKILL)
 
     def end_workers(self) -> None:
         """End all of them."""
@@ -156,6 +159,20 @@ def test_workers_that_die_in_the_middle(processes: Processes, tmp_path: Path) ->
     run(source, tmp_path / "out", processes.address, progress)
     assert sum(done) == 2 * X.nbytes
     are_written(tmp_path / "out")
+
+
+def test_a_worker_that_its_nanny_starts_again(processes: Processes, tmp_path: Path) -> None:
+    processes.worker("--nanny", TEST_TASK_SECONDS="0.1")
+    done: list[int] = []
+
+    def progress(count: int) -> None:
+        done.append(count)
+        if len(done) == 3:
+            processes.kill_worker()
+
+    run(store(tmp_path), tmp_path / "out", processes.address, progress)
+    are_written(tmp_path / "out")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "x.zarr"]
 
 
 def test_no_workers_any_more(processes: Processes, tmp_path: Path) -> None:
