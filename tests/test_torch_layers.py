@@ -153,6 +153,13 @@ def test_a_layer_alone_is_not_traced_by_fx(layer: Any) -> None:
         torch.fx.symbolic_trace(layer, {"parts": [torch.fx.PH, torch.fx.PH]})
 
 
+@pytest.mark.parametrize("layer", [layers.Split([2, 5], axis=1), layers.Join(axis=1)])
+def test_a_layer_is_not_scripted(layer: Any) -> None:
+    for module in (layer, nn.Sequential(nn.Linear(7, 7), layer)):
+        with refused("TS703", "use torch.jit.trace"):
+            torch.jit.script(module)
+
+
 @pytest.mark.parametrize(
     ("name", "dynamo"),
     [("a plan", True), ("lengths", False), ("a number of parts", False), ("a plan", False)],

@@ -379,3 +379,31 @@ def test_a_part_that_would_end_within_a_byte(tmp_path: Path, dtype: str, bits: i
     with pytest.raises(ts.SplitError, match=r"TS709.*within a byte"):
         ts.files.split(tmp_path / "x.safetensors", tmp_path / "o.safetensors", [3, 5], axis=1)
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "others"),
+    [
+        ("x.npy", ["x.safetensors", "x.zarr"]),
+        ("more.npz", ["x.safetensors", "x.zarr", "x.Zarr"]),
+        ("m.safetensors", ["x.npy", "x.npz", "x.NPZ", "x.zarr"]),
+        ("x.zarr", ["x.npy", "x.npz", "x.safetensors"]),
+    ],
+)
+def test_no_folder_is_called_like_a_file_of_another_format(
+    tmp_path: Path, source: str, others: list[str]
+) -> None:
+    whole = bits(4, 3)
+    np.save(tmp_path / "x.npy", whole)
+    np.savez(tmp_path / "more.npz", x=whole)
+    numpy_files.save_file({"x": whole}, tmp_path / "m.safetensors")
+    if source.endswith(".zarr"):
+        pytest.importorskip("zarr").save_array(str(tmp_path / source), whole)
+    for other in others:
+        target = tmp_path / "out" / other
+        said = rf"TS703.*ends in \{target.suffix}, .*, or that of a folder"
+        with pytest.raises(ts.SplitError, match=said):
+            ts.files.split(tmp_path / source, target, num_outputs=2)
+        with pytest.raises(ts.SplitError, match=said):
+            ts.files.merge(tmp_path / source, target, names=["x"])
+        assert not target.parent.exists()

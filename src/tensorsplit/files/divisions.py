@@ -356,7 +356,7 @@ class FollowRule:
 
     def _plan_of(self, leader: Division) -> SplitPlan:
         name = leader.outputs[0]
-        if any(each.unpadded is not None for each in leader.outputs):
+        if name.unpadded != leader.tensor.unpadded:
             problem = f"{short_name(leader.tensor.name)} is padded"
             raise SplitError(USAGE, problem, "pad what is not followed", parameter="follow")
         if leader.plan is None or (name.rank is None) != bool(self.names):
@@ -441,7 +441,10 @@ def _division(
     parts: Iterable[Sequence[int]],
     names: Iterable[tuple[str, int | None]],
 ) -> Division:
-    """Describe new tensors, each made of parts of a plan."""
+    """Describe new tensors, each made of parts of a plan.
+
+    Parts of what a rank has keep the notes of it, so that they can be merged into it again.
+    """
     shapes: Any = plan.output_shapes
     outputs = []
     for numbers, (name, rank) in zip(parts, names, strict=False):
@@ -449,8 +452,8 @@ def _division(
         if len(numbers) > 1:
             length = sum(shapes[number][plan.axis] for number in numbers)
             shape = (*shape[: plan.axis], length, *shape[plan.axis + 1 :])
-        layout = "" if rank is None else _layout(plan, numbers)
-        outputs.append(NewTensor(name, shape, tuple(numbers), rank, layout=layout))
+        layout = tensor.layout if rank is None else _layout(plan, numbers)
+        outputs.append(NewTensor(name, shape, tuple(numbers), rank, tensor.unpadded, layout))
     return Division(tensor, plan, tuple(outputs))
 
 

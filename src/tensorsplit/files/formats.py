@@ -22,6 +22,9 @@ from tensorsplit.files.sources import local_path, refusing_access
 FORMATS = ("npy_files", "safetensors_files", "zarr_files")
 """The modules of this folder that are formats; the first that recognizes a source opens it."""
 
+SUFFIXES = (".npy", ".npz", ".safetensors", ".zarr")
+"""What the names of files and stores end in, of all formats."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
@@ -211,6 +214,10 @@ class TensorSource(Protocol):
     @property
     def writes_urls(self) -> bool:
         """Whether the result may be at a URL, on storage that can't rename."""
+
+    @property
+    def suffixes(self) -> Sequence[str]:
+        """Those of `SUFFIXES` that the name of a result may end in."""
 
     @property
     def joins(self) -> bool:

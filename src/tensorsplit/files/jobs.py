@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tensorsplit.core.errors import (
     NOT_PARTS,
@@ -19,10 +18,12 @@ from tensorsplit.core.errors import (
     short_name,
     show,
     show_bytes,
+    show_path,
 )
 from tensorsplit.core.extras import needs
 from tensorsplit.files.divisions import change_of, check_file_names, check_names
 from tensorsplit.files.formats import (
+    SUFFIXES,
     Executor,
     FileLayout,
     Recast,
@@ -194,7 +195,8 @@ def plan_merge(
         SplitError: TS713 for what are not all parts of a tensor, and as `plan_split`.
     """
     rules, opened = _ranked(source, rules)
-    name = re.sub(r"\.(npy|npz|safetensors|zarr)$", "", target.rstrip("/")).rpartition("/")[2]
+    place = PurePath(target)
+    name = place.stem if place.suffix in SUFFIXES else place.name
     gathered, unmatched = gather(rules, opened.tensors.values(), name)
     if rules.ranks is None and all(each.rule is None for each in gathered):
         names = ", ".join(map(short_name, islice(opened.tensors, _MOST_NAMES)))
@@ -254,6 +256,18 @@ def _notes(rules: RuleSet, unmatched: Sequence[str]) -> list[str]:
     return [*rules.notes, *(f"{show(pattern)} matches no tensor" for pattern in unmatched)]
 
 
+def _check_suffix(opened: TensorSource, target: str) -> None:
+    """Refuse (TS703) the name of a file of another format, as it would be a folder of this one."""
+    suffix = PurePath(target).suffix
+    if suffix.lower() in SUFFIXES and suffix not in opened.suffixes:
+        raise SplitError(
+            USAGE,
+            f"{show_path(target)} ends in {suffix}, and tensors stay in the format of the source",
+            f"give a name that ends in {' or '.join(opened.suffixes)}, or that of a folder",
+            parameter="output",
+        )
+
+
 def _job(
     opened: TensorSource,
     changes: Sequence[Recast],
@@ -262,6 +276,7 @@ def _job(
     layout: FileLayout,
 ) -> Job:
     """Return the job that makes these changes."""
+    _check_suffix(opened, target)
     if local_path(target) is None and not opened.writes_urls:
         raise SplitError(UNWRITABLE, f"{target} is a URL", "only zarr stores are written to these")
     size = layout.max_shard_size

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
+from typing import Any
 
 from tensorsplit.core.errors import NOT_PARTS, USAGE, SplitError, short_name, show
 from tensorsplit.files.divisions import (
@@ -179,7 +180,7 @@ def _gathered(
         )
     _check_padding(name, None if rule is None else rule.rule, parts)
     if rule is None or isinstance(rule.rule, RenameRule):
-        whole = replace(parts[0], name=name, rank=None, layout="")
+        whole = _whole_like(parts[0], name=name)
         division = carried(whole, parts[0].name)
     else:
         with located(name):
@@ -214,12 +215,16 @@ def _gathered(
 
 
 def _check_padding(name: str, rule: Rule | None, parts: Sequence[StoredTensor]) -> None:
-    """Refuse (TS713) parts of what was padded and is not by its rule, and the other way round."""
+    """Refuse (TS713) parts of what was padded and is not by its rule, and the other way round.
+
+    What is not divided among ranks may be of what one of them has, and is as padded as that.
+    """
     lengths = {each.unpadded for each in parts}
     pads = isinstance(rule, ShardRule) and rule.pad_to is not None
-    if pads and (None in lengths or len(lengths) > 1):
+    is_ranked = parts[0].rank is not None
+    if len(lengths) > 1 or (pads and None in lengths):
         raise _refusal(name, "its files do not say alike how long it was before it was padded")
-    if not pads and lengths != {None}:
+    if is_ranked and not pads and lengths != {None}:
         raise _refusal(name, "it was padded, and no rule says pad_to")
 
 
@@ -281,12 +286,19 @@ def _joined(
             )
     lengths = [each.shape[axis] for each in parts]
     length, nbytes = whole_length(lengths), sum(each.nbytes for each in parts)
-    return StoredTensor(
-        name,
-        (*shape[:axis], length, *shape[axis + 1 :]),
-        parts[0].element_type,
-        nbytes * length // (sum(lengths) or 1),
+    return _whole_like(
+        parts[0],
+        name=name,
+        shape=(*shape[:axis], length, *shape[axis + 1 :]),
+        nbytes=nbytes * length // (sum(lengths) or 1),
     )
+
+
+def _whole_like(part: StoredTensor, **changes: Any) -> StoredTensor:
+    """Return a whole of the type of its part, with the notes that are not about ranks of it."""
+    if part.rank is None:
+        return replace(part, **changes)
+    return replace(part, rank=None, unpadded=None, layout="", **changes)
 
 
 def _refusal(name: str, problem: str) -> SplitError:

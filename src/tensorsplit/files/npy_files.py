@@ -47,7 +47,7 @@ def recognizes(source: str) -> bool:
     path = Path(source)
     if path.is_dir():
         return {each.suffix for each in path.iterdir() if not is_draft(each.name)} == {_SUFFIX}
-    return source.endswith((_SUFFIX, ".npz"))
+    return source.endswith((_SUFFIX, _ARCHIVE))
 
 
 def open_source(source: str, _layout: FileLayout) -> NpySource:
@@ -58,7 +58,7 @@ def open_source(source: str, _layout: FileLayout) -> NpySource:
             files = sorted(each for each in path.iterdir() if not is_draft(each.name))
             return NpySource([path, *files], dict(map(_file, files)))
         check_regular(path)
-        found = _members(path) if path.suffix == ".npz" else [_file(path)]
+        found = _members(path) if path.suffix == _ARCHIVE else [_file(path)]
         return NpySource([path], dict(found))
 
 
@@ -174,6 +174,7 @@ class NpyArray:
 class NpySource:
     """A file or folder that was opened, with the header of each array."""
 
+    suffixes = (_SUFFIX, _ARCHIVE)
     joins = False
     writes_urls = False
     notes: Sequence[str] = ()

@@ -116,6 +116,10 @@ class RuleSet:
         divisions: dict[str, Division | None] = {}  # in the order of the tensors
         followers = list[tuple[StoredTensor, FollowRule, list[str]]]()
         for tensor in tensors.values():
+            if self.ranks is not None and tensor.unpadded is not None:
+                problem = f"the tensor {short_name(tensor.name)} is padded, as one rank has it"
+                fix = "divide the whole, or reshard the files of all ranks"
+                raise SplitError(USAGE, problem, fix, parameter="ranks")
             rules = () if chosen and tensor.name not in chosen else self.rules
             found = [(each, m) for each in rules if (m := each.matched(tensor.name)) is not None]
             for each, _ in found:

@@ -268,6 +268,7 @@ class SafetensorsSource:
     folder.
     """
 
+    suffixes = (SUFFIX,)
     joins = True
     writes_urls = False
 

@@ -76,6 +76,7 @@ _TASK = 32 << 20
 class ZarrSource:
     """A store that was opened, or a folder of stores that are arrays."""
 
+    suffixes = (_STORE,)
     joins = False
     writes_urls = True
 

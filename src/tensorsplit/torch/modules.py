@@ -20,11 +20,29 @@ Tensor: TypeAlias = Any
 Plan: TypeAlias = PreparedSplit | NamedSplit
 
 
-class Split(torch.nn.Module):
+class _Layer(torch.nn.Module):
+    """A layer that is one call of the library."""
+
+    plan: Plan | None
+    operands: dict[str, Any]
+
+    def extra_repr(self) -> str:
+        """Return what the layer was made of."""
+        if self.plan is not None:
+            return repr(self.plan)
+        return ", ".join(f"{name}={value}" for name, value in self.operands.items())
+
+    def __prepare_scriptable__(self) -> Any:
+        """Refuse (TS703) ``torch.jit.script``, which looks for this in every module."""
+        problem = f"torch.jit.script does not compile {type(self).__name__}, which calls a library"
+        raise SplitError(USAGE, problem, "use torch.jit.trace, torch.compile or torch.export")
+
+
+class Split(_Layer):
     """A layer that splits a tensor: by `tensorsplit.split`, or by a plan.
 
-    It has no state, is one node of a trace by ``torch.fx``, and can be compiled, exported, copied
-    and pickled.
+    It has no state, is one node of a trace by ``torch.fx``, and can be compiled, exported, traced
+    by ``torch.jit.trace``, copied and pickled; ``torch.jit.script`` refuses it.
 
     Args:
         split: The length of each part; a dict gives each a name; or a plan, which may be of any
@@ -35,7 +53,7 @@ class Split(torch.nn.Module):
 
     Raises:
         SplitError: TS101 to TS107, TS316, TS703 for operands, when the layer is made. When it is
-            called: what `tensorsplit.split`, or the plan, raises.
+            called: what `tensorsplit.split`, or the plan, raises. TS703 for ``torch.jit.script``.
 
     Example:
         >>> heads = torch.nn.Sequential(torch.nn.Linear(8, 12), ts.torch.Split([4, 8], axis=-1))
@@ -53,7 +71,7 @@ class Split(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.plan = split if isinstance(split, Plan) else None
-        self.operands: dict[str, Any] = {}
+        self.operands = {}
         if self.plan is None:
             self.operands = _checked(split, axis, num_outputs, opset)
         elif (axis, num_outputs, opset) != (0, None, NEWEST_OPSET):
@@ -68,16 +86,12 @@ class Split(torch.nn.Module):
         parts: Any = split_tensor(input, **self.operands) if plan is None else plan(input)
         return parts if isinstance(parts, dict) else tuple(parts)
 
-    def extra_repr(self) -> str:
-        """Return what the layer was made of."""
-        return _shown(self.plan, self.operands)
 
-
-class Join(torch.nn.Module):
+class Join(_Layer):
     """A layer that joins parts: the inverse of `Split`.
 
-    It has no state, is one node of a trace by ``torch.fx``, and can be compiled, exported, copied
-    and pickled.
+    It has no state, is one node of a trace by ``torch.fx``, and can be compiled, exported, traced
+    by ``torch.jit.trace``, copied and pickled; ``torch.jit.script`` refuses it.
 
     Args:
         plan: The plan that makes such parts; None joins whatever `tensorsplit.join` does.
@@ -86,7 +100,8 @@ class Join(torch.nn.Module):
 
     Raises:
         SplitError: TS105, TS107, TS703 for operands, when the layer is made. When it is called:
-            what `tensorsplit.join`, or that of the plan, raises.
+            what `tensorsplit.join`, or that of the plan, raises. TS703 for
+            ``torch.jit.script``.
 
     Example:
         >>> same = torch.nn.Sequential(ts.torch.Split([2, 5], axis=1), ts.torch.Join(axis=1))
@@ -103,7 +118,7 @@ class Join(torch.nn.Module):
             problem, fix = f"it is {show(plan)}", "give a plan, or the axis as `axis`"
             raise SplitError(OPERAND_TYPE, problem, fix, operator="join", parameter="plan")
         self.plan = plan
-        self.operands: dict[str, Any] = {}
+        self.operands = {}
         if plan is None:
             self.operands = {"axis": as_integer("axis", axis)}
             if not as_keepdims(keepdims):
@@ -118,10 +133,6 @@ class Join(torch.nn.Module):
             if isinstance(part, torch.fx.Proxy):
                 return _traced(self, parts, part)
         return join(parts, **self.operands) if self.plan is None else self.plan.join(parts)
-
-    def extra_repr(self) -> str:
-        """Return what the layer was made of."""
-        return _shown(self.plan, self.operands)
 
 
 def _checked(split: Any, axis: Any, num_outputs: Any, opset: Any) -> dict[str, Any]:
@@ -146,12 +157,6 @@ def _checked(split: Any, axis: Any, num_outputs: Any, opset: Any) -> dict[str, A
 def _conflict(plan: Plan) -> SplitError:
     problem, fix = "a plan and other operands are given", "give the plan alone"
     return SplitError(USAGE, problem, fix, operator=plan.operator, parameter="plan")
-
-
-def _shown(plan: Plan | None, operands: dict[str, Any]) -> str:
-    if plan is not None:
-        return repr(plan)
-    return ", ".join(f"{name}={value}" for name, value in operands.items())
 
 
 def _traced(layer: torch.nn.Module, given: Any, proxy: Any) -> Any:
