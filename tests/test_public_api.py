@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import pickle
+import pydoc
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
@@ -199,6 +202,36 @@ def test_a_function_says_what_it_takes_gives_and_refuses(path: str) -> None:
     assert "SplitError: TS" in text
     for name in parameters:
         assert f"{name}:" in text, name
+
+
+@pytest.mark.parametrize("path", public_functions())
+def test_help_calls_a_function_a_function(path: str) -> None:
+    function = find(path)
+    shown = pydoc.render_doc(function, "%s", renderer=pydoc.plaintext)
+    assert shown.startswith(f"function {function.__name__} in module {function.__module__}\n")
+    assert f"\n{function.__name__}(" in shown
+    assert isinstance(function, types.FunctionType)
+    assert inspect.getsource(function).count(f"def {function.__name__}(") == 1
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert create_autospec(function).__name__ == function.__name__
+
+
+@pytest.mark.parametrize("name", ["split", "split_to_sequence", "variadic_split"])
+def test_a_function_that_the_kernel_answers_can_be_read_as_one_of_python(name: str) -> None:
+    function = find(name)
+    code = (function.__code__, function.__globals__, name, function.__defaults__)
+    again = types.FunctionType(*code, function.__closure__)
+    again.__kwdefaults__ = function.__kwdefaults__
+    data = np.random.default_rng(1).random((2, 3))
+    arguments = (data, 1, [1, 2]) if name == "variadic_split" else (data, [1, 2], 1)
+    for mine, wanted in zip(again(*arguments), (data[:, :1], data[:, 1:]), strict=True):
+        np.testing.assert_array_equal(mine, wanted, strict=True)
+    assert not inspect.iscoroutinefunction(function)
+
+
+def test_a_function_that_is_bound_keeps_its_parameters() -> None:
+    bound = type("Mine", (), {"split": ts.split})().split
+    assert list(inspect.signature(bound).parameters)[:3] == ["split", "axis", "num_outputs"]
 
 
 @pytest.mark.parametrize("path", public_functions())

@@ -87,8 +87,7 @@ def _with_hints(function: Callable[..., Any], names: Sequence[str]) -> Callable[
             raise TypeError(f"{problem}; {hint}" if hint else problem)
         return function(*arguments, **keywords)
 
-    call.__qualname__ = function.__qualname__
-    return call
+    return update_wrapper(call, function)
 
 
 _WORDS_OF_OTHERS = {

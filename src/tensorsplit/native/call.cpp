@@ -108,6 +108,15 @@ PyObject* bind(PyObject* self, PyObject* instance, PyObject* owner) {
 
 PyObject* show(PyObject* self) { return PyObject_Repr(call_of(self).function); }
 
+// What `inspect` and others ask a function of Python for.
+PyObject* of_function(PyObject* self, void* name) {
+    return PyObject_GetAttrString(call_of(self).function, static_cast<const char*>(name));
+}
+
+constexpr PyGetSetDef forwarded(const char* name) {
+    return {name, of_function, nullptr, nullptr, const_cast<char*>(name)};
+}
+
 // By its name, as functions are.
 PyObject* reduce(PyObject* self, PyObject*) { return PyObject_GetAttrString(self, "__qualname__"); }
 
@@ -177,6 +186,13 @@ PyMethodDef methods[] = {
 
 PyGetSetDef attributes[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    forwarded("__class__"),  // so that `help` calls it a function, and `isinstance` does
+    forwarded("__builtins__"),
+    forwarded("__closure__"),
+    forwarded("__code__"),
+    forwarded("__defaults__"),
+    forwarded("__globals__"),
+    forwarded("__kwdefaults__"),
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
