@@ -8,6 +8,7 @@ import pickle
 import pydoc
 import types
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest.mock import create_autospec
@@ -83,6 +84,9 @@ NAMES = {
 """What the design promises."""
 
 
+MODULES = ["backend", "files", "lengths", "native", "openvino", "reference_ops", "torch"]
+
+
 def find(path: str) -> Any:
     found: Any = ts
     for part in path.split("."):
@@ -120,6 +124,21 @@ def test_every_name_is_found_and_documented(name: str) -> None:
     assert found is not None
     if not isinstance(found, types.ModuleType):
         assert inspect.getdoc(found)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_public_module_lists_its_public_names_only(name: str) -> None:
+    module = import_module(f"tensorsplit.{name}")
+    assert dir(module) == sorted(module.__all__)
+    for each in module.__all__:
+        assert not each.startswith("_")
+        assert hasattr(module, each)
+        assert not isinstance(getattr(module, each), types.ModuleType) or each == "kernel"
+
+
+def test_every_public_module_is_known() -> None:
+    modules = {name for name in ts.__all__ if isinstance(find(name), types.ModuleType)}
+    assert modules == {*MODULES} - {"backend", "reference_ops"}  # those are imported by name
 
 
 def test_nothing_else_is_found() -> None:
@@ -207,7 +226,7 @@ def test_a_function_says_what_it_takes_gives_and_refuses(path: str) -> None:
 @pytest.mark.parametrize("path", public_functions())
 def test_help_calls_a_function_a_function(path: str) -> None:
     function = find(path)
-    shown = pydoc.render_doc(function, "%s", renderer=pydoc.plaintext)
+    shown = pydoc.plain(pydoc.render_doc(function, "%s"))
     assert shown.startswith(f"function {function.__name__} in module {function.__module__}\n")
     assert f"\n{function.__name__}(" in shown
     assert isinstance(function, types.FunctionType)

@@ -31,6 +31,16 @@ from tensorsplit.engines.sessions import Session
 from tensorsplit.model.feeds import DeclaredInput
 from tensorsplit.model.reading import OnnxModel, read_model
 
+__all__ = [
+    "TensorSplitBackend",
+    "TensorSplitRep",
+    "is_compatible",
+    "prepare",
+    "run_model",
+    "run_node",
+    "supports_device",
+]
+
 
 class TensorSplitRep(BackendRep):
     """A model that is ready to run.
@@ -188,3 +198,7 @@ prepare = TensorSplitBackend.prepare
 run_model = TensorSplitBackend.run_model
 run_node = TensorSplitBackend.run_node
 supports_device = TensorSplitBackend.supports_device
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

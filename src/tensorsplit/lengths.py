@@ -14,6 +14,8 @@ from tensorsplit.core.dimensions import MAX_DIM, as_index
 from tensorsplit.core.errors import OPERAND_TYPE, OPERAND_VALUE, TOO_MANY_PARTS, SplitError, show
 from tensorsplit.core.rules import MAX_PARTS
 
+__all__ = ["at", "balanced", "chunked", "ratio"]
+
 
 def at(indices: Iterable[SupportsIndex], dim: SupportsIndex) -> tuple[int, ...]:
     """Return the lengths of the parts between indices, as ``numpy.split`` cuts at them.
@@ -172,3 +174,7 @@ def _listed(operator: str, name: str, values: Iterable[SupportsIndex]) -> list[S
         ) from None
     _count(operator, name, len(listed) or 1)
     return listed
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

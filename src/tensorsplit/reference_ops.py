@@ -13,3 +13,7 @@ with needs("models"):
     from tensorsplit.model.run.operators import NEW_OPS, Split, SplitToSequence
 
 __all__ = ["NEW_OPS", "Split", "SplitToSequence"]
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -225,3 +225,7 @@ def _run(
         warnings.warn(note, SplitWarning, stacklevel=3)
     with job.executor(memory, workers=workers, scheduler=scheduler) as executor:
         job.run(executor, Outputs(overwrite=overwrite), verify=verify)
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

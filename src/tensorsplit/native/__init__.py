@@ -191,3 +191,7 @@ def measure() -> None:
 
 
 kernel, in_use, threads, non_temporal_from, refused = _load()
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

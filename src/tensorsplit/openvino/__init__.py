@@ -40,3 +40,7 @@ def extensions() -> list[Any]:
         from tensorsplit.openvino.split_conversions import split_extensions
 
     return [*sequence_extensions(), *split_extensions()]
+
+
+def __dir__() -> list[str]:
+    return [*__all__]
