@@ -50,6 +50,37 @@ def test_a_part_that_nobody_uses() -> None:
     assert "'b'" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("outputs", "used", "message"),
+    [
+        ("a b c", "a b c", ""),
+        ("a b c", "a c", "nobody uses 1 of the 3 parts: 'b'"),
+        ("a b c", "b", "nobody uses 2 of the 3 parts: 'a', 'c'"),
+        ("a _ c", "a c", ""),  # a part without a name is left out
+        ("a _ c", "a", "nobody uses 1 of the 2 parts: 'c'"),
+        ("a b", "x", "nobody uses what the node makes"),
+        (
+            "a b c d e f g h i",
+            "i",
+            "nobody uses 8 of the 9 parts: 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'",
+        ),
+        (
+            "a b c d e f g h i j",
+            "j",
+            "nobody uses 9 of the 10 parts: 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', ...",
+        ),
+    ],
+)
+def test_the_parts_that_nobody_uses_are_named(outputs: str, used: str, message: str) -> None:
+    count = len(outputs.split())
+    nodes = [node("Split", "x l", outputs)]
+    nodes += [node("Neg", name, f"out_{name}") for name in used.split()]
+    results = [output for each in nodes[1:] for output in each.output]
+    data = value("x", FLOAT, [count, 6])
+    made = model(graph(nodes, [data], results, [tensor("l", [1] * count)]))
+    assert [each.message for each in check(made)] == [message] * bool(message)
+
+
 def test_a_part_that_a_body_uses_is_used() -> None:
     branch = graph([node("Identity", "a", "c")], [], ["c"])
     nodes = [
@@ -121,9 +152,15 @@ def test_a_part_without_elements(made: onnx.ModelProto) -> None:
     assert found(made) == [("TS827", "note")]
 
 
+def test_lengths_of_0_of_a_dimension_of_0_are_meant() -> None:
+    assert found(one(node("Split", "x l", "a b"), data=value("x", FLOAT, [0, 6]), l=[0, 0])) == []
+
+
 def test_a_list_of_one_length_may_have_been_meant_as_a_chunk() -> None:
     made = one(node("SplitToSequence", "x l", "a"), data=OPEN, l=[2])
     assert ("TS828", "warning") in found(made)
+    made = one(node("SplitToSequence", "x l", "a"), l=[4])  # all of the data, as is known
+    assert found(made) == [("TS811", "note")]
 
 
 def test_lengths_held_by_floats() -> None:
@@ -196,6 +233,12 @@ def test_an_insertion_may_be_at_the_end(index: int, expected: list[str]) -> None
         ([1, 3], {"axis": 0, "new_axis": 1}, ["TS803"]),
         ([1, 3], {"axis": 1}, ["TS803"]),
         ([2, 2], {"axis": 2}, ["TS803"]),
+        ([1, 3], {"axis": -2}, []),
+        ([1, 3], {"axis": -1}, ["TS803"]),
+        ([2, 2], {"axis": -3}, ["TS803"]),
+        ([2, 2], {"axis": 2, "new_axis": 1}, []),
+        ([2, 2], {"axis": -3, "new_axis": 1}, []),
+        ([2, 2], {"axis": 3, "new_axis": 1}, ["TS803"]),
     ],
 )
 def test_tensors_that_are_joined_fit_together(
