@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto
 
 from tensorsplit import SplitError, infer_shapes
 from tensorsplit import run as run_model
 from tensorsplit.core.extras import install_command
+from tensorsplit.model.openvino_ir.translation import read_ir
 from tensorsplit.model.reading import read_model
 from tests.model.build import check
 from tests.model.ir_files import IrFile, Out, X, cut_file, refused, run
@@ -157,6 +159,9 @@ def test_split_axis_is_a_scalar_and_variadic_split_axis_may_have_one_element(
         ("3..,1", (3, 1), True),
         ("..4,1", (4, 1), True),
         ("..4,1", (5, 1), False),
+        ("..4,1", (0, 1), True),
+        ("3..3,1", (3, 1), True),
+        ("3..3,1", (4, 1), False),
         ("...", (2, 3, 4), True),
         ("...", (), True),
         ("", (), True),
@@ -177,6 +182,53 @@ def test_declared_shapes_hold(
     else:
         error = refused(path, x=x)
         assert (error.code, error.parameter) == ("TS507", "x")
+
+
+@pytest.mark.parametrize(
+    ("declared", "shape"),
+    [
+        ("6,8", (6, 8)),
+        ("?,8", (None, 8)),
+        ("-1,8", (None, 8)),
+        ("1..8,8", (None, 8)),
+        ("3..,8", (None, 8)),
+        ("..4,8", (None, 8)),
+        ("3..3,8", (3, 8)),
+        ("0,8", (0, 8)),
+        ("...", None),
+        ("[]", ()),
+        ("[6, 8]", (6, 8)),
+    ],
+)
+def test_only_a_dimension_of_one_length_is_known(
+    tmp_path: Path, declared: str, shape: tuple[int | None, ...] | None
+) -> None:
+    ir = IrFile()
+    ir.result(ir.parameter("x", "f32", declared))
+    (x,) = read_ir(ir.save(tmp_path)).inputs
+    assert x.shape == shape
+
+
+@pytest.mark.parametrize(("count", "is_outside"), [(65_536, False), (65_537, True)])
+def test_lengths_of_more_than_half_a_megabyte_stay_in_the_file(
+    tmp_path: Path, count: int, is_outside: bool
+) -> None:
+    ir = IrFile()
+    lengths = ir.constant(bytes(8 * count), "i64", str(count))
+    ir.result(ir.variadic_split(ir.parameter("x", "f32", "6"), ir.int64(0), lengths, 1)[0])
+    held, axis = read_ir(ir.save(tmp_path)).message.graph.initializer
+    assert (held.data_location == TensorProto.EXTERNAL) is is_outside
+    assert bool(held.raw_data) is not is_outside
+    assert axis.raw_data == bytes(8)
+
+
+def test_constants_that_are_no_operands_of_a_split_stay_in_the_file(tmp_path: Path) -> None:
+    ir = IrFile()
+    data = ir.int64(1, 2)
+    for part in ir.variadic_split(data, ir.int64(0), ir.int64(1, 1), 2):
+        ir.result(part)
+    found = [held.data_location for held in read_ir(ir.save(tmp_path)).message.graph.initializer]
+    assert found == [TensorProto.EXTERNAL, TensorProto.DEFAULT, TensorProto.DEFAULT]
 
 
 @pytest.mark.parametrize("shape", ["x", "2,,3", "-2", "1..", "8..1", "..", "1.5", "²", "9" * 30])
@@ -217,7 +269,9 @@ def test_two_inputs_of_one_name_are_refused(tmp_path: Path) -> None:
     ir = IrFile()
     ir.result(ir.parameter("x", "f32", "..."))
     ir.result(ir.parameter("x", "f32", "..."))
-    assert refused(ir.save(tmp_path)).code == "TS502"
+    error = refused(ir.save(tmp_path))
+    assert (error.code, error.node) == ("TS502", "layer 'x' (id 2)")
+    assert error.problem == "two inputs are called 'x'"
 
 
 def test_outputs_are_called_by_tensor_then_result_then_producer(tmp_path: Path) -> None:
@@ -235,6 +289,19 @@ def test_outputs_are_called_by_tensor_then_result_then_producer(tmp_path: Path) 
     ir.result(x)
     assert read_model(ir.save(tmp_path)).output_names == (
         "first", "second", "cut.2", "fourth", "other", "cut.0", "x.0",
+    )  # fmt: skip
+
+
+def test_a_value_of_several_results_is_called_by_its_producer_then_by_their_ids(
+    tmp_path: Path,
+) -> None:
+    ir = IrFile()
+    first, second = ir.split(ir.parameter("x", "f32", "4"), ir.int64(0, scalar=True), 2)
+    for source in (second, second, second, first, first):
+        ir.result(source)
+    ir.result(first, name="cut.1.4")
+    assert read_model(ir.save(tmp_path)).output_names == (
+        "cut.1", "cut.1.4", "cut.1.5", "cut.0", "cut.0.7", "cut.0.8",
     )  # fmt: skip
 
 
