@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,23 @@ def test_a_deviation_that_a_newer_version_no_longer_shows_is_fixed(version: str)
     assert [str(entry) for entry in found.fixed] == [
         "fixed since 1.2: strings: no longer seen with a/string/x and 1 more"
     ]
+
+
+def test_a_case_that_was_not_measured_shows_nothing_else() -> None:
+    """It was left out of the run, or skipped."""
+    skipped = document({**CRASHES, "b/string/x": "skipped"})
+    assert compare(skipped, [STRINGS]).is_fine
+    whole = document(CRASHES)
+    results = tuple(result for result in whole.results if result.case != "b/string/x")
+    assert compare(replace(whole, results=results), [STRINGS]).is_fine
+
+
+def test_a_deviation_belongs_to_the_first_entry_that_says_it() -> None:
+    one = Deviation("a", "engine", "", ("crash",), ("a/string/*",), "")
+    for entries in ((one, STRINGS), (STRINGS, one)):
+        found = compare(document(CRASHES), entries)
+        owners = {result.case: result.deviation for result in found.document.results}
+        assert (owners["a/string/x"], owners["b/string/x"]) == (entries[0].id, "strings")
 
 
 def test_an_entry_that_matches_no_case_at_all_is_stale() -> None:

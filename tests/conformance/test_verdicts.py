@@ -81,6 +81,8 @@ def test_the_same_bits_pass(expected: Any, seen: Any) -> None:
         (strings("a", "b"), strings("a", "c"), "the first is 'c', not 'b'"),
         (DATA, DATA.astype(np.float64), "element type double, not float"),
         (DATA, DATA.reshape(1, 6), "shape (1, 6), not (6,)"),
+        (DATA, DATA + 1, "output y: 6 values differ; the first is 2.0, not 1.0"),
+        (DATA[:2], DATA[:2] + 1, "output y: 2 values differ; the first is 2.0, not 1.0"),
         ([DATA], DATA, "kind a tensor, not a sequence"),
         ([DATA, DATA], [DATA], "length 1, not 2"),
         (DATA, None, "an empty optional"),
@@ -102,6 +104,13 @@ def test_the_first_difference_is_shown_with_both_values() -> None:
 
 def test_a_difference_in_a_sequence_names_the_position() -> None:
     assert verdict([DATA, DATA], [DATA, DATA + 1]).output == "y[1]"
+
+
+@pytest.mark.parametrize(("length", "end"), [(2_000, "nn"), (2_001, "n...")])
+def test_a_text_of_more_than_2000_characters_is_cut(length: int, end: str) -> None:
+    found = judge("case", "engine", built(DATA), Reply(refusal="n" * length))
+    assert found.detail.endswith(end)
+    assert len(found.detail) == 2_000 + len("..." if length > 2_000 else "")
 
 
 def test_an_output_under_another_name_is_missing() -> None:
@@ -147,6 +156,14 @@ def test_what_comes_of_an_illegal_model_is_described() -> None:
     assert "y a sequence of 2 (float32 [2], float32 [4])" in found.detail
 
 
+@pytest.mark.parametrize(("count", "more"), [(6, ""), (7, ", and 1 more"), (9, ", and 3 more")])
+def test_of_many_outputs_the_first_six_are_described(count: int, more: str) -> None:
+    reply = Reply({f"y{number}": DATA for number in range(count)})
+    found = judge("case", "engine", built(), reply)
+    six = ", ".join(f"y{number} float32 [6]" for number in range(6))
+    assert found.detail == f"it should refuse, but gives {six}{more}"
+
+
 def test_an_element_that_is_nowhere_in_the_data_was_read_from_outside() -> None:
     found = verdict(None, np.append(DATA, np.float32(77)))
     assert found.memory
@@ -159,6 +176,7 @@ def test_elements_that_come_out_twice_were_not_read_from_outside() -> None:
 
 def test_an_output_as_large_as_it_should_be_was_not_read_from_outside() -> None:
     assert not verdict(DATA, DATA + 50).memory
+    assert not verdict(np.append(DATA, DATA), np.append(DATA, DATA) + 50).memory
 
 
 @pytest.mark.parametrize(
@@ -166,6 +184,7 @@ def test_an_output_as_large_as_it_should_be_was_not_read_from_outside() -> None:
     [
         (Death(-8), "crash", "SIGFPE", False),
         (Death(-11), "crash", "SIGSEGV", True),
+        (Death(-7), "crash", "SIGBUS", True),
         (Death(-6, "malloc(): corrupted top size"), "crash", "SIGABRT", True),
         (Death(-6, "terminate called"), "crash", "SIGABRT", False),
         (Death(3), "crash", "", False),
@@ -176,6 +195,29 @@ def test_a_death_is_a_verdict(death: Death, word: str, name: str, memory: bool) 
     for asked in (built(DATA), built()):
         found = judge("case", "engine", asked, Reply(death=death))
         assert (found.verdict, found.signal, found.memory) == (word, name, memory)
+
+
+@pytest.mark.parametrize("death", [Death(None, "half of it"), Death(None, most=1_000)])
+@pytest.mark.parametrize(("expected", "word"), [(None, "accepted-but-illegal"), (DATA, "wrong")])
+def test_an_answer_that_cannot_be_read_is_no_crash(death: Death, expected: Any, word: str) -> None:
+    found = judge("case", "engine", built(expected), Reply(death=death))
+    assert (found.verdict, found.signal, found.memory) == (word, "", False)
+    assert "answer" in found.detail
+
+
+def test_a_case_of_which_a_later_one_dies_has_changed_memory_that_is_not_its_own() -> None:
+    reply = Reply(death=Death(-6, "terminate called"))
+    found = verdicts.judge(
+        case("case"),
+        "engine",
+        TRAITS["engine"],
+        built(DATA),
+        reply,
+        execute=run_here,
+        affected="a/later/case",
+    )
+    assert (found.verdict, found.memory) == ("crash", True)
+    assert "while it ran a/later/case" in found.detail
 
 
 def test_the_worst_verdict_comes_first() -> None:
@@ -230,6 +272,29 @@ def test_a_rewritten_model_must_still_refuse_illegal_data(text: str, word: str) 
         assert "the model that it returns gives a float32 [2], b float32 [5]" in found.detail
 
 
+def test_a_rewriting_of_which_our_own_engine_dies_is_wrong() -> None:
+    reply = Reply(parse_model(SLICED).SerializeToString())
+    found = verdicts.judge(
+        case("case"),
+        "tool",
+        TRAITS["tool"],
+        built(DATA),
+        reply,
+        execute=lambda *_: Reply(death=Death(-11)),
+    )
+    assert (found.verdict, found.memory) == ("wrong", False)
+    assert "our own engine was ended by SIGSEGV" in found.detail
+
+
+def test_elements_that_a_rewriting_adds_were_read_from_nowhere() -> None:
+    """Our own engine runs it: that they are in no input is no error of memory."""
+    text = """<ir_version: 10, opset_import: ["": 18]>
+        g (float[N] x) => (float[M] y) { n = Neg(x) y = Concat<axis=0>(x, n) }"""
+    found = of_tool(built(DATA), text)
+    assert (found.verdict, found.memory) == ("wrong", False)
+    assert found.detail == "its model is wrong: output y: shape (12,), not (6,)"
+
+
 def test_a_rewriting_of_an_illegal_model_that_runs_is_a_lost_refusal() -> None:
     assert of_tool(built(), SLICED).verdict == "lost-refusal"
 
@@ -260,6 +325,63 @@ def test_stating_the_shape_of_a_scalar_accepts_what_is_illegal() -> None:
     found = judge("case", "inference", built(), reply)
     assert found.verdict == "accepted-but-illegal"
     assert found.detail.endswith("states the shape of y []")
+
+
+STATED: list[tuple[Any, list[int | str] | None, str]] = [
+    (DATA, None, "pass"),
+    (DATA, [6], "pass"),
+    (DATA, ["N"], "pass"),
+    (DATA, [5], "output y: it states shape [5], not [6]"),
+    (DATA, [0], "output y: it states shape [0], not [6]"),
+    (DATA, [], "output y: it states shape [], not [6]"),
+    (DATA, [6, 1], "output y: it states shape [6, 1], not [6]"),
+    (DATA, ["N", "M"], "output y: it states shape [?, ?], not [6]"),
+    (DATA[:0], [0], "pass"),
+    (DATA[:0], [1], "output y: it states shape [1], not [0]"),
+    (DATA.astype(np.float64), [6], "output y: it states element type float, not double"),
+    (None, None, "pass"),
+    (None, ["N"], "pass"),
+    (None, [2, "N"], "pass"),
+    (None, [2], "it should refuse, but states the shape of y [2]"),
+]
+
+
+@pytest.mark.parametrize(("expected", "dims", "found"), STATED)
+@pytest.mark.parametrize("is_sequence", [False, True])
+def test_a_shape_that_is_stated_holds_for_the_output(
+    expected: Any, dims: list[int | str] | None, found: str, is_sequence: bool
+) -> None:
+    make = onnx.helper
+    y = make.make_tensor_type_proto(onnx.TensorProto.FLOAT, dims)
+    if is_sequence:
+        y, expected = make.make_sequence_type_proto(y), None if expected is None else [expected]
+    output = make.make_value_info("y", y)
+    proto = make.make_model(make.make_graph([], "g", [], [output]))
+    result = judge("case", "inference", built(expected), Reply(proto.SerializeToString()))
+    assert (result.detail or result.verdict) == found
+
+
+def test_nothing_stated_is_nothing_wrong() -> None:
+    proto = onnx.helper.make_model(
+        onnx.helper.make_graph([], "g", [], [onnx.ValueInfoProto(name="y")])
+    )
+    reply = Reply(proto.SerializeToString())
+    assert judge("case", "inference", built(DATA), reply).verdict == "pass"
+
+
+def test_what_is_to_be_inferred_is_not_declared() -> None:
+    text = """<ir_version: 10, opset_import: ["": 18]>
+        g (float[6] x) => (float[6] y, seq(float[2]) s) <float[6] h>
+        { h = Neg(x) y = Neg(h) s = SequenceConstruct(y) }"""
+    before = parse_model(text)
+    assert len(before.graph.value_info) == 1
+    after = onnx.load_from_string(verdicts.undeclared(before.SerializeToString()))
+    y, s = (output.type for output in after.graph.output)
+    assert not after.graph.value_info
+    for held in (y.tensor_type, s.sequence_type.elem_type.tensor_type):
+        assert held.elem_type == onnx.TensorProto.FLOAT
+        assert not held.HasField("shape")
+    assert after.graph.input == before.graph.input
 
 
 def test_stating_a_type_that_there_is_not_is_wrong() -> None:

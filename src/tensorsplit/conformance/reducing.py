@@ -195,8 +195,9 @@ class _Reduction:
             )
         self._failure = failure
         self._best = before
+        numbers: Sequence[int] = range(len(self._nodes))
         for static in (True, False):
-            self._fewer_nodes(range(len(self._nodes)), static=static)
+            numbers = self._fewer_nodes(numbers, static=static)
         self._smaller_inputs()
         if self._trial.failure(self._best, afresh=True) != failure:
             self._best = before
@@ -218,8 +219,8 @@ class _Reduction:
     def _is_late(self) -> bool:
         return time.monotonic() >= self._end
 
-    def _fewer_nodes(self, numbers: Sequence[int], *, static: bool) -> None:
-        """Leave out many nodes, then fewer, as long as anything can be left out."""
+    def _fewer_nodes(self, numbers: Sequence[int], *, static: bool) -> Sequence[int]:
+        """Leave out many nodes, then fewer, as long as any can be left out; return what is left."""
         kept, count = list(numbers), max(1, len(numbers) // 2)
         self._try(self._with(kept, static=static))
         while count and not self._is_late():
@@ -230,6 +231,7 @@ class _Reduction:
                     break
             else:
                 count //= 2
+        return kept
 
     def _with(self, numbers: Collection[int], *, static: bool) -> Candidate | None:
         """Return the candidate that has some nodes; None if a value in between is not known."""

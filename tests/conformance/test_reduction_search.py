@@ -1,0 +1,204 @@
+"""The search for the smallest model, step by step, with an engine that is a rule of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.parser import parse_model
+
+from tensorsplit.conformance import reducing
+from tensorsplit.conformance.reducing import Candidate, Failure, Reduced, reduced
+
+HEAD = '<ir_version: 9, opset_import: ["": 18]> '
+Rule = Callable[[Candidate], bool]
+
+
+def kinds(candidate: Candidate) -> list[str]:
+    return [node.op_type for node in candidate.model.graph.node]
+
+
+def dims(entry: onnx.ValueInfoProto) -> list[int | str]:
+    held = entry.type.tensor_type.shape.dim
+    return [dim.dim_value if dim.HasField("dim_value") else dim.dim_param for dim in held]
+
+
+def numbers(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(4).uniform(1, 2, shape).astype(np.float32)
+
+
+class Rules:
+    """What stands for the process of an engine: a rule says which candidates fail, and how."""
+
+    def __init__(self, rule: Callable[[Candidate], str]) -> None:
+        self.rule, self.afresh = rule, 0
+
+    def __call__(self, subject: Any, _seconds: float) -> Rules:
+        self.subject = subject
+        return self
+
+    def failure(self, candidate: Candidate, *, afresh: bool = False) -> Failure | None:
+        self.afresh += afresh
+        kind = self.rule(candidate)
+        return Failure(kind, "") if kind else None
+
+    def close(self) -> None:
+        pass
+
+
+def search(
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    inputs: dict[str, Any],
+    rule: Callable[[Candidate], str],
+) -> Reduced:
+    monkeypatch.setattr(reducing, "_Trial", Rules(rule))
+    return reduced(parse_model(HEAD + text), inputs, "onnx-reference")
+
+
+def fails(rule: Rule) -> Callable[[Candidate], str]:
+    """The rule of an engine that gives something wrong of what is legal."""
+    return lambda each: "wrong" if each.expected is not None and rule(each) else ""
+
+
+@pytest.mark.parametrize(
+    ("rule", "length"),
+    [
+        (lambda n: n >= 1, 1),
+        (lambda n: n >= 3, 3),
+        (lambda n: n >= 7, 7),
+        (lambda n: n in (9, 1), 1),
+        (lambda n: n in (9, 2), 2),
+        (lambda n: n in (9, 4), 4),
+        (lambda n: n == 9, 9),
+    ],
+)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_an_axis_becomes_as_short_as_still_fails(
+    monkeypatch: pytest.MonkeyPatch, rule: Callable[[int], bool], length: int, axis: int
+) -> None:
+    shape = (9, 1) if axis == 0 else (1, 9)
+    text = f"g (float[{shape[0]},{shape[1]}] x) => (float[?,?] y) {{ y = Neg(x) }}"
+    found = search(
+        monkeypatch, text, {"x": numbers(*shape)}, fails(lambda each: rule(each.inputs["x"].size))
+    )
+    expected = [length, 1] if axis == 0 else [1, length]
+    assert list(found.after.inputs["x"].shape) == expected
+    assert dims(found.after.model.graph.input[0]) == expected
+    assert found.before.inputs["x"].shape == shape
+
+
+def test_a_dimension_with_a_name_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "g (float[N] x) => (float[N] y) { y = Neg(x) }"
+    found = search(monkeypatch, text, {"x": numbers(5)}, fails(lambda _: True))
+    assert found.after.inputs["x"].shape == (1,)
+    assert dims(found.after.model.graph.input[0]) == ["N"]
+
+
+def test_axes_of_one_length_become_shorter_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "g (float[6,2] x, float[6,3] y) => (float[6,5] z) { z = Concat<axis=1>(x, y) }"
+    inputs = {"x": numbers(6, 2), "y": numbers(6, 3)}
+    found = search(monkeypatch, text, inputs, fails(lambda _: True))
+    assert [each.shape for each in found.after.inputs.values()] == [(1, 1), (1, 1)]
+
+
+def test_each_axis_becomes_shorter_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "g (float[6] x, float[6] y) => (float[6] a, float[6] b) { a = Neg(x) b = Abs(y) }"
+    rule = fails(lambda each: kinds(each) == ["Neg", "Abs"] and each.inputs["x"].size == 6)
+    found = search(monkeypatch, text, {"x": numbers(6), "y": numbers(6)}, rule)
+    assert [each.size for each in found.after.inputs.values()] == [6, 1]
+
+
+CHAIN = "g (float[N] x) => (float[M] z) { a = Neg(x) b, c = Split<num_outputs=2>(a) z = Abs(b) }"
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_what_nodes_before_calculated_is_declared_with_sizes_or_without(
+    monkeypatch: pytest.MonkeyPatch, static: bool
+) -> None:
+    def rule(each: Candidate) -> bool:
+        first = each.model.graph.input[0]
+        return "Split" in kinds(each) and (first.name == "x" or bool(dims(first)[0]) is static)
+
+    found = search(monkeypatch, CHAIN, {"x": numbers(8)}, fails(rule))
+    assert kinds(found.after) == ["Split"]
+    assert dims(found.after.model.graph.input[0]) == [
+        found.after.inputs["a"].size if static else ""
+    ]
+    assert [(each.name, dims(each)) for each in found.after.model.graph.output] == [
+        ("b", [""]),
+        ("c", [""]),
+    ]
+
+
+def test_another_failure_is_not_the_one_that_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def rule(each: Candidate) -> str:
+        return "crash" if {"Split", "Abs"} <= set(kinds(each)) else "wrong"
+
+    found = search(monkeypatch, CHAIN, {"x": numbers(8)}, rule)
+    assert (found.failure.kind, kinds(found.after)) == ("crash", ["Split", "Abs"])
+
+
+def test_what_does_not_fail_in_a_new_process_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Rules(lambda each: "" if trial.afresh > 1 else "wrong")
+    monkeypatch.setattr(reducing, "_Trial", trial)
+    found = reduced(parse_model(HEAD + CHAIN), {"x": numbers(8)}, "onnx-reference")
+    assert trial.afresh == 2
+    assert found.after is found.before
+
+
+def test_what_a_branch_reads_is_fed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """g (bool c, float[2] x) => (float[2] y) { h = Neg(x) k = Abs(h) r = If(c)
+        <then_branch = t () => (float[2] p) { p = Abs(h) },
+         else_branch = e () => (float[2] q) { q = Sqrt(k) }> y = Neg(r) }"""
+    inputs = {"c": np.array(True), "x": numbers(2)}
+    found = search(monkeypatch, text, inputs, fails(lambda each: "If" in kinds(each)))
+    assert kinds(found.after) == ["If"]
+    assert set(found.after.inputs) == {"c", "h", "k"}
+
+
+def test_a_default_that_was_fed_is_fed_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """g (float[2] x, float[2] w) => (float[2] z)
+        <float[2] w = {5, 6}, float[2] v = {7, 8}> { a = Neg(x) b = Add(a, w) z = Mul(b, v) }"""
+    inputs = {"x": numbers(2), "w": np.array([3, 4], np.float32)}
+    found = search(monkeypatch, text, inputs, fails(lambda each: "w" in each.inputs))
+    assert kinds(found.after) == ["Add"]
+    assert found.after.inputs["w"].tolist() == [3]
+    found = search(monkeypatch, text, inputs, fails(lambda each: "Mul" in kinds(each)))
+    assert set(found.after.inputs) == {"b"}
+    assert [held.name for held in found.after.model.graph.initializer] == ["v"]
+
+
+def test_a_sequence_between_two_nodes_is_fed_with_its_type(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = """g (int64[6] x, int64 i) => (int64[M] z)
+        { s = SplitToSequence<keepdims=1>(x) z = SequenceAt(s, i) }"""
+    inputs = {"x": np.arange(1, 7), "i": np.array(4)}
+    found = search(monkeypatch, text, inputs, fails(lambda each: "SequenceAt" in kinds(each)))
+    assert kinds(found.after) == ["SequenceAt"]
+    (s, _) = found.after.model.graph.input
+    assert s.type.sequence_type.elem_type.tensor_type.elem_type == onnx.TensorProto.INT64
+    assert found.after.expected is not None
+    assert found.after.expected["z"].tolist() == [5]
+
+
+def test_functions_stay_where_they_are_called_and_only_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = """g (float[2] x) => (float[2] z) { a = own.Twice(x) z = Neg(a) }
+        <domain: "own", opset_import: ["": 18]> Twice (v) => (w) { w = Add(v, v) }"""
+    head = HEAD.replace('"": 18', '"": 18, "own": 1')
+    model = parse_model(head + text)
+    for kind, left in (("Twice", ["Twice"]), ("Neg", [])):
+        monkeypatch.setattr(
+            reducing, "_Trial", Rules(fails(lambda each, kind=kind: kind in kinds(each)))
+        )
+        found = reduced(model, {"x": numbers(2)}, "onnx-reference").after
+        assert kinds(found) == [kind]
+        assert [function.name for function in found.model.functions] == left
