@@ -64,6 +64,11 @@ def fails(rule: Rule) -> Callable[[Candidate], str]:
     return lambda each: "wrong" if each.expected is not None and rule(each) else ""
 
 
+def has(kind: str) -> Rule:
+    """The rule that a candidate with a node of this type fails."""
+    return lambda each: kind in kinds(each)
+
+
 @pytest.mark.parametrize(
     ("rule", "length"),
     [
@@ -157,7 +162,7 @@ def test_what_a_branch_reads_is_fed(monkeypatch: pytest.MonkeyPatch) -> None:
         <then_branch = t () => (float[2] p) { p = Abs(h) },
          else_branch = e () => (float[2] q) { q = Sqrt(k) }> y = Neg(r) }"""
     inputs = {"c": np.array(True), "x": numbers(2)}
-    found = search(monkeypatch, text, inputs, fails(lambda each: "If" in kinds(each)))
+    found = search(monkeypatch, text, inputs, fails(has("If")))
     assert kinds(found.after) == ["If"]
     assert set(found.after.inputs) == {"c", "h", "k"}
 
@@ -169,7 +174,7 @@ def test_a_default_that_was_fed_is_fed_still(monkeypatch: pytest.MonkeyPatch) ->
     found = search(monkeypatch, text, inputs, fails(lambda each: "w" in each.inputs))
     assert kinds(found.after) == ["Add"]
     assert found.after.inputs["w"].tolist() == [3]
-    found = search(monkeypatch, text, inputs, fails(lambda each: "Mul" in kinds(each)))
+    found = search(monkeypatch, text, inputs, fails(has("Mul")))
     assert set(found.after.inputs) == {"b"}
     assert [held.name for held in found.after.model.graph.initializer] == ["v"]
 
@@ -180,7 +185,7 @@ def test_a_sequence_between_two_nodes_is_fed_with_its_type(
     text = """g (int64[6] x, int64 i) => (int64[M] z)
         { s = SplitToSequence<keepdims=1>(x) z = SequenceAt(s, i) }"""
     inputs = {"x": np.arange(1, 7), "i": np.array(4)}
-    found = search(monkeypatch, text, inputs, fails(lambda each: "SequenceAt" in kinds(each)))
+    found = search(monkeypatch, text, inputs, fails(has("SequenceAt")))
     assert kinds(found.after) == ["SequenceAt"]
     (s, _) = found.after.model.graph.input
     assert s.type.sequence_type.elem_type.tensor_type.elem_type == onnx.TensorProto.INT64
@@ -196,9 +201,7 @@ def test_functions_stay_where_they_are_called_and_only_there(
     head = HEAD.replace('"": 18', '"": 18, "own": 1')
     model = parse_model(head + text)
     for kind, left in (("Twice", ["Twice"]), ("Neg", [])):
-        monkeypatch.setattr(
-            reducing, "_Trial", Rules(fails(lambda each, kind=kind: kind in kinds(each)))
-        )
+        monkeypatch.setattr(reducing, "_Trial", Rules(fails(has(kind))))
         found = reduced(model, {"x": numbers(2)}, "onnx-reference").after
         assert kinds(found) == [kind]
         assert [function.name for function in found.model.functions] == left
