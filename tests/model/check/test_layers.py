@@ -79,6 +79,15 @@ def test_the_dimensions_of_a_port_agree_with_the_part(tmp_path: Path) -> None:
 
 def test_other_engines_do_not_read_the_format(tmp_path: Path) -> None:
     assert [f.code for f in check(cut_file().save(tmp_path), "onnxruntime")] == ["TS841"]
+    ir = IrFile()  # nothing else is said of what they do with it
+    x, lengths = ir.parameter("x", "i64", "?,8"), ir.parameter("l", "i64", "2")
+    for part in ir.variadic_split(x, ir.int64(0, scalar=True), lengths, 2):
+        ir.result(part)
+    found = check(ir.save(tmp_path), "portable")
+    assert [(each.code, each.node) for each in found] == [
+        ("TS824", "layer 'cut' (id 3)"),
+        ("TS841", "model"),
+    ]
 
 
 def test_a_broken_graph_is_a_finding_and_no_xml_is_a_refusal(tmp_path: Path) -> None:

@@ -202,6 +202,49 @@ def test_the_declared_tensors_of_a_sequence_agree_with_the_split() -> None:
     assert found(made) == [("TS801", "error")]
 
 
+def test_each_declared_tensor_of_a_sequence_agrees_with_its_part() -> None:
+    wrong = onnx.helper.make_tensor_sequence_value_info("a", FLOAT, [3, 6])
+    made = graph([node("SplitToSequence", "x l", "a")], [X], [wrong], [tensor("l", [3, 1])])
+    (finding,) = check(model(made))
+    assert finding.code == "TS801"
+    assert finding.message == (
+        "every tensor of 'a' is declared with shape (3, 6), but tensor 1 has shape (1, 6)"
+    )
+
+
+def test_a_declared_type_does_not_contradict_one_that_is_not_known() -> None:
+    nodes = [
+        node("Made", "x", "h", domain="own"),
+        node("Split", "h", "a b", num_outputs=2),
+    ]
+    made = model(graph(nodes, [X], [value("a", FLOAT, [2, 6]), "b"]))
+    made.opset_import.add(domain="own", version=1)
+    assert found(made) == []
+
+
+@pytest.mark.parametrize(
+    ("dim", "words"),
+    [
+        (None, "the dimension on axis 0 is known only at run time, and it must be 3, which the"),
+        ("N", "the dimension N on axis 0 is known only at run time, and it must be 3, which the"),
+    ],
+)
+def test_lengths_fit_one_dimension_alone(dim: str | None, words: str) -> None:
+    made = one(node("Split", "x l", "a b"), data=value("x", FLOAT, [dim, 6]), l=[1, 2])
+    (finding,) = check(made)
+    assert (finding.code, finding.severity) == ("TS825", "note")
+    assert finding.message == f"{words} lengths sum to"
+
+
+def test_a_tensor_of_any_type_may_come_into_an_empty_sequence() -> None:
+    nodes = [
+        node("SequenceEmpty", "", "s"),
+        node("Cast", "x", "z", to=INT64),
+        node("SequenceInsert", "s z", "y"),
+    ]
+    assert found(model(graph(nodes, [X], ["y"]))) == []
+
+
 def around(*nodes: onnx.NodeProto, opset: int = 18, **constants: Any) -> onnx.ModelProto:
     """A sequence ``s`` of tensors with 2 and 2 rows, and nodes that use it and give ``y``."""
     items = {"l": [2, 2]} | constants

@@ -188,6 +188,39 @@ def test_lower_is_advised_only_where_it_helps() -> None:
     assert any(yes for text, yes in advised.items() if "D7" in text)
 
 
+@pytest.mark.parametrize(
+    ("opset", "dim", "is_first"), [(8, "N", True), (9, "N", True), (10, "N", False), (9, 4, False)]
+)
+def test_before_opset_10_no_lengths_are_computed(opset: int, dim: Any, is_first: bool) -> None:
+    """From then on the bounds of Slice are inputs."""
+    made = model(graph([node("Split", "x", "a b")], [value("x", FLOAT, [dim])], ["a", "b"]), opset)
+    convert = "convert it to opset 13, as before 10 lengths can't be computed (tensorsplit convert"
+    convert += " MODEL --opset 13 -o MODEL), then " if is_first else ""
+    fixes = {each.fix for each in check(made, "portable") if each.code == "TS841"}
+    rewrite = "rewrite it with: tensorsplit check MODEL --for portable --fix"
+    assert fixes == {f"{convert if is_first else ''}{rewrite}"}
+
+
+def test_what_nothing_depends_on_is_a_warning() -> None:
+    split = node("Split", "x", "a b", num_outputs=2)
+    ends = [node("Neg", "a", "c"), node("Neg", "b", "d")]
+    (finding, *_) = check(model(graph([split, *ends], [X], ["x"])), "portable")
+    assert (finding.code, finding.severity) == ("TS841", "warning")
+    assert "(nothing that the model gives out depends on it)" in finding.message
+    (finding, *_) = check(model(graph([split, *ends], [X], ["c"])), "portable")
+    assert (finding.code, finding.severity) == ("TS841", "error")
+    assert "depends on it" not in finding.message
+
+
+def test_nothing_is_said_of_the_nodes_of_a_function_that_nobody_calls() -> None:
+    split = node("Split", "v", "a b", num_outputs=2, axis=-1)
+    called = function("F", "v", "a b", [split], ["axis"])
+    made = model(graph([node("Neg", "x", "y")], [X], ["y"]), functions=[called])
+    found = examine(made, "portable")
+    assert [each.code for each in found.findings if each.node != "graph"] == ["TS813"]
+    assert found.split_nodes == 0
+
+
 @pytest.mark.parametrize("target", profiles.targets())
 def test_every_limitation_is_written_in_full(target: Any) -> None:
     """What each feature looks like has its words, and a target that is none says its rules."""

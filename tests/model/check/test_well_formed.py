@@ -208,6 +208,15 @@ def test_a_default_is_as_its_input_is_declared(items: list[float], fits: bool) -
     assert [code for code, _, _ in errors(made)] == ([] if fits else ["TS804"])
 
 
+@pytest.mark.parametrize(("length", "codes"), [(4, []), (5, ["TS804"])])
+def test_a_sparse_default_is_as_its_input_is_declared(length: int, codes: list[str]) -> None:
+    made = parsed(PLAIN + "{y = Neg(x)}")
+    held = made.graph.sparse_initializer.add(dims=[length])
+    held.values.CopyFrom(onnx.helper.make_tensor("x", onnx.TensorProto.FLOAT, [1], [1.5]))
+    held.indices.CopyFrom(onnx.helper.make_tensor("i", onnx.TensorProto.INT64, [1], [2]))
+    assert [code for code, _, _ in errors(made)] == codes
+
+
 @pytest.mark.parametrize(
     "text",
     [
