@@ -176,6 +176,17 @@ def test_what_is_wrong_whatever_is_fed_is_refused_at_once() -> None:
             ts.session(split_model(2, 3), engine=engine)
 
 
+@pytest.mark.parametrize("limits", [{}, {"isolate": True}, {"timeout": 60}])
+def test_an_unknown_target_is_refused_at_once(limits: dict[str, Any]) -> None:
+    for engine in ("tensorsplit", "onnx-reference"):
+        targets: list[Any] = ["ort", "", "tensorsplit", "nowhere.json"]
+        for target in targets:
+            with pytest.raises(ts.SplitError) as caught:
+                ts.session(split_model(2, 4), engine=engine, lower=target, **limits)
+            assert caught.value.code == ("TS703" if target.endswith("json") else "TS601")
+    ts.session(split_model(2, 4), lower="portable").close()
+
+
 @pytest.mark.parametrize("engine", ["tensorsplit", "onnx-reference"])
 def test_nobody_can_change_the_constants_of_a_session(engine: Any) -> None:
     source = model(

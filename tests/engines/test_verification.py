@@ -12,6 +12,7 @@ from onnx import TensorProto
 import tensorsplit as ts
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_ENGINE, SplitError
 from tests.engines.models import model, node, tensor
+from tests.refusals import refused
 
 
 def scaled_part(factor: float, length: int = 4) -> onnx.ModelProto:
@@ -73,6 +74,12 @@ def test_a_refusal_of_the_other_model_is_a_difference() -> None:
     found = ts.verify(scaled_part(2), wrong)
     assert not found
     assert [each.aspect for each in found.results[0].differences] == ["refused"]
+
+
+@pytest.mark.parametrize("engines", ["onnx-reference", "", b"x", 5, ["onnx-reference", 5]])
+def test_engines_are_a_list_of_names(engines: Any) -> None:
+    with refused("TS703", "such as ['onnxruntime']", parameter="engines"):
+        ts.verify(scaled_part(2), scaled_part(2), engines=engines)
 
 
 def test_what_can_not_be_fed_is_refused() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import tensorsplit as ts
 from tests.cli.conftest import Command
+from tests.refusals import refused as refusal
 
 RANDOM = np.random.default_rng(7)
 
@@ -60,6 +61,23 @@ def test_archives(tmp_path: Path, compressed: bool) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "b" / "l.npy"), arrays["b"][:, :2])
     np.testing.assert_array_equal(np.load(tmp_path / "b" / "b.r.npy"), arrays["b"][:, 2:])
     assert len(list((tmp_path / "b").iterdir())) == 2
+
+
+@pytest.mark.parametrize("names", ["ab", b"ab", 5, ["a", 1], [None, "b"]])
+def test_names_are_a_list_of_strings(tmp_path: Path, names: Any) -> None:
+    np.save(tmp_path / "x.npy", RANDOM.random((2, 6)))
+    with refusal("TS706", "give a list of strings", parameter="names"):
+        ts.files.split(tmp_path / "x.npy", tmp_path / "y", [2, 4], axis=1, names=names)
+    with refusal("TS706", "give a list of strings", parameter="names"):
+        ts.files.merge(tmp_path, tmp_path / "y.npy", names=names)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+@pytest.mark.parametrize("array", [5, b"x", ["x", 5]])
+def test_arrays_are_named_by_strings(tmp_path: Path, array: Any) -> None:
+    np.save(tmp_path / "x.npy", RANDOM.random(6))
+    with refusal("TS703", "a list of names", parameter="array"):
+        ts.files.split(tmp_path / "x.npy", tmp_path / "y", [2, 4], array=array)
 
 
 def test_a_rule_that_only_renames(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from tensorsplit.core.errors import OTHER_NAMES, UNUSABLE_NAMES, SplitError, count_of, show
+from tensorsplit.core.errors import OTHER_NAMES, UNUSABLE_NAMES, Kind, SplitError, count_of, show
 
 _MOST_SHOWN = 8
 
@@ -16,19 +16,27 @@ def names_of(given: object, parameter: str, operator: str | None = None) -> tupl
 
     They are those of a dict of lengths, or given alone.
     """
-    names = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else given
-    if not isinstance(names, tuple):
-        problem = f"it is {show(given)}"
-    elif not all(isinstance(name, str) for name in names):
-        problem = (
-            f"{show(next(name for name in names if not isinstance(name, str)))} is not a string"
-        )
-    elif len({*names}) < len(names):
-        problem = f"{show(next(name for name in names if names.count(name) > 1))} is there twice"
-    else:
-        return names
     fix = "give a different string for each part"
+    names = strings_of(given, UNUSABLE_NAMES, fix, parameter=parameter, operator=operator)
+    if len({*names}) == len(names):
+        return names
+    problem = f"{show(next(name for name in names if names.count(name) > 1))} is there twice"
     raise SplitError(UNUSABLE_NAMES, problem, fix, operator=operator, parameter=parameter)
+
+
+def strings_of(
+    given: object, kind: Kind, fix: str, *, parameter: str, operator: str | None = None
+) -> tuple[str, ...]:
+    """Return strings in order; refuse all else, such as one string, whose letters are not meant."""
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):
+        problem = f"it is {show(given)}"
+    else:
+        items = tuple(given)
+        others = [item for item in items if not isinstance(item, str)]
+        if not others:
+            return items
+        problem = f"{show(others[0])} is not a string"
+    raise SplitError(kind, problem, fix, operator=operator, parameter=parameter)
 
 
 def named_call(

@@ -119,9 +119,9 @@ def session(
         ``session.outputs``, ``session.close()``.
 
     Raises:
-        SplitError: TS601 and TS602 for the engine; TS501 to TS504, TS509 for the model; TS1xx to
-            TS3xx for a split node that is wrong whatever is fed; TS513 for what can't be lowered;
-            TS703 for arguments that don't go together.
+        SplitError: TS601 and TS602 for the engine, TS601 for the target; TS501 to TS504, TS509 for
+            the model; TS1xx to TS3xx for a split node that is wrong whatever is fed; TS513 for what
+            can't be lowered; TS703 for arguments that don't go together.
 
     Example:
         >>> with ts.session("uneven.onnx") as session:

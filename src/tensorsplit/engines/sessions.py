@@ -17,6 +17,7 @@ from tensorsplit.engines.limits import LimitedModel, begin, wrong_usage
 from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.feeds import DeclaredInput
 from tensorsplit.model.lower import lower_graph
+from tensorsplit.model.profiles import load
 from tensorsplit.model.reading import OnnxModel, Source, open_model, read_model
 from tensorsplit.model.run.evaluator import CompiledModel
 
@@ -62,6 +63,8 @@ class Session:
         target = os.fspath(lower) if isinstance(lower, os.PathLike) else lower
         if not isinstance(target, (bool, str)):
             raise wrong_usage("lower", f"it is {show(lower)}", "give True, False or a target")
+        if isinstance(target, str):
+            load(target)  # an unknown one is refused, also by an engine that needs none
         is_limited = memory is not None or timeout is not None
         if is_limited and isolate is False:
             raise wrong_usage(

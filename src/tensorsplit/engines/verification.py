@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, SplitError
+from tensorsplit.arrays.naming import strings_of
+from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, USAGE, SplitError
 from tensorsplit.engines import OURS, EngineName, check_engine
 from tensorsplit.engines.compare import Difference, Tolerance, compare
 from tensorsplit.engines.sessions import run
@@ -107,14 +108,16 @@ def verify(
 
     Raises:
         SplitError: TS501 to TS504 for the models; TS505 to TS508 for `inputs`; TS1xx to TS3xx and
-            TS511 if no random inputs fit; TS601 for an engine that does not exist; TS510 if no
-            engine runs the first model.
+            TS511 if no random inputs fit; TS601 for an engine that does not exist; TS703 if
+            `engines` is not a list of names; TS510 if no engine runs the first model.
 
     Example:
         >>> lowered = ts.lower("uneven.onnx", target="portable")
         >>> bool(ts.verify("uneven.onnx", lowered))
         True
     """
+    fix = "give a list of engines, such as ['onnxruntime']"
+    others = strings_of(engines, USAGE, fix, parameter="engines")
     source = read_model(model)
     completed = complete_inputs(source, inputs or {}, {}, seed)
     if completed.problem is not None:
@@ -123,7 +126,7 @@ def verify(
         source,
         read_model(other),
         completed.feeds,
-        engines=engines,
+        engines=others,
         tolerance=Tolerance(rtol, atol),
         limits={"memory": memory, "timeout": timeout},
     )

@@ -78,16 +78,20 @@ def split(
     Example:
         >>> ts.files.split("qkv.npy", "parts", axis=1, num_outputs=3, names=["q", "k", "v"])
     """
+    from tensorsplit.arrays.naming import strings_of
+    from tensorsplit.core.errors import USAGE
     from tensorsplit.files.divisions import SplitOperands
     from tensorsplit.files.jobs import plan_split
     from tensorsplit.files.rule_files import chosen_rules
 
     operands = SplitOperands(axis, split, num_outputs, chunk, operator, opset)
+    fix = "give the name of a tensor, or a list of names"
+    chosen = () if array is None else [array] if isinstance(array, str) else array
     job = plan_split(
         os.fspath(source),
         os.fspath(target),
         chosen_rules(rules, operands, names, source, ranks),
-        arrays=[array] if isinstance(array, str) else array or (),
+        arrays=strings_of(chosen, USAGE, fix, parameter="array"),
         max_shard_size=max_shard_size,
     )
     _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)

@@ -9,7 +9,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from tensorsplit.core.errors import USAGE, SplitError, did_you_mean, short_name, show, show_path
+from tensorsplit.arrays.naming import strings_of
+from tensorsplit.core.errors import (
+    PART_NAMES,
+    USAGE,
+    SplitError,
+    did_you_mean,
+    short_name,
+    show,
+    show_path,
+)
 from tensorsplit.core.extras import needs
 from tensorsplit.files.divisions import (
     FollowRule,
@@ -172,6 +181,7 @@ def chosen_rules(
 ) -> RuleSet:
     """Return rules from a file, or one that splits every tensor alike; TS703 for both at once.
 
+    Names that are not a sequence of strings are refused (TS706).
     A number of ranks stands in the place of what rules from a file say. What they leave to the
     configuration of a model is looked up beside the source (TS717, TS718).
     """
@@ -179,6 +189,8 @@ def chosen_rules(
         if ranks is not None:
             problem = "ranks are given, and no rules"
             raise SplitError(USAGE, problem, "say what they divide", parameter="rules")
+        if names is not None:
+            names = strings_of(names, PART_NAMES, "give a list of strings", parameter="names")
         return RuleSet([PatternRule("*", SplitRule(operands, names))])
     given = [getattr(operands, each.name) for each in fields(operands)]
     if any(value is not None for value in (*given, names)):

@@ -15,6 +15,7 @@ from tensorsplit.arrays.prepared import NamedSplit, PreparedSplit
 from tensorsplit.arrays.typed import Lengths, Named
 from tensorsplit.core.errors import OPERAND_TYPE, USAGE, SplitError, show
 from tensorsplit.core.records import NEWEST_OPSET, in_force
+from tensorsplit.core.resolve import part_sizes
 
 Tensor: TypeAlias = Any
 Plan: TypeAlias = PreparedSplit | NamedSplit
@@ -52,8 +53,9 @@ class Split(_Layer):
         opset: The opset of ONNX whose Split is meant.
 
     Raises:
-        SplitError: TS101 to TS107, TS316, TS703 for operands, when the layer is made. When it is
-            called: what `tensorsplit.split`, or the plan, raises. TS703 for ``torch.jit.script``.
+        SplitError: TS101 to TS107, TS301, TS305, TS316, TS703 for operands, when the layer is made.
+            When it is called: what `tensorsplit.split`, or the plan, raises. TS703 for
+            ``torch.jit.script``.
 
     Example:
         >>> heads = torch.nn.Sequential(torch.nn.Linear(8, 12), ts.torch.Split([4, 8], axis=-1))
@@ -142,6 +144,10 @@ def _checked(split: Any, axis: Any, num_outputs: Any, opset: Any) -> dict[str, A
     lengths = split if names is None else tuple(split.values())
     values = {"split": lengths, "axis": axis, "num_outputs": num_outputs}
     intent = bind_values(record, values)
+    try:
+        part_sizes(intent, None)  # refuses what splits no dimension at all
+    except SplitError as error:
+        raise error.located(operator=record.id) from None
     given: dict[str, Any] = {}
     if lengths is not None and intent.given is not None:
         given["split"] = (

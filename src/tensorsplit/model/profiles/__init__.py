@@ -180,20 +180,17 @@ def load(engine: str | os.PathLike[str], version: str | None = None) -> Profile:
     Raises:
         SplitError: TS601 if no profile of the engine exists; TS703 if the file holds none.
     """
-    engine = os.fspath(engine)
+    if isinstance(engine, os.PathLike):
+        engine = os.fspath(engine)
+    if not isinstance(engine, str):
+        raise _unknown(engine)
     if engine.endswith(_SUFFIX):
         return _from_file(Path(engine))
     name, at, asked = engine.partition("@")
     made, remarks = _read_here(name)
     versions = sorted({*made, *(number for known, number in _files() if known == name)}, key=_order)
     if not versions or (at and not (_is_version(asked) and all(versions))):
-        near, known = did_you_mean(engine, targets()), ", ".join(targets())
-        raise SplitError(
-            UNKNOWN_ENGINE,
-            f"there is no profile for {show(engine)}",
-            f"{near}known targets are {known}; @ and a version may follow an engine",
-            parameter="target",
-        )
+        raise _unknown(engine)
     newest = made.get(versions[-1]) or _read(name, versions[-1])
     in_use = asked or version or _installed(newest.package or name)
     usable = [number for number in versions if in_use is None or _order(number) <= _order(in_use)]
@@ -204,6 +201,16 @@ def load(engine: str | os.PathLike[str], version: str | None = None) -> Profile:
             f" profile {name} measures the version that is installed"
         )
     return replace(made.get(taken) or _read(name, taken), remarks=tuple(remarks))
+
+
+def _unknown(target: object) -> SplitError:
+    near, known = did_you_mean(str(target), targets()), ", ".join(targets())
+    return SplitError(
+        UNKNOWN_ENGINE,
+        f"there is no profile for {show(target)}",
+        f"{near}known targets are {known}; @ and a version may follow an engine",
+        parameter="target",
+    )
 
 
 def cache_folder() -> Path:
