@@ -32,7 +32,7 @@ from tensorsplit.core.errors import (
 from tensorsplit.core.extras import install_command
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.feeds import FED_AS, DeclaredInput
-from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.message import (
     ADAPTED,
     copied,
@@ -86,7 +86,7 @@ class OnnxModel:
     weights: FileWeights | None = None
 
     @cached_property
-    @collector_paused()
+    @full_collections_deferred()
     def model(self) -> ir.Model:
         """The onnx-ir model, made on demand; its external data is not loaded.
 
@@ -172,7 +172,7 @@ class OnnxModel:
             self.weights.embed(made)
         return made
 
-    @collector_paused()
+    @full_collections_deferred()
     def proto(self, changed: bool, typed: Collection[ir.Value] | None = None) -> ModelProto:
         """Return the model as an ONNX message: the original, unless the model was changed.
 

@@ -49,7 +49,7 @@ from tensorsplit.model.features import (
     split_length,
 )
 from tensorsplit.model.feeds import fits
-from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.message import copied, node_lists
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -111,7 +111,7 @@ def check(
     return list(examine(model, target).findings)
 
 
-@collector_paused()
+@full_collections_deferred()
 def examine(model: Source, target: str | os.PathLike[str] | None = None) -> CheckReport:
     """Do as `check`, and count the split nodes that were examined."""
     profile = None if target is None else profiles.load(target)

@@ -24,7 +24,7 @@ from tensorsplit.model.convert.operator_versions import (
 from tensorsplit.model.convert.restoring import FIRST_WITH_RANGE, restore_splits
 from tensorsplit.model.convert.training import convert_training, values_around
 from tensorsplit.model.convert.types_of_calls import separate_types
-from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import called_by, functions_of, specialise
 from tensorsplit.model.graph.nodes import (
     FAMILY,
@@ -47,7 +47,7 @@ _LOOKED_AT = {*FAMILY, *POSITIONS, "Constant"}
 """Operators of which a wrong node is refused even where it would stay as it is."""
 
 
-@collector_paused()
+@full_collections_deferred()
 def open_converted(
     model: Source, opset: object, *, variadic: bool = False
 ) -> tuple[OnnxModel, ConversionReport]:

@@ -19,7 +19,7 @@ import onnx_ir as ir
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.rules import equal
-from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import (
     Attributes,
     attributes_of,
@@ -177,7 +177,7 @@ class Facts:
             self.undecided.setdefault(path, set()).update(nodes)
 
 
-@collector_paused()
+@full_collections_deferred()
 def analyse(
     model: ir.Model,
     feeds: Mapping[str, Any] | None = None,

@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, as_shape, show_shape, text_of
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
-from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import Sequence, Tensor, declared
 from tensorsplit.model.graph.nodes import Scope, bodies
 from tensorsplit.model.infer.analysis import Facts, analyse
@@ -30,7 +30,7 @@ def infer_shapes(
 ) -> onnx.ModelProto: ...
 @overload
 def infer_shapes(model: ir.Model, *, input_shapes: Mapping[str, Dims] | None = ...) -> ir.Model: ...
-@collector_paused()
+@full_collections_deferred()
 def infer_shapes(
     model: str | os.PathLike[str] | onnx.ModelProto | ir.Model,
     *,
@@ -67,7 +67,7 @@ def infer_shapes(
     return opened.back(bool(changed), typed=changed)
 
 
-@collector_paused()
+@full_collections_deferred()
 def open_filled(
     model: Source, input_shapes: Mapping[str, Dims]
 ) -> tuple[OnnxModel, list[ir.Value]]:

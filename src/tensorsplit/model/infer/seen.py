@@ -7,7 +7,7 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape, are_known, is_known
-from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import (
     Fact,
@@ -26,7 +26,7 @@ _LOOPS = frozenset({"Loop", "Scan", "SequenceMap"})
 """Operators whose bodies take in what they are given."""
 
 
-@collector_paused()
+@full_collections_deferred()
 def seen(model: ir.Model, view: View) -> Facts:
     """Find what an engine with a view knows of every value of a model at import.
 

@@ -10,7 +10,7 @@ import onnx
 import onnx_ir as ir
 
 from tensorsplit.core.errors import SplitWarning
-from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.lower.state import LoweredNode, LoweringReport
 from tensorsplit.model.lower.steps import lower_graph
 from tensorsplit.model.profiles import Target
@@ -23,7 +23,7 @@ __all__ = ["LoweredNode", "LoweringReport", "lower", "lower_graph"]
 def lower(model: str | os.PathLike[str] | onnx.ModelProto, target: Target) -> onnx.ModelProto: ...
 @overload
 def lower(model: ir.Model, target: Target) -> ir.Model: ...
-@collector_paused()
+@full_collections_deferred()
 def lower(
     model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, target: Target
 ) -> onnx.ModelProto | ir.Model:
@@ -59,5 +59,5 @@ def lower(
     opened = open_model(model)
     report = lower_graph(opened, target)
     for text in report.warnings:
-        warnings.warn(text, SplitWarning, stacklevel=3)  # `collector_paused` is in between
+        warnings.warn(text, SplitWarning, stacklevel=3)  # `full_collections_deferred` is in between
     return opened.back(bool(report.changes))

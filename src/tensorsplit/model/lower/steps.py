@@ -16,7 +16,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features import SEQUENCE_OPERATORS, data_features, model_features
-from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import (
     Carried,
@@ -64,7 +64,7 @@ from tensorsplit.model.validity.model_errors import check_well_formed
 from tensorsplit.model.validity.node_errors import wrong_types
 
 
-@collector_paused()
+@full_collections_deferred()
 def lower_graph(opened: OnnxModel, target: str | os.PathLike[str]) -> LoweringReport:
     """Do as `lower`, but in place; after a refusal the onnx-ir model may be half changed."""
     profile = load(target)

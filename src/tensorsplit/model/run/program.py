@@ -15,7 +15,7 @@ import onnx_ir as ir
 
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.errors import NODE_FAILED, SplitError
-from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import (
     Attributes,
     Place,
@@ -120,7 +120,7 @@ def described(value: object) -> str:
     return "nothing" if value is None else f"a {type(value).__name__}"
 
 
-@collector_paused()
+@full_collections_deferred()
 def compile_model(model: OnnxModel) -> Block:
     """Make a model ready to run; returns its main graph. The model must not change any more.
 

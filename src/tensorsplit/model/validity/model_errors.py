@@ -17,7 +17,7 @@ from onnx import defs
 
 from tensorsplit.core.errors import MALFORMED_MODEL, UNSUPPORTED_NODE, SplitError, show
 from tensorsplit.model.graph.binding import bind
-from tensorsplit.model.graph.building import collector_paused
+from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import (
     MAX_SPECIALISED,
     Attributes,
@@ -54,7 +54,7 @@ _MOST_CYCLES = 100
 """The nodes of more cycles than this in one graph are told to be in a wrong order."""
 
 
-@collector_paused()
+@full_collections_deferred()
 def model_errors(model: ir.Model, *, needs_names: bool = True) -> list[SplitError]:
     """Return what is wrong with a model whatever it is fed, each error with the path of its place.
 
