@@ -83,6 +83,92 @@ def test_failures_with_nothing_in_common_are_left_unexplained() -> None:
     assert len(left) == 2
 
 
+SOME = Condition("runtime_lengths", "Split")
+
+
+def seen(
+    word: str, count: int, *conditions: Condition, rare: bool = False, legal: bool = True
+) -> list[Observation]:
+    """Cases of which the same came, and what they asked for."""
+    found = Result("case", "engine", word)
+    return [Observation(found, frozenset(conditions), legal, rare)] * count
+
+
+@pytest.mark.parametrize(
+    ("failed", "passed", "explains"),
+    [(2, 2, False), (3, 1, True), (3, 9, True), (3, 10, False), (30, 90, True), (30, 91, False)],
+)
+def test_what_fails_three_times_and_in_a_quarter_of_the_cases_is_about_some(
+    failed: int, passed: int, explains: bool
+) -> None:
+    cases = seen("wrong", failed, SOME) + seen("pass", passed, SOME) + seen("pass", 40)
+    findings, left = derive(cases)
+    assert said(findings) == [("runtime_lengths", "Split", "", "some")] * explains
+    assert len(left) == (0 if explains else failed)
+
+
+@pytest.mark.parametrize(("count", "explains"), [(1, False), (6, False), (7, True), (10, True)])
+def test_as_many_failures_as_chance_would_give_explain_nothing(count: int, explains: bool) -> None:
+    """Of the others half fail: that seven of seven do is less than a hundredth."""
+    cases = seen("wrong", count, SOME) + seen("wrong", 8) + seen("pass", 8)
+    findings, left = derive(cases)
+    extents = [extent for *_, extent in said(findings)]
+    assert ("all" in extents) is explains
+    assert len(left) == 8 + (0 if findings else count)
+
+
+@pytest.mark.parametrize(("crashes", "verdict"), [(3, "refused"), (4, "crash")])
+def test_a_crash_in_a_tenth_of_the_failures_is_said_first(crashes: int, verdict: str) -> None:
+    cases = seen("refused-but-legal", 40 - crashes, SOME) + seen("crash", crashes, SOME)
+    (finding,), _ = derive(cases + seen("pass", 40))
+    assert (finding.verdict, finding.failed) == (verdict, 40)
+
+
+def test_a_crash_is_worse_than_a_wrong_result_and_that_than_a_refusal() -> None:
+    words = ("refused-but-legal", "wrong", "hang")
+    verdicts = []
+    for number in range(1, 4):
+        cases = [case for word in words[:number] for case in seen(word, 5, SOME)]
+        (finding,), _ = derive(cases + seen("pass", 40))
+        verdicts.append(finding.verdict)
+    assert verdicts == ["refused", "wrong", "crash"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (SOME, [("runtime_lengths", "Split", "", "edge")]),
+        (Condition("element_type", "", "float"), []),
+    ],
+)
+def test_dimensions_of_0_are_no_matter_of_the_type(
+    condition: Condition, expected: list[tuple[str, str, str, str]]
+) -> None:
+    cases = seen("wrong", 3, condition, rare=True) + seen("pass", 20, condition)
+    assert said(derive(cases + seen("pass", 40))[0]) == expected
+
+
+def test_one_failure_of_an_ordinary_input_is_no_edge() -> None:
+    cases = seen("wrong", 2, SOME, rare=True) + seen("wrong", 2, SOME) + seen("pass", 3, SOME)
+    assert said(derive(cases + seen("pass", 40))[0]) == [("runtime_lengths", "Split", "", "some")]
+
+
+def test_of_conditions_that_explain_the_same_the_most_general_one_is_said() -> None:
+    every = [
+        Condition("element_type", operator, "string") for operator in ("onnx.Split-13", "Split", "")
+    ]
+    findings, _ = derive(seen("wrong", 5, *every) + seen("pass", 40))
+    assert said(findings) == [("element_type", "", "string", "all")]
+
+
+def test_an_illegal_model_that_runs_once_is_said_of_all() -> None:
+    version = Condition("runtime_lengths", "onnx.Split-13")
+    cases = seen("accepted-but-illegal", 1, version, legal=False)
+    cases += seen("pass", 3, version, legal=False)
+    (finding,), left = derive(cases)
+    assert (finding.extent, finding.failed, finding.cases, left) == ("edge", 1, 4, [])
+
+
 def test_narrowed_values_are_said_of_wide_values_and_hide_nothing() -> None:
     wide = Observation(
         Result("wide", "engine", "wrong", "rounded"),

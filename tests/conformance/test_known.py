@@ -144,6 +144,46 @@ def test_an_update_explains_all_and_nothing_else() -> None:
     assert compare(run, entries).is_fine
 
 
+def with_results(**found: Result) -> Document:
+    """A run in which some cases have these results; their names have _ for the slashes."""
+    whole = document({})
+    results = (found.get(each.case.replace("/", "_"), each) for each in whole.results)
+    return replace(whole, results=tuple(results))
+
+
+def test_a_new_entry_says_what_most_of_its_cases_say() -> None:
+    words = {"a_float_x": "no kernel 1", "a_int8_x": "bad shape", "a_string_x": "no kernel 2"}
+    run = with_results(
+        **{
+            name: Result(name.replace("_", "/"), "engine", "refused-but-legal", detail)
+            for name, detail in words.items()
+        }
+    )
+    (entry,) = updated(run, [])
+    assert (entry.cases, entry.seen) == (("a/*/*",), "no kernel 1")
+
+
+@pytest.mark.parametrize(
+    ("signals", "cases"),
+    [
+        (("SIGSEGV", "SIGSEGV"), [("a/int8/*", "b/string/*")]),
+        (("SIGSEGV", "SIGFPE"), [("a/int8/*",), ("b/string/*",)]),
+    ],
+)
+def test_crashes_of_one_signal_are_one_entry(
+    signals: tuple[str, str], cases: list[tuple[str, ...]]
+) -> None:
+    names = ("a/int8/x", "b/string/x")
+    run = with_results(
+        **{
+            name.replace("/", "_"): Result(name, "engine", "crash", "it dies", signal=signal)
+            for name, signal in zip(names, signals, strict=True)
+        }
+    )
+    found = [matching(NAMES, entry.cases) for entry in updated(run, [])]
+    assert found == [matching(NAMES, patterns) for patterns in cases]
+
+
 def test_an_update_keeps_what_still_holds() -> None:
     assert updated(document(CRASHES), [STRINGS]) == (STRINGS,)
 

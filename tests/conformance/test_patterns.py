@@ -63,6 +63,23 @@ def test_what_one_pattern_says_is_found_in_few(pattern: str) -> None:
     assert len(found) <= 2
 
 
+@pytest.mark.parametrize(
+    ("wanted", "others", "patterns"),
+    [
+        ({"a/1", "b/1"}, {"c/1"}, ("{a,b}/*",)),
+        ({"a-x/1", "a-y/1"}, {"b-x/1"}, ("a-*/*",)),
+        ({"a", "a/b"}, {"b", "b/b"}, ("a", "a/*")),
+        ({"a/b/c", "a/b/d"}, {"a/x/c"}, ("*/b/*",)),
+        ({"a-x", "a-y", "b-x"}, {"b-y"}, ("{*-x,a-*}",)),
+        ({"a", "b/c"}, set(), ("*", "*/*")),
+    ],
+)
+def test_a_pattern_is_as_general_as_can_be(
+    wanted: set[str], others: set[str], patterns: tuple[str, ...]
+) -> None:
+    assert covering(wanted, others) == patterns
+
+
 def test_nothing_needs_no_pattern() -> None:
     assert covering(set(), set(NAMES)) == ()
 
