@@ -72,21 +72,30 @@ def merge(
 
 @click.command(
     cls=WritingCommand,
-    epilog=examples("reshard ranks8 -o ranks2 --from 8 --to 2 --rules rules.toml"),
+    epilog=examples(
+        "reshard ranks8 -o ranks2 --from 8 --to 2 --rules rules.toml",
+        "reshard model.safetensors -o ranks4 --to 4 --rules fuse.toml --to-rules rules.toml",
+    ),
 )
 @click.argument("source", type=NotedPath("source", "reads"))
 @target_option
-@click.option("--from", "before", type=int, metavar="N", required=True, help="Ranks of SOURCE.")
-@click.option("--to", "after", type=int, metavar="M", required=True, help="Ranks of OUT.")
+@click.option("--from", "before", type=int, metavar="N", help="Ranks of SOURCE.")
+@click.option("--to", "after", type=int, metavar="M", help="Ranks of OUT.")
 @rules_option
+@click.option(
+    "--to-rules",
+    type=NotedPath("file", "reads"),
+    help="Other rules for OUT, which is what merge by --rules and then split by these make.",
+)
 @job_options
 def reshard(
     *,
     source: str,
     target: str | None,
-    before: int,
-    after: int,
+    before: int | None,
+    after: int | None,
     rules: str | None,
+    to_rules: str | None,
     max_shard_size: str | None,
     dry_run: bool,
     **running: Any,
@@ -96,6 +105,9 @@ def reshard(
     SOURCE is the folder of the ranks' files, as split wrote them, and OUT a new one. Every rule
     that divides tensors among ranks holds for both numbers, whatever ranks it says. No whole tensor
     is held in memory, or written on the way. OUT is whole or not there.
+
+    With --to-rules, tensors are fused on the way to ranks (without --from), or taken apart on the
+    way from them (without --to).
     """
     from tensorsplit.files.divisions import SplitOperands
     from tensorsplit.files.jobs import plan_reshard
@@ -108,6 +120,9 @@ def reshard(
         checked_target(target, dry_run),
         chosen_rules(rules, SplitOperands(), None, source),
         (before, after),
+        to_rules=None
+        if to_rules is None
+        else chosen_rules(to_rules, SplitOperands(), None, source),
         max_shard_size=parse_size(max_shard_size),
     )
     run_job(job, "resharding", dry_run=dry_run, **running)

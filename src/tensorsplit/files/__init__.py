@@ -163,8 +163,9 @@ def reshard(
     source: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
-    ranks: tuple[int, int],
+    ranks: tuple[int | None, int | None] = (None, None),
     rules: str | os.PathLike[str] | Mapping[str, Any],
+    to_rules: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     max_shard_size: int | None = None,
     memory: int = MEMORY,
     workers: int | None = None,
@@ -174,14 +175,20 @@ def reshard(
 ) -> None:
     """Write the files of some ranks from those of others, in one pass.
 
-    No whole tensor is in memory, or on the disk between.
+    No whole tensor is in memory, or on the disk between. With `to_rules` it is what `merge` by
+    `rules` and then `split` by `to_rules` make: so query, key and value are fused on the way into
+    the files of ranks, or taken apart on the way out of them.
 
     Args:
-        source: The folder of the files of ranks, as `split` wrote it.
-        out: The folder that is written, whole or not at all.
-        ranks: How many ranks `source` is for, and how many `out`.
+        source: The folder of the files of ranks, as `split` wrote it; or what else `merge` takes of
+            a checkpoint, where `to_rules` are for ranks.
+        out: The folder that is written, whole or not at all; without ranks also a
+            ``.safetensors``.
+        ranks: How many ranks `source` is for, and how many `out`; None for what rules say, or
+            where there are none.
         rules: The rules by which tensors are divided among ranks; the numbers of ranks that they
-            say don't matter.
+            say don't matter if `ranks` are given.
+        to_rules: The rules by which the result is divided; None for the same.
         max_shard_size: As in `split`, and so are `memory`, `workers`, `scheduler`, `verify` and
             `overwrite`.
         memory: See `split`.
@@ -194,10 +201,13 @@ def reshard(
         SplitWarning: As `merge`.
 
     Raises:
-        SplitError: As `merge`.
+        SplitError: As `merge` and `split`; TS703 for a tensor that is joined on one axis and
+            divided on another one.
 
     Example:
         >>> ts.files.reshard("ranks8", "ranks2", ranks=(8, 2), rules="rules.toml")
+        >>> ts.files.reshard("separate.safetensors", "ranks4", ranks=(None, 4),
+        ...                  rules="fuse.toml", to_rules="shard.toml")
     """
     from tensorsplit.files.divisions import SplitOperands
     from tensorsplit.files.jobs import plan_reshard
@@ -208,6 +218,9 @@ def reshard(
         os.fspath(out),
         chosen_rules(rules, SplitOperands(), None, source),
         ranks,
+        to_rules=None
+        if to_rules is None
+        else chosen_rules(to_rules, SplitOperands(), None, source),
         max_shard_size=max_shard_size,
     )
     _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)

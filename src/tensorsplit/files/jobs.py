@@ -31,7 +31,7 @@ from tensorsplit.files.formats import (
     Writing,
     open_source,
 )
-from tensorsplit.files.merging import gather, resharded
+from tensorsplit.files.merging import Gathered, divided_otherwise, gather, resharded
 from tensorsplit.files.rule_files import RuleSet
 from tensorsplit.files.sources import local_path, refusing_access
 from tensorsplit.files.threads import LocalThreads
@@ -195,6 +195,53 @@ def plan_merge(
         SplitError: TS713 for what are not all parts of a tensor, and as `plan_split`.
     """
     rules, opened = _ranked(source, rules)
+    gathered, unmatched = _gathered(opened, rules, target)
+    changes = [each.merged() for each in gathered]
+    return _job(
+        opened, changes, _notes(rules, unmatched), target, FileLayout(max_shard_size=max_shard_size)
+    )
+
+
+def plan_reshard(
+    source: str,
+    target: str,
+    rules: RuleSet,
+    ranks: tuple[int | None, int | None],
+    *,
+    to_rules: RuleSet | None = None,
+    max_shard_size: int | None = None,
+) -> Job:
+    """Plan the files of some ranks from those of others, or what other rules make of the wholes.
+
+    Raises:
+        SplitError: As `plan_merge` and `plan_split`.
+    """
+    before, after = ranks
+    if to_rules is None and None in ranks:
+        problem, fix = "a number is missing", "say how many there are, and how many there will be"
+        raise SplitError(USAGE, problem, fix, parameter="ranks")
+    rules, opened = _ranked(source, rules if before is None else rules.for_ranks(before))
+    gathered, unmatched = _gathered(opened, rules, target)
+    new = to_rules or rules
+    new = new if after is None else new.for_ranks(after)
+    notes = _notes(rules, unmatched)
+    if to_rules is None:
+        changes = resharded(gathered, new)
+    else:
+        new.check_ranks()
+        if rules.ranks is None and new.ranks is None:
+            problem, fix = "none of the rules are for ranks", "merge, then split the result"
+            raise SplitError(USAGE, problem, fix, parameter="rules")
+        changes, unmatched = divided_otherwise(gathered, new)
+        notes += _notes(new, unmatched)
+    layout = FileLayout(new.ranks, new.file, new.common, max_shard_size)
+    return _job(opened, changes, notes, target, layout)
+
+
+def _gathered(
+    opened: TensorSource, rules: RuleSet, target: str
+) -> tuple[list[Gathered], list[str]]:
+    """Return the wholes of what is stored, and the patterns that match none (TS713 if all do)."""
     place = PurePath(target)
     name = place.stem if place.suffix in SUFFIXES else place.name
     gathered, unmatched = gather(rules, opened.tensors.values(), name)
@@ -206,31 +253,7 @@ def plan_merge(
             "name the parts in their order, or give the rules by which they were split",
             parameter="source",
         )
-    changes = [each.merged() for each in gathered]
-    return _job(
-        opened, changes, _notes(rules, unmatched), target, FileLayout(max_shard_size=max_shard_size)
-    )
-
-
-def plan_reshard(
-    source: str,
-    target: str,
-    rules: RuleSet,
-    ranks: tuple[int, int],
-    *,
-    max_shard_size: int | None = None,
-) -> Job:
-    """Plan the files of some ranks from those of others.
-
-    Raises:
-        SplitError: As `plan_merge` and `plan_split`.
-    """
-    rules, opened = _ranked(source, rules.for_ranks(ranks[0]))
-    gathered, unmatched = gather(rules, opened.tensors.values(), "")
-    after = rules.for_ranks(ranks[1])
-    changes = resharded(gathered, after)
-    layout = FileLayout(after.ranks, rules.file, rules.common, max_shard_size)
-    return _job(opened, changes, _notes(rules, unmatched), target, layout)
+    return gathered, unmatched
 
 
 def _opened(source: str, layout: FileLayout | None = None) -> TensorSource:

@@ -21,6 +21,7 @@ from tensorsplit.files.divisions import (
     ShardRule,
     SplitRule,
     carried,
+    check_names,
     fill,
     located,
 )
@@ -78,6 +79,32 @@ def resharded(gathered: Sequence[Gathered], rules: RuleSet) -> list[Recast]:
     for each in sorted(gathered, key=lambda each: _follows(rules, each.rule)):
         after[each.division.tensor.name] = each.divided_again(rules, after)
     return [Recast(each.before, each.stored, after[each.division.tensor.name]) for each in gathered]
+
+
+def divided_otherwise(
+    gathered: Sequence[Gathered], rules: RuleSet
+) -> tuple[list[Recast], list[str]]:
+    """Return the changes of parts into those that other rules make of the wholes.
+
+    Also returns the patterns that match none of these.
+
+    Raises:
+        SplitError: TS703 for a whole that is joined on one axis and divided on another one, TS706
+            for two of one name, and what `RuleSet.divide` raises.
+    """
+    check_names([each.merged() for each in gathered])
+    wholes = {each.division.tensor.name: each.division.tensor for each in gathered}
+    divisions, unmatched = rules.divide(wholes)
+    changes = []
+    for each, division in zip(gathered, divisions, strict=True):
+        axes = {plan.axis for plan in (each.before.plan, division.plan) if plan is not None}
+        if len(axes) > 1:
+            problem = f"the tensor {short_name(division.tensor.name)} is joined on one of the axes"
+            problem += f" {show(sorted(axes))}, and divided on the other one"
+            fix = "do it in two steps: merge, then split the result"
+            raise SplitError(USAGE, problem, fix, parameter="rules")
+        changes.append(Recast(each.before, each.stored, division))
+    return changes, unmatched
 
 
 def _follows(rules: RuleSet, number: int | None) -> bool:
