@@ -25,6 +25,7 @@ from tensorsplit.cli.screen import (
 from tensorsplit.cli.verifying import limit_options
 from tensorsplit.core.errors import count_of, printable
 from tensorsplit.core.extras import install_command
+from tensorsplit.engines import ENGINES
 
 if TYPE_CHECKING:
     from tensorsplit.engines.diagnosis import Diagnosis
@@ -92,8 +93,6 @@ def _show(model: str, found: Sequence[Diagnosis]) -> None:
 
 
 def _missing(found: Sequence[Diagnosis]) -> list[str]:
-    from tensorsplit.engines import ENGINES
-
     return [name for name in ENGINES if name not in [each.engine for each in found]]
 
 

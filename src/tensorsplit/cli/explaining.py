@@ -36,6 +36,7 @@ from tensorsplit.core.records import operator_named, operators, versions_of
 from tensorsplit.core.schema import Operator
 from tensorsplit.pages.content import RULES
 from tensorsplit.pages.explained import ExplainedSplit, split_of_intent, splits_of_model
+from tensorsplit.pictures.svg import sheet
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -163,8 +164,6 @@ def _draw(explanations: Sequence[ExplainedSplit], svg: Path | None) -> None:
 
 
 def _write_svg(explanations: Sequence[ExplainedSplit], target: Path) -> None:
-    from tensorsplit.pictures.svg import sheet
-
     figures = [(each.node or each.operator, each.drawn) for each in explanations if each.drawn]
     if not figures:
         raise SplitError(

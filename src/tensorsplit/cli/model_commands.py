@@ -33,6 +33,7 @@ from tensorsplit.cli.screen import (
 from tensorsplit.cli.verifying import VerificationOptions, verifies
 from tensorsplit.cli.words import ENGINE, TARGET, note_remarks
 from tensorsplit.core.errors import count_of, printable
+from tensorsplit.engines import ENGINES, check_engine
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -165,7 +166,6 @@ def convert(
         raise click.UsageError("there is no --opset N; give it, or --to-variadic, or both")
     if engines and verification is None:
         raise click.UsageError("--engine needs --verify")
-    from tensorsplit.engines import check_engine
     from tensorsplit.model.convert.driver import open_converted
 
     for engine in engines:
@@ -285,7 +285,6 @@ def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None
 
 def _engine_of(target: str) -> list[str]:
     """Return the engine that a target is about, if it is one."""
-    from tensorsplit.engines import ENGINES
     from tensorsplit.model.profiles import load
 
     return [name for name in (load(target).engine,) if name in ENGINES]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from tensorsplit import engines
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.cli.files import (
     FOLDER,
@@ -116,7 +117,6 @@ def run(
     With --compare, other engines run it too; the exit status is 1 if one of them differs by more
     than is allowed. Inputs that are not given are random then, and with --seed or --input-shape.
     """
-    from tensorsplit import engines
     from tensorsplit.engines import sessions
     from tensorsplit.engines.compare import Tolerance, compare
     from tensorsplit.model.exactness import moved_outputs

@@ -15,8 +15,9 @@ from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.resolve import plan as plan_intent
 from tensorsplit.core.rules import Rule, explicit, remainder
 from tensorsplit.core.schema import Operator
-from tensorsplit.pictures.layout import Plan
+from tensorsplit.pictures.layout import Plan, heading
 from tensorsplit.pictures.refused import RefusedSplit
+from tensorsplit.pictures.svg import sheet
 
 if TYPE_CHECKING:
     import onnx
@@ -58,8 +59,6 @@ class ExplainedSplits:
 
     def _repr_svg_(self) -> str | None:
         """Return the picture of the splits; None where there is nothing to draw."""
-        from tensorsplit.pictures.svg import sheet
-
         figures = [(each.node or each.operator, each.drawn) for each in self.splits if each.drawn]
         return sheet(figures) if figures else None
 
@@ -121,8 +120,6 @@ def _is_operator(operator: object) -> bool:
 
 def _line(split: ExplainedSplit) -> str:
     """Return a split in one line."""
-    from tensorsplit.pictures.layout import heading
-
     name = f"{split.node}: {split.operator}" if split.node else split.operator
     if split.refused is not None:
         return str(split.refused)

@@ -11,40 +11,36 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import onnx
+from onnx import version_converter
+
+import tensorsplit
+from tensorsplit.engines.adapters import Unsupported
 
 
 def convert(model: bytes, target_opset: int) -> bytes:
     """Convert with our own converter."""
-    from tensorsplit import convert as convert_model
-
-    found = convert_model(onnx.load_from_string(model), opset=target_opset)
+    found = tensorsplit.convert(onnx.load_from_string(model), opset=target_opset)
     return bytes(onnx.ModelProto.SerializeToString(found))
 
 
 def lower_to_portable(model: bytes, target_opset: int) -> bytes:
     """Lower to the subset of ONNX that most engines run."""
-    from tensorsplit import lower
-
     del target_opset
-    found = lower(onnx.load_from_string(model), target="portable")
+    found = tensorsplit.lower(onnx.load_from_string(model), target="portable")
     return bytes(onnx.ModelProto.SerializeToString(found))
 
 
 def lower_to_onnxruntime(model: bytes, target_opset: int) -> bytes:
     """Lower to what onnxruntime runs."""
-    from tensorsplit import lower
-
     del target_opset
-    found = lower(onnx.load_from_string(model), target="onnxruntime")
+    found = tensorsplit.lower(onnx.load_from_string(model), target="onnxruntime")
     return bytes(onnx.ModelProto.SerializeToString(found))
 
 
 def lower_to_openvino(model: bytes, target_opset: int) -> bytes:
     """Lower to what OpenVINO runs."""
-    from tensorsplit import lower
-
     del target_opset
-    found = lower(onnx.load_from_string(model), target="openvino")
+    found = tensorsplit.lower(onnx.load_from_string(model), target="openvino")
     return bytes(onnx.ModelProto.SerializeToString(found))
 
 
@@ -60,8 +56,6 @@ def infer_shapes(model: bytes, target_opset: int) -> bytes:
 def infer_symbolic_shapes(model: bytes, target_opset: int) -> bytes:
     """Infer shapes by onnxruntime's script for symbolic shapes, which quantizing runs first."""
     from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
-
-    from tensorsplit.engines.adapters import Unsupported
 
     del target_opset
     with TemporaryDirectory() as folder, chdir(folder):  # where it leaves a model that it refuses
@@ -102,8 +96,6 @@ def optimize_by_onnxruntime(model: bytes, target_opset: int) -> bytes:
 
 def convert_by_onnx(model: bytes, target_opset: int) -> bytes:
     """Convert with onnx's version converter."""
-    from onnx import version_converter
-
     found = version_converter.convert_version(onnx.load_from_string(model), target_opset)
     return bytes(found.SerializeToString())
 

@@ -18,6 +18,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 
+import tensorsplit
 from tensorsplit.engines.adapters import Unsupported, is_ir, ordered
 
 
@@ -25,8 +26,6 @@ def run_numpy(
     model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run in our own engine."""
-    import tensorsplit
-
     del outputs
     if not is_ir(model):
         return tensorsplit.run(onnx.load_from_string(model), inputs)
