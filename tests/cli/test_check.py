@@ -226,7 +226,7 @@ def test_a_model_of_several_that_cannot_be_read_hides_no_other(
 def test_a_folder_without_models(run: Command, tmp_path: Path) -> None:
     ended = run(tmp_path)
     assert (ended.status, ended.out) == (2, "")
-    assert "holds no .onnx" in ended.err
+    assert f"{tmp_path.name}' holds no .onnx" in ended.err
 
 
 def test_quiet_prints_nothing_of_a_clean_model(run: Command, right: Path) -> None:

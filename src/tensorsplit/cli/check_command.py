@@ -38,7 +38,14 @@ from tensorsplit.cli.screen import (
     write,
 )
 from tensorsplit.cli.words import CODE, TARGET, note_remarks
-from tensorsplit.core.errors import DOCUMENTATION, UNREADABLE_MODEL, SplitError, count_of, printable
+from tensorsplit.core.errors import (
+    DOCUMENTATION,
+    UNREADABLE_MODEL,
+    SplitError,
+    count_of,
+    printable,
+    show_path,
+)
 
 if TYPE_CHECKING:
     from tensorsplit.model.check.findings import CheckReport
@@ -165,7 +172,7 @@ def _files(models: Sequence[str]) -> Iterator[str]:
         found = (path for path in Path(model).rglob("*") if path.suffix.lower() in _SUFFIXES)
         inside = sorted(path for path in found if _is_model(path))
         if not inside:
-            problem = f"the folder {model} holds no .onnx, and no .xml with its .bin"
+            problem = f"the folder {show_path(model)} holds no .onnx, and no .xml with its .bin"
             raise SplitError(UNREADABLE_MODEL, problem, "give a model", parameter="model")
         outputs().reads += inside
         yield from map(str, inside)

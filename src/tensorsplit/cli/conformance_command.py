@@ -109,12 +109,18 @@ _WIDTH = 100
 )
 @click.option(
     "--seed",
+    metavar="N",
     type=click.IntRange(0),
     default=0,
     show_default=True,
     help="The seed of the random data.",
 )
-@click.option("--jobs", "-j", type=click.IntRange(1), help="How many processes run at a time.")
+@click.option(
+    *("--jobs", "-j"),
+    metavar="N",
+    type=click.IntRange(1),
+    help="How many processes run at a time.",
+)
 @click.option(
     "--timeout",
     "seconds",

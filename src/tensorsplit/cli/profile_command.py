@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from threading import TIMEOUT_MAX
 from typing import Any
 
 import click
 
 from tensorsplit.cli.screen import examples, note, progress_of, say
-from tensorsplit.cli.words import Word
+from tensorsplit.cli.words import SECONDS, Word
 from tensorsplit.core.errors import USAGE, SplitError, count_of, printable
 from tensorsplit.storage.outputs import Outputs
 
@@ -22,12 +21,17 @@ _SECONDS = 10.0
     "engine",
     type=Word("engine", "conformance.subjects:SUBJECTS", suffix=".py", aliases="engines:ALIASES"),
 )
-@click.option("--jobs", "-j", type=click.IntRange(1), help="How many processes run at a time.")
+@click.option(
+    *("--jobs", "-j"),
+    metavar="N",
+    type=click.IntRange(1),
+    help="How many processes run at a time.",
+)
 @click.option(
     "--timeout",
     "seconds",
     metavar="SECONDS",
-    type=click.FloatRange(0, TIMEOUT_MAX, min_open=True),
+    type=SECONDS,
     default=_SECONDS,
     show_default=True,
     help="How long the engine may take for one case.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from threading import TIMEOUT_MAX
 
 import click
 
@@ -20,7 +19,7 @@ from tensorsplit.cli.files import (
 )
 from tensorsplit.cli.random_inputs import InputChoice, input_options, members
 from tensorsplit.cli.screen import examples, note, say
-from tensorsplit.cli.words import Word
+from tensorsplit.cli.words import SECONDS, Word
 from tensorsplit.core.errors import count_of, printable
 
 
@@ -46,7 +45,8 @@ from tensorsplit.core.errors import count_of, printable
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(0, TIMEOUT_MAX, min_open=True),
+    metavar="SECONDS",
+    type=SECONDS,
     default=120.0,
     show_default=True,
     help="How long the whole search may take.",
@@ -54,7 +54,7 @@ from tensorsplit.core.errors import count_of, printable
 @click.option(
     "--timeout",
     metavar="SECONDS",
-    type=click.FloatRange(0, TIMEOUT_MAX, min_open=True),
+    type=SECONDS,
     default=10.0,
     show_default=True,
     help="How long the engine may take for one model before it is said to hang.",

@@ -75,4 +75,5 @@ def note_remarks(targets: Iterable[str]) -> None:
 ENGINE = Word("engine", "engines:ENGINES", aliases="engines:ALIASES")
 TARGET = Word("engine", "model.profiles:targets", suffix=".json")
 OPERATOR = Word("operator", "cli.words:operator_names")
+SECONDS = click.FloatRange(0, 1_000_000, min_open=True)
 CODE = Word("code", "model.check.checks:REPORTED")

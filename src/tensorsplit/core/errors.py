@@ -288,7 +288,10 @@ ENGINE_MISSING = _kind(
 )
 ENGINE_REFUSED = _kind("TS603", "the engine refused the model", "The engine's own message follows.")
 ENGINE_CRASHED = _kind(
-    "TS604", "the engine's process died", "Engines run in a process of their own; it ended."
+    "TS604",
+    "the engine's process died",
+    "Engines run in a process of their own. It ended, or was stopped: it gave no answer within the"
+    " seconds that `TENSORSPLIT_ENGINE_TIMEOUT` allows.",
 )
 LIMIT = _kind(
     "TS605",
