@@ -76,9 +76,9 @@ def test_a_deviation_that_a_newer_version_no_longer_shows_is_fixed(version: str)
 
 def test_a_case_that_was_not_measured_shows_nothing_else() -> None:
     """It was left out of the run, or skipped."""
-    skipped = document({**CRASHES, "b/string/x": "skipped"})
+    skipped = document({**CRASHES, "b/string/x": "skipped"}, "1.2")
     assert compare(skipped, [STRINGS]).is_fine
-    whole = document(CRASHES)
+    whole = document(CRASHES, "1.2")
     results = tuple(result for result in whole.results if result.case != "b/string/x")
     assert compare(replace(whole, results=results), [STRINGS]).is_fine
 

@@ -69,6 +69,11 @@ def has(kind: str) -> Rule:
     return lambda each: kind in kinds(each)
 
 
+def makes(candidate: Candidate, name: str) -> bool:
+    """Return whether a node of a candidate gives this value."""
+    return any(name in node.output for node in candidate.model.graph.node)
+
+
 @pytest.mark.parametrize(
     ("rule", "length"),
     [
@@ -165,6 +170,32 @@ def test_what_a_branch_reads_is_fed(monkeypatch: pytest.MonkeyPatch) -> None:
     found = search(monkeypatch, text, inputs, fails(has("If")))
     assert kinds(found.after) == ["If"]
     assert set(found.after.inputs) == {"c", "h", "k"}
+    found = search(monkeypatch, text, inputs, fails(lambda each: makes(each, "y")))
+    assert (kinds(found.after), set(found.after.inputs)) == (["Neg"], {"r"})
+
+
+def test_a_part_without_a_name_is_no_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "g (float[6] x) => (float[2] a, float[2] c) { a, b, c = Split<num_outputs=3>(x) }"
+    monkeypatch.setattr(reducing, "_Trial", Rules(fails(has("Split"))))
+    model = parse_model(HEAD + text)
+    model.graph.node[0].output[1] = ""
+    found = reduced(model, {"x": numbers(6)}, "onnx-reference").after
+    assert [output.name for output in found.model.graph.output] == ["a", "c"]
+    assert found.inputs["x"].shape == (2,)
+
+
+def test_a_sparse_default_stays_where_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "g (float[3] x) => (float[3] z) { b = Neg(x) z = Mul(b, v) }"
+    model = parse_model(HEAD + text)
+    held = model.graph.sparse_initializer.add(dims=[3])
+    held.values.CopyFrom(onnx.helper.make_tensor("v", onnx.TensorProto.FLOAT, [1], [2.5]))
+    held.indices.CopyFrom(onnx.helper.make_tensor("i", onnx.TensorProto.INT64, [1], [2]))
+    for kind, left in (("Mul", ["v"]), ("Neg", [])):
+        monkeypatch.setattr(reducing, "_Trial", Rules(fails(has(kind))))
+        found = reduced(model, {"x": numbers(3)}, "onnx-reference").after
+        assert kinds(found) == [kind]
+        assert [each.values.name for each in found.model.graph.sparse_initializer] == left
+        assert len(found.inputs) == 1
 
 
 def test_a_default_that_was_fed_is_fed_still(monkeypatch: pytest.MonkeyPatch) -> None:

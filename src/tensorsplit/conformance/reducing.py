@@ -178,8 +178,6 @@ class _Reduction:
         self._nodes = list(model.graph.node)
         self._declared = {entry.name: entry for entry in model.graph.input}
         self._calculated = {name for node in self._nodes for name in node.output}
-        self._held = {each.name for each in model.graph.initializer}
-        self._held |= {each.values.name for each in model.graph.sparse_initializer}
 
     def result(self) -> Reduced:
         """Search, and confirm what is found in a new process."""
@@ -241,7 +239,7 @@ class _Reduction:
         inputs: dict[str, Any] = {}
         entries: list[onnx.ValueInfoProto] = []
         for name in needed:
-            if name in made or (name in self._held and name not in self._inputs):
+            if name in made:
                 continue
             if name in self._inputs:
                 inputs[name] = self._inputs[name]

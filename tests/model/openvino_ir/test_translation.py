@@ -300,9 +300,14 @@ def test_a_value_of_several_results_is_called_by_its_producer_then_by_their_ids(
     for source in (second, second, second, first, first):
         ir.result(source)
     ir.result(first, name="cut.1.4")
-    assert read_model(ir.save(tmp_path)).output_names == (
-        "cut.1", "cut.1.4", "cut.1.5", "cut.0", "cut.0.7", "cut.0.8",
-    )  # fmt: skip
+    path = ir.save(tmp_path)
+    names = ("cut.1", "cut.1.4", "cut.1.5", "cut.0", "cut.0.7", "cut.0.8")
+    assert read_model(path).output_names == names
+    graph = read_ir(path).message.graph  # the first of them names what the layer gives
+    assert [list(node.output) for node in graph.node if node.op_type == "Split"] == [
+        ["cut.0", "cut.1"]
+    ]
+    assert {entry.name for entry in graph.value_info}.isdisjoint(names)
 
 
 def test_one_constant_may_feed_several_layers(tmp_path: Path) -> None:
