@@ -175,13 +175,15 @@ def test_what_a_branch_reads_is_fed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_part_without_a_name_is_no_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "g (float[6] x) => (float[2] a, float[2] c) { a, b, c = Split<num_outputs=3>(x) }"
+    text = """g (float[6] x) => (float[2] a, float[2] c)
+        { h = Neg(x) a, b, c = Split<num_outputs=3>(h) }"""
     monkeypatch.setattr(reducing, "_Trial", Rules(fails(has("Split"))))
     model = parse_model(HEAD + text)
-    model.graph.node[0].output[1] = ""
+    model.graph.node[1].output[1] = ""
     found = reduced(model, {"x": numbers(6)}, "onnx-reference").after
+    assert kinds(found) == ["Split"]
     assert [output.name for output in found.model.graph.output] == ["a", "c"]
-    assert found.inputs["x"].shape == (2,)
+    assert found.inputs["h"].shape == (2,)
 
 
 def test_a_sparse_default_stays_where_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

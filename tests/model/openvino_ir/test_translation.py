@@ -307,7 +307,15 @@ def test_a_value_of_several_results_is_called_by_its_producer_then_by_their_ids(
     assert [list(node.output) for node in graph.node if node.op_type == "Split"] == [
         ["cut.0", "cut.1"]
     ]
-    assert {entry.name for entry in graph.value_info}.isdisjoint(names)
+
+
+def test_only_what_is_no_output_is_described_between_the_layers(tmp_path: Path) -> None:
+    ir = IrFile()
+    (one,) = ir.layer("ReLU", [ir.parameter("x", "f32", "2")], 1, name="one")
+    ir.result(ir.layer("ReLU", [one], 1, name="two")[0])
+    graph = read_ir(ir.save(tmp_path)).message.graph
+    assert [entry.name for entry in graph.value_info] == ["one/1.0"]
+    assert [entry.name for entry in graph.output] == ["two.0"]
 
 
 def test_one_constant_may_feed_several_layers(tmp_path: Path) -> None:
