@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ SHORT = parse_model(
     n = Neg(x) a, b = Split(n, lengths) z = Abs(a)
 }"""
 )
+search = partial(reduced, seconds=120, seconds_each=10)
 ADAPTER = """
 KIND, PACKAGES, FORMATS = "engine", ("onnx",), ("onnx",)
 
@@ -73,7 +75,7 @@ def kinds(found: Reduced) -> list[str]:
 @pytest.mark.parametrize("kind", BUGS)
 def test_only_the_nodes_to_blame_are_left(tmp_path: Path, kind: str) -> None:
     inputs = {"x": numbers(4, 6), "y": numbers(4, 6)}
-    found = reduced(CHAIN, inputs, engine(tmp_path, BUGS[kind]))
+    found = search(CHAIN, inputs, engine(tmp_path, BUGS[kind]))
     assert found.failure.kind.partition(":")[0] == kind
     assert kinds(found) == LEFT[kind]
     assert found.is_finished
@@ -90,14 +92,14 @@ def test_only_the_nodes_to_blame_are_left(tmp_path: Path, kind: str) -> None:
 def test_a_hang_ends_and_is_told(tmp_path: Path) -> None:
     model = parse_model(HEAD + "g (float[1] x) => (float[1] z) { z = Neg(x) }")
     hangs = engine(tmp_path, "while True: pass")
-    found = reduced(model, {"x": numbers(1)}, hangs, seconds_each=0.5)
+    found = search(model, {"x": numbers(1)}, hangs, seconds_each=0.5)
     assert (found.failure.kind, kinds(found)) == ("hang", ["Neg"])
 
 
 def test_what_is_to_be_refused_and_is_not() -> None:
     """The reference drops what lengths leave over (D6)."""
     inputs = {"x": numbers(7), "lengths": np.array([2, 3])}
-    found = reduced(SHORT, inputs, "onnx-reference")
+    found = search(SHORT, inputs, "onnx-reference")
     assert found.failure.kind == "accepted"
     assert kinds(found) == ["Split"]
     assert found.after.expected is None
@@ -111,15 +113,15 @@ def test_what_is_to_be_refused_and_is_not() -> None:
 def test_an_engine_that_is_right_is_refused(tmp_path: Path) -> None:
     inputs = {"x": numbers(2, 6), "y": numbers(2, 6)}
     with refused("TS703", "nothing to reduce"):
-        reduced(CHAIN, inputs, engine(tmp_path, ""))
+        search(CHAIN, inputs, engine(tmp_path, ""))
     with refused("TS601", "nonsense"):
-        reduced(CHAIN, inputs, "nonsense")
+        search(CHAIN, inputs, "nonsense")
     with refused("TS703", "rewrites models"):
-        reduced(CHAIN, inputs, "onnx-shape-inference")
+        search(CHAIN, inputs, "onnx-shape-inference")
 
 
 def test_the_time_is_bounded(tmp_path: Path) -> None:
     inputs = {"x": numbers(2, 6), "y": numbers(2, 6)}
-    found = reduced(CHAIN, inputs, engine(tmp_path, BUGS["wrong"]), seconds=1e-6)
+    found = search(CHAIN, inputs, engine(tmp_path, BUGS["wrong"]), seconds=1e-6)
     assert not found.is_finished
     assert found.after.size == found.before.size

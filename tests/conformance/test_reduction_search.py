@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 from onnx.parser import parse_model
 
 from tensorsplit.conformance import reducing
-from tensorsplit.conformance.reducing import Candidate, Failure, Reduced, reduced
+from tensorsplit.conformance.reducing import Candidate, Failure, Reduced
 
 HEAD = '<ir_version: 9, opset_import: ["": 18]> '
 Rule = Callable[[Candidate], bool]
+reduced = partial(reducing.reduced, seconds=120, seconds_each=10)
 
 
 def kinds(candidate: Candidate) -> list[str]:

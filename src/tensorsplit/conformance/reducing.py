@@ -25,9 +25,6 @@ from tensorsplit.engines import run
 from tensorsplit.engines.compare import Tolerance, differences
 from tensorsplit.engines.process import EngineProcess, Reply
 
-SECONDS = 120.0
-"""How long a reduction may take; the smallest model so far is what comes of it then."""
-
 _SECONDS_TO_IMPORT = 60.0
 _MOST_MEMORY = 1 << 28
 _PERFORM = "tensorsplit.conformance.subjects:perform"
@@ -89,8 +86,8 @@ def reduced(
     inputs: Mapping[str, Any],
     engine: str,
     *,
-    seconds: float = SECONDS,
-    seconds_each: float = 10.0,
+    seconds: float,
+    seconds_each: float,
     note: Callable[[str], None] = lambda _: None,
 ) -> Reduced:
     """Return the smallest model that still shows what an engine gets wrong with a model.
@@ -99,7 +96,7 @@ def reduced(
         model: The model, with its weights.
         inputs: An array for each input; a list of arrays for a sequence.
         engine: An engine or an adapter, as `tensorsplit.conformance.subjects.load` takes it.
-        seconds: How long the whole search may take.
+        seconds: How long the whole search may take; what comes of it then is the smallest so far.
         seconds_each: How long the engine may take for one model before it is said to hang.
         note: Is told when a smaller model was found.
 
