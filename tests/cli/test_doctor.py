@@ -13,6 +13,9 @@ from typing import Any
 import onnx
 import pytest
 
+from tensorsplit.engines import compare, verification
+from tensorsplit.engines.sessions import run as plain_run
+from tensorsplit.model.reading import OnnxModel
 from tests.cli.conftest import Command
 from tests.model.build import FLOAT, INT64, graph, model, node, value
 
@@ -114,6 +117,24 @@ def test_what_lowering_mends_comes_with_a_command_that_works(
     assert command == shlex.split(found["onnx-reference"]["command"])[1:]
     assert tensorsplit(*command).status == 0
     assert onnx.load(fed.with_suffix(".onnx-reference.onnx")).graph.node[-1].op_type == "Split"
+
+
+@pytest.mark.usefixtures("no_engines")
+def test_each_engine_runs_each_model_once(
+    run: Command, fed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[tuple[str, int]] = []
+
+    def counted(source: OnnxModel, *given: Any, engine: str = "tensorsplit", **rest: Any) -> Any:
+        ran.append((engine, len(source.model.graph)))
+        return plain_run(source, *given, engine=engine, **rest)
+
+    monkeypatch.setattr(verification, "run", counted)
+    monkeypatch.setattr(compare, "run", counted)
+    verdicts(run, fed)
+    nodes = {number for _, number in ran}
+    assert len(nodes) == 2  # of the model, and of the lowered one
+    assert sorted(ran) == sorted((name, number) for name in ALONE for number in nodes)
 
 
 @pytest.mark.usefixtures("no_engines")

@@ -11,7 +11,7 @@ from typing import Any
 from tensorsplit.core.errors import SplitError
 from tensorsplit.engines import ENGINES, OURS
 from tensorsplit.engines.compare import Difference, Tolerance, compare
-from tensorsplit.engines.verification import is_installed, reference_run, verify_on
+from tensorsplit.engines.verification import is_installed, reference_run
 from tensorsplit.model.check.checker import examine
 from tensorsplit.model.check.checks import ERROR, TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
 from tensorsplit.model.check.findings import REWRITE, CheckReport, Finding
@@ -87,7 +87,7 @@ def diagnose(
         limits: `memory` and `timeout` of each run, as `run` takes them.
 
     Raises:
-        SplitError: As of `verify_on`, for what no engine runs.
+        SplitError: As of `reference_run`, for what no engine runs.
     """
     first, *rest = installed_engines()
     reference, expected, refusal = reference_run(source, feeds, rest, limits)
@@ -107,7 +107,8 @@ def diagnose(
         else:
             found = compare(source, feeds, [engine], **judging)
             differences = [each for each in found if not each.is_allowed]
-            lower = partial(_why_lowering_fails, source, engine, feeds, limits)
+            judge = partial(compare, inputs=feeds, engines=[reference, engine], **judging)
+            lower = partial(_why_lowering_fails, source, engine, judge)
             yield _diagnosis(engine, examine(source, engine), differences, lower)
 
 
@@ -135,9 +136,12 @@ def _diagnosis(
 
 
 def _why_lowering_fails(
-    source: OnnxModel, engine: str, feeds: Mapping[str, Any], limits: Mapping[str, Any]
+    source: OnnxModel, engine: str, judge: Callable[[OnnxModel], Sequence[Difference]]
 ) -> str | None:
-    """Return why the lowered model is no help; None if it gives the outputs of the model."""
+    """Return why the lowered model is no help; None if it gives the outputs of the model.
+
+    It is judged in the engine, and in the one that gave these outputs.
+    """
     try:
         opened = open_model(source)
         report = lower_graph(opened, engine)
@@ -146,9 +150,7 @@ def _why_lowering_fails(
     if not report.changes:
         return "lowering changes nothing"
     made = replace(opened, original=opened.proto(changed=True), path=None)
-    tolerance = Tolerance()
-    found = verify_on(source, made, feeds, engines=[engine], tolerance=tolerance, limits=limits)
-    wrong = [e for result in found.results for e in result.differences if not e.is_allowed]
+    wrong = [each for each in judge(made) if not each.is_allowed]
     return f"and so is the lowered model: {wrong[0]}" if wrong else None
 
 
