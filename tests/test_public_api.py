@@ -6,6 +6,8 @@ import doctest
 import inspect
 import pickle
 import pydoc
+import subprocess
+import sys
 import types
 from collections.abc import Callable
 from importlib import import_module
@@ -139,6 +141,16 @@ def test_a_public_module_lists_its_public_names_only(name: str) -> None:
 def test_every_public_module_is_known() -> None:
     modules = {name for name in ts.__all__ if isinstance(find(name), types.ModuleType)}
     assert modules == {*MODULES} - {"backend", "reference_ops"}  # those are imported by name
+
+
+@pytest.mark.parametrize(
+    ("code", "suggested"),
+    [("ts.spilt", "split"), ("ts.veriffy", "verify"), ("ts.torch.Splt", "Split")],
+)
+def test_a_name_that_was_mistyped(code: str, suggested: str) -> None:
+    command = [sys.executable, "-c", f"import tensorsplit as ts; {code}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr.endswith(f"Did you mean: '{suggested}'?\n")
 
 
 def test_nothing_else_is_found() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging  # noqa: F401 - before `_loading`
 import os
 from _thread import RLock
+from sys import modules
 
 TYPE_CHECKING = False  # of `typing`, which takes long to load
 
@@ -118,7 +119,8 @@ if not TYPE_CHECKING:  # else a checker would take any name for one of the packa
 
     def __getattr__(name: str) -> object:
         if name not in __all__:
-            raise AttributeError(f"module 'tensorsplit' has no attribute {name!r}")
+            problem = f"module 'tensorsplit' has no attribute {name!r}"
+            raise AttributeError(problem, name=name, obj=modules[__name__])  # so Python suggests
         with _loading:
             from importlib import import_module
 

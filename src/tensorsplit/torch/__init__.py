@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import modules
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +15,8 @@ if not TYPE_CHECKING:  # else a checker would take any name for one of the modul
 
     def __getattr__(name: str) -> object:
         if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            problem = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(problem, name=name, obj=modules[__name__])  # so Python suggests
         from importlib import import_module
 
         try:
