@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import combinations, islice
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from tensorsplit.arrays.pool import Array
 from tensorsplit.core.errors import (
     OUT_COUNT,
     OUT_OVERLAP,
@@ -21,8 +22,6 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.rules import MAX_PARTS
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 _MAX_WORK: Any = 100_000
 _MAX_PAIRED = 32

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -19,12 +19,10 @@ from tensorsplit.arrays.buffers import (
     is_more_than_elements,
     strides_of_whole,
 )
-from tensorsplit.arrays.pool import BufferPool
+from tensorsplit.arrays.pool import Array, BufferPool
 from tensorsplit.core.errors import OPERAND_VALUE, TOO_MANY_PARTS, SplitError
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.rules import MAX_PARTS
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 _NAMES = {
     "float32": "float",

@@ -23,7 +23,7 @@ from tensorsplit.conformance.document import PASS, UNTESTED, Result
 from tensorsplit.conformance.subjects import Traits
 from tensorsplit.engines.compare import Difference, differences
 from tensorsplit.engines.process import Death, Reply
-from tensorsplit.model.graph.tensors import element_name
+from tensorsplit.model.graph.tensors import Array, element_name
 
 _HEAP = re.compile(
     r"corrupt|double free|free\(\)|malloc\(\)|realloc\(\)|munmap_chunk|unsorted|smash"
@@ -144,7 +144,7 @@ def _is_from_outside(outputs: Mapping[str, Any], built: Built) -> bool:
     return any(not there.issuperset(_items(array)) for array in _arrays(outputs))
 
 
-def _arrays(value: object) -> Iterator[np.ndarray[Any, Any]]:
+def _arrays(value: object) -> Iterator[Array]:
     """Yield the arrays in an array, a list or a dictionary."""
     if isinstance(value, Mapping):
         value = list(value.values())
@@ -155,7 +155,7 @@ def _arrays(value: object) -> Iterator[np.ndarray[Any, Any]]:
         yield np.asarray(value)
 
 
-def _items(array: np.ndarray[Any, Any]) -> Iterator[bytes]:
+def _items(array: Array) -> Iterator[bytes]:
     """Return the bits of each element."""
     if array.dtype.kind in "OUST":
         return (str(item).encode(errors="surrogateescape") for item in array.reshape(-1).tolist())

@@ -20,8 +20,7 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.engines import OURS
 from tensorsplit.engines.sessions import run
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+from tensorsplit.model.graph.tensors import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.facts import Fact, Tensor, tensor_of
 from tensorsplit.model.graph.facts import Sequence as SequenceFact
 from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
+from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of
 from tensorsplit.model.infer.sequence_operators import check_position
@@ -107,7 +108,7 @@ class FittingInputs:
 
 def _random(
     rng: np.random.Generator, shape: tuple[int, ...], kind: ir.DataType | None, fit: range
-) -> np.ndarray[Any, Any]:
+) -> Array:
     try:
         numbers = rng.integers(fit.start, min(fit.stop, _LARGEST), shape)
     except ValueError:  # more bytes than can be counted

@@ -22,6 +22,7 @@ from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.carried import RESERVED
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import FAMILY, NodeRef, constant
+from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.node_outputs import infer_outputs
 
@@ -95,7 +96,7 @@ class Conversion:
             raise error
         return NodeConversion(ref, self)
 
-    def constant(self, value: ir.Value | None) -> np.ndarray[Any, Any] | None:
+    def constant(self, value: ir.Value | None) -> Array | None:
         """Return the value of a constant, or of what follows from shapes alone."""
         found, tensor = constant(value), self.facts.tensor(value)
         if found is not None or value is None or value.is_graph_input():
@@ -203,7 +204,7 @@ class NodeConversion:
         """Return the element type of an input."""
         return self.conversion.facts.tensor(self.input(index)).element_type
 
-    def known(self, index: int) -> np.ndarray[Any, Any] | None:
+    def known(self, index: int) -> Array | None:
         """Return the value of an input; None if it is left out or known only at run time."""
         return self.conversion.constant(self.input(index))
 
@@ -221,7 +222,7 @@ class NodeConversion:
             raise self.refusal("the element type of its data is not known", "declare its type")
         return dtype
 
-    def needed(self, index: int, name: str) -> np.ndarray[Any, Any]:
+    def needed(self, index: int, name: str) -> Array:
         """Return the value of an input that becomes an attribute; TS512 if it is not constant."""
         value = self.known(index)
         if value is None:

@@ -34,8 +34,9 @@ from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Sequence, Tensor, declared
 from tensorsplit.model.graph.nodes import constant, record_of
+from tensorsplit.model.graph.tensors import Array
 
-Known: TypeAlias = "Fact | np.ndarray[Any, Any] | list[Any] | None"
+Known: TypeAlias = "Fact | Array | list[Any] | None"
 """What is known of an input: a fact, an array, the list of a sequence, or None if it is absent."""
 
 

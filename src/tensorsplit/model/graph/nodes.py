@@ -26,7 +26,7 @@ from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.progress import counted
-from tensorsplit.model.graph.tensors import read_tensor
+from tensorsplit.model.graph.tensors import Array, read_tensor
 from tensorsplit.model.openvino_ir import LAYER_PATH, LAYER_VERSION
 
 Scope: TypeAlias = "ir.Graph | ir.Function"
@@ -372,7 +372,7 @@ def schema_of(op_type: str, opset: int, domain: str = "") -> Any:
         return None
 
 
-def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> np.ndarray[Any, Any] | None:
+def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> Array | None:
     """Return the value of a small constant: an initializer, or the output of a Constant node.
 
     An initializer that is also a graph input is a default and not a constant (D20). See

@@ -57,6 +57,7 @@ from tensorsplit.model.graph.nodes import (
     scopes,
 )
 from tensorsplit.model.graph.progress import counted
+from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.bodies import RULES as BODY_RULES
 from tensorsplit.model.infer.bodies import AnalyseBody, Context
 from tensorsplit.model.infer.node_outputs import infer_outputs, of_constant, values_of
@@ -479,5 +480,5 @@ def fact_of_fed(value: ir.Value, fed: Any, opset: int | None) -> Fact:
     return declared(value)
 
 
-def _type_of(array: np.ndarray[Any, Any]) -> ir.DataType:
+def _type_of(array: Array) -> ir.DataType:
     return ir.DataType[element_type(array).upper()]

@@ -19,9 +19,8 @@ from tensorsplit.core.dimensions import Dim, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.rules import Rule, apply, equal, explicit
 from tensorsplit.model.graph.nodes import constant
+from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
-
-Array: TypeAlias = "np.ndarray[Any, Any]"
 
 _MOST_NODES = 512
 """Lengths that more nodes than this calculate are not looked at."""

@@ -33,7 +33,7 @@ from tensorsplit.core.dimensions import (
     times,
 )
 from tensorsplit.model.graph.facts import Fact, NotKnownError, Tensor, tensor_of
-from tensorsplit.model.graph.tensors import clamped
+from tensorsplit.model.graph.tensors import Array, clamped
 
 Elements: TypeAlias = tuple[Dim, ...]
 
@@ -114,7 +114,7 @@ def elements_of(fact: Tensor) -> Elements | None:
     return (None,) * count if is_known(count) and count <= MAX_ELEMENTS else None
 
 
-def constant_array(fact: Fact | None) -> np.ndarray[Any, Any] | None:
+def constant_array(fact: Fact | None) -> Array | None:
     """Return the elements as an array, where every one is a number."""
     known = tensor_of(fact)
     if known.values is None or known.element_type is None or known.shape is None:
@@ -187,7 +187,7 @@ def _elementwise(rule: Callable[..., Dim], node: Node, _: Tensor) -> list[Dim]:
     return np.ravel(np.asarray(made, object)).tolist()
 
 
-def _objects(known: Tensor, *, rounds: bool) -> np.ndarray[Any, Any]:
+def _objects(known: Tensor, *, rounds: bool) -> Array:
     """Return the elements as an array of objects, to calculate with."""
     elements = _known(elements_of(known))
     if known.element_type in _FLOATS and not rounds:

@@ -33,7 +33,7 @@ from tensorsplit.model.graph.facts import (
     without_elements,
 )
 from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, held_by
-from tensorsplit.model.graph.tensors import MAX_RANK, read_tensor
+from tensorsplit.model.graph.tensors import MAX_RANK, Array, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array
 from tensorsplit.model.infer.shape_rules import ALONE, followed_shape
 from tensorsplit.model.validity.node_errors import wrong_signature
@@ -376,7 +376,7 @@ def _followed(node: Node, output: Fact) -> Fact:
     return replace(output, shape=tuple(both))
 
 
-def values_of(array: np.ndarray[Any, Any] | None, opset: int) -> tuple[Dim, ...] | None:
+def values_of(array: Array | None, opset: int) -> tuple[Dim, ...] | None:
     """Return the elements of a constant that may be an operand: integers, and floats.
 
     Few floats are scales or bounds, as of Resize and Range; lists of them are lengths in Split-1.
@@ -387,7 +387,7 @@ def values_of(array: np.ndarray[Any, Any] | None, opset: int) -> tuple[Dim, ...]
     return _elements(array, kind) if _may_be_operand(kind, array.shape, opset) else None
 
 
-def _elements(array: np.ndarray[Any, Any], kind: ir.DataType) -> tuple[Dim, ...]:
+def _elements(array: Array, kind: ir.DataType) -> tuple[Dim, ...]:
     return tuple(map(float if kind in _FLOATS else int, array.ravel().tolist()))
 
 

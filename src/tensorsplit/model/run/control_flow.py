@@ -14,9 +14,8 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
+from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.run.program import Block, Step, described, node_failed
-
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 RunBody: TypeAlias = Callable[[Block, Sequence[Any]], list[Any]]
 """Runs a body with the values of its inputs."""

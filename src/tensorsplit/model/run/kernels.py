@@ -14,20 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorsplit.model.graph.tensors import clamped
+from tensorsplit.model.graph.tensors import Array, clamped
 
 
-def squeeze(data: Any, *, axes: Sequence[int] | None = None, **_: Any) -> list[Any]:
+def squeeze(data: Array, *, axes: Sequence[int] | None = None, **_: Any) -> list[Array]:
     """Remove axes of length 1, in whatever order they are given; without axes all of them."""
     return [np.squeeze(data, None if axes is None else tuple(axes))]
 
 
-def unsqueeze(data: Any, *, axes: Sequence[int], **_: Any) -> list[Any]:
+def unsqueeze(data: Array, *, axes: Sequence[int], **_: Any) -> list[Array]:
     """Put axes of length 1 at places of the result, in whatever order they are given."""
     return [np.expand_dims(data, tuple(axes))]
 
 
-def slice_(data: Any, *operands: Any, **attributes: Any) -> list[Any]:
+def slice_(data: Array, *operands: Any, **attributes: Any) -> list[Array]:
     """Slice data; bounds and steps are attributes before opset 10."""
     given = [*operands, None, None, None, None]
     if not operands:
@@ -41,7 +41,7 @@ def slice_(data: Any, *operands: Any, **attributes: Any) -> list[Any]:
     return [data[tuple(taken)]]
 
 
-def tile(data: Any, tiles: Any, axis: Any, **_: Any) -> list[Any]:
+def tile(data: Array, tiles: Array, axis: Array, **_: Any) -> list[Array]:
     """Repeat data along one axis (Tile-1); both operands are numbers of the data's own type."""
     repeats = np.ones(data.ndim, np.int64)
     repeats[int(axis.item())] = int(tiles.item())
@@ -58,14 +58,14 @@ class _Windows(NamedTuple):
         places: The place of each of them in the data, for each axis.
     """
 
-    values: Any
-    in_data: Any
-    in_padded: Any
-    places: list[Any]
+    values: Array
+    in_data: Array
+    in_padded: Array
+    places: list[Array]
 
 
 def _windows(
-    data: Any,
+    data: Array,
     *,
     kernel_shape: Sequence[int],
     strides: Sequence[int] = (),
@@ -90,7 +90,7 @@ def _windows(
     in_padded = np.logical_and.reduce(
         [(g >= -before) & (g < side + after) for g, (before, side, after) in pairs]
     )
-    inside = [np.where(in_data, grid, 0) for grid in grids]
+    inside: list[Any] = [np.where(in_data, grid, 0) for grid in grids]
     values = np.where(in_data, data[(..., *inside)], 0).astype(data.dtype)
     return _Windows(values, in_data, in_padded, inside)
 
@@ -148,7 +148,7 @@ def transposed_pads(
     return [before for before, _ in ends] + [after for _, after in ends]
 
 
-def max_pool(data: Any, *, storage_order: int = 0, **given: Any) -> list[Any]:
+def max_pool(data: Array, *, storage_order: int = 0, **given: Any) -> list[Array]:
     """Return the MaxPool, and where its elements are in the data as one list."""
     windows = _windows(data, **given)
     lowest = np.iinfo(data.dtype).min if data.dtype.kind in "iu" else -np.inf
@@ -167,13 +167,13 @@ def max_pool(data: Any, *, storage_order: int = 0, **given: Any) -> list[Any]:
     return [_taken(candidates, chosen), index.astype(np.int64)]
 
 
-def _taken(array: Any, at: Any) -> Any:
+def _taken(array: Array, at: Any) -> Any:
     """Return one element of each window; those of the planes may all be alike."""
     every = np.broadcast_to(array, (*at.shape, array.shape[-1]))
     return np.take_along_axis(every, at[..., None], -1)[..., 0]
 
 
-def average_pool(data: Any, *, count_include_pad: int = 0, **given: Any) -> list[Any]:
+def average_pool(data: Array, *, count_include_pad: int = 0, **given: Any) -> list[Array]:
     """Return the AveragePool; padding counts only if that is asked for."""
     windows = _windows(data, **given)
     count = (windows.in_padded if count_include_pad else windows.in_data).sum(-1)
@@ -181,36 +181,36 @@ def average_pool(data: Any, *, count_include_pad: int = 0, **given: Any) -> list
     return [(total / count).astype(data.dtype)]
 
 
-def lp_pool(data: Any, *, p: float = 2, **given: Any) -> list[Any]:
+def lp_pool(data: Array, *, p: float = 2, **given: Any) -> list[Array]:
     """Return the LpPool: the p-norm of each window."""
     return [_norm(_windows(data, **given).values, p, -1).astype(data.dtype)]
 
 
-def global_lp_pool(data: Any, *, p: float = 2, **_: Any) -> list[Any]:
+def global_lp_pool(data: Array, *, p: float = 2, **_: Any) -> list[Array]:
     """Return the GlobalLpPool: the p-norm of each plane."""
     norm = _norm(data, p, tuple(range(2, data.ndim)), keepdims=True)
     return [norm.astype(data.dtype)]
 
 
-def _norm(data: Any, p: float, axes: Any, *, keepdims: bool = False) -> Any:
+def _norm(data: Array, p: float, axes: Any, *, keepdims: bool = False) -> Any:
     return (np.abs(data) ** p).sum(axes, keepdims=keepdims) ** (1 / p)
 
 
-def lp_normalization(data: Any, *, p: float = 2, axis: int = -1, **_: Any) -> list[Any]:
+def lp_normalization(data: Array, *, p: float = 2, axis: int = -1, **_: Any) -> list[Array]:
     """Return the LpNormalization; what has norm 0 stays 0."""
     norm = _norm(data, p, axis, keepdims=True)
     return [np.where(norm == 0, 0, data / norm).astype(data.dtype)]
 
 
 def local_response_normalization(
-    data: Any,
+    data: Array,
     *,
     size: int,
     alpha: float = 1e-4,
     beta: float = 0.75,
     bias: float = 1.0,
     **_: Any,
-) -> list[Any]:
+) -> list[Array]:
     """Normalize each channel by the squares of a region of channels around it (LRN)."""
     before, after = math.floor((size - 1) / 2), math.ceil((size - 1) / 2)
     total = np.empty_like(data)
@@ -220,18 +220,18 @@ def local_response_normalization(
     return [(data / (bias + alpha / size * total) ** beta).astype(data.dtype)]
 
 
-def mean(first: Any, *others: Any, **_: Any) -> list[Any]:
+def mean(first: Array, *others: Array, **_: Any) -> list[Array]:
     """Return the mean of tensors that are broadcast."""
     total = sum(others, first)
     return [np.asarray(total / (1 + len(others))).astype(first.dtype)]
 
 
-def softsign(data: Any, **_: Any) -> list[Any]:
+def softsign(data: Array, **_: Any) -> list[Array]:
     """Return the Softsign of each element."""
     return [np.asarray(data / (1 + np.abs(data)))]
 
 
-def unique(data: Any, *, axis: int | None = None, sorted: int = 1, **_: Any) -> list[Any]:
+def unique(data: Array, *, axis: int | None = None, sorted: int = 1, **_: Any) -> list[Array]:
     """Return the Unique elements, sorted or in the order in which they first occur."""
     found, first, back, counts = np.unique(
         data, return_index=True, return_inverse=True, return_counts=True, axis=axis
@@ -243,7 +243,7 @@ def unique(data: Any, *, axis: int | None = None, sorted: int = 1, **_: Any) -> 
     return [found, *(each.ravel().astype(np.int64) for each in (first, back, counts))]
 
 
-def pad(data: Any, widths: Sequence[tuple[int, int]], mode: str, value: Any) -> Any:
+def pad(data: Array, widths: Sequence[tuple[int, int]], mode: str, value: Any) -> Any:
     """Pad data, of which negative padding removes elements first."""
     cut = tuple(
         slice(max(0, -before), side - max(0, -after))
@@ -255,8 +255,9 @@ def pad(data: Any, widths: Sequence[tuple[int, int]], mode: str, value: Any) -> 
     return made.astype(data.dtype)
 
 
-def requantized(values: Any, scale: Any, zero: Any) -> Any:
+def requantized(values: Array, scale: Array, zero: Array) -> Array:
     """Scale integers into a quantised type: halves go to the even one before zero is added."""
     bounds = np.iinfo(zero.dtype)
     rounded = np.rint(values * scale) + zero.astype(np.float32)
-    return np.clip(rounded, bounds.min, bounds.max).astype(zero.dtype)
+    clipped: Array = np.clip(rounded, bounds.min, bounds.max)
+    return clipped.astype(zero.dtype)

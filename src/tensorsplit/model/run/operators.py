@@ -32,7 +32,7 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.model.graph.binding import bind, execute
 from tensorsplit.model.graph.nodes import bodies, domain_opsets, scopes_in, tensors
-from tensorsplit.model.graph.tensors import read_tensor
+from tensorsplit.model.graph.tensors import Array, read_tensor
 from tensorsplit.model.run import kernels
 from tensorsplit.model.run.program import Step, described, node_failed
 from tensorsplit.model.validity.message_errors import check_attributes
@@ -166,7 +166,7 @@ def _embedded(attribute: ir.Attr) -> ir.Attr:
 def _with_defaults(**defaults: Any) -> Callable[[_Call], list[Any]]:
     """Run a version that differs in the defaults of its attributes."""
 
-    def run_with(call: _Call) -> list[Any]:
+    def run_with(call: _Call) -> list[Array]:
         missing = {name: value for name, value in defaults.items() if name not in call.attributes}
         return call.given(**missing).run()
 
@@ -178,7 +178,7 @@ def _as(opset: int, op_type: str | None = None) -> Callable[[_Call], list[Any]]:
     return lambda call: call.run(opset, op_type)
 
 
-def _unsupported(_call: _Call) -> list[Any]:
+def _unsupported(_call: _Call) -> list[Array]:
     raise SplitError(
         UNSUPPORTED_NODE,
         "this older version of the operator has no implementation",
@@ -186,13 +186,13 @@ def _unsupported(_call: _Call) -> list[Any]:
     )
 
 
-def _flattened(call: _Call) -> list[Any]:
+def _flattened(call: _Call) -> list[Array]:
     """Run Softmax and its kin before opset 13, which take the axes before theirs as rows."""
     (result,) = call.given(*_matrix(call), axis=1).run()
     return [result.reshape(call.inputs[0].shape)]
 
 
-def _aligned(call: _Call) -> list[Any]:
+def _aligned(call: _Call) -> list[Array]:
     """Run an operator before opset 7, which broadcasts its second operand only if asked."""
     left, right = call.inputs
     start = call.attribute("axis", left.ndim - right.ndim)
@@ -210,7 +210,7 @@ def _aligned(call: _Call) -> list[Any]:
     return call._replace(inputs=[left, right], attributes={}).run()
 
 
-def _per_channel(call: _Call) -> list[Any]:
+def _per_channel(call: _Call) -> list[Array]:
     """Run PRelu before opset 7, whose slope is one number, or one for each channel (axis 1)."""
     data, slope = call.inputs
     if slope.size != 1 and data.ndim > 1:
@@ -221,7 +221,7 @@ def _per_channel(call: _Call) -> list[Any]:
     return call.given(data, np.asarray(slope)).run()
 
 
-def _normalized(call: _Call) -> list[Any]:
+def _normalized(call: _Call) -> list[Array]:
     """Run BatchNormalization of opsets 7 to 13, which with one output uses the given mean."""
     if call.step.opset < 7:
         return call.run()
@@ -231,7 +231,7 @@ def _normalized(call: _Call) -> list[Any]:
     return call._replace(attributes=kept).run(opset=15)
 
 
-def _joined(call: _Call) -> list[Any]:
+def _joined(call: _Call) -> list[Array]:
     """Join large tensors in memory that an earlier run has left; it needs no fresh pages."""
     if call.step.opset < 4 and "axis" not in call.attributes:
         call = call.given(axis=1)
@@ -264,7 +264,7 @@ def _join(parts: Sequence[Any], axis: int, out: Any) -> None:
     other.join()
 
 
-def _reshaped(call: _Call) -> list[Any]:
+def _reshaped(call: _Call) -> list[Array]:
     """Reshape before opset 5, where the new shape is an attribute; 0 keeps a dimension."""
     if "shape" not in call.attributes:
         return _unsupported(call)
@@ -272,7 +272,7 @@ def _reshaped(call: _Call) -> list[Any]:
     return [data.reshape([dim or data.shape[k] for k, dim in enumerate(call.attribute("shape"))])]
 
 
-def _cast(call: _Call) -> list[Any]:
+def _cast(call: _Call) -> list[Array]:
     """Cast before opset 6, where the element type is written out."""
     name = call.attribute("to", "").upper()
     if name not in TensorProto.DataType.keys():  # noqa: SIM118 - no mapping, though it has keys
@@ -280,13 +280,13 @@ def _cast(call: _Call) -> list[Any]:
     return call.given(to=TensorProto.DataType.Value(name)).run()
 
 
-def _not_dropped(call: _Call) -> list[Any]:
+def _not_dropped(call: _Call) -> list[Array]:
     """Run Dropout before opset 7, which drops at random unless it is told that this is a test."""
     is_random = call.names_more or not call.attribute("is_test")
     return _unsupported(call) if is_random else [call.inputs[0]]
 
 
-def _multiplied(call: _Call) -> list[Any]:
+def _multiplied(call: _Call) -> list[Array]:
     """Run Gemm before opset 7, whose third operand is broadcast only if asked for.
 
     Where it need not be, it is asked for too: the reference forgets beta otherwise.
@@ -300,7 +300,7 @@ def _multiplied(call: _Call) -> list[Any]:
     return call.given(broadcast=1).run()
 
 
-def _sampled(call: _Call) -> list[Any]:
+def _sampled(call: _Call) -> list[Array]:
     """Run GridSample before opset 20, two modes of which have other names, on no points too."""
     data, grid = call.inputs
     shape = *data.shape[:2], *grid.shape[1:-1]
@@ -313,7 +313,7 @@ def _sampled(call: _Call) -> list[Any]:
     return call.given(mode=modes.get(mode, mode)).run(opset=20)
 
 
-def _gathered(call: _Call) -> list[Any]:
+def _gathered(call: _Call) -> list[Array]:
     """Run GatherElements with fewer indices than data, which the reference refuses."""
     data, indices = call.inputs
     axis, shape = call.attribute("axis", 0), list(indices.shape)
@@ -328,7 +328,7 @@ def _gathered(call: _Call) -> list[Any]:
     return [np.take_along_axis(part, indices.astype(np.int64), axis)]
 
 
-def _normalized_in_float(call: _Call) -> list[Any]:
+def _normalized_in_float(call: _Call) -> list[Array]:
     """Normalise narrow floats in float, as the reference lets their squares overflow.
 
     The standard normalises in float, and scales in the type of the scale.
@@ -346,7 +346,7 @@ def _normalized_in_float(call: _Call) -> list[Any]:
     return [result, *others]
 
 
-def _pooled(call: _Call) -> list[Any]:
+def _pooled(call: _Call) -> list[Array]:
     """Run GlobalMaxPool along all spatial axes; the reference takes the last two of any data."""
     data = call.inputs[0]
     if data.ndim < 3 or 0 in data.shape[2:]:
@@ -355,7 +355,7 @@ def _pooled(call: _Call) -> list[Any]:
     return [data.max(axis=tuple(range(2, data.ndim)), keepdims=True)]
 
 
-def _matrix(call: _Call) -> list[Any]:
+def _matrix(call: _Call) -> list[Array]:
     """Run Flatten, of data without elements too, which the reference can't flatten."""
     data, axis = call.inputs[0], call.attribute("axis", 1)
     if not -data.ndim <= axis <= data.ndim:
@@ -367,14 +367,14 @@ def _matrix(call: _Call) -> list[Any]:
 def _computed(kernel: Callable[..., list[Any]]) -> Callable[[_Call], list[Any]]:
     """Run a kernel of our own."""
 
-    def run_kernel(call: _Call) -> list[Any]:
+    def run_kernel(call: _Call) -> list[Array]:
         attributes = {name: held.value for name, held in call.attributes.items()}
         return kernel(*call.inputs, opset=call.step.opset, **attributes)
 
     return run_kernel
 
 
-def _padded(call: _Call) -> list[Any]:
+def _padded(call: _Call) -> list[Array]:
     """Run Pad, with negative padding too, which the reference does not take."""
     data, pads, value, axes = [*call.inputs, None, None, None][:4]
     if call.step.opset < 11:
@@ -392,13 +392,13 @@ def _padded(call: _Call) -> list[Any]:
     return [kernels.pad(data, widths, call.attribute("mode", "constant"), value)]
 
 
-def _one_hot(call: _Call) -> list[Any]:
+def _one_hot(call: _Call) -> list[Array]:
     """Run OneHot, whose depth may be a list of one."""
     indices, depth, values = call.inputs
     return call.given(indices, depth.reshape(()), values).run()
 
 
-def _suppressed(call: _Call) -> list[Any]:
+def _suppressed(call: _Call) -> list[Array]:
     """Run NonMaxSuppression; the reference wants lists, and no limit left out."""
     boxes, scores, *limits = call.inputs
     defaults = [np.zeros(1, np.int64), np.zeros(1, np.float32), np.full(1, -np.inf, np.float32)]
@@ -408,7 +408,7 @@ def _suppressed(call: _Call) -> list[Any]:
     return call.given(boxes, scores, *known).run()
 
 
-def _upsampled(call: _Call) -> list[Any]:
+def _upsampled(call: _Call) -> list[Array]:
     """Run Upsample and Resize-10, which count from the first element and take the one before."""
     data, *rest = call.inputs
     if rest:
@@ -426,7 +426,7 @@ def _upsampled(call: _Call) -> list[Any]:
     return plain.run(opset=13, op_type="Resize")
 
 
-def _resized(call: _Call) -> list[Any]:
+def _resized(call: _Call) -> list[Array]:
     """Run Resize; the reference wants axes that are sorted, and counted from the front."""
     if call.step.opset < 11:
         return _upsampled(call)
@@ -444,7 +444,7 @@ def _resized(call: _Call) -> list[Any]:
     return call.given(data, roi, *lists, axes=sorted(places)).run()
 
 
-def _transposed(call: _Call) -> list[Any]:
+def _transposed(call: _Call) -> list[Array]:
     """Run ConvTranspose, each group by itself, as the reference mixes up their weights.
 
     Where the shape of the output is given, the padding is what is left over.
@@ -464,7 +464,7 @@ def _transposed(call: _Call) -> list[Any]:
     return [np.concatenate(parts, 1)]
 
 
-def _quantized_product(call: _Call) -> list[Any]:
+def _quantized_product(call: _Call) -> list[Array]:
     """Run QLinearMatMul; the reference rounds after it added the zero point: halves get odd."""
     left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = call.inputs
     if zero.dtype.kind not in "iu":
@@ -474,7 +474,7 @@ def _quantized_product(call: _Call) -> list[Any]:
     return [kernels.requantized(product, left_scale * right_scale / scale, zero)]
 
 
-def _quantized_convolution(call: _Call) -> list[Any]:
+def _quantized_convolution(call: _Call) -> list[Array]:
     """Run a quantised convolution as a product."""
     data, scale, zero, weights, weight_scale, weight_zero, out_scale, out_zero, *bias = call.inputs
     (found,) = call.given(data, weights, zero, weight_zero).run(op_type="ConvInteger")
@@ -485,7 +485,7 @@ def _quantized_convolution(call: _Call) -> list[Any]:
     return [kernels.requantized(found.astype(np.float32), factors, out_zero)]
 
 
-def _log_sum_exp(call: _Call) -> list[Any]:
+def _log_sum_exp(call: _Call) -> list[Array]:
     """Run ReduceLogSumExp; the reference can't reduce what has rank 0."""
     data = call.inputs[0]
     return call.run() if data.ndim else [data]
