@@ -12,13 +12,15 @@ import jsonschema  # type: ignore[import-untyped]  # its stubs are a package of 
 import pytest
 
 from tensorsplit.core.errors import DOCUMENTATION, KINDS
-from tensorsplit.model.check.checks import CHECKS, NOT_CALLED
+from tensorsplit.model.check.checks import CHECKS, DEAD_OUTPUT, NOT_CALLED
 from tensorsplit.model.check.findings import (
     CheckReport,
+    Finding,
     as_github,
     as_json,
     as_sarif,
     as_text,
+    combined,
     of_check,
 )
 from tests.model.build import FLOAT, graph, model, node, value
@@ -68,6 +70,19 @@ def test_text_of_a_clean_model() -> None:
     assert CheckReport((of_check(NOT_CALLED, "graph", "m"),), 0).summary == "1 note; no split nodes"
 
 
+@pytest.mark.parametrize(
+    ("severity", "expected"),
+    [
+        ("error", ("warning", "it is wrong (as it never runs)")),
+        ("warning", ("warning", "it is wrong")),
+        ("note", ("note", "it is wrong")),
+    ],
+)
+def test_only_an_error_becomes_a_warning(severity: str, expected: tuple[str, str]) -> None:
+    made = Finding("TS302", severity, "graph/s", "it is wrong").as_warning("as it never runs")
+    assert (made.severity, made.message) == expected
+
+
 def test_json_has_the_documented_fields(report: CheckReport) -> None:
     content = json.loads(as_json({"m.onnx": report}, ["portable"], "1.2.3"))
     assert content | {"findings": content["findings"][:1]} == {
@@ -94,6 +109,60 @@ def test_json_has_the_documented_fields(report: CheckReport) -> None:
             }
         ],
     }
+
+
+def test_reports_of_one_model_for_several_targets_are_one(report: CheckReport) -> None:
+    both = combined([report, report])
+    assert both.findings == report.findings
+    assert both.summary == report.summary == "1 error, 1 warning, 2 notes in 3 split nodes"
+    content = json.loads(as_json({"m.onnx": both}, ["onnxruntime", "openvino"], "1.2.3"))
+    assert (content["target"], content["targets"]) == (None, ["onnxruntime", "openvino"])
+
+
+def test_a_finding_without_a_fix_has_none_in_json() -> None:
+    report = CheckReport((of_check(NOT_CALLED, "graph", "m"),), 1)
+    (finding,) = json.loads(as_json({"m.onnx": report}, [], "1.2.3"))["findings"]
+    assert (finding["fix"], finding["operator"], finding["parameter"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        ("m.onnx", "run tensorsplit infer m.onnx -o m.onnx (once)"),
+        ("my model.onnx", "run tensorsplit infer 'my model.onnx' -o 'my model.onnx' (once)"),
+    ],
+)
+def test_the_command_of_a_fix_can_be_copied(path: str, written: str) -> None:
+    fix = "run tensorsplit infer MODEL -o MODEL (once)"
+    report = CheckReport((of_check(NOT_CALLED, "graph", "the MODEL", fix),), 1)
+    (finding,) = report.of_file(path).findings
+    assert (finding.fix, finding.message) == (written, "the MODEL")
+
+
+@pytest.mark.parametrize(
+    ("node", "name"),
+    [("graph", "graph"), ("graph/a", "a"), ("graph/loop.body/split", "split"), ("a/", "a/")],
+)
+def test_a_result_has_the_name_of_the_node_and_its_path(node: str, name: str) -> None:
+    report = CheckReport((of_check(NOT_CALLED, node, "m"),), 1)
+    (result,) = sarif_run(report)["results"]
+    assert result["locations"][0]["logicalLocations"] == [
+        {"name": name, "fullyQualifiedName": node}
+    ]
+
+
+def test_findings_have_a_fingerprint_for_each_model_node_code_and_parameter() -> None:
+    made = [
+        of_check(check, node, "m", parameter=parameter)
+        for check in (NOT_CALLED, DEAD_OUTPUT)
+        for node in ("graph/a", "graph/b")
+        for parameter in (None, "axis")
+    ]
+    one = CheckReport(tuple(made), 1)
+    content = json.loads(as_sarif({"m.onnx": one, "n.onnx": one}, "1.2.3"))
+    results = content["runs"][0]["results"]
+    found = {each["partialFingerprints"]["primaryLocationLineHash"] for each in results}
+    assert len(found) == 16
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda path: path.name)
@@ -204,6 +273,8 @@ def test_github_shows_the_findings_beside_the_commit(report: CheckReport) -> Non
         " has none::graph/odd one: onnx.Split-2, axis: the axis is -2; give 0"
         " (tensorsplit rule TS821)"
     )
+    levels = [line.split()[0] for line in as_github({"m.onnx": report}).splitlines()]
+    assert levels == ["::warning", "::notice", "::error", "::notice"]
 
 
 def test_the_documentation_is_where_the_project_says() -> None:

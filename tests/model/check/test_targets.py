@@ -212,6 +212,19 @@ def test_what_nothing_depends_on_is_a_warning() -> None:
     assert "depends on it" not in finding.message
 
 
+def test_what_is_said_of_a_node_is_not_said_of_the_model_again() -> None:
+    """OpenVINO computes double in float32, in whatever node."""
+    data = value("x", onnx.TensorProto.DOUBLE, [4])
+    for nodes, place, what in (
+        ([node("Split", "x", "a b", num_outputs=2)], "graph/Split[0]", "; this node "),
+        ([node("Neg", "x", "a")], "graph", "; this model "),
+    ):
+        made = model(graph(nodes, [data], ["a"]))
+        told = [each for each in check(made, "openvino") if "computes double" in each.message]
+        assert [each.node for each in told] == [place]
+        assert what in told[0].message
+
+
 def test_nothing_is_said_of_the_nodes_of_a_function_that_nobody_calls() -> None:
     split = node("Split", "v", "a b", num_outputs=2, axis=-1)
     called = function("F", "v", "a b", [split], ["axis"])

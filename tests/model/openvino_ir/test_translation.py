@@ -426,6 +426,34 @@ def test_split_layers_in_bodies_are_validated(tmp_path: Path) -> None:
         validated(path, x=X)
 
 
+@pytest.mark.parametrize("tag", ["body", "then_body", "else_body"])
+def test_every_body_of_a_layer_is_read(tmp_path: Path, tag: str) -> None:
+    body = cut_file((-5, 11))
+    held = f"<layers>{''.join(body.layers)}</layers><edges>{''.join(body.edges)}</edges>"
+    ir = IrFile()
+    x = ir.parameter("x", "f32", "...")
+    ir.result(ir.layer("Around", [x], 1, f"<{tag}>{held}</{tag}>", name="around")[0])
+    ir.weights = body.weights
+    (around, *_) = read_ir(ir.save(tmp_path)).message.graph.node
+    assert [attribute.name for attribute in around.attribute] == [tag]
+    assert "VariadicSplit" in [node.op_type for node in around.attribute[0].g.node]
+
+
+@pytest.mark.parametrize("element", ["dynamic", "undefined"])
+def test_a_parameter_may_have_any_element_type(tmp_path: Path, element: str) -> None:
+    ir = IrFile()
+    ir.result(ir.parameter("x", element, "6,8"))
+    (x,) = read_ir(ir.save(tmp_path)).inputs
+    assert (x.element_type, x.shape) == (None, (6, 8))
+
+
+@pytest.mark.parametrize("spelling", ["Const", "Constant"])
+def test_constants_are_spelled_in_two_ways(tmp_path: Path, spelling: str) -> None:
+    ir = cut_file((2, 4))
+    outputs = run(ir.save(tmp_path, ir.text.replace('type="Const"', f'type="{spelling}"')), x=X)
+    np.testing.assert_array_equal(outputs["part1"], X[2:])
+
+
 def test_weights_may_be_a_link_inside_the_folder(tmp_path: Path) -> None:
     path = cut_file((2, -1)).save(tmp_path)
     (tmp_path / "blobs").mkdir()
