@@ -16,6 +16,14 @@ from tensorsplit.model.convert.adapter_kinds import (
     table,
     take_only,
 )
+from tensorsplit.model.convert.broadcasting import (
+    covering,
+    covering_the_end,
+    of_one_shape,
+    of_product,
+    same_shape,
+    show_shape,
+)
 from tensorsplit.model.convert.conversion import FIRST_WITH_ANY_CONSTANT, NodeConversion
 from tensorsplit.model.convert.operator_versions import is_used
 from tensorsplit.model.graph.nodes import held_by
@@ -28,54 +36,66 @@ _FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
 _FIRST_WITH_CAST_BY_NUMBER = 6
 
 
-def _same(one: Shape | None, other: Shape | None) -> bool:
-    """Return whether two shapes are surely the same."""
-    if one is None or other is None or len(one) != len(other) or None in (*one, *other):
-        return False
-    return list(map(str, one)) == list(map(str, other))
-
-
 def _is_part(part: Shape | None, whole: Shape | None) -> bool:
     """Return whether a shape is surely the end of another one, or that of one element."""
     if part is None or whole is None or len(part) > len(whole):
         return False
     if all(dim == 1 for dim in part):
         return len(part) <= 1
-    return _same(part, whole[len(whole) - len(part) :])
-
-
-def _show(shape: Shape | None) -> str:
-    if shape is None:
-        return "unknown"
-    return f"({', '.join('?' if dim is None else str(dim) for dim in shape)})"
+    return same_shape(part, whole[len(whole) - len(part) :])
 
 
 def _binary_up(node: NodeConversion) -> None:
-    """Unsqueeze the second operand, which before opset 7 was aligned with the first at an axis."""
+    """Unsqueeze the second operand, which before opset 7 was aligned with the first at an axis.
+
+    Before, it had the shape of the first one; with `broadcast` that of some of its axes, or one
+    element.
+    """
     broadcast, axis = node.take("broadcast", 0), node.take("axis")
-    if not broadcast or axis is None:
+    if not broadcast:
+        _variadic_up(node)
         return
     left, right = node.shape(0), node.shape(1)
     if left is None or right is None:
-        raise node.refusal(
-            f"it broadcasts along the axis {axis}, and the ranks of its operands are not known",
-            "declare their shapes",
-        )
-    trailing = len(left) - axis % max(len(left), 1) - len(right)
+        if axis is not None:
+            raise node.refusal(
+                f"it broadcasts along the axis {axis}, and the ranks of its operands are not known",
+                "declare their shapes",
+            )
+        node.set_inputs(node.input(0), covering_the_end(node))
+        return
+    start = len(left) - len(right)
+    if axis is not None and start:
+        start = axis % max(len(left), 1)
+    second = covering(node, start)
+    trailing = len(left) - start - len(right)
     if trailing > 0 and right:
         axes = [len(right) + index for index in range(trailing)]
-        node.set_inputs(node.input(0), node.make.op("Unsqueeze", [node.input(1)], {"axes": axes}))
+        second = node.make.op("Unsqueeze", [second], {"axes": axes})
+    node.set_inputs(node.input(0), second)
+
+
+def _variadic_up(node: NodeConversion) -> None:
+    """Stop the model where operands have different shapes, which are broadcast only since then."""
+    count = len(node.node.inputs)
+    node.set_inputs(node.input(0), *(of_one_shape(node, index) for index in range(1, count)))
+
+
+def _product_up(node: NodeConversion) -> None:
+    """Stop the model where Gemm's third operand has another shape, and was not to be broadcast."""
+    if not node.take("broadcast", 0):
+        node.set_inputs(node.input(0), node.input(1), of_product(node))
 
 
 def _binary_down(node: NodeConversion) -> None:
     left, right = node.shape(0), node.shape(1)
-    if _same(left, right):
+    if same_shape(left, right):
         return
     if not _is_part(right, left):
         if not _is_part(left, right) or node.op_type not in _SYMMETRIC.split():
             raise node.refusal(
-                f"its operands have the shapes {_show(left)} and {_show(right)}; before opset 7"
-                " they have to be the same, or the second one the end of the first",
+                f"its operands have the shapes {show_shape(left)} and {show_shape(right)}; before"
+                " opset 7 they have to be the same, or the second one the end of the first",
                 "declare the shapes of its operands, if they are so",
             )
         node.set_inputs(node.input(1), node.input(0))
@@ -84,10 +104,10 @@ def _binary_down(node: NodeConversion) -> None:
 
 def _variadic_down(node: NodeConversion) -> None:
     shapes = [node.shape(index) for index in range(len(node.node.inputs))]
-    if not all(_same(shapes[0], shape) for shape in shapes[1:]):
+    if not all(same_shape(shapes[0], shape) for shape in shapes[1:]):
         raise node.refusal(
-            f"its operands have the shapes {', '.join(map(_show, shapes))}; before opset 8 they"
-            " have to be the same",
+            f"its operands have the shapes {', '.join(map(show_shape, shapes))}; before opset 8"
+            " they have to be the same",
             "declare the shapes of its operands, if they are so",
         )
 
@@ -126,10 +146,10 @@ def _prelu_down(node: NodeConversion) -> None:
     if slope is None or data is None or len(slope) > len(data):
         raise node.refusal("the shapes of its data and slope are not known", "declare them")
     whole = (1,) * (len(data) - len(slope)) + slope
-    if not _same(whole, (1, *data[1:2], *(1 for _ in data[2:]))):
+    if not same_shape(whole, (1, *data[1:2], *(1 for _ in data[2:]))):
         raise node.refusal(
-            f"its slope has the shape {_show(slope)}; before opset 7 it is one number, or one for"
-            " each channel"
+            f"its slope has the shape {show_shape(slope)}; before opset 7 it is one number, or one"
+            " for each channel"
         )
     if len(slope) > 1:
         position = len(slope) - len(data) + 1
@@ -419,10 +439,10 @@ _SHIFTED = ("coordinate_transformation_mode", "output_half_pixel")
 
 ADAPTERS = table(
     (_BINARY, 7, _binary_up, _binary_down),
-    ("Sum Max Min Mean", 8, None, _variadic_down),
+    ("Sum Max Min Mean", 8, _variadic_up, _variadic_down),
     ("Max Min", 12, None, _integer_extremes),
     ("PRelu", 7, _prelu_up, _prelu_down),
-    ("Gemm", 7, dropped("broadcast"), stated("broadcast", 1)),
+    ("Gemm", 7, _product_up, stated("broadcast", 1)),
     ("Softmax LogSoftmax Hardmax", 13, _softmax_up, _softmax_down),
     ("ConvTranspose", 11, _same_padding, _same_padding),
     ("GridSample", 20, _grid_modes, _grid_modes),
