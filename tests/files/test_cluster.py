@@ -232,6 +232,19 @@ def test_processes_of_this_machine(tmp_path: Path) -> None:
     are_written(out)
 
 
+def test_a_script_whose_processes_would_start_it_again(tmp_path: Path) -> None:
+    call = (
+        f"ts.files.split({str(store(tmp_path))!r}, {str(tmp_path / 'out')!r}, [20, 40], workers=1)"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(f"import tensorsplit as ts\n{call}\n")
+    done = subprocess.run([sys.executable, script], stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert "[TS710] parameter 'workers'" in done.stderr.splitlines()[-1]
+    assert done.stderr.endswith("call it below: if __name__ == '__main__':\n")
+    assert not (tmp_path / "out").exists()
+
+
 def test_processes_that_are_interrupted(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tensorsplit", "split", str(store(tmp_path))]
     options = ["-o", str(tmp_path / "out"), "--num-outputs", "2", "--workers", "1"]

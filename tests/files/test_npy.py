@@ -80,6 +80,54 @@ def test_arrays_are_named_by_strings(tmp_path: Path, array: Any) -> None:
         ts.files.split(tmp_path / "x.npy", tmp_path / "y", [2, 4], array=array)
 
 
+HALVES: dict[str, Any] = {"shard": [{"tensors": "*", "axis": 0, "ranks": 2}]}
+
+
+@pytest.mark.parametrize(
+    ("function", "parameter", "value"),
+    [
+        (ts.files.split, "memory", "4"),
+        (ts.files.split, "memory", None),
+        (ts.files.split, "memory", 2.5e8),
+        (ts.files.split, "workers", "4"),
+        (ts.files.split, "workers", True),
+        (ts.files.split, "scheduler", 5),
+        (ts.files.split, "source", 5),
+        (ts.files.split, "source", b"x.npy"),
+        (ts.files.split, "target", None),
+        (ts.files.split, "rules", 5),
+        (ts.files.split, "ranks", 2.0),
+        (ts.files.split, "max_shard_size", "1GB"),
+        (ts.files.merge, "source", 5),
+        (ts.files.merge, "out", 5),
+        (ts.files.merge, "rules", [HALVES]),
+        (ts.files.merge, "ranks", "2"),
+        (ts.files.merge, "max_shard_size", True),
+        (ts.files.reshard, "source", b"parts"),
+        (ts.files.reshard, "out", 5),
+        (ts.files.reshard, "ranks", 4),
+        (ts.files.reshard, "ranks", (4,)),
+        (ts.files.reshard, "ranks", (4, "2")),
+        (ts.files.reshard, "ranks", ("4", 2)),
+        (ts.files.reshard, "to_rules", 5),
+        (ts.files.reshard, "max_shard_size", 1.5),
+    ],
+)
+def test_arguments_of_another_type(
+    tmp_path: Path, function: Callable[..., None], parameter: str, value: Any
+) -> None:
+    np.save(tmp_path / "x.npy", np.random.default_rng(8).random((4, 6)))
+    to = "target" if function is ts.files.split else "out"
+    given: dict[str, Any] = {"source": tmp_path / "x.npy", to: tmp_path / "parts"}
+    if function is ts.files.reshard or parameter in ("ranks", "max_shard_size"):
+        given["rules"] = HALVES
+    elif function is ts.files.split and parameter != "rules":
+        given["num_outputs"] = 2
+    with refusal("TS703", parameter=parameter.removeprefix("to_")):
+        function(**{**given, parameter: value})
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
 def test_a_rule_that_only_renames(tmp_path: Path) -> None:
     arrays = {"a": RANDOM.random((4, 3)), "b": RANDOM.random(3)}
     np.savez(tmp_path / "x.npz", allow_pickle=False, **arrays)

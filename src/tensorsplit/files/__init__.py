@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 if TYPE_CHECKING:
     from tensorsplit.arrays.typed import Lengths
+    from tensorsplit.core.errors import SplitError
     from tensorsplit.core.records.names import OperatorName
     from tensorsplit.files.jobs import Job
 
@@ -62,7 +64,8 @@ def split(
         max_shard_size: The most bytes of tensors in a file, of formats that hold several.
         memory: The bytes of memory that each process takes at most.
         workers: How many processes of this machine split, as a Dask cluster; by default threads of
-            this one do.
+            this one do. Each imports the script, which calls this below
+            ``if __name__ == "__main__":`` then.
         scheduler: The address of a Dask scheduler whose workers split, such as
             ``tcp://10.0.0.1:8786``.
         verify: Read everything back, and compare it with the source.
@@ -73,7 +76,8 @@ def split(
 
     Raises:
         SplitError: TS101 to TS309 for what is not a split; TS702 if the target can't be written,
-            and TS705 to TS710; nothing is left of the target then.
+            TS703 for arguments of other types, and TS705 to TS710; nothing is left of the target
+            then.
 
     Example:
         >>> ts.files.split("qkv.npy", "parts", axis=1, num_outputs=3, names=["q", "k", "v"])
@@ -87,12 +91,13 @@ def split(
     operands = SplitOperands(axis, split, num_outputs, chunk, operator, opset)
     fix = "give the name of a tensor, or a list of names"
     chosen = () if array is None else [array] if isinstance(array, str) else array
+    read = _path(source, "source")
     job = plan_split(
-        os.fspath(source),
-        os.fspath(target),
-        chosen_rules(rules, operands, names, source, ranks),
+        read,
+        _path(target, "target"),
+        chosen_rules(rules, operands, names, read, _count(ranks, "ranks")),
         arrays=strings_of(chosen, USAGE, fix, parameter="array"),
-        max_shard_size=max_shard_size,
+        max_shard_size=_count(max_shard_size, "max_shard_size"),
     )
     _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)
 
@@ -150,11 +155,12 @@ def merge(
     from tensorsplit.files.jobs import plan_merge
     from tensorsplit.files.rule_files import chosen_rules
 
+    read = _path(source, "source")
     job = plan_merge(
-        os.fspath(source),
-        os.fspath(out),
-        chosen_rules(rules, SplitOperands(axis), names, source, ranks),
-        max_shard_size=max_shard_size,
+        read,
+        _path(out, "out"),
+        chosen_rules(rules, SplitOperands(axis), names, read, _count(ranks, "ranks")),
+        max_shard_size=_count(max_shard_size, "max_shard_size"),
     )
     _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)
 
@@ -213,15 +219,14 @@ def reshard(
     from tensorsplit.files.jobs import plan_reshard
     from tensorsplit.files.rule_files import chosen_rules
 
+    read = _path(source, "source")
     job = plan_reshard(
-        os.fspath(source),
-        os.fspath(out),
-        chosen_rules(rules, SplitOperands(), None, source),
-        ranks,
-        to_rules=None
-        if to_rules is None
-        else chosen_rules(to_rules, SplitOperands(), None, source),
-        max_shard_size=max_shard_size,
+        read,
+        _path(out, "out"),
+        chosen_rules(rules, SplitOperands(), None, read),
+        _counts_of_ranks(ranks),
+        to_rules=None if to_rules is None else chosen_rules(to_rules, SplitOperands(), None, read),
+        max_shard_size=_count(max_shard_size, "max_shard_size"),
     )
     _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)
 
@@ -240,8 +245,46 @@ def _run(
 
     for note in job.notes:
         warnings.warn(note, SplitWarning, stacklevel=3)
-    with job.executor(memory, workers=workers, scheduler=scheduler) as executor:
+    bound = _count(memory, "memory")
+    if bound is None:
+        raise _unusable(memory, "leave it out, or give a number of bytes", "memory")
+    if not isinstance(scheduler, str | None):
+        raise _unusable(scheduler, "give the address of a Dask scheduler", "scheduler")
+    count = _count(workers, "workers")
+    with job.executor(bound, workers=count, scheduler=scheduler) as executor:
         job.run(executor, Outputs(overwrite=overwrite), verify=verify)
+
+
+def _path(given: object, parameter: str) -> str:
+    """Return a path or a URL as a string (TS703)."""
+    path = os.fspath(given) if isinstance(given, (str, os.PathLike)) else given
+    if isinstance(path, str):
+        return path
+    raise _unusable(given, "give a path or a URL", parameter)
+
+
+def _count(given: object, parameter: str) -> int | None:
+    """Return a number, or None as it is (TS703)."""
+    if given is None:
+        return None
+    if isinstance(given, SupportsIndex) and not isinstance(given, bool):
+        return index(given)
+    raise _unusable(given, "give an integer", parameter)
+
+
+def _counts_of_ranks(given: object) -> tuple[int | None, int | None]:
+    """Return for how many ranks the source is, and for how many the result (TS703)."""
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        return _count(given[0], "ranks"), _count(given[1], "ranks")
+    fix = "give two numbers: for how many ranks the source is, and for how many the result"
+    raise _unusable(given, fix, "ranks")
+
+
+def _unusable(given: object, fix: str, parameter: str) -> SplitError:
+    from tensorsplit.core.errors import USAGE, SplitError, show
+
+    problem = f"it is {show(given)} of type {type(given).__name__}"
+    return SplitError(USAGE, problem, fix, parameter=parameter)
 
 
 def __dir__() -> list[str]:

@@ -31,7 +31,7 @@ from tensorsplit.files.formats import WriteTask
 from tensorsplit.files.threads import BASE
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, LocalCluster
 
 WORKER_TIMEOUT = 60.0
 """The seconds without any worker after which a run ends."""
@@ -176,20 +176,12 @@ class DaskCluster:
 
     def __enter__(self) -> Self:
         with needs("files"):
-            from distributed import Client, LocalCluster
+            from distributed import Client
         with contextlib.ExitStack() as closing:
             closing.enter_context(_silence())
             where: Any = self._address
             if where is None:
-                where = closing.enter_context(
-                    LocalCluster(
-                        n_workers=self._workers,
-                        threads_per_worker=1,
-                        memory_limit=None,
-                        scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-                        silence_logs=logging.CRITICAL,
-                    )
-                )
+                where = closing.enter_context(_processes(self._workers))
             try:
                 timeout = min(self._timeout, _CONNECTING)
                 client = Client(where, timeout=timeout, set_as_default=False)
@@ -295,6 +287,24 @@ class DaskCluster:
         return self._count
 
 
+def _processes(count: int | None) -> LocalCluster:
+    """Start a cluster of so many processes of this machine (TS710)."""
+    from distributed import LocalCluster
+
+    try:
+        return LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            memory_limit=None,
+            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+            silence_logs=logging.CRITICAL,
+        )
+    except RuntimeError as error:
+        # each of them imports the script, and none of those starts any
+        fix = "in a script, call it below: if __name__ == '__main__':"
+        raise _refusal(f"no process starts: {show(error)}", fix, "workers") from None
+
+
 def _result(future: Future[int]) -> int:
     """Return the result of a task."""
     from distributed import KilledWorker
@@ -316,8 +326,8 @@ def _refused_by(who: str, error: BaseException) -> SplitError:
     return _refusal(problem, "install it there, in the same version")
 
 
-def _refusal(problem: str, fix: str = "") -> SplitError:
-    return SplitError(CLUSTER, problem, fix, parameter="scheduler")
+def _refusal(problem: str, fix: str = "", parameter: str = "scheduler") -> SplitError:
+    return SplitError(CLUSTER, problem, fix, parameter=parameter)
 
 
 @contextlib.contextmanager

@@ -214,6 +214,7 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, Any], source: str) -> R
                 notes.append(f"{where} are the built-in ones; give ./{rules} for the file")
             rules = tomllib.loads(built_in()[rules])
         elif not isinstance(rules, Mapping):
+            _check_path(rules)
             where = show_path(str(rules))
             rules = tomllib.loads(Path(rules).read_text(encoding="utf-8"))
         tables = convert(completed(rules, source), RuleTables)
@@ -236,3 +237,11 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, Any], source: str) -> R
     ]
     ruleset = RuleSet(made, None, tables.file, tables.common, "config" in rules, notes)
     return ruleset.for_ranks(counts.pop()) if counts else ruleset
+
+
+def _check_path(rules: object) -> None:
+    """Refuse (TS703) what is no path."""
+    if not isinstance(rules, (str, PathLike)):
+        fix = "give the path of a TOML file, what such a file holds, or a name of built-in rules"
+        problem = f"they are {show(rules)} of type {type(rules).__name__}"
+        raise SplitError(USAGE, problem, fix, parameter="rules")
