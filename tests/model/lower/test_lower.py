@@ -359,6 +359,16 @@ def test_a_sequence_that_leaves_the_model_is_refused_with_the_reason() -> None:
         lower(BY_NAME["sequence_output"].model, target="openvino")
 
 
+@pytest.mark.parametrize("lengths", ["fixed", "fed"])
+def test_a_sequence_that_leaves_the_model_is_of_a_type_that_others_make(lengths: str) -> None:
+    fed = "" if lengths == "fixed" else ", int64[P] l"
+    made = "l = Constant <value_ints = [2, 4]> ()" if lengths == "fixed" else ""
+    text = f"g (bfloat16[6, 4] x{fed}) => (seq(bfloat16[M, 4]) s)"
+    case = Case(lengths, 24, f"{text} {{ {made} s = SplitToSequence(x, l) }}")
+    with refused("TS513", "the output 's' is seq(tensor(bfloat16))", "cast the tensor"):
+        lower(case.model, target="onnxruntime")
+
+
 def test_nodes_of_one_graph_have_names_of_their_own_for_onnxruntime() -> None:
     made = ir.serde.deserialize_model(
         lower(BY_NAME["nodes_of_one_name"].model, target="onnxruntime")

@@ -11,9 +11,10 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import Number
 from tensorsplit.model.features import is_sequence
 from tensorsplit.model.graph.calculation import Calculation
-from tensorsplit.model.graph.nodes import NodeRef, bodies
+from tensorsplit.model.graph.nodes import NodeRef, bodies, schema_of
 from tensorsplit.model.lower.lowered_sequence import LoweredSequence, PackedParts
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, check_loop, refusal
+from tensorsplit.model.validity.node_errors import type_name, types_of
 
 _FIRST_WITH_SEQUENCES_IN_LOOPS = 13
 
@@ -63,6 +64,7 @@ def give_out(lowering: Lowering, old: ir.Value, sequence: LoweredSequence) -> No
     """Make a sequence of the tensors that stand for it, in the place of an output of the model."""
     packed, kind = sequence.packed, lowering.sequence(old).element_type
     make = InsertionPoint(lowering, old.name or "output", lowering.model.graph)
+    _check_type(lowering, old, make.opset)
     if sequence.parts:
         made = make.op("SequenceConstruct", sequence.tensors())
     elif packed is None or kind is None:
@@ -74,6 +76,14 @@ def give_out(lowering: Lowering, old: ir.Value, sequence: LoweredSequence) -> No
         body = ir.Graph([], [part], nodes=inner.nodes, name=make.names.fresh(f"{make.stem}_body"))
         (made,) = _collecting_loop(make, make.scalar(packed.count), number, body, [kind])
     lowering.stand_in((old, made))
+
+
+def _check_type(lowering: Lowering, old: ir.Value, opset: int) -> None:
+    """Refuse (TS513) a sequence of a type that SplitToSequence makes alone."""
+    schema, name = schema_of("SequenceConstruct", opset), type_name(lowering.sequence(old))
+    if name and name not in types_of(schema, schema.outputs[0]):
+        problem = f"the output '{old.name}' is {name}, which no other operator makes"
+        raise refusal(problem, "cast the tensor to another type before it is split")
 
 
 def join_in_loop(
