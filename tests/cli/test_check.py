@@ -9,11 +9,13 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
+import tensorsplit as ts
 from tests.cli.conftest import Command, process
-from tests.model.build import FLOAT, INT64, graph, model, node, value
+from tests.model.build import FLOAT, INT64, graph, model, node, tensor, value
 
 
 @pytest.fixture
@@ -330,7 +332,9 @@ class TestFix:
     def test_what_does_not_go_together(self, run: Command, folder: Path) -> None:
         for words, said in (
             ((folder, "--fix"), "needs --for"),
-            ((folder, "-o", "out"), "needs --fix"),
+            ((folder, "-o", "out"), "needs --fix or --fix-traced"),
+            ((folder, "--fix", "--fix-traced"), "one after the other"),
+            (("-", "--fix-traced"), "--fix-traced of standard input needs -o OUT"),
             ((folder, "--for", "portable", "--fix", "-o", "out"), "one MODEL"),
             (("-", "--for", "portable", "--fix"), "needs -o OUT"),
             ((folder, "--for", "portable", "--for", "openvino", "--fix"), "one --for ENGINE"),
@@ -338,3 +342,54 @@ class TestFix:
             ended = run(*words)
             assert (ended.status, ended.out) == (2, "")
             assert said in ended.err
+
+
+class TestFixTraced:
+    """Constant lengths of an open dimension, as a tracer writes them down at one size."""
+
+    @pytest.fixture
+    def shaped(self, tmp_path: Path) -> Path:
+        """The size is in a Reshape behind the split, too."""
+        nodes = [
+            node("Split", "x l", "a b", axis=1),
+            node("Reshape", "a s", "c"),
+        ]
+        data, ends = value("x", FLOAT, [4, "N"]), [value("b"), value("c")]
+        held = [tensor("l", [3, 3]), tensor("s", [4, 3])]
+        onnx.save(model(graph(nodes, [data], ends, held), 13), tmp_path / "m.onnx")
+        return tmp_path / "m.onnx"
+
+    def test_in_place(self, run: Command, shaped: Path) -> None:
+        made = onnx.load(shaped)
+        del made.graph.node[1]
+        made.graph.output[1].name = "a"
+        onnx.save(made, shaped)
+        assert "check with --fix-traced" in run(shaped).out
+        ended = run(shaped, "--fix-traced")
+        assert (ended.status, ended.out) == (0, "no findings in 1 split node\n")
+        assert "1 node rewritten" in ended.err
+        (split,) = (each for each in onnx.load(shaped).graph.node if each.op_type == "Split")
+        assert split.input[1] != "l"
+
+    def test_elsewhere(self, run: Command, shaped: Path, tmp_path: Path) -> None:
+        made = onnx.load(shaped)
+        made.graph.initializer[1].CopyFrom(tensor("s", [4, -1]))
+        onnx.save(made, shaped)
+        before = shaped.read_bytes()
+        assert run(shaped, "--fix-traced", "-o", tmp_path / "out.onnx").status == 0
+        assert shaped.read_bytes() == before
+        fed = ts.run(tmp_path / "out.onnx", {"x": np.ones((4, 10), np.float32)})
+        assert [part.shape for part in fed.values()] == [(4, 5), (4, 5)]
+
+    def test_what_runs_at_one_size_only_stays(self, run: Command, shaped: Path) -> None:
+        before = shaped.read_bytes()
+        ended = run(shaped, "--fix-traced")
+        assert ended.status == 0
+        assert "is not rewritten: [TS510]" in ended.err
+        assert "note [TS825]" in ended.out
+        assert shaped.read_bytes() == before
+
+    def test_what_no_tracer_wrote_stays(self, run: Command, right: Path) -> None:
+        before = right.read_bytes()
+        assert run(right, "--fix-traced") == (0, "no findings in 1 split node\n", "")
+        assert right.read_bytes() == before

@@ -48,7 +48,10 @@ from tensorsplit.core.errors import (
 )
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from tensorsplit.model.check.findings import CheckReport
+    from tensorsplit.model.reading import OnnxModel, Source
 
 UNREADABLE = 2
 _SUFFIXES = (".onnx", ".xml")
@@ -68,6 +71,7 @@ _STYLES = {
         "check model.onnx",
         "check models/ --for openvino --for onnxruntime --ignore TS825",
         "check model.onnx --for openvino --fix",
+        "check model.onnx --fix-traced -o any-size.onnx",
         "check model.onnx --format sarif > splits.sarif",
         "check model.xml --strict",
     ),
@@ -96,9 +100,15 @@ _STYLES = {
     " to OUT. What is left is reported.",
 )
 @click.option(
+    "--fix-traced",
+    is_flag=True,
+    help="Have splits take as many parts of any size, whose constant lengths a tracer wrote down at"
+    " one size. The result is tried with two sizes, and written in place, or to OUT.",
+)
+@click.option(
     *("-o", "--output", "out"),
     type=OUT,
-    help="Where --fix writes the model; - for a pipe.",
+    help="Where the rewritten model is written; - for a pipe.",
 )
 def check(
     *,
@@ -109,6 +119,7 @@ def check(
     quiet: bool,
     style: str,
     fix: bool,
+    fix_traced: bool,
     out: str | None,
 ) -> int:
     """Find what is wrong or odd with the splits of models, ONNX or OpenVINO IR (.xml).
@@ -128,13 +139,14 @@ def check(
     if not models:
         raise click.UsageError("there is no MODEL; give the path of a model or folder, or -")
     paths = list(_files(models))
-    _check_fix(fix, wanted, out, paths)
+    _check_fix(fix, fix_traced, wanted, out, paths)
     note_remarks(wanted)
+    look_at = _fixed if fix else _untraced if fix_traced else _examined
     reports: dict[str, CheckReport] = {}
     status = 0
     for path in paths:
         try:
-            report = _fixed(path, wanted[0], out or path) if fix else _examined(path, wanted)
+            report = look_at(path, wanted, out or path)
         except SplitError as error:
             if len(paths) == 1 or error.kind is not UNREADABLE_MODEL:
                 raise
@@ -183,52 +195,88 @@ def _is_model(path: Path) -> bool:
     return path.is_file() and (path.suffix.lower() == ".onnx" or path.with_suffix(".bin").exists())
 
 
-def _check_fix(fix: bool, targets: Sequence[str], out: str | None, paths: Sequence[str]) -> None:
-    """Refuse options that don't go together, and let --fix replace what it rewrites."""
-    if not fix:
+def _check_fix(
+    fix: bool, fix_traced: bool, targets: Sequence[str], out: str | None, paths: Sequence[str]
+) -> None:
+    """Refuse options that don't go together."""
+    if not (fix or fix_traced):
         if out is not None:
-            raise click.UsageError("-o OUT needs --fix")
+            raise click.UsageError("-o OUT needs --fix or --fix-traced")
         return
-    if len(targets) > 1:
+    if fix and fix_traced:
+        raise click.UsageError("--fix and --fix-traced go one after the other")
+    if fix and len(targets) > 1:
         raise click.UsageError(f"--fix takes one --for ENGINE, not {' and '.join(targets)}")
-    if not targets:
+    if fix and not targets:
         raise click.UsageError("--fix needs --for ENGINE: it rewrites what that does not run")
     if out is None and PIPE in paths:
-        raise click.UsageError("--fix of standard input needs -o OUT, or -o - for a pipe")
+        name = "--fix" if fix else "--fix-traced"
+        raise click.UsageError(f"{name} of standard input needs -o OUT, or -o - for a pipe")
     if out is not None and len(paths) != 1:
         raise click.UsageError("-o OUT takes one MODEL; without it each is rewritten in place")
     refuse_terminal(out)
 
 
-def _examined(model: str, targets: Sequence[str]) -> CheckReport:
-    """Check a model, for each of the targets; what holds for all of them is reported once."""
+def _examined(model: str, targets: Sequence[str], _: str) -> CheckReport:
+    """Check a model, for each of the targets."""
+    with progress_of("checking"):
+        return _reported(source_of(model), targets)
+
+
+def _reported(source: Source, targets: Sequence[str]) -> CheckReport:
+    """Return what is found, for each of the targets; what holds for all is there once."""
     from tensorsplit.model.check.checker import examine
     from tensorsplit.model.check.findings import combined
 
-    source = source_of(model)
-    with progress_of("checking"):
-        return combined([examine(source, target) for target in targets or (None,)])
+    return combined([examine(source, target) for target in targets or (None,)])
 
 
-def _fixed(model: str, target: str, out: str) -> CheckReport:
+def _fixed(model: str, targets: Sequence[str], out: str) -> CheckReport:
     """Rewrite a model as `lower` does, where that is possible; what is left to be found."""
     from tensorsplit.cli.model_commands import lowered
-    from tensorsplit.model.check.checker import examine
 
     source = read_source(model)
     try:
-        opened, made, report = lowered(source, target)
+        opened, made, report = lowered(source, targets[0])
     except SplitError as error:
         note(f"{model} is not rewritten: {error}")
-        return examine(source, target)
-    left = examine(replace(opened, original=made), target)
-    may_replace(model)
-    if report.changes or out != model or model == PIPE:
-        Output(out, copy_weights=True).write(opened, made)
+        return _reported(source, targets)
+    left = _reported(replace(opened, original=made), targets)
+    _write(model, out, opened, made, len(report.changes))
     note(*(f"{model}: {each}" for each in (*report.warnings, *report.notes)))
-    if report.changes:
-        note(f"{model}: {count_of(len(report.changes), 'node')} rewritten")
     return left
+
+
+def _untraced(model: str, targets: Sequence[str], out: str) -> CheckReport:
+    """Rewrite splits that were traced at one size; return what is left to be found."""
+    from tensorsplit.engines.verification import verify_sizes
+    from tensorsplit.model.convert.untracing import open_untraced
+
+    source = read_source(model)
+    try:
+        with progress_of("rewriting"):
+            opened, report = open_untraced(source)
+            made = opened.proto(report.is_changed)
+            rewritten = replace(opened, original=made, path=None)
+            trial = verify_sizes(source, rewritten) if report.is_changed else True
+    except SplitError as error:
+        trial, why = False, str(error)
+    else:
+        why = f"the results differ: {trial}"
+    if not trial:
+        note(f"{model} is not rewritten: {why}")
+        return _reported(source, targets)
+    _write(model, out, opened, made, len(report.changes))
+    return _reported(rewritten, targets)
+
+
+def _write(model: str, out: str, opened: OnnxModel, made: ModelProto, changes: int) -> None:
+    """Write a model that was rewritten, in the place of the one that was read if that is OUT."""
+    may_replace(model)
+    if changes or out != model or model == PIPE:
+        Output(out, copy_weights=True).write(opened, made)
+    if changes:
+        note(f"{model}: {count_of(changes, 'node')} rewritten")
 
 
 def _show_findings(report: str) -> None:

@@ -73,6 +73,22 @@ def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
     return _explicitly(intent, target, dim)
 
 
+def counted(intent: Intent) -> Intent | None:
+    """Return an intent of as many parts of any dimension, if the given lengths are those of one.
+
+    A tracer writes down lengths of the dimension that it saw: [4, 3] of 7 for two parts. None if
+    that is not what `num_outputs` gives.
+    """
+    given = intent.given
+    if intent.rule is not explicit or not given or not all(map(is_known, given)):
+        return None
+    asked = replace(intent, rule=ceil, given=(len(given),), source=None)
+    try:
+        return asked if part_sizes(asked, sum(given)) == given else None
+    except SplitError:
+        return None
+
+
 def emit_split(
     intent: Intent, opset: int, dim: Dim, element_type: str
 ) -> tuple[dict[str, Any], tuple[int, ...] | None]:

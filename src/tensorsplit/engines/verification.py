@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorsplit.arrays.naming import strings_of
+from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, USAGE, SplitError
 from tensorsplit.engines import OURS, EngineName, check_engine
 from tensorsplit.engines.compare import Difference, Tolerance, compare
@@ -158,6 +159,33 @@ def verify_on(
         found, before = (compare(each, feeds, [engine], **judging) for each in (made, source))
         results.append(EngineResult(engine, tuple(found), tuple(before)))
     return Verification(first, dict(feeds), expected, tuple(results), absent, refusal)
+
+
+def verify_sizes(source: OnnxModel, made: OnnxModel) -> Verification:
+    """Verify a rewriting of a model on inputs that fit the model, and run it on larger ones.
+
+    Of these, each dimension that is open in the model is twice as long; only the rewriting runs.
+
+    Raises:
+        SplitError: TS1xx to TS3xx and TS511 if no inputs fit, and what `run` raises.
+    """
+    fitting = complete_inputs(source, {}, {}, 0)
+    if fitting.problem is not None:
+        raise fitting.problem
+    shapes: dict[str, tuple[int, ...]] = {}
+    for entry in source.inputs:
+        if entry.name in fitting.random:
+            seen = fitting.random[entry.name]
+            said = entry.shape or (None,) * len(seen)
+            shapes[entry.name] = tuple(
+                size if is_known(dim) else 2 * size for size, dim in zip(seen, said, strict=True)
+            )
+    larger = complete_inputs(made, {}, shapes, 0)
+    if larger.problem is not None:
+        raise larger.problem
+    run(made, larger.feeds)
+    tolerance = Tolerance(None, None)
+    return verify_on(source, made, fitting.feeds, engines=(), tolerance=tolerance, limits={})
 
 
 def reference_run(

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
+from tensorsplit.core.emit import counted
 from tensorsplit.core.errors import short_name
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
@@ -349,6 +350,23 @@ def known_lengths(intent: Intent) -> tuple[int, ...] | None:
     """Return the operand of the length rule if all of it is numbers, without expressions."""
     given = intent.given
     return given if given is not None and all(map(is_known, given)) else None
+
+
+def as_counted(ref: NodeRef, facts: Facts) -> Intent | None:
+    """Return what a split would ask for without its lengths, if a tracer may have written them.
+
+    They are constants, of a dimension that is known only at run time, and what `num_outputs`
+    gives for one value of it. Sequences and functions are left as they are.
+    """
+    if not is_onnx_split(ref.node) or ref.function is not None:
+        return None
+    split = facts.split(ref)
+    is_open = isinstance(split.plan, SplitPlan) and not is_known(
+        split.plan.input_shape[split.plan.axis]
+    )
+    if not is_open or split.intent is None or split.intent.operator.is_sequence:
+        return None
+    return counted(split.asked)
 
 
 def _of_intent(

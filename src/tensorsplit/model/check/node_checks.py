@@ -27,6 +27,7 @@ from tensorsplit.core.rules import ceil, equal, explicit
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.check import checks
 from tensorsplit.model.check.findings import Finding, of_check, of_error
+from tensorsplit.model.features import as_counted
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
@@ -62,6 +63,7 @@ class _Split:
     plan: SplitPlan | UncountedPlan | None
     outputs: list[Fact]
     is_refused: bool
+    is_traced: bool
 
     @property
     def dim(self) -> Dim:
@@ -90,7 +92,9 @@ def findings_of(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Fin
             is_refused = True
             yield of_error(error.located(operator=operator, node=ref.path))
         if split.intent is not None:
-            node = _Split(ref, split.operator, split.intent, split.plan, split.outputs, is_refused)
+            is_traced = as_counted(ref, facts) is not None
+            found_in = (split.operator, split.intent, split.plan, split.outputs)
+            node = _Split(ref, *found_in, is_refused, is_traced)
             found = (entry for rule in _RULES for entry in rule(node))
     else:
         operator, found = f"onnx.{ref.node.op_type}", _sequence_parts(ref, facts)
@@ -245,6 +249,8 @@ def _open_dimension(split: _Split) -> Found:
         name = "the dimension" if split.dim is None else f"the dimension {show_dim(split.dim)}"
         message = f"{name} on axis {split.plan.axis} is known only at run time, and {needs}"
         fix = "fix the dimension in the model's inputs if it never changes"
+        if split.is_traced:
+            fix += ", or check with --fix-traced if the lengths were traced at one size"
         yield checks.OPEN_DIMENSION, message, fix, intent.source
 
 

@@ -59,6 +59,11 @@ def convert_split(node: NodeConversion) -> None:
         count_from_front(node)
     if _operands(intent.operator) == _operands(target):
         return
+    express(node, intent, target)
+
+
+def express(node: NodeConversion, intent: Intent, target: Operator) -> None:
+    """Have a node ask for what an intent does, in an operator version (TS310)."""
     emission = _emission(node, intent, target)
     node.opset = node.conversion.target
     if emission is None:

@@ -1,0 +1,77 @@
+"""Lengths that a tracer wrote down at one size, taken from the shape of the data again."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from tensorsplit.core.errors import SplitError
+from tensorsplit.model.convert.conversion import Conversion, ConversionReport
+from tensorsplit.model.convert.family import express
+from tensorsplit.model.features import as_counted
+from tensorsplit.model.graph.building import full_collections_deferred
+from tensorsplit.model.graph.facts import tensor_of
+from tensorsplit.model.graph.nodes import bodies, walk
+from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.reading import OnnxModel, Source, open_model
+from tensorsplit.model.validity.model_errors import check_well_formed
+
+
+@full_collections_deferred()
+def open_untraced(model: Source) -> tuple[OnnxModel, ConversionReport]:
+    """Return a model whose splits take as many parts of any dimension, and what was rewritten.
+
+    It is another model: it runs where the original refuses. Shapes that were declared for the
+    parts, and for what is made of them, are left open.
+
+    Raises:
+        SplitError: TS310 if a split can't calculate its lengths at the opset of the model.
+    """
+    opened, report = open_model(model), ConversionReport()
+    check_well_formed(opened.model)
+    conversion = Conversion(opened.model, 0, report)
+    parts: set[str | None] = set()
+    for ref in list(walk(opened.model)):
+        intent = as_counted(ref, conversion.facts)
+        if intent is None:
+            continue
+        try:
+            conversion.target = ref.opset
+            node = conversion.started(ref)
+            parts.update(value.name for value in ref.node.outputs if value.name)
+            express(node, intent, intent.operator)
+            node.origin.became.append(node.op_type)
+            conversion.note(node.origin)
+        except SplitError as error:
+            raise error.located(node=ref.path) from None
+    conversion.finish()
+    report.is_changed = bool(parts)
+    if parts:
+        _open_shapes(opened.model, parts)
+    return opened, report
+
+
+def _open_shapes(model: ir.Model, parts: set[str | None]) -> None:
+    """Leave the dimensions open that are declared of values made of parts, unless they follow."""
+    made = _made_of(model, parts)
+    facts = analyse(model, declarations=False)
+    for value in made:
+        if value.shape is not None and value.producer() is not None:
+            found = tensor_of(facts.of(value)).shape or (None,) * len(value.shape)
+            dims = zip(value.shape, found, strict=False)
+            value.shape = ir.Shape(
+                [None if isinstance(said, int) and said != dim else said for said, dim in dims]
+            )
+
+
+def _made_of(model: ir.Model, parts: set[str | None]) -> set[ir.Value]:
+    """Return the values of these names, and all that depend on them."""
+    refs, count = list(walk(model)), -1
+    made = {value for ref in refs for value in ref.node.outputs if value.name in parts}
+    while count != len(made):
+        count = len(made)
+        for ref in refs:
+            inner = [body for _, body in bodies(ref.node)]
+            ends = {value for body in inner for value in body.outputs}
+            if not made.isdisjoint((*ref.node.inputs, *ends)):
+                made.update(ref.node.outputs, *(body.inputs for body in inner))
+    return made
