@@ -366,7 +366,7 @@ def as_counted(ref: NodeRef, facts: Facts) -> Intent | None:
     )
     if not is_open or split.intent is None or split.intent.operator.is_sequence:
         return None
-    return counted(split.asked)
+    return counted(split.intent)
 
 
 def _of_intent(

@@ -75,6 +75,20 @@ STAYING: dict[str, Any] = {
         '<ir_version: 8, opset_import: ["" : 13]> g (float[2, N] x)'
         " => (float[2, A] a, float[2, A] b) { a, b = Split <axis = 1> (x) }"
     ),
+    "a count": parse_model(
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[2, N] x)'
+        " => (float[2, A] a, float[2, B] b) { a, b = Split <axis = 1, num_outputs = 2> (x) }"
+    ),
+    "a count of one": parse_model(
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[2, N] x)'
+        " => (float[2, A] a) { a = Split <axis = 1, num_outputs = 1> (x) }"
+    ),
+    "a function": parse_model(
+        '<ir_version: 8, opset_import: ["" : 13, "f" : 1]>'
+        " g (float[2, N] x) => (float[2, A] a, float[2, B] b) { a, b = f.halves(x) }"
+        ' <domain: "f", opset_import: ["" : 13]> halves (d) => (c, e)'
+        " { l = Constant <value_ints = [3, 3]> ()  c, e = Split <axis = 1> (d, l) }"
+    ),
     "lengths that are fed": parse_model(
         '<ir_version: 8, opset_import: ["" : 13]> g (float[2, N] x, int64[2] l)'
         " => (float[2, A] a, float[2, B] b) { a, b = Split <axis = 1> (x, l) }"
@@ -121,6 +135,31 @@ def test_shapes_that_were_declared_of_the_parts_are_open() -> None:
     x, z = RANDOM.random((2, 10), np.float32) - 0.5, RANDOM.random((2, 3), np.float32)
     found = ts.run(made, {"x": x, "z": z, "c": np.array(False)})
     np.testing.assert_array_equal(found["y"], -x[:, 5:])
+
+
+def test_names_that_were_declared_stay() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18, "own" : 1]>
+    g (float[2, N] x) => (float[K, 3] y, float[2, 3] q) <int64[2] l = {3, 3}> {
+        p, q = Split <axis = 1> (x, l)
+        y = own.Op(p)
+    }"""
+    y, _ = untraced(parse_model(text)).graph.output
+    assert [dim.dim_param or dim.dim_value for dim in y.type.tensor_type.shape.dim] == ["K", 0]
+
+
+def test_shapes_of_what_a_loop_carries_are_open() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[2, N] x) => (float[2, 3] y, float[2, 3] q) <int64[2] l = {3, 3}, int64 n = {2}> {
+        p, q = Split <axis = 1> (x, l)
+        y = Loop (n, , p) <body = b (int64 i, bool c, float[2, 3] u) => (bool d, float[2, 3] w)
+            <float[2, 3] v> { d = Identity(c)  v = Abs(u)  w = Neg(v) }>
+    }"""
+    made = untraced(parse_model(text))
+    (body,) = (each.g for node in made.graph.node for each in node.attribute if each.HasField("g"))
+    inner = [*body.value_info, body.output[1]]
+    assert [each.type.tensor_type.shape.dim[1].dim_value for each in inner] == [0, 0]
+    x = RANDOM.random((2, 10), np.float32)
+    np.testing.assert_array_equal(ts.run(made, {"x": x})["y"], -x[:, :5])
 
 
 def test_before_opset_10_nothing_computes_lengths() -> None:
