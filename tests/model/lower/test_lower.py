@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
+from onnx.parser import parse_model
 
 from tensorsplit import SplitError, SplitWarning
 from tensorsplit.engines import run
@@ -19,7 +20,7 @@ from tensorsplit.model.convert import convert
 from tensorsplit.model.features import SEQUENCE_OPERATORS
 from tensorsplit.model.graph.nodes import scopes, walk
 from tensorsplit.model.lower import lower, lower_graph
-from tests.model.build import onnx_model
+from tests.model.build import graph, model, node, onnx_model, value
 from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
 from tests.refusals import refused
 
@@ -666,6 +667,32 @@ def test_a_function_stays_where_it_is_enough_to_convert_it() -> None:
     )
     assert [entry.version for entry in made.functions[0].opset_import] == [18]
     assert [node.op_type for node in made.graph.node] == ["F"]
+
+
+SPLITS_BEFORE_10 = {
+    "Split<axis = -1, split = [0, 4]>(x)": [0, 4],
+    "Split<axis = -1, split = [3, 1]>(x)": [3, 1],
+    "org.openvinotoolkit.VariadicSplit(x, i, l)": [3, 4],
+}
+
+
+@pytest.mark.parametrize("node", SPLITS_BEFORE_10)
+def test_before_opset_10_lengths_are_an_attribute(node: str) -> None:
+    """Nothing computes them, or compares them with a dimension that is known at run time only."""
+    text = '<ir_version: 8, opset_import: ["" : 8, "org.openvinotoolkit" : 1]>'
+    text += " g (float[2, N] x) => (float[2, A] a, float[2, B] b)"
+    text += f" <int64 i = {{-1}}, int64[2] l = {{3, 4}}> {{ a, b = {node} }}"
+    (made,) = lower(parse_model(text), target="portable").graph.node
+    held = {each.name: onnx.helper.get_attribute_value(each) for each in made.attribute}
+    assert (made.op_type, held) == ("Split", {"axis": 1, "split": SPLITS_BEFORE_10[node]})
+
+
+def test_a_negative_axis_is_counted_from_the_front_or_refused() -> None:
+    """Where the rank is not known, only for a target that takes none."""
+    made = model(graph([node("Split", "x", "a b", axis=-1)], [value("x")], ["a", "b"]), 11)
+    with refused("TS513", "the axis is -1, and the rank of the data is not known"):
+        lower(made, target="portable")
+    assert lower(made, target="onnxruntime") == made
 
 
 def test_what_is_not_expressible_at_the_opset_of_the_model_is_refused() -> None:
