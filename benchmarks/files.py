@@ -115,9 +115,11 @@ def stored(path: str | Path) -> dict[str, Array]:
     """The tensors of a .safetensors, which is trusted."""
     data = np.memmap(path, np.uint8, "r")
     start = 8 + struct.unpack("<Q", data[:8].tobytes())[0]
+    held = json.loads(data[8:start].tobytes())
+    held.pop("__metadata__", None)
     return {
         name: data[start:][slice(*each["data_offsets"])].view(np.uint16).reshape(each["shape"])
-        for name, each in json.loads(data[8:start].tobytes()).items()
+        for name, each in held.items()
     }
 
 

@@ -434,7 +434,7 @@ def test_chunks_that_take_more_memory_than_there_is(tmp_path: Path) -> None:
     made(tmp_path / "x.zarr")
     with (tmp_path / "x.zarr" / "c" / "0" / "0" / "0").open("r+b") as file:
         file.truncate(1 << 33)
-    with refused("TS705", "it takes more than the 50331648 bytes"):
+    with refused("TS705", "it takes more than the ", " bytes that a task has for it"):
         ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [1, 9])
     assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
 
