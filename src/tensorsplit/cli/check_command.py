@@ -239,8 +239,7 @@ def _fixed(model: str, targets: Sequence[str], out: str) -> CheckReport:
     try:
         opened, made, report = lowered(source, targets[0])
     except SplitError as error:
-        note(f"{model} is not rewritten: {error}")
-        return _reported(source, targets)
+        return _kept(model, source, targets, error)
     left = _reported(replace(opened, original=made), targets)
     _write(model, out, opened, made, len(report.changes))
     note(*(f"{model}: {each}" for each in (*report.warnings, *report.notes)))
@@ -258,16 +257,19 @@ def _untraced(model: str, targets: Sequence[str], out: str) -> CheckReport:
             opened, report = open_untraced(source)
             made = opened.proto(report.is_changed)
             rewritten = replace(opened, original=made, path=None)
-            trial = verify_sizes(source, rewritten) if report.is_changed else True
+            trial = verify_sizes(source, rewritten) if report.is_changed else None
     except SplitError as error:
-        trial, why = False, str(error)
-    else:
-        why = f"the results differ: {trial}"
-    if not trial:
-        note(f"{model} is not rewritten: {why}")
-        return _reported(source, targets)
+        return _kept(model, source, targets, error)
+    if trial is not None and not trial:
+        return _kept(model, source, targets, f"the results differ: {trial}")
     _write(model, out, opened, made, len(report.changes))
     return _reported(rewritten, targets)
+
+
+def _kept(model: str, source: Source, targets: Sequence[str], why: object) -> CheckReport:
+    """Say why a model is not rewritten; return what is found of it."""
+    note(f"{model} is not rewritten: {why}")
+    return _reported(source, targets)
 
 
 def _write(model: str, out: str, opened: OnnxModel, made: ModelProto, changes: int) -> None:

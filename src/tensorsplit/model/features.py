@@ -352,21 +352,18 @@ def known_lengths(intent: Intent) -> tuple[int, ...] | None:
     return given if given is not None and all(map(is_known, given)) else None
 
 
-def as_counted(ref: NodeRef, facts: Facts) -> Intent | None:
+def as_counted(
+    ref: NodeRef, intent: Intent, plan: SplitPlan | UncountedPlan | None
+) -> Intent | None:
     """Return what a split would ask for without its lengths, if a tracer may have written them.
 
     They are constants, of a dimension that is known only at run time, and what `num_outputs`
     gives for one value of it. Sequences and functions are left as they are.
     """
-    if not is_onnx_split(ref.node) or ref.function is not None:
+    is_rewritten = is_onnx_split(ref.node) and ref.function is None
+    if not is_rewritten or intent.operator.is_sequence or not isinstance(plan, SplitPlan):
         return None
-    split = facts.split(ref)
-    is_open = isinstance(split.plan, SplitPlan) and not is_known(
-        split.plan.input_shape[split.plan.axis]
-    )
-    if not is_open or split.intent is None or split.intent.operator.is_sequence:
-        return None
-    return counted(split.intent)
+    return None if is_known(plan.input_shape[plan.axis]) else counted(intent)
 
 
 def _of_intent(

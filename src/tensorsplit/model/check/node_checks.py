@@ -63,7 +63,6 @@ class _Split:
     plan: SplitPlan | UncountedPlan | None
     outputs: list[Fact]
     is_refused: bool
-    is_traced: bool
 
     @property
     def dim(self) -> Dim:
@@ -92,9 +91,7 @@ def findings_of(ref: NodeRef, facts: Facts, *, is_refused: bool) -> Iterator[Fin
             is_refused = True
             yield of_error(error.located(operator=operator, node=ref.path))
         if split.intent is not None:
-            is_traced = as_counted(ref, facts) is not None
-            found_in = (split.operator, split.intent, split.plan, split.outputs)
-            node = _Split(ref, *found_in, is_refused, is_traced)
+            node = _Split(ref, split.operator, split.intent, split.plan, split.outputs, is_refused)
             found = (entry for rule in _RULES for entry in rule(node))
     else:
         operator, found = f"onnx.{ref.node.op_type}", _sequence_parts(ref, facts)
@@ -249,7 +246,7 @@ def _open_dimension(split: _Split) -> Found:
         name = "the dimension" if split.dim is None else f"the dimension {show_dim(split.dim)}"
         message = f"{name} on axis {split.plan.axis} is known only at run time, and {needs}"
         fix = "fix the dimension in the model's inputs if it never changes"
-        if split.is_traced:
+        if as_counted(split.ref, intent, split.plan) is not None:
             fix += ", or check with --fix-traced if the lengths were traced at one size"
         yield checks.OPEN_DIMENSION, message, fix, intent.source
 

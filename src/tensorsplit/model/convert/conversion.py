@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -95,6 +96,18 @@ class Conversion:
         if error is not None and ref.scope is self.model.graph:
             raise error
         return NodeConversion(ref, self)
+
+    @contextmanager
+    def rewriting(self, ref: NodeRef) -> Iterator[NodeConversion]:
+        """Have a node rewritten in the block, at its own opset, and reported."""
+        self.target = ref.opset
+        try:
+            node = self.started(ref)
+            yield node
+        except SplitError as error:
+            raise error.located(node=ref.path) from None
+        node.origin.became.append(node.op_type)
+        self.note(node.origin)
 
     def constant(self, value: ir.Value | None) -> Array | None:
         """Return the value of a constant, or of what follows from shapes alone."""

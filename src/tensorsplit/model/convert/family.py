@@ -178,14 +178,8 @@ def to_variadic(model: ir.Model, report: ConversionReport) -> None:
     found = [ref for ref in walk(model) if is_onnx_split(ref.node)]
     conversion = Conversion(model, 0, report)
     for ref in found:
-        conversion.target = ref.opset
-        try:
-            node = conversion.started(ref)
+        with conversion.rewriting(ref) as node:
             _make_variadic(node)
-            node.origin.became.append(node.op_type)
-            conversion.note(node.origin)
-        except SplitError as error:
-            raise error.located(node=ref.path) from None
         owner = model if ref.function is None else ref.function
         owner.opset_imports[DOMAIN] = VENDOR_SPLIT.since_version
     conversion.finish()

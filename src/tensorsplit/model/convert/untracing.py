@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.core.errors import SplitError
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport
 from tensorsplit.model.convert.family import express
 from tensorsplit.model.features import as_counted
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import tensor_of
-from tensorsplit.model.graph.nodes import bodies, walk
+from tensorsplit.model.graph.nodes import bodies, is_onnx_split, walk
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.reading import OnnxModel, Source, open_model
 from tensorsplit.model.validity.model_errors import check_well_formed
@@ -30,19 +29,14 @@ def open_untraced(model: Source) -> tuple[OnnxModel, ConversionReport]:
     check_well_formed(opened.model)
     conversion = Conversion(opened.model, 0, report)
     parts: set[str | None] = set()
-    for ref in list(walk(opened.model)):
-        intent = as_counted(ref, conversion.facts)
+    for ref in [each for each in walk(opened.model) if is_onnx_split(each.node)]:
+        split = conversion.facts.split(ref)
+        intent = as_counted(ref, split.intent, split.plan) if split.intent else None
         if intent is None:
             continue
-        try:
-            conversion.target = ref.opset
-            node = conversion.started(ref)
+        with conversion.rewriting(ref) as node:
             parts.update(value.name for value in ref.node.outputs if value.name)
             express(node, intent, intent.operator)
-            node.origin.became.append(node.op_type)
-            conversion.note(node.origin)
-        except SplitError as error:
-            raise error.located(node=ref.path) from None
     conversion.finish()
     report.is_changed = bool(parts)
     if parts:
