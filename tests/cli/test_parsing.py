@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
 import numpy as np
 import pytest
 
 from tensorsplit import operators
 from tensorsplit.cli.parsing import is_operand, parse_bytes, parse_operands, parse_shape
+from tensorsplit.cli.words import SECONDS
 from tests.refusals import refused
 
 
@@ -125,3 +127,13 @@ def test_a_size_in_bytes(word: str, size: int) -> None:
 def test_what_is_no_size_in_bytes(word: str) -> None:
     with refused("TS703", "is not a size", "500M, 2GiB", parameter="memory"):
         parse_bytes(word)
+
+
+def test_seconds() -> None:
+    assert SECONDS.convert("0.25", None, None) == 0.25
+
+
+@pytest.mark.parametrize("word", ["0", "-1", "nan", "inf", "1s", ""])
+def test_seconds_are_a_number_above_0(word: str) -> None:
+    with pytest.raises(click.BadParameter):
+        SECONDS.convert(word, None, None)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
-from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING
 
 import click
@@ -31,7 +30,7 @@ from tensorsplit.cli.screen import (
     show,
     write,
 )
-from tensorsplit.cli.words import Word
+from tensorsplit.cli.words import SECONDS, SECONDS_OF_A_CASE, Word
 from tensorsplit.core.errors import USAGE, SplitError, count_of
 from tensorsplit.core.errors import show as quoted
 
@@ -125,8 +124,8 @@ _WIDTH = 100
     "--timeout",
     "seconds",
     metavar="SECONDS",
-    type=float,
-    default=10.0,
+    type=SECONDS,
+    default=SECONDS_OF_A_CASE,
     show_default=True,
     help="How long each may take for one case; after 5 cases that hang a quarter of it, after 50 a"
     " twentieth.",
@@ -180,8 +179,6 @@ def conformance(
     if sources:
         document = merged([read(source) for source in sources])
     else:
-        if not 0 < seconds <= TIMEOUT_MAX:
-            raise SplitError(USAGE, f"it is {seconds}", "give seconds > 0", parameter="timeout")
         cases, chosen = _cases(patterns), _chosen(engines)
         with progress_of("conformance", len(cases) * len(chosen)) as advance:
             document = run(

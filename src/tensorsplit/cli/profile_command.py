@@ -9,11 +9,9 @@ from typing import Any
 import click
 
 from tensorsplit.cli.screen import examples, note, progress_of, say
-from tensorsplit.cli.words import SECONDS, Word
+from tensorsplit.cli.words import SECONDS, SECONDS_OF_A_CASE, Word
 from tensorsplit.core.errors import USAGE, SplitError, count_of, printable
 from tensorsplit.storage.outputs import Outputs
-
-_SECONDS = 10.0
 
 
 @click.command(epilog=examples("profile onnxruntime", "profile my_adapter.py --jobs 4"))
@@ -32,7 +30,7 @@ _SECONDS = 10.0
     "seconds",
     metavar="SECONDS",
     type=SECONDS,
-    default=_SECONDS,
+    default=SECONDS_OF_A_CASE,
     show_default=True,
     help="How long the engine may take for one case.",
 )

@@ -13,6 +13,7 @@ import click
 from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import listed
+from tensorsplit.cli.words import SECONDS
 from tensorsplit.engines import OURS
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--timeout",
         metavar="SECONDS",
-        type=float,
+        type=SECONDS,
         help="End a run that takes longer. By default our own operators may take any time, and"
         " other engines 600 seconds.",
     )

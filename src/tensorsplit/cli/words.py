@@ -6,6 +6,7 @@ What is offered is loaded when it is asked for. Whether a word means anything, i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isnan
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -54,6 +55,17 @@ class Word(StringParamType):
         return files + [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
 
+class _Seconds(click.FloatRange):
+    """The type of a number of seconds, more than 0; click's range lets NaN through."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, context: click.Context | None
+    ) -> float:
+        """Return the number."""
+        seconds: float = super().convert(value, param, context)
+        return self.fail("nan is not a number of seconds", param) if isnan(seconds) else seconds
+
+
 def operator_names() -> Iterable[str]:
     """Return the identifiers of versions and dialects, and the names of the newest versions."""
     from tensorsplit.core.records import dialects, operators
@@ -75,5 +87,6 @@ def note_remarks(targets: Iterable[str]) -> None:
 ENGINE = Word("engine", "engines:ENGINES", aliases="engines:ALIASES")
 TARGET = Word("engine", "model.profiles:targets", suffix=".json")
 OPERATOR = Word("operator", "cli.words:operator_names")
-SECONDS = click.FloatRange(0, 1_000_000, min_open=True)
+SECONDS = _Seconds(0, 1_000_000, min_open=True)
+SECONDS_OF_A_CASE = 10.0
 CODE = Word("code", "model.check.checks:REPORTED")
