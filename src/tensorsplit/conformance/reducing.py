@@ -23,11 +23,10 @@ from tensorsplit.conformance.runner import Subject
 from tensorsplit.core.errors import USAGE, SplitError, count_of
 from tensorsplit.engines import run
 from tensorsplit.engines.compare import Tolerance, differences
-from tensorsplit.engines.process import EngineProcess, Reply
+from tensorsplit.engines.process import Reply
 
 _SECONDS_TO_IMPORT = 60.0
 _MOST_MEMORY = 1 << 28
-_PERFORM = "tensorsplit.conformance.subjects:perform"
 _PREPARE = "tensorsplit.conformance.subjects:prepare"
 _NAMES_AND_NUMBERS = re.compile(r"'[^']*'|\"[^\"]*\"|\S*[\d/{\[]\S*")
 _MOST_WORDS = 60
@@ -119,7 +118,7 @@ class _Trial:
 
     def __init__(self, subject: Subject, seconds: float) -> None:
         self.subject, self._seconds = subject, seconds
-        self._process = EngineProcess(subject.source, _PERFORM, {}, _MOST_MEMORY)
+        self._process = subject.process(_MOST_MEMORY)
 
     def close(self) -> None:
         """End the process."""
@@ -129,7 +128,7 @@ class _Trial:
         """Return what the engine gets wrong; None if nothing."""
         if afresh:
             self.close()
-            self._process = EngineProcess(self.subject.source, _PERFORM, {}, _MOST_MEMORY)
+            self._process = self.subject.process(_MOST_MEMORY)
         source, process = self.subject.source, self._process
         if process.pid is None:
             process.ask((source,), _SECONDS_TO_IMPORT, adapter=_PREPARE)

@@ -1,4 +1,7 @@
-"""Reproductions: a case and a subject as a script that needs nothing but onnx and the subject."""
+"""Reproductions: a case and a subject as a script that needs nothing but onnx and the subject.
+
+That of an adapter which names an interpreter needs no onnx, unless the adapter does.
+"""
 
 from __future__ import annotations
 
@@ -179,7 +182,13 @@ def _head(case: Case, built: Built, subject: Subject) -> Iterator[str]:
     except metadata.PackageNotFoundError:
         versions = {}
     needed = " ".join(f"{name}=={version}" for name, version in versions.items())
-    yield f"# pip install onnx numpy {needed or ' '.join(subject.traits.packages)}"
+    needed = needed or " ".join(subject.traits.packages)
+    there = subject.traits.interpreter
+    if there is None:
+        yield f"# pip install onnx numpy {needed}"
+    else:
+        yield f"# pip install numpy {needed}"
+        yield f"# Run it by {there.python}"
 
 
 def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:
@@ -190,7 +199,7 @@ def _model(case: Case, built: Built, subject: Subject) -> Iterator[str]:
         yield f"WEIGHTS = {weights}"
         return
     data = subject.model(built)
-    text = model_text(data)
+    text = model_text(data) if subject.traits.interpreter is None else None  # whose onnx is another
     if text is not None:
         yield f"MODEL = onnx.parser.parse_model('''\n{text}\n''').SerializeToString()"
     else:

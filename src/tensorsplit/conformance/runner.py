@@ -85,6 +85,8 @@ class Subject:
         except msgspec.ValidationError as error:
             problem = f"its description of itself is invalid: {error}"
             raise subjects.missing(source, problem) from None
+        if traits.interpreter is not None:
+            source = traits.interpreter.adapter  # which knows files alone
         return cls(source, subjects.title(name), traits)
 
     @classmethod
@@ -92,13 +94,21 @@ class Subject:
         """Return the subject as `of` does; TS602 if a package that it needs is missing."""
         subject = cls.of(name)
         if not subject.traits.is_installed:
+            there = subject.traits.interpreter
+            pip = "pip" if there is None else f"{there.python} -m pip"
             raise SplitError(
                 ENGINE_MISSING,
                 f"{name} is not installed",
-                f"pip install {' '.join(subject.traits.packages)}",
+                f"{pip} install {' '.join(subject.traits.packages)}",
                 parameter="engine",
             )
         return subject
+
+    def process(self, most: int) -> EngineProcess:
+        """Return a process that does its cases, started with the first; answers have a limit."""
+        there = self.traits.interpreter
+        python = "" if there is None else there.python
+        return EngineProcess(self.source, f"{_CHILD}:perform", _ENVIRONMENT, most, python)
 
     @property
     def info(self) -> SubjectInfo:
@@ -369,9 +379,7 @@ class _Process:
         self._time_limit = run.time_limits[subject.title]
         self._done: list[Case] = []
         self._import_death: Reply | None = None  # where it ended, or hung, when it was to import
-        self._process = EngineProcess(
-            subject.source, f"{_CHILD}:perform", _ENVIRONMENT, _MOST_MEMORY
-        )
+        self._process = subject.process(_MOST_MEMORY)
         run.processes.add(self._process)
 
     def close(self) -> None:

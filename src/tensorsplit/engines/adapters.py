@@ -18,15 +18,12 @@ import numpy as np
 
 from tensorsplit.arrays.numpy import element_type, numpy_name
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
+from tensorsplit.engines.messages import Unsupported
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 Run: TypeAlias = Callable[[Mapping[str, Any], Sequence[str]], dict[str, Any]]
 """Runs a model that is loaded, on inputs by name; returns the outputs that are named."""
-
-
-class Unsupported(Exception):  # noqa: N818 - not an error: the engine says what it does not do
-    """An engine says that it has no such element type, operator or opset at all."""
 
 
 def run_onnx_reference(

@@ -55,8 +55,8 @@ def _start_loopback() -> None:
 
 
 if __name__ == "__main__":
-    sys.path[:] = sys.argv[4:]
-    del sys.argv[4:]
+    sys.path[:] = sys.argv[5:]
+    del sys.argv[5:]
     confine()
     from tensorsplit.engines.worker import main
 

@@ -1,4 +1,9 @@
-"""Messages between this process and the ones that run engines: JSON, then the bytes of arrays.
+"""Messages between this process and the ones that run engines, and the loop that answers them.
+
+A message is JSON, then the bytes of arrays.
+
+An interpreter that an adapter names loads this file by its path (see `elsewhere`), so that it needs
+NumPy and nothing of this package, and runs in Python 3.10.
 
 The bytes of a large array are in a file of memory, on Linux: it has no name, so that nothing is
 left of it when the processes are gone, and nobody can change it once it was sent.
@@ -14,26 +19,61 @@ import json
 import math
 import mmap
 import os
+import re
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from multiprocessing import reduction
+from queue import SimpleQueue
 from typing import Any
 from weakref import finalize
 
-import ml_dtypes  # noqa: F401 - so that NumPy knows its types by name
 import numpy as np
+
+HAS_ML_DTYPES = find_spec("ml_dtypes") is not None
+"""Whether NumPy has its element types here, which it does in every environment of this package."""
+
+if HAS_ML_DTYPES:
+    import ml_dtypes  # noqa: F401 - so that NumPy knows its types by name
 
 if sys.platform == "win32":
     from multiprocessing.connection import PipeConnection as Connection
 else:
     from multiprocessing.connection import Connection
 
-__all__ = ["Connection", "TooLarge", "pack_message", "receive", "send_packed"]
+__all__ = [
+    "HAS_ML_DTYPES",
+    "LONGEST",
+    "STARTED",
+    "Connection",
+    "TooLarge",
+    "Unsupported",
+    "arrays_of",
+    "pack_message",
+    "receive",
+    "refusal",
+    "send_packed",
+    "serve",
+]
+
+STARTED = "started"
+"""What a process answers when it has read a call, before it does anything about it."""
+
+LONGEST = 400
+"""How many characters of an engine's words are kept."""
+
+_ADDRESS = re.compile(r"(?: at )?\b0x[0-9a-fA-F]{6,}\b")
+_MOST_VALUES = 1 << 16  # in an answer: cases have a few hundred
 
 _PLAIN = (str, int, float, bool, type(None))
 _PER_CHARACTER = 64
 """How many bytes of memory a character of JSON may take: three make an empty list, twice."""
+
+
+class Unsupported(Exception):  # noqa: N818 - not an error: the engine says what it does not do
+    """An engine says that it has no such element type, operator or opset at all."""
 
 
 class TooLarge(Exception):  # noqa: N818 - what is said of a message
@@ -187,6 +227,12 @@ def _encoded_array(array: np.ndarray[Any, Any], pieces: list[bytes | memoryview]
     return {"array": [name, list(array.shape)]}
 
 
+def _element_type(name: str) -> np.dtype[Any]:
+    """Return an element type by its name; bytes without a meaning for one of ml_dtypes, if lost."""
+    is_foreign = not HAS_ML_DTYPES and not name.startswith(("<", ">", "|", "="))
+    return np.dtype((np.void, 2 if name == "bfloat16" else 1) if is_foreign else name)
+
+
 def _decoded(value: object, reader: _Reader) -> Any:
     """Return the value of JSON; the bytes that it stands for are received in its order."""
     if isinstance(value, list):
@@ -206,8 +252,101 @@ def _decoded(value: object, reader: _Reader) -> Any:
             return flat.reshape(shape)
         case "array":
             name, shape = content
-            dtype = np.dtype(name)
+            dtype = _element_type(name)
             return np.frombuffer(reader.piece(dtype.itemsize * math.prod(shape)), dtype).reshape(
                 shape
             )
     raise ValueError(f"there is no kind {kind!r} of values")
+
+
+def serve(pipe: Connection, answer: Callable[[str, list[Any]], dict[str, Any]]) -> None:
+    """Answer calls, in this thread, until the process that makes them closes the pipe.
+
+    A call has a number, the name of what is called, and its arguments; the answer has the
+    arguments of `process.Reply`.
+    """
+    own = os.getpid()
+    calls: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_read, args=(pipe, calls), daemon=True).start()
+    while True:
+        number, called, request = calls.get()
+        send_packed(pipe, pack_message([number, STARTED]))
+        _empty_error_stream()
+        try:
+            reply = pack_message([number, answer(called, request)])
+        except Exception as error:  # noqa: BLE001 - an engine may return anything
+            text = f"its result can't be passed on: {_short(error)}"
+            reply = pack_message([number, {"refusal": text, "has_returned": True}])
+        if os.getpid() != own:  # the engine has forked, and this is not the process that was asked
+            os._exit(0)
+        send_packed(pipe, reply)
+
+
+def _read(pipe: Connection, calls: SimpleQueue[Any]) -> None:
+    """Take calls; end this process, even if an engine hangs in it, when the other one is gone."""
+    try:
+        while True:
+            calls.put(receive(pipe))
+    finally:
+        os._exit(0)
+
+
+def _empty_error_stream() -> None:
+    """Keep what this call writes and no more; the stream is a file of this process alone."""
+    sys.stderr.flush()
+    if os.fstat(2).st_size:
+        os.lseek(2, 0, os.SEEK_SET)
+        os.ftruncate(2, 0)
+
+
+def refusal(error: Exception) -> dict[str, Any]:
+    """Return the arguments of `process.Reply` for what an engine has raised.
+
+    ``Unsupported`` counts by its name: an adapter that is run by another interpreter has its own.
+    """
+    if isinstance(error, ImportError):
+        return {"missing": _short(error)}
+    if any(each.__name__ == "Unsupported" for each in type(error).__mro__):
+        return {"refusal": _short(error), "unsupported": True}
+    return {"refusal": f"{type(error).__name__}: {_short(error)}"}
+
+
+def _short(error: BaseException) -> str:
+    """Return the start of an engine's message, never empty, without addresses, which change."""
+    try:
+        text = _ADDRESS.sub("", " ".join(str(error)[:LONGEST].split()))
+    except Exception:  # noqa: BLE001 - an engine's own exceptions may do anything
+        text = ""
+    text = text or type(error).__name__
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def arrays_of(found: Any) -> dict[str, Any] | None:
+    """Return an engine's outputs as NumPy arrays by name, so that nothing of its own is passed on.
+
+    None for what is no mapping, holds what is no array, or has no end.
+    """
+    left = iter(range(_MOST_VALUES))
+    try:
+        return {str(name): _array_of(value, left) for name, value in _counted(found.items(), left)}
+    except Exception:  # noqa: BLE001 - an engine may return anything
+        return None
+
+
+def _array_of(value: object, left: Iterator[int]) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, (list, tuple)):
+        return [_array_of(item, left) for item in _counted(value, left)]
+    return np.asarray(value)
+
+
+def _counted(items: Iterable[Any], left: Iterator[int]) -> Iterator[Any]:
+    """Yield items as long as there are numbers left, of which each takes one.
+
+    ValueError for one more: an adapter may return what has no end.
+    """
+    for item in items:
+        if next(left, None) is None:
+            raise ValueError
+        yield item

@@ -51,8 +51,15 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.extras import install_command
 from tensorsplit.engines import confined
-from tensorsplit.engines.messages import Connection, TooLarge, pack_message, receive, send_packed
-from tensorsplit.engines.worker import MARK, STARTED, kill_all
+from tensorsplit.engines.messages import (
+    STARTED,
+    Connection,
+    TooLarge,
+    pack_message,
+    receive,
+    send_packed,
+)
+from tensorsplit.engines.worker import MARK, kill_all
 
 TIMEOUT_VARIABLE = "TENSORSPLIT_ENGINE_TIMEOUT"
 """The environment variable that holds how many seconds an engine may take for one call."""
@@ -167,6 +174,7 @@ class EngineProcess:
     The name is for messages. The adapter, which the process calls, is ``module:function``, or a
     module with a function ``run``. The environment is added to that of this process. An answer may
     take so many bytes of memory; half of the machine's if None, as the engine has it as well.
+    Another interpreter than this one may be named by its path (see `elsewhere`).
     """
 
     def __init__(
@@ -175,11 +183,13 @@ class EngineProcess:
         adapter: str,
         environment: Mapping[str, str] | None = None,
         most: int | None = None,
+        python: str = "",
     ) -> None:
         self.name = name
         self._adapter = adapter
         self._environment = dict(environment or {})
         self._most = _half_of_memory() if most is None else most
+        self._python = python
         self._lock = threading.Lock()
         self._running: _Running | None = None
         self._is_stopped = False
@@ -277,7 +287,7 @@ class EngineProcess:
 
     def _start(self) -> _Running:
         try:
-            return _Running.start(self.name, self._environment)
+            return _Running.start(self.name, self._environment, self._python)
         except OSError as error:  # no temporary files, or no pipes
             problem = f"the process of {self.name} can't be started: {error.strerror or error}"
             raise _error(ENGINE_CRASHED, problem, "make room for temporary files") from None
@@ -301,7 +311,7 @@ class _Running:
     lifeline: int | None  # a pipe that is never written to: its end is that of this process
 
     @classmethod
-    def start(cls, name: str, environment: Mapping[str, str]) -> _Running:
+    def start(cls, name: str, environment: Mapping[str, str], python: str) -> _Running:
         """Start a process; SplitError TS604 if that can't be done."""
         with ExitStack() as undoing, ExitStack() as closing:
             folder = Path(tempfile.mkdtemp(prefix="tensorsplit-engine-"))
@@ -317,9 +327,10 @@ class _Running:
                 closing.callback(os.close, watched)
                 undoing.callback(os.close, lifeline)
             command = [sys.executable or "", "-P", "-s", confined.__file__]
+            numbers = str(theirs.fileno()), str(watched)
             try:
                 process = subprocess.Popen(  # noqa: S603 - this package's own module
-                    [*command, str(theirs.fileno()), str(watched), str(folder), *_search_path()],
+                    [*command, *numbers, str(folder), python, *_search_path()],
                     stdin=subprocess.DEVNULL,
                     stdout=errors,
                     stderr=errors,

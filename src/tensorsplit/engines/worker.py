@@ -6,68 +6,61 @@ What an engine prints, to whichever stream, goes to a file; calls and replies ha
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from tensorsplit.core.errors import SplitError
-from tensorsplit.engines.adapters import Unsupported
-from tensorsplit.engines.messages import Connection, pack_message, receive, send_packed
-
-STARTED = "started"
-"""What the process answers when it has read a call, before it does anything about it."""
+from tensorsplit.engines.messages import LONGEST, Connection, refusal, serve
 
 MARK = "TENSORSPLIT_ENGINE_MARK"
 """The environment variable by which all that an engine starts is known, wherever it goes."""
 
-_LONGEST = 400
-_LONGEST_OWN = 100 * _LONGEST
+ISOLATED = ("-I", str(Path(__file__).with_name("elsewhere.py")))
+"""The arguments with which another interpreter answers calls."""
+
+_LONGEST_OWN = 100 * LONGEST
 _MOST_ROUNDS = 50
-_ADDRESS = re.compile(r"(?: at )?\b0x[0-9a-fA-F]{6,}\b")
+_MOST_DATA = 8 << 30
 
 
-def main(handle: str, lifeline: str, folder: str) -> None:
+def main(handle: str, lifeline: str, folder: str, python: str) -> None:
     """Answer calls until the package's process closes the pipe, or is gone.
+
+    An interpreter that an adapter names takes the place of this one: the process stays the same,
+    with its limits, its pipe and what ends it.
 
     Args:
         handle: The number of the pipe.
         lifeline: The number of the pipe whose end is the end of the package's process.
         folder: The folder with the engine's files, which goes with it.
+        python: The path of the interpreter that answers; empty for this one.
     """
-    pipe, own = Connection(int(handle)), os.getpid()
     if sys.platform != "win32":
         _keep_no_core_dumps()
         _append_prints()
         _be_killed_first()
         _start_keeper(int(lifeline), folder)
-    calls: SimpleQueue[Any] = SimpleQueue()
-    threading.Thread(target=_read, args=(pipe, calls), daemon=True).start()
-    while True:
-        number, adapter, request = calls.get()
-        send_packed(pipe, pack_message([number, STARTED]))
-        _empty_error_stream()
-        reply = _answer(number, adapter, request)
-        if os.getpid() != own:  # the engine has forked, and this is not the process that was asked
-            os._exit(0)
-        send_packed(pipe, reply)
+    if python:
+        limit_memory()
+        os.execv(python, [python, *ISOLATED, handle])  # noqa: S606 - the adapter names it
+    serve(Connection(int(handle)), lambda called, request: outcome(perform, (called, request)))
 
 
-def _read(pipe: Connection, calls: SimpleQueue[Any]) -> None:
-    """Take calls; end this process, even if an engine hangs in it, when the other one is gone."""
-    try:
-        while True:
-            calls.put(receive(pipe))
-    finally:
-        os._exit(0)
+def limit_memory() -> None:
+    """Let this process fill so much memory and no more, where Linux runs; no case needs it."""
+    if sys.platform == "linux":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        most = _MOST_DATA if hard == resource.RLIM_INFINITY else min(hard, _MOST_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def perform(adapter: str, request: Iterable[Any]) -> Any:
@@ -128,47 +121,16 @@ def _marked(mark: str) -> list[int]:
     return found
 
 
-def _answer(number: int, adapter: str, request: list[Any]) -> list[bytes | memoryview]:
-    """Pack the reply to a call: its number, and the `outcome`."""
-    try:
-        return pack_message([number, outcome(perform, (adapter, request))])
-    except Exception as error:  # noqa: BLE001 - an engine may return anything
-        text = f"its result can't be passed on: {_short(error)}"
-        return pack_message([number, {"refusal": text, "has_returned": True}])
-
-
 def outcome(function: Callable[..., Any], arguments: Iterable[Any]) -> dict[str, Any]:
-    """Call something of an engine; return the arguments of `process.Reply`."""
+    """Do as `messages.outcome`; refusals of this package's own are passed on field by field."""
     try:
         return {"result": function(*arguments)}
     except SplitError as error:
         fields = ("code", "problem", "fix", "parameter", "operator", "node")
         told = {name: getattr(error, name) for name in fields}
         return {"error": {name: told[name] and str(told[name])[:_LONGEST_OWN] for name in fields}}
-    except ImportError as error:
-        return {"missing": _short(error)}
-    except Unsupported as error:
-        return {"refusal": _short(error), "unsupported": True}
     except Exception as error:  # noqa: BLE001 - an engine may raise anything
-        return {"refusal": f"{type(error).__name__}: {_short(error)}"}
-
-
-def _short(error: BaseException) -> str:
-    """Return the start of an engine's message, never empty, without addresses, which change."""
-    try:
-        text = _ADDRESS.sub("", " ".join(str(error)[:_LONGEST_OWN].split()))
-    except Exception:  # noqa: BLE001 - an engine's own exceptions may do anything
-        text = ""
-    text = text or type(error).__name__
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
-
-
-def _empty_error_stream() -> None:
-    """Keep what this call writes and no more; the stream is a file of this process alone."""
-    sys.stderr.flush()
-    if os.fstat(2).st_size:
-        os.lseek(2, 0, os.SEEK_SET)
-        os.ftruncate(2, 0)
+        return refusal(error)
 
 
 def _keep_no_core_dumps() -> None:

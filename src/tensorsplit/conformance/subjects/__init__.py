@@ -16,15 +16,14 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import onnx
 
 import tensorsplit
@@ -39,7 +38,10 @@ from tensorsplit.core.errors import (
     show_path,
 )
 from tensorsplit.engines import OURS, adapters
-from tensorsplit.engines.adapters import Unsupported, is_ir, ordered
+from tensorsplit.engines.adapters import is_ir, ordered
+from tensorsplit.engines.interpreters import Interpreter
+from tensorsplit.engines.messages import Unsupported, arrays_of
+from tensorsplit.engines.worker import limit_memory
 
 __all__ = [
     "SUBJECTS",
@@ -69,6 +71,7 @@ class Traits:
         kind: ``engine``, which runs models, or ``tool``, which rewrites them.
         states_shapes: Whether a tool states shapes and changes nothing.
         downwards: Whether a tool converts to older opsets too.
+        interpreter: What runs it in place of this interpreter, which has not got the packages.
     """
 
     packages: tuple[str, ...]
@@ -76,12 +79,19 @@ class Traits:
     kind: str = "engine"
     states_shapes: bool = False
     downwards: bool = True
+    interpreter: Interpreter | None = None
 
     def versions(self) -> dict[str, str]:
         """Return the versions of the packages; PackageNotFoundError if one is not installed."""
-        from importlib.metadata import version  # costs more than all else that is imported here
+        # costs more than all else that is imported here
+        from importlib.metadata import PackageNotFoundError, version
 
-        return {package: version(package) for package in self.packages}
+        if self.interpreter is None:
+            return {package: version(package) for package in self.packages}
+        for package in self.packages:
+            if package not in self.interpreter.versions:
+                raise PackageNotFoundError(package)
+        return self.interpreter.versions
 
     @property
     def is_installed(self) -> bool:
@@ -103,12 +113,16 @@ class Adapter(Traits):
         modules: What takes long to import, so that it is not taken for a case that hangs.
         lacks: Exceptions with which it says that it lacks an element type, operator or opset.
         says: A regular expression for the messages of all others that say so.
+        python: The path of the interpreter that runs it, where it is not this one.
+        path: The path of its file, where it has one of its own.
     """
 
     call: Callable[..., Any]
     modules: tuple[str, ...] = ()
     lacks: tuple[type[Exception], ...] = ()
     says: str = ""
+    python: str = ""
+    path: str = ""
 
 
 def _tool(call: Callable[[bytes, int], bytes], module: str, **rest: Any) -> Adapter:
@@ -117,9 +131,7 @@ def _tool(call: Callable[[bytes, int], bytes], module: str, **rest: Any) -> Adap
     return Adapter(call=call, packages=(package,), modules=(module,), kind="tool", **rest)
 
 
-_MOST_DATA = 8 << 30
 _MOST_WORDS = 10_000
-_MOST_VALUES = 1 << 16  # in an answer: cases have a few hundred
 _NOT_EXPRESSIBLE = r"\[(TS201|TS310|TS512|TS513)\]"  # of our tools
 _NOT_OF_ONNXRUNTIME = (
     r"NOT_IMPLEMENTED : Could not find an implementation|is not currently registered or supported"
@@ -262,26 +274,20 @@ def traits(source: str) -> dict[str, Any]:
 
     Called in a process of its own, as are `prepare` and `perform`.
     """
-    _limit_memory()
+    limit_memory()
     adapter = load(source)
-    return {entry.name: getattr(adapter, entry.name) for entry in fields(Traits)}
+    told = {entry.name: getattr(adapter, entry.name) for entry in fields(Traits)}
+    if adapter.python:
+        found = Interpreter.of(adapter.python, Path(adapter.path), adapter.packages)
+        told["interpreter"] = asdict(found)
+    return told
 
 
 def prepare(source: str) -> None:
     """Import a subject and all that takes long to import; SplitError as for `load`."""
-    _limit_memory()
+    limit_memory()
     for module in load(source).modules:
         importlib.import_module(module)
-
-
-def _limit_memory() -> None:
-    """Let this process fill so much memory and no more, where Linux runs; no case needs it."""
-    if sys.platform == "linux":
-        import resource
-
-        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        most = _MOST_DATA if hard == resource.RLIM_INFINITY else min(hard, _MOST_DATA)
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def perform(  # noqa: PLR0917 - what is sent to the process, in this order
@@ -303,37 +309,12 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
             rewritten = adapter.call(model, target_opset)
             return bytes(rewritten) if isinstance(rewritten, (bytes, bytearray)) else None
         found = adapter.call(model, weights, inputs, outputs)
-    try:
-        left = iter(range(_MOST_VALUES))
-        pairs = _counted(found.items(), left)
-        return {str(output): _plain(value, left) for output, value in pairs}
-    except Exception:  # noqa: BLE001 - what is no mapping, or holds what is no array, or no end
-        return None
+    return arrays_of(found)
 
 
 def run_model(model: bytes, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Run a model that a tool has returned in our own engine; SplitError as of ``run``."""
     return tensorsplit.run(onnx.load_from_string(model), inputs)
-
-
-def _plain(value: object, left: Iterator[int]) -> Any:
-    """Return a value as NumPy arrays, so that the other process needs nothing of the engine's."""
-    if value is None:
-        return None
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, left) for item in _counted(value, left)]
-    return np.asarray(value)
-
-
-def _counted(items: Iterable[Any], left: Iterator[int]) -> Iterator[Any]:
-    """Yield items as long as there are numbers left, of which each takes one.
-
-    ValueError for one more: an adapter may return what has no end.
-    """
-    for item in items:
-        if next(left, None) is None:
-            raise ValueError
-        yield item
 
 
 @contextmanager
@@ -387,6 +368,9 @@ def load(name: str) -> Adapter:
             raise _unknown(name, f"it must define {entry}, a tuple of strings")
     if not {"onnx", "ir"}.issuperset(module.FORMATS) or not module.FORMATS:
         raise _unknown(name, 'FORMATS must be of "onnx", "ir" or both')
+    python = getattr(module, "PYTHON", "")
+    if not isinstance(python, str):
+        raise _unknown(name, "PYTHON must be the path of an interpreter, a string")
     return Adapter(
         call=getattr(module, needed),
         packages=module.PACKAGES,
@@ -395,6 +379,8 @@ def load(name: str) -> Adapter:
         kind=kind,
         states_shapes=getattr(module, "JUDGED_BY", "") == "shapes",
         downwards=bool(getattr(module, "DOWNWARDS", True)),
+        python=python,
+        path=str(Path(module.__file__ or "").absolute()),
     )
 
 

@@ -14,7 +14,7 @@ import onnx
 from onnx import version_converter
 
 import tensorsplit
-from tensorsplit.engines.adapters import Unsupported
+from tensorsplit.engines.messages import Unsupported
 
 
 def convert(model: bytes, target_opset: int) -> bytes:

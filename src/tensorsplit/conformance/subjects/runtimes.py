@@ -19,7 +19,8 @@ import numpy as np
 import onnx
 
 import tensorsplit
-from tensorsplit.engines.adapters import Unsupported, is_ir, ordered
+from tensorsplit.engines.adapters import is_ir, ordered
+from tensorsplit.engines.messages import Unsupported
 
 
 def run_numpy(
