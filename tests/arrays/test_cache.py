@@ -124,6 +124,7 @@ class Tuple(tuple[int, ...]):
 
 ARGUMENTS: list[Any] = [
     *[None, 0, 1, 2, 254, 255, 256, -1, -2, 1 << 31, (1 << 63) - 1, 1 << 63, -(1 << 63), 1 << 64],
+    *[sign * (1 << power) + more for sign in (1, -1) for power in (61, 62) for more in (-1, 0, 1)],
     *[True, False, 1.0, 0.0, -0.0, "1", b"\x01", Integer(1), object()],
     *[[], [0], [1], [1, 1], [1, 2], [255], [256], [True], [1.0], [None], [[1]], [1 << 64]],
     *[[np.int64(1)], [np.uint64(1)], [np.int8(1)], [Integer(1)], [b"\x01"], Tuple([1])],
@@ -261,6 +262,18 @@ def test_an_object_that_changes_is_asked_each_time() -> None:
     assert shapes(ts.split(X, [part, rest])) == [(2, 4), (4, 4)]
     rest.value = 2
     assert shapes(ts.split(X, [part, rest])) == [(3, 4), (3, 4)]
+
+
+def test_the_rank_of_the_data_is_not_taken_for_an_argument() -> None:
+    """A list of one element and a dimension may be told by the same numbers."""
+    plans = remembered.make_plans()
+    calls = [((6, 6), (5,)), ((6,), ([21],)), ((6, 0), ()), ((6,), (None,)), ((6, 6, 21), ())]
+    for number, (shape, arguments) in enumerate(calls):
+        assert plans.find(np.zeros(shape), arguments) is None
+        plans.add(np.zeros(shape), arguments, number)
+        plans.add(np.zeros(shape), arguments, "another")
+        assert plans.find(np.zeros(shape), arguments) in (number, "another")
+    assert len(plans) == len(calls)
 
 
 @pytest.mark.parametrize("make", [list, np.array])

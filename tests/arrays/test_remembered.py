@@ -241,6 +241,9 @@ def test_a_function_in_a_class_is_a_method() -> None:
         (lambda: SPLIT(X, like=X), "split() got an unexpected keyword argument 'like'"),
         (lambda: SPLIT(X, input=X), "split() got multiple values for argument 'input'"),
         (lambda: SPLIT(X, [8], 0, 1), "split() takes from 1 to 3 positional arguments but 4 were"),
+        (lambda: SPLIT(X, None, 0, 2), "split() takes from 1 to 3 positional arguments but 4 were"),
+        (lambda: SPLIT(X, [4, 4], axes=0), "unexpected keyword argument 'axes'; did you mean"),
+        (lambda: SPLIT(X, [2, 6], split=[4, 4]), "got multiple values for argument 'split'"),
         (functools.partial(ts.variadic_split, X, 0), "missing 1 required positional argument"),
         (lambda: SPLIT(X, **NOT_NAMES), "keywords must be strings"),
         (ANY_PLAN, "__call__() missing 1 required positional argument: 'input'"),
@@ -253,7 +256,9 @@ def test_a_function_in_a_class_is_a_method() -> None:
 def test_arguments_that_do_not_match_are_refused_as_of_any_function(
     call: Callable[[], Any], message: str
 ) -> None:
-    ts.split(X, [4, 4])
+    for _ in range(3):  # what is remembered is not taken for what looks like it
+        ts.split(X, [4, 4])
+        ts.split(X, None, 0, num_outputs=2)
     PLAN(X)
     with pytest.raises(TypeError) as caught:
         call()
@@ -329,6 +334,38 @@ def test_a_decided_call_is_known_by_its_type_shape_and_arguments() -> None:
         for data, given in (*[first] * 4, *[second] * 4, first, second):
             assert_same(cut(data, given), slices(data, 0, given))
     assert len(decided) == len(set(decided)) == len(calls)
+
+
+@pytest.mark.skipif(native.kernel is None, reason="there is no kernel here")
+@pytest.mark.parametrize("circle", ["none", "its own", "of its plans", "of its last plan"])
+def test_a_function_that_splits_goes_with_all_it_holds(circle: str) -> None:
+    def cut(data: Any, lengths: Any, *, copy: Any = False, out: Any = None) -> Any:
+        plan = ts.plan("onnx.Split-18", data.shape, lengths)
+        plans.add(data, (lengths,), plan)
+        decided.append(plan)
+        return plan(data, copy=copy, out=out)
+
+    x, plans, decided = X.copy(), remembered.make_plans(), list[Any]()
+    counts = [sys.getrefcount(each) for each in (plans, x)]
+    function: Any = remembered.at_once(plans)(cut)
+    for _ in range(4 if circle == "of its last plan" else 1):
+        assert_same(function(x, (2, 6)), slices(x, 0, (2, 6)))
+    plan = decided.pop()
+    function.itself = function if circle == "its own" else None
+    if circle.startswith("of its"):
+        object.__setattr__(plan, "function", function)
+    ended = list[str]()
+    for name, each in {"function": function, "body": function.__wrapped__, "plan": plan}.items():
+        weakref.finalize(each, ended.append, name)
+    if circle == "none":
+        plans.clear()
+        del plan, function, cut, each
+        gc.collect()
+        assert [sys.getrefcount(each) for each in (plans, x)] == counts
+    else:
+        del plan, function, cut, each, plans
+        gc.collect()
+    assert sorted(ended) == ["body", "function", "plan"]
 
 
 @pytest.mark.skipif(native.kernel is None, reason="there is no kernel here")

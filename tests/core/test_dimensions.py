@@ -14,7 +14,23 @@ import onnx_ir
 import pytest
 import sympy
 
-from tensorsplit.core.dimensions import as_index, as_shape, combine, is_known, show_shape
+from tensorsplit.core.dimensions import (
+    MAX_DIM,
+    as_index,
+    as_shape,
+    combine,
+    decide,
+    divisor_of,
+    is_at_least,
+    is_known,
+    larger,
+    magnitude,
+    quotient,
+    show_dim,
+    show_shape,
+    smaller,
+    text_of,
+)
 from tests.refusals import refused
 
 
@@ -179,3 +195,137 @@ def test_a_shape_for_a_reader() -> None:
     assert show_shape((half, "S", 768, None)) == "(ceil(B/2), S, 768, ?)"
     assert show_shape((7,)) == "(7,)"
     assert show_shape(range(20)) == "(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...)"
+    assert show_shape(range(12)) == "(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)"
+    assert show_dim("a\x1bb") == "a\N{REPLACEMENT CHARACTER}b"
+    assert show_dim(combine(operator.sub, 1, half)) == "-ceil(B/2) + 1"
+    assert show_dim(combine(lambda d, n: -(-d // n), "B + S", 2)) == "ceil(B/2 + S/2)"
+
+
+def test_the_longest_dimension_and_the_highest_rank() -> None:
+    assert as_shape([MAX_DIM, 0]) == (MAX_DIM, 0)
+    assert len(as_shape([1] * 4096)) == 4096
+    for refusable in ([MAX_DIM + 1], [-1], [1] * 4097, {"a": 1}, {1, 2}, [sympy.oo], [""]):
+        with refused("TS205"):
+            as_shape(refusable)
+
+
+N, M = sympy.Symbol("n"), sympy.Symbol("m")
+
+
+@pytest.mark.parametrize(
+    ("dividends", "divisors", "want"),
+    [
+        ([12, 2], [5], "4"),
+        (["N", 6], [3], "2*N"),
+        (["N", "M"], ["M"], "N"),
+        (["N*N + N"], ["N + 1"], "N"),
+        (["N"], [2], "floor(N/2)"),
+        (["N"], ["M"], "None"),
+        (["N"], [0], "None"),
+        ([7], [0], "None"),
+        ([None], [2], "None"),
+        ([2], [None], "None"),
+        ([], [], "1"),
+    ],
+)
+def test_a_product_is_divided_by_another(dividends: Any, divisors: Any, want: str) -> None:
+    assert str(quotient(dividends, divisors)) == want
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "high", "low"),
+    [
+        (3, 5, "5", "3"),
+        (5, 3, "5", "3"),
+        ("N", "N + 1", "N + 1", "N"),
+        ("N + 1", "N", "N + 1", "N"),
+        ("N", 0, "N", "0"),
+        (0, "N", "N", "0"),
+        ("N", "M", "max(M, N)", "min(M, N)"),
+        ("N", 2, "max(2, N)", "min(2, N)"),
+        ("N", None, "None", "None"),
+        (None, 1, "None", "None"),
+    ],
+)
+def test_the_larger_and_the_smaller_of_two(left: Any, right: Any, high: str, low: str) -> None:
+    assert text_of(larger(left, right)) == high
+    assert text_of(smaller(left, right)) == low
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "is_sure"),
+    [
+        (3, 3, True),
+        (2, 3, False),
+        ("N", 0, True),
+        ("N", 1, False),
+        ("N", "N", True),
+        ("N + 1", 1, True),
+        ("N - 1", 0, False),
+        ("2*N", "N", True),
+        ("N", "2*N", False),
+        ("N", "M", False),
+        ("dim_0123456789ab", 0, False),  # it stands for an expression, which may be below 0
+        ("dim_0123456789ab", "dim_0123456789ab", True),
+        (None, 0, False),
+        (0, None, False),
+    ],
+)
+def test_what_is_never_below_another_one(left: Any, right: Any, is_sure: bool) -> None:
+    assert is_at_least(left, right) is is_sure
+
+
+@pytest.mark.parametrize(
+    ("dim", "most"),
+    [
+        (7, 7),
+        (-7, 7),
+        (None, 0),
+        ("N", 10),
+        ("2*N - 3", 23),
+        ("N*M", 100),
+        ("floor(N/2)", 10),
+        (N**2, 100),
+        (1 / N, 10),
+        (sympy.Rational(7, 2), 4),
+        (N + M + 1, 21),
+    ],
+)
+def test_what_a_dimension_does_not_exceed_where_its_names_are_10(dim: Any, most: int) -> None:
+    assert magnitude(dim, 10) == most
+
+
+@pytest.mark.parametrize(
+    ("dim", "divisor"), [(6, 1), (None, 1), ("N", 1), (N / 3, 3), (N / 3 + M / 2, 6), (N / M, 1)]
+)
+def test_the_number_that_divides_an_expression(dim: Any, divisor: int) -> None:
+    assert divisor_of(dim) == divisor
+
+
+def test_a_long_expression_gets_a_name_and_a_long_name_stays() -> None:
+    terms = " + ".join(f"n{number}*m{number}" for number in range(9))
+    made = combine(operator.add, terms, "N" * 150)
+    assert len(str(made)) == len("dim_0123456789ab")
+    assert str(combine(operator.add, terms, "N" * 150)) == str(made)
+    assert str(combine(operator.add, terms, "M" * 150)) != str(made)
+    assert str(combine(operator.mul, "N" * 300, 2)) == "2*" + "N" * 300
+    exact = combine(operator.add, terms, "N" * (200 - len(terms) - 3))
+    assert len(str(exact)) == 200
+    assert type(combine(operator.add, sympy.sympify(terms), sympy.Symbol("N" * 150))) is type(N)
+
+
+def test_a_name_may_be_0() -> None:
+    """onnx-ir would take it for 1 or more, and simplify by that."""
+    assert str(combine(operator.sub, "max(N, 1)", "N")) == "-N + Max(1, N)"
+    assert str(combine(operator.sub, "max(N, 0)", "N")) == "0"
+
+
+@pytest.mark.parametrize(("answer", "decided"), [(True, True), (0, False), (ValueError, None)])
+def test_what_a_library_leaves_open_is_not_decided(answer: Any, decided: bool | None) -> None:
+    class Condition:
+        def __bool__(self) -> bool:
+            if answer is ValueError:
+                raise ValueError("it depends")
+            return bool(answer)
+
+    assert decide(Condition()) is decided

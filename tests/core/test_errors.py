@@ -6,7 +6,9 @@ import copy
 import pickle
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tensorsplit import SplitError
@@ -100,8 +102,14 @@ class Silent:
         (10**5000, "2^16609 or more"),
         (-(10**5000), "-2^16609 or more"),
         ([10**5000], "a value of type list"),
+        ((1 << 128) - 1, "340282366920938463463374607431768211455"),
+        (1 << 128, "2^128 or more"),
+        (-(1 << 128), "-2^128 or more"),
+        ("y" * 78, f"'{'y' * 78}'"),
+        (np.array([1, 2]), "array([1, 2])"),
+        (np.eye(2), "array([[1., 0.], [0., 1.]])"),
     ],
-    ids=["number", "text", "list", "long", "silent", "huge", "hugely negative", "huge in a list"],
+    ids=lambda value: value[:20] if isinstance(value, str) else type(value).__name__,
 )
 def test_any_value_is_shown_on_one_short_line(value: object, text: str) -> None:
     assert errors.show(value) == text
@@ -121,3 +129,58 @@ def test_any_value_is_shown_on_one_short_line(value: object, text: str) -> None:
 )
 def test_amounts_have_units(number: int, text: str) -> None:
     assert show_bytes(number) == text
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ValueError("a\n  b"), "a b"),
+        (ValueError(), "ValueError"),
+        (ValueError("x" * 300), "x" * 200),
+        (OSError(2, "No such file", "/secret/path"), "No such file"),
+        (OSError("of its own"), "of its own"),
+    ],
+)
+def test_an_exception_in_one_line(error: Exception, words: str) -> None:
+    assert errors.words_of(error) == words
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("num_output", "did you mean num_outputs? "),
+        ("NUM_OUTPUTS", "did you mean num_outputs? "),
+        ("axes", "did you mean Axis? "),
+        ("zzz", ""),
+    ],
+)
+def test_the_word_that_was_meant(word: str, hint: str) -> None:
+    assert errors.did_you_mean(word, ["num_outputs", "Axis"]) == hint
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a" * 120, "a" * 120),
+        ("b" * 121, "'" + "b" * 76 + "..."),
+        ("a\x1b", r"'a\x1b'"),
+        (b"\xff", r"b'\xff'"),
+    ],
+    ids=["short", "long", "control", "bytes"],
+)
+def test_a_name_that_can_be_printed(name: Any, text: str) -> None:
+    assert errors.short_name(name) == text
+
+
+def test_of_a_long_path_the_end_is_shown() -> None:
+    assert errors.show_path("/a/x.npy") == "'/a/x.npy'"
+    assert errors.show_path("/a/" + "b" * 115) == f"'/a/{'b' * 115}'"
+    shown = errors.show_path("/a/" + "b" * 200 + "/end.npy")
+    assert shown == f"'...{'b' * 107}/end.npy'"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 parts"), (1, "1 part"), (2, "2 parts"), (-1, "-1 parts")]
+)
+def test_things_are_counted(number: int, text: str) -> None:
+    assert errors.count_of(number, "part") == text

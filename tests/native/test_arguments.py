@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tensorsplit import native
 from tests.native.splits import prepared
 
 DATA = np.arange(24, dtype=np.int32).reshape(6, 4)
@@ -30,6 +31,8 @@ REFUSED: dict[str, tuple[Any, ...]] = {
     "a size beyond all integers": (DATA, 0, (1 << 64, 6), True),
     "a size that is not an integer": (DATA, 0, (2.0, 4), True),
     "a dropped axis of more than one": (DATA, 0, (6,), False),
+    "a dropped axis of none": (np.zeros((1, 4), np.int32), 0, (0, 1), False),
+    "a flag beyond all integers": (DATA, 0, (6,), 1 << 80),
     "too few arguments": (DATA, 0, (6,)),
 }
 
@@ -68,12 +71,15 @@ def test_nobody_is_asked_for_a_number(kernel: Any, place: int) -> None:
     assert DATA.shape == (6, 4)
 
 
-def test_buffers_that_change_the_array_when_they_are_looked_at(kernel: Any) -> None:
+@pytest.mark.parametrize("shape", [(2, 12), (12, 2), (24,), (24, 1)])
+def test_buffers_that_change_the_array_when_they_are_looked_at(
+    kernel: Any, shape: tuple[int, ...]
+) -> None:
     array = np.ones((6, 4))
 
     class Buffers(list[Any]):
         def __iter__(self) -> Any:
-            array.shape = (2, 12)
+            array.shape = shape
             return super().__iter__()
 
     with pytest.raises(ValueError, match="changed"):
@@ -97,7 +103,9 @@ def test_a_shape_is_a_tuple_of_integers(kernel: Any, shape: Any) -> None:
         kernel.Blocks(0).empty(shape, np.dtype("f4"))
 
 
-@pytest.mark.parametrize("shape", [(-1,), (-2, -3), (0, -1), (1 << 62, 3), (1 << 32, 1 << 32)])
+@pytest.mark.parametrize(
+    "shape", [(-1,), (-2, -3), (0, -1), (1 << 61,), (1 << 62, 3), (1 << 32, 1 << 32)]
+)
 def test_an_array_that_can_not_be(kernel: Any, shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"negative|too big"):
         kernel.Blocks(0).empty(shape, np.dtype("f4"))
@@ -117,6 +125,41 @@ def test_only_a_tuple_of_arguments_is_remembered(kernel: Any) -> None:
             kernel.Plans().find(DATA, junk)
         with pytest.raises(TypeError):
             kernel.Plans().add(DATA, junk, 1)
+
+
+def test_lists_of_up_to_65536_elements_are_remembered(kernel: Any) -> None:
+    for make in (list, tuple, np.array):
+        for count, is_kept in ((1 << 16, True), ((1 << 16) + 1, False)):
+            plans, lengths = kernel.Plans(), make([1] * count)
+            plans.add(DATA, (lengths,), "plan")
+            assert (len(plans), plans.find(DATA, (lengths,)) == "plan") == (is_kept, is_kept)
+
+
+PLANS = native.kernel.Plans() if native.kernel else None
+NAMES = ("x", "lengths", "copy", "out")
+
+
+@pytest.mark.parametrize(
+    ("function", "names", "positional", "defaults", "plans"),
+    [
+        (len, NAMES, 1, (), PLANS),  # no method can be bound to it
+        (None, NAMES, 1, (), PLANS),
+        (prepared, NAMES, 1, (), {}),
+        (prepared, NAMES, 1, (), None),
+        (prepared, list(NAMES), 1, (), PLANS),
+        (prepared, NAMES, 1, [], PLANS),
+        (prepared, NAMES[:2], 1, (), PLANS),
+        (prepared, NAMES * 4 + ("more",), 1, (), PLANS),
+        (prepared, NAMES, 5, (), PLANS),
+        (prepared, NAMES, 1, (None,) * 5, PLANS),
+    ],
+)
+def test_what_is_no_function_that_splits(
+    kernel: Any, function: Any, names: Any, positional: int, defaults: Any, plans: Any
+) -> None:
+    kernel.Call(prepared, NAMES * 4, 16, (None,) * 16, PLANS)
+    with pytest.raises((TypeError, ValueError)):
+        kernel.Call(function, names, positional, defaults, plans)
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "2", None, 1 << 70])

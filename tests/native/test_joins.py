@@ -119,6 +119,10 @@ def not_plain() -> dict[str, tuple[Any, Any]]:
         "a whole with elements apart": (wide[:, ::2], parts),
         "a whole backwards": (whole.copy()[::-1], parts),
         "a whole on itself": (repeated, parts),
+        "a whole whose rows overlap": (
+            np.lib.stride_tricks.as_strided(wide.copy(), (4, 150), (149 * 4, 4)),
+            parts,
+        ),
         "a part of the whole": (whole, [whole[:, :100], parts[1]]),
         "a part between its rows": (wide[:, :150], [parts[0], wide[:, 150:200]]),
         "objects": (whole.astype(object), [part.astype(object) for part in parts]),

@@ -69,6 +69,34 @@ def test_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_compressed
         read(tmp_path / "f")
 
 
+@needs_pipes
+@pytest.mark.parametrize("kind", ["file", "compressed", "pipe"])
+@pytest.mark.parametrize(("size", "is_refused"), [(1000, False), (1001, True)])
+def test_as_much_as_may_be_and_a_byte_more(
+    tmp_path: Path, kind: str, size: int, is_refused: bool
+) -> None:
+    path, content = tmp_path / "f", b"[1]".ljust(size)
+    writer = threading.Thread(target=path.write_bytes, args=(content,))
+    if kind == "pipe":
+        os.mkfifo(path)
+        writer.start()
+    else:
+        path.write_bytes(gzip.compress(content) if kind == "compressed" else content)
+    how: Any = {"what": "is none", "fix": "give one", "parameter": "known", "most": 1000}
+    if is_refused:
+        with refused("TS703", "more than 1000 bytes"):
+            documents.read_json(path, **how)
+    else:
+        assert documents.read_json(path, **how) == [1]
+    if kind == "pipe":
+        writer.join()
+
+
+def test_a_mark_of_the_byte_order_is_no_content(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"\xef\xbb\xbf[1]")
+    assert read(tmp_path / "f") == [1]
+
+
 def test_what_is_no_file(tmp_path: Path) -> None:
     with refused("TS703", "No such file", parameter="known"):
         read(tmp_path / "missing")

@@ -6,6 +6,8 @@ import errno
 import os
 import shutil
 import stat
+import sys
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import IO, Any
 import pytest
 
 from tensorsplit.core.errors import SplitError, SplitWarning
+from tensorsplit.storage import outputs
 from tensorsplit.storage.outputs import Brought, Outputs, drafts_in
 from tests.refusals import refused
 
@@ -103,17 +106,35 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
 def test_permissions_are_those_of_the_umask_or_of_the_file_replaced(tmp_path: Path) -> None:
     (tmp_path / "old").touch(mode=0o600)
+    drafts: list[int] = []
     before = os.umask(0o027)
     try:
-        write_files({tmp_path / "new": content(b"1"), tmp_path / "old": content(b"2")})
+        write_files(
+            {
+                tmp_path / "new": content(b"1"),
+                tmp_path / "old": lambda file: drafts.append(
+                    os.fstat(file.fileno()).st_mode & 0o777
+                ),
+            }
+        )
     finally:
         os.umask(before)
+    assert drafts == [0o600]  # also while it is written
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640
     assert (tmp_path / "old").stat().st_mode & 0o777 == 0o600
 
 
+def write_beside(target: Path, data: bytes, **settings: Any) -> None:
+    """Write a file as tensors are: the draft is made by the caller."""
+    with Outputs(**{"overwrite": True, **settings}).replaced(target, None) as draft:
+        draft.write_bytes(data)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="owners are those of POSIX")
-def test_owner_and_attributes_of_the_file_replaced_are_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_owner_and_attributes_of_the_file_replaced_are_kept(
+    tmp_path: Path, is_beside: bool
+) -> None:
     old = tmp_path / "old"
     old.touch(mode=0o640)
     if os.geteuid() == 0:
@@ -125,8 +146,12 @@ def test_owner_and_attributes_of_the_file_replaced_are_kept(tmp_path: Path) -> N
         noted = False
     else:
         noted = True
-    write_files({old: content(b"2")})
+    if is_beside:
+        write_beside(old, b"2")
+    else:
+        write_files({old: content(b"2")})
     after = old.stat()
+    assert old.read_bytes() == b"2"
     assert (after.st_mode, after.st_uid, after.st_gid) == (
         before.st_mode,
         before.st_uid,
@@ -134,6 +159,45 @@ def test_owner_and_attributes_of_the_file_replaced_are_kept(tmp_path: Path) -> N
     )
     assert after.st_ino != before.st_ino
     assert not noted or os.getxattr(old, "user.note") == b"mine"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners are those of POSIX")
+def test_a_file_of_another_owner_does_not_run_as_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its owner can't be kept, its group perhaps."""
+    old, given = tmp_path / "old", list[tuple[int, int]]()
+    old.touch()
+    old.chmod(0o4755)
+
+    def change_owner(path: Path, owner: int, group: int) -> None:
+        given.append((owner, group))
+        if owner != -1:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "chown", change_owner)
+    write_files({old: "2"})
+    assert stat.S_IMODE(old.stat().st_mode) == 0o755
+    assert given == [(old.stat().st_uid, old.stat().st_gid), (-1, old.stat().st_gid)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files have attributes on Linux")
+def test_attributes_are_kept_as_far_as_that_is_permitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "old").touch()
+    kept: list[str] = []
+
+    def set_one(path: Path, name: str, value: bytes) -> None:
+        if name.startswith("security."):
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        kept.append(name)
+
+    monkeypatch.setattr(os, "listxattr", lambda path: ["user.a", "security.b", "user.c"])
+    monkeypatch.setattr(os, "getxattr", lambda path, name: name.encode())
+    monkeypatch.setattr(os, "setxattr", set_one)
+    write_beside(tmp_path / "old", b"2")
+    assert kept == ["user.a", "user.c"]
 
 
 @pytest.mark.parametrize("target", ["here", "other/there", "other/new"])
@@ -213,8 +277,47 @@ def test_no_file_is_written_twice(tmp_path: Path) -> None:
     with refused("TS702", "written twice"):
         write_files({tmp_path / "one": content(b"1"), tmp_path / "link": content(b"2")})
     with refused("TS702", "written twice"):
+        write_files({tmp_path / "link": content(b"2"), tmp_path / "one": content(b"1")})
+    with refused("TS702", "written twice"):
         Outputs([tmp_path / "one", tmp_path / "one"]).check()
+    with refused("TS702", "written twice"):  # the other one comes later
+        Outputs([tmp_path / "link"]).write({tmp_path / "one": "1"})
     assert names(tmp_path) == ["link"]
+
+
+def test_only_the_file_that_is_read_may_be_replaced_by_its_name(tmp_path: Path) -> None:
+    model, weights, other = (tmp_path / name for name in ("model", "weights", "other"))
+    for path in (model, weights, other):
+        path.write_bytes(b"before")
+    fits = Outputs(reads=[model, weights, Path("a\0b")], replaceable=model)
+    fits.write({model: "after"})
+    assert model.read_bytes() == b"after"
+    with refused("TS702", "exists", "--overwrite"):
+        fits.write({other: "after"})
+    with refused("TS702", "weights is a file that is read"):
+        fits.write({weights: "after"})
+    assert (other.read_bytes(), weights.read_bytes()) == (b"before", b"before")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files have attributes on Linux")
+def test_a_file_of_the_same_writer_is_replaced_unless_it_was_changed(tmp_path: Path) -> None:
+    target = tmp_path / "report"
+    Outputs(writer="bench").write({target: "one"})
+    try:
+        os.getxattr(target, "user.tensorsplit")
+    except OSError:
+        pytest.skip("this file system has no attributes")
+    Outputs(writer="bench").write({target: "two"})
+    assert target.read_text() == "two"
+    for writer in ("profile", "", "ben"):
+        with refused("TS702", "report exists"):
+            Outputs(writer=writer).write({target: "three"})
+    target.write_text("two, and mine")
+    with refused("TS702", "report exists"):
+        Outputs(writer="bench").write({target: "three"})
+    Outputs().write({tmp_path / "nobody's": "one"})
+    with refused("TS702", "exists"):
+        Outputs().write({tmp_path / "nobody's": "two"})
 
 
 def test_the_drafts_of_a_run_that_was_killed_are_swept(tmp_path: Path) -> None:
@@ -237,6 +340,29 @@ def test_a_link_that_is_called_like_a_draft_is_left_alone(tmp_path: Path) -> Non
     assert names(tmp_path) == [".tensorsplit-1.part", "mine", "one"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_that_is_called_like_a_draft_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".tensorsplit-1.part")
+    write_files({tmp_path / "one": content(b"1")})
+    assert (tmp_path / "one").read_bytes() == b"1"
+
+
+def test_drafts_that_can_only_be_removed_one_by_one_go_without_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a process may open no more files."""
+
+    def failing(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(shutil, "rmtree", failing)
+    with warnings.catch_warnings(), drafts_in(tmp_path) as drafts:
+        warnings.simplefilter("error")
+        (drafts / "folder").mkdir()
+        (drafts / "folder" / "file").touch()
+    assert names(tmp_path) == []
+
+
 @pytest.mark.parametrize("is_copy", [False, True])
 def test_what_is_brought_replaces_nothing(tmp_path: Path, is_copy: bool) -> None:
     source, target, model = (tmp_path / name for name in ("source", "target", "model"))
@@ -247,11 +373,43 @@ def test_what_is_brought_replaces_nothing(tmp_path: Path, is_copy: bool) -> None
     assert target.samefile(source) is not is_copy
     write_files(files, reads=[source])  # it is there already
     target.unlink()
-    target.write_bytes(b"others'")
+    target.write_bytes(b"others'")  # as long, and as old
+    os.utime(target, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
     model.unlink()
     with refused("TS702", "holds other data"):
         write_files(files, reads=[source])
     assert names(tmp_path) == ["source", "target"]
+
+
+@pytest.mark.parametrize("theirs", [b"weights", b"others'"])
+def test_what_another_run_brought_meanwhile_is_not_replaced(tmp_path: Path, theirs: bytes) -> None:
+    source, target, model = (tmp_path / name for name in ("source", "target", "model"))
+    source.write_bytes(b"weights")
+
+    def meanwhile(file: IO[bytes]) -> None:
+        target.write_bytes(theirs)
+        target.chmod(0o600)
+        file.write(b"1")
+
+    files = {target: Brought(source, is_copy=True), model: meanwhile}
+    if theirs == b"weights":
+        write_files(files, reads=[source])
+        assert model.read_bytes() == b"1"
+    else:
+        with refused("TS702", "holds other data"):
+            write_files(files, reads=[source])
+        assert not model.exists()
+    assert target.read_bytes() == theirs
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+
+
+def test_a_link_that_is_brought_is_a_link_to_the_file_itself(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_bytes(b"weights")
+    (tmp_path / "cache").symlink_to("weights")
+    write_files({tmp_path / "target": Brought(tmp_path / "cache", is_copy=False)})
+    (tmp_path / "cache").unlink()
+    assert not (tmp_path / "target").is_symlink()
+    assert (tmp_path / "target").samefile(tmp_path / "weights")
 
 
 def test_what_was_brought_goes_if_the_model_cant_be_written(tmp_path: Path) -> None:
@@ -267,6 +425,7 @@ def test_files_that_were_replaced_are_put_back_if_another_one_cant_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "one").write_bytes(b"before")
+    before = (tmp_path / "one").stat()
     replace = os.replace
 
     def failing(source: Path, target: Path) -> None:
@@ -279,6 +438,7 @@ def test_files_that_were_replaced_are_put_back_if_another_one_cant_be(
         write_files({tmp_path / name: content(b"after") for name in ("one", "two", "three")})
     assert names(tmp_path) == ["one"]
     assert (tmp_path / "one").read_bytes() == b"before"
+    assert os.path.samestat((tmp_path / "one").stat(), before)
 
 
 def test_of_two_runs_at_once_all_files_are_of_one(tmp_path: Path) -> None:
@@ -289,6 +449,224 @@ def test_of_two_runs_at_once_all_files_are_of_one(tmp_path: Path) -> None:
         list(pool.map(write, "abcdefgh"))
     assert len({path.read_text() for path in tmp_path.iterdir()}) == 1
     assert len(names(tmp_path)) == 40
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no locks there")
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize("kind", ["files", "a file", "a folder"])
+def test_names_change_only_while_the_run_holds_their_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, is_there: bool
+) -> None:
+    import fcntl
+
+    changed: list[str] = []
+
+    def is_free(folder: Path) -> bool:
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(number, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(number)
+        return True
+
+    def watched(change: Callable[..., Any]) -> Callable[..., Any]:
+        def changing(source: Path, target: Path, **options: Any) -> None:
+            if Path(target).parent == tmp_path:
+                assert not is_free(tmp_path)
+                changed.append(Path(target).name)
+            change(source, target, **options)
+
+        return changing
+
+    def write() -> None:
+        if kind == "files":
+            write_files({tmp_path / "out": "1", tmp_path / "other": "2"})
+        elif kind == "a file":
+            write_beside(tmp_path / "out", b"1")
+        else:
+            replace_with_a_folder(tmp_path / "out", overwrite=True)
+
+    if is_there:
+        write()
+    for name in ("rename", "replace"):
+        monkeypatch.setattr(os, name, watched(getattr(os, name)))
+    monkeypatch.setattr(outputs, "_exchange", watched(outputs._exchange))
+    write()
+    assert changed == (["out", "other"] if kind == "files" else ["out"])
+    assert is_free(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no locks there")
+def test_folders_are_locked_in_one_order_so_that_no_two_runs_wait_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    lock, locked = fcntl.flock, list[int]()
+    folders = [tmp_path / name for name in ("a", "b", "c")]
+    for folder in folders:
+        folder.mkdir()
+    inodes = [folder.stat().st_ino for folder in folders]
+
+    def locking(number: int, how: int) -> None:
+        if (inode := os.fstat(number).st_ino) in inodes:
+            locked.append(inode)
+        lock(number, how)
+
+    monkeypatch.setattr(fcntl, "flock", locking)
+    for order in ((0, 1, 2), (2, 0, 1)):
+        locked.clear()
+        write_files({folders[place] / "out": "1" for place in order})
+        assert locked == inodes
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_what_appeared_while_the_result_was_made_is_not_replaced(
+    tmp_path: Path, is_folder: bool
+) -> None:
+    target = tmp_path / "out"
+    with (
+        refused("TS702", "is not empty" if is_folder else "out exists"),
+        Outputs().replaced(target, ["x"] if is_folder else None) as draft,
+    ):
+        for place in (draft, target):
+            if is_folder:
+                place.mkdir()
+            (place / "x" if is_folder else place).write_text(place.name)
+    assert (target / "x" if is_folder else target).read_text() == "out"
+    assert names(tmp_path) == (["out", "x"] if is_folder else ["out"])
+
+
+@pytest.mark.parametrize(
+    ("held", "settings", "words"),
+    [
+        (None, {"overwrite": True}, "out is not a folder, and the result is one"),
+        (["x"], {}, "out is not empty"),
+        (["x", "y"], {"overwrite": True}, "out holds y, which the result does not replace"),
+        (["a", "x"], {"overwrite": True}, "out holds a, which the result does not replace"),
+        (["x"], {"overwrite": True, "reads": ["out"]}, "out holds .*out, which is read"),
+        (["x"], {"overwrite": True, "reads": ["out/x"]}, "out holds .*out/x, which is read"),
+    ],
+)
+def test_a_folder_that_does_not_make_room(
+    tmp_path: Path, held: list[str] | None, settings: dict[str, Any], words: str
+) -> None:
+    target = tmp_path / "out"
+    if held is None:
+        target.write_text("before")
+    else:
+        target.mkdir()
+        for name in held:
+            (target / name).write_text("before")
+    reads = [tmp_path / name for name in settings.pop("reads", [])]
+    with (
+        pytest.raises(SplitError, match=words) as caught,
+        Outputs(reads=reads, **settings).replaced(target, ["x"]),
+    ):
+        raise AssertionError  # it is refused before anything is made
+    assert caught.value.code == "TS702"
+    assert names(tmp_path) == sorted(["out", *(held or [])])
+
+
+def test_a_folder_that_holds_what_is_replaced_or_nothing_makes_room(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    replace_with_a_folder(tmp_path / "empty", overwrite=False)
+    replace_with_a_folder(tmp_path / "empty", overwrite=True)
+    assert names(tmp_path) == ["empty", "x"]
+
+
+def test_only_the_folders_that_are_named_are_made(tmp_path: Path) -> None:
+    named = Outputs(files=[tmp_path / "named" / "one"], folders=[tmp_path / "named"])
+    named.check()
+    named.write({tmp_path / "named" / "one": "1"})
+    for missing in (tmp_path / "missing" / "named", tmp_path / "missing"):
+        with refused("TS702", "there is no folder"):
+            Outputs(folders=[tmp_path / "missing" / "named"]).write({missing / "one": "1"})
+    assert names(tmp_path) == ["named", "one"]
+
+
+def test_the_way_to_a_folder_leads_through_folders(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for outputs_there in (
+        Outputs(files=[tmp_path / "file" / "one"]),
+        Outputs(folders=[tmp_path / "file"]),
+        Outputs(folders=[tmp_path / "file" / "folder"], create_dirs=True),
+    ):
+        with refused("TS702", "Not a directory"):
+            outputs_there.check()
+
+
+def test_a_folder_that_can_not_be_entered_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for missing in (os.X_OK, os.W_OK):
+        monkeypatch.setattr(os, "access", lambda path, mode, missing=missing: not mode & missing)
+        with refused("TS702", "Permission denied"):
+            Outputs(files=[tmp_path / "one"]).check()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_a_folder_that_can_be_written_into_and_not_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+
+    def opening(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if Path(path) == tmp_path:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return opened(path, flags, *more, **named)
+
+    monkeypatch.setattr(os, "open", opening)
+    write_files({tmp_path / "one": content(b"1")})
+    assert (tmp_path / "one").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_folders_around_what_is_made_otherwise_go_if_it_fails(tmp_path: Path, fails: bool) -> None:
+    """They are those of the file that a link leads to."""
+    (tmp_path / "link").symlink_to("new/folder/target")
+    try:
+        with Outputs().made_around(tmp_path / "link"):
+            assert (tmp_path / "new" / "folder").is_dir()
+            if fails:
+                raise InterruptedError
+            (tmp_path / "link").write_text("1")
+    except InterruptedError:
+        pass
+    assert names(tmp_path) == (["link"] if fails else ["folder", "link", "new", "target"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_drafts_are_nobody_elses(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with drafts_in(tmp_path) as drafts:
+            assert stat.S_IMODE(drafts.stat().st_mode) == 0o700
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no locks there")
+def test_drafts_that_another_run_swept_before_they_were_locked_are_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    lock, swept = fcntl.flock, list[Path]()
+
+    def sweeping(number: int, how: int) -> None:
+        if not swept:
+            swept.extend(tmp_path.glob(".tensorsplit-*.part"))
+            swept[0].rmdir()
+        lock(number, how)
+
+    monkeypatch.setattr(fcntl, "flock", sweeping)
+    with drafts_in(tmp_path) as drafts:
+        assert drafts.is_dir()
+        assert drafts not in swept
+    assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT])

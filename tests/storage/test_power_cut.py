@@ -32,6 +32,18 @@ def test_a_file_is_on_the_disk_before_its_name_is(
     assert disk.forgets(target, tmp_path) == []
 
 
+def test_a_file_behind_a_link_is_on_the_disk_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "link").symlink_to("other/one")
+    disk = Disk(tmp_path, monkeypatch)
+    Outputs().write({tmp_path / "link": b"1"})
+    target = tmp_path / "other" / "one"
+    assert disk.torn == disk.lost(target) == []
+    assert disk.forgets(target, target.parent) == []
+
+
 def test_a_copy_of_weights_is_on_the_disk_before_the_model_that_names_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

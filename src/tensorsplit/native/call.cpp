@@ -100,7 +100,7 @@ PyObject* call_with(PyObject* self, PyObject* arguments, PyObject* named) {
 
 // As a function of Python does it; its methods are bound to that function.
 PyObject* bind(PyObject* self, PyObject* instance, PyObject* owner) {
-    if (instance == nullptr || instance == Py_None) return new_reference(self);
+    if (instance == nullptr) return new_reference(self);
     PyObject* function = call_of(self).function;
     auto get = reinterpret_cast<descrgetfunc>(PyType_GetSlot(Py_TYPE(function), Py_tp_descr_get));
     return get(function, instance, owner);
@@ -120,14 +120,10 @@ constexpr PyGetSetDef forwarded(const char* name) {
 // By its name, as functions are.
 PyObject* reduce(PyObject* self, PyObject*) { return PyObject_GetAttrString(self, "__qualname__"); }
 
+// A circle leads through a dictionary, a function or plans, which break it when they are cleared.
 int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     for (const auto object : owned) Py_VISIT(call_of(self).*object);
-    return 0;
-}
-
-int forget(PyObject* self) {
-    Py_CLEAR(call_of(self).dictionary);
     return 0;
 }
 
@@ -212,7 +208,6 @@ PyType_Slot slots[] = {
     {Py_tp_descr_get, reinterpret_cast<void*>(bind)},
     {Py_tp_repr, reinterpret_cast<void*>(show)},
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(forget)},
     {Py_tp_dealloc, reinterpret_cast<void*>(destroy)},
     {Py_tp_methods, methods},
     {Py_tp_getset, attributes},
