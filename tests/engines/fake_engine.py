@@ -34,7 +34,8 @@ def _raise(text: str) -> None:
 
 
 def _refuse() -> None:
-    raise SplitError(LENGTHS_SUM, "the lengths", "mend them", node="split")
+    wants = {"sum": range(0, 1 << 63, 3)}
+    raise SplitError(LENGTHS_SUM, "the lengths", "mend them", node="split", wants=wants)
 
 
 def _be_missing(*words: str) -> None:

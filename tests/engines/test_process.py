@@ -84,6 +84,7 @@ def test_an_exception_is_a_refusal_with_the_engines_words(engine: EngineProcess)
 def test_a_refusal_of_our_own_comes_through_as_it_is(engine: EngineProcess) -> None:
     error = refused(engine, "refuse")
     assert (error.code, error.node, error.fix) == ("TS302", "split", "mend them")
+    assert error.wants == {"sum": range(0, 1 << 63, 3)}
 
 
 def test_an_engine_that_cant_be_imported_is_missing(engine: EngineProcess) -> None:
@@ -242,6 +243,12 @@ def test_what_is_no_answer_is_none(texts: list[str], words: str) -> None:
     engine.close()
 
 
+def told_error(**changed: object) -> object:
+    """A refusal as a reply has it, with some of its fields changed."""
+    fields = {"code": "TS302", "problem": "", "fix": "", "parameter": None}
+    return {"error": {"dict": {**fields, "operator": None, "node": None, "wants": {}, **changed}}}
+
+
 @pytest.mark.parametrize(
     "told",
     [
@@ -250,6 +257,9 @@ def test_what_is_no_answer_is_none(texts: list[str], words: str) -> None:
         {"missing": ["a"]},
         {"error": {"dict": {"code": "TS999", "problem": "none"}}},
         {"error": {"dict": {"code": None}}},
+        told_error(code="TS999"),
+        told_error(wants={"dict": {"sum": [0, 5, 0]}}),
+        told_error(wants={"dict": {"sum": "5"}}),
         {"more": 1},
     ],
 )

@@ -410,6 +410,7 @@ def position(index: Number, count: Number, last: Number, *, operator: str | None
                 fix if last >= -count else "fill the sequence",
                 operator=operator,
                 parameter="position",
+                wants={"position": range(-count, last + 1)} if last >= -count else {},
             )
         return found
     inside = at_least(found, last)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 DOCUMENTATION = ""
@@ -411,6 +411,10 @@ class SplitError(ValueError):
         parameter: The operand, attribute or argument at fault, as the standard names it.
         operator: The operator version, such as ``onnx.Split-18``.
         node: The node of a model, with its path through bodies and functions.
+        wants: What would be right, as numbers. Each entry alone would do, with any number of its
+            range: the ``dimension`` that is split, the ``sum`` of the lengths (without a -1), each
+            ``length``, the ``count`` of parts, the ``axis``, a ``position`` or ``index``, or
+            ``keepdims``. Empty where no number decides, or a dimension is not known.
 
     Attributes:
         code: The kind's code, such as ``TS302``; stable across releases.
@@ -419,8 +423,8 @@ class SplitError(ValueError):
         >>> try:
         ...     ts.split(np.arange(6), [2, 3])
         ... except ts.SplitError as error:
-        ...     print(error.code, error.parameter)
-        TS302 split
+        ...     print(error.code, error.parameter, error.wants)
+        TS302 split {'sum': range(6, 7), 'dimension': range(5, 6)}
     """
 
     def __init__(
@@ -432,6 +436,7 @@ class SplitError(ValueError):
         parameter: str | None = None,
         operator: str | None = None,
         node: str | None = None,
+        wants: Mapping[str, range] | None = None,
     ) -> None:  # `args` is set before, and what traces this can't follow `super().__init__`
         self.kind = kind
         self.code = kind.code
@@ -440,6 +445,7 @@ class SplitError(ValueError):
         self.parameter = parameter
         self.operator = operator
         self.node = node
+        self.wants: Mapping[str, range] = {} if wants is None else wants
 
     def located(self, *, operator: str | None = None, node: str | None = None) -> SplitError:
         """Fill in the operator version or the node where they are not known yet; returns self."""
@@ -448,8 +454,9 @@ class SplitError(ValueError):
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        place = {"parameter": self.parameter, "operator": self.operator, "node": self.node}
-        return (_rebuild, (type(self), self.code, self.problem, self.fix, place))
+        named = ("parameter", "operator", "node", "wants")
+        state = {name: getattr(self, name) for name in named}
+        return (_rebuild, (type(self), self.code, self.problem, self.fix), state)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self}>"
@@ -472,10 +479,8 @@ class SplitWarning(UserWarning):
     """
 
 
-def _rebuild(
-    error: type[SplitError], code: str, problem: str, fix: str, place: dict[str, str | None]
-) -> SplitError:
-    return error(KINDS[code], problem, fix, **place)
+def _rebuild(error: type[SplitError], code: str, problem: str, fix: str) -> SplitError:
+    return error(KINDS[code], problem, fix)
 
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")

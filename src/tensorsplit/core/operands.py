@@ -163,5 +163,7 @@ def keeps_axis(operator: Operator, known: Known) -> bool:
         return True
     if operand.values[0] not in (0, 1):
         fix = "give 0 (drop the axis) or 1 (keep it)"
-        raise SplitError(OPERAND_VALUE, f"it is {operand}", fix, parameter=operator.keepdims)
+        name = operator.keepdims
+        wants = {"keepdims": range(2)}
+        raise SplitError(OPERAND_VALUE, f"it is {operand}", fix, parameter=name, wants=wants)
     return operand.values[0] == 1

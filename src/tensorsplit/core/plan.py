@@ -140,7 +140,8 @@ class SplitPlan:
             number = bisect_right(starts, found) - 1
             return number, found - starts[number]
         fix = f"give an integer in [{-dim}, {dim - 1}]" if dim else "there is no element to find"
-        raise SplitError(kind, problem, fix, operator=self.operator, parameter="index")
+        wants = {"index": range(-dim, dim)} if dim else {}
+        raise SplitError(kind, problem, fix, operator=self.operator, parameter="index", wants=wants)
 
     def _known(self, dims: tuple[Dim, ...]) -> tuple[int, ...]:
         """Return sizes or offsets, which are numbers (TS309)."""

@@ -32,7 +32,7 @@ from tensorsplit.core.operands import (
     whole_lengths,
 )
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.core.rules import Chunks, Rule, apply
+from tensorsplit.core.rules import MAX_PARTS, Chunks, Rule, apply
 from tensorsplit.core.schema import Lengths, Operator
 
 
@@ -145,6 +145,7 @@ def _bind(operator: Operator, operands: Operands, outputs: int | None) -> Intent
             f"{count_of(outputs, 'output')} asked for",
             "name at least 1",
             parameter="num_outputs",
+            wants={"count": range(1, MAX_PARTS + 1)},
         )
     lengths = _source(operator, known)
     source = None if lengths is None else known[lengths.operand, lengths.kind]
@@ -234,6 +235,7 @@ def _normal_axis(intent: Intent, rank: int) -> int:
             f"the axis is {show_int(axis)}, but the data has rank {rank}",
             f"give an axis in [{least}, {rank - 1}]",
             parameter=intent.operator.axis,
+            wants={"axis": range(least, rank)},
         )
     return axis % rank
 
@@ -241,6 +243,7 @@ def _normal_axis(intent: Intent, rank: int) -> int:
 def check_count(parts: int, intent: Intent) -> None:
     """Refuse lengths for another number of parts than there are outputs (TS305)."""
     wanted = intent.outputs
+    fit = range(1, MAX_PARTS + 1) if wanted is None else range(wanted, wanted + 1)
     if parts == 0:
         problem, fix = "no lengths are given", "give one or more"
     elif wanted is not None and parts != wanted:
@@ -249,7 +252,7 @@ def check_count(parts: int, intent: Intent) -> None:
         fix = f"make it {count_of(wanted, 'part')}, or give the node {count_of(parts, 'output')}"
     else:
         return
-    raise SplitError(OUTPUT_COUNT, problem, fix, parameter=intent.source)
+    raise SplitError(OUTPUT_COUNT, problem, fix, parameter=intent.source, wants={"count": fit})
 
 
 def _element_types(

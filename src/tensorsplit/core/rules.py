@@ -214,21 +214,25 @@ def _check_count(count: int) -> None:
 
 def _too_many(count: int) -> SplitError:
     problem = f"{show_int(count)} parts are asked for"
-    return SplitError(TOO_MANY_PARTS, problem, f"split into at most {MAX_PARTS} parts")
+    wants = {"count": range(1, MAX_PARTS + 1)}
+    return SplitError(TOO_MANY_PARTS, problem, f"split into at most {MAX_PARTS} parts", wants=wants)
 
 
 def _no_count(count: int) -> SplitError:
     problem = f"{show_int(count)} parts are asked for"
-    return SplitError(OPERAND_VALUE, problem, "give a count >= 1")
+    wants = {"count": range(1, MAX_PARTS + 1)}
+    return SplitError(OPERAND_VALUE, problem, "give a count >= 1", wants=wants)
 
 
 def _negative(lengths: Numbers) -> SplitError:
     fix = "give lengths >= 0; variadic_split takes one -1, for what the others leave"
-    return SplitError(NEGATIVE_LENGTH, f"{_show(lengths)} has a length below 0", fix)
+    problem = f"{_show(lengths)} has a length below 0"
+    return SplitError(NEGATIVE_LENGTH, problem, fix, wants={"length": range(MAX_DIM + 1)})
 
 
 def _empty(lengths: Numbers) -> SplitError:
-    return SplitError(NEGATIVE_LENGTH, f"{_show(lengths)} has a length below 1", "give lengths > 0")
+    problem, wants = f"{_show(lengths)} has a length below 1", {"length": range(1, MAX_DIM + 1)}
+    return SplitError(NEGATIVE_LENGTH, problem, "give lengths > 0", wants=wants)
 
 
 def _wrong_sum(lengths: Numbers, whole: Number, dim: Number) -> SplitError:
@@ -237,7 +241,9 @@ def _wrong_sum(lengths: Numbers, whole: Number, dim: Number) -> SplitError:
         fix = "give lengths that sum to the dimension"
         return SplitError(LENGTHS_SUM, f"{sums}, more than any dimension has", fix)
     fix = f"give lengths that sum to {_text(dim)}"
-    return SplitError(LENGTHS_SUM, f"{sums}, but the dimension is {_text(dim)}", fix)
+    problem = f"{sums}, but the dimension is {_text(dim)}"
+    wants = {**_exactly("sum", dim), **_exactly("dimension", whole)}
+    return SplitError(LENGTHS_SUM, problem, fix, wants=wants)
 
 
 def _open_twice(lengths: Numbers) -> SplitError:
@@ -252,7 +258,23 @@ def _no_rest(lengths: Numbers, given: Number, dim: Number) -> SplitError:
         f"the lengths other than -1 in {_show(lengths)} sum to {_text(given)}, more than the"
         f" dimension {_text(dim)}",
         f"give lengths that sum to at most {_text(dim)}",
+        wants=_of_rest(given, dim),
     )
+
+
+def _of_rest(given: Number, dim: Number) -> dict[str, range]:
+    """Return which sums of the lengths other than -1, and which dimensions, leave a rest."""
+    sums = {"sum": range(dim + 1)} if is_known(dim) else {}
+    if not is_known(given) or not 0 <= given <= MAX_DIM:
+        return sums
+    return sums | {"dimension": range(given, MAX_DIM + 1)}
+
+
+def _exactly(name: str, number: Number) -> dict[str, range]:
+    """Return that something has to be a number, where it is known and one of a dimension."""
+    if not is_known(number) or not 0 <= number <= MAX_DIM:
+        return {}
+    return {name: range(number, number + 1)}
 
 
 def _uneven(dim: Number, count: int) -> SplitError:
@@ -262,6 +284,7 @@ def _uneven(dim: Number, count: int) -> SplitError:
         NOT_DIVISIBLE,
         f"the dimension {dim} is not divisible into {count} equal parts",
         f"give explicit lengths{_example(dim, count)}{uneven}",
+        wants={"dimension": range(0, MAX_DIM + 1, count)},
     )
 
 
@@ -272,11 +295,13 @@ def _negative_last(dim: Number, count: int) -> SplitError:
         f"{count} parts of ceil({dim}/{count}) = {size} leave {last} for the last part of the"
         f" dimension {dim}",
         f"give explicit lengths{_example(dim, count)}",
+        wants={"dimension": range(0, MAX_DIM + 1, count)},
     )
 
 
 def _no_chunk(length: Number) -> SplitError:
-    return SplitError(CHUNK_LENGTH, f"the chunk length is {_text(length)}", "give a length > 0")
+    problem, wants = f"the chunk length is {_text(length)}", {"length": range(1, MAX_DIM + 1)}
+    return SplitError(CHUNK_LENGTH, problem, "give a length > 0", wants=wants)
 
 
 def _example(dim: Number, count: int) -> str:

@@ -163,9 +163,29 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def _refusal_of(_type: type, fields: object) -> SplitError:
     """Return a refusal of this package's own, as `worker.outcome` tells it."""
-    told = msgspec.convert(fields, dict[str, str | None])
-    kind = KINDS[told.pop("code") or ""]
-    return SplitError(kind, **told)  # type: ignore[arg-type]  # problem and fix are texts
+    told = msgspec.convert(fields, _Told)
+    wants = {name: range(*fit) for name, fit in told.wants.items()}
+    return SplitError(
+        KINDS[told.code],
+        told.problem,
+        told.fix,
+        parameter=told.parameter,
+        operator=told.operator,
+        node=told.node,
+        wants=wants,
+    )
+
+
+class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A refusal as it is passed on; of what would be right each range's start, stop and step."""
+
+    code: str
+    problem: str
+    fix: str
+    parameter: str | None
+    operator: str | None
+    node: str | None
+    wants: dict[str, tuple[int, int, int]]
 
 
 class EngineProcess:
