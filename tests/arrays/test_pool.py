@@ -10,6 +10,7 @@ import pickle
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,22 @@ class TestMemory:
         again = ts.split(x, [1, 1, 1], out=pool)
         assert set(map(address, again)) == seen
         assert (pool.in_use_bytes, pool.idle_bytes) == (used, 0)
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="Linux tells what is mapped")
+    def test_that_is_large_leaves_nothing_mapped(self) -> None:
+        def mapped() -> int:
+            return int(Path("/proc/self/statm").read_text("ascii").split()[0])
+
+        def take(times: int) -> None:
+            for _ in range(times):
+                pool = ts.BufferPool(64 * MIB)
+                pool.empty((8 * MIB,), np.uint8)
+                pool.clear()
+
+        take(20)
+        before = mapped()
+        take(200)  # of which each is mapped at the border of 2 MiB
+        assert (mapped() - before) * os.sysconf("SC_PAGE_SIZE") < 100 * MIB
 
     def test_is_given_to_any_shape_and_type(self) -> None:
         pool = ts.BufferPool(MIB)

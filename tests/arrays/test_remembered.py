@@ -389,3 +389,47 @@ def test_a_class_lives_as_long_as_calls_that_are_known_by_it() -> None:
     plans.clear()
     gc.collect()
     assert held() is None
+
+
+class OfNoLibrary:
+    """An array that says its shape, or fails to."""
+
+    dtype = "of no library"
+
+    def __init__(self, shape: Any) -> None:
+        self._shape = shape
+
+    @property
+    def shape(self) -> Any:
+        if isinstance(self._shape, BaseException):
+            raise self._shape
+        return self._shape
+
+
+@pytest.mark.skipif(native.kernel is None, reason="there is no kernel here")
+@pytest.mark.parametrize("library", ["none", "torch"])
+def test_the_shape_of_any_array_is_told_from_the_arguments_that_follow(library: str) -> None:
+    make: Any = OfNoLibrary if library == "none" else pytest.importorskip("torch").zeros
+    if library == "torch":
+        ts.split(make(2), [1, 1])  # from then on tensors are known
+    plans = native.kernel.Plans()
+    calls = [((6, 6), (5,)), ((6,), ([21],)), ((6, 0), ()), ((6,), (None,)), ((), (1,))]
+    for shape, arguments in calls:
+        assert plans.find(make(shape), arguments) is None
+        plans.add(make(shape), arguments, (shape, arguments))
+    for shape, arguments in calls:
+        assert plans.find(make(shape), arguments) == (shape, arguments)
+
+
+@pytest.mark.skipif(native.kernel is None, reason="there is no kernel here")
+def test_an_array_that_fails_to_say_its_shape_has_no_plan_and_an_interrupt_is_none() -> None:
+    plans = native.kernel.Plans()
+    for shape in (ValueError(), [6], None, ("N",)):
+        plans.add(OfNoLibrary(shape), (), "plan")
+        assert plans.find(OfNoLibrary(shape), ()) is None
+    assert len(plans) == 0
+    for interrupt in (KeyboardInterrupt(), SystemExit()):
+        with pytest.raises(type(interrupt)):
+            plans.find(OfNoLibrary(interrupt), ())
+        with pytest.raises(type(interrupt)):
+            plans.add(OfNoLibrary(interrupt), (), "plan")

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from tensorsplit import operators
-from tensorsplit.cli.parsing import is_operand, parse_bytes, parse_operands, parse_shape
+from tensorsplit.cli.parsing import (
+    is_operand,
+    parse_bytes,
+    parse_lengths,
+    parse_operands,
+    parse_shape,
+)
 from tensorsplit.cli.words import SECONDS
 from tests.refusals import refused
 
@@ -27,6 +33,8 @@ from tests.refusals import refused
         ("[7, 4]", (7, 4)),
         ("()", ()),
         ("N,4", ("N", 4)),
+        ("None,4", (None, 4)),
+        ("Nx4,", ("Nx4",)),
         ("Nx4", ("N", 4)),
         ("nx4", ("n", 4)),
         ("NxCxHxW", ("N", "C", "H", "W")),
@@ -51,12 +59,34 @@ def test_a_shape(word: str, shape: tuple[Any, ...]) -> None:
     "word",
     [
         *("", " ", ",", "7,,4", "-1,4", "7.5", "7,4.0", "1e3", "9223372036854775808", "7;4"),
-        *("a b", "9N", "9" * 5000, "2*N,4", "7,N=3", "((7,4))", "7,\x1b[31m"),
+        *("a b", "9N", "9" * 5000, "2*N,4", "7,N=3", "((7,4))", "7,\x1b[31m", "(7,4]", "7x4,"),
     ],
 )
 def test_what_is_no_shape(word: str) -> None:
     with refused("TS703", "is not a shape", "7,4 or 7x4 or N,4", parameter="shape"):
         parse_shape(word)
+
+
+@pytest.mark.parametrize(
+    ("word", "lengths"),
+    [
+        ("4096,1024", [4096, 1024]),
+        ("7", [7]),
+        ("7,", [7]),
+        ("[-1, 2]", [-1, 2]),
+        ("( +3 )", [3]),
+        ("[]", []),
+        ("9" * 40, [int("9" * 40)]),
+    ],
+)
+def test_lengths(word: str, lengths: list[int]) -> None:
+    assert parse_lengths(word) == lengths
+
+
+@pytest.mark.parametrize("word", ["", ",", "1,,2", "1.0", "1e3", "a", "[1", "1;2", "9" * 41])
+def test_what_are_no_lengths(word: str) -> None:
+    with refused("TS703", "is not a list of lengths", "4096,1024", parameter="split"):
+        parse_lengths(word)
 
 
 @pytest.mark.parametrize("word", ["max_lenx4", "batchx4", "boxesx4x2", "7x", "7x4x", "?xab"])

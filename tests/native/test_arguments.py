@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -84,6 +85,34 @@ def test_buffers_that_change_the_array_when_they_are_looked_at(
 
     with pytest.raises(ValueError, match="changed"):
         kernel.copy_into(array, 0, (2, 4), True, Buffers([np.zeros((2, 4)), np.zeros((4, 4))]))
+
+
+@pytest.mark.parametrize("shape", [(2, 12), (24, 1)])
+def test_a_finalizer_that_changes_the_array_is_noticed(kernel: Any, shape: tuple[int, ...]) -> None:
+    """Making the list of the parts may start the garbage collector."""
+    array = np.arange(24).reshape(6, 4)
+
+    class Meddler:
+        def __del__(self) -> None:
+            array.shape = shape
+
+    threshold = gc.get_threshold()
+    gc.disable()
+    kept: list[Any] = [[] for _ in range(200)]  # no list that is used again counts as a new one
+    meddler = Meddler()
+    meddler.itself = meddler  # type: ignore[attr-defined]
+    del meddler
+    gc.set_threshold(1)
+    gc.enable()
+    try:
+        parts = kernel.copies(array, 0, (2, 4), True)
+    except ValueError as error:
+        assert "changed" in str(error)  # noqa: PT017 - Python 3.12 collects between two calls
+    else:
+        assert [part.ravel().tolist() for part in parts] == [[*range(8)], [*range(8, 24)]]
+        assert len(kept) == 200
+    finally:
+        gc.set_threshold(*threshold)
 
 
 @pytest.mark.parametrize(

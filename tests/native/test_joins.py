@@ -137,6 +137,22 @@ def test_what_is_not_plainly_fine_is_left_as_it_is(kernel: Any, name: str) -> No
     assert whole.tobytes() == before
 
 
+@pytest.mark.parametrize("shape", [(2, 300), (8, 75), (600,)])
+def test_parts_that_change_the_whole_when_they_are_looked_at(
+    kernel: Any, shape: tuple[int, ...]
+) -> None:
+    whole, parts = np.zeros((4, 150), np.int32), [np.ones((4, n), np.int32) for n in (100, 50)]
+
+    class Parts(list[Any]):
+        def __iter__(self) -> Any:
+            whole.shape = shape
+            return super().__iter__()
+
+    with pytest.raises(ValueError, match="changed"):
+        kernel.join_into(whole, 1, (100, 50), True, Parts(parts))
+    assert not whole.any()
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_many_bytes_by_several_threads(
     kernel: Any, restore_threads: None, rng: np.random.Generator, threads: int
