@@ -1,17 +1,22 @@
 #!/bin/sh
-# Set up, then run the tests, on every core. Arguments go to pytest.
+# Set up, then run the tests, on every core, but for those that are marked `thorough`: these go through
+# many cases of what others state by hand, and CI runs them. All arguments go to pytest, which then runs
+# the thorough ones too: `sh scripts/test.sh tests` runs all.
 set -eu
 cd "$(dirname "$0")/.."
 EXTRAS='[dev]'
 . scripts/setup.sh
 
 TOOK=.venv/tests-took
-if [ $# = 0 ] && [ -f "$TOOK" ]; then
-    echo "all tests, which took $(cat "$TOOK") last time; skips are summed up at the end" >&2
-elif [ $# = 0 ]; then
-    echo "all tests, 5 to 15 minutes on two cores that are free; skips are summed up at the end" >&2
+run() { .venv/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile --max-worker-restart 0 "$@"; }
+
+if [ $# != 0 ]; then
+    run "$@"
+    exit
 fi
+usual="$(cat "$TOOK" 2>/dev/null || echo "3 to 5 minutes on two cores that are free")"
+echo "the tests but for the thorough ones, which CI runs: $usual; skips are summed up at the end" >&2
 begun=$(date +%s)
-.venv/bin/python -m pytest -n auto --maxprocesses 8 --dist loadfile --max-worker-restart 0 "$@"
+run -m 'not thorough'
 took=$(($(date +%s) - begun))
-[ $# != 0 ] || echo "$((took / 60)) min $((took % 60)) s" >"$TOOK"
+echo "$((took / 60)) min $((took % 60)) s last time" >"$TOOK"

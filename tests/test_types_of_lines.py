@@ -67,6 +67,7 @@ def pyright(file: Path) -> dict[int, str]:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("checker", [mypy, pyright])
 def test_checkers_find_the_wrong_lines_and_no_other(
     checker: Callable[[Path], dict[int, str]], tmp_path: Path

@@ -182,6 +182,7 @@ def parts_or_refusal(call: Callable[[Any], Any], junk: Any) -> None:
         assert len(message) < 1000, message
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_junk_is_refused_in_words(call: Callable[[Any], Any]) -> None:
     for junk in JUNK:
@@ -189,6 +190,7 @@ def test_junk_is_refused_in_words(call: Callable[[Any], Any]) -> None:
             parts_or_refusal(call, junk)
 
 
+@pytest.mark.thorough
 def test_every_refusal_of_an_eager_call_names_operator_and_parameter() -> None:
     for name, junk in itertools.product(CALLS, JUNK):
         if name in ("opset", "everything", "planned operator", "record", "difference"):

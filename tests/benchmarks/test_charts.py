@@ -14,6 +14,8 @@ from tensorsplit.bench.figures import Figures
 from tensorsplit.bench.timing import Measured, Spread, Timed
 from tensorsplit.bench.workloads import WORKLOADS, Workload
 
+pytestmark = pytest.mark.thorough
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

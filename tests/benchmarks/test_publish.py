@@ -19,6 +19,8 @@ from tensorsplit.bench.figures import Figures, describe
 from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
 from tensorsplit.bench.workloads import WORKLOADS, Workload
 
+pytestmark = pytest.mark.thorough
+
 PAGE = publish.PAGE.read_text(encoding="utf-8")
 
 

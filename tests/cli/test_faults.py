@@ -24,6 +24,8 @@ from tests.cli.conftest import Command
 from tests.interpreters import ROOT
 from tests.model.build import FLOAT, graph, model, node, value
 
+pytestmark = pytest.mark.thorough
+
 RANDOM = np.random.default_rng(28)
 ARRAY = RANDOM.random((12, 6))
 

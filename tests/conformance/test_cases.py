@@ -286,6 +286,7 @@ print(found)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("half", ["0", "1"])
 def test_the_checker_of_onnx_takes_every_legal_model(half: str) -> None:
     """In a process of its own: what checks a model is somebody else's native code."""
@@ -302,6 +303,7 @@ def run_ours(case: Case, folder: Path) -> Any:
     return ts.run(path, built.inputs), built
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("operator", ALLOWED)
 def test_our_engine_gives_the_parts_that_are_expected(operator: str, tmp_path: Path) -> None:
     for case in sample(of(operator=operator, expects="parts"), 3):

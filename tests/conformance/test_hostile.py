@@ -75,6 +75,7 @@ CRASH = ["crash", "crash"]
 FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 
+@pytest.mark.thorough
 @FORKS
 @pytest.mark.parametrize(
     ("body", "verdicts"),

@@ -72,6 +72,7 @@ def kinds(found: Reduced) -> list[str]:
     return [node.op_type for node in found.after.model.graph.node]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", BUGS)
 def test_only_the_nodes_to_blame_are_left(tmp_path: Path, kind: str) -> None:
     inputs = {"x": numbers(4, 6), "y": numbers(4, 6)}

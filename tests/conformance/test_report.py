@@ -184,6 +184,7 @@ class TestMarkdown:
         assert "\\*\\*bold\\*\\*" in text
         assert "\n# head" not in text
 
+    @pytest.mark.thorough
     def test_the_page_in_docs_is_what_is_generated(self, tmp_path: Path) -> None:
         write_page(DOCS / "conformance.json.gz", tmp_path)
         written = (tmp_path / "conformance.md").read_text(encoding="utf-8")
@@ -309,6 +310,7 @@ class TestPage:
         page = html(dataclasses.replace(run, subjects=(odd,), results=(said,)), documents.no_script)
         assert "engine=my%20%22engine%22%20%26%20%3Cco%3E" in page
 
+    @pytest.mark.thorough
     def test_a_large_run_is_a_page_of_less_than_5_megabytes(self) -> None:
         assert len(documents.large_page()) < 5_000_000
 

@@ -101,6 +101,7 @@ def cases() -> Iterator[tuple[Rule, tuple[int, ...]]]:
             yield rules.remainder, lengths
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dim", range(7))
 def test_a_guard_refuses_what_the_rule_refuses(dim: int) -> None:
     length = axis_of(dim)

@@ -71,6 +71,7 @@ class TestArrays:
             arrays.check(call)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "cases",
     [models.onnx_cases, models.mutation_cases, models.ir_cases],
@@ -107,6 +108,7 @@ def test_a_fault_of_our_own_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         models.check(models.Case(files, "lower", True, 0), tmp_path)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("change", mutations.CHANGES, ids=lambda change: change.__name__)
 def test_each_change_leaves_models_that_can_be_used(change: Any) -> None:
     """Some of them, at least: tools that only refuse find nothing."""

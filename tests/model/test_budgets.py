@@ -40,6 +40,8 @@ from tests.model.build import (
 )
 from tests.refusals import refused
 
+pytestmark = pytest.mark.thorough
+
 _MEMORY = 4 << 30
 _SECONDS = 300
 

@@ -101,6 +101,7 @@ NO_TYPE = "sequence_bfloat16"
 """Onnx's schemas have no sequences of bfloat16, in the original neither."""
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_of_the_corpus(case: Case) -> None:
@@ -216,6 +217,7 @@ def assert_same(got: Any, wanted: Any) -> None:
         assert (got.shape, got.tolist()) == (wanted.shape, wanted.tolist())
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
 def test_random_models_convert_once_lowered(seed: int) -> None:
     random = random_model(seed)
@@ -230,6 +232,7 @@ NOT_YET = {
 """What goes to fewer opsets once it is lowered, with the reason."""
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.name not in NOT_YET], ids=lambda case: case.name
@@ -354,6 +357,7 @@ def edited(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.ModelProto]]:
                     yield f"{node.op_type} {node.output[0]}[{place}] = {other}", made
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", ["equal 3 at 13", "ceil 3", "fed", "fed of known length", "constant"]
 )

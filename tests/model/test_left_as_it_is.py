@@ -130,6 +130,7 @@ def test_random_models(request: pytest.FixtureRequest) -> None:
         check_left(random.model, random.feeds, OPSETS[::4], seed)
 
 
+@pytest.mark.thorough
 def test_node_tests(request: pytest.FixtureRequest) -> None:
     """One in 32; ``--seed`` tells which."""
     for case in node_tests()[request.config.getoption("seed") % 32 :: 32]:

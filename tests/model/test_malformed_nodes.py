@@ -71,6 +71,7 @@ def check_refusal(tool: Tool, made: onnx.ModelProto) -> None:
         assert "tensorsplit" not in Path(raised_in).parts, refusal
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tools", TOOLS.values(), ids=TOOLS)
 def test_a_malformed_node_is_refused_with_a_code(
     tools: tuple[Tool, ...], request: pytest.FixtureRequest

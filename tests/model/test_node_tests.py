@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 
 import tensorsplit as ts
 from tensorsplit import SplitError, backend
 from tests.model.build import node_tests
+
+pytestmark = pytest.mark.thorough
 
 TABLE = Path(__file__).parents[1] / "data" / "node_tests.json"
 INFERRED = ("[ShapeInferenceError] Inference error(s): (op_type:MeanVarianceNormalization)",)

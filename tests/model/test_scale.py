@@ -75,6 +75,7 @@ def called(count: int) -> onnx.ModelProto:
     return model(whole, 18, [function("F", "x", "y", body)], custom=1)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("made", [chain, side_by_side])
 @pytest.mark.parametrize("dim", [6, "N"])
 @pytest.mark.parametrize("name", TOOLS)

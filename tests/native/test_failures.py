@@ -45,6 +45,7 @@ WAYS = *POOL, "ways", "cpu", "kernels_baseline"
 COPIES = *WAYS, "copy", "geometry", "jobs", "shape"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("program", "parts"), [("pool", POOL), ("ways", WAYS), ("copies", COPIES)])
 def test_threads_without_python(compiled: Compile, program: str, parts: tuple[str, ...]) -> None:
     """What the work of the pool throws reaches the caller; the choice of ways; many callers."""
@@ -141,6 +142,7 @@ def counts(name):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("error", "number"), [("MemoryError", 0), ("RuntimeError", 1), ("RuntimeError", 2)]
 )

@@ -15,6 +15,8 @@ from tests.native.conftest import WAYS, set_to
 from tests.native.splits import LINE, Case, Guarded, cases, prepared, strided
 from tests.oracle import assert_same
 
+pytestmark = pytest.mark.thorough
+
 
 @settings(max_examples=400, suppress_health_check=list(HealthCheck))
 @given(case=cases(), shift=st.integers(0, 33))

@@ -119,6 +119,7 @@ def cases(most: int, most_remaining: int) -> pytest.MarkDecorator:
     )
 
 
+@pytest.mark.thorough
 @cases(8, 8)
 def test_a_guard_stops_the_model_where_lengths_are_wrong(case: Case) -> None:
     for machine in case.machines:
@@ -138,6 +139,7 @@ def test_a_node_that_checks_sums_never_gets_a_negative_length(case: Case) -> Non
         case.prove(machine, made, case.lengths.are(made))
 
 
+@pytest.mark.thorough
 @cases(6, 2)
 def test_slices_start_and_end_where_the_parts_do(case: Case) -> None:
     for machine in case.machines:

@@ -113,6 +113,7 @@ def test_lengths_of_which_none_is_open_are_taken_as_given(count: int) -> None:
         assert codes == {"", "TS302"}
 
 
+@pytest.mark.thorough
 @EACH_COUNT
 @pytest.mark.parametrize(
     ("rule", "given"),
@@ -138,6 +139,7 @@ def test_lengths_that_a_rule_gives_may_be_given(
     assert "" in prove_alike(first, lambda parts: lengths(explicit, *parts))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form.operator.id} {form.name}")
 def test_the_parts_of_a_plan_lie_in_a_row_from_end_to_end(form: Form) -> None:
     """So putting them together in that order is the way back."""

@@ -77,6 +77,7 @@ def shown(form: Form, target: Operator, given: Any, outcome: Outcome) -> Callabl
     return told
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dim", [None, Whole(DIM)], ids=["any dimension", "a known dimension"])
 @pytest.mark.parametrize(("form", "target"), PAIRS)
 def test_what_is_emitted_splits_alike(form: Form, target: Operator, dim: Any) -> None:

@@ -46,6 +46,7 @@ def followed(model: Any, found: list[Finding], target: Any) -> Any:
         return None
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_commands_of_a_fix_do_away_with_the_finding(target: Any) -> None:

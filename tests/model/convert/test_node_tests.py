@@ -36,6 +36,7 @@ def ran() -> dict[Any, str]:
     return {}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("opset", OPSETS)
 def test_converted_models_are_legal_and_give_the_same(opset: int, ran: dict[Any, str]) -> None:
     refused, not_run = [], []

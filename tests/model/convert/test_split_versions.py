@@ -136,6 +136,7 @@ def test_lengths_that_follow_from_a_dimension_are_refused_with_what_would_do() -
         convert(AT_RUN_TIME[0](13, "N").model, opset=9)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rows", [7, "N"])
 @pytest.mark.parametrize(
     ("spelling", "source"), [(s, opset) for s in SPELLINGS for opset in sources(s)]

@@ -162,6 +162,7 @@ DECLARED_WRONG = ("test_loop13_seq", "test_loop16_seq_none")
 """They declare scalars in a sequence that holds lists."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("given", ["as they are", "undeclared", "named", "named, with constants"])
 def test_node_tests(given: str) -> None:
     rewritten: dict[str, Callable[[Any], onnx.ModelProto]] = {

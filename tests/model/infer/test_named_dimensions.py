@@ -111,6 +111,7 @@ def test_lengths_that_differ_where_a_dimension_is_0_stay_calculated(opset: int) 
         ]
 
 
+@pytest.mark.thorough
 def test_random_models() -> None:
     """Where one fails, its number is the seed; TENSORSPLIT_SEED takes others."""
     first = int(os.environ.get("TENSORSPLIT_SEED", "0"))
