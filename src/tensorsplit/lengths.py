@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice, pairwise
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
 from tensorsplit.core import rules
-from tensorsplit.core.dimensions import MAX_DIM, as_index
+from tensorsplit.core.dimensions import MAX_DIM, are_known, as_index
 from tensorsplit.core.errors import OPERAND_TYPE, OPERAND_VALUE, TOO_MANY_PARTS, SplitError, show
 from tensorsplit.core.rules import MAX_PARTS
 
@@ -77,7 +77,7 @@ def balanced(dim: SupportsIndex, parts: SupportsIndex) -> tuple[int, ...]:
     """
     name = "lengths.balanced"
     whole, count = _integer(name, "dim", dim, 0, MAX_DIM), _count(name, "parts", parts)
-    return tuple(rules.balanced(whole, (count,)))
+    return _by_rule(rules.balanced, whole, count)
 
 
 def chunked(dim: SupportsIndex, chunks: SupportsIndex) -> tuple[int, ...]:
@@ -103,8 +103,13 @@ def chunked(dim: SupportsIndex, chunks: SupportsIndex) -> tuple[int, ...]:
     """
     name = "lengths.chunked"
     whole, count = _integer(name, "dim", dim, 0, MAX_DIM), _count(name, "chunks", chunks)
-    made: Any = rules.apply(rules.at_most, whole, (count,))
-    return tuple(made)
+    return _by_rule(rules.at_most, whole, count)
+
+
+def _by_rule(rule: rules.Rule, dim: int, count: int) -> tuple[int, ...]:
+    sizes = rules.apply(rule, dim, (count,))
+    assert isinstance(sizes, tuple) and are_known(sizes)  # noqa: S101, PT018 - as the dimension is
+    return sizes
 
 
 def ratio(weights: Iterable[SupportsIndex], dim: SupportsIndex) -> tuple[int, ...]:

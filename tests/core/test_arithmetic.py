@@ -19,9 +19,11 @@ from tensorsplit.core.arithmetic import (
     fed,
     fitting,
     fitting_zero,
+    in_order,
     position,
     value,
 )
+from tensorsplit.core.dimensions import are_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.rules import Rule, apply
 
@@ -76,6 +78,7 @@ def integers(rule: Rule, dim: int, given: tuple[int, ...]) -> tuple[int, ...] | 
     except SplitError:
         return None
     assert isinstance(sizes, tuple)
+    assert are_known(sizes)
     return sizes
 
 
@@ -108,9 +111,10 @@ def test_a_guard_refuses_what_the_rule_refuses(dim: int) -> None:
     for rule, given in cases():
         wanted = integers(rule, dim, given)
         if rule in (rules.ceil, rules.equal):
-            sizes = rule(length, given)
+            sizes: rules.Sizes = rule(length, given)
         else:
             sizes = rule(length, fed(np.array(given), length, len(given)))
+        assert not isinstance(sizes, rules.Chunks)
         count = given[0] if rule in (rules.ceil, rules.equal) else len(given)
         found = made(fitting(length, sizes, count, checks_sum=False))
         assert found == (None if wanted is None else list(wanted)), (rule, dim, given)
@@ -175,4 +179,4 @@ def test_what_is_not_asked_for_makes_no_node() -> None:
     sizes = rules.equal(length, (2,))
     assert Counting().make(fitting(length, sizes, 2, checks_sum=True)).tolist() == [3, 3]
     assert calls == ["dimension", "divide", "joined"]
-    assert isinstance(sizes[0], Formula)
+    assert isinstance(in_order(sizes)[0], Formula)

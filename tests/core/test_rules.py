@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tensorsplit.core import rules
-from tensorsplit.core.rules import MAX_PARTS, Chunks, Rule, apply
+from tensorsplit.core.rules import MAX_PARTS, Rule, Uncounted, apply
 from tests.refusals import refused
 
 Sizes = tuple[Any, ...]
@@ -178,8 +178,8 @@ def test_ones(dim: int, sizes: Sizes) -> None:
 
 def test_chunks_of_an_unknown_dimension_have_no_known_number() -> None:
     unknown: Any = None
-    assert apply(rules.chunk, unknown, (3,)) == Chunks(unknown, unknown, 3)
-    assert apply(rules.ones, unknown, ()) == Chunks(unknown, unknown, 1)
+    assert apply(rules.chunk, unknown, (3,)) == Uncounted(unknown, 3)
+    assert apply(rules.ones, unknown, ()) == Uncounted(unknown, 1)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tensorsplit.core.errors import (
     SplitError,
     count_of,
 )
-from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.plan import SplitPlan, offsets_of
 from tensorsplit.core.rules import MAX_PARTS
 
 _MAX_WORK: Any = 100_000
@@ -132,7 +132,7 @@ def strides_of_whole(
     else:
         step = places[1] - places[0] if len(places) > 1 else 1
         around = (*around[:axis], step, *around[axis:])
-    offsets = plan.offsets
+    offsets = offsets_of(plan)
     if any(places[number] - places[first] != offsets[number] * step for number in filled):
         return None
     return first, around

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -16,7 +16,6 @@ from tensorsplit.arrays.typed import ArrayT, Flag, KeepDims, Like, OutWhole, Par
 from tensorsplit.core.dimensions import (
     Dim,
     Shape,
-    add,
     are_known,
     as_index,
     decide,
@@ -24,6 +23,7 @@ from tensorsplit.core.dimensions import (
     is_traced,
     show_dim,
     show_shape,
+    sum_of,
 )
 from tensorsplit.core.errors import (
     AXIS_RANGE,
@@ -316,7 +316,7 @@ def _new_plan(shapes: Sequence[Shape], like: Shape | None, axis: int, keepdims: 
     sizes: tuple[Dim, ...] = (1,) * len(shapes)
     if keepdims:  # of a part of another rank, which is refused later, any length will do
         sizes = tuple(shape[axis] if len(shape) == part_rank else 0 for shape in shapes)
-    dim = reduce(add, sizes, 0)
+    dim = sum_of(sizes)
     if like is not None:
         plan = SplitPlan(_JOIN, (*like[:axis], dim, *like[axis + 1 :]), axis, sizes, keepdims)
         _check_like(like, plan)

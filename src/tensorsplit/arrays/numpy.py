@@ -21,7 +21,7 @@ from tensorsplit.arrays.buffers import (
 )
 from tensorsplit.arrays.pool import Array, BufferPool
 from tensorsplit.core.errors import OPERAND_VALUE, TOO_MANY_PARTS, SplitError
-from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.plan import SplitPlan, part_shapes, shape_of
 from tensorsplit.core.rules import MAX_PARTS
 
 _NAMES = {
@@ -151,7 +151,7 @@ def pooled(array: Array, plan: SplitPlan, pool: BufferPool) -> list[Array]:
         parts = pool.blocks.copies(array, plan.axis, plan.sizes, plan.keepdims)
         if parts is not None:
             return parts
-    buffers = [pool.empty(shape, array.dtype) for shape in plan.output_shapes]
+    buffers = [pool.empty(shape, array.dtype) for shape in part_shapes(plan)]
     return copies_into(array, plan, buffers)
 
 
@@ -211,9 +211,10 @@ def joined_view(parts: list[Array], plan: SplitPlan) -> Array | None:
         return None
     first, strides = found
     writable = all(part.flags.writeable for part in parts)
-    if writable and strides[plan.axis] == 0 and plan.input_shape[plan.axis] > 1:
+    shape = shape_of(plan)
+    if writable and strides[plan.axis] == 0 and shape[plan.axis] > 1:
         return None  # the same elements, again and again
-    return _as_whole(parts[first], plan.input_shape, strides, writable)
+    return _as_whole(parts[first], shape, strides, writable)
 
 
 def _as_whole(
@@ -237,7 +238,7 @@ def joined(parts: list[Any], plan: SplitPlan) -> Array:
     if not own:
         return _fill(np.empty(plan.input_shape, parts[0].dtype), parts, plan)
     if len(set(map(type, own))) == 1 and not has_own_functions(type(own[0])):
-        whole: Array = np.empty_like(own[0], shape=plan.input_shape, order="C")
+        whole: Array = np.empty_like(own[0], shape=shape_of(plan), order="C")
         _fill(np.ndarray.view(whole, np.ndarray), parts, plan)
         return whole
     join: Any = np.concatenate if plan.keepdims else np.stack
@@ -276,7 +277,7 @@ def _joined_masked(parts: list[Array], plan: SplitPlan) -> Array:
 
 def joined_in_pool(parts: list[Array], plan: SplitPlan, pool: BufferPool) -> Any:
     """Return the parts as one array in the memory of a pool."""
-    return joined_into(parts, plan, pool.empty(plan.input_shape, parts[0].dtype))
+    return joined_into(parts, plan, pool.empty(shape_of(plan), parts[0].dtype))
 
 
 def joined_into(parts: list[Array], plan: SplitPlan, out: object) -> Any:

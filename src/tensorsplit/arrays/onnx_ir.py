@@ -121,8 +121,16 @@ def joined(parts: list[Value], plan: SplitPlan) -> Value:
     if not plan.keepdims:
         inputs = _each(graph, "Unsqueeze", parts, plan.axis)
     whole = Tape(graph).op("Concat", inputs, {"axis": plan.axis})
-    whole.shape, whole.type = ir.Shape(plan.input_shape), parts[0].type
+    whole.shape, whole.type = shape_in_model(plan.input_shape), parts[0].type
     return whole
+
+
+def shape_in_model(shape: Shape) -> ir.Shape:
+    """Return a shape as a value of a model has it."""
+    return ir.Shape(
+        dim if dim is None or isinstance(dim, (int, str, ir.SymbolicDim)) else str(dim)
+        for dim in shape
+    )
 
 
 def _constant(tape: Tape, numbers: Sequence[int]) -> Value:

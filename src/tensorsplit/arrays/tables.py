@@ -13,7 +13,7 @@ from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import AXIS_RANGE, OPERAND_TYPE, OPERAND_VALUE, PART_TYPE, SplitError
-from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.plan import SplitPlan, offsets_of, sizes_of
 
 Table: TypeAlias = Any
 
@@ -150,7 +150,7 @@ def views(table: Table, plan: SplitPlan) -> list[Table]:
     """Return the rows of each part, without a copy; no other axis is split (TS203, TS107)."""
     _check_rows(type(table).__name__, plan)
     rows = _known(table)[1].rows
-    return [rows(table, *part) for part in zip(plan.offsets, plan.sizes, strict=True)]
+    return [rows(table, *part) for part in zip(offsets_of(plan), sizes_of(plan), strict=True)]
 
 
 def copies(table: Table, plan: SplitPlan) -> list[Table]:

@@ -13,7 +13,7 @@ from tensorsplit import native
 from tensorsplit.arrays.buffers import check_buffer, check_buffers, strides_of_whole
 from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.core.dimensions import Shape, are_known
+from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.emit import check_concat, check_split
 from tensorsplit.core.errors import (
     NOT_AN_ARRAY,
@@ -26,7 +26,7 @@ from tensorsplit.core.errors import (
     SplitError,
     count_of,
 )
-from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.plan import SplitPlan, part_shapes, shape_of
 from tensorsplit.core.rules import ceil
 
 Tensor: TypeAlias = Any
@@ -168,10 +168,10 @@ def copies(array: Tensor, plan: SplitPlan) -> list[Tensor]:
 
 def pooled(array: Tensor, plan: SplitPlan, pool: BufferPool) -> list[Tensor]:
     """Return the parts as contiguous tensors in the memory of a pool."""
-    return copies_into(array, plan, [_pooled(array, shape, pool) for shape in plan.output_shapes])
+    return copies_into(array, plan, [_pooled(array, shape, pool) for shape in part_shapes(plan)])
 
 
-def _pooled(array: Tensor, shape: Shape, pool: BufferPool) -> Tensor:
+def _pooled(array: Tensor, shape: tuple[int, ...], pool: BufferPool) -> Tensor:
     """Return a tensor in the memory of a pool for elements of another one."""
     is_traced = _transform() is not None or _is_tracing()
     if type(array) not in _PLAIN or not array.is_cpu or is_traced:
@@ -219,9 +219,12 @@ def joined_view(parts: list[Tensor], plan: SplitPlan) -> Tensor | None:
     found = strides_of_whole(
         plan, [part.stride() for part in parts], [part.storage_offset() for part in parts]
     )
-    if found is None or (found[1][plan.axis] == 0 and plan.input_shape[plan.axis] > 1):
+    if found is None:
         return None
     first, strides = found
+    length = plan.input_shape[plan.axis]
+    if strides[plan.axis] == 0 and is_known(length) and length > 1:
+        return None
     return torch.as_strided(parts[first], plan.input_shape, strides, parts[first].storage_offset())
 
 
@@ -255,7 +258,7 @@ def concatenated(parts: list[Tensor], axis: int, keepdims: bool) -> Tensor:
 
 def joined_in_pool(parts: list[Tensor], plan: SplitPlan, pool: BufferPool) -> Tensor:
     """Return the parts as one tensor in the memory of a pool."""
-    return joined_into(parts, plan, _pooled(parts[0], plan.input_shape, pool))
+    return joined_into(parts, plan, _pooled(parts[0], shape_of(plan), pool))
 
 
 def joined_into(parts: list[Tensor], plan: SplitPlan, out: Any) -> Any:

@@ -22,7 +22,7 @@ from tensorsplit.arrays import torch as tensors
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.remembered import compiled_as
 from tensorsplit.core import arithmetic, rules
-from tensorsplit.core.dimensions import Shape, are_known
+from tensorsplit.core.dimensions import Dim, Shape, are_known
 from tensorsplit.core.emit import check_concat, check_split
 from tensorsplit.core.errors import (
     KINDS,
@@ -214,7 +214,7 @@ def _resolve(
     layout: Any,
     copy: Any,
     is_pooled: bool,
-) -> tuple[int, bool, tuple[int, ...] | None, str, tuple[int, ...] | None]:
+) -> tuple[int, bool, tuple[Dim, ...] | None, str, tuple[int, ...] | None]:
     """Return the axis, whether it is kept, and the sizes; or None, their rule and what it is given.
 
     What the rule is given is None if it is in the arguments and not known.

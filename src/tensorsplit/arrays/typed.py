@@ -8,6 +8,7 @@ from typing import Any, Protocol, SupportsIndex, TypeAlias, TypedDict, TypeVar
 import numpy as np
 
 from tensorsplit.arrays.pool import BufferPool
+from tensorsplit.core.dimensions import Expression
 
 
 class _Array(Protocol):
@@ -25,17 +26,10 @@ class _Variable(Protocol):
     def unwrap_tensor(self) -> Any: ...
 
 
-class _Expression(Protocol):
-    """A dimension of onnx-ir or SymPy."""
-
-    @property
-    def free_symbols(self) -> Any: ...
-
-
 class _Exported(Protocol):
     """A dimension of ``jax.export``."""
 
-    def get_vars(self) -> Any: ...
+    def get_vars(self) -> object: ...
 
 
 class _Shape(Protocol):
@@ -46,7 +40,7 @@ class _Shape(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-Dimension: TypeAlias = SupportsIndex | str | _Expression | _Exported | None
+Dimension: TypeAlias = SupportsIndex | str | Expression | _Exported | None
 """A dimension of a shape: an integer, a name, an expression, or None for unknown."""
 
 GivenShape: TypeAlias = Sequence[Dimension] | Iterator[Dimension] | _Shape

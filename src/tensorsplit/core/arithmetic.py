@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from tensorsplit.core.dimensions import (
     MAX_DIM,
@@ -28,21 +28,33 @@ from tensorsplit.core.dimensions import (
 from tensorsplit.core.errors import SEQUENCE_INDEX, SplitError, count_of
 
 
-class Number(Protocol):
-    """An ``int``, a `Symbol` or a `Formula`: what the rules calculate with.
+class Calculated(Protocol):
+    """A number that is not an ``int``: a `Symbol`, a `Formula`, or a kind of one's own.
 
     It has no comparisons: a rule states a condition with the functions here, and never branches.
     """
 
-    def __add__(self, other: Any, /) -> Number: ...
-    def __sub__(self, other: Any, /) -> Number: ...
-    def __rsub__(self, other: Any, /) -> Number: ...
-    def __mul__(self, other: Any, /) -> Number: ...
-    def __floordiv__(self, other: Any, /) -> Number: ...
+    def __add__(self, other: Number, /) -> Number: ...
+    def __radd__(self, other: int, /) -> Number: ...
+    def __sub__(self, other: Number, /) -> Number: ...
+    def __rsub__(self, other: int, /) -> Number: ...
+    def __mul__(self, other: Number, /) -> Number: ...
+    def __rmul__(self, other: int, /) -> Number: ...
+    def __floordiv__(self, other: Number, /) -> Number: ...
+    def __rfloordiv__(self, other: int, /) -> Number: ...
 
 
-Numbers: TypeAlias = Any
-"""A tuple of numbers in order, or a `Formula` where the running model has them in one list."""
+Number: TypeAlias = "int | Calculated"
+"""What the rules calculate with."""
+
+Numbers: TypeAlias = "tuple[Number, ...] | Formula"
+"""Numbers in order, or a `Formula` where the running model has them in one list."""
+
+Listed: TypeAlias = "tuple[int, ...] | Formula"
+"""Numbers that a node can hold, in one list."""
+
+Operand: TypeAlias = "Number | tuple[int, ...] | bool | None"
+"""What a `Formula` is calculated from: numbers, lists of them and conditions."""
 
 Condition: TypeAlias = "bool | Formula | None"
 """Whether something holds; None if a symbol leaves it open."""
@@ -95,8 +107,10 @@ def as_number(dim: Dim) -> Number:
 
 
 def as_dim(number: Number) -> Dim:
-    """Return a number, but not a formula, as a dimension."""
-    return number.dim if type(number) is Symbol else number
+    """Return a number as a dimension; None if the running model calculates it."""
+    if type(number) is Symbol:
+        return number.dim
+    return number if is_known(number) else None
 
 
 def _combined(rule: Callable[[Dim, Dim], Dim], left: Number, right: Number) -> Number:
@@ -108,13 +122,16 @@ class Formula:
 
     A formula is what it is calculated from, and a `Maker` makes nodes of it; what nobody asks for
     leaves no node behind. Arithmetic on a list and a number works on every element. A formula
-    ``is_natural`` if no element can be below 0.
+    ``is_natural`` if no element can be below 0. What it reads of the model it has ``held``.
     """
 
-    __slots__ = ("is_natural", "operands", "operation")
+    __slots__ = ("held", "is_natural", "operands", "operation")
 
-    def __init__(self, operation: str, *operands: Any, is_natural: bool = False) -> None:
-        self.operation, self.operands, self.is_natural = operation, operands, is_natural
+    def __init__(
+        self, operation: str, *operands: Operand, held: object = None, is_natural: bool = False
+    ) -> None:
+        self.operation, self.operands = operation, operands
+        self.held, self.is_natural = held, is_natural
 
     def __add__(self, other: Number) -> Formula:
         return self if _is(other, 0) else _natural("add", self, other)
@@ -162,18 +179,41 @@ def _natural(operation: str, *operands: Number) -> Formula:
     return Formula(operation, *operands, is_natural=all(map(_not_negative, operands)))
 
 
-def _not_negative(number: Any) -> bool:
-    return bool(number.is_natural if isinstance(number, Formula) else number >= 0)
+def _not_negative(number: Number) -> bool:
+    if isinstance(number, Formula):
+        return number.is_natural
+    return is_known(number) and number >= 0
 
 
-def value(held: Any) -> Formula:
+def value(held: object) -> Formula:
     """Return a number or list of numbers that a value of the model holds: int64 of rank 1."""
-    return Formula("value", held)
+    return Formula("value", held=held)
 
 
-def dimension(data: Any, axis: Number) -> Formula:
+def dimension(data: object, axis: Number) -> Formula:
     """Return the length of an axis of a tensor."""
-    return Formula("dimension", data, axis, is_natural=True)
+    return Formula("dimension", axis, held=data, is_natural=True)
+
+
+def count_in(numbers: Numbers) -> int:
+    """Return the only number of a list, which says how many parts there are: it is known."""
+    count = only(numbers)
+    if is_known(count):
+        return count
+    raise TypeError(f"{count} parts: it is not known how many that are")
+
+
+def only(numbers: Numbers) -> Number:
+    """Return the only number of a list."""
+    (number,) = in_order(numbers)
+    return number
+
+
+def in_order(numbers: Numbers) -> tuple[Number, ...]:
+    """Return numbers of which it is known how many there are."""
+    if isinstance(numbers, Formula):
+        raise TypeError("it is not known how many numbers there are")
+    return tuple(numbers)
 
 
 def size_of(numbers: Numbers) -> Number:
@@ -186,8 +226,7 @@ def size_of(numbers: Numbers) -> Number:
 def pick(numbers: Numbers, index: Number) -> Number:
     """Return the element of a list at a position, which is in range."""
     if isinstance(numbers, tuple) and type(index) is int:
-        found: Number = numbers[index]
-        return found
+        return numbers[index]
     return Formula("pick", listed(numbers), index)
 
 
@@ -206,6 +245,10 @@ def tail(numbers: Numbers, start: Number) -> Formula:
     return Formula("tail", listed(numbers), start)
 
 
+@overload
+def minimum(left: Formula, right: Number) -> Formula: ...
+@overload
+def minimum(left: Number, right: Number) -> Number: ...
 def minimum(left: Number, right: Number) -> Number:
     """Return the smaller one of two numbers."""
     if is_known(left) and is_known(right):
@@ -213,6 +256,10 @@ def minimum(left: Number, right: Number) -> Number:
     return _natural("minimum", left, right)
 
 
+@overload
+def maximum(left: Formula, right: Number) -> Formula: ...
+@overload
+def maximum(left: Number, right: Number) -> Number: ...
 def maximum(left: Number, right: Number) -> Number:
     """Return the larger one of two numbers."""
     if is_known(left) and is_known(right):
@@ -228,18 +275,19 @@ def clamped(number: Number, least: Number, most: Number) -> Number:
     return maximum(minimum(number, most), least)
 
 
-def listed(numbers: Numbers) -> Any:
+def listed(numbers: Numbers) -> Listed:
     """Return numbers as one list: a formula, or a tuple where all are integers."""
     if isinstance(numbers, Formula) or are_known(numbers):
         return numbers
-    entries: list[Any] = []
+    entries: list[Number] = []
     for number, run in groupby(numbers, key=lambda number: number):
         count = sum(1 for _ in run)
         if isinstance(number, Formula) and count > _LISTED_ONE_BY_ONE:
             entries.append(number + Formula("numbers", (0,) * count, is_natural=True))
         else:
             entries += [number] * count
-    return entries[0] if len(entries) == 1 else _natural("joined", *entries)
+    first, *others = entries
+    return first if isinstance(first, Formula) and not others else _natural("joined", *entries)
 
 
 def joined(*lists: Numbers) -> Formula:
@@ -271,11 +319,18 @@ def none_below(smallest: int, numbers: Numbers) -> Condition:
     )
 
 
-def each(function: Callable[[Number], Number], numbers: Numbers) -> Any:
+def each(function: Callable[[Number], Number], numbers: Numbers) -> Numbers:
     """Return a function of every number."""
-    return function(numbers) if isinstance(numbers, Formula) else tuple(map(function, numbers))
+    if isinstance(numbers, tuple):
+        return tuple(map(function, numbers))
+    found = function(numbers)
+    return found if isinstance(found, Formula) else (found,)
 
 
+@overload
+def at_least(smallest: Number, number: Formula) -> Formula: ...
+@overload
+def at_least(smallest: Number, number: Number) -> Condition: ...
 def at_least(smallest: Number, number: Number) -> Condition:
     """Return whether a number is not below another one."""
     rest = number - smallest
@@ -296,6 +351,10 @@ def same(left: Number, right: Number) -> Condition:
     return Formula("equal", left, right)
 
 
+@overload
+def choose(condition: Formula, yes: Number, no: Number) -> Formula: ...
+@overload
+def choose(condition: Condition, yes: Number, no: Number) -> Number: ...
 def choose(condition: Condition, yes: Number, no: Number) -> Number:
     """Choose one of two numbers; the second where it is open whether the condition holds."""
     if isinstance(condition, Formula):
@@ -304,7 +363,7 @@ def choose(condition: Condition, yes: Number, no: Number) -> Number:
     return yes if condition else no
 
 
-def explain(condition: Condition, refusal: Callable[..., SplitError], *seen: Any) -> None:
+def explain(condition: Condition, refusal: Callable[..., SplitError], *seen: object) -> None:
     """Explain why parts will not fit, if the condition fails.
 
     A formula needs nothing more: lengths that do not fit are refused by the guard of `fitting`.
@@ -315,7 +374,7 @@ def explain(condition: Condition, refusal: Callable[..., SplitError], *seen: Any
 
 
 def require(
-    number: Number, condition: Condition, refusal: Callable[..., SplitError], *seen: Any
+    number: Number, condition: Condition, refusal: Callable[..., SplitError], *seen: object
 ) -> Number:
     """Return the number, for what does not follow from parts that fit.
 
@@ -334,13 +393,13 @@ def guarded(number: Number, condition: Condition) -> Number:
     return _sure((number,), condition, 1, number)
 
 
-def fed(held: Any, dim: Number, count: int | None = None) -> Number:
+def fed(held: object, dim: Number, count: int | None = None) -> Formula:
     """Return fed lengths with the same meaning, but small enough for any sum of them.
 
     The model stops if there are not ``count``; None where that needs no check. Where the dimension
     is so long that sums may leave 64 bits, each length is 0, and lengths of 0 never fit it.
     """
-    lengths: Number = value(held)
+    lengths = value(held)
     if count is not None:
         lengths = _sure(lengths, same(size_of(lengths), count), count, 0)
     too_long = MAX_DIM // ((count or _MOST_LENGTHS) + 1)
@@ -351,7 +410,7 @@ def fed(held: Any, dim: Number, count: int | None = None) -> Number:
     return choose(Formula("less", dim, too_long), small, 0)
 
 
-def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> Any:
+def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> Listed:
     """Return lengths as one list for a node that makes parts, with a guard.
 
     The running model stops if one is negative or they do not sum to the dimension; at the latest in
@@ -419,22 +478,23 @@ def position(index: Number, count: Number, last: Number, *, operator: str | None
     return guarded(found, inside)
 
 
-def _all_natural(lengths: Any) -> bool:
+def _all_natural(lengths: Listed) -> bool:
     if isinstance(lengths, tuple):
         return all(number >= 0 for number in lengths)
-    return bool(lengths.is_natural)
+    return lengths.is_natural
 
 
-def _poisoned(dim: Number, lengths: Any) -> Number:
-    return choose(at_least(0, as_formula(lengths)), lengths, dim + 1)
+def _poisoned(dim: Number, lengths: Listed) -> Formula:
+    held = as_formula(lengths)
+    return choose(at_least(0, held), held, dim + 1)
 
 
-def _fit(dim: Number, lengths: Any) -> Condition:
+def _fit(dim: Number, lengths: Listed) -> Condition:
     """Return whether lengths are >= 0 and sum to the dimension."""
     return same(total(lengths if _all_natural(lengths) else _poisoned(dim, lengths)), dim)
 
 
-def _sure(numbers: Any, condition: Condition, count: int, otherwise: Any) -> Number:
+def _sure(numbers: Numbers, condition: Condition, count: int, otherwise: Number) -> Formula:
     """Return the numbers if a condition holds; else none, which no engine reshapes to their count.
 
     What it is otherwise is never used. The choice keeps OpenVINO from moving calculations with a
@@ -445,9 +505,15 @@ def _sure(numbers: Any, condition: Condition, count: int, otherwise: Any) -> Num
     return choose(condition, shaped, otherwise) if isinstance(condition, Formula) else shaped
 
 
-def as_formula(numbers: Numbers) -> Formula:
+def as_formula(numbers: Listed) -> Formula:
     """Return numbers as a formula, where they may be a list of integers."""
     return Formula("numbers", numbers) if isinstance(numbers, tuple) else numbers
+
+
+def _constant(number: Operand) -> int:
+    if isinstance(number, int):
+        return number
+    raise TypeError(f"{number} is not known, and not calculated by the running model")
 
 
 class Maker(ABC, Generic[_T]):
@@ -461,10 +527,10 @@ class Maker(ABC, Generic[_T]):
         self._results: dict[tuple[object, ...], _T] = {}
         self._constants: dict[tuple[int, ...], _T] = {}
 
-    def make(self, number: Number | tuple[int, ...]) -> _T:
+    def make(self, number: Operand) -> _T:
         """Return a number or list as a value; nodes are added for what is not there yet."""
         if not isinstance(number, Formula):
-            key: tuple[Any, ...] = number if isinstance(number, tuple) else (number,)
+            key = number if isinstance(number, tuple) else (_constant(number),)
             if key not in self._constants:
                 self._constants[key] = self.constant_list(key)
             return self._constants[key]
@@ -475,11 +541,11 @@ class Maker(ABC, Generic[_T]):
     def _calculated(self, formula: Formula) -> _T:
         operation, operands = formula.operation, formula.operands
         if operation == "value":
-            return operands[0]  # type: ignore[no-any-return]  # what the maker's caller put there
+            return cast("_T", formula.held)  # the maker's caller put it there
         if operation == "numbers":
             return self.make(operands[0])
         if operation == "dimension":
-            made = [operands[0], self.make(operands[1])]
+            made = [cast("_T", formula.held), *map(self.make, operands)]
         else:
             made = [self.make(operand) for operand in operands]
         key = (operation, *map(id, made))

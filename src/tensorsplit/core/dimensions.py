@@ -12,10 +12,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import islice
 from math import prod
-from typing import Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 from tensorsplit.core.errors import (
     BAD_SHAPE,
@@ -27,11 +27,37 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.extras import needs
 
-Dim: TypeAlias = Any
-"""``int``, ``str`` (a name), ``onnx_ir.SymbolicDim``, a SymPy expression, or None for unknown.
+if TYPE_CHECKING:
+    import onnx_ir as ir
+    from typing_extensions import TypeIs
 
-Or a number of a library that traces: ``torch.SymInt``, or a dimension of ``jax.export``.
-"""
+
+class _Calculates(Protocol):
+    def __add__(self, other: int, /) -> object: ...
+    def __sub__(self, other: int, /) -> object: ...
+    def __mul__(self, other: int, /) -> object: ...
+    def __floordiv__(self, other: int, /) -> object: ...
+
+
+class Expression(_Calculates, Protocol):
+    """A dimension made of names: ``onnx_ir.SymbolicDim``, or an expression of SymPy."""
+
+    @property
+    def free_symbols(self) -> object:
+        """The names in it."""
+
+
+class Traced(_Calculates, Protocol):
+    """A number of a library that traces: ``torch.SymInt``, or a dimension of ``jax.export``.
+
+    Among the elements of a tensor fractions are such numbers too.
+    """
+
+    def __ge__(self, other: int, /) -> object: ...
+
+
+Dim: TypeAlias = int | str | Expression | Traced | None
+"""A number, a name, an expression, a number of a trace, or None for unknown."""
 
 Shape: TypeAlias = tuple[Dim, ...]
 
@@ -68,7 +94,7 @@ def as_shape(shape: Iterable[object]) -> Shape:
     return tuple(_as_dim(item, items) for item in items)
 
 
-def _as_dim(item: object, shape: Shape) -> Dim:
+def _as_dim(item: object, shape: tuple[object, ...]) -> Dim:
     dim: Dim
     if item is None:
         return None
@@ -107,12 +133,12 @@ def _bad_shape(shape: object) -> SplitError:
     )
 
 
-def is_traced(item: object) -> bool:
+def is_traced(item: object) -> TypeGuard[Traced]:
     """Return whether it stands for a number that a library knows when it runs; imports none."""
     return any(isinstance(item, getattr(sys.modules.get(m), n, ())) for m, n in _TRACED)
 
 
-def decide(condition: Any) -> bool | None:
+def decide(condition: object) -> bool | None:
     """Return whether a condition on traced numbers holds; None where the library leaves it open.
 
     The library may then trace for numbers alone of which the same is true.
@@ -123,7 +149,7 @@ def decide(condition: Any) -> bool | None:
         return None
 
 
-def is_expression(item: object) -> bool:
+def is_expression(item: object) -> TypeGuard[Expression | Traced]:
     """Return whether ``item`` is a dimension of onnx-ir, SymPy or JAX; imports none of them."""
     is_sympy = isinstance(item, getattr(sys.modules.get("sympy"), "Expr", ()))
     return is_sympy or _is_symbolic_dim(item) or _is_exported(item)
@@ -134,22 +160,22 @@ def is_symbolic(item: object) -> bool:
     return is_traced(item) or _is_exported(item)
 
 
-def _is_exported(item: object) -> bool:
+def _is_exported(item: object) -> TypeGuard[Traced]:
     """Return whether it is a dimension of `jax.export`, which knows what its caller said of it."""
     export = sys.modules.get("jax.export")
-    return export is not None and export.is_symbolic_dim(item)
+    return export is not None and bool(export.is_symbolic_dim(item))
 
 
-def _is_symbolic_dim(item: object) -> bool:
+def _is_symbolic_dim(item: object) -> TypeGuard[ir.SymbolicDim]:
     return isinstance(item, getattr(sys.modules.get("onnx_ir"), "SymbolicDim", ()))
 
 
-def is_known(dim: object) -> TypeGuard[int]:
+def is_known(dim: object) -> TypeIs[int]:
     """Return whether the dimension is a number."""
     return type(dim) is int
 
 
-def are_known(dims: Iterable[Dim]) -> TypeGuard[tuple[int, ...]]:
+def are_known(dims: Iterable[object]) -> TypeGuard[tuple[int, ...]]:
     """Return whether all dimensions are numbers."""
     return _INT.issuperset(map(type, dims))
 
@@ -182,7 +208,7 @@ def show_shape(shape: Iterable[Dim]) -> str:
     return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
 
 
-def combine(rule: Callable[[Dim, Dim], Dim], left: Dim, right: Dim) -> Dim:
+def combine(rule: Callable[..., Dim], left: Dim, right: Dim) -> Dim:
     """Apply arithmetic written with ``+ - * //``, which divides by numbers only, to two dimensions.
 
     The result is an ``int`` if it is a number, None if a dimension is unknown, else an expression
@@ -204,6 +230,22 @@ def combine(rule: Callable[[Dim, Dim], Dim], left: Dim, right: Dim) -> Dim:
     return _short(_simplest(rule(*pair)))
 
 
+def sum_of(dims: Iterable[Dim]) -> Dim:
+    """Return the sum of dimensions of any kind; None if one is unknown."""
+    found: Dim = 0
+    for dim in dims:
+        found = add(found, dim)
+    return found
+
+
+def product_of(dims: Iterable[Dim]) -> Dim:
+    """Return the product of dimensions of any kind; None if one is unknown."""
+    found: Dim = 1
+    for dim in dims:
+        found = times(found, dim)
+    return found
+
+
 def add(left: Dim, right: Dim) -> Dim:
     """Return the sum of two dimensions of any kind; None if either is unknown."""
     return combine(operator.add, left, right)
@@ -219,8 +261,7 @@ def quotient(dividends: Iterable[Dim], divisors: Iterable[Dim]) -> Dim:
 
     None where either is unknown, or where the quotient still has a name in its divisor.
     """
-    dividend: Dim = reduce(times, dividends, 1)
-    divisor: Dim = reduce(times, divisors, 1)
+    dividend, divisor = product_of(dividends), product_of(divisors)
     if dividend is None or divisor is None or divisor == 0:
         return None
     if is_known(dividend) and is_known(divisor):
@@ -297,7 +338,7 @@ def divisor_of(dim: Dim) -> int:
     return int(found) if found.is_Integer else 1
 
 
-def _holds(difference: Dim) -> bool:
+def _holds(difference: Traced) -> bool:
     """Return whether a library's dimension is known not to be below 0; it raises where open."""
     try:
         return bool(difference >= 0)
@@ -326,7 +367,7 @@ def _short(dim: Dim) -> Dim:
     """Return the same, or a name for it if it is too long."""
     if type(dim) is int or dim is None or len(str(dim)) <= _MAX_EXPRESSION:
         return dim
-    made = dim._expr if _is_symbolic_dim(dim) else dim  # noqa: SLF001 - as above
+    made: Any = dim._expr if _is_symbolic_dim(dim) else dim  # noqa: SLF001 - as above
     if made.count_ops() <= _FEW:  # it is the names that are long
         return dim
     from hashlib import blake2s
@@ -346,16 +387,18 @@ def _natural(name: str) -> Any:
     return sympy.Symbol(name, integer=True, **sign)
 
 
-def _symbol(dim: Dim) -> Dim:
+def _symbol(dim: str | ir.SymbolicDim) -> ir.SymbolicDim:
     """Make a symbol of a name; an opaque one if its text is not a usable expression."""
     with needs("models"):
         import onnx_ir
 
+    if isinstance(dim, str):
+        return onnx_ir.SymbolicDim(_parsed(dim))
     made = getattr(dim, "_expr_cache", None)  # None where only a text was given
     symbols = frozenset() if made is None else made.free_symbols
     if symbols and symbols == {_natural(symbol.name) for symbol in symbols}:
         return dim
-    return onnx_ir.SymbolicDim(_parsed(dim if isinstance(dim, str) else dim.value))
+    return onnx_ir.SymbolicDim(_parsed(str(dim.value)))
 
 
 @lru_cache(maxsize=4096)
@@ -381,9 +424,9 @@ def _simplest(dim: Dim) -> Dim:
     """Return a number as ``int``, an unknown as None, everything else as it is."""
     if type(dim) is int or _is_exported(dim):
         return dim
-    value = getattr(dim, "value", dim)
+    value: Any = getattr(dim, "value", dim)
     if value is None:
         return None
     if isinstance(value, str):
         return int(value) if _NUMBER.fullmatch(value) else dim
-    return int(dim) if dim.is_Integer else dim
+    return int(value) if value.is_Integer else dim

@@ -10,11 +10,11 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import Any, NamedTuple, TypeAlias
 
-from tensorsplit.core.dimensions import Dim, is_known
+from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, part_sizes
-from tensorsplit.core.rules import Chunks, Rule, ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.rules import Rule, ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.core.schema import Lengths, Operator
 
 
@@ -199,7 +199,7 @@ def _explicitly(intent: Intent, target: Operator, dim: Dim) -> Emission:
     ]
     if intent.rule is not None and intent.given is not None and is_known(dim):
         sizes = part_sizes(intent, dim)
-        if not isinstance(sizes, Chunks) and ways:
+        if isinstance(sizes, tuple) and are_known(sizes) and ways:
             return _emission(ways[0], 1, sizes)
     floats = intent.source is not None and not takes_integers(intent.operator, intent.source)
     if intent.rule in _LISTED and (intent.given is not None or not floats):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
+from tensorsplit.core.dimensions import Dim
 from tensorsplit.core.errors import (
     MISSING_OPERAND,
     OPERAND_RANK,
@@ -29,7 +30,7 @@ class Operand(NamedTuple):
         kind: ``attribute`` or ``input``; None where the caller leaves it to the record.
     """
 
-    values: tuple[int | float, ...] | None
+    values: tuple[Dim | float, ...] | None
     rank: int | None
     element_type: str | None = None
     kind: str | None = None
@@ -141,7 +142,7 @@ def check_required(operator: Operator, known: Known) -> None:
             )
 
 
-def whole_lengths(values: tuple[int | float, ...], parameter: str | None) -> tuple[int, ...]:
+def whole_lengths(values: tuple[Dim | float, ...], parameter: str | None) -> tuple[int, ...]:
     """Return floats as integers, where they are whole (D12)."""
     for value in values:
         if isinstance(value, float) and not value.is_integer():
@@ -151,7 +152,8 @@ def whole_lengths(values: tuple[int | float, ...], parameter: str | None) -> tup
                 "give whole, finite numbers >= 0",
                 parameter=parameter,
             )
-    return tuple(int(value) if isinstance(value, float) else value for value in values)
+    whole = (int(value) if isinstance(value, float) else value for value in values)
+    return cast("tuple[int, ...]", tuple(whole))  # or dimensions, that rules take as well
 
 
 def keeps_axis(operator: Operator, known: Known) -> bool:

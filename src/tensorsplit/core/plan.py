@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from bisect import bisect_right
 from dataclasses import dataclass, field, fields
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import accumulate
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias
@@ -20,6 +20,7 @@ from tensorsplit.core.dimensions import (
     is_known,
     show_dim,
     show_shape,
+    sum_of,
 )
 from tensorsplit.core.errors import (
     OPERAND_TYPE,
@@ -100,13 +101,12 @@ class SplitPlan:
         Raises:
             SplitError: TS309 if a size is symbolic.
         """
-        sizes = self._known(self.sizes)
+        sizes, starts = sizes_of(self), offsets_of(self)
         head = (slice(None),) * self.axis
         if not self.keepdims:
-            return tuple((*head, start, ...) for start in self.offsets)
+            return tuple((*head, start, ...) for start in starts)
         return tuple(
-            (*head, slice(start, start + size))
-            for start, size in zip(self._known(self.offsets), sizes, strict=True)
+            (*head, slice(start, start + size)) for start, size in zip(starts, sizes, strict=True)
         )
 
     def find(self, index: SupportsIndex) -> tuple[int, int]:
@@ -128,8 +128,8 @@ class SplitPlan:
             >>> plan.find(1), plan.find(2), plan.find(-1)
             ((0, 1), (2, 0), (2, 3))
         """
-        starts = self._known(self.offsets)
-        dim = starts[-1] + self._known(self.sizes)[-1] if starts else 0
+        starts = offsets_of(self)
+        dim = starts[-1] + sizes_of(self)[-1] if starts else 0
         found = as_index(index)
         if found is None:
             kind, problem = OPERAND_TYPE, f"it is {show(index)} of type {type(index).__name__}"
@@ -142,18 +142,6 @@ class SplitPlan:
         fix = f"give an integer in [{-dim}, {dim - 1}]" if dim else "there is no element to find"
         wants = {"index": range(-dim, dim)} if dim else {}
         raise SplitError(kind, problem, fix, operator=self.operator, parameter="index", wants=wants)
-
-    def _known(self, dims: tuple[Dim, ...]) -> tuple[int, ...]:
-        """Return sizes or offsets, which are numbers (TS309)."""
-        if are_known(dims):
-            return dims
-        raise SplitError(
-            UNKNOWN_COUNT,
-            f"the sizes are [{', '.join(map(show_dim, self.sizes))}]",
-            "plan for a shape whose split dimension is a number",
-            operator=self.operator,
-            parameter="shape",
-        )
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(show_dim, self.sizes[:_MOST_SHOWN]))
@@ -169,12 +157,44 @@ class SplitPlan:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
+def sizes_of(plan: SplitPlan) -> tuple[int, ...]:
+    """Return the sizes of a plan, which are numbers (TS309)."""
+    return _numbers(plan, plan.sizes)
+
+
+def offsets_of(plan: SplitPlan) -> tuple[int, ...]:
+    """Return where each part of a plan starts, which are numbers (TS309)."""
+    return _numbers(plan, plan.offsets)
+
+
+def shape_of(plan: SplitPlan) -> tuple[int, ...]:
+    """Return the shape of the data, which has no dimension that is not a number (TS309)."""
+    return _numbers(plan, plan.input_shape)
+
+
+def part_shapes(plan: SplitPlan) -> list[tuple[int, ...]]:
+    """Return the shape of each part, which has no dimension that is not a number (TS309)."""
+    return [_numbers(plan, shape) for shape in plan.output_shapes]
+
+
+def _numbers(plan: SplitPlan, dims: tuple[Dim, ...]) -> tuple[int, ...]:
+    if are_known(dims):
+        return dims
+    raise SplitError(
+        UNKNOWN_COUNT,
+        f"the sizes are [{', '.join(map(show_dim, plan.sizes))}]",
+        "plan for a shape whose split dimension is a number",
+        operator=plan.operator,
+        parameter="shape",
+    )
+
+
 def prove(plan: SplitPlan, fix: str) -> None:
     """Refuse a plan of an array of which it can't be told whether the parts fit (TS309)."""
     dim, sizes = plan.input_shape[plan.axis], plan.sizes
     if is_known(dim) and are_known(sizes):
         return
-    whole = reduce(add, sizes, 0)
+    whole = sum_of(sizes)
     negative = next((size for size in sizes if not is_at_least(size, 0)), None)
     if dim is None:
         problem = f"the length of axis {plan.axis} is not known"

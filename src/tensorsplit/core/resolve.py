@@ -6,6 +6,7 @@ Execution, inference, checks and rewriting all start from one of the two.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -32,7 +33,7 @@ from tensorsplit.core.operands import (
     whole_lengths,
 )
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.core.rules import MAX_PARTS, Chunks, Rule, apply
+from tensorsplit.core.rules import MAX_PARTS, Rule, Uncounted, apply
 from tensorsplit.core.schema import Lengths, Operator
 
 
@@ -83,13 +84,13 @@ def plan(intent: Intent, shape: Shape) -> SplitPlan | UncountedPlan:
         sizes = part_sizes(intent, shape[axis])
     except SplitError as error:
         raise error.located(operator=intent.operator.id) from None
-    if isinstance(sizes, Chunks):
+    if isinstance(sizes, Uncounted):
         size = 1 if is_known(sizes.size) and sizes.size == 1 else None
         return UncountedPlan(intent.operator.id, shape, axis, sizes.count, size, intent.keepdims)
     return SplitPlan(intent.operator.id, shape, axis, sizes, intent.keepdims, intent.element_types)
 
 
-def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Chunks:
+def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Uncounted:
     """Return the lengths of the parts; None stands for one not known (TS301 to TS309)."""
     if intent.rule is None or intent.given is None:
         raise SplitError(
@@ -99,21 +100,22 @@ def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Chunks:
             parameter=intent.source,
         )
     try:
-        if is_known(dim) or len(intent.given) > 64 or any(map(is_traced, (dim, *intent.given))):
-            sizes = apply(intent.rule, dim, intent.given)
-        else:
+        is_short = len(intent.given) <= 64 and not any(map(is_traced, (dim, *intent.given)))
+        if is_short and not is_known(dim) and isinstance(dim, Hashable):
             sizes = _symbolic_sizes(intent.rule, dim, intent.given)
+        else:
+            sizes = apply(intent.rule, dim, intent.given)
     except SplitError as error:
         counted = "num_outputs" if intent.outputs else intent.operator.lengths[0].operand
         error.parameter = intent.source or counted
         raise
-    if not isinstance(sizes, Chunks) and not intent.operator.is_sequence:
+    if not isinstance(sizes, Uncounted) and not intent.operator.is_sequence:
         check_count(len(sizes), intent)
     return sizes
 
 
 @lru_cache(maxsize=1024)
-def _symbolic_sizes(rule: Rule, dim: Dim, given: tuple[int, ...]) -> tuple[Dim, ...] | Chunks:
+def _symbolic_sizes(rule: Rule, dim: Dim, given: tuple[int, ...]) -> tuple[Dim, ...] | Uncounted:
     """Return the lengths of expressions, which are remembered: a model repeats the same few."""
     return apply(rule, dim, given)
 

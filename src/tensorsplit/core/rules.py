@@ -19,9 +19,12 @@ from tensorsplit.core.arithmetic import (
     at_least,
     choose,
     clamped,
+    count_in,
     each,
     explain,
+    in_order,
     none_below,
+    only,
     require,
     rounded_up,
     same,
@@ -65,21 +68,30 @@ class Chunks:
         return (self.size,) * (count - 1) + (self.dim - self.size * (count - 1),)
 
 
+@dataclass(frozen=True, slots=True)
+class Uncounted:
+    """Parts of one length, but perhaps the last one: it is not known how many there are."""
+
+    count: Dim
+    size: Dim
+
+
 Sizes: TypeAlias = "Numbers | Chunks"
 Rule: TypeAlias = Callable[[Number, Numbers], Sizes]
 
 
-def apply(rule: Rule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Chunks:
+def apply(rule: Rule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Uncounted:
     """Apply a rule to dimensions of any kind; expressions and None stand for unknown numbers."""
-    are_integers = is_known(dim) and are_known(given)
-    if not are_integers:
-        dim, given = as_number(dim), tuple(map(as_number, given))
-    sizes = rule(dim, given)
-    if isinstance(sizes, tuple):
-        return sizes if are_integers else tuple(map(as_dim, sizes))
-    if is_known(sizes.count):
-        return sizes.parts(sizes.count)
-    return Chunks(as_dim(sizes.dim), as_dim(sizes.count), as_dim(sizes.size))
+    if is_known(dim) and are_known(given):
+        sizes = rule(dim, given)
+    else:
+        sizes = rule(as_number(dim), tuple(map(as_number, given)))
+    if isinstance(sizes, Chunks):
+        if not is_known(sizes.count):
+            return Uncounted(as_dim(sizes.count), as_dim(sizes.size))
+        sizes = sizes.parts(sizes.count)
+    sizes = in_order(sizes)
+    return sizes if are_known(sizes) else tuple(map(as_dim, sizes))
 
 
 def explicit(dim: Number, lengths: Numbers) -> Numbers:
@@ -107,7 +119,7 @@ def remainder(dim: Number, lengths: Numbers) -> Numbers:
 
 def equal(dim: Number, given: Numbers) -> Numbers:
     """Split into ``n`` parts of the same length; the dimension is a multiple of n (D3)."""
-    (count,) = given
+    count = count_in(given)
     _check_count(count)
     size = dim // count
     explain(same(size * count, dim), _uneven, dim, count)
@@ -116,7 +128,7 @@ def equal(dim: Number, given: Numbers) -> Numbers:
 
 def ceil(dim: Number, given: Numbers) -> Numbers:
     """Split into n parts of the length d/n, rounded up; the last takes the rest, >= 0 (D1, D2)."""
-    (count,) = given
+    count = count_in(given)
     _check_count(count)
     size, last = _size_and_last(dim, count)
     explain(at_least(0, last), _negative_last, dim, count)
@@ -125,7 +137,7 @@ def ceil(dim: Number, given: Numbers) -> Numbers:
 
 def chunk(dim: Number, given: Numbers) -> Chunks:
     """Split into chunks of the given length, the last one smaller if need be (D9, D10)."""
-    (length,) = given
+    length = only(given)
     size = require(length, at_least(1, length), _no_chunk, length)
     return chunks_of(dim, min(size, MAX_DIM) if is_known(size) else size)
 
@@ -145,14 +157,14 @@ def ones(dim: Number, _given: Numbers) -> Chunks:
 
 def balanced(dim: Number, given: Numbers) -> Numbers:
     """Split into n parts that differ by 1 at most, the longer ones first."""
-    (count,) = given
+    count = count_in(given)
     _check_count(count)
     return tuple((dim + more) // count for more in reversed(range(count)))
 
 
 def at_most(dim: Number, given: Numbers) -> Chunks:
     """Split into chunks of the length d/n, rounded up: n of them, or fewer where none is left."""
-    (count,) = given
+    count = count_in(given)
     _check_count(count)
     size = rounded_up(dim, count)
     empty = same(size, 0)
@@ -161,24 +173,24 @@ def at_most(dim: Number, given: Numbers) -> Chunks:
 
 def some_chunks(dim: Number, given: Numbers) -> Chunks:
     """Split as `chunk`, but into one part at least; an empty dimension may have the length 0."""
-    (length,) = given
+    length = only(given)
     chunks = chunk(dim, (choose(same(dim, 0), choose(same(length, 0), 1, length), length),))
     return Chunks(dim, clamped(chunks.count, 1, MAX_DIM), chunks.size)
 
 
 def starts(dim: Number, indices: Numbers) -> Numbers:
     """Split at indices: where the second part and each after it start, in order."""
-    return ends(dim, (*indices, dim))
+    return ends(dim, (*in_order(indices), dim))
 
 
 def ends(dim: Number, indices: Numbers) -> Numbers:
     """Split at indices: where each part ends, in order; the last one is the dimension."""
-    return explicit(dim, tuple(end - start for start, end in pairwise((0, *indices))))
+    return explicit(dim, tuple(end - start for start, end in pairwise((0, *in_order(indices)))))
 
 
 def slices(dim: Number, indices: Numbers) -> Numbers:
     """Split as `starts`, at indices as slices have them: from the back if negative, and clipped."""
-    counted = (choose(at_least(0, index), index, index + dim) for index in indices)
+    counted = (choose(at_least(0, index), index, index + dim) for index in in_order(indices))
     return starts(dim, tuple(clamped(index, 0, dim) for index in counted))
 
 
@@ -190,9 +202,9 @@ def not_empty(dim: Number, lengths: Numbers) -> Numbers:
 
 def shares(dim: Number, lengths: Numbers) -> Numbers:
     """Split as `not_empty`; each -233 is a share of what is left, rounded down, of those parts."""
-    left, found = dim, list[Number]()
-    for number, length in enumerate(lengths):
-        found.append(choose(same(length, SHARE), left // (len(lengths) - number), length))
+    left, found, numbers = dim, list[Number](), in_order(lengths)
+    for place, length in enumerate(numbers):
+        found.append(choose(same(length, SHARE), left // (len(numbers) - place), length))
         left = left - found[-1]
     return not_empty(dim, tuple(found))
 
@@ -320,7 +332,7 @@ def _text(number: Number) -> str:
 
 def _show(lengths: Numbers) -> str:
     """Return a list of lengths, shortened where it is long."""
-    numbers = tuple(lengths)
+    numbers = in_order(lengths)
     if len(numbers) <= 12:
         return f"[{', '.join(map(_text, numbers))}]"
     return f"[{', '.join(map(_text, numbers[:8]))}, ... {len(numbers)} lengths]"

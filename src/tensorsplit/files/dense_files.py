@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tensorsplit.core.errors import WITHIN_BYTE, SplitError
-from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.plan import SplitPlan, offsets_of, sizes_of
 from tensorsplit.files.byte_copies import (
     LEAST_MEMORY,
     Move,
@@ -117,10 +117,8 @@ def _columns(division: Division, parts: Sequence[int], width: int) -> _Columns:
     if plan is None:
         return ((0, width),)
     length = division.tensor.shape[plan.axis] or 1
-    bounds = [
-        (plan.offsets[part] * width, (plan.offsets[part] + plan.sizes[part]) * width)
-        for part in parts
-    ]
+    starts, sizes = offsets_of(plan), sizes_of(plan)
+    bounds = [(starts[part] * width, (starts[part] + sizes[part]) * width) for part in parts]
     ends = [(_whole(start, length, plan), _whole(end, length, plan)) for start, end in bounds]
     return tuple((start, end - start) for start, end in ends)
 

@@ -27,7 +27,7 @@ from tensorsplit.core.errors import (
     short_name,
     show,
 )
-from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.plan import SplitPlan, sizes_of
 from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
 from tensorsplit.core.resolve import check_element_type
 from tensorsplit.core.resolve import plan as plan_intent
@@ -124,7 +124,7 @@ class SplitRule:
             )
         parts = [range(number, count * self.groups, count) for number in range(count)]
         if self.groups > 1:
-            sizes = _divided(plan.sizes, self.groups, "groups")
+            sizes = _divided(sizes_of(plan), self.groups, "groups")
             plan = replace(plan, sizes=tuple(sizes) * self.groups)
         _check_multiples(plan, self.multiple_of)
         filled = [fill(name, matched) for name in names]
@@ -228,8 +228,8 @@ class ShardRule:
             )
         plan = SplitOperands(self.axis, split).plan(tensor)
         for heads in self.heads or ():
-            (size,) = _divided([sum(plan.sizes)], heads, "heads")
-            for rank, length in enumerate(plan.sizes):
+            (size,) = _divided([sum(sizes_of(plan))], heads, "heads")
+            for rank, length in enumerate(sizes_of(plan)):
                 if size and length % size:
                     problem = f"the length {length} of rank {rank} would cut one of {heads} heads"
                     fix = f"give multiples of {size}"
@@ -239,8 +239,8 @@ class ShardRule:
     def _in_pieces(self, tensor: StoredTensor) -> tuple[SplitPlan, list[list[int]]]:
         """Plan equal shares of each segment, and say which of these each rank gets."""
         plan, copies = self._fused(tensor), self._copies()
-        self._check_heads(plan.sizes, copies)
-        pieces = _divided(plan.sizes, self.groups, "groups")  # of a group
+        self._check_heads(sizes_of(plan), copies)
+        pieces = _divided(sizes_of(plan), self.groups, "groups")  # of a group
         if self.groups % self.ranks == 0:
             shares, pieces = 1, [sum(pieces) * (self.groups // self.ranks)]
         else:
@@ -272,10 +272,10 @@ class ShardRule:
         plan = whole.plan(tensor)
         if self.heads is None or len(self.heads) == 1:
             return plan
-        (head,) = _divided(plan.sizes, sum(self.heads), "heads")
+        (head,) = _divided(sizes_of(plan), sum(self.heads), "heads")
         return SplitOperands(self.axis, [head * each for each in self.heads]).plan(tensor)
 
-    def _check_heads(self, sizes: Sequence[Any], copies: Sequence[int]) -> None:
+    def _check_heads(self, sizes: Sequence[int], copies: Sequence[int]) -> None:
         """Refuse (TS714) ranks, or groups, that would cut heads."""
         if self.heads is None:
             return
@@ -328,7 +328,7 @@ class FollowRule:
         Raises:
             SplitError: TS703 if the other one is not divided.
         """
-        return self._blocks(sum(self._plan_of(leader).sizes))
+        return self._blocks(sum(sizes_of(self._plan_of(leader))))
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str], leader: Division) -> Division:
         """Describe what becomes of a tensor, as of the one that it follows.
@@ -366,7 +366,7 @@ class FollowRule:
         return leader.plan
 
     def _sizes(self, plan: SplitPlan, tensor: StoredTensor, leader: StoredTensor) -> list[int]:
-        rank, length = len(tensor.shape), sum(plan.sizes)
+        rank, length = len(tensor.shape), sum(sizes_of(plan))
         whole = self._blocks(length)
         if -rank <= self.axis < rank and tensor.shape[self.axis] != whole:
             problem = (
@@ -376,7 +376,7 @@ class FollowRule:
             )
             fix = "give block and packed as they are"
             raise SplitError(BLOCK_CUT, problem, fix, parameter="block")
-        ends = [0, *accumulate(plan.sizes)]
+        ends = [0, *accumulate(sizes_of(plan))]
         for end in ends:
             if end * self.packed % self.block and end < length:
                 problem = (
@@ -459,7 +459,7 @@ def _division(
 
 def _layout(plan: SplitPlan, numbers: Sequence[int]) -> str:
     """Return what is the same for rules that give a rank the same elements; empty for all."""
-    ends = [0, *accumulate(plan.sizes)]
+    ends = [0, *accumulate(sizes_of(plan))]
     ranges: list[list[int]] = []
     for number in numbers:
         start, end = ends[number : number + 2]
@@ -472,7 +472,7 @@ def _layout(plan: SplitPlan, numbers: Sequence[int]) -> str:
     return blake2b(repr((plan.axis, ranges)).encode(), digest_size=8).hexdigest()
 
 
-def _divided(sizes: Iterable[Any], count: int, parameter: str) -> list[int]:
+def _divided(sizes: Iterable[int], count: int, parameter: str) -> list[int]:
     """Return each length divided by a count; TS303 if one can't be."""
     for size in sizes:
         if size % count:
@@ -483,7 +483,7 @@ def _divided(sizes: Iterable[Any], count: int, parameter: str) -> list[int]:
 
 def _check_multiples(plan: SplitPlan, block: int) -> None:
     """Refuse (TS303) lengths that are not whole blocks."""
-    for size in plan.sizes:
+    for size in sizes_of(plan):
         if size % block:
             problem = f"a part of length {size} is not a multiple of {block}"
             raise SplitError(NOT_DIVISIBLE, problem, "choose others", parameter="multiple_of")

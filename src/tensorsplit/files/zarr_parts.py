@@ -33,6 +33,7 @@ from tensorsplit.core.errors import (
     show_int,
     show_path,
 )
+from tensorsplit.core.plan import offsets_of, sizes_of
 from tensorsplit.files.byte_copies import LEAST_MEMORY, Move, RowPlace, pieces_of
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import Division, FileLayout, Recast, StoredTensor, WriteTask
@@ -379,7 +380,7 @@ def _cuts(change: Recast, array: ZarrNode, places: tuple[ArrayPlace, ...]) -> li
             "split it with keepdims=1",
             parameter="keepdims",
         )
-    axis, length = plan.axis, plan.input_shape[plan.axis]
+    axis, length = plan.axis, sum(sizes_of(plan))
     pieces: list[list[tuple[int, int, int]]] = [[] for _ in change.after.outputs]
     move = Move(1, length, _rows(change.before, length), _rows(change.after, length))
     for source, start, target, _, size in pieces_of(move):
@@ -400,7 +401,7 @@ def _rows(division: Division, length: int) -> tuple[RowPlace, ...]:
             0,
             ((0, length),)
             if plan is None
-            else tuple((plan.offsets[part], plan.sizes[part]) for part in each.parts),
+            else tuple((offsets_of(plan)[part], sizes_of(plan)[part]) for part in each.parts),
         )
         for number, each in enumerate(division.outputs)
     )

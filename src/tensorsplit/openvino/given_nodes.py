@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.records import operators
@@ -118,7 +117,7 @@ def element_type(value: Value) -> str | None:
     return ELEMENT_TYPES.get(value.get_element_type().get_type_name())
 
 
-def shape_of(value: Value) -> Shape | None:
+def shape_of(value: Value) -> tuple[int | None, ...] | None:
     """Return the shape, with None for unknown dimensions; None if not even the rank is known."""
     shape = value.get_partial_shape()
     if shape.rank.is_dynamic:

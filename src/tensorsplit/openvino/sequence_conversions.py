@@ -21,6 +21,7 @@ from tensorsplit.core.arithmetic import (
     as_formula,
     dimension,
     fitting_zero,
+    listed,
     minimum,
     pick,
     position,
@@ -116,7 +117,7 @@ class PackedSequence(openvino.Op):  # type: ignore[misc]  # openvino ships no ty
             start = place * sizes.size
             end = minimum(start + sizes.size, dim)
         else:
-            lengths = as_formula(sizes) + self.zero
+            lengths = as_formula(listed(sizes)) + self.zero
             end = pick(sums(lengths), place)
             start = end - pick(lengths, place)
         return self.maker.slice(data, start, end, axis)

@@ -106,15 +106,17 @@ def parts(split: AxisSplit, guard: str = "") -> list[Value]:
     ``guard`` is the name of the nodes at which the running model stops.
     """
     data, axis, dim, sizes, count = split
-    if count is None:
+    if count is None or isinstance(sizes, Chunks):
         raise SplitError(UNKNOWN_COUNT, "the number of parts is known only at run time")
     make = NodeMaker(guard)
     if data.get_element_type() == openvino.Type.string:
         limits = bounds(dim, sizes, count)
         return [make.slice(data, start, end, axis) for start, end in limits]
-    if not (isinstance(sizes, tuple) and are_known(sizes)):
-        sizes = fitting(dim, sizes, count, checks_sum=False)
-    return list(ops.variadic_split(data, make.make(axis), make.make(sizes)).outputs())
+    if isinstance(sizes, tuple) and are_known(sizes):
+        fit = make.make(sizes)
+    else:
+        fit = make.make(fitting(dim, sizes, count, checks_sum=False))
+    return list(ops.variadic_split(data, make.make(axis), fit).outputs())
 
 
 def _check_data(intent: Intent, data: Value) -> None:
@@ -135,7 +137,7 @@ def _known_sizes(intent: Intent, shape: Shape | None) -> tuple[int, ...] | None:
         if error.kind is UNKNOWN_COUNT:
             return None
         raise error.located(operator=intent.operator.id) from None
-    return None if isinstance(sizes, Chunks) or not sizes or not are_known(sizes) else sizes
+    return sizes if isinstance(sizes, tuple) and sizes and are_known(sizes) else None
 
 
 def _run_time_sizes(intent: Intent, dim: Number, lengths: Value | None) -> Numbers | Chunks:
@@ -156,7 +158,7 @@ def _run_time_sizes(intent: Intent, dim: Number, lengths: Value | None) -> Numbe
             parameter=intent.source,
         )
     if intent.rule is chunk:
-        return intent.rule(dim, (fed(number(lengths).operands[0], dim),))
+        return intent.rule(dim, (fed(number(lengths).held, dim),))
     return intent.rule(dim, fed(as_int64(lengths), dim))
 
 

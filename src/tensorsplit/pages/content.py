@@ -69,7 +69,7 @@ FORMULAS: dict[Rule, str] = {
 d is the dimension, s what gives the lengths, n the number of parts.
 """
 
-_EXAMPLES: dict[Rule, tuple[Shape, object]] = {
+_EXAMPLES: dict[Rule, tuple[tuple[int, ...], object]] = {
     explicit: ((7, 4), [2, 5]),
     remainder: ((7, 4), [-1, 2]),
     equal: ((6, 4), 3),
@@ -132,7 +132,7 @@ class Note:
 class Example:
     """A call and its answer: the lengths of the parts on the axis."""
 
-    shape: Shape
+    shape: tuple[int, ...]
     operands: dict[str, object]
     sizes: Shape
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex, cast
 
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.typed import DialectOperand, GivenShape, Lengths
-from tensorsplit.core.dimensions import Shape, as_shape, is_known, show_dim
+from tensorsplit.core.dimensions import Dim, Shape, as_shape, is_known, show_dim
 from tensorsplit.core.errors import SplitError, count_of, show
 from tensorsplit.core.records import operator_named, versions_of
 from tensorsplit.core.resolve import Intent, part_sizes
@@ -141,11 +141,14 @@ def split_of_intent(intent: Intent, shape: Shape, given: str) -> ExplainedSplit:
 def _refused(intent: Intent, shape: Shape, refusal: SplitError) -> RefusedSplit | None:
     """Return what to draw of a refused split; None where its axis is not a number."""
     axis = intent.axis
-    if axis is None or not -len(shape) <= axis < len(shape) or not is_known(shape[axis]):
+    if axis is None or not -len(shape) <= axis < len(shape):
         return None
     axis %= len(shape)
-    sizes = _requested(intent, shape[axis])
-    return RefusedSplit(intent.operator.id, shape, axis, sizes, refusal)
+    dim = shape[axis]
+    if not is_known(dim):
+        return None
+    sizes = _requested(intent, dim)
+    return RefusedSplit(intent.operator.id, shape, axis, dim, sizes, refusal)
 
 
 def _requested(intent: Intent, dim: int) -> tuple[int, ...]:
@@ -161,7 +164,13 @@ def _requested(intent: Intent, dim: int) -> tuple[int, ...]:
         return ()
     if not isinstance(made, tuple) or len(made) > 1000:
         return ()
-    return tuple(size if is_known(size) else int(size.evaluate({"d": dim})) for size in made)
+    return tuple(_evaluated(size, dim) for size in made)
+
+
+def _evaluated(size: Dim, dim: int) -> int:
+    if is_known(size):
+        return size
+    return int(str(cast("onnx_ir.SymbolicDim", size).evaluate({"d": dim})))
 
 
 def splits_of_model(model: onnx_ir.Model) -> list[ExplainedSplit]:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorsplit.core.dimensions import Shape
+from tensorsplit.arrays.typed import GivenShape
 from tensorsplit.core.rules import Rule, ceil, equal, explicit, remainder
 from tensorsplit.core.schema import Operator
 from tensorsplit.pages.content import Page
 from tensorsplit.pages.explained import explain
 from tensorsplit.pictures.svg import Drawn, sheet
 
-PICTURES: dict[str, tuple[str, Shape, dict[str, Any]]] = {
+PICTURES: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
     "split.svg": ("onnx.Split-18", (7, 4), {"num_outputs": 3}),
     "outside.svg": ("openvino.VariadicSplit-1", (6,), {"axis": 0, "split_lengths": [-1, 7]}),
     "refused.svg": ("onnx.Split-18", (5,), {"num_outputs": 4}),
 }
 """The pictures of guides and of the README: an operator, a shape and its operands."""
 
-_REFUSED: dict[Rule, tuple[Shape, object]] = {
+_REFUSED: dict[Rule, tuple[tuple[int, ...], object]] = {
     explicit: ((6,), [2, 3]),
     remainder: ((6,), [-1, 7]),
     equal: ((7,), 2),
@@ -53,7 +53,7 @@ def _call(operands: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in operands.items())
 
 
-def _drawn(operator: str, shape: Shape, operands: dict[str, Any]) -> Drawn:
+def _drawn(operator: str, shape: GivenShape, operands: dict[str, Any]) -> Drawn:
     (split,) = explain(operator, shape, **operands).splits
     if split.drawn is None:
         raise ValueError(f"{operator} of {shape}: there is nothing to draw")

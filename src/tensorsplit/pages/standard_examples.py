@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorsplit.arrays.prepared import plan
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.plan import SplitPlan
+from tensorsplit.core.plan import SplitPlan, sizes_of
 from tensorsplit.core.schema import Operator
 
 _SIX, _SEVEN = tuple(range(1, 7)), tuple(range(1, 8))
@@ -54,7 +54,7 @@ LAYERS: dict[str, tuple[dict[str, Any], ...]] = {
 }
 """Of OpenVINO operators: the operands of each layer on the page, which splits data of `_LAYER`."""
 
-_LAYER: Shape = (6, 12, 10, 24)
+_LAYER = (6, 12, 10, 24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def _drawing(array: np.ndarray[Any, Any], split: SplitPlan) -> str:
     """Draw a tensor of rank 1 or 2 with a border wherever one part ends and the next begins."""
     rows = np.atleast_2d(array)
     width = max((len(str(value)) for value in rows.flat), default=1)
-    ends = list(np.cumsum(split.sizes))[:-1]
+    ends = list(np.cumsum(sizes_of(split)))[:-1]
     is_across = split.axis == array.ndim - 1
     lines = []
     for number, row in enumerate(rows.tolist()):

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from typing import TypeAlias
 
-from tensorsplit.core.dimensions import Dim, Shape, add, is_known, show_dim, times
+from tensorsplit.core.dimensions import (
+    Dim,
+    Shape,
+    add,
+    are_known,
+    is_known,
+    show_dim,
+    sum_of,
+    times,
+)
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 
 Plan: TypeAlias = SplitPlan | UncountedPlan
@@ -29,14 +38,19 @@ class Stretch:
     shape: Shape = ()  # of the part; empty for parts that are left out
 
     @property
+    def length(self) -> int | None:
+        """The size, if it is a part of known size."""
+        return self.size if self.part is not None and is_known(self.size) else None
+
+    @property
     def exact(self) -> bool:
         """Whether it is a part of known size."""
-        return self.part is not None and is_known(self.size)
+        return self.length is not None
 
     @property
     def empty(self) -> bool:
         """Whether it is a part without elements on the axis."""
-        return self.exact and self.size == 0
+        return self.length == 0
 
 
 def stretches(plan: Plan, most: int) -> tuple[Stretch, ...]:
@@ -51,7 +65,7 @@ def stretches(plan: Plan, most: int) -> tuple[Stretch, ...]:
     count, tail = len(plan.sizes), 2 if most > 4 else 1
     starts = range(count) if count <= most else (*range(most - tail), *range(count - tail, count))
     before, after = plan.input_shape[: plan.axis], plan.input_shape[plan.axis + 1 :]
-    found, offset = [], 0
+    found, offset = list[Stretch](), sum_of(())
     for start, end in pairwise((*starts, count)):
         if end - start == 1:
             size = plan.sizes[start]
@@ -66,12 +80,9 @@ def stretches(plan: Plan, most: int) -> tuple[Stretch, ...]:
 
 def _total(sizes: Sequence[Dim]) -> Dim:
     """Sum sizes. Equal ones are multiplied: adding a million symbols takes minutes."""
-    if all(map(is_known, sizes)):
+    if are_known(sizes):
         return sum(sizes)
-    total: Dim = 0
-    for size, run in groupby(sizes):
-        total = add(total, times(size, len(list(run))))
-    return total
+    return sum_of(times(size, len(list(run))) for size, run in groupby(sizes))
 
 
 def extents(run: Sequence[Stretch], room: int, least: Sequence[int]) -> list[int]:
@@ -80,8 +91,9 @@ def extents(run: Sequence[Stretch], room: int, least: Sequence[int]) -> list[int
     A symbol, or parts left out, count as the longest known part. The lengths, in characters or
     pixels, add up to `room`, or to the sum of `least` if that is more.
     """
-    longest = max([stretch.size for stretch in run if stretch.exact], default=0) or 1
-    weights = [stretch.size if stretch.exact else longest for stretch in run]
+    known = [stretch.length for stretch in run]
+    longest = max([length for length in known if length is not None], default=0) or 1
+    weights = [longest if length is None else length for length in known]
     free = list(range(len(run)))
     while True:
         left = room - sum(least) + sum(least[index] for index in free)
@@ -99,12 +111,13 @@ def extents(run: Sequence[Stretch], room: int, least: Sequence[int]) -> list[int
 
 def to_scale(run: Sequence[Stretch], lengths: Sequence[int]) -> bool:
     """Return whether the lengths drawn are those of the parts, to within a unit of the drawing."""
-    if not all(stretch.exact for stretch in run):
+    sizes = tuple(stretch.length for stretch in run)
+    if not are_known(sizes):
         return False
-    elements, units = sum(stretch.size for stretch in run), sum(lengths)
+    elements, units = sum(sizes), sum(lengths)
     return all(
-        abs(length * elements - stretch.size * units) <= elements
-        for stretch, length in zip(run, lengths, strict=True)
+        abs(length * elements - size * units) <= elements
+        for size, length in zip(sizes, lengths, strict=True)
     )
 
 
@@ -137,7 +150,7 @@ def other_axis(plan: Plan) -> int | None:
 def heading(plan: Plan) -> str:
     """Return the split in one line."""
     count = plan.count if isinstance(plan, UncountedPlan) else len(plan.sizes)
-    special = {None: "number of parts not known", 0: "no parts", 1: "1 part"}
+    special: dict[Dim, str] = {None: "number of parts not known", 0: "no parts", 1: "1 part"}
     parts = special.get(count, f"{show_dim(count)} parts")
     dim = show_dim(plan.input_shape[plan.axis])
     return f"axis {plan.axis} ({dim}) of {shape_text(plan.input_shape)}: {parts}"

@@ -27,7 +27,8 @@ class RefusedSplit:
     Attributes:
         operator: The operator version.
         input_shape: The shape of the data.
-        axis: The axis, counted from the front; its dimension is a number.
+        axis: The axis, counted from the front.
+        dim: The dimension of the axis.
         sizes: The lengths that were requested, which may be negative; none if they are not known.
         refusal: Why it is refused.
     """
@@ -35,13 +36,9 @@ class RefusedSplit:
     operator: str
     input_shape: Shape
     axis: int
+    dim: int
     sizes: tuple[int, ...]
     refusal: SplitError
-
-    @property
-    def dim(self) -> int:
-        """The dimension of the axis."""
-        return self.input_shape[self.axis]  # type: ignore[no-any-return]  # it is a number
 
 
 def refused_heading(split: RefusedSplit) -> str:

@@ -54,6 +54,9 @@ class Whole:
     def __floordiv__(self, other: Any) -> Whole:
         return self._divided(other)[0]
 
+    def __rfloordiv__(self, other: Any) -> Whole:
+        return Whole(term_of(other)) // self
+
     def __mod__(self, other: Any) -> Whole:
         return self._divided(other)[1]
 

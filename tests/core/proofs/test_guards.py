@@ -67,8 +67,11 @@ class Case(NamedTuple):
     def sizes(self, dim: Number) -> Numbers:
         """As `convert` and `lower` have the rule make them."""
         if self.rule in (rules.equal, rules.ceil):
-            return self.rule(dim, (self.parts,))
-        return self.rule(dim, fed(Listed.of(*self.given), dim, self.parts))
+            sizes: rules.Sizes = self.rule(dim, (self.parts,))
+        else:
+            sizes = self.rule(dim, fed(Listed.of(*self.given), dim, self.parts))
+        assert not isinstance(sizes, rules.Chunks)
+        return sizes
 
     def prove(self, machine: Machine, found: Any, right: Term) -> None:
         """Prove that the model stops, or all is right, and that nothing legal stops it."""

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import pytest
 import z3
 
+from tensorsplit.core.arithmetic import in_order
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.resolve import plan
@@ -34,7 +35,7 @@ def lengths(rule: Rule, *given: Any) -> Parts:
     """List the lengths that a rule gives for any dimension."""
     sizes = rule(Whole(DIM), given)
     if not isinstance(sizes, Chunks):
-        return tuple(sizes)
+        return in_order(sizes)
     count: Any = sizes.count
     return sizes.parts(int(count))
 

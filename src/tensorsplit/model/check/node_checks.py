@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -12,12 +12,12 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import (
     Dim,
     Shape,
-    add,
     are_known,
     combine,
     is_known,
     show_dim,
     show_shape,
+    sum_of,
 )
 from tensorsplit.core.errors import UNKNOWN_OPERATOR, Kind, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
@@ -232,8 +232,8 @@ def _open_dimension(split: _Split) -> Found:
     count = len(split.plan.sizes)
     needs = ""
     if intent.rule is explicit and intent.given is not None:
-        total: Dim = reduce(add, intent.given, 0)
-        other = combine(lambda a, b: a - b, total, split.dim)
+        total = sum_of(intent.given)
+        other = combine(operator.sub, total, split.dim)
         if other is None and not is_known(total):  # both may be the same, under no name
             return
         if other != 0:

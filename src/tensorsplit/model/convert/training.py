@@ -68,7 +68,8 @@ def values_around(model: ir.Model) -> ModelProto:
             continue
         fact, entry = facts.tensor(value), made.graph.input.add(name=value.name or "")
         if fact.element_type is not None:
-            dims = fact.shape and [dim if is_known(dim) else None for dim in fact.shape]
+            shape = fact.shape
+            dims = None if shape is None else [dim if is_known(dim) else None for dim in shape]
             entry.type.CopyFrom(helper.make_tensor_type_proto(fact.element_type, dims))
     return made
 

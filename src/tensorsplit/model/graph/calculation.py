@@ -200,8 +200,8 @@ class Calculation(Maker[ir.Value]):
         Raises:
             SplitError: TS310 before opset 10, where lengths and bounds are attributes.
         """
-        are_numbers = isinstance(lengths, tuple) and are_known(lengths)
-        as_attribute = are_numbers and (checks_sum or is_known(dim))
+        constant = lengths if isinstance(lengths, tuple) and are_known(lengths) else None
+        as_attribute = constant is not None and (checks_sum or is_known(dim))
         has_split = self.opset >= FIRST_WITH_LENGTHS_AS_INPUT or as_attribute
         if by_index or not is_known(axis) or not has_split:
             return self.slices(data, axis, dim, lengths, count, by_index=by_index)
@@ -210,7 +210,7 @@ class Calculation(Maker[ir.Value]):
             fit = self.make(fitting(dim, lengths, count, checks_sum=checks_sum))
             self.op("Split", [data, fit], {"axis": axis}, values)
         else:
-            self.op("Split", [data], {"axis": axis, "split": list(lengths)}, values)
+            self.op("Split", [data], {"axis": axis, "split": list(constant or ())}, values)
         return values
 
     def slices(
@@ -291,7 +291,7 @@ class Calculation(Maker[ir.Value]):
         """Return the elements of a tensor as a list."""
         return self.op("Reshape", [data, self.make(-1)])
 
-    def products(self, table: ir.Value) -> Number:
+    def products(self, table: ir.Value) -> Formula:
         """Return the product of each row of a table."""
         if self.opset >= _FIRST_WITH_AXES_TO_MULTIPLY:
             return value(self.op("ReduceProd", [table, self.make(1)], {"keepdims": 0}))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, Shape, is_known
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 
 MAX_LISTED_PARTS = 4096
 """Sequences of more parts than this are described by their common part alone."""
@@ -31,7 +31,7 @@ class Tensor:
     @property
     def constant(self) -> tuple[int, ...] | None:
         """The elements, if every one is a number."""
-        if self.values is not None and all(map(is_known, self.values)):
+        if self.values is not None and are_known(self.values):
             return self.values
         return None
 
@@ -143,15 +143,15 @@ def join(left: Fact, right: Fact) -> Fact:
         return left
     if isinstance(left, Tensor) and isinstance(right, Tensor):
         return Tensor(
-            _same(left.element_type, right.element_type), join_shapes(left.shape, right.shape)
+            _same_type(left.element_type, right.element_type), join_shapes(left.shape, right.shape)
         )
     if isinstance(left, Sequence) and isinstance(right, Sequence):
-        element_type = _same(left.element_type, right.element_type)
+        element_type = _same_type(left.element_type, right.element_type)
         part = join_shapes(left.part, right.part)
         for one, other in ((left, right), (right, left)):
             if one.count == 0 and one.part is None:  # nothing, of which nothing is known
                 part = other.part
-        return Sequence(element_type, part, _same(left.count, right.count))
+        return Sequence(element_type, part, _same_dim(left.count, right.count))
     if isinstance(left, Other) and isinstance(right, Other) and left.type == right.type:
         return Other(left.type, join_shapes(left.shape, right.shape))
     return UNKNOWN
@@ -192,10 +192,14 @@ def join_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
     """Return what holds of a shape that is either of two: unequal dimensions are not known."""
     if left is None or right is None or len(left) != len(right):
         return None
-    return tuple(_same(a, b) for a, b in zip(left, right, strict=True))
+    return tuple(_same_dim(a, b) for a, b in zip(left, right, strict=True))
 
 
-def _same(left: Dim, right: Dim) -> Dim:
+def _same_type(left: ir.DataType | None, right: ir.DataType | None) -> ir.DataType | None:
+    return left if left == right else None
+
+
+def _same_dim(left: Dim, right: Dim) -> Dim:
     """Return the value if both are it; text and expression of the same name are the same."""
     if left is right or (type(left) is type(right) and left == right):
         return left

@@ -21,6 +21,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import (
     Dim,
+    Shape,
     add,
     are_known,
     combine,
@@ -29,6 +30,7 @@ from tensorsplit.core.dimensions import (
     is_known,
     larger,
     magnitude,
+    product_of,
     smaller,
     times,
 )
@@ -335,7 +337,9 @@ def _where(condition: Dim, left: Dim, right: Dim) -> Dim:
 
 
 def _absolute(entry: Dim) -> Dim:
-    if isinstance(entry, _NUMBERS):
+    if isinstance(entry, int):
+        return abs(entry)
+    if isinstance(entry, Fraction):
         return abs(entry)
     return entry if is_at_least(entry, 0) else None
 
@@ -367,14 +371,21 @@ def _constant_of_shape(node: Node, output: Tensor) -> Elements:
     value = node.attribute("value")
     entry = 0.0 if value is None else onnx.numpy_helper.to_array(value).ravel()[0].item()
     entry = int(entry) if isinstance(entry, bool) else entry
-    return (_exact(entry),) * (output.shape[0] if output.shape else 1)
+    return (_exact(entry),) * (_length(output.shape) if output.shape else 1)
+
+
+def _length(shape: Shape) -> int:
+    length = shape[0]
+    if not is_known(length):
+        raise NotKnownError
+    return length
 
 
 def _range(node: Node, _: Tensor) -> range:
-    start, limit, step = map(node.element, range(3))
-    if not are_known((start, limit, step)) or not step:
+    numbers = tuple(map(node.element, range(3)))
+    if not are_known(numbers) or not numbers[2]:
         raise NotKnownError
-    return range(start, limit, step)
+    return range(*numbers)
 
 
 def _many(rule: Callable[[Dim, Dim], Dim]) -> Callable[..., Dim]:
@@ -392,7 +403,7 @@ def _gather(node: Node, _: Tensor) -> Elements:
 def _slice(node: Node, _: Tensor) -> Elements:
     start, end = one_of(node.operand("starts", 1, 10)), one_of(node.operand("ends", 2, 10))
     step = node.element(4) if node.has(4) else 1
-    if not are_known((start, end, step)) or step == 0:
+    if not is_known(start) or not is_known(end) or not is_known(step) or step == 0:
         raise NotKnownError
     entries = node.elements(0)
     return entries[clamped(start, end, step, len(entries))]
@@ -401,7 +412,9 @@ def _slice(node: Node, _: Tensor) -> Elements:
 def _repeated(node: Node, output: Tensor) -> Elements:
     """Return the elements again and again; how often the length of the output tells."""
     entries = node.elements(0)
-    return entries * (output.shape[0] // len(entries)) if entries and output.shape else entries
+    return (
+        entries * (_length(output.shape) // len(entries)) if entries and output.shape else entries
+    )
 
 
 _largest, _smallest = _of_two(max, larger), _of_two(min, smaller)
@@ -442,7 +455,7 @@ _CALCULATED: Mapping[str, _Rule] = {
     "ReduceProd": partial(_reduce, _product, (1,)),
     "ReduceSum": partial(_reduce, _sum, (0,)),
     "Shape": lambda node, _: node.shape(0)[node.attribute("start") : node.attribute("end")],
-    "Size": lambda node, _: (reduce(times, node.shape(0), 1),),
+    "Size": lambda node, _: (product_of(node.shape(0)),),
     **{name: partial(_elementwise, rule) for name, rule in _ELEMENTWISE.items()},
 }
 """How the elements of an output are calculated, by operator."""

@@ -11,6 +11,7 @@ from typing import SupportsIndex, TypeAlias, overload
 import onnx
 import onnx_ir as ir
 
+from tensorsplit.arrays.onnx_ir import shape_in_model
 from tensorsplit.core.dimensions import Dim, as_shape, show_shape, text_of
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.building import full_collections_deferred
@@ -99,7 +100,7 @@ def _give_shape(model: ir.Model, name: str, given: Dims) -> ir.Value:
             "give a shape that agrees with the declared one",
             parameter=name,
         )
-    value.shape = ir.Shape(shape)
+    value.shape = shape_in_model(shape)
     return value
 
 

@@ -19,6 +19,7 @@ import onnx
 import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
+from tensorsplit.arrays.onnx_ir import shape_in_model
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes, is_open
@@ -316,7 +317,7 @@ def _type_proto(fact: Fact) -> onnx.TypeProto:
         if fact.type is not None:
             ir.serde.serialize_type_into(proto, fact.type)
             if fact.shape is not None:
-                ir.serde.serialize_shape_into(proto, ir.Shape(fact.shape))
+                ir.serde.serialize_shape_into(proto, shape_in_model(fact.shape))
     elif fact.element_type is not None:
         if isinstance(fact, Tensor):
             return _tensor_proto(fact.element_type, fact.shape)
@@ -356,7 +357,7 @@ def _fact(proto: onnx.TypeProto | None, names: Mapping[str, Dim]) -> Fact:
 def _renamed(shape: Shape | None, names: Mapping[str, Dim]) -> Shape | None:
     if shape is None:
         return None
-    return tuple(dim if is_known(dim) else names.get(dim) for dim in shape)
+    return tuple(names.get(dim) if isinstance(dim, str) else dim for dim in shape)
 
 
 def _followed(node: Node, output: Fact) -> Fact:

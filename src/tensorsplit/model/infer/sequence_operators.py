@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import TypeVar
 
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import position
-from tensorsplit.core.dimensions import Dim, Shape, add, is_known, times
+from tensorsplit.core.dimensions import Dim, Shape, add, is_known, sum_of, times
 from tensorsplit.model.graph.facts import (
     ABSENT,
     UNKNOWN,
@@ -100,7 +99,7 @@ def _total(sequence: Sequence, shape: Shape, axis: int) -> Dim:
     """Return the sum of a dimension over the tensors."""
     if sequence.parts is None:
         return times(sequence.count, shape[axis])
-    return reduce(add, (part and part[axis] for part in sequence.parts), 0)
+    return sum_of(None if part is None else part[axis] for part in sequence.parts)
 
 
 def _identity(_: ir.Node, inputs: list[Fact]) -> Fact:

@@ -18,11 +18,11 @@ from tensorsplit.core.dimensions import (
     Dim,
     Shape,
     add,
-    are_known,
     combine,
     is_at_least,
     is_known,
     larger,
+    product_of,
     quotient,
     smaller,
     times,
@@ -65,7 +65,7 @@ def _told(left: Dim, right: Dim) -> Dim:
 
 def _flatten(node: Node) -> Shape:
     shape, axis = node.shape(0), node.attribute("axis", 1)
-    return reduce(times, shape[:axis], 1), reduce(times, shape[axis:], 1)
+    return product_of(shape[:axis]), product_of(shape[axis:])
 
 
 def _reshape(node: Node) -> Shape:
@@ -173,7 +173,7 @@ def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     if not is_known(step) or step == 0:
         return None
     if step < 0:
-        is_whole = are_known((start, end)) and end < -_FAR and (start == -1 or start >= _FAR)
+        is_whole = is_known(end) and end < -_FAR and _is_last(start)
         return _rounded_up(dim, -step) if is_whole else None
     if start is not None and start == end:
         return 0
@@ -182,6 +182,10 @@ def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     if is_known(start) and start < 0:  # from there, or from 0 where there are fewer
         count = last if start <= -_FAR else smaller(last, combine(operator.sub, count, dim))
     return _rounded_up(larger(0, count), step)
+
+
+def _is_last(start: Dim) -> bool:
+    return is_known(start) and (start == -1 or start >= _FAR)
 
 
 def _counted(start: Dim, end: Dim, step: int) -> Dim:
@@ -277,7 +281,7 @@ def _has_last(node: Node, spare: Dim, window: _Window) -> bool | None:
     One that starts beyond the data is left out since opset 22, and by onnxruntime before.
     """
     reach, stride, _, after = window
-    if not are_known((spare, reach)):
+    if not is_known(spare) or not is_known(reach):
         return None
     missing = int(-spare % stride)
     if missing and missing + after >= reach:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, are_known, is_known, show_shape
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, show_shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
@@ -169,7 +169,7 @@ def _planned(made: SplitPlan | UncountedPlan, data: Tensor, intent: Intent) -> l
 
 def _open(intent: Intent, data: Tensor, inputs: list[Fact], *, is_open: bool) -> list[Fact]:
     """Return the outputs without a plan: all but the length on the axis, if the axis is known."""
-    part = None
+    part: Shape | None = None
     if data.shape is not None and not is_open:
         rank = len(data.shape)
         part = (None,) * (rank if intent.keepdims else rank - 1)

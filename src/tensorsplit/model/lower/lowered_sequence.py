@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import (
     Formula,
+    Listed,
     Number,
     Numbers,
     as_formula,
@@ -115,9 +116,9 @@ class PackedParts:
         """Return the parts of a tensor put together; the lengths are a table if it is flat."""
         dim: Number = dimension(data, layout.along)
         if layout.is_flat:
-            return FlatParts(point, data, layout, dim, calculated(point, lengths))
+            return FlatParts(point, data, layout, dim, calculated_list(point, lengths))
         if not layout.dropped:
-            return cls(point, data, layout, dim, calculated(point, lengths))
+            return cls(point, data, layout, dim, calculated_list(point, lengths))
         count = len(lengths) if isinstance(lengths, tuple) else dim
         return cls(point, data, layout, count, Chunks(count, count, 1))
 
@@ -234,7 +235,7 @@ class PackedParts:
         return made
 
     @cached_property
-    def lengths(self) -> Numbers:
+    def lengths(self) -> Listed:
         """The length of each part as one list; empty if the parts lack the axis."""
         if self.layout.dropped:
             return ()
@@ -242,18 +243,19 @@ class PackedParts:
         if known is not None and is_known(self.zero):
             return known
         if not isinstance(self.sizes, Chunks):
-            return calculated(self.point, as_formula(listed(self.sizes)) + self.zero)
+            return value(self.point.make(as_formula(listed(self.sizes)) + self.zero))
         starts = self.point.range(0, self._end, self.sizes.size)
-        return calculated(self.point, minimum(self.dim - value(starts), self.sizes.size))
+        left = self.dim - value(starts)
+        return value(self.point.make(minimum(left, self.sizes.size)))
 
     @property
-    def beside(self) -> Numbers:
+    def beside(self) -> Listed:
         """What says beside the data where each part is: the lengths."""
         return self.lengths
 
     @cached_property
-    def _ends(self) -> Numbers:
-        return calculated(self.point, sums(self.lengths))
+    def _ends(self) -> Formula:
+        return value(self.point.make(sums(self.lengths)))
 
     def tensors(self) -> list[ir.Value]:
         """Return the tensors that hold the sequence: the data, and the lengths unless all are 1."""
@@ -286,14 +288,15 @@ class FlatParts(PackedParts):
         return calculated(self.point, size_of(self.lengths))
 
     @cached_property
-    def lengths(self) -> Numbers:
+    def lengths(self) -> Listed:
         """How many elements each part has."""
         return self.point.products(self.point.make(self.beside))
 
     @property
-    def beside(self) -> Numbers:
+    def beside(self) -> Listed:
         """What says beside the data where each part is: the shapes."""
-        return self.sizes
+        assert not isinstance(self.sizes, Chunks)  # noqa: S101 - it is a table
+        return listed(self.sizes)
 
     def at(self, make: Calculation, place: Number) -> ir.Value:
         """Return the part at a position, which is in range."""
@@ -304,13 +307,18 @@ class FlatParts(PackedParts):
         return make.moved(made, rank, 0, axis)
 
 
-Piece: TypeAlias = "tuple[ir.Value, Numbers]"
+Piece: TypeAlias = "tuple[ir.Value, Listed]"
 """Parts one behind the other in a tensor, and their lengths along it."""
 
 
 def calculated(make: Calculation, number: Number) -> Number:
     """Return a formula as the value that it is calculated to, once for all that use it."""
     return value(make.make(number)) if isinstance(number, Formula) else number
+
+
+def calculated_list(make: Calculation, numbers: Numbers) -> Numbers:
+    """Do as `calculated` with a list."""
+    return value(make.make(numbers)) if isinstance(numbers, Formula) else numbers
 
 
 def resized(known: Tensor, axis: int, size: int | None) -> Tensor:
@@ -399,7 +407,7 @@ def piece(point: InsertionPoint, tensor: ir.Value, layout: Layout) -> Piece:
     if layout.dropped:
         return point.unsqueeze(tensor, [axis]), ()
     if not layout.is_flat:
-        return tensor, (dimension(tensor, axis),)
+        return tensor, dimension(tensor, axis)
     rank = layout.rank or 0
     moved = point.moved(tensor, rank, axis, 0)
     row = point.op("Reshape", [point.op("Shape", [moved]), point.make((1, rank))])

@@ -31,6 +31,7 @@ from tensorsplit.model.lower.lowered_sequence import (
     PackedParts,
     Piece,
     calculated,
+    calculated_list,
     layout_for,
     piece,
     resized,
@@ -128,7 +129,7 @@ def _split(step: SequenceNode) -> Result:
         sizes = Chunks(dim, dim, 1)
     elif not isinstance(sizes, Chunks):
         zero = calculated(point, fitting_zero(dim, sizes))
-        sizes = calculated(point, sizes)
+        sizes = calculated_list(point, sizes)
         if isinstance(sizes, Formula) and lowering.facts.tensor(step.ref.input(1)).shape == (1,):
             sizes = (sizes,)
     elif isinstance(sizes.size, Formula):

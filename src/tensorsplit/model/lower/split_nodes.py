@@ -8,7 +8,7 @@ from typing import Any
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, Numbers, fed
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, chunk, equal, explicit, remainder
@@ -96,10 +96,10 @@ def sizes_of(
     lowering: Lowering, ref: NodeRef, make: Calculation, intent: Intent, dim: Number
 ) -> Numbers | Chunks:
     """Return the rule's lengths of a dimension, for operands known at run time only as well."""
-    given: Numbers | None = known_lengths(intent)
+    given = known_lengths(intent)
     if given is not None:
         known = part_sizes(intent, dim if is_known(dim) else None)
-        if is_known(dim) and not isinstance(known, Chunks):
+        if isinstance(known, tuple) and is_known(dim) and are_known(known):
             return known
     assert intent.rule is not None  # noqa: S101 - checked by the caller
     if given is not None:

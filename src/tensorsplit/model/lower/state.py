@@ -177,10 +177,8 @@ class Lowering:
     def length(self, held: ir.Value, axis: int) -> Number:
         """Return the length of an axis: an integer if it is known, else calculated."""
         shape = self.facts.tensor(held).shape
-        if shape is not None and -len(shape) <= axis < len(shape) and is_known(shape[axis]):
-            known: Number = shape[axis]
-            return known
-        return dimension(held, axis)
+        known = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+        return known if is_known(known) else dimension(held, axis)
 
     def sequence(self, held: ir.Value) -> Sequence:
         """Return what is known of a sequence."""

@@ -214,7 +214,8 @@ class Passage:
         made = []
         for fact in self.tensors:
             name = names.fresh(f"{old.name or 'sequence'}_tensor")
-            shape = fact.shape and [dim if is_known(dim) else None for dim in fact.shape]
+            dims = fact.shape
+            shape = None if dims is None else [d if is_known(d) else None for d in dims]
             new = ir.val(name, fact.element_type, shape)
             facts.set(new, fact)
             made.append(new)

@@ -13,7 +13,6 @@ from xml.etree.ElementTree import ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import parse as parse_xml
 
-from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import (
     MALFORMED_MODEL,
     UNREADABLE_MODEL,
@@ -48,7 +47,7 @@ class Port(NamedTuple):
 
     place: int
     names: tuple[str, ...]
-    shape: Shape | None
+    shape: tuple[int | None, ...] | None
     precision: str
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
-from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import EXTERNAL_DATA, SplitError, show_int
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN, ELEMENT_TYPES
@@ -425,7 +424,9 @@ def _of_precision(text: str) -> str | None:
     return ELEMENT_TYPES.get("boolean" if name == "bool" else name)
 
 
-def _described(name: str, element_type: str | None, shape: Shape | None) -> ValueInfoProto:
+def _described(
+    name: str, element_type: str | None, shape: Sequence[int | str | None] | None
+) -> ValueInfoProto:
     """Return what is declared of a value; nothing for an unknown type of unknown rank."""
     if element_type is None and shape is None:
         return ValueInfoProto(name=name)
