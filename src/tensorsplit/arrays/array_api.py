@@ -182,7 +182,7 @@ class _Addresses:
         self.__array_interface__ = {**interface, "version": 3}
 
 
-def _memory(array: Array) -> np.ndarray[Any, np.dtype[Any]]:
+def _memory(array: Array) -> np.ndarray:
     """Return the memory of an array, on whatever device, as an array that must not be read.
 
     TS405 if the library does not tell where it is.

@@ -86,7 +86,7 @@ def check_buffer(parts: Sequence[Array], plan: SplitPlan, out: object) -> Array:
     return buffer
 
 
-def _check_writable(name: str, buffer: Array, dtype: np.dtype[Any]) -> None:
+def _check_writable(name: str, buffer: Array, dtype: np.dtype) -> None:
     if buffer.dtype != dtype:
         raise SplitError(OUT_TYPE, f"{name} has type {buffer.dtype}", f"the data has {dtype}")
     if not buffer.flags.writeable:

@@ -41,7 +41,7 @@ _NAMES = {
 
 _OWN_NAMES = {name: own for own, name in _NAMES.items()}
 
-_cache: dict[np.dtype[Any], str] = {}
+_cache: dict[np.dtype, str] = {}
 
 
 unknown: str | None = None
@@ -236,7 +236,7 @@ def joined(parts: list[Any], plan: SplitPlan) -> Array:
     parts = [np.asarray(part) if isinstance(part, np.generic) else part for part in parts]
     own = [part for part in parts if type(part) not in _PLAIN]
     if not own:
-        return _fill(np.empty(plan.input_shape, parts[0].dtype), parts, plan)
+        return _fill(np.empty(shape_of(plan), parts[0].dtype), parts, plan)
     if len(set(map(type, own))) == 1 and not has_own_functions(type(own[0])):
         whole: Array = np.empty_like(own[0], shape=shape_of(plan), order="C")
         _fill(np.ndarray.view(whole, np.ndarray), parts, plan)

@@ -18,7 +18,7 @@ from tensorsplit import native
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import OPERAND_TYPE, OPERAND_VALUE, SplitError, show
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = "np.ndarray"
 Block: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint8]]"
 
 _ALIGNMENT = 64
@@ -160,7 +160,7 @@ class Blocks:
         """Return None: NumPy has to copy the parts."""
         return None
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> Array | None:
         """Return an array; None if it needs no memory, or holds more than bytes."""
         size = dtype.itemsize
         for length in shape:

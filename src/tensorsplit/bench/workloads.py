@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorsplit.core.errors import USAGE, SplitError, show
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = "np.ndarray"
 
 Kind: TypeAlias = Literal["copy", "join", "views", "plan"]
 """What is timed: contiguous parts, the way back from these, an eager call that returns views, or a
@@ -203,7 +203,7 @@ def _buffers(parts: Sequence[Array]) -> tuple[tuple[Array, ...], Array]:
     return tuple(buffers), memory
 
 
-def _laid_out(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout) -> Array:
+def _laid_out(shape: tuple[int, ...], dtype: np.dtype, layout: Layout) -> Array:
     if layout == "transposed":
         return _random(shape[::-1], dtype).transpose()
     if layout == "sliced":
@@ -212,7 +212,7 @@ def _laid_out(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout) -> A
     return array[::-1] if layout == "reversed" else array
 
 
-def _random(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def _random(shape: tuple[int, ...], dtype: np.dtype) -> Array:
     """Return random elements: no byte of them is zero, and none of the strings is empty."""
     rng = np.random.default_rng(_SEED)
     if dtype.hasobject:

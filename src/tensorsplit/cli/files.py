@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tensorsplit.model.reading import OnnxModel
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = "np.ndarray"
 PIPE = "-"
 
 

@@ -8,7 +8,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 import click
 import numpy as np
@@ -196,7 +196,7 @@ def _typed(array: Array, entry: DeclaredInput | None) -> Array:
     raise ValueError(f"its elements are {size} nameless bytes each, and the input {declared}")
 
 
-def dtype_of(element_type: str | None) -> np.dtype[Any] | None:
+def dtype_of(element_type: str | None) -> np.dtype | None:
     """Return NumPy's type of an element type; None if there is none, or none is declared."""
     import onnx_ir as ir
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = "np.ndarray"
 
 
 def parts(array: Array, axis: int, sizes: Sequence[int], keepdims: bool = True) -> list[Array]:

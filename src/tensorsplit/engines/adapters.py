@@ -20,7 +20,7 @@ from tensorsplit.arrays.numpy import element_type, numpy_name
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
 from tensorsplit.engines.messages import Unsupported
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = "np.ndarray"
 
 Run: TypeAlias = Callable[[Mapping[str, Any], Sequence[str]], dict[str, Any]]
 """Runs a model that is loaded, on inputs by name; returns the outputs that are named."""
@@ -263,7 +263,7 @@ OpenVINO and onnxruntime pack them as ONNX does, low bits first (measured on 202
 """
 
 
-def packed_size(dtype: np.dtype[Any], count: int) -> int:
+def packed_size(dtype: np.dtype, count: int) -> int:
     """Return how many bytes so many elements take where they are packed."""
     return -(-count * _BITS.get(dtype, 8 * dtype.itemsize) // 8)
 
@@ -278,7 +278,7 @@ def pack(array: Array) -> Array:
     return np.asarray(flat.astype(flat.dtype.newbyteorder("<"), copy=False).view(np.uint8))
 
 
-def unpack(data: bytes, dtype: np.dtype[Any], count: int) -> Array:
+def unpack(data: bytes, dtype: np.dtype, count: int) -> Array:
     """Return the inverse of `pack`: a new, writable 1-D array; the bytes need not be aligned."""
     if dtype not in _BITS:
         return np.frombuffer(bytearray(data), dtype.newbyteorder("<"))

@@ -317,7 +317,7 @@ def _differ(expected: Array, found: Array) -> Array:
     return np.asarray(expected != found)
 
 
-def _is_float(dtype: np.dtype[Any]) -> bool:
+def _is_float(dtype: np.dtype) -> bool:
     """Return whether a type is of floats; those of other packages may be of kind V or f."""
     return dtype.kind in "fcV" and "int" not in dtype.name
 

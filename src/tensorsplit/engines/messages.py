@@ -216,7 +216,7 @@ def _encoded(value: object, pieces: list[bytes | memoryview]) -> Any:
     raise TypeError(f"a value of type {type(value).__name__} is not an array, number or text")
 
 
-def _encoded_array(array: np.ndarray[Any, Any], pieces: list[bytes | memoryview]) -> Any:
+def _encoded_array(array: np.ndarray, pieces: list[bytes | memoryview]) -> Any:
     if array.dtype.kind in "OT":
         items = [_encoded(item, pieces) for item in array.reshape(-1).tolist()]
         return {"objects": [list(array.shape), items]}

@@ -101,7 +101,7 @@ class NpyHeader:
 
     version: tuple[int, int]
     descr: Any
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     fortran: bool
     shape: tuple[int, ...]
     offset: int

@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from zarr.core.array_spec import ArrayConfig
@@ -47,7 +47,7 @@ from tensorsplit.files.zarr_stores import (
 if TYPE_CHECKING:
     from zarr.core.buffer import Buffer
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = "np.ndarray"
 
 _UNFINISHED = ".partial"
 """How zarr calls files until they are whole."""
@@ -187,7 +187,7 @@ class StoredArray:
         elements: Array = decoded.as_numpy_array()
         return elements
 
-    def empty(self, dtype: np.dtype[Any]) -> Array:
+    def empty(self, dtype: np.dtype) -> Array:
         """Return the elements of a chunk that is missing."""
         return np.full(self.chunks, self._fill, dtype)
 

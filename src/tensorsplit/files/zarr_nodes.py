@@ -60,9 +60,9 @@ class ZarrNode:
     metadata: Metadata | None
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype:
         """The element type of an array."""
-        made: np.dtype[Any] = self.array.dtype.to_native_dtype()
+        made: np.dtype = self.array.dtype.to_native_dtype()
         return made
 
     @property

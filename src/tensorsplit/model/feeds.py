@@ -115,7 +115,7 @@ def _check(entry: DeclaredInput, value: object) -> Any:
     return _tensor(entry, value, "it ")
 
 
-def _tensor(entry: DeclaredInput, value: object, subject: str) -> np.ndarray[Any, Any]:
+def _tensor(entry: DeclaredInput, value: object, subject: str) -> np.ndarray:
     if not is_array(value):
         raise _misfit(INPUT_TYPE, entry, f"{subject}is a {type(value).__name__}")
     if isinstance(value, np.ma.MaskedArray):

@@ -75,7 +75,7 @@ def drawn_examples(record: Operator) -> Iterator[Drawn]:
         yield Drawn(title, given, _drawing(array, split))
 
 
-def _drawing(array: np.ndarray[Any, Any], split: SplitPlan) -> str:
+def _drawing(array: np.ndarray, split: SplitPlan) -> str:
     """Draw a tensor of rank 1 or 2 with a border wherever one part ends and the next begins."""
     rows = np.atleast_2d(array)
     width = max((len(str(value)) for value in rows.flat), default=1)

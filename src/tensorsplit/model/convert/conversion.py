@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.dimensions import Shape, are_known
 from tensorsplit.core.errors import NO_ADAPTER, SplitError, printable
 from tensorsplit.core.resolve import Intent
 from tensorsplit.model.convert.operator_versions import VersionStep
@@ -114,9 +114,10 @@ class Conversion:
         found, tensor = constant(value), self.facts.tensor(value)
         if found is not None or value is None or value.is_graph_input():
             return found
-        if tensor.constant is None or tensor.shape is None or tensor.element_type is None:
+        shape, element_type = tensor.shape, tensor.element_type
+        if tensor.constant is None or element_type is None or shape is None or not are_known(shape):
             return None
-        return np.array(tensor.constant, tensor.element_type.numpy()).reshape(tensor.shape)
+        return np.array(tensor.constant, element_type.numpy()).reshape(shape)
 
     def note(self, node: ConvertedNode) -> None:
         """Have a node reported as rewritten."""

@@ -16,7 +16,7 @@ from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 from tensorsplit.core.errors import MALFORMED_MODEL, SplitError, short_name, words_of
 from tensorsplit.model.data_files import find_data, read_data, unusable
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+Array: TypeAlias = "np.ndarray"
 
 MAX_RANK = 64
 """Tensors of a higher rank are refused; NumPy has none."""

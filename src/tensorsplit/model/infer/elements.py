@@ -119,11 +119,12 @@ def elements_of(fact: Tensor) -> Elements | None:
 def constant_array(fact: Fact | None) -> Array | None:
     """Return the elements as an array, where every one is a number."""
     known = tensor_of(fact)
-    if known.values is None or known.element_type is None or known.shape is None:
+    shape = known.shape
+    if known.values is None or known.element_type is None or shape is None or not are_known(shape):
         return None
     if not all(isinstance(entry, (int, float)) for entry in known.values):
         return None
-    return np.array(known.values, known.element_type.numpy()).reshape(known.shape)
+    return np.array(known.values, known.element_type.numpy()).reshape(shape)
 
 
 def computed(node: Node, output: Tensor) -> Elements | None:
@@ -196,7 +197,7 @@ def _objects(known: Tensor, *, rounds: bool) -> Array:
         elements = tuple(entry if _is_binary(entry) else None for entry in elements)
     found = np.empty(len(elements), object)
     found[:] = list(map(_exact, elements))
-    return found.reshape(known.shape)
+    return found.reshape(() if known.shape == () else (-1,))
 
 
 def _is_binary(entry: Dim) -> bool:
