@@ -74,7 +74,7 @@ class TensorSplitBackend(Backend):
     """Our rules for the split operators, onnx's reference evaluator for all others."""
 
     @classmethod
-    def prepare(cls, model: Any, device: str = "CPU", **_kwargs: Any) -> TensorSplitRep:
+    def prepare(cls, model: Any, device: str = "CPU", **_kwargs: object) -> TensorSplitRep:
         """Read a model and check that it is well-formed.
 
         Args:
@@ -96,7 +96,7 @@ class TensorSplitBackend(Backend):
 
     @classmethod
     def run_model(
-        cls, model: object, inputs: object, device: str = "CPU", **kwargs: Any
+        cls, model: object, inputs: object, device: str = "CPU", **kwargs: object
     ) -> tuple[Any, ...]:
         """Prepare a model and run it once; see `prepare` and `TensorSplitRep.run`."""
         return cls.prepare(model, device, **kwargs).run(inputs)
@@ -107,8 +107,8 @@ class TensorSplitBackend(Backend):
         node: onnx.NodeProto,
         inputs: object,
         device: str = "CPU",
-        outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,  # noqa: ARG003 - the name is of the interface
-        **kwargs: Any,
+        outputs_info: Sequence[tuple[object, tuple[int, ...]]] | None = None,  # noqa: ARG003 - the name is of the interface
+        **kwargs: object,
     ) -> tuple[Any, ...]:
         """Run one node.
 
@@ -148,7 +148,7 @@ def _by_name(declared: Sequence[DeclaredInput], inputs: object) -> Any:
     return _paired(names if takes_all else required, inputs)
 
 
-def _paired(names: Sequence[str], inputs: object) -> dict[str, Any]:
+def _paired(names: Sequence[str], inputs: object) -> dict[str, object]:
     if not isinstance(inputs, (list, tuple)):
         raise SplitError(
             USAGE,
@@ -167,7 +167,7 @@ def _paired(names: Sequence[str], inputs: object) -> dict[str, Any]:
     return dict(zip(names, inputs, strict=True))
 
 
-def _model_of(node: Any, opset: Any, fed: Mapping[str, Any]) -> onnx.ModelProto:
+def _model_of(node: Any, opset: Any, fed: Mapping[str, object]) -> onnx.ModelProto:
     """Return a model of one node, of which nothing is declared that the node does not need."""
     if type(opset) is not int and opset is not None:
         raise SplitError(

@@ -72,7 +72,7 @@ def shape(array: Array) -> Shape:
     return tuple(map(as_index, array.shape))
 
 
-def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
+def operand_parts(value: Array, name: str) -> tuple[tuple[object, ...], int, str]:
     """Return the elements in order as Python numbers, fetched from the device; rank and type."""
     check_few(value.size, name)
     element = element_type(value)
@@ -88,7 +88,7 @@ def views(array: Array, plan: SplitPlan) -> list[Array]:
     return [array[index] for index in _indices(plan)]
 
 
-def _indices(plan: SplitPlan) -> list[Any]:
+def _indices(plan: SplitPlan) -> list[object]:
     """Return the index of each part, with the Ellipsis that the standard wants."""
     return [index if index[-1] is ... else (*index, ...) for index in plan.indices]
 
@@ -159,7 +159,7 @@ def joined(parts: list[Array], plan: SplitPlan) -> Array:
     return concat(parts, axis=plan.axis)
 
 
-def joined_into(parts: list[Array], plan: SplitPlan, out: Any) -> Any:
+def joined_into(parts: list[Array], plan: SplitPlan, out: Any) -> object:
     """Return the buffer, with the parts written to it.
 
     One that doesn't fit is refused before any byte is written (TS402 to TS405).
@@ -178,7 +178,7 @@ def joined_into(parts: list[Array], plan: SplitPlan, out: Any) -> Any:
 class _Addresses:
     """What NumPy needs to know of memory, which it never reads here."""
 
-    def __init__(self, **interface: Any) -> None:
+    def __init__(self, **interface: object) -> None:
         self.__array_interface__ = {**interface, "version": 3}
 
 

@@ -93,7 +93,7 @@ def _check_writable(name: str, buffer: Array, dtype: np.dtype) -> None:
         raise SplitError(OUT_READ_ONLY, f"{name} is read-only", "give writable buffers")
 
 
-def refuse_out(array: object, _plan: SplitPlan, _out: object) -> Any:
+def refuse_out(array: object, _plan: SplitPlan, _out: object) -> object:
     """Refuse any `out` for arrays that can't be written to (TS404)."""
     kind = type(array)
     name = f"{kind.__module__.partition('.')[0]}'s {kind.__name__}"
@@ -108,7 +108,7 @@ def no_view(_parts: object, _plan: SplitPlan) -> None:
     """Return None: the library has no views."""
 
 
-def refuse_to_write(parts: Any, plan: SplitPlan, out: object) -> Any:
+def refuse_to_write(parts: Any, plan: SplitPlan, out: object) -> object:
     """Refuse any `out` for parts of a library whose arrays can't be written to (TS404)."""
     return refuse_out(parts[0], plan, out)
 

@@ -41,7 +41,7 @@ def shape(array: Array) -> Shape:
     return tuple(array.shape)
 
 
-def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
+def operand_parts(value: Array, name: str) -> tuple[tuple[object, ...], int, str]:
     """Return the elements in order as Python numbers, the rank, and the element type."""
     check_few(value.size, name)
     element = element_type(value)
@@ -106,7 +106,7 @@ def _concatenated_bits(parts: tuple[Array, ...], axis: int) -> Array:
     return lax.bitcast_convert_type(lax.concatenate(bits, axis), dtype)
 
 
-def _derivative(axis: int, parts: tuple[Any], tangents: tuple[Any]) -> tuple[Array, Array]:
+def _derivative(axis: int, parts: tuple[Any], tangents: tuple[object]) -> tuple[Array, Array]:
     return _concatenated_bits(parts[0], axis), lax.concatenate(tangents[0], axis)
 
 

@@ -75,9 +75,9 @@ def _compiled(
     axis: Any = 0,
     keepdims: Any = 1,
     like: Any = None,
-    copy: Any = None,
-    out: Any = None,
-) -> Any:
+    copy: object = None,
+    out: object = None,
+) -> object:
     """Stand in for `join` where ``torch.compile`` traces."""
     from tensorsplit.arrays import torch_compiled
 
@@ -166,7 +166,9 @@ def plan_of_parts(
     return plan
 
 
-def _compiled_by(plan: Any, _for_shape: Any, parts: Any, *, like: Any, copy: Any, out: Any) -> Any:
+def _compiled_by(
+    plan: Any, _for_shape: object, parts: Any, *, like: Any, copy: Any, out: Any
+) -> object:
     """Stand in for `join_by` where ``torch.compile`` traces."""
     from tensorsplit.arrays import torch_compiled
 
@@ -180,9 +182,9 @@ def join_by(
     parts: Any,
     *,
     like: Any,
-    copy: Any,
-    out: Any,
-) -> Any:
+    copy: object,
+    out: object,
+) -> object:
     """Join the parts of a plan; ``for_shape`` gives the plan for a whole of another shape."""
     given = _listed(parts, plan.operator)
     check_part_count(plan, len(given))
@@ -223,7 +225,7 @@ def plan_by(
     return plan
 
 
-def _listed(parts: Any, operator: str) -> list[Any]:
+def _listed(parts: Any, operator: str) -> list[object]:
     """Return the parts in order, in a list that nobody else can change (TS311)."""
     if isinstance(parts, Mapping):
         return list(parts.values())
@@ -260,7 +262,7 @@ def _library_of(parts: list[Any], like: Any, operator: str) -> arrays.ArrayLibra
     return library
 
 
-def _are_alike(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+def _are_alike(left: tuple[Any, ...], right: tuple[object, ...]) -> bool:
     """Return whether two arrays are of one kind, as far as it is known."""
     return all(a is None or b is None or a == b for a, b in zip(left, right, strict=True))
 
@@ -377,9 +379,9 @@ def _execute(
     library: arrays.ArrayLibrary,
     *,
     like: Any,
-    copy: Any,
-    out: Any,
-) -> Any:
+    copy: object,
+    out: object,
+) -> object:
     """Join parts that fit a plan."""
     if copy is not None:
         copy = arrays.as_flag(copy, plan.operator)

@@ -41,7 +41,7 @@ def strings_of(
 
 def named_call(
     lengths: Mapping[Any, Any], out: object, parameter: str
-) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
+) -> tuple[tuple[str, ...], tuple[object, ...], object]:
     """Return the names, the lengths, and the buffers in the same order (TS315, TS316)."""
     names = names_of(lengths, parameter)
     if isinstance(out, Mapping):

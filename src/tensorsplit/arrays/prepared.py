@@ -66,7 +66,9 @@ else:
     Prepared = object if native.kernel is None else native.kernel.Prepared
 
 
-def _call_compiled(plan: PreparedSplit, _run: Any, data: Any, copy: Flag, out: Out) -> list[Any]:
+def _call_compiled(
+    plan: PreparedSplit, _run: object, data: Any, copy: Flag, out: Out
+) -> list[object]:
     """Stand in for `_called` where ``torch.compile`` traces."""
     from tensorsplit.arrays import torch_compiled
 
@@ -75,8 +77,8 @@ def _call_compiled(plan: PreparedSplit, _run: Any, data: Any, copy: Flag, out: O
 
 @compiled_as(_call_compiled)
 def _called(
-    _plan: PreparedSplit, run: Callable[..., list[Any]], data: Any, copy: Flag, out: Out
-) -> list[Any]:
+    _plan: PreparedSplit, run: Callable[..., list[object]], data: Any, copy: Flag, out: Out
+) -> list[object]:
     """Split an array by a plan."""
     return run(data, copy, out)
 
@@ -192,7 +194,7 @@ class PreparedSplit(SplitPlan, Prepared):
         """
         return join_by(self, self.for_shape, parts, like=like, copy=copy, out=out)
 
-    def _run(self, data: Any, copy: Flag, out: Out) -> list[Any]:
+    def _run(self, data: Any, copy: Flag, out: Out) -> list[object]:
         if out is not None:
             out = snapshot(out)
         if type(data) is ndarray and data.dtype is self._seen:
@@ -363,7 +365,7 @@ class _Planned:
     def __init__(self, plan: PreparedSplit) -> None:
         self._plan = plan
 
-    def intent_of(self, _arguments: tuple[Any, ...], _library: Any) -> Intent | None:
+    def intent_of(self, _arguments: tuple[object, ...], _library: object) -> Intent | None:
         """Return the intent that the plan was made for."""
         return self._plan.intent
 
@@ -373,7 +375,7 @@ class _Planned:
 
     def fit(
         self,
-        _arguments: tuple[Any, ...],
+        _arguments: tuple[object, ...],
         shapes: list[Shape],
         like: Shape | None,
         kind: str,

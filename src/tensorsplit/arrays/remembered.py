@@ -22,7 +22,7 @@ class Plans:
     """What was decided for calls, where there is no kernel with a type of this name."""
 
     def __init__(self) -> None:
-        self._plans: dict[Hashable, Any] = {}
+        self._plans: dict[Hashable, object] = {}
 
     def find(self, array: object, arguments: tuple[Any, ...]) -> Any:
         """Look up a call; None if nothing is kept, or it can't be distinguished from others."""
@@ -77,7 +77,7 @@ def at_once(plans: Plans) -> Callable[[Function], Function]:
     return decorate
 
 
-def _with_hints(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., Any]:
+def _with_hints(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., object]:
     """Have the refusal of an unknown argument name the argument that is meant."""
 
     def call(*arguments: Any, **keywords: Any) -> Any:

@@ -63,7 +63,7 @@ def check(array: Tensor) -> None:
         refuse_kind(array.layout, array.is_quantized)
 
 
-def refuse_kind(layout: Any, quantized: bool) -> None:
+def refuse_kind(layout: object, quantized: bool) -> None:
     """Say what to call for a tensor that can't be split (TS204)."""
     if quantized:
         kind, fix = "a quantized", "pass its `int_repr()` or `dequantize()`"
@@ -92,7 +92,7 @@ def shape(array: Tensor) -> Shape:
     return tuple(array.shape)
 
 
-def operand_parts(value: Tensor, name: str) -> tuple[tuple[Any, ...], int, str]:
+def operand_parts(value: Tensor, name: str) -> tuple[tuple[object, ...], int, str]:
     """Return the elements in order as Python numbers, the rank, and the element type.
 
     Those of a tensor on a device are fetched; one that is traced or has no elements is refused.
@@ -261,7 +261,7 @@ def joined_in_pool(parts: list[Tensor], plan: SplitPlan, pool: BufferPool) -> Te
     return joined_into(parts, plan, _pooled(parts[0], shape_of(plan), pool))
 
 
-def joined_into(parts: list[Tensor], plan: SplitPlan, out: Any) -> Any:
+def joined_into(parts: list[Tensor], plan: SplitPlan, out: Any) -> object:
     """Return the buffer, with the parts written to it.
 
     One that doesn't fit is refused before any byte is written (TS402 to TS405).
@@ -278,7 +278,7 @@ def joined_into(parts: list[Tensor], plan: SplitPlan, out: Any) -> Any:
     return out
 
 
-def _check_buffers(array: Tensor, plan: SplitPlan, out: Any) -> None:
+def _check_buffers(array: Tensor, plan: SplitPlan, out: object) -> None:
     """Refuse what the parts can't be written to; whether memory is shared is looked at later."""
     if type(out) is not list or len(out) != len(plan.sizes):
         what = count_of(len(out), "buffer") if type(out) is list else type(out).__name__
@@ -288,7 +288,7 @@ def _check_buffers(array: Tensor, plan: SplitPlan, out: Any) -> None:
         _check_buffer(f"buffer {number}", buffer, array, shape, f"its part has {shape}")
 
 
-def _check_buffer(name: str, buffer: Any, array: Tensor, shape: Shape, fix: str) -> None:
+def _check_buffer(name: str, buffer: object, array: Tensor, shape: Shape, fix: str) -> None:
     """Refuse a buffer that elements of a tensor can't be written to (TS402 to TS404)."""
     if not isinstance(buffer, torch.Tensor):
         raise SplitError(OUT_TYPE, f"{name} is a {type(buffer).__name__}", "give tensors")

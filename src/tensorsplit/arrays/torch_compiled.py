@@ -82,14 +82,14 @@ def _decided(function: _Function) -> _Function:
     """Have Dynamo run a function; what it refuses is raised in the trace, to be caught there."""
 
     @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator, unused-ignore]
-    def decide(*given: Any, **named: Any) -> tuple[Any, Any]:
+    def decide(*given: Any, **named: Any) -> tuple[object, object]:
         try:
             return function(*given, **named), None
         except SplitError as error:
             return None, (error.code, error.problem, error.fix, error.parameter, error.operator)
 
     @functools.wraps(function)
-    def decided(*given: Any, **named: Any) -> Any:
+    def decided(*given: Any, **named: Any) -> object:
         answer, refusal = decide(*given, **named)
         if refusal is not None:
             _refuse(*refusal)
@@ -164,7 +164,7 @@ def run(
     return list(parts)
 
 
-def _settled(dims: tuple[Any, ...], planned: Shape) -> tuple[Any, ...]:
+def _settled(dims: tuple[Any, ...], planned: Shape) -> tuple[object, ...]:
     """Return dimensions with the numbers of a plan, where they are the same."""
     if len(planned) != len(dims):
         return dims
@@ -176,7 +176,7 @@ def _settled(dims: tuple[Any, ...], planned: Shape) -> tuple[Any, ...]:
     return tuple(settled)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> object:
     """Return an argument with an ``int`` in the place of each integer of NumPy."""
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
@@ -211,8 +211,8 @@ def _resolve(
     shape: tuple[Any, ...],
     *,
     dtype: Any,
-    layout: Any,
-    copy: Any,
+    layout: object,
+    copy: object,
     is_pooled: bool,
 ) -> tuple[int, bool, tuple[Dim, ...] | None, str, tuple[int, ...] | None]:
     """Return the axis, whether it is kept, and the sizes; or None, their rule and what it is given.
@@ -246,7 +246,7 @@ def _resolve(
     return plan.axis, plan.keepdims, None, rule, None if is_open else intent.given
 
 
-def _refuse_layout(dtype: Any, layout: Any) -> None:
+def _refuse_layout(dtype: Any, layout: object) -> None:
     """Refuse the kinds of tensors whose parts are not views of memory (TS204)."""
     is_quantized = str(dtype).startswith(("torch.q", "torch.uq"))
     if layout is not torch.strided or is_quantized:
@@ -258,7 +258,7 @@ def _refuse_pool(operator: str) -> None:
     raise SplitError(OUT_TYPE, problem, fix, operator=operator, parameter="out")
 
 
-def _closed(argument: Any) -> Any:
+def _closed(argument: Any) -> object:
     """Return lengths with legal numbers in the place of those that are not known."""
     if isinstance(argument, tuple):
         return tuple(0 if item == _TRACED else item for item in argument)
@@ -277,7 +277,7 @@ def _holds(condition: Any) -> bool:
     return bool(holds)
 
 
-def _stop(condition: Any, *_: Any) -> None:
+def _stop(condition: Any, *_: object) -> None:
     """Stand in for `arithmetic.explain` under Dynamo, which can't format the message."""
     if isinstance(condition, bool) and not _holds(condition):
         raise _DoesNotFitError
@@ -419,10 +419,10 @@ def _resolve_join(
     *,
     is_like: bool,
     dtype: Any,
-    layout: Any,
-    copy: Any,
+    layout: object,
+    copy: object,
     is_pooled: bool,
-) -> tuple[int, bool, tuple[Any, ...], str, tuple[int, ...] | None]:
+) -> tuple[int, bool, tuple[object, ...], str, tuple[int, ...] | None]:
     """Return the axis, whether it is kept, and the shape that each part must have.
 
     What is not known of the shapes is None; if the lengths are not, their rule and what it is given

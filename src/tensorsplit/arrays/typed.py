@@ -23,7 +23,7 @@ class _Array(Protocol):
 class _Variable(Protocol):
     """A variable of Spox."""
 
-    def unwrap_tensor(self) -> Any: ...
+    def unwrap_tensor(self) -> object: ...
 
 
 class _Exported(Protocol):

@@ -47,7 +47,7 @@ class Figures:
         ]
 
 
-def describe(effort: Effort) -> dict[str, Any]:
+def describe(effort: Effort) -> dict[str, object]:
     """Return the machine, the versions, what copies, and the method."""
     has_affinity = hasattr(os, "sched_getaffinity")
     return {
@@ -106,7 +106,7 @@ def as_json(figures: Figures) -> str:
     return _INTEGERS.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 
 
-def _rounded(value: object) -> Any:
+def _rounded(value: object) -> object:
     """Return the same with fewer digits in each float, and without what is None."""
     if isinstance(value, float):
         return float(f"{value:.4g}")

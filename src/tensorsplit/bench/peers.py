@@ -41,7 +41,7 @@ class Entry:
     prepare: Callable[[Task], Prepared]  # raises UnableError
 
 
-def baseline(task: Task) -> Callable[[], Any]:
+def baseline(task: Task) -> Callable[[], object]:
     """Run what a workload is compared with; it uses nothing of the package.
 
     For copies, the same bytes copied from one touched block of memory to another; for views,
@@ -67,7 +67,7 @@ def _boundaries(task: Task) -> list[int]:
     return [index[-1].start for index in task.workload.indices[1:]]
 
 
-def _memcpy(source: Array, memory: Array) -> Callable[[], Any]:
+def _memcpy(source: Array, memory: Array) -> Callable[[], object]:
     """Return the faster of one thread and two, which is measured first."""
     target = memory[: source.size]
     middle = source.size // 2
@@ -80,7 +80,7 @@ def _memcpy(source: Array, memory: Array) -> Callable[[], Any]:
         first()
         other.result()
 
-    ways: list[Callable[[], Any]] = [alone, together]
+    ways: list[Callable[[], object]] = [alone, together]
     return min(ways, key=lambda call: median(repeat(call, number=1, repeat=15)))
 
 
@@ -90,12 +90,12 @@ def _helper() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS - 1, "memcpy")
 
 
-def _ours(task: Task, *, buffers: Sequence[Array] = (), **how: Any) -> Prepared:
+def _ours(task: Task, *, buffers: Sequence[Array] = (), **how: object) -> Prepared:
     """Return an eager call of the package itself."""
     return Prepared(_ours_of(task, task.source, **how), buffers=buffers)
 
 
-def _ours_of(task: Task, array: object, **how: Any) -> Callable[[], Any]:
+def _ours_of(task: Task, array: object, **how: object) -> Callable[[], object]:
     """Return an eager call on an array of any library."""
     _use_threads()
     return partial(ts.split, array, list(task.workload.sizes), axis=task.workload.axis, **how)
@@ -136,7 +136,7 @@ def _torch_join(task: Task, *, ours: bool = False, out: bool = False) -> Prepare
     _use_threads()
     buffers = task.buffers if out else ()
     parts = [torch.from_numpy(part) for part in task.parts]
-    how: dict[str, Any] = {"out": torch.from_numpy(buffers[0])} if out else {}
+    how: dict[str, object] = {"out": torch.from_numpy(buffers[0])} if out else {}
     call = partial(ts.join if ours else torch.cat, parts, axis=task.workload.axis, **how)
     return Prepared(call, lambda whole: [whole.numpy()], buffers)
 
@@ -172,7 +172,9 @@ def _numpy_fresh(task: Task) -> Prepared:
     return Prepared(lambda: [part.copy(order="C") for part in np.split(source, boundaries, axis)])
 
 
-def _torch(task: Task, function: str | None = None, *, out: bool = False, **how: Any) -> Prepared:
+def _torch(
+    task: Task, function: str | None = None, *, out: bool = False, **how: object
+) -> Prepared:
     """Return a function of PyTorch, or ours, on a tensor that shares our memory."""
     import torch
 

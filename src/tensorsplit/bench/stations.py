@@ -108,7 +108,7 @@ class Apart:
     def __init__(self, peer: str) -> None:
         self.peer = peer
         self.process = EngineProcess(peer or "the baseline", f"{__name__}:answer")
-        self._workload: Any = None
+        self._workload: object = None
 
     def prepare(self, workload: Workload) -> list[Timed]:
         """Do as `Local.prepare`; if the process ends, the library can't do it."""
@@ -133,7 +133,7 @@ class Apart:
             return str(reason)
         return found
 
-    def _ask(self, method: str, about: list[Any]) -> Any:
+    def _ask(self, method: str, about: list[object]) -> Any:
         self._signal("SIGCONT")
         reply = self.process.ask((self.peer, self._workload, method, about), _SECONDS)
         self._signal("SIGSTOP")
@@ -171,7 +171,7 @@ def _station(peer: str) -> Local:
     return Local(entry for entry in ENTRIES if entry.peer == peer)
 
 
-def answer(peer: str, workload: object, method: str, about: list[Any]) -> Any:
+def answer(peer: str, workload: object, method: str, about: list[Any]) -> object:
     """Answer `Apart` in the process of a library.
 
     Each question names the workload: the system may have ended the process that was prepared.

@@ -141,7 +141,7 @@ class CommandLine(click.Group):
         with _spared_from_click():
             return super().make_context(*args, **extra)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run the command that was chosen."""
         with _spared_from_click():
             return super().invoke(ctx)

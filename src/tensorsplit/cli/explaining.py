@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -46,7 +46,7 @@ _MODELS = (".onnx", ".xml", ".pb")
 _OPERANDS = tuple(dict.fromkeys(name for record in operators.values() for name in record.operands))
 
 
-def _operand_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def _operand_options(command: Callable[..., object]) -> Callable[..., object]:
     """Return an option for each operand of any version."""
     for name in reversed(_OPERANDS):
         option = click.option(

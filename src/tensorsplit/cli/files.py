@@ -48,7 +48,7 @@ class WritingCommand(click.Command):
             _flag("overwrite", _OVERWRITE),
         ]
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run the command, unless an output may not be written (TS702)."""
         outputs().writer = ctx.info_name or ""
         outputs().check()
@@ -103,7 +103,7 @@ class NamedFile(StringParamType):
 
     name = "name=file"
 
-    def convert(self, value: str, *_: Any) -> str:
+    def convert(self, value: str, *_: object) -> str:
         """Return the word as it is."""
         parts = value.split("=")
         outputs().reads += [Path("=".join(parts[start:])) for start in range(len(parts))]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -70,7 +70,7 @@ def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
     )
     @wraps(command)
     def with_output(
-        *, model: str, out: str | None, dry_run: bool, copy_external_data: bool, **options: Any
+        *, model: str, out: str | None, dry_run: bool, copy_external_data: bool, **options: object
     ) -> _Status:
         if out is None and not dry_run:
             raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")

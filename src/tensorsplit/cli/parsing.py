@@ -6,7 +6,6 @@ import contextlib
 import re
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -98,14 +97,14 @@ def is_operand(word: str) -> bool:
     return bool(equals) and name.isidentifier()
 
 
-def parse_operands(record: Operator, written: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def parse_operands(record: Operator, written: Iterable[tuple[str, str]]) -> dict[str, object]:
     """Read operands: ``0``, ``-1,2``, ``[2, 4]`` or ``3.0,4.0``.
 
     A number alone is a scalar where the version takes one, and else a list of one; with brackets
     or a comma it is always a list. Floats are an array, as only an input can hold them. TS703 for
     an operand that is given twice or is not a number.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for name, text in written:
         if name in values:
             raise SplitError(

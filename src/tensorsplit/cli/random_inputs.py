@@ -61,7 +61,7 @@ def input_options(text: str) -> Callable[[Callable[..., int]], Callable[..., int
             shapes: Sequence[str],
             seed: int | None,
             save_inputs: Path | None,
-            **options: Any,
+            **options: object,
         ) -> int:
             if save_inputs is not None and save_inputs.suffix != ".npz":
                 raise click.UsageError("--save-inputs writes an .npz; give it such a name")
@@ -171,7 +171,7 @@ class ModelInputs:
         return [f"the inputs are in {self.save_to}"]
 
 
-def members(feeds: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
+def members(feeds: Mapping[str, object]) -> Iterator[tuple[str, Array]]:
     """Yield inputs as members of an archive that `read_feeds` takes."""
     for name, value in feeds.items():
         if isinstance(value, (list, tuple)):

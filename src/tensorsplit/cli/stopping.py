@@ -86,7 +86,7 @@ def _send_soon(number: signal.Signals) -> None:
         signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
-def leave_at_once() -> dict[int, Any]:
+def leave_at_once() -> dict[int, object]:
     """End the process at once if a signal comes from now on; returns what was done before."""
     return _replace(_leave)
 

@@ -76,7 +76,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
         " other engines 600 seconds.",
     )
     @wraps(command)
-    def with_limits(*, memory: int | None, timeout: float | None, **options: Any) -> Any:
+    def with_limits(*, memory: int | None, timeout: float | None, **options: object) -> object:
         return command(limits={"memory": memory, "timeout": timeout}, **options)
 
     return with_limits

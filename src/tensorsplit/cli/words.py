@@ -39,7 +39,7 @@ class Word(StringParamType):
         self.suffix = suffix
         self.aliases = aliases
 
-    def convert(self, value: str, *_: Any) -> str:
+    def convert(self, value: str, *_: object) -> str:
         """Return the word that is meant."""
         if self.suffix is not None and value.endswith(self.suffix):
             outputs().reads.append(Path(value))

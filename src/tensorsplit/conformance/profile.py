@@ -85,7 +85,7 @@ def _kept(
     before: Profile | None,
     observations: Sequence[Observation],
     features: Mapping[str, Sequence[Features]],
-) -> tuple[list[dict[str, Any]], list[Observation]]:
+) -> tuple[list[dict[str, object]], list[Observation]]:
     """Return what is still so of the profile before, and the observations that it leaves open.
 
     An entry stays where a case shows it, or none could. One about every input, under which a case
@@ -163,7 +163,7 @@ def _conditions(features: Iterable[Features]) -> frozenset[Condition]:
     return frozenset(chain.from_iterable(map(_of_features, features)))
 
 
-def _of_features(features: Mapping[str, Any]) -> Iterator[Condition]:
+def _of_features(features: Mapping[str, object]) -> Iterator[Condition]:
     kinds = ("", *(str(features[name]) for name in _OPERATORS if name in features))
     for name, value in features.items():
         if name in _OPERATORS:
@@ -210,7 +210,7 @@ def _narrow_integers(value: int) -> set[int]:
     return {low, signed, signed % 2**64, *clamped} - {value}
 
 
-def _entries(findings: Sequence[Explanation]) -> Iterator[dict[str, Any]]:
+def _entries(findings: Sequence[Explanation]) -> Iterator[dict[str, object]]:
     """Merge findings that differ in nothing but the value, or the operator."""
     by_operator: dict[tuple[str, str, str, str], list[Explanation]] = defaultdict(list)
     for finding in findings:

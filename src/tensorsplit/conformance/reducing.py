@@ -170,7 +170,7 @@ class _Reduction:
     ) -> None:
         self._model, self._inputs = model, inputs
         self._trial, self._end, self._note = trial, end, note
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, object] = {}
         self._nodes = list(model.graph.node)
         self._declared = {entry.name: entry for entry in model.graph.input}
         self._calculated = {name for node in self._nodes for name in node.output}
@@ -232,7 +232,7 @@ class _Reduction:
         nodes = [self._nodes[number] for number in numbers]
         made = {name for node in nodes for name in node.output if name}
         needed = dict.fromkeys(name for node in nodes for name in _names(node))
-        inputs: dict[str, Any] = {}
+        inputs: dict[str, object] = {}
         entries: list[onnx.ValueInfoProto] = []
         for name in needed:
             if name in made:
@@ -248,7 +248,7 @@ class _Reduction:
                 entries.append(_declaration(name, value, static=static))
         return _candidate(self._model, nodes, entries, inputs)
 
-    def _value(self, name: str) -> Any:
+    def _value(self, name: str) -> object:
         """Return what our own engine calculates for a name; None if it refuses to."""
         if name not in self._values:
             nodes = _ancestors(self._nodes, name)
@@ -325,7 +325,7 @@ def _candidate(
     return Candidate(made, inputs, expected)
 
 
-def _expected(model: onnx.ModelProto, inputs: dict[str, Any]) -> dict[str, Any] | None:
+def _expected(model: onnx.ModelProto, inputs: dict[str, Any]) -> dict[str, object] | None:
     """Return what our own engine gives; None if it refuses."""
     try:
         return run(model, inputs, engine="tensorsplit")

@@ -105,7 +105,7 @@ def _sources_of(source: str) -> dict[str, Any]:
     return dict(asked(source, "tensorsplit.conformance.repro:sources"))
 
 
-def sources(source: str) -> dict[str, Any]:
+def sources(source: str) -> dict[str, object]:
     """Collect what a script needs of a subject: its function's name, imports and definitions.
 
     For the adapter of a user it is called in a process of its own, where that is imported.

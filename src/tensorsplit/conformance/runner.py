@@ -139,7 +139,7 @@ def asked(source: str, function: str) -> Any:
     return _imported(source, reply)
 
 
-def _imported(source: str, reply: Reply) -> Any:
+def _imported(source: str, reply: Reply) -> object:
     """Return a subject's traits, found when it was imported."""
     if reply.error is not None:
         raise reply.error

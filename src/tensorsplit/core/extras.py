@@ -129,7 +129,7 @@ def needs(extra: str) -> Iterator[None]:
         raise refusal from None
 
 
-def stand_in(name: str, refusal: SplitError) -> Callable[..., Any]:
+def stand_in(name: str, refusal: SplitError) -> Callable[..., object]:
     """Return a function that refuses every call, for one whose module can't be loaded."""
 
     def call(*_: Any, **__: Any) -> Any:

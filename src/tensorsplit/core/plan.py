@@ -43,7 +43,7 @@ else:
     class derived_property(cached_property):  # noqa: N801 - as its base
         """Calculate an attribute once; Python 3.11 takes a lock, which no trace can follow."""
 
-        def __get__(self, instance: object, owner: type | None = None) -> Any:
+        def __get__(self, instance: object, owner: type | None = None) -> object:
             """Return the attribute."""
             if instance is None:
                 return self
@@ -69,12 +69,12 @@ class SplitPlan:
     operator: str
     input_shape: Shape
     axis: int
-    sizes: tuple[Dim, ...]
+    sizes: tuple[Any, ...]  # for callers, whose shapes are mostly of numbers; and so below
     keepdims: bool = True
     element_types: frozenset[str] | None = field(default=None, repr=False)
 
     @derived_property
-    def offsets(self) -> tuple[Dim, ...]:
+    def offsets(self) -> tuple[Any, ...]:
         """Where each part starts on the axis."""
         if not self.sizes:
             return ()
@@ -82,7 +82,7 @@ class SplitPlan:
         return tuple(accumulate(self.sizes[:-1], rule, initial=0))
 
     @derived_property
-    def output_shapes(self) -> tuple[Shape, ...]:
+    def output_shapes(self) -> tuple[tuple[Any, ...], ...]:
         """The shape of each part."""
         before, after = self.input_shape[: self.axis], self.input_shape[self.axis + 1 :]
         if not self.keepdims:
@@ -152,7 +152,7 @@ class SplitPlan:
             f" {self.axis} into {count_of(len(self.sizes), 'part')} of [{sizes}{more}]{kept}>"
         )
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the pickled state: the fields, and not what was derived from them."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 

@@ -28,7 +28,7 @@ Run: TypeAlias = Callable[[Mapping[str, Any], Sequence[str]], dict[str, Any]]
 
 def run_onnx_reference(
     model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Run an ONNX model, by its path or bytes, in onnx's reference evaluator; no weights."""
     return load_onnx_reference(model, weights)(inputs, outputs)
 
@@ -54,7 +54,7 @@ def load_onnx_reference(model: str | bytes, weights: bytes) -> Run:
 
 def run_onnxruntime(
     model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Run a model in onnxruntime, on the CPU; arguments as of `run_onnx_reference`."""
     return load_onnxruntime(model, weights)(inputs, outputs)
 
@@ -89,7 +89,7 @@ def _is_foreign(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.isbuiltin == 2
 
 
-def _ort_value(value: object) -> Any:
+def _ort_value(value: object) -> object:
     """Return an array as a tensor in onnxruntime's own memory."""
     import onnxruntime
     from onnx.helper import np_dtype_to_tensor_dtype
@@ -111,7 +111,7 @@ def _ort_value(value: object) -> Any:
     return tensor
 
 
-def _from_ort(value: Any) -> Any:
+def _from_ort(value: Any) -> object:
     """Return an output of onnxruntime as an array."""
     from onnx import TensorProto
     from onnx.helper import tensor_dtype_to_np_dtype
@@ -128,7 +128,7 @@ def _from_ort(value: Any) -> Any:
 
 def run_openvino(
     model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Run an ONNX model or an IR in OpenVINO, on the CPU.
 
     The weights are what the ``.bin`` file of an IR holds, where the model is the text of the IR.
@@ -193,7 +193,7 @@ _OPENVINO_NAMES = {name: other for other, name in ELEMENT_TYPES.items()}
 _OPENVINO_ONLY = ("nf4", "u1", "u3", "u6")
 
 
-def to_openvino(value: object) -> Any:
+def to_openvino(value: object) -> object:
     """Return an array as OpenVINO's tensor, bit for bit."""
     import openvino
 

@@ -142,7 +142,7 @@ def compare(
     inputs: Mapping[str, Any],
     engines: Sequence[str],
     *,
-    reference: str | Mapping[str, Any] = OURS,
+    reference: str | Mapping[str, object] = OURS,
     reference_name: str = "the reference",
     tolerance: Tolerance | None = None,
     moved: Container[str] = (),

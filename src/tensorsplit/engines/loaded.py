@@ -79,7 +79,7 @@ class LoadedHere:
         """Forget the model."""
         self._run = None
 
-    def _value(self, function: Any, *arguments: Any) -> Any:
+    def _value(self, function: Any, *arguments: Any) -> object:
         return Reply.of(outcome(function, arguments)).value(self._engine)
 
 

@@ -136,7 +136,7 @@ def _shared(piece: bytes | memoryview) -> int | None:
     return file
 
 
-def _mapped(file: int, size: int) -> Any:
+def _mapped(file: int, size: int) -> object:
     """Map the bytes of a sealed file of memory, private to this process when written to.
 
     The file may be closed then, which Python's own `mmap` would keep open.
@@ -200,7 +200,7 @@ class _Reader:
         return found
 
 
-def _encoded(value: object, pieces: list[bytes | memoryview]) -> Any:
+def _encoded(value: object, pieces: list[bytes | memoryview]) -> object:
     """Return a value as JSON; all but plain values become objects, whose one key is their kind."""
     if isinstance(value, (list, tuple)):
         return [_encoded(item, pieces) for item in value]
@@ -216,7 +216,7 @@ def _encoded(value: object, pieces: list[bytes | memoryview]) -> Any:
     raise TypeError(f"a value of type {type(value).__name__} is not an array, number or text")
 
 
-def _encoded_array(array: np.ndarray, pieces: list[bytes | memoryview]) -> Any:
+def _encoded_array(array: np.ndarray, pieces: list[bytes | memoryview]) -> object:
     if array.dtype.kind in "OT":
         items = [_encoded(item, pieces) for item in array.reshape(-1).tolist()]
         return {"objects": [list(array.shape), items]}

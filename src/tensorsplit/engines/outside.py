@@ -57,7 +57,7 @@ class OutsideModel:
                 model.model, "use engine='tensorsplit', which runs each function as it is"
             )
         self.validator = Validator(model.model)
-        self._loaded: dict[Any, LoadedModel | LoadedHere] = {}
+        self._loaded: dict[object, LoadedModel | LoadedHere] = {}
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run the model on what `check_feeds` takes, after all that could harm the engine."""
@@ -77,7 +77,7 @@ class OutsideModel:
             loaded.close()
         self._loaded.clear()
 
-    def _check(self, feeds: Mapping[str, Any]) -> bool:
+    def _check(self, feeds: Mapping[str, object]) -> bool:
         """Refuse wrong split nodes and positions; returns whether what is fed left any undecided.
 
         Where lengths, or positions in sequences, can't be known otherwise, the nodes that compute
@@ -87,7 +87,7 @@ class OutsideModel:
         facts = self.validator.check(feeds)
         if self._model.openvino is not None:
             return bool(facts.undecided)
-        known: dict[str, Any] = {}
+        known: dict[str, object] = {}
         is_undecided = False
         for whole in (False, True):
             needed = values_needed(facts, whole=whole)
@@ -103,7 +103,7 @@ class OutsideModel:
             facts = self.validator.check(feeds, known)
         return is_undecided
 
-    def _load(self, feeds: Mapping[str, Any], *, is_undecided: bool) -> LoadedModel | LoadedHere:
+    def _load(self, feeds: Mapping[str, object], *, is_undecided: bool) -> LoadedModel | LoadedHere:
         """Return the model in the engine, as these inputs need it."""
         is_ir, is_openvino = self._model.openvino is not None, self._engine == _OPENVINO
         is_guarded, replaced = is_undecided and is_openvino, frozenset[str]()
@@ -159,7 +159,7 @@ def _content(model: OnnxModel, replaced: Set[str]) -> str | bytes:
     return bytes(proto.SerializeToString())
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Return a value as every engine takes it: strings as ``str`` objects."""
     if isinstance(value, list):
         return [_plain(item) for item in value]

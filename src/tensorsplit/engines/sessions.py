@@ -151,7 +151,7 @@ def _lowered(model: OnnxModel, lower: bool | str, engine: str) -> OnnxModel:
 
 def load_limited(
     engine: str, content: str | bytes, folder: str | None, lower: bool | str, memory: int | None
-) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+) -> Callable[[Mapping[str, object]], dict[str, object]]:
     """Load a model in this process, which is that of a `LimitedModel`.
 
     The model is its path, or its bytes and the folder of its data.
@@ -165,7 +165,7 @@ def load_limited(
     return Session(model, engine, lower=lower, isolate=False).run
 
 
-def _own(value: Any) -> Any:
+def _own(value: Any) -> object:
     """Return an output that is the caller's: constants of the model are read-only."""
     if isinstance(value, list):
         return [_own(item) for item in value]

@@ -186,7 +186,7 @@ def verify_sizes(source: OnnxModel, made: OnnxModel) -> Verification:
 
 def reference_run(
     source: OnnxModel, feeds: Mapping[str, Any], others: Sequence[str], limits: Mapping[str, Any]
-) -> tuple[str, dict[str, Any], SplitError | None]:
+) -> tuple[str, dict[str, object], SplitError | None]:
     """Run a model in our own engine, or in the first of the others where that lacks an operator.
 
     Returns the engine, its outputs by name, and why it is not our own; None if it is.

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Condition
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 from uuid import uuid4
 
 from fsspec.core import url_to_fs
@@ -179,7 +179,7 @@ class DaskCluster:
             from distributed import Client
         with contextlib.ExitStack() as closing:
             closing.enter_context(_silence())
-            where: Any = self._address
+            where: object = self._address
             if where is None:
                 where = closing.enter_context(_processes(self._workers))
             try:

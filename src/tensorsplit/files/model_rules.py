@@ -49,7 +49,7 @@ def title_of(text: str) -> str:
     return text.partition("\n")[0].removeprefix("# ")
 
 
-def completed(tables: Mapping[str, Any], source: str) -> dict[str, Any]:
+def completed(tables: Mapping[str, object], source: str) -> dict[str, object]:
     """Return rules with the numbers that the configuration beside a source holds.
 
     Raises:
@@ -69,7 +69,7 @@ def completed(tables: Mapping[str, Any], source: str) -> dict[str, Any]:
     return found
 
 
-def _with_numbers(rule: object, config: _Config) -> Any:
+def _with_numbers(rule: object, config: _Config) -> object:
     """Return a rule whose numbers are numbers; what else is wrong with it is found later."""
     if not isinstance(rule, Mapping):
         return rule
@@ -82,7 +82,7 @@ class _Config:
     def __init__(self, source: str) -> None:
         place = Path(source)
         self._path = (place if place.is_dir() else place.parent) / _CONFIG
-        self._held: dict[str, Any] | None = None
+        self._held: dict[str, object] | None = None
 
     def check(self, key: str, values: list[Any]) -> None:
         """Refuse (TS718) another value of a key; one that is not there is false."""
@@ -111,7 +111,7 @@ class _Config:
             raise self._refusal(f"{keys} is {show(value)}, and should be a number, at least 1")
         return value
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> dict[str, object]:
         if self._held is None:
             try:
                 check_regular(self._path)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from zipfile import ZipFile
 
 import numpy as np
@@ -100,7 +100,7 @@ class NpyHeader:
     """
 
     version: tuple[int, int]
-    descr: Any
+    descr: object
     dtype: np.dtype
     fortran: bool
     shape: tuple[int, ...]

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from tensorsplit.arrays.naming import strings_of
 from tensorsplit.core.errors import (
@@ -173,7 +172,7 @@ def led(
 
 
 def chosen_rules(
-    rules: str | PathLike[str] | Mapping[str, Any] | None,
+    rules: str | PathLike[str] | Mapping[str, object] | None,
     operands: SplitOperands,
     names: Sequence[str] | None,
     source: str | PathLike[str],
@@ -200,7 +199,7 @@ def chosen_rules(
     return found if ranks is None else found.for_ranks(ranks)
 
 
-def read_rules(rules: str | PathLike[str] | Mapping[str, Any], source: str) -> RuleSet:
+def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -> RuleSet:
     """Read built-in rules, from a TOML file, or from what such a file holds (TS703)."""
     with needs("files"):
         from msgspec import MsgspecError, convert

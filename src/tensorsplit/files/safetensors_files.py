@@ -451,7 +451,7 @@ def _header_of(file: str, tensors: Sequence[_Placed]) -> bytes:
         metadata[_UNPADDED] = json.dumps(unpadded, ensure_ascii=False)
     if layouts := {e.name: e.layout for e in outputs if e.layout}:
         metadata[_LAYOUTS] = json.dumps(layouts, ensure_ascii=False)
-    found: dict[str, Any] = {_METADATA: metadata} if metadata else {}
+    found: dict[str, object] = {_METADATA: metadata} if metadata else {}
     place = 0
     for each in tensors:
         name = each.output.name

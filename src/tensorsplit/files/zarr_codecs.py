@@ -130,7 +130,7 @@ class _Bounded:
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
         return int(self.codec.compute_encoded_size(input_byte_length, chunk_spec))
 
-    async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Any:
+    async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> object:
         described = self.codec.to_dict()
         name = described["name"].removeprefix("numcodecs.")
         settings = described.get("configuration", {})
@@ -163,31 +163,31 @@ class _BoundedFilter(numcodecs.abc.Codec):  # type: ignore[misc]  # it has no ty
         """Encode as the codec does."""
         return self.codec.encode(buf)
 
-    def decode(self, buf: Any, out: Any = None) -> Any:
+    def decode(self, buf: Any, out: object = None) -> Any:
         """Decode as the codec does, if that gives no more than the limit."""
         settings = self.codec.get_config()
         _check(self.codec.codec_id, settings, bytes(memoryview(buf)), self.limit)
         return self.codec.decode(buf, out)
 
 
-def _check(codec: str, settings: Mapping[str, Any], data: bytes, limit: int) -> None:
+def _check(codec: str, settings: Mapping[str, object], data: bytes, limit: int) -> None:
     """Refuse (ValueError) to decode data to more than a limit."""
     bound = _BOUNDS.get(codec)
     if bound is not None and bound(settings, data, limit) > limit:
         raise ValueError("it decodes to more than a chunk holds")
 
 
-def _bound_of_header(start: int) -> Callable[[Mapping[str, Any], bytes, int], int]:
+def _bound_of_header(start: int) -> Callable[[Mapping[str, object], bytes, int], int]:
     """Read the 32 bits from some byte of a header on."""
     return lambda _, data, __: int.from_bytes(data[start : start + 4], "little")
 
 
-def _bound_of_items(_: Mapping[str, Any], data: bytes, __: int) -> int:
+def _bound_of_items(_: Mapping[str, object], data: bytes, __: int) -> int:
     """Bound the memory of strings: their number is in 32 bits before them."""
     return _ITEM * int.from_bytes(data[:4], "little") + len(data)
 
 
-def _bound_of_zstd(_: Mapping[str, Any], data: bytes, __: int) -> int:
+def _bound_of_zstd(_: Mapping[str, object], data: bytes, __: int) -> int:
     """Bound what the frames of zstd hold, by their headers or their blocks."""
     place = whole = 0
     while place + 5 < len(data):
@@ -225,7 +225,7 @@ def _lzma_file(settings: Mapping[str, Any], data: bytes) -> lzma.LZMAFile:
 
 _ZSTD_BLOCK = 128 << 10
 
-_BOUNDS: dict[str, Callable[[Mapping[str, Any], bytes, int], int]] = {
+_BOUNDS: dict[str, Callable[[Mapping[str, object], bytes, int], int]] = {
     **dict.fromkeys(("vlen-utf8", "vlen-bytes", "vlen-array"), _bound_of_items),
     "blosc": _bound_of_header(4),
     "lz4": _bound_of_header(0),

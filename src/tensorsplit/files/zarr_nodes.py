@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from zarr.core.chunk_grids import RegularChunkGrid
@@ -188,7 +187,7 @@ class _DocumentReader:
             _check(metadata)
             return ZarrNode(path, documents, metadata)
 
-    def _parsed(self, name: str, text: bytes) -> dict[str, Any]:
+    def _parsed(self, name: str, text: bytes) -> dict[str, object]:
         self._bounds.values += sum(map(text.count, (b",", b"[", b"{")))
         if self._bounds.values > _MOST_VALUES:
             raise self._beyond(f"is described in more than {_MOST_VALUES} values")

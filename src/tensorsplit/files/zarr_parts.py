@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import zarr
@@ -155,10 +155,10 @@ class ZarrSource:
             self.notes.append(f"{short_name(name)} has other attributes; those of the first stay")
 
 
-def _of_documents(documents: Mapping[str, bytes]) -> tuple[dict[str, Any], Any]:
+def _of_documents(documents: Mapping[str, bytes]) -> tuple[dict[str, object], object]:
     """Return what describes an array but for its shape, and its attributes."""
-    found: dict[str, Any] = {}
-    attributes: Any = None
+    found: dict[str, object] = {}
+    attributes: object = None
     for name, text in documents.items():
         described = json.loads(text)
         if name == ".zattrs":

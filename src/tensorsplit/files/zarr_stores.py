@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zarr.abc.store import Store
 from zarr.core.buffer import default_buffer_prototype
@@ -65,7 +65,7 @@ def store_at(url: str, *, read_only: bool = True) -> Store:
     return FsspecStore.from_url(url, options, read_only=read_only)
 
 
-async def _bounded_client(**settings: Any) -> Any:
+async def _bounded_client(**settings: object) -> object:
     """Return a client of HTTP that reads no more of an answer than is allowed."""
     from aiohttp import ClientResponse, ClientSession
 

@@ -29,7 +29,7 @@ class _Later(ModuleType):
 
     is_ready = False
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if self.is_ready or name.startswith("_"):
             return getattr(import_module("sympy"), name)
 

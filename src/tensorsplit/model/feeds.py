@@ -67,7 +67,7 @@ def _bounds(dim: int | str | None, bounds: Range) -> int | str | None:
     return f"{low}..{'' if high is None else high}"
 
 
-def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> dict[str, Any]:
+def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) -> dict[str, Any]:
     """Check what is fed against what is declared, before anything runs.
 
     Returns the values by name: plain arrays in the machine's byte order (the bytes of each element
@@ -86,7 +86,7 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> 
         )
     names = {alias: entry.name for entry in reversed(declared) for alias in entry.aliases}
     names |= {entry.name: entry.name for entry in declared}
-    fed: dict[str, Any] = {}
+    fed: dict[str, object] = {}
     for key, value in feeds.items():
         if key not in names:
             problem = f"the model has no input {show(key)}"
@@ -105,7 +105,7 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> 
     return {e.name: _check(e, fed[e.name]) for e in declared if e.name in fed}
 
 
-def _check(entry: DeclaredInput, value: object) -> Any:
+def _check(entry: DeclaredInput, value: object) -> object:
     if entry.kind == "other" or (value is None and entry.kind.startswith("optional")):
         return value
     if entry.kind.endswith("sequence"):

@@ -94,7 +94,7 @@ class FittingInputs:
         """
         return {entry.name: self._value(rng, entry) for entry in self.wanted}
 
-    def _value(self, rng: np.random.Generator, entry: DeclaredInput) -> Any:
+    def _value(self, rng: np.random.Generator, entry: DeclaredInput) -> object:
         fact: Any = self.facts[entry.name]
         if entry.kind.startswith("optional"):
             return None
@@ -373,9 +373,9 @@ class _Attempt:
                 self.values, (least, problem) = values, tried
         return problem
 
-    def _feeds(self, values: Values | None) -> dict[str, Any]:
+    def _feeds(self, values: Values | None) -> dict[str, object]:
         """Return what is given, and what is known of the rest: with names, or numbers for them."""
-        feeds: dict[str, Any] = dict(self.given)
+        feeds: dict[str, object] = dict(self.given)
         for entry in self.wanted:
             fact = self.facts[entry.name]
             if entry.kind in ("tensor", "sequence"):
@@ -454,7 +454,7 @@ def _requirements(model: ir.Model, facts: Facts, names: Iterable[str]) -> list[_
             continue
         is_hopeless = _refusal(ref, inputs) is not None  # whatever the numbers
         weight = _MAIN if ref.scope is model.graph else _MAIN // 100
-        key: tuple[Any, ...] = (ref.path,)
+        key: tuple[object, ...] = (ref.path,)
         if is_other := not is_checked(ref.node):
             weight, key = 1, (ref.op_type, *map(str, ref.node.attributes.values()), *inputs)
         if not (is_other and (is_hopeless or ref.node.domain)):
@@ -562,7 +562,7 @@ def _number(dim: Dim, values: Values) -> int | None:
     names = _names_in(dim)
     if not names <= values.keys():
         return None
-    number: Any = dim.evaluate({name: values[name] for name in names})
+    number: object = dim.evaluate({name: values[name] for name in names})
     return number if is_known(number) else None
 
 

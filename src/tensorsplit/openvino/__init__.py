@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
 
 from tensorsplit.arrays.eager import openvino_split as split
 from tensorsplit.arrays.eager import variadic_split
@@ -13,7 +12,7 @@ from tensorsplit.core.extras import install_command, needs
 __all__ = ["extensions", "split", "variadic_split"]
 
 
-def extensions() -> list[Any]:
+def extensions() -> list[object]:
     """Return extensions with which OpenVINO's own ONNX import reads the splits that it refuses.
 
     Among them uneven ``num_outputs`` on a dynamic axis, ``SplitToSequence`` on a dynamic axis with

@@ -50,7 +50,7 @@ _IR_VERSION = 8
 _NAME = "tensorsplit"
 
 
-def sequence_extensions() -> list[Any]:
+def sequence_extensions() -> list[object]:
     """Return an extension for each operator that makes or takes sequences of parts."""
     conversions = {
         "SplitToSequence": _split_to_sequence,

@@ -43,7 +43,7 @@ _MOST_PARTS = 1024
 _EQUAL = operators["onnx.Split-13"]
 
 
-def split_extensions() -> list[Any]:
+def split_extensions() -> list[object]:
     """Return an extension for each operator whose parts are outputs."""
     records = [record for record in operators.values() if not record.is_sequence]
     return [

@@ -44,7 +44,7 @@ def _calls(record: Operator, number: int) -> tuple[str, str]:
     return call or f"{number} outputs", made
 
 
-def _listed() -> Iterator[dict[str, Any]]:
+def _listed() -> Iterator[dict[str, object]]:
     """Yield the dialects that can be given lengths or indices, with their rule in words."""
     for record in dialects.values():
         for lengths in record.lengths:
@@ -53,7 +53,7 @@ def _listed() -> Iterator[dict[str, Any]]:
                 yield {"record": record, "operand": lengths.operand, "rule": rule}
 
 
-def _remarks() -> Iterator[dict[str, Any]]:
+def _remarks() -> Iterator[dict[str, object]]:
     for record in dialects.values():
         for aspect, text in record.notes.items():
             if text != _PLAIN:

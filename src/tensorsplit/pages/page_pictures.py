@@ -11,7 +11,7 @@ from tensorsplit.pages.content import Page
 from tensorsplit.pages.explained import explain
 from tensorsplit.pictures.svg import Drawn, sheet
 
-PICTURES: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
+PICTURES: dict[str, tuple[str, tuple[int, ...], dict[str, object]]] = {
     "split.svg": ("onnx.Split-18", (7, 4), {"num_outputs": 3}),
     "outside.svg": ("openvino.VariadicSplit-1", (6,), {"axis": 0, "split_lengths": [-1, 7]}),
     "refused.svg": ("onnx.Split-18", (5,), {"num_outputs": 4}),

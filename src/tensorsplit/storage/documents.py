@@ -11,7 +11,6 @@ import time
 import zlib
 from io import FileIO
 from pathlib import Path
-from typing import Any
 
 from tensorsplit.core.errors import USAGE, SplitError, show, words_of
 
@@ -42,7 +41,9 @@ _MARKS = {b"TFL3": "a TFLite model", b"ORTM": "a model in ONNX Runtime's own for
 """What the bytes after the first four mean."""
 
 
-def read_json(path: Path, *, what: str, fix: str, parameter: str, most: int | None = None) -> Any:
+def read_json(
+    path: Path, *, what: str, fix: str, parameter: str, most: int | None = None
+) -> object:
     """Return the content of a JSON file, which may be compressed, or a pipe such as ``<(command)``.
 
     Raises:
@@ -68,7 +69,7 @@ def read_json(path: Path, *, what: str, fix: str, parameter: str, most: int | No
     raise SplitError(USAGE, f"{path} {what}: {problem}", fix, parameter=parameter)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) < len(pairs):
         names = [name for name, _ in pairs]

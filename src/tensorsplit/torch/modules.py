@@ -33,7 +33,7 @@ class _Layer(torch.nn.Module):
             return repr(self.plan)
         return ", ".join(f"{name}={value}" for name, value in self.operands.items())
 
-    def __prepare_scriptable__(self) -> Any:
+    def __prepare_scriptable__(self) -> object:
         """Refuse (TS703) ``torch.jit.script``, which looks for this in every module."""
         problem = f"torch.jit.script does not compile {type(self).__name__}, which calls a library"
         raise SplitError(USAGE, problem, "use torch.jit.trace, torch.compile or torch.export")
@@ -137,7 +137,7 @@ class Join(_Layer):
         return join(parts, **self.operands) if self.plan is None else self.plan.join(parts)
 
 
-def _checked(split: Any, axis: Any, num_outputs: Any, opset: Any) -> dict[str, Any]:
+def _checked(split: Any, axis: Any, num_outputs: Any, opset: Any) -> dict[str, object]:
     """Return operands that no one else can change, without those that are the defaults."""
     record = in_force("Split", opset, vendor="onnx")
     names = names_of(split, "split", record.id) if isinstance(split, Mapping) else None

@@ -159,7 +159,7 @@ def options(use: str, split: Stated, keepdims: bool) -> list[Any]:
         return [None] if use in ("output", "SequenceLength", "SequenceMap") else []
     ends = tuple(sorted({0, count - 1, -1, -count}))
     can_stack = len(set(split.sizes)) == 1
-    told: dict[str, list[Any]] = {
+    told: dict[str, list[object]] = {
         "SequenceAt": [(ends, True), (ends, False), (tuple(range(min(count, 9))), False)],
         "ConcatFromSequence": [*[0] * keepdims, *[1] * can_stack],
         "Loop": [None] * keepdims,
@@ -186,7 +186,7 @@ def usable(use: str, places: tuple[str, ...], opset: int) -> bool:
 
 def drawn_simple_use(
     operator: str, places: tuple[str, ...], opset: int, key: str
-) -> tuple[str, Any]:
+) -> tuple[str, object]:
     """Sample a simple use and its option; none for operators without a sequence."""
     if operator not in SEQUENCES:
         return "", None

@@ -42,7 +42,7 @@ class FedRow:
     sizes: tuple[int, ...]  # of the parts of what is legal
     dim: int  # that is fed where it is to be refused
     said: Any = None  # lengths, or that of a chunk, where they are legal
-    wrong: Any = None  # and where they are not; None: the same
+    wrong: object = None  # and where they are not; None: the same
     form: str = ""  # of the second input
     attributes: dict[str, Any] = field(default_factory=dict)
     element_type: str = "int64"  # of the lengths

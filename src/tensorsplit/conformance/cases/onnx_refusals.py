@@ -235,7 +235,7 @@ def _axes_and_types(operator: str) -> Iterator[RefusedNode]:
 def _other_inputs(operator: str) -> Iterator[RefusedNode]:
     """Yield inputs that are neither lengths nor a chunk length, and wrong defaults and feeds."""
     is_split = operator in SPLITS
-    rows: list[tuple[str, Any, str, int]] = [
+    rows: list[tuple[str, object, str, int]] = [
         ("lengths-float", (2.0, 4.0), "float", 2),
         ("lengths-2d", ((2, 4),), "int64", 2),
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from onnx.numpy_helper import from_array
@@ -21,7 +20,7 @@ class _IrWriter:
         self.layers: list[str] = []
         self.edges: list[str] = []
         self.weights = b""
-        self.feeds: dict[str, Any] = {}
+        self.feeds: dict[str, object] = {}
 
     def operand(self, name: str, operand: CaseOperand) -> int:
         """Return a Const or Parameter with an axis or lengths; its id."""

@@ -159,7 +159,7 @@ def _packed(content: object) -> str:
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
 
 
-def _run(document: Document, known: Iterable[Deviation]) -> dict[str, Any]:
+def _run(document: Document, known: Iterable[Deviation]) -> dict[str, object]:
     """Return the run as ``--format json`` writes it, and what the page needs besides.
 
     Each case has its ``results``, each with ``severity``, the place of its outcome; and
@@ -209,7 +209,7 @@ def _picture(operator: str, split: CaseSplit) -> str:
     return svg(plan, styled=False)  # the page has the style, and its policy allows no other
 
 
-def _lines(document: Document, scripts: Scripts, contents: Contents | None) -> dict[str, Any]:
+def _lines(document: Document, scripts: Scripts, contents: Contents | None) -> dict[str, object]:
     """Return reproductions by case and subject, and contents by case, as numbers of shared lines.
 
     A reproduction has nearly all lines of its case's contents.

@@ -269,7 +269,7 @@ _CHOOSES = 9
 """The first opset with Where."""
 
 
-def _before_any(profile: Profile, features: Mapping[str, Any]) -> str:
+def _before_any(profile: Profile, features: Mapping[str, object]) -> str:
     """Say what has to be done before a model can be lowered; empty for most."""
     names = {entry.feature for entry in profile.about(features)}
     return next((_REFUSED[name] for name in _ENDS if name in names), "")

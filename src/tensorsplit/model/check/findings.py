@@ -266,7 +266,7 @@ def as_sarif(reports: Reports, version: str) -> str:
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _rule(kind: Kind) -> dict[str, Any]:
+def _rule(kind: Kind) -> dict[str, object]:
     """Return a check or a refusal; severities are SARIF's own levels."""
     link = f"[{kind.code}]({kind.url})" if kind.url else f"`{kind.reference}`"
     return {

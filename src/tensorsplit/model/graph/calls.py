@@ -13,7 +13,7 @@ from functools import partial
 from graphlib import TopologicalSorter
 from itertools import count, zip_longest
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -192,7 +192,7 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
     wanted = _wanted(model, functions, needs) if functions else None
     if not wanted:
         return False
-    made: dict[Key, dict[Any, ir.Function]] = {key: {} for key in wanted}
+    made: dict[Key, dict[object, ir.Function]] = {key: {} for key in wanted}
     taken = {key[:2] for key in functions}
     calls = [ref for ref in walk(model) if ref.function is None or key_of(ref.function) not in made]
     while calls:

@@ -13,7 +13,6 @@ from functools import cached_property, partial
 from itertools import chain
 from logging import NullHandler, getLogger
 from pathlib import Path
-from typing import Any
 
 import onnx_ir as ir
 from onnx import (
@@ -320,7 +319,7 @@ def with_types(model: ir.Model, original: ModelProto, values: Iterable[ir.Value]
             for entry in (*graph.input, *graph.output, *graph.value_info):
                 entries[entry.name].append(entry)
             described[scope] = graph, entries
-    written: dict[Any, TypeProto] = {}  # many have the same
+    written: dict[object, TypeProto] = {}  # many have the same
     for value in values:
         graph, found = described[value.graph]
         key = _type_key(value)

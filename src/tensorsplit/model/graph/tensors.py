@@ -239,7 +239,7 @@ def _dense(
         raise _malformed(name, f"its indices have shape {places.shape} for {given.shape[0]} values")
     if not ((places >= 0) & (places < np.array(elements if is_flat else shape))).all():
         raise _malformed(name, f"it has an index outside its shape {list(shape)}")
-    empty: Any = "" if given.dtype == object else 0
+    empty: object = "" if given.dtype == object else 0
     dense = np.full(shape, empty, dtype=given.dtype)
     dense[np.unravel_index(places, shape) if is_flat else tuple(places.T)] = given
     return dense

@@ -181,7 +181,7 @@ class Facts:
 @full_collections_deferred()
 def analyse(
     model: ir.Model,
-    feeds: Mapping[str, Any] | None = None,
+    feeds: Mapping[str, object] | None = None,
     *,
     strict: bool = False,
     declarations: bool = True,
@@ -255,15 +255,15 @@ class Analysis:
     """One walk through a model, with arguments as for `analyse`."""
 
     def __init__(
-        self, model: ir.Model, feeds: Mapping[str, Any], strict: bool, declarations: bool
+        self, model: ir.Model, feeds: Mapping[str, object], strict: bool, declarations: bool
     ) -> None:
         self.model, self.feeds, self.facts = model, feeds, Facts()
         self._strict, self._declarations = strict, declarations
         self._functions = functions_of(model)
         self._called: set[ir.Function] = set()
-        self._results: dict[Any, tuple[list[Fact], tuple[str, ...]]] = {}
-        self._counts: dict[Any, set[int]] = {}
-        self._alike: dict[Any, KnownSplit] = {}
+        self._results: dict[object, tuple[list[Fact], tuple[str, ...]]] = {}
+        self._counts: dict[object, set[int]] = {}
+        self._alike: dict[object, KnownSplit] = {}
         self._leading: ir.Node | None = None
         self._walked = 0
 

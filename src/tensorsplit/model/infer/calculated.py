@@ -87,7 +87,7 @@ class Program(NamedTuple):
 
     steps: tuple[Operation, ...]
     results: tuple[int, ...]
-    variables: tuple[Any, ...]
+    variables: tuple[object, ...]
     dim: int | None
     kinds: tuple[Any, ...]
 
@@ -123,10 +123,10 @@ class _ProgramReader:
         self._axis = axis % rank if rank else 0
         self.dim = self._shape[self._axis] if rank else None
         self.steps: list[Operation] = []
-        self.kinds: list[Any] = []
+        self.kinds: list[object] = []
         self._places: dict[ir.Value, int] = {}
-        self.variables: list[Any] = ["dimension"]
-        self._named: dict[Any, int] = {}
+        self.variables: list[object] = ["dimension"]
+        self._named: dict[object, int] = {}
 
     def read(self, value: ir.Value) -> int:
         """Return the step of a value; the steps before it are read first."""
@@ -189,7 +189,7 @@ class _ProgramReader:
         shape = self._shape if of is self._data else self._facts.tensor(of).shape
         if shape is None or any(held.is_ref() for held in node.attributes.values()):
             return self._sampled(value)
-        entries: list[Any] = []
+        entries: list[object] = []
         for place, dim in enumerate(shape):
             if is_known(dim):
                 entries.append(dim)
@@ -211,7 +211,7 @@ class _ProgramReader:
             return Operation("unknown", ())
         return Operation("sampled", (self._variable(value, kind),))
 
-    def _kind(self, value: ir.Value) -> Any:
+    def _kind(self, value: ir.Value) -> object:
         shape = self._facts.tensor(value).shape
         if shape is None or len(shape) > 1:
             return "open"
@@ -227,7 +227,7 @@ class _ProgramReader:
 _PLAIN = (ir.AttributeType.INT, ir.AttributeType.INTS)
 
 
-def _plain(held: ir.Attr) -> Any:
+def _plain(held: ir.Attr) -> object:
     return tuple(held.value) if held.type == ir.AttributeType.INTS else held.value
 
 

@@ -153,7 +153,7 @@ def asked_of(node: ir.Node, inputs: list[Fact], held: Attributes) -> Asked | Non
     )
 
 
-def _plain(held: ir.Attr) -> tuple[str, int, Any]:
+def _plain(held: ir.Attr) -> tuple[str, int, object]:
     """Return an attribute as something that can be compared."""
     kind = int(held.type)
     if kind in _PLAIN_TYPES:

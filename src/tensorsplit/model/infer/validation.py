@@ -38,7 +38,9 @@ class Validator:
         self._shaped = lru_cache(maxsize=_REMEMBERED)(self._of_shapes)
         self._decided = lru_cache(maxsize=_REMEMBERED)(self._of_elements)
 
-    def check(self, feeds: Mapping[str, Any], computed: Mapping[str, Any] | None = None) -> Facts:
+    def check(
+        self, feeds: Mapping[str, object], computed: Mapping[str, object] | None = None
+    ) -> Facts:
         """Do as `validate`.
 
         Args:
@@ -99,7 +101,7 @@ class Validator:
 
 def validate(
     model: ir.Model,
-    feeds: Mapping[str, Any] | None = None,
+    feeds: Mapping[str, object] | None = None,
     nodes: set[ir.Node] | None = None,
 ) -> Facts:
     """Check the split nodes of a model, and the positions in its sequences, without running it.
@@ -138,7 +140,7 @@ def validate(
     return facts
 
 
-def _lasting(model: ir.Model, feeds: Mapping[str, Any], nodes: set[ir.Node]) -> Facts:
+def _lasting(model: ir.Model, feeds: Mapping[str, object], nodes: set[ir.Node]) -> Facts:
     """Return what holds whatever is fed to the inputs that are fed, in whatever shape."""
     types: dict[str, Fact] = {}
     for value in model.graph.inputs:

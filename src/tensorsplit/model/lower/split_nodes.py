@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import onnx_ir as ir
 
@@ -55,14 +54,14 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
     lowering.edits.retire(node)
 
 
-def _is_written(node: ir.Node, attributes: Mapping[str, Any]) -> bool:
+def _is_written(node: ir.Node, attributes: Mapping[str, object]) -> bool:
     """Return whether a node has these attributes already, only the data as input, named outputs."""
     held = {name: _plain(each.value) for name, each in node.attributes.items()}
     is_named = all(value.name for value in node.outputs)
     return is_named and {"axis": 0} | held == attributes and len(node.inputs) == 1
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 

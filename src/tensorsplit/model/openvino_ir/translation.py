@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
@@ -377,7 +377,7 @@ def _add_node(
     layer: Layer,
     inputs: Iterable[str],
     outputs: Iterable[str],
-    attributes: Mapping[str, Any],
+    attributes: Mapping[str, object],
 ) -> NodeProto:
     node: NodeProto = graph.node.add(
         op_type=layer.type, domain=DOMAIN, name=layer.name, input=inputs, output=outputs
@@ -387,9 +387,9 @@ def _add_node(
     return node
 
 
-def _operands(layer: Layer, record: Operator) -> dict[str, Any]:
+def _operands(layer: Layer, record: Operator) -> dict[str, object]:
     """Return the attributes of a split layer that its version knows; they are integers."""
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for name in (entry.name for entry in record.attributes if entry.name in layer.attributes):
         text = layer.attributes[name].strip()
         number = whole(text.removeprefix("-"), f"its {name}", layer.path)
@@ -397,7 +397,7 @@ def _operands(layer: Layer, record: Operator) -> dict[str, Any]:
     return values
 
 
-def _passed_on(layer: Layer) -> dict[str, Any]:
+def _passed_on(layer: Layer) -> dict[str, object]:
     """Return a layer's attributes for OpenVINO alone: integers where they look so, else text."""
     return {
         name: int(text) if _INTEGER.fullmatch(text.strip()) else text

@@ -91,7 +91,7 @@ class Limitation:
     also: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
 
-    def holds(self, features: Mapping[str, Any]) -> bool:
+    def holds(self, features: Mapping[str, object]) -> bool:
         """Return whether it is about something with these features."""
         operator = {features.get("operator"), features.get("version")}
         said = features.get(self.feature)
@@ -104,7 +104,7 @@ class Limitation:
         )
 
 
-def _listed(said: object) -> tuple[Any, ...]:
+def _listed(said: object) -> tuple[object, ...]:
     return said if isinstance(said, tuple) else (said,)
 
 
@@ -141,7 +141,7 @@ class Profile:
             return f"{self.name} requires {entry.requires}"
         return f"{self.name}: {entry.note}"
 
-    def about(self, features: Mapping[str, Any]) -> Iterator[Limitation]:
+    def about(self, features: Mapping[str, object]) -> Iterator[Limitation]:
         """Return the entries that hold for something with these features."""
         return (entry for entry in self.entries if entry.holds(features))
 

@@ -55,7 +55,7 @@ class CompiledModel:
         return dict(zip(self._model.output_names, _evaluate(self._block, fed), strict=True))
 
 
-def evaluate(block: Block, fed: Mapping[str, Any], wanted: Sequence[ir.Value]) -> dict[str, Any]:
+def evaluate(block: Block, fed: Mapping[str, object], wanted: Sequence[ir.Value]) -> dict[str, Any]:
     """Run as much of a compiled model as some values of its main graph need; returns them by name.
 
     For a value in a body, ask for what the node that holds the body gives.
@@ -64,7 +64,7 @@ def evaluate(block: Block, fed: Mapping[str, Any], wanted: Sequence[ir.Value]) -
     return dict(zip(names, _evaluate(block.only(wanted), fed), strict=True))
 
 
-def _evaluate(block: Block, fed: Mapping[str, Any]) -> list[Any]:
+def _evaluate(block: Block, fed: Mapping[str, object]) -> list[object]:
     values = {value: fed[value.name or ""] for value in block.inputs if value.name in fed}
     with np.errstate(all="ignore"):  # IEEE's special values are results here, not mistakes
         return _Frame(block, values).run()
@@ -97,12 +97,12 @@ class _Frame:
                 self.values.pop(value, None)
         return [self.value(value) for value in self.block.outputs]
 
-    def _run_body(self, body: Block, arguments: Sequence[Any]) -> list[Any]:
+    def _run_body(self, body: Block, arguments: Sequence[Any]) -> list[object]:
         return _Frame(body, dict(zip(body.inputs, arguments, strict=True)), self).run()
 
-    def _step(self, step: Step) -> Sequence[Any]:
+    def _step(self, step: Step) -> Sequence[object]:
         """Run a node; every error names the node's path."""
-        inputs: list[Any] = []
+        inputs: list[object] = []
         try:
             inputs += [None if value is None else self.value(value) for value in step.inputs]
             outputs = list(self._run(step, inputs))
@@ -119,7 +119,7 @@ class _Frame:
             raise node_failed(problem, "list no more outputs than it has").located(node=step.path)
         return outputs[:count]
 
-    def _run(self, step: Step, inputs: Sequence[Any]) -> Sequence[Any]:
+    def _run(self, step: Step, inputs: Sequence[Any]) -> Sequence[object]:
         if step.kernel is not None:
             return step.kernel(inputs)
         if step.callee is not None:  # it sees only its arguments; omitted ones are None

@@ -22,12 +22,12 @@ def squeeze(data: Array, *, axes: Sequence[int] | None = None, **_: Any) -> list
     return [np.squeeze(data, None if axes is None else tuple(axes))]
 
 
-def unsqueeze(data: Array, *, axes: Sequence[int], **_: Any) -> list[Array]:
+def unsqueeze(data: Array, *, axes: Sequence[int], **_: object) -> list[Array]:
     """Put axes of length 1 at places of the result, in whatever order they are given."""
     return [np.expand_dims(data, tuple(axes))]
 
 
-def slice_(data: Array, *operands: Any, **attributes: Any) -> list[Array]:
+def slice_(data: Array, *operands: Any, **attributes: object) -> list[Array]:
     """Slice data; bounds and steps are attributes before opset 10."""
     given = [*operands, None, None, None, None]
     if not operands:
@@ -41,7 +41,7 @@ def slice_(data: Array, *operands: Any, **attributes: Any) -> list[Array]:
     return [data[tuple(taken)]]
 
 
-def tile(data: Array, tiles: Array, axis: Array, **_: Any) -> list[Array]:
+def tile(data: Array, tiles: Array, axis: Array, **_: object) -> list[Array]:
     """Repeat data along one axis (Tile-1); both operands are numbers of the data's own type."""
     repeats = np.ones(data.ndim, np.int64)
     repeats[int(axis.item())] = int(tiles.item())
@@ -103,7 +103,7 @@ def _padding(
     auto_pad: str = "NOTSET",
     pads: Sequence[int] = (),
     ceil_mode: int = 0,
-    **_: Any,
+    **_: object,
 ) -> tuple[int, int, int]:
     """Return the padding before and after the data along an axis, and how many windows there are.
 
@@ -134,7 +134,7 @@ def transposed_pads(
     dilations: Sequence[int] = (),
     output_padding: Sequence[int] = (),
     auto_pad: str = "NOTSET",
-    **_: Any,
+    **_: object,
 ) -> list[int]:
     """Return the padding of a ConvTranspose whose output has a given shape; none is negative."""
     ends: list[tuple[int, int]] = []
@@ -186,7 +186,7 @@ def lp_pool(data: Array, *, p: float = 2, **given: Any) -> list[Array]:
     return [_norm(_windows(data, **given).values, p, -1).astype(data.dtype)]
 
 
-def global_lp_pool(data: Array, *, p: float = 2, **_: Any) -> list[Array]:
+def global_lp_pool(data: Array, *, p: float = 2, **_: object) -> list[Array]:
     """Return the GlobalLpPool: the p-norm of each plane."""
     norm = _norm(data, p, tuple(range(2, data.ndim)), keepdims=True)
     return [norm.astype(data.dtype)]
@@ -196,7 +196,7 @@ def _norm(data: Array, p: float, axes: Any, *, keepdims: bool = False) -> Any:
     return (np.abs(data) ** p).sum(axes, keepdims=keepdims) ** (1 / p)
 
 
-def lp_normalization(data: Array, *, p: float = 2, axis: int = -1, **_: Any) -> list[Array]:
+def lp_normalization(data: Array, *, p: float = 2, axis: int = -1, **_: object) -> list[Array]:
     """Return the LpNormalization; what has norm 0 stays 0."""
     norm = _norm(data, p, axis, keepdims=True)
     return [np.where(norm == 0, 0, data / norm).astype(data.dtype)]
@@ -209,7 +209,7 @@ def local_response_normalization(
     alpha: float = 1e-4,
     beta: float = 0.75,
     bias: float = 1.0,
-    **_: Any,
+    **_: object,
 ) -> list[Array]:
     """Normalize each channel by the squares of a region of channels around it (LRN)."""
     before, after = math.floor((size - 1) / 2), math.ceil((size - 1) / 2)
@@ -220,18 +220,18 @@ def local_response_normalization(
     return [(data / (bias + alpha / size * total) ** beta).astype(data.dtype)]
 
 
-def mean(first: Array, *others: Array, **_: Any) -> list[Array]:
+def mean(first: Array, *others: Array, **_: object) -> list[Array]:
     """Return the mean of tensors that are broadcast."""
     total = sum(others, first)
     return [np.asarray(total / (1 + len(others))).astype(first.dtype)]
 
 
-def softsign(data: Array, **_: Any) -> list[Array]:
+def softsign(data: Array, **_: object) -> list[Array]:
     """Return the Softsign of each element."""
     return [np.asarray(data / (1 + np.abs(data)))]
 
 
-def unique(data: Array, *, axis: int | None = None, sorted: int = 1, **_: Any) -> list[Array]:
+def unique(data: Array, *, axis: int | None = None, sorted: int = 1, **_: object) -> list[Array]:
     """Return the Unique elements, sorted or in the order in which they first occur."""
     found, first, back, counts = np.unique(
         data, return_index=True, return_inverse=True, return_counts=True, axis=axis

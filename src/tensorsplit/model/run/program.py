@@ -140,7 +140,7 @@ class _Compiler:
     def __init__(self, model: ir.Model) -> None:
         self._pool = BufferPool(_MOST_IDLE)
         self._functions = functions_of(model)
-        self._specialised: dict[Any, Block] = {}
+        self._specialised: dict[object, Block] = {}
 
     def graph(self, graph: ir.Graph, place: Place, *, is_body: bool = False) -> Block:
         """Return a graph. A body's initializers may be listed as inputs too; they are none."""
@@ -192,9 +192,9 @@ class _Compiler:
         block.steps.append(step)
 
 
-def _reader(tensor: ir.TensorProtocol, name: str | None, path: str) -> Callable[[], Any]:
+def _reader(tensor: ir.TensorProtocol, name: str | None, path: str) -> Callable[[], object]:
     @cache
-    def read() -> Any:
+    def read() -> object:
         try:
             array = read_tensor(tensor, name or "").view()
         except SplitError as error:
