@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError, show
 from tensorsplit.core.plan import SplitPlan, prove
 
+_ArrayT = TypeVar("_ArrayT")
 
-class ArrayLibrary(Protocol):
-    """What the file of each library defines."""
+
+class LibraryOf(Protocol[_ArrayT]):
+    """What the file of a library defines, for arrays of a type."""
 
     unknown: str | None
     """What to do where it can't be told whether parts fit; None where the library tells that."""
@@ -30,51 +32,54 @@ class ArrayLibrary(Protocol):
     def is_array(self, value: object) -> bool:
         """Return whether the value is an array of this library; one answer for each type."""
 
-    def check(self, array: Any) -> None:
+    def check(self, array: _ArrayT) -> None:
         """Refuse an array of a kind that can't be split (TS204), with what to call instead."""
 
-    def element_type(self, array: Any) -> str:
+    def element_type(self, array: _ArrayT) -> str:
         """Return the name of the element type, as in the schemas of ONNX."""
 
-    def shape(self, array: Any) -> Shape:
+    def shape(self, array: _ArrayT) -> Shape:
         """Return the shape; what only the library's tracing knows is a dimension of `core`."""
 
-    def operand_parts(self, value: Any, name: str) -> tuple[tuple[Any, ...], int, str]:
+    def operand_parts(self, value: _ArrayT, name: str) -> tuple[tuple[float, ...], int, str]:
         """Return the elements in order, the rank and the element type of an operand.
 
         One whose values are not known yet is refused (TS105).
         """
 
-    def views(self, array: Any, plan: SplitPlan) -> list[Any]:
+    def views(self, array: _ArrayT, plan: SplitPlan) -> list[_ArrayT]:
         """Return the parts, as views where the library has them."""
 
-    def copies(self, array: Any, plan: SplitPlan) -> list[Any]:
+    def copies(self, array: _ArrayT, plan: SplitPlan) -> list[_ArrayT]:
         """Return the parts as new contiguous arrays."""
 
-    def pooled(self, array: Any, plan: SplitPlan, pool: BufferPool) -> list[Any]:
+    def pooled(self, array: _ArrayT, plan: SplitPlan, pool: BufferPool) -> list[_ArrayT]:
         """Return the parts as contiguous arrays in the memory of a pool."""
 
-    def copies_into(self, array: Any, plan: SplitPlan, out: Any) -> list[Any]:
+    def copies_into(self, array: _ArrayT, plan: SplitPlan, out: object) -> list[_ArrayT]:
         """Copy the parts into buffers, which may be anything that a caller gave (TS401...)."""
 
-    def kind(self, array: Any) -> tuple[Any, ...]:
+    def kind(self, array: _ArrayT) -> tuple[object, ...]:
         """Return what the parts of an array have in common: the element type, and the device.
 
         None stands for what is not known while the library traces.
         """
 
-    def joined_view(self, parts: list[Any], plan: SplitPlan) -> Any:
+    def joined_view(self, parts: list[_ArrayT], plan: SplitPlan) -> _ArrayT | None:
         """Return the array whose views the parts are, in order, without a copy; else None."""
 
-    def joined(self, parts: list[Any], plan: SplitPlan) -> Any:
+    def joined(self, parts: list[_ArrayT], plan: SplitPlan) -> _ArrayT:
         """Return one or more parts, which fit the plan, as one new array."""
 
-    def joined_in_pool(self, parts: list[Any], plan: SplitPlan, pool: BufferPool) -> Any:
+    def joined_in_pool(self, parts: list[_ArrayT], plan: SplitPlan, pool: BufferPool) -> _ArrayT:
         """Return the parts as one array in the memory of a pool."""
 
-    def joined_into(self, parts: list[Any], plan: SplitPlan, out: Any) -> Any:
+    def joined_into(self, parts: list[_ArrayT], plan: SplitPlan, out: object) -> object:
         """Copy the parts into a buffer, which may be anything that a caller gave (TS402...)."""
 
+
+ArrayLibrary: TypeAlias = LibraryOf[Any]
+"""The file of any library: which one it is tells the type of the array that came in."""
 
 _FILES = {
     "numpy": "numpy",
@@ -181,7 +186,7 @@ def execute(
     library: ArrayLibrary,
     copy: object = False,
     out: NamedOut = None,
-) -> list[Any]:
+) -> list[object]:
     """Split an array of a library by a plan made for its shape: views, copies, or the buffers.
 
     TS105 is for a `copy` that is neither true nor false, TS309 for parts of which it can't be told

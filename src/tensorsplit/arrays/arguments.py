@@ -19,7 +19,7 @@ from tensorsplit.core.schema import Operator
 
 
 def bind_values(
-    record: Operator, values: Mapping[str, Any], library: ArrayLibrary | None = None
+    record: Operator, values: Mapping[str, object], library: ArrayLibrary | None = None
 ) -> Intent:
     """Bind Python values to the operands of an operator version (TS102 to TS107, TS305).
 
@@ -63,8 +63,8 @@ def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | N
 
 
 def _from_array(
-    name: str, value: object, expected: ArrayLibrary | None
-) -> tuple[tuple[Any, ...], int, str] | None:
+    name: str, value: Any, expected: ArrayLibrary | None
+) -> tuple[tuple[float, ...], int, str] | None:
     """Return elements, rank and element type of an array, which is of the expected library."""
     library = find_library(value)
     if library is None:
@@ -102,7 +102,7 @@ def _length(name: str, item: object, expected: ArrayLibrary | None) -> Any:
     return item if type(item) is int or is_symbolic(item) else _integer(name, item, expected)
 
 
-def _integer(name: str, value: object, expected: ArrayLibrary | None) -> int:
+def _integer(name: str, value: Any, expected: ArrayLibrary | None) -> int:
     if is_symbolic(value):
         raise SplitError(
             UNKNOWN_COUNT, "it is known only when the trace runs", "give a number", parameter=name

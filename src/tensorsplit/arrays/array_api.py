@@ -72,7 +72,7 @@ def shape(array: Array) -> Shape:
     return tuple(map(as_index, array.shape))
 
 
-def operand_parts(value: Array, name: str) -> tuple[tuple[object, ...], int, str]:
+def operand_parts(value: Array, name: str) -> tuple[tuple[float, ...], int, str]:
     """Return the elements in order as Python numbers, fetched from the device; rank and type."""
     check_few(value.size, name)
     element = element_type(value)

@@ -108,7 +108,7 @@ def no_view(_parts: object, _plan: SplitPlan) -> None:
     """Return None: the library has no views."""
 
 
-def refuse_to_write(parts: Any, plan: SplitPlan, out: object) -> object:
+def refuse_to_write(parts: Sequence[object], plan: SplitPlan, out: object) -> object:
     """Refuse any `out` for parts of a library whose arrays can't be written to (TS404)."""
     return refuse_out(parts[0], plan, out)
 

@@ -37,7 +37,7 @@ def shape(array: Array) -> Shape:
     return tuple(None if math.isnan(size) else int(size) for size in array.shape)
 
 
-def operand_parts(value: Array, name: str) -> tuple[tuple[object, ...], int, str]:
+def operand_parts(value: Array, name: str) -> tuple[tuple[float, ...], int, str]:
     """Refuse lazy operands (TS105)."""
     problem = f"it is lazy, of shape {value.shape}, and nothing is computed here"
     raise SplitError(OPERAND_TYPE, problem, "pass its `compute()`", parameter=name)

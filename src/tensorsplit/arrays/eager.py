@@ -54,9 +54,11 @@ class _Memo:
         """What decides calls that ``torch.compile`` follows."""
         return self
 
-    def intent_of(self, arguments: tuple[Any, ...], library: arrays.ArrayLibrary | None) -> Intent:
+    def intent_of(
+        self, arguments: tuple[object, ...], library: arrays.ArrayLibrary | None
+    ) -> Intent:
         """Bind a call; OpenVINO's functions have no opset, and are of version 1."""
-        values = dict(zip(self._names, arguments, strict=True))
+        values: dict[str, Any] = dict(zip(self._names, arguments, strict=True))
         return bind_values(self._record_at(values.pop("opset", 1)), values, library)
 
     def _record_at(self, opset: SupportsIndex) -> Operator:
@@ -64,7 +66,7 @@ class _Memo:
         return in_force(name, opset, vendor=vendor)
 
     def named(
-        self, lengths: Mapping[Any, Any], out: Any, parameter: str, opset: SupportsIndex = 1
+        self, lengths: Mapping[Any, object], out: object, parameter: str, opset: SupportsIndex = 1
     ) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
         """Return the names, the lengths, and the buffers in the same order (TS315, TS316)."""
         try:
@@ -76,7 +78,7 @@ class _Memo:
         """Return the plan of an intent for a shape."""
         return PreparedSplit.of(intent, shape, unknown)
 
-    def add(self, array: Any, arguments: tuple[Any, ...], plan: PreparedSplit) -> None:
+    def add(self, array: object, arguments: tuple[object, ...], plan: PreparedSplit) -> None:
         """Keep a plan, in the place of all others once they are too many or too long."""
         count = 1 + len(plan.sizes)
         if count > _MOST_PARTS:
@@ -141,7 +143,7 @@ def split(
 ) -> dict[str, ArrayT]: ...
 @at_once(_split.plans)
 def split(
-    input: Any,
+    input: object,
     split: Lengths | Named | None = None,
     axis: SupportsIndex = 0,
     *,
@@ -149,7 +151,7 @@ def split(
     opset: SupportsIndex = NEWEST_OPSET,
     copy: Flag = False,
     out: NamedOut = None,
-) -> Any:
+) -> object:
     """Split a tensor along an axis, as ONNX Split does.
 
     Args:
@@ -234,7 +236,7 @@ def split_to_sequence(
 ) -> dict[str, ArrayT]: ...
 @at_once(_split_to_sequence.plans)
 def split_to_sequence(
-    input: Any,
+    input: object,
     split: Lengths | Named | SupportsIndex | None = None,
     axis: SupportsIndex = 0,
     *,
@@ -242,7 +244,7 @@ def split_to_sequence(
     opset: SupportsIndex = NEWEST_OPSET,
     copy: Flag = False,
     out: NamedOut = None,
-) -> Any:
+) -> object:
     """Split a tensor into a sequence, as ONNX SplitToSequence does.
 
     Args:
@@ -315,13 +317,13 @@ def variadic_split(
 ) -> dict[str, ArrayT]: ...
 @at_once(_variadic_split.plans)
 def variadic_split(
-    data: Any,
+    data: object,
     axis: Axis,
     split_lengths: Lengths | Named,
     *,
     copy: Flag = False,
     out: NamedOut = None,
-) -> Any:
+) -> object:
     """Split a tensor along an axis, as OpenVINO VariadicSplit-1 does.
 
     Args:
@@ -374,7 +376,7 @@ def openvino_split(
 ) -> list[ArrayT]: ...
 @at_once(_openvino_split.plans)
 def openvino_split(
-    data: Any,
+    data: object,
     axis: Axis,
     num_splits: SupportsIndex,
     *,
@@ -408,8 +410,8 @@ def openvino_split(
 
 
 def _run_compiled(
-    memo: _Memo, data: Any, arguments: tuple[Any, ...], copy: Any, out: Any
-) -> list[Any]:
+    memo: _Memo, data: object, arguments: tuple[object, ...], copy: object, out: object
+) -> list[object]:
     """Stand in for `_run` where ``torch.compile`` traces."""
     from tensorsplit.arrays import torch_compiled
 
@@ -419,11 +421,11 @@ def _run_compiled(
 @compiled_as(_run_compiled)
 def _run(
     memo: _Memo,
-    data: Any,
-    arguments: tuple[Any, ...],
+    data: object,
+    arguments: tuple[object, ...],
     copy: Flag,
     out: NamedOut,
-) -> list[Any]:
+) -> list[object]:
     """Split an array: at once if a call with the same arguments was validated for one like it."""
     if out is not None:
         out = snapshot(out)
@@ -443,14 +445,14 @@ def _run(
     return arrays.execute(plan, data, library, copy, out)
 
 
-def _snapshot(value: Any) -> Any:
+def _snapshot(value: Any) -> object:
     """Return a value as it is now, which no one else can change; never large arrays."""
     is_small = isinstance(value, ndarray) and value.size <= _MOST_PARTS
     return value.copy() if is_small or type(value) is list else value
 
 
 def _validate(
-    memo: _Memo, data: Any, arguments: tuple[Any, ...]
+    memo: _Memo, data: object, arguments: tuple[object, ...]
 ) -> tuple[arrays.ArrayLibrary, PreparedSplit]:
     """Resolve and cache the plan; nobody else can change the arguments."""
     library, plan = arrays.find_library(data), memo.plans.find(data, arguments)

@@ -41,7 +41,7 @@ def shape(array: Array) -> Shape:
     return tuple(array.shape)
 
 
-def operand_parts(value: Array, name: str) -> tuple[tuple[object, ...], int, str]:
+def operand_parts(value: Array, name: str) -> tuple[tuple[float, ...], int, str]:
     """Return the elements in order as Python numbers, the rank, and the element type."""
     check_few(value.size, name)
     element = element_type(value)

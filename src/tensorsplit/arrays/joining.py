@@ -34,6 +34,7 @@ from tensorsplit.core.errors import (
     PART_SHAPE,
     PART_TYPE,
     SCALAR_DATA,
+    Kind,
     SplitError,
     count_of,
     show,
@@ -55,7 +56,7 @@ class _AnyLengths:
 
     def fit(
         self,
-        arguments: tuple[Any, ...],
+        arguments: tuple[object, ...],
         shapes: list[Shape],
         like: Shape | None,
         _kind: str,
@@ -70,11 +71,11 @@ _any_lengths = _AnyLengths()
 
 
 def _compiled(
-    parts: Any,
+    parts: object,
     *,
-    axis: Any = 0,
-    keepdims: Any = 1,
-    like: Any = None,
+    axis: object = 0,
+    keepdims: object = 1,
+    like: object = None,
     copy: object = None,
     out: object = None,
 ) -> object:
@@ -106,14 +107,14 @@ def join(
 ) -> ArrayT: ...
 @compiled_as(_compiled)
 def join(
-    parts: Any,
+    parts: object,
     *,
     axis: SupportsIndex = 0,
     keepdims: KeepDims = 1,
     like: Like = None,
     copy: Flag | None = None,
     out: OutWhole = None,
-) -> Any:
+) -> object:
     """Join parts along an axis; the inverse of a split with any lengths.
 
     Args:
@@ -167,7 +168,7 @@ def plan_of_parts(
 
 
 def _compiled_by(
-    plan: Any, _for_shape: object, parts: Any, *, like: Any, copy: Any, out: Any
+    plan: Any, _for_shape: object, parts: object, *, like: object, copy: object, out: object
 ) -> object:
     """Stand in for `join_by` where ``torch.compile`` traces."""
     from tensorsplit.arrays import torch_compiled
@@ -179,9 +180,9 @@ def _compiled_by(
 def join_by(
     plan: SplitPlan,
     for_shape: Callable[[Shape, str | None], SplitPlan],
-    parts: Any,
+    parts: object,
     *,
-    like: Any,
+    like: object,
     copy: object,
     out: object,
 ) -> object:
@@ -225,7 +226,7 @@ def plan_by(
     return plan
 
 
-def _listed(parts: Any, operator: str) -> list[object]:
+def _listed(parts: object, operator: str) -> list[object]:
     """Return the parts in order, in a list that nobody else can change (TS311)."""
     if isinstance(parts, Mapping):
         return list(parts.values())
@@ -237,7 +238,7 @@ def _listed(parts: Any, operator: str) -> list[object]:
     raise SplitError(PART_COUNT, problem, fix, operator=operator, parameter="parts")
 
 
-def _library_of(parts: list[Any], like: Any, operator: str) -> arrays.ArrayLibrary:
+def _library_of(parts: list[object], like: object, operator: str) -> arrays.ArrayLibrary:
     """Return the library of the parts, which are of one kind (TS204, TS311, TS313)."""
     named = [(f"parts[{number}]", part) for number, part in enumerate(parts)]
     if like is not None:
@@ -262,12 +263,12 @@ def _library_of(parts: list[Any], like: Any, operator: str) -> arrays.ArrayLibra
     return library
 
 
-def _are_alike(left: tuple[Any, ...], right: tuple[object, ...]) -> bool:
+def _are_alike(left: tuple[object, ...], right: tuple[object, ...]) -> bool:
     """Return whether two arrays are of one kind, as far as it is known."""
     return all(a is None or b is None or a == b for a, b in zip(left, right, strict=True))
 
 
-def _shown(kind: tuple[Any, ...]) -> str:
+def _shown(kind: tuple[object, ...]) -> str:
     names = (" ".join(str(each).split()) for each in kind if each is not None)
     return " on ".join(name if len(name) <= 80 else f"{name[:77]}..." for name in names)
 
@@ -369,16 +370,16 @@ def _check_like(like: Shape, plan: SplitPlan) -> None:
         raise _refusal(plan, PART_SHAPE, problem, "give the parts of an array like it")
 
 
-def _refusal(plan: SplitPlan, kind: Any, problem: str, fix: str) -> SplitError:
+def _refusal(plan: SplitPlan, kind: Kind, problem: str, fix: str) -> SplitError:
     return SplitError(kind, problem, fix, operator=plan.operator, parameter="parts")
 
 
 def _execute(
     plan: SplitPlan,
-    parts: list[Any],
+    parts: list[object],
     library: arrays.ArrayLibrary,
     *,
-    like: Any,
+    like: object,
     copy: object,
     out: object,
 ) -> object:

@@ -40,8 +40,8 @@ def strings_of(
 
 
 def named_call(
-    lengths: Mapping[Any, Any], out: object, parameter: str
-) -> tuple[tuple[str, ...], tuple[object, ...], object]:
+    lengths: Mapping[Any, object], out: object, parameter: str
+) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
     """Return the names, the lengths, and the buffers in the same order (TS315, TS316)."""
     names = names_of(lengths, parameter)
     if isinstance(out, Mapping):
@@ -57,7 +57,7 @@ def check_count(names: tuple[str, ...], count: int, operator: str) -> None:
 
 
 def in_order(
-    given: Mapping[Any, Any], names: tuple[str, ...], parameter: str, operator: str | None = None
+    given: Mapping[Any, object], names: tuple[str, ...], parameter: str, operator: str | None = None
 ) -> list[Any]:
     """Return the values of a dict in the order of the names, which are all it has (TS315)."""
     missing = [name for name in names if name not in given]

@@ -65,7 +65,7 @@ def shape(array: Array) -> Shape:
     return as_shape(_variable(array).type.shape)
 
 
-def operand_parts(value: Array, name: str) -> tuple[tuple[object, ...], int, str]:
+def operand_parts(value: Array, name: str) -> tuple[tuple[float, ...], int, str]:
     """Return the elements of a constant in order as Python numbers, the rank, the element type."""
     try:
         known = value.unwrap_numpy()

@@ -96,7 +96,7 @@ def check_few(size: int, name: str) -> None:
         raise SplitError(TOO_MANY_PARTS, f"it has {size} elements", "give fewer", parameter=name)
 
 
-def operand_parts(value: Array, name: str) -> tuple[tuple[Any, ...], int, str]:
+def operand_parts(value: Array, name: str) -> tuple[tuple[float, ...], int, str]:
     """Return the elements in order as Python numbers, the rank, and the element type.
 
     Masked elements are refused (TS107), and more than could be listed (TS308).

@@ -57,7 +57,7 @@ def shape(array: Value) -> Shape:
     return as_shape(array.shape)
 
 
-def operand_parts(value: Value, name: str) -> tuple[tuple[object, ...], int, str]:
+def operand_parts(value: Value, name: str) -> tuple[tuple[float, ...], int, str]:
     """Return the elements of a constant in order as Python numbers, the rank, the element type."""
     if value.const_value is None:
         raise SplitError(

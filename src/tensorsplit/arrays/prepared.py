@@ -67,7 +67,7 @@ else:
 
 
 def _call_compiled(
-    plan: PreparedSplit, _run: object, data: Any, copy: Flag, out: Out
+    plan: PreparedSplit, _run: object, data: object, copy: Flag, out: Out
 ) -> list[object]:
     """Stand in for `_called` where ``torch.compile`` traces."""
     from tensorsplit.arrays import torch_compiled
@@ -77,7 +77,7 @@ def _call_compiled(
 
 @compiled_as(_call_compiled)
 def _called(
-    _plan: PreparedSplit, run: Callable[..., list[object]], data: Any, copy: Flag, out: Out
+    _plan: PreparedSplit, run: Callable[..., list[object]], data: object, copy: Flag, out: Out
 ) -> list[object]:
     """Split an array by a plan."""
     return run(data, copy, out)
@@ -128,7 +128,7 @@ class PreparedSplit(SplitPlan, Prepared):
     ) -> list[PartT_co]: ...
     @overload
     def __call__(self, input: ArrayT, *, copy: Flag = ..., out: Out = ...) -> list[ArrayT]: ...
-    def __call__(self, input: Any, *, copy: Flag = False, out: Out = None) -> list[Any]:
+    def __call__(self, input: object, *, copy: Flag = False, out: Out = None) -> list[Any]:
         """Split an array of the planned shape.
 
         Args:
@@ -167,7 +167,7 @@ class PreparedSplit(SplitPlan, Prepared):
     ) -> ArrayT: ...
     def join(
         self, parts: Any, *, like: Like = None, copy: Flag | None = None, out: OutWhole = None
-    ) -> Any:
+    ) -> object:
         """Join parts as the plan makes them: ``plan.join(plan(x))`` is ``x``, bit for bit.
 
         Args:
@@ -194,7 +194,7 @@ class PreparedSplit(SplitPlan, Prepared):
         """
         return join_by(self, self.for_shape, parts, like=like, copy=copy, out=out)
 
-    def _run(self, data: Any, copy: Flag, out: Out) -> list[object]:
+    def _run(self, data: object, copy: Flag, out: Out) -> list[object]:
         if out is not None:
             out = snapshot(out)
         if type(data) is ndarray and data.dtype is self._seen:
@@ -206,7 +206,7 @@ class PreparedSplit(SplitPlan, Prepared):
                 return arrays.execute(self, data, numpy_arrays, copy, out)
         return self._split(data, copy, out)
 
-    def _split(self, data: Any, copy: Flag, out: Out) -> list[Any]:
+    def _split(self, data: object, copy: Flag, out: Out) -> list[object]:
         """Split what is not known to fit."""
         library = arrays.library_of(data, self.operator, self._data)
         check_element_type(
@@ -220,7 +220,7 @@ class PreparedSplit(SplitPlan, Prepared):
             plan = PreparedSplit(**vars(plan), intent=self.intent)
         return arrays.execute(plan, data, library, copy=copy, out=out)
 
-    def accept(self, array: Any) -> None:
+    def accept(self, array: object) -> None:
         """Split arrays like this one, of the planned shape, without a second look."""
         if type(array) is ndarray:
             object.__setattr__(self, "_seen", array.dtype)
@@ -258,7 +258,7 @@ class PreparedSplit(SplitPlan, Prepared):
         return _Planned(self)
 
     @cached_property
-    def views(self) -> Callable[[Any], list[Any] | None]:
+    def views(self) -> Callable[[object], list[object] | None]:
         """What splits an array of the planned shape; see `arrays.numpy.viewer`."""
         return numpy_arrays.viewer(self)
 
@@ -329,7 +329,7 @@ class NamedSplit(SplitPlan):
     ) -> ArrayT: ...
     def join(
         self, parts: Any, *, like: Like = None, copy: Flag | None = None, out: OutWhole = None
-    ) -> Any:
+    ) -> object:
         """Join parts as `PreparedSplit.join` does, from a dict of them in any order.
 
         A dict has each name and no other (TS315).
@@ -453,7 +453,7 @@ def plan(
     num_outputs: DialectOperand = None,
     opset: Any = None,
     names: Iterable[str] | None = None,
-    **operands: Any,
+    **operands: object,
 ) -> PreparedSplit | NamedSplit:
     """Validate once, to run many times.
 
@@ -543,7 +543,7 @@ def infer(
     *,
     num_outputs: DialectOperand = None,
     opset: Any = None,
-    **operands: Any,
+    **operands: object,
 ) -> list[Shape] | SequenceShape:
     """Return the shapes of the parts, by the same rules.
 
@@ -579,7 +579,9 @@ def infer(
     return list(made.output_shapes)
 
 
-def _bound(record: Operator, shape: GivenShape, operands: dict[str, Any]) -> tuple[Intent, Shape]:
+def _bound(
+    record: Operator, shape: GivenShape, operands: dict[str, object]
+) -> tuple[Intent, Shape]:
     intent = bind_values(record, operands)
     try:
         return intent, as_shape(shape)

@@ -24,14 +24,14 @@ class Plans:
     def __init__(self) -> None:
         self._plans: dict[Hashable, object] = {}
 
-    def find(self, array: object, arguments: tuple[Any, ...]) -> Any:
+    def find(self, array: object, arguments: tuple[object, ...]) -> Any:
         """Look up a call; None if nothing is kept, or it can't be distinguished from others."""
         try:
             return self._plans.get(_exact_key(array, arguments))
         except (MemoryError, TypeError, ValueError):  # no key, or none that can be hashed
             return None
 
-    def add(self, array: object, arguments: tuple[Any, ...], plan: object) -> None:
+    def add(self, array: object, arguments: tuple[object, ...], plan: object) -> None:
         """Keep what was decided for a call; nobody else can change the arguments."""
         try:
             self._plans[_exact_key(array, arguments)] = plan
@@ -80,7 +80,7 @@ def at_once(plans: Plans) -> Callable[[Function], Function]:
 def _with_hints(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., object]:
     """Have the refusal of an unknown argument name the argument that is meant."""
 
-    def call(*arguments: Any, **keywords: Any) -> Any:
+    def call(*arguments: object, **keywords: object) -> object:
         for unknown in keywords.keys() - set(names):
             hint = did_you_mean(_WORDS_OF_OTHERS.get(unknown, unknown), names).strip()
             problem = f"{function.__name__}() got an unexpected keyword argument {unknown!r}"
@@ -113,7 +113,7 @@ def compiled_as(other: object) -> Callable[[Function], Function]:
     return decorate
 
 
-def _exact_key(data: object, arguments: tuple[Any, ...]) -> Hashable:
+def _exact_key(data: object, arguments: tuple[object, ...]) -> Hashable:
     """Return a key that is the same for equal types and values only: True is not 1.
 
     Of the tensor, the class, the shape and the element type count. A ``TypeError`` means that the

@@ -41,7 +41,7 @@ def shape(array: Array) -> Shape:
     return tuple(map(int, array.shape))
 
 
-def operand_parts(value: Array, name: str) -> tuple[tuple[object, ...], int, str]:
+def operand_parts(value: Array, name: str) -> tuple[tuple[float, ...], int, str]:
     """Refuse lengths in a sparse array (TS105)."""
     problem = f"it is of type {type(value).__name__}"
     raise SplitError(OPERAND_TYPE, problem, "pass its `toarray()`", parameter=name)

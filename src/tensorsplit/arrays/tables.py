@@ -140,7 +140,7 @@ def shape(table: Table) -> Shape:
     return tuple(getattr(table, "shape", None) or (len(table),))
 
 
-def operand_parts(value: Table, name: str) -> tuple[tuple[object, ...], int, str]:
+def operand_parts(value: Table, name: str) -> tuple[tuple[float, ...], int, str]:
     """Refuse lengths in a table (TS105)."""
     problem = f"it is of type {type(value).__name__}"
     raise SplitError(OPERAND_TYPE, problem, "pass its `to_numpy()`", parameter=name)

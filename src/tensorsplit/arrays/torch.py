@@ -92,7 +92,7 @@ def shape(array: Tensor) -> Shape:
     return tuple(array.shape)
 
 
-def operand_parts(value: Tensor, name: str) -> tuple[tuple[object, ...], int, str]:
+def operand_parts(value: Tensor, name: str) -> tuple[tuple[float, ...], int, str]:
     """Return the elements in order as Python numbers, the rank, and the element type.
 
     Those of a tensor on a device are fetched; one that is traced or has no elements is refused.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -42,7 +42,7 @@ from tensorsplit.core.errors import (
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.resolve import Intent, check_element_type
 
-Tensor: TypeAlias = Any
+Tensor: TypeAlias = torch.Tensor
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -62,7 +62,9 @@ class Called(Protocol):
 class Decisions(Protocol):
     """What decides a split: the memory of a function, or a plan."""
 
-    def intent_of(self, arguments: tuple[Any, ...], library: Any) -> Intent | None:
+    def intent_of(
+        self, arguments: tuple[object, ...], library: arrays.ArrayLibrary
+    ) -> Intent | None:
         """Return the intent of a call with these operands."""
 
     def plan_of(self, intent: Any, shape: Shape) -> SplitPlan:
@@ -73,7 +75,12 @@ class Joins(Protocol):
     """What decides how parts are joined: any lengths, or those of a plan."""
 
     def fit(
-        self, arguments: tuple[Any, ...], shapes: list[Shape], like: Any, kind: str, library: Any
+        self,
+        arguments: tuple[object, ...],
+        shapes: list[Shape],
+        like: Shape | None,
+        kind: str,
+        library: arrays.ArrayLibrary,
     ) -> SplitPlan:
         """Return the plan that makes parts of these shapes, whose dimensions may be None."""
 
@@ -82,14 +89,14 @@ def _decided(function: _Function) -> _Function:
     """Have Dynamo run a function; what it refuses is raised in the trace, to be caught there."""
 
     @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator, unused-ignore]
-    def decide(*given: Any, **named: Any) -> tuple[object, object]:
+    def decide(*given: object, **named: object) -> tuple[object, object]:
         try:
             return function(*given, **named), None
         except SplitError as error:
             return None, (error.code, error.problem, error.fix, error.parameter, error.operator)
 
     @functools.wraps(function)
-    def decided(*given: Any, **named: Any) -> object:
+    def decided(*given: object, **named: object) -> object:
         answer, refusal = decide(*given, **named)
         if refusal is not None:
             _refuse(*refusal)
@@ -101,7 +108,7 @@ def _decided(function: _Function) -> _Function:
 class _TracedError(SplitError):
     """A refusal under Dynamo, which shows the arguments of an exception that nobody catches."""
 
-    def __init__(self, _text: str, code: str, problem: str, fix: str, **place: Any) -> None:
+    def __init__(self, _text: str, code: str, problem: str, fix: str, **place: str | None) -> None:
         super().__init__(KINDS[code], problem, fix, **place)
 
 
@@ -119,9 +126,9 @@ def _text(code: str, problem: str, fix: str, parameter: str | None, operator: st
 
 def run(
     called: Called,
-    data: Any,
-    arguments: tuple[Any, ...],
-    copy: Any,
+    data: Tensor,
+    arguments: tuple[object, ...],
+    copy: object,
     out: Any,
     *,
     planned: Shape | None = None,
@@ -156,7 +163,7 @@ def run(
             example = tuple([_number(argument) for argument in arguments])
             _explain(called, example, tuple([_number(dim) for dim in dims]))
     if out is not None:
-        return _write(data, axis, keepdims, sizes, out)
+        return _write(data, axis, keepdims, sizes or (), out)
     if keepdims:
         parts = (torch.split_with_sizes_copy if copy else torch.split_with_sizes)(data, sizes, axis)
     else:
@@ -164,7 +171,7 @@ def run(
     return list(parts)
 
 
-def _settled(dims: tuple[Any, ...], planned: Shape) -> tuple[object, ...]:
+def _settled(dims: tuple[Any, ...], planned: Shape) -> tuple[Any, ...]:
     """Return dimensions with the numbers of a plan, where they are the same."""
     if len(planned) != len(dims):
         return dims
@@ -186,7 +193,7 @@ def _plain(value: Any) -> object:
     return value
 
 
-def _known(value: Any) -> Any:
+def _known(value: object) -> Any:
     """Return an argument as far as it is known."""
     if isinstance(value, (torch.Tensor, np.ndarray)):
         return _ARRAY
@@ -197,7 +204,7 @@ def _known(value: Any) -> Any:
     return value
 
 
-def _number(value: Any) -> Any:
+def _number(value: object) -> Any:
     """Return an argument with the numbers of the example that is traced."""
     if isinstance(value, (list, tuple)):
         return tuple([_number(item) for item in value])
@@ -207,11 +214,11 @@ def _number(value: Any) -> Any:
 @_decided
 def _resolve(
     called: Called,
-    given: tuple[Any, ...],
+    given: tuple[object, ...],
     shape: tuple[Any, ...],
     *,
-    dtype: Any,
-    layout: object,
+    dtype: torch.dtype,
+    layout: torch.layout,
     copy: object,
     is_pooled: bool,
 ) -> tuple[int, bool, tuple[Dim, ...] | None, str, tuple[int, ...] | None]:
@@ -246,7 +253,7 @@ def _resolve(
     return plan.axis, plan.keepdims, None, rule, None if is_open else intent.given
 
 
-def _refuse_layout(dtype: Any, layout: object) -> None:
+def _refuse_layout(dtype: torch.dtype, layout: torch.layout) -> None:
     """Refuse the kinds of tensors whose parts are not views of memory (TS204)."""
     is_quantized = str(dtype).startswith(("torch.q", "torch.uq"))
     if layout is not torch.strided or is_quantized:
@@ -258,7 +265,7 @@ def _refuse_pool(operator: str) -> None:
     raise SplitError(OUT_TYPE, problem, fix, operator=operator, parameter="out")
 
 
-def _closed(argument: Any) -> object:
+def _closed(argument: object) -> object:
     """Return lengths with legal numbers in the place of those that are not known."""
     if isinstance(argument, tuple):
         return tuple(0 if item == _TRACED else item for item in argument)
@@ -269,7 +276,7 @@ class _DoesNotFitError(Exception):
     """A length rule refuses what is traced."""
 
 
-def _holds(condition: Any) -> bool:
+def _holds(condition: object) -> bool:
     """Return whether a condition holds; what can't be told while tracing is checked at run time."""
     holds = guard_or_true(condition)
     if holds and not guard_or_false(condition):
@@ -277,13 +284,13 @@ def _holds(condition: Any) -> bool:
     return bool(holds)
 
 
-def _stop(condition: Any, *_: object) -> None:
+def _stop(condition: object, *_: object) -> None:
     """Stand in for `arithmetic.explain` under Dynamo, which can't format the message."""
     if isinstance(condition, bool) and not _holds(condition):
         raise _DoesNotFitError
 
 
-def _none_below(smallest: int, numbers: Any) -> bool:
+def _none_below(smallest: int, numbers: Iterable[Any]) -> bool:
     """Stand in for `arithmetic.none_below` under Dynamo: it tests each length alone."""
     return all(_holds(number >= smallest) for number in numbers)
 
@@ -298,14 +305,16 @@ def _refuse_data(kind: type) -> None:
 
 
 @_decided
-def _explain(called: Called, arguments: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+def _explain(called: Called, arguments: tuple[object, ...], shape: tuple[int, ...]) -> None:
     """Refuse the example that is traced."""
     decisions: Decisions = called.decisions
     decisions.plan_of(decisions.intent_of(arguments, tensors), shape)
     raise SplitError(UNKNOWN_COUNT, "the lengths do not fit", "give lengths that fit")
 
 
-def _write(data: Tensor, axis: int, keepdims: bool, sizes: Any, out: Any) -> list[Tensor]:
+def _write(
+    data: Tensor, axis: int, keepdims: bool, sizes: Sequence[object], out: Sequence[Tensor]
+) -> list[Tensor]:
     """Write the parts to buffers; of memory that is shared only the same tensors can be seen."""
     if not isinstance(out, (list, tuple)) or len(out) != len(sizes):
         _refuse(OUT_COUNT.code, "its length is not that of the parts", f"give {len(sizes)} tensors")
@@ -318,7 +327,9 @@ def _write(data: Tensor, axis: int, keepdims: bool, sizes: Any, out: Any) -> lis
     return list(out)
 
 
-def _check_buffer(name: str, buffer: Any, like: Tensor, shape: Any, others: list[Tensor]) -> None:
+def _check_buffer(
+    name: str, buffer: Tensor, like: Tensor, shape: Sequence[object], others: list[Tensor]
+) -> None:
     if not isinstance(buffer, torch.Tensor):
         _refuse(OUT_TYPE.code, f"{name} is not a tensor", "give tensors")
     if buffer.ndim != len(shape) or buffer.shape != shape:
@@ -335,11 +346,11 @@ def _check_buffer(name: str, buffer: Any, like: Tensor, shape: Any, others: list
 def join(
     called: Called,
     parts: Any,
-    arguments: tuple[Any, ...],
+    arguments: tuple[object, ...],
     *,
-    like: Any,
-    copy: Any,
-    out: Any,
+    like: Tensor | None,
+    copy: object,
+    out: Tensor | None,
 ) -> Tensor:
     """Join tensors; ``called`` decides the plan of their shapes. The whole is new memory."""
     given = list(parts.values()) if isinstance(parts, Mapping) else parts
@@ -396,7 +407,7 @@ def _numbers_of(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:
     return tuple(tuple(dim if type(dim) is int else None for dim in shape) for shape in shapes)
 
 
-def _check_kinds(given: list[Any]) -> None:
+def _check_kinds(given: Sequence[Tensor]) -> None:
     """Refuse parts that are not tensors of one element type and device."""
     if len(given) == 0:
         problem = "there are no parts, and so no element type"
@@ -414,15 +425,15 @@ def _check_kinds(given: list[Any]) -> None:
 @_decided
 def _resolve_join(
     called: Called,
-    arguments: tuple[Any, ...],
+    arguments: tuple[object, ...],
     shapes: tuple[Any, ...],
     *,
     is_like: bool,
-    dtype: Any,
-    layout: object,
+    dtype: torch.dtype,
+    layout: torch.layout,
     copy: object,
     is_pooled: bool,
-) -> tuple[int, bool, tuple[object, ...], str, tuple[int, ...] | None]:
+) -> tuple[int, bool, tuple[Shape, ...], str, tuple[int, ...] | None]:
     """Return the axis, whether it is kept, and the shape that each part must have.
 
     What is not known of the shapes is None; if the lengths are not, their rule and what it is given
@@ -449,7 +460,11 @@ def _resolve_join(
 
 
 def _check_traced(
-    dims: list[Any], axis: int, wanted: tuple[Any, ...], rule: str, lengths: Any
+    dims: list[tuple[Any, ...]],
+    axis: int,
+    wanted: Sequence[Shape],
+    rule: str,
+    lengths: Sequence[int] | None,
 ) -> None:
     """Check what is not known while the shapes are decided; of ``axis`` no part is like another."""
     for shape, planned in zip(dims, wanted, strict=True):
@@ -467,7 +482,11 @@ def _check_traced(
 
 @_decided
 def _explain_join(
-    called: Called, arguments: tuple[Any, ...], shapes: tuple[Any, ...], dtype: Any, is_like: bool
+    called: Called,
+    arguments: tuple[object, ...],
+    shapes: Sequence[Shape],
+    dtype: torch.dtype,
+    is_like: bool,
 ) -> None:
     """Refuse the example that is traced."""
     like = shapes[-1] if is_like else None
