@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Sequenced
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -38,7 +38,7 @@ from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
-Features: TypeAlias = dict[str, Any]
+Features: TypeAlias = dict[str, object]
 """Features that are there, by name; the value is True, or what the feature says: names in a tuple
 where it says several, as of types that calls of a function differ in."""
 
@@ -194,7 +194,7 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
 
 def _of_any_operator(
     ref: NodeRef, facts: Facts, seen: Facts, has_sequences: bool
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[tuple[str, object]]:
     """Yield what holds of nodes of ONNX's own domain whether they have sequences or not."""
     node = ref.node
     if node.op_type == "Squeeze" and ref.opset < _FIRST_WITH_AXES_IN_ANY_ORDER:
@@ -261,7 +261,7 @@ def model_features(model: ir.Model, without: Sequenced[ir.Function] = ()) -> Fea
     functions = [each for each in model.functions.values() if each not in without]
     graph, opset = model.graph, domain_opsets(model.opset_imports).get("", 0)
     owners: list[Scope] = [graph, *functions]
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         "opset": opset,
         "sequence_input": any(isinstance(value.type, ir.SequenceType) for value in graph.inputs),
         "sequence_output": any(isinstance(value.type, ir.SequenceType) for value in graph.outputs),
@@ -307,7 +307,7 @@ def _of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
     return found
 
 
-def _of_place(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, Any]]:
+def _of_place(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:
     """Yield what the bodies that a split is in say of it."""
     around = ref.around
     if "Scan" in around and "If" in around[around.index("Scan") :]:
@@ -321,7 +321,7 @@ def _is_empty(value: ir.Value | None, facts: Facts) -> bool:
     return 0 in (facts.tensor(value).shape or ())
 
 
-def _of_uses(node: ir.Node) -> Iterator[tuple[str, Any]]:
+def _of_uses(node: ir.Node) -> Iterator[tuple[str, object]]:
     """Yield what the nodes that follow say of a node: the operators that its outputs go to."""
     first, *later = node.outputs or (None,)
     following = {user.op_type for user in (() if first is None else first.consumers())}
@@ -368,7 +368,7 @@ def as_counted(
 
 def _of_intent(
     intent: Intent, made: SplitPlan | UncountedPlan | None, node: ir.Node, facts: Facts
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[tuple[str, object]]:
     dim = _dimension(intent, node, facts)
     if intent.axis is None:
         yield "runtime_axis", True
@@ -394,7 +394,7 @@ def _of_intent(
         yield from _of_parts(intent, dim, node)
 
 
-def _of_lengths(intent: Intent, node: ir.Node) -> Iterator[tuple[str, Any]]:
+def _of_lengths(intent: Intent, node: ir.Node) -> Iterator[tuple[str, object]]:
     if known_lengths(intent) is None:
         yield "runtime_lengths", True
     if intent.rule is chunk:
@@ -406,7 +406,7 @@ def _of_lengths(intent: Intent, node: ir.Node) -> Iterator[tuple[str, Any]]:
 
 def _of_import(
     intent: Intent, made: SplitPlan | UncountedPlan | None, node: ir.Node, seen: Facts
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[tuple[str, object]]:
     """Yield what an engine has to know at import and does not."""
     dim = _dimension(intent, node, seen)
     if intent.rule is ceil and not is_known(dim):
@@ -430,7 +430,7 @@ def _are_checked(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> bool:
     return is_open and always_fit(lengths, data, intent.axis, len(node.outputs), facts)
 
 
-def _of_parts(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, Any]]:
+def _of_parts(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, object]]:
     if not intent.keepdims:
         yield "keepdims_0", True
     attribute = node.attributes.get(intent.operator.keepdims or "")
@@ -443,7 +443,7 @@ def _of_parts(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, An
         yield "no_parts", True
 
 
-def _of_count(intent: Intent, sizes: Shape, names_lengths: bool) -> Iterator[tuple[str, Any]]:
+def _of_count(intent: Intent, sizes: Shape, names_lengths: bool) -> Iterator[tuple[str, object]]:
     yield "count", True
     if names_lengths:
         yield "omitted_lengths", True
@@ -455,7 +455,7 @@ def _of_count(intent: Intent, sizes: Shape, names_lengths: bool) -> Iterator[tup
         yield "count_with_empty_part", True
 
 
-def _dimension(intent: Intent, node: ir.Node, facts: Facts) -> Any:
+def _dimension(intent: Intent, node: ir.Node, facts: Facts) -> Dim:
     """Return the length of the axis, where it is known."""
     shape, axis = facts.tensor(node.inputs[0]).shape or (), intent.axis
     return None if axis is None or not -len(shape) <= axis < len(shape) else shape[axis]
@@ -480,7 +480,7 @@ def _of_type(value: ir.Value | None, facts: Facts) -> Features:
     return {key: each[0] if len(each) == 1 else tuple(each) for key, each in found.items() if each}
 
 
-def _of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, Any]]:
+def _of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, object]]:
     node = ref.node
     yield from _of_uses(node)
     for value in (*node.inputs, *node.outputs):

@@ -87,7 +87,7 @@ class FittingInputs:
             for name, fact in self.facts.items()
         }
 
-    def values(self, rng: np.random.Generator) -> dict[str, Any]:
+    def values(self, rng: np.random.Generator) -> dict[str, object]:
         """Return a value for each: of any that fit a random one, always a small whole number.
 
         Every engine holds these exactly in every type. An optional is empty.
@@ -129,14 +129,14 @@ class CompletedInputs:
         problem: Why nothing fits; None if something does.
     """
 
-    feeds: dict[str, Any]
+    feeds: dict[str, object]
     random: Mapping[str, Sequence[int]] = field(default_factory=dict)
     problem: SplitError | None = None
 
 
 def complete_inputs(
     source: OnnxModel,
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     shapes: Mapping[str, tuple[int, ...]],
     seed: int,
 ) -> CompletedInputs:
@@ -172,7 +172,7 @@ def complete_inputs(
 def fit_inputs(
     source: OnnxModel,
     wanted: Sequence[DeclaredInput],
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     shapes: Mapping[str, tuple[int, ...]],
     seed: int,
 ) -> FittingInputs:
@@ -230,7 +230,7 @@ class _Attempt:
 
     model: ir.Model
     wanted: Sequence[DeclaredInput]
-    given: Mapping[str, Any]
+    given: Mapping[str, object]
     sizes: Mapping[str, int]
     rng: np.random.Generator
     dims: dict[str, Dim] = field(default_factory=dict)
@@ -446,7 +446,7 @@ class _Requirement:
 
 def _requirements(model: ir.Model, facts: Facts, names: Iterable[str]) -> list[_Requirement]:
     """Return what the nodes of a model require of the names in the facts, each once."""
-    open_names, found = set(names), dict[Any, _Requirement]()
+    open_names, found = set(names), dict[object, _Requirement]()
     for ref in walk(model):
         inputs = [facts.of(value) for value in ref.node.inputs]
         used = open_names.intersection(chain(*map(_names_in, chain(*_lists(inputs)))))

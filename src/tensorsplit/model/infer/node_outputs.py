@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -111,7 +111,7 @@ class Asked(NamedTuple):
 
     domain: str
     op_type: str
-    attributes: tuple[tuple[str, int, Any], ...]
+    attributes: tuple[tuple[str, int, object], ...]
     inputs: tuple[Fact | None, ...]
     named: tuple[bool, ...]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -63,7 +63,7 @@ class Validator:
                 raise error
         return facts
 
-    def _facts(self, given: Mapping[str, Any], opset: int | None) -> _Given:
+    def _facts(self, given: Mapping[str, object], opset: int | None) -> _Given:
         pairs = ((name, self._values.get(name)) for name in given)
         return tuple(
             (name, fact_of_fed(value, given[name], opset))

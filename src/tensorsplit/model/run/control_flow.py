@@ -17,7 +17,7 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.run.program import Block, Step, described, node_failed
 
-RunBody: TypeAlias = Callable[[Block, Sequence[Any]], list[Any]]
+RunBody: TypeAlias = "Callable[[Block, Sequence[object]], list[Any]]"
 """Runs a body with the values of its inputs."""
 
 _ENDLESS = 1 << 32

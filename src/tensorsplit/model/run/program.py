@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -63,7 +62,7 @@ class Step:
     blocks: Mapping[str, Block] = field(default_factory=dict)
     callee: Block | None = None
     release: tuple[ir.Value, ...] = ()
-    kernel: Callable[[Sequence[Any]], list[Any]] | None = None
+    kernel: Callable[[Sequence[object]], list[object]] | None = None
 
     @property
     def op_type(self) -> str:
@@ -92,7 +91,7 @@ class Block:
 
     inputs: tuple[ir.Value, ...]
     outputs: tuple[ir.Value, ...]
-    constants: dict[ir.Value, Callable[[], Any]]
+    constants: dict[ir.Value, Callable[[], object]]
     steps: list[Step] = field(default_factory=list)
     captures: set[ir.Value] = field(default_factory=set)
 

@@ -101,7 +101,7 @@ class _Search:
         """Values that are inputs, constants or produced by a node so far."""
         self._cycles: dict[Scope | None, list[frozenset[ir.Node]]] = {}
         self._unimported: set[tuple[str, str]] = set()
-        self._right: set[Any] = set()
+        self._right: set[object] = set()
         """What tells nodes apart as far as they were checked, of those that are right."""
 
     def errors(self) -> list[SplitError]:
