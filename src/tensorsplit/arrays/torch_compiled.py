@@ -108,7 +108,7 @@ def _decided(function: _Function) -> _Function:
 class _TracedError(SplitError):
     """A refusal under Dynamo, which shows the arguments of an exception that nobody catches."""
 
-    def __init__(self, _text: str, code: str, problem: str, fix: str, **place: str | None) -> None:
+    def __init__(self, _text: str, code: str, problem: str, fix: str, **place: Any) -> None:
         super().__init__(KINDS[code], problem, fix, **place)
 
 
