@@ -16,8 +16,10 @@ packages() {
         iree) echo iree-base-compiler==3.13.0 iree-base-runtime==3.13.0 ;;
         jaxonnxruntime) echo jaxonnxruntime==0.3.0 jax==0.10.2 absl-py ;;
         mnn) echo mnn==3.6.1 ;;
+        ncnn) echo ncnn==1.0.20261020 ;;
         onnx-tool) echo onnx-tool==1.0.1 ;;
         onnxruntime-optimizer) echo onnxruntime==1.32.0 ;;
+        onnxruntime-web) ;; # a package of npm
         onnxruntime-shape-inference) echo onnxruntime==1.32.0 sympy==1.14.0 ;;
         onnxoptimizer) echo onnxoptimizer==0.4.2 ;;
         onnxsim) echo onnxsim==0.8.1 ;;
@@ -30,13 +32,24 @@ packages() {
     esac
 }
 
+# Install what an engine needs besides its packages: name, folder.
+more() {
+    case $1 in
+        ncnn) "$2/bin/pip" install --quiet --no-deps pnnx==20261020 ;; # of PyTorch it needs nothing here
+        onnxruntime-web)
+            npm install --silent --prefix "$2" onnxruntime-web@1.30.0
+            export NODE_PATH="$PWD/$2/node_modules"
+            ;;
+    esac
+}
+
 names=
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
     names="$names $1"
     shift
 done
 [ $# -eq 0 ] || shift
-: "${names:=iree jaxonnxruntime mnn onnx-tool onnxruntime-optimizer onnxruntime-shape-inference onnxoptimizer onnxsim onnxslim opencv tinygrad tract tvm}"
+: "${names:=iree jaxonnxruntime mnn ncnn onnx-tool onnxruntime-optimizer onnxruntime-shape-inference onnxruntime-web onnxoptimizer onnxsim onnxslim opencv tinygrad tract tvm}"
 
 for name in $names; do
     wanted=$(packages "$name")
@@ -44,6 +57,7 @@ for name in $names; do
     "${PYTHON:-python3}" -m venv "$folder"
     # shellcheck disable=SC2086 # several packages
     "$folder/bin/pip" install --quiet --disable-pip-version-check onnx==1.23.2 $wanted '.[models,cli,report]'
+    more "$name" "$folder"
     "$folder/bin/tensorsplit" conformance --engine "$name" --jobs 1 \
         --format json --output "build/engines/$name.json.gz" --overwrite "$@" ||
         [ $? -eq 1 ] # deviations, which the run is for

@@ -23,7 +23,16 @@ from tests.interpreters import ROOT, printed
 ENGINES = [name for name in SUBJECTS if load(name).kind == "engine"]
 TOOLS = [name for name in SUBJECTS if load(name).kind == "tool"]
 HEAVY = ("onnxruntime", "openvino", "torch", "tvm", "iree", "cv2", "tinygrad", "jax", "onnxscript")
-LIGHT = ("onnxslim", "onnxsim", "onnxoptimizer", "tract", "onnx2torch", "jaxonnxruntime", "sympy")
+LIGHT = (
+    "onnxslim",
+    "onnxsim",
+    "onnxoptimizer",
+    "tract",
+    "onnx2torch",
+    "jaxonnxruntime",
+    "sympy",
+    "ncnn",
+)
 NAMES = {"MNN", "onnx_tool", *LIGHT, *HEAVY}
 
 needs_engine = pytest.mark.engine

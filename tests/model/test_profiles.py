@@ -58,8 +58,8 @@ def test_every_profile_says_who_measured_when_and_how(target: str) -> None:
 
 
 MEASURED = (
-    "iree", "jaxonnxruntime", "mnn", "onnx-reference", "onnx2torch", "onnxruntime", "opencv",
-    "openvino", "portable", "tinygrad", "tract", "tvm",
+    "iree", "jaxonnxruntime", "mnn", "onnx-reference", "onnx2torch", "onnxruntime",
+    "onnxruntime-web", "opencv", "openvino", "portable", "tinygrad", "tract", "tvm",
 )  # fmt: skip
 
 

@@ -94,14 +94,8 @@ class Subject:
         """Return the subject as `of` does; TS602 if a package that it needs is missing."""
         subject = cls.of(name)
         if not subject.traits.is_installed:
-            there = subject.traits.interpreter
-            pip = "pip" if there is None else f"{there.python} -m pip"
-            raise SplitError(
-                ENGINE_MISSING,
-                f"{name} is not installed",
-                f"{pip} install {' '.join(subject.traits.packages)}",
-                parameter="engine",
-            )
+            problem, fix = f"{name} is not installed", subject.traits.how_to_install
+            raise SplitError(ENGINE_MISSING, problem, fix, parameter="engine")
         return subject
 
     def process(self, most: int) -> EngineProcess:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import os
 import re
 import sys
@@ -27,7 +28,7 @@ from typing import Any
 import onnx
 
 import tensorsplit
-from tensorsplit.conformance.subjects import rewriters, runtimes
+from tensorsplit.conformance.subjects import by_node, by_pnnx, rewriters, runtimes
 from tensorsplit.core.errors import (
     ENGINE_MISSING,
     UNKNOWN_ENGINE,
@@ -61,12 +62,32 @@ __all__ = [
 ]
 
 
+NPM = "npm:"
+"""What the name of a package of npm begins with, among those of distributions."""
+
+
+def _version(package: str) -> str:
+    """Return the version of a distribution, or of a package of npm to which NODE_PATH leads."""
+    # costs more than all else that is imported here
+    from importlib.metadata import PackageNotFoundError, version
+
+    name = package.removeprefix(NPM)
+    if name == package:
+        return version(package)
+    for folder in filter(None, os.environ.get("NODE_PATH", "").split(os.pathsep)):
+        path = Path(folder, name, "package.json")
+        if path.is_file():
+            return str(json.loads(path.read_text("utf-8"))["version"])
+    raise PackageNotFoundError(package)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
     """What the suite needs to know of an engine or a tool before it runs.
 
     Attributes:
-        packages: The distributions it needs, the one that it is named by first.
+        packages: The distributions it needs, the one that it is named by first; those of npm
+            begin with `NPM`.
         formats: The model formats it reads, ``onnx`` and ``ir`` (OpenVINO IR).
         kind: ``engine``, which runs models, or ``tool``, which rewrites them.
         states_shapes: Whether a tool states shapes and changes nothing.
@@ -83,15 +104,23 @@ class Traits:
 
     def versions(self) -> dict[str, str]:
         """Return the versions of the packages; PackageNotFoundError if one is not installed."""
-        # costs more than all else that is imported here
-        from importlib.metadata import PackageNotFoundError, version
+        from importlib.metadata import PackageNotFoundError
 
         if self.interpreter is None:
-            return {package: version(package) for package in self.packages}
+            return {package.removeprefix(NPM): _version(package) for package in self.packages}
         for package in self.packages:
             if package not in self.interpreter.versions:
                 raise PackageNotFoundError(package)
         return self.interpreter.versions
+
+    @property
+    def how_to_install(self) -> str:
+        """The command that installs the packages."""
+        names = " ".join(package.removeprefix(NPM) for package in self.packages)
+        if self.packages[0].startswith(NPM):
+            return f"npm install {names}, and let NODE_PATH lead to node_modules"
+        pip = "pip" if self.interpreter is None else f"{self.interpreter.python} -m pip"
+        return f"{pip} install {names}"
 
     @property
     def is_installed(self) -> bool:
@@ -159,6 +188,12 @@ SUBJECTS: Mapping[str, Adapter] = {
         modules=("onnxruntime",),
         says=_NOT_OF_ONNXRUNTIME,
     ),
+    "onnxruntime-web": Adapter(
+        call=by_node.run_onnxruntime_web,
+        packages=(f"{NPM}onnxruntime-web",),
+        says="Could not find an implementation|unsupported data type"
+        f"|Reading data from non-tensor typed value|{_NOT_OF_ONNXRUNTIME}",
+    ),
     "openvino": Adapter(
         call=adapters.run_openvino,
         packages=("openvino",),
@@ -198,6 +233,13 @@ SUBJECTS: Mapping[str, Adapter] = {
         call=runtimes.run_mnn,
         packages=("mnn",),
         modules=("MNN",),
+    ),
+    "ncnn": Adapter(
+        call=by_pnnx.run_ncnn,
+        packages=("ncnn", "pnnx"),
+        modules=("ncnn",),
+        says="unsupported tensor elem data type|Support only elemsize 1, 2, 4; but given 8"
+        f"|{_NOT_OF_ONNXRUNTIME}",  # which pnnx has in it
     ),
     "tinygrad": Adapter(
         call=runtimes.run_tinygrad,

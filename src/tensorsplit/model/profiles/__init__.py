@@ -31,9 +31,11 @@ from tensorsplit.storage.documents import read_json
 TargetName: TypeAlias = Literal[
     "iree",
     "jaxonnxruntime",
+    "mnn",
     "onnx-reference",
     "onnx2torch",
     "onnxruntime",
+    "onnxruntime-web",
     "opencv",
     "openvino",
     "portable",
