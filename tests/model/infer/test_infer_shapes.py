@@ -12,6 +12,7 @@ from onnx import ModelProto, NodeProto, TensorProto
 
 import tensorsplit as ts
 from tensorsplit.model.check.checker import check
+from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import infer_shapes
 from tests.model.build import (
     BOOL,
@@ -639,3 +640,75 @@ def test_a_loop_that_begins_with_a_sequence_of_nothing_may_put_in_anything() -> 
     inferred = infer_shapes(made)
     assert isinstance(inferred, onnx.ModelProto)
     onnx.checker.check_model(inferred, full_check=True)
+
+
+def _parsed(text: str, opset: int = 13, functions: str = "") -> ModelProto:
+    imports = f'"": {opset}' + (', "l": 1' if functions else "")
+    head = f"<ir_version: 8, opset_import: [{imports}]>"
+    more = f'<domain: "l", opset_import: ["": {opset}]> {functions}' if functions else ""
+    return onnx.parser.parse_model(f"{head} {text} {more}")
+
+
+def test_calls_with_other_attributes_have_shapes_of_their_own() -> None:
+    made = _parsed(
+        "g (float[4,6] x) => (a, b, c, d) { a, b = l.F<k = 0>(x)  c, d = l.F<k = 1>(x) }",
+        functions="F <k> (v) => (p, q) { p, q = Split<axis: int = @k>(v) }",
+    )
+    found = shapes(made)
+    assert (found["a"], found["d"]) == ((2, 6), (4, 3))
+
+
+def test_an_input_of_a_function_that_a_call_leaves_out_is_left_out_of_its_nodes() -> None:
+    made = _parsed(
+        "g (float[6] x) => (a, b) { a, b = l.F(x) }",
+        functions="F (v, k) => (p, q) { p, q = Split(v, k) }",
+    )
+    found = shapes(made)
+    assert (found["a"], found["b"]) == ((3,), (3,))
+
+
+def test_a_wrong_split_is_refused_in_a_branch_that_may_run() -> None:
+    text = "g (float[5] x, bool c) => (y) { y = If(c) <then_branch = t () => (float[N] p)"
+    text += " { p, q = Split(x) }, else_branch = e () => (float[M] r) { r = Neg(x) }> }"
+    with refused("TS303", "graph/If[0].then_branch/Split[0]"):
+        infer_shapes(_parsed(text))
+
+
+def test_a_wrong_split_is_let_be_in_a_scan_without_rounds() -> None:
+    text = "g (float[ROWS,5] x) => (y) { y = Scan<num_scan_inputs = 1, body = b (float[5] r)"
+    text += " => (float[M] p) { p, q = Split(r) }>(x) }"
+    infer_shapes(_parsed(text.replace("ROWS", "0")))
+    with refused("TS303", "graph/Scan[0].body/Split[0]"):
+        infer_shapes(_parsed(text.replace("ROWS", "1")))
+
+
+@pytest.mark.parametrize(("goes_on", "rounds"), [(1, 3), (0, None)])
+def test_a_loop_whose_condition_is_a_constant(goes_on: int, rounds: int | None) -> None:
+    """One that ends by its condition has an unknown number of rounds."""
+    text = "g () => (y) <int64 n = {3}> { y = Loop(n, ) <body = b (int64 i, bool c)"
+    text += " => (bool d, int64 r) { d = Constant<value = bool {ON}>()  r = Neg(i) }> }"
+    assert shapes(_parsed(text.replace("ON", str(goes_on))))["y"] == (rounds,)
+
+
+def test_element_types_of_a_function_are_those_of_all_its_calls() -> None:
+    made = _parsed(
+        "g (float[6] x, int64[6] n) => (a, b) { a = l.H(x)  b = l.H(n) }",
+        functions="F (v) => (p) { p = Neg(v) }"
+        ' <domain: "l", opset_import: ["": 13, "l": 1]> H (u) => (o) { o = l.F(u) }',
+    )
+    read = ir.serde.deserialize_model(made)
+    facts = analyse(read)
+    both = {ir.DataType.FLOAT, ir.DataType.INT64}
+    for each in read.functions.values():
+        assert facts.element_types(each.inputs[0]) == both
+        assert facts.element_types(next(iter(each)).outputs[0]) == both
+
+
+def test_functions_that_call_themselves_are_followed_once() -> None:
+    """They are refused elsewhere, with the call; the analysis ends."""
+    made = _parsed(
+        "g (float[6] x) => (a) { a = l.F(x) }",
+        functions="F (v) => (p) { q = l.F(v)  p = Neg(q) }",
+    )
+    made.functions[0].opset_import.add(domain="l", version=1)
+    assert analyse(ir.serde.deserialize_model(made)).errors == []

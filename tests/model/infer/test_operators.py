@@ -388,3 +388,167 @@ def test_windows_with_gaps_and_padding_that_follows_are_left_open(
     shape = {"kernel_shape": [3], "strides": [2], "dilations": [gap]}
     op = node("MaxPool", "x", "y", auto_pad=padding, **shape)
     assert shape_after(12, op, 1, 1, 7) == (1, 1, length)
+
+
+FOLLOWED: list[tuple[int, onnx.NodeProto, tuple[Any, ...], dict[str, Any], tuple[Any, ...]]] = [
+    (1, node("Concat", "x x", "y"), (2, "N"), {}, (2, "2*N")),
+    (13, node("Concat", "x x", "y", axis=0), (2, "N"), {}, (4, "N")),
+    (13, node("Flatten", "x", "y"), ("N", 2, 3), {}, ("N", 6)),
+    (13, node("Flatten", "x", "y", axis=2), ("N", 2, 3), {}, ("2*N", 3)),
+    (13, node("Flatten", "x", "y", axis=-1), (4, "N", 3), {}, ("4*N", 3)),
+    (13, node("Tile", "x r", "y"), ("N", 2), {"r": [3, 2]}, ("3*N", 4)),
+    (13, node("Pad", "x p", "y"), ("N", 2), {"p": [1, 0, 2, 4]}, ("N + 3", 6)),
+    (13, node("Pad", "x p", "y"), ("N",), {"p": [-1, -2]}, ("max(0, N - 3)",)),
+    (2, node("Pad", "x", "y", pads=[1, 0, 2, 4]), ("N", 2), {}, ("N + 3", 6)),
+    (18, node("Pad", "x p _ a", "y"), ("N", 2), {"p": [1, 2], "a": [1]}, ("N", 5)),
+    (13, node("TopK", "x k", "y z"), (3, "N"), {"k": [2]}, (3, 2)),
+    (10, node("TopK", "x k", "y z"), (3, "N"), {"k": [2]}, (3, 2)),
+    (9, node("TopK", "x", "y z", k=2), (3, "N"), {}, (3, 2)),
+    (13, node("TopK", "x k", "y z", axis=0), (3, "N"), {"k": [2]}, (2, "N")),
+    (13, node("DepthToSpace", "x", "y", blocksize=2), ("N", 8, "H", 3), {}, ("N", 2, "2*H", 6)),
+    (13, node("SpaceToDepth", "x", "y", blocksize=2), ("N", 3, 4, 6), {}, ("N", 12, 2, 3)),
+    (17, node("DFT", "x", "y"), ("N", 8, 1), {}, ("N", 8, 2)),
+    (17, node("DFT", "x", "y", onesided=1), ("N", 8, 1), {}, ("N", 5, 2)),
+    (17, node("DFT", "x", "y", axis=2, onesided=1), ("N", 3, 6, 1), {}, ("N", 3, 4, 2)),
+    (20, node("DFT", "x", "y", onesided=1), ("N", 3, 6, 1), {}, ("N", 3, 4, 2)),
+    (17, node("DFT", "x n", "y"), ("N", 8, 1), {"n": 6}, ("N", 6, 2)),
+    (17, node("STFT", "x s _ l", "y"), ("N", 9, 1), {"s": 2, "l": 4}, ("N", 3, 3, 2)),
+    (17, node("STFT", "x s _ l", "y", onesided=0), ("N", 9, 1), {"s": 2, "l": 4}, ("N", 3, 4, 2)),
+    (13, node("MaxPool", "x", "y z", kernel_shape=[3]), ("N", 2, 7), {}, ("N", 2, 5)),
+    (13, node("MaxPool", "x", "y", kernel_shape=[3], pads=[1, 1]), (1, 2, "L"), {}, (1, 2, "L")),
+    (
+        *(13, node("MaxPool", "x", "y", kernel_shape=[2], strides=[2], pads=[0, 1])),
+        *((1, 2, 7), {}, (1, 2, 4)),
+    ),
+    (
+        *(13, node("AveragePool", "x", "y", kernel_shape=[2], auto_pad="VALID", pads=[1, 1])),
+        *((1, 2, 7), {}, (1, 2, 6)),
+    ),
+    (
+        *(13, node("LpPool", "x", "y", kernel_shape=[3], auto_pad="SAME_UPPER", strides=[2])),
+        *((1, 2, 7), {}, (1, 2, 4)),
+    ),
+]
+"""An opset, a node, the shape of its data, constants, and the shape of what it makes."""
+
+
+@pytest.mark.parametrize(("opset", "op", "dims", "constants", "expected"), FOLLOWED)
+def test_the_shape_of_an_output_follows(
+    opset: int,
+    op: onnx.NodeProto,
+    dims: tuple[Any, ...],
+    constants: dict[str, Any],
+    expected: tuple[Any, ...],
+) -> None:
+    assert shape_after(opset, op, *dims, **constants) == expected
+
+
+WEIGHED: list[tuple[onnx.NodeProto, tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]] = [
+    (node("Conv", "x w", "y", dilations=[2]), ("N", 2, 9), (4, 2, 3), ("N", 4, 5)),
+    (node("Conv", "x w", "y", pads=[1, 2]), (1, 2, "L"), (4, 2, 3), (1, 4, "L + 1")),
+    (node("Conv", "x w", "y", strides=[2]), (1, 2, 8), (4, 2, 3), (1, 4, 3)),
+    (node("Conv", "x w", "y", auto_pad="SAME_LOWER"), (1, 2, "L"), (4, 2, 3), (1, 4, "L")),
+    (node("ConvTranspose", "x w", "y", group=2), ("N", 4, 5), (4, 3, 2), ("N", 6, 6)),
+    (node("ConvTranspose", "x w", "y", pads=[1, 2]), (1, 4, 5), (4, 3, 4), (1, 3, 5)),
+    (
+        node("ConvTranspose", "x w", "y", strides=[2], output_padding=[1]),
+        *((1, 4, "L"), (4, 3, 2), (1, 3, "2*L + 1")),
+    ),
+    (
+        node("ConvTranspose", "x w", "y", strides=[2], output_shape=[11]),
+        *((1, 4, 5), (4, 3, 2), (1, 3, 11)),
+    ),
+]
+"""A node, the shape of its data, that of its weights, and that of what it makes."""
+
+
+@pytest.mark.parametrize(("op", "dims", "weights", "expected"), WEIGHED)
+def test_the_shape_after_a_convolution_follows(
+    op: onnx.NodeProto, dims: Any, weights: Any, expected: Any
+) -> None:
+    inputs = [value("x", FLOAT, dims), value("w", FLOAT, weights)]
+    assert shapes(model(graph([op], inputs, ["y"]), 13))["y"] == expected
+
+
+def test_both_outputs_of_a_pooling_and_of_the_largest_elements_have_one_shape() -> None:
+    nodes = [
+        node("MaxPool", "x", "a b", kernel_shape=[3]),
+        node("TopK", "x k", "c d", axis=1),
+    ]
+    made = graph(nodes, [value("x", FLOAT, ("N", 4, 7))], list("abcd"), [tensor("k", [2])])
+    found = shapes(model(made, 13))
+    assert found["a"] == found["b"] == ("N", 4, 5)
+    assert found["c"] == found["d"] == ("N", 2, 7)
+
+
+BOUNDS: list[tuple[tuple[int, int, int], Any]] = [
+    ((0, 1 << 62, 2), "floor(N/2 + 1/2)"),
+    ((1, 1 << 62, 1), "max(0, N - 1)"),
+    ((0, -1, 1), "max(0, N - 1)"),
+    ((-2, 1 << 62, 1), "min(2, N)"),
+    ((-1, -(1 << 62), -1), "N"),
+    ((1 << 62, -(1 << 62), -2), "floor(N/2 + 1/2)"),
+    ((-(1 << 62), 3, 1), "min(3, N)"),
+    ((3, 3, 1), 0),
+    ((0, -(1 << 62), 1), 0),
+]
+"""Where a slice of a dimension N starts and ends, its step, and how many elements it has."""
+
+
+@pytest.mark.parametrize(("bounds", "expected"), BOUNDS)
+def test_how_many_elements_a_slice_of_a_named_dimension_has(
+    bounds: tuple[int, int, int], expected: Any
+) -> None:
+    start, end, step = bounds
+    op = node("Slice", "x start end axes step", "y")
+    held = {"start": [start], "end": [end], "axes": [0], "step": [step]}
+    assert shape_after(13, op, "N", **held) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [(None, ("N", 2, 5)), (0, (5, "N", 2)), (-2, ("N", 5, 2)), (2, ("N", 2, 5))],
+)
+def test_the_new_axis_of_one_hot(axis: int | None, expected: tuple[Any, ...]) -> None:
+    given = {} if axis is None else {"axis": axis}
+    made = graph(
+        [node("OneHot", "x depth values", "y", **given)],
+        [value("x", INT64, ("N", 2))],
+        ["y"],
+        [tensor("depth", 5), tensor("values", [0, 1])],
+    )
+    assert shapes(model(made, 13))["y"] == expected
+
+
+@pytest.mark.parametrize(
+    ("opset", "operands", "scales", "expected"),
+    [
+        (10, "x s", [1, 2], ("N", "2*M")),
+        (13, "x _ s", [1, 2], ("N", "2*M")),
+        (13, "x _ s", [1, 0.5], ("N", "floor(M/2)")),
+        (13, "x _ s", [1, 0.1], ("N", None)),
+    ],
+)
+def test_a_resized_dimension_with_a_name(
+    opset: int, operands: str, scales: list[float], expected: tuple[Any, ...]
+) -> None:
+    op = node("Resize", operands, "y", mode="nearest")
+    made = graph([op], [value("x", FLOAT, ("N", "M"))], ["y"], [tensor("s", scales, np.float32)])
+    assert shapes(model(made, opset))["y"] == expected
+
+
+def test_a_resize_that_keeps_the_aspect_ratio_leaves_its_dimensions_open() -> None:
+    """How far each axis is scaled depends on the others."""
+    op = node("Resize", "x _ _ s", "y", keep_aspect_ratio_policy="not_larger", axes=[0, 1])
+    made = graph([op], [value("x", FLOAT, ("N", "M"))], ["y"], [tensor("s", [4, 4])])
+    assert shapes(model(made, 18))["y"] == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"), [((0, 7, 2), 4), ((7, 0, -2), 4), ((7, 0, 2), 0), ((3, 3, 1), 0)]
+)
+def test_how_many_numbers_a_range_has(bounds: tuple[int, int, int], expected: int) -> None:
+    """They are known where the bounds follow from shapes, too."""
+    constants = [tensor(name, held) for name, held in zip("abc", bounds, strict=True)]
+    nodes = [node("Range", "a b c", "y")]
+    assert shapes(model(graph(nodes, [], ["y"], constants), 13))["y"] == (expected,)

@@ -341,3 +341,72 @@ def test_products_of_names_are_known_where_they_can_not_overflow(
     nodes += [node("Cast", f"f{factors - 1}", "n", to=onnx.TensorProto.INT64)]
     nodes += [node("ConstantOfShape", "n", "y")]
     assert shapes(model(graph(nodes, [value("x", FLOAT, ("N",))], ["y"])))["y"] == length
+
+
+CALCULATED: dict[str, Any] = {
+    # integers are divided towards 0
+    "a = Div(minus7, two)  e = Add(a, five)": 2,
+    "a = Div(seven, two)  e = Identity(a)": 3,
+    "a = Mod(seven, five)  e = Identity(a)": 2,
+    "a = Mod(minus7, five)  e = Add(a, five)": None,
+    "a = Mul(n, zero)  e = Identity(a)": 0,
+    "a = Neg(minus7)  e = Identity(a)": 7,
+    "a = Abs(minus7)  e = Identity(a)": 7,
+    "a = Abs(n)  e = Identity(a)": "N",
+    "a = Max(two, five, n)  e = Min(a, two)": 2,
+    "a = Min(n, five, seven)  e = Identity(a)": "min(5, N)",
+    "a = Max(n, minus7)  e = Identity(a)": "N",
+    "a = Sum(two, n, five)  e = Identity(a)": "N + 7",
+    # a name stands for any number from 0 on
+    "m = Add(n, two)  c = Greater(m, n)  e = Where(c, five, seven)": 5,
+    "m = Add(n, two)  c = Less(m, n)  e = Where(c, five, seven)": 7,
+    "m = Add(n, two)  c = Equal(m, n)  e = Where(c, five, seven)": 7,
+    "c = Greater(n, zero)  e = Where(c, five, seven)": None,
+    "c = Greater(n, zero)  e = Where(c, five, five)": 5,
+    "m = Add(n, two)  c = GreaterOrEqual(m, n)  e = Where(c, five, seven)": 5,
+    "c = LessOrEqual(n, minus7)  e = Where(c, five, seven)": 7,
+    "c = Greater(n, zero)  d = And(c, never)  e = Where(d, five, seven)": 7,
+    "c = Greater(n, zero)  d = Or(c, never)  e = Where(d, five, seven)": None,
+    "c = Greater(n, zero)  a = Not(never)  d = Or(c, a)  e = Where(d, five, seven)": 5,
+    "c = Cast<to = 9>(five)  e = Where(c, two, seven)": 2,
+    "c = Cast<to = 9>(zero)  e = Where(c, two, seven)": 7,
+    "a = Cast<to = 7>(halves)  e = Identity(a)": 2,
+    "b = Floor(halves)  a = Cast<to = 7>(b)  e = Identity(a)": 2,
+    "b = Ceil(halves)  a = Cast<to = 7>(b)  e = Identity(a)": 3,
+    "b = Neg(halves)  a = Cast<to = 7>(b)  e = Add(a, five)": 3,
+    "b = Div(halves, halves)  a = Cast<to = 7>(b)  e = Identity(a)": 1,
+    # what an int32 does not hold is not calculated
+    "b = Cast<to = 6>(large)  c = Mul(b, b)  a = Cast<to = 7>(c)  e = Min(a, five)": None,
+    "a = Mul(large, large)  e = Min(a, five)": 5,
+    # all elements of a list
+    "e = ReduceProd<keepdims = 1>(pair)": 6,
+    "e = ReduceSum<keepdims = 1>(pair)": 5,
+    "e = ReduceMax<keepdims = 1>(pair)": 3,
+    "e = ReduceMin<keepdims = 1>(pair)": 2,
+    "e = ReduceSum<keepdims = 1, noop_with_empty_axes = 1>(five)": 5,
+    "c = Clip(n, low, low)  e = Identity(c)": 4,
+    "c = Clip(n, , low)  e = Identity(c)": "min(4, N)",
+    "b = Size(pair)  a = Reshape(b, one1)  e = Identity(a)": 2,
+    "b = Size(low)  a = Reshape(b, one1)  e = Identity(a)": 1,
+    "a = Gather(pair, last)  e = Identity(a)": 3,
+    "a = Gather(pair, first)  e = Identity(a)": 2,
+    "e = Slice(pair, one1, two)": 3,
+    "e = Slice(pair, last, zero, zero, minus1)": 3,
+    "e = Shape<start = 1>(x)": "M",
+    "e = Shape<start = -2, end = -1>(x)": "N",
+    "a = Range(low, seven0, low)  e = Identity(a)": 4,
+}
+"""What a model calculates of a dimension N, and what is known of it."""
+
+
+@pytest.mark.parametrize("text", CALCULATED)
+def test_what_is_calculated_of_a_dimension(text: str) -> None:
+    lists = {"zero": 0, "two": 2, "five": 5, "seven": 7, "minus7": -7, "large": 1 << 17}
+    lists |= {"first": -2, "last": -1, "minus1": -1, "one1": 1}
+    held = [f"int64[1] {name} = {{{number}}}" for name, number in lists.items()]
+    held += ["int64[2] pair = {2, 3}", "int64 low = {4}", "int64 seven0 = {7}"]
+    held += ["float[1] halves = {2.5}", "bool[1] never = {0}"]
+    model_text = f"g (float[N,M] x) => (y) <{', '.join(held)}>"
+    model_text += f" {{ n = Shape<end = 1>(x)  {text}  y = ConstantOfShape(e) }}"
+    made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {model_text}')
+    assert shapes(made)["y"] == (CALCULATED[text],)

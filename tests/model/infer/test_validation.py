@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import NodeProto, TensorProto
 
@@ -345,3 +346,47 @@ def test_d19_a_position_outside_in_a_branch_that_is_never_taken_does_no_harm() -
     )
     assert check(made) == []
     ts.infer_shapes(made)
+
+
+def test_what_is_declared_of_the_outputs_of_nodes_is_not_believed() -> None:
+    """Only the run itself can tell, or what is fed."""
+    nodes = [node("Identity", "x", "m"), node("Split", "m s", "a b", name="cut")]
+    made = model(graph(nodes, [value("x", FLOAT, ["N"])], "ab", [tensor("s", [2, 4])]))
+    made.graph.value_info.append(value("m", FLOAT, [5]))
+    x = np.random.default_rng(1).random(6, np.float32)
+    assert check(made, {"x": x}) == []
+    assert_same(outputs(made, x=x), slices(x, 0, [2, 4]))
+
+
+def test_a_value_of_a_function_may_have_the_name_of_an_input() -> None:
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13, "l": 1]>
+        g (float[N] x) => (a, b) { a, b = l.F(x) }
+        <domain: "l", opset_import: ["": 13]> F (v) => (p, q) {
+            x = Concat<axis = 0>(v, v)
+            s = Constant<value = int64[2] {5, 7}>()
+            p, q = Split(x, s)
+        }"""
+    )
+    x = np.random.default_rng(2).random(6, np.float32)
+    assert check(made, {"x": x}) == []
+    assert_same(outputs(made, x=x), slices(np.concatenate([x, x]), 0, [5, 7]))
+
+
+def test_a_loop_may_have_no_round_where_its_condition_is_not_known() -> None:
+    """A wrong split in its body is no mistake unless it runs."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]>
+        g (float[5] x, float[1] t, float[1] u) => (y) <int64 n = {3}> {
+            w = Exp(t)
+            c = Less(w, u)
+            y = Loop(n, c, x) <body = b (int64 i, bool d, float[M] v) => (bool e, float[M] p) {
+                e = Identity(d)
+                p, q = Split(x)
+            }>
+        }"""
+    )
+    x, t = np.random.default_rng(3).random(5, np.float32), np.ones(1, np.float32)
+    np.testing.assert_array_equal(run(made, x=x, t=t, u=t)["y"], x)
+    with refused("TS303", "graph/Loop[2].body/Split[1]"):
+        run(made, x=x, t=t, u=t * 9)

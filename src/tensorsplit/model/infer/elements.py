@@ -348,11 +348,9 @@ def _absolute(entry: Dim) -> Dim:
 def _reduce(
     rule: Callable[[Dim, Dim], Dim], start: Elements, node: Node, output: Tensor
 ) -> Elements:
-    """Reduce all elements to one; an output of one element has all axes reduced."""
+    """Reduce all elements to one; an output of one element has all axes reduced, or none."""
     entries = (*start, *map(_exact, node.elements(0)))
-    axes = node.attribute("axes") or elements_of(node.tensor(1))
-    is_whole = axes or not node.attribute("noop_with_empty_axes", 0)
-    if not entries or not is_whole or output.shape not in ((), (1,)):
+    if not entries or output.shape not in ((), (1,)):
         raise NotKnownError
     return (reduce(rule, entries),)
 
