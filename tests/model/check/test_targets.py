@@ -51,7 +51,7 @@ def test_the_severity_follows_from_what_was_measured(
 ) -> None:
     entry = Limitation("count", verdict, extent, "it was seen")
     profile = Profile("engine", "1.0", {}, (entry, Limitation("other", "wrong", "all", "not here")))
-    (finding,) = of_features(profile, {"count": True}, "graph/s")
+    (finding,) = of_features(profile, {"count": True}, "graph/s").values()
     assert (finding.code, finding.severity, finding.node) == (code, severity, "graph/s")
     assert "engine 1.0: it was seen" in finding.message
 
@@ -243,7 +243,7 @@ def test_every_limitation_is_written_in_full(target: Any) -> None:
         operator = entry.operators[0] if entry.operators else "Split"
         features: dict[str, Any] = dict.fromkeys(entry.also, True)
         features |= {"operator": operator, entry.feature: value_seen}
-        texts = [f.message for f in of_features(profile, features, "graph/n")]
+        texts = [f.message for f in of_features(profile, features, "graph/n").values()]
         assert any(text.startswith(profile.says(entry)) and "this" in text for text in texts)
         assert bool(entry.requires) == (entry.verdict == "unsupported")
 

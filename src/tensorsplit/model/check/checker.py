@@ -168,14 +168,14 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     if profile is not None and not is_layer:
         features = model_features(model, facts.uncalled)
         blocked = _before_any(profile, features)
-        findings += of_features(profile, features, "graph", partial(_fix, first=blocked))
+        findings += of_features(profile, features, "graph", partial(_fix, first=blocked)).values()
     view = None if profile is None or is_layer else profile.view
     imported = facts if view is None else seen(model, view)
     findings += (of_error(each) for each in model_errors(model) if each.kind in _ILL_FORMED)
     findings += map(_not_called, facts.uncalled)
     if not is_layer:
         findings += chain(_of_ends(read.original.graph), _of_names(read.original))
-    told_at = {finding.node for finding in findings}
+    told_at, limits = {finding.node for finding in findings}, set[Limitation]()
     places, count = ["graph"], 0
     refs = list(walk(model, "checking"))
     used = used_nodes(refs) if profile is not None else set()
@@ -189,14 +189,17 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
         if profile is None:
             continue
         if is_layer:  # which can't be lowered
-            findings += of_features(profile, layer_features(ref, facts), ref.path)
+            found = of_features(profile, layer_features(ref, facts), ref.path)
+            findings += found.values()
         else:
             fix = partial(_fix, first=blocked or _before_lowering(ref, facts))
             found = of_features(profile, features_of(ref, facts, imported), ref.path, fix)
             is_used = ref.node in used
-            findings += found if is_used else (each.as_warning(_NOBODY) for each in found)
+            findings += (each if is_used else each.as_warning(_NOBODY) for each in found.values())
+        limits |= found.keys()
     if profile is not None:
-        findings += _of_data(profile, refs, facts, findings)
+        found = of_features(profile, data_features(refs, facts), "graph", _fix)
+        findings += (each for entry, each in found.items() if entry not in limits)
     findings += map(of_error, chain.from_iterable(refused.values()))
     return gathered(findings, count, places)
 
@@ -319,15 +322,6 @@ def _fix(profile: Profile, entry: Limitation, first: str = "") -> str:
     return (_REFUSED | _LEFT).get(entry.feature, "use another element type, or another engine")
 
 
-def _of_data(
-    profile: Profile, refs: list[NodeRef], facts: Facts, told: list[Finding]
-) -> list[Finding]:
-    """Return the engine's limitations on the model's data that no finding on a node reports."""
-    said = {finding.message.partition("; this node")[0] for finding in told}
-    found = of_features(profile, data_features(refs, facts), "graph", _fix)
-    return [each for each in found if each.message.partition("; this model")[0] not in said]
-
-
 _AFFECTED = {
     "all": "",
     "some": " (for some inputs)",
@@ -343,8 +337,9 @@ def of_features(
     features: Mapping[str, Any],
     node: str,
     fix: Callable[[Profile, Limitation], str] = lambda *_: "",
-) -> Iterator[Finding]:
-    """Yield the engine's limitations on a node or model, each with advice."""
+) -> dict[Limitation, Finding]:
+    """Return the engine's limitations on a node or model, each with its finding and advice."""
+    found: dict[Limitation, Finding] = {}
     for entry in profile.about(features):
         check = TARGET_WRONG if entry.verdict in ("wrong", "crash") else TARGET_REFUSES
         if entry.extent != "all":
@@ -353,4 +348,5 @@ def of_features(
         whose = "model" if node == "graph" else "node"
         message = f"{profile.says(entry)}; this {whose} {seen}{_AFFECTED[entry.extent]}"
         operator = features.get("version")
-        yield of_check(check, node, message, fix(profile, entry), operator=operator)
+        found[entry] = of_check(check, node, message, fix(profile, entry), operator=operator)
+    return found
