@@ -1,17 +1,28 @@
-"""Brings the translations of the help up to date: `python scripts/messages.py`.
+"""Brings the translations of the commands up to date: `python scripts/messages.py`.
 
-A text that has changed loses its translation. Both files of a catalogue are written: the .po, to be
-edited, and the .mo, which gettext reads. Needs Babel, which Sphinx brings.
+A text that has changed loses its translation, and each text without one is named. Both files of a
+catalogue are written: the .po, to be edited, and the .mo, which gettext reads. Needs Babel, which
+Sphinx brings.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
+import tensorsplit
 from tensorsplit.cli.app import COMMANDS, main
 from tensorsplit.cli.language import CATALOGUES, DOMAIN, WORDS, paragraphs
+from tensorsplit.cli.sentences import OF_CLICK
+from tensorsplit.engines.diagnosis import FIXED_WORDS
+from tensorsplit.model.check.checks import REPORTED, SEVERITIES
+from tensorsplit.pages.content import DECISIONS
+
+PLACES = {"tr": 0, "text": 0, "amount": 1, "progress_of": 0, "counted": 0, "begin": 0, "run_job": 1}
+"""Which argument of a function is a text to be translated; of `amount` it is a word."""
 
 
 def help_texts() -> Iterator[str]:
@@ -26,6 +37,39 @@ def help_texts() -> Iterator[str]:
     yield from (does for _, does in COMMANDS.values())
 
 
+def messages() -> Iterator[str | tuple[str, str]]:
+    """Yield each text that the commands say; of a number of things, both forms."""
+    for path in sorted(Path(tensorsplit.__file__).parent.rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call):
+                yield from _texts_of(call)
+    yield from (*OF_CLICK, *SEVERITIES, *FIXED_WORDS)
+    yield from (_forms(word) for word in SEVERITIES)
+    for kind in REPORTED.values():
+        yield from (kind.title, kind.meaning)
+    yield from (decision.text for decision in DECISIONS)
+
+
+def _texts_of(call: ast.Call) -> Iterator[str | tuple[str, str]]:
+    """Yield the text of a call of one of `PLACES`, by its name or as `words.text`."""
+    match call.func:
+        case ast.Name(id=name) if name != "text":
+            pass
+        case ast.Attribute(value=ast.Name(id="words"), attr=name):
+            pass
+        case _:
+            return
+    if name in PLACES and len(call.args) > PLACES[name]:
+        match call.args[PLACES[name]]:
+            case ast.Constant(value=str(found)):
+                yield _forms(found) if name == "amount" else found
+
+
+def _forms(word: str) -> tuple[str, str]:
+    """Return the texts of one thing and of several."""
+    return f"{{n}} {word}", f"{{n}} {word}s"
+
+
 def update() -> None:
     """Write the catalogues anew, with the translations that they have."""
     from babel.messages import Catalog
@@ -35,12 +79,12 @@ def update() -> None:
     for path in CATALOGUES.glob(f"*/LC_MESSAGES/{DOMAIN}.po"):
         with path.open("rb") as file:
             before = read_po(file)
-        catalogue = Catalog(header_comment=before.header_comment, fuzzy=False)
+        catalogue = Catalog(path.parts[-3], header_comment=before.header_comment, fuzzy=False)
         catalogue.mime_headers = before.mime_headers
-        for text in dict.fromkeys(filter(None, help_texts())):
-            old = before.get(text)
+        for text in dict.fromkeys(filter(None, (*help_texts(), *messages()))):
+            old = before.get(text if isinstance(text, str) else text[0])
             catalogue.add(text, old.string if old else "")
-            if old is None or not old.string:
+            if old is None or not any(old.string):
                 print(f"{path}: not translated: {text}")
         with path.open("wb") as file:
             write_po(file, catalogue, width=100)

@@ -24,6 +24,7 @@ import click
 from tensorsplit import __version__
 from tensorsplit.cli.language import HelpContext
 from tensorsplit.cli.screen import complain, examples, flush_or_silence, note, write
+from tensorsplit.cli.sentences import tr, translate_click, worded
 from tensorsplit.cli.stopping import INTERRUPTED, Stopped, Stopping, leave_at_once
 from tensorsplit.core.errors import (
     LIBRARY,
@@ -82,6 +83,7 @@ class CommandLine(click.Group):
             leave_at_once()  # once this has returned
             atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # when all is done
         status: object = None
+        translate_click()
         with Stopping() as stopping:
             try:
                 try:
@@ -96,7 +98,7 @@ class CommandLine(click.Group):
                 status = stopped.status
             status = stopping.status or status
             if status == INTERRUPTED:
-                note("interrupted")
+                note(tr("interrupted"))
             flush_or_silence()
         sys.exit(status if isinstance(status, int) else 0)
 
@@ -125,7 +127,8 @@ class CommandLine(click.Group):
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
             options = (name for option in self.get_params(ctx) for name in option.opts)
             near = did_you_mean(args[0], COMMANDS) or did_you_mean(f"--{args[0]}", options)
-            raise click.UsageError(f"there is no command {show(args[0])}; {near}".rstrip("; "), ctx)
+            problem = tr("there is no command {name}", name=show(args[0]))
+            raise click.UsageError(tr("; ").join(filter(None, (problem, near.rstrip()))), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
             _refuse_repeated(command, click.Context(command, ctx, name), rest)
@@ -154,7 +157,8 @@ def _refuse_repeated(command: click.Command, context: click.Context, args: Seque
         takes_one = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
         if count > 1 and takes_one:
             name = max(option.opts, key=lambda name: name.startswith("--"))
-            raise click.UsageError(f"{name} is given {count} times", context)
+            problem = tr("{name} is given {count} times", name=name, count=count)
+            raise click.UsageError(problem, context)
 
 
 @contextlib.contextmanager
@@ -174,23 +178,23 @@ def _report(error: Exception) -> int:
         raise error
     match error:
         case SplitError():
-            complain(str(error))
+            complain(worded(error))
         case click.ClickException():
             context = getattr(error, "ctx", None)
             command = "tensorsplit" if context is None else context.command_path
-            message = error.format_message().rstrip(".")
-            complain(f"[{USAGE.code}] {message}; see {command} --help")
+            message = error.format_message().rstrip(".。")
+            complain(f"[{USAGE.code}] {message}{tr('; see {command} --help', command=command)}")
         case click.Abort():
             return INTERRUPTED
         case BrokenPipeError():
             return PIPE_CLOSED
         case OSError():
-            output = "standard output" if error.errno in _OF_WRITING else "the system"
+            output = tr("standard output") if error.errno in _OF_WRITING else tr("the system")
             complain(f"[{UNWRITABLE.code}] {error.filename or output}: {error.strerror or error}")
         case MemoryError():
-            complain("out of memory")
+            complain(tr("out of memory"))
         case RecursionError():
-            complain(f"[{MALFORMED_MODEL.code}] what was read is nested too deep")
+            complain(f"[{MALFORMED_MODEL.code}] {tr('what was read is nested too deep')}")
         case _:
             _report_failure(error)
     return REFUSED
@@ -203,17 +207,25 @@ def _report_failure(error: Exception) -> None:
 
     refusal = import_refusal(error) if isinstance(error, ImportError) else None
     if refusal is not None:
-        complain(str(refusal))
+        complain(worded(refusal))
         return
     said = f"{type(error).__name__}: {error}"
     library = library_at_fault(error)
     if library:
-        complain(f"[{LIBRARY.code}] {library} failed on this input: {said}")
+        failed = tr("{library} failed on this input: {error}", library=library, error=said)
+        complain(f"[{LIBRARY.code}] {failed}")
         return
     text = report_of(error)
     path = save_report(text)
-    where = f"a report of it is in {path}; look at it and pass it on" if path else "report it"
-    complain(f"a bug in tensorsplit: {said[:_LONGEST_ERROR]}; {where}")
+    complain(
+        tr(
+            "a bug in tensorsplit: {error}; a report of it is in {path}; look at it and pass it on",
+            error=said[:_LONGEST_ERROR],
+            path=path,
+        )
+        if path
+        else tr("a bug in tensorsplit: {error}; report it", error=said[:_LONGEST_ERROR])
+    )
     if path is None:
         note(*text.splitlines())
 
@@ -284,7 +296,7 @@ def main(ctx: click.Context, version: bool, verbose: bool) -> None:
     input that is refused.
     """
     if verbose and not version:
-        raise click.UsageError("--verbose goes with --version")
+        raise click.UsageError(tr("--verbose goes with --version"))
     if version:
         _print_version(verbose)
         ctx.exit()

@@ -11,6 +11,7 @@ import click
 
 from tensorsplit.cli.files import NotedPath, WritingCommand, write_files
 from tensorsplit.cli.screen import FINDINGS, examples, format_option, is_terminal, say, show, write
+from tensorsplit.cli.sentences import tr
 from tensorsplit.cli.words import Word
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def bench(
     from tensorsplit.bench.workloads import choose_workloads
 
     if quick and repeat is not None:
-        raise click.UsageError("--quick is --repeat 1; give one of them")
+        raise click.UsageError(tr("--quick is --repeat 1; give one of them"))
     chosen = choose_workloads(workload)
     if listed:
         say(*_listing(chosen))

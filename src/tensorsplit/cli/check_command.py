@@ -37,12 +37,12 @@ from tensorsplit.cli.screen import (
     wants_colour,
     write,
 )
+from tensorsplit.cli.sentences import WORDS, amount, joined, known, named, tr, worded
 from tensorsplit.cli.words import CODE, TARGET, note_remarks
 from tensorsplit.core.errors import (
     DOCUMENTATION,
     UNREADABLE_MODEL,
     SplitError,
-    count_of,
     printable,
     show_path,
 )
@@ -56,13 +56,11 @@ if TYPE_CHECKING:
 UNREADABLE = 2
 _SUFFIXES = (".onnx", ".xml")
 _STYLES = {
-    r"^\S.*": "bold",
-    "^  error": "bold red",
-    "^  warning": "yellow",
-    "^  note": "cyan",
-    "^    .*": "dim",
+    "error": "bold red",
+    "warning": "yellow",
+    "note": "cyan",
 }
-"""How the lines of the findings are shown: nodes and the summary, severities, and fixes."""
+"""How the lines of the findings are shown: the severities."""
 
 
 @click.command(
@@ -137,7 +135,7 @@ def check(
     listed = (word for words in ignore for word in words.split(","))
     ignored = {kind_of(word.strip()).code for word in (*settings.ignore, *listed)}
     if not models:
-        raise click.UsageError("there is no MODEL; give the path of a model or folder, or -")
+        raise click.UsageError(tr("there is no MODEL; give the path of a model or folder, or -"))
     paths = list(_files(models))
     _check_fix(fix, fix_traced, wanted, out, paths)
     note_remarks(wanted)
@@ -150,7 +148,7 @@ def check(
         except SplitError as error:
             if len(paths) == 1 or error.kind is not UNREADABLE_MODEL:
                 raise
-            complain(str(error))
+            complain(worded(error))
             status = UNREADABLE
             continue
         found = tuple(each for each in report.findings if each.code not in ignored)
@@ -163,7 +161,7 @@ def check(
     elif style == "github":
         shown = reported.as_github(reports)
     else:
-        shown = reported.as_text(reports, summary=not quiet)
+        shown = named(reported.as_text(reports, summary=not quiet, words=WORDS))
     if out == PIPE:
         note(*shown.splitlines())
     elif style == "text":
@@ -201,19 +199,22 @@ def _check_fix(
     """Refuse options that don't go together."""
     if not (fix or fix_traced):
         if out is not None:
-            raise click.UsageError("-o OUT needs --fix or --fix-traced")
+            raise click.UsageError(tr("-o OUT needs --fix or --fix-traced"))
         return
     if fix and fix_traced:
-        raise click.UsageError("--fix and --fix-traced go one after the other")
+        raise click.UsageError(tr("--fix and --fix-traced go one after the other"))
     if fix and len(targets) > 1:
-        raise click.UsageError(f"--fix takes one --for ENGINE, not {' and '.join(targets)}")
+        names = joined(targets)
+        raise click.UsageError(tr("--fix takes one --for ENGINE, not {names}", names=names))
     if fix and not targets:
-        raise click.UsageError("--fix needs --for ENGINE: it rewrites what that does not run")
+        raise click.UsageError(tr("--fix needs --for ENGINE: it rewrites what that does not run"))
     if out is None and PIPE in paths:
         name = "--fix" if fix else "--fix-traced"
-        raise click.UsageError(f"{name} of standard input needs -o OUT, or -o - for a pipe")
+        raise click.UsageError(
+            tr("{name} of standard input needs -o OUT, or -o - for a pipe", name=name)
+        )
     if out is not None and len(paths) != 1:
-        raise click.UsageError("-o OUT takes one MODEL; without it each is rewritten in place")
+        raise click.UsageError(tr("-o OUT takes one MODEL; without it each is rewritten in place"))
     refuse_terminal(out)
 
 
@@ -261,14 +262,15 @@ def _untraced(model: str, targets: Sequence[str], out: str) -> CheckReport:
     except SplitError as error:
         return _kept(model, source, targets, error)
     if trial is not None and not trial:
-        return _kept(model, source, targets, f"the results differ: {trial}")
+        return _kept(model, source, targets, tr("the results differ: {trial}", trial=trial))
     _write(model, out, opened, made, len(report.changes))
     return _reported(rewritten, targets)
 
 
 def _kept(model: str, source: Source, targets: Sequence[str], why: object) -> CheckReport:
     """Say why a model is not rewritten; return what is found of it."""
-    note(f"{model} is not rewritten: {why}")
+    reason = worded(why) if isinstance(why, SplitError) else why
+    note(tr("{model} is not rewritten: {reason}", model=model, reason=reason))
     return _reported(source, targets)
 
 
@@ -278,7 +280,7 @@ def _write(model: str, out: str, opened: OnnxModel, made: ModelProto, changes: i
     if changes or out != model or model == PIPE:
         Output(out, copy_weights=True).write(opened, made)
     if changes:
-        note(f"{model}: {count_of(changes, 'node')} rewritten")
+        note(tr("{model}: {nodes} rewritten", model=model, nodes=amount(changes, "node")))
 
 
 def _show_findings(report: str) -> None:
@@ -289,10 +291,12 @@ def _show_findings(report: str) -> None:
     from rich.text import Text
 
     text = Text("\n".join(lines))
-    for pattern, style in _STYLES.items():
-        text.highlight_regex(f"(?m){pattern}", style)
+    text.highlight_regex(r"(?m)^\S.*", "bold")  # nodes and the summary
+    for severity, style in _STYLES.items():
+        text.highlight_regex(f"(?m)^  {known(severity)}(?= )", style)
+    text.highlight_regex("(?m)^    .*", "dim")  # fixes
     if DOCUMENTATION:
-        text.highlight_regex(r"(?<=\[)TS\d{3}(?=\])", _link)
+        text.highlight_regex(r"(?<=\[)TS\d{3}(?=[\] ])", _link)
     show(text, folds=False)
 
 

@@ -30,6 +30,7 @@ from tensorsplit.cli.screen import (
     show,
     write,
 )
+from tensorsplit.cli.sentences import WORDS, tr
 from tensorsplit.cli.words import SECONDS, SECONDS_OF_A_CASE, Word
 from tensorsplit.core.errors import USAGE, SplitError, count_of
 from tensorsplit.core.errors import show as quoted
@@ -201,7 +202,7 @@ def conformance(
     _write(_shown(document, style, engines, deviations), out, files)
     _list_unexpected(comparison)
     if all(result.verdict == SKIPPED for result in document.results):
-        complain("there is no result: no engine or tool reads the format of a case")
+        complain(tr("there is no result: no engine or tool reads the format of a case"))
         return FINDINGS
     return 0 if comparison.is_fine and not (strict and comparison.fixed) else FINDINGS
 
@@ -288,7 +289,7 @@ def _shown(
         return json.dumps(content, ensure_ascii=False) + "\n"
     if style == "html":
         return html(document, _scripts(document, engines), deviations, _contents(document))
-    return Matrix(document)
+    return Matrix(document, WORDS)
 
 
 def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str], str | None]:
@@ -323,13 +324,14 @@ def _contents(document: Document) -> Callable[[str], dict[str, str]]:
 def _list_unexpected(comparison: Comparison) -> None:
     """List results that no known deviation covers, and known deviations that no longer occur."""
     new = [f"new: {r.subject}: {r.verdict}: {r.case}: {r.detail}" for r in comparison.new]
+    over = [len(found) - _MOST_LISTED for found in (new, comparison.stale, comparison.fixed)]
     lists = (
-        ("new", complain, new),
-        ("stale", complain, comparison.stale),
-        ("fixed", note, comparison.fixed),
+        (tr("and {n} more that are new", n=over[0]), complain, new),
+        (tr("and {n} more that are stale", n=over[1]), complain, comparison.stale),
+        (tr("and {n} more that are fixed", n=over[2]), note, comparison.fixed),
     )
-    for kind, tell, found in lists:
+    for more, tell, found in lists:
         for entry in found[:_MOST_LISTED]:
             tell(str(entry))
         if len(found) > _MOST_LISTED:
-            tell(f"and {len(found) - _MOST_LISTED} more that are {kind}")
+            tell(more)

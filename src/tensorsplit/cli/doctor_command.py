@@ -22,8 +22,9 @@ from tensorsplit.cli.screen import (
     show,
     write_json,
 )
+from tensorsplit.cli.sentences import amount, joined, known, tr
 from tensorsplit.cli.verifying import limit_options
-from tensorsplit.core.errors import count_of, printable
+from tensorsplit.core.errors import printable
 from tensorsplit.core.extras import install_command
 from tensorsplit.engines import ENGINES
 
@@ -80,16 +81,21 @@ def _write_json(model: str, found: Sequence[Diagnosis]) -> None:
 def _show(model: str, found: Sequence[Diagnosis]) -> None:
     """Print the table, and below it the commands, each whole on a line of its own."""
     rows = [
-        (f"{each.engine} {each.version}", each.verdict, printable("; ".join(each.why)))
+        (
+            f"{each.engine} {each.version}",
+            known(each.verdict),
+            printable(tr("; ").join(map(known, each.why))),
+        )
         for each in found
     ]
-    show(Table(rows, ("engine", "verdict", "why")))
+    show(Table(rows, (tr("engine"), tr("verdict"), tr("why"))))
     commands = {command: each for each in found if (command := _command(model, each))}
     if commands:
         say("", *(f"{command}    # {_purpose(each)}" for command, each in commands.items()))
     missing = _missing(found)
     if missing:
-        say("", f"{install_command(','.join(missing))}    # to try {' and '.join(missing)} too")
+        purpose = tr("to try {names} too", names=joined(missing))
+        say("", f"{install_command(','.join(missing))}    # {purpose}")
 
 
 def _missing(found: Sequence[Diagnosis]) -> list[str]:
@@ -118,9 +124,9 @@ def _purpose(diagnosis: Diagnosis) -> str:
     from tensorsplit.engines.diagnosis import FIXABLE, WRONG_MODEL
 
     if diagnosis.verdict == FIXABLE:
-        return f"writes a model that {diagnosis.engine} runs"
+        return tr("writes a model that {engine} runs", engine=diagnosis.engine)
     if diagnosis.verdict == WRONG_MODEL:
-        return "lists what is wrong"
+        return tr("lists what is wrong")
     if diagnosis.warnings:
-        return count_of(diagnosis.warnings, "warning")
-    return f"lists what {diagnosis.engine} does not run"
+        return amount(diagnosis.warnings, "warning")
+    return tr("lists what {engine} does not run", engine=diagnosis.engine)

@@ -10,7 +10,7 @@ import tensorsplit
 from tensorsplit.cli.files import WritingCommand, outputs, write_files
 from tensorsplit.cli.screen import examples as shown_examples
 from tensorsplit.cli.screen import say
-from tensorsplit.core.errors import count_of
+from tensorsplit.cli.sentences import amount
 
 
 @click.command(cls=WritingCommand, epilog=shown_examples("examples", "examples demo/models"))
@@ -25,7 +25,7 @@ def examples(*, folder: Path) -> None:
     missing = {path: content for path, content in files.items() if not _holds(path, content)}
     outputs().folders.append(folder)
     write_files(missing)
-    say(f"{folder}: {count_of(len(files), 'file')}")
+    say(f"{folder}: {amount(len(files), 'file')}")
 
 
 def _holds(path: Path, content: bytes) -> bool:

@@ -22,6 +22,7 @@ from tensorsplit.cli.parsing import (
     parse_shape,
 )
 from tensorsplit.cli.screen import examples, say, show, write
+from tensorsplit.cli.sentences import tr
 from tensorsplit.cli.words import OPERATOR, Word, operator_names
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import (
@@ -123,7 +124,7 @@ def explain(
         )
     found = splits_of_model(read_source(target).model)
     if not found and svg is None:
-        say(f"{target}: no split nodes")
+        say(f"{target}: {tr('no split nodes')}")
     else:
         _draw(found, svg)
 

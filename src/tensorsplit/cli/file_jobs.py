@@ -10,7 +10,8 @@ import click
 from tensorsplit.cli.files import NotedPath, outputs
 from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.screen import Table, listed, note, progress_of, say, show
-from tensorsplit.core.errors import UNWRITABLE, SplitError, count_of, printable, show_bytes
+from tensorsplit.cli.sentences import amount, tr
+from tensorsplit.core.errors import UNWRITABLE, SplitError, printable, show_bytes
 
 if TYPE_CHECKING:
     from tensorsplit.files.formats import Recast
@@ -69,7 +70,7 @@ def checked_target(target: str | None, dry_run: bool) -> str:
             UNWRITABLE, "the name of OUT is empty", "give the name of a file or folder"
         )
     if target is None and not dry_run:
-        raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
+        raise click.UsageError(tr("there is no -o OUT; say where the result goes, or --dry-run"))
     return target or ""
 
 
@@ -95,11 +96,15 @@ def run_job(
     ):
         checksum = job.run(executor, outputs(), verify=verify, progress=progress)
     made = [output.name for each in job.changes for output in each.after.outputs]
-    what = f"{count_of(len(made), 'tensor')}, {show_bytes(job.nbytes)}"
+    what = f"{amount(len(made), 'tensor')}, {show_bytes(job.nbytes)}"
     say(f"{job.target}: {what}: {listed(list(dict.fromkeys(made)))}")
     if verify:
         say(
-            f"verified: {what}, were read back and equal the source's; sum of CRC-32 {checksum:08x}"
+            tr(
+                "verified: {what}, were read back and equal the source's; sum of CRC-32 {checksum}",
+                what=what,
+                checksum=f"{checksum:08x}",
+            )
         )
 
 
@@ -115,8 +120,9 @@ def _show_plan(job: Job) -> None:
             )
     if kept:
         size = sum(each.after.tensor.nbytes for each in kept)
-        rows.append((f"{len(kept)} more", "", "carried over", show_bytes(size)))
-    show(Table(rows, ("tensor", "shape", "parts", "size")))
+        more = tr("{n} more", n=len(kept))
+        rows.append((more, "", tr("carried over"), show_bytes(size)))
+    show(Table(rows, (tr("tensor"), tr("shape"), tr("parts"), tr("size"))))
 
 
 def _stored(change: Recast) -> str:
@@ -131,16 +137,17 @@ def _parts(change: Recast) -> str:
     outputs = change.after.outputs
     last = outputs[-1]
     if last.rank is not None:
-        return printable(f"{last.name} {_shape(last.shape)}, {last.rank + 1} ranks")
+        ranks = amount(last.rank + 1, "rank")
+        return printable(f"{last.name} {_shape(last.shape)}, {ranks}")
     return _cells([f"{each.name} {_shape(each.shape)}" for each in outputs])
 
 
 def _cells(names: Sequence[str]) -> str:
     cells = list(map(printable, names))
     if len(cells) > _MOST_PARTS:
-        cells[_MOST_PARTS - 1 : -1] = [f"({len(cells) - _MOST_PARTS} more)"]
+        cells[_MOST_PARTS - 1 : -1] = [tr("({n} more)", n=len(cells) - _MOST_PARTS)]
     return "\n".join(cells)
 
 
 def _shape(shape: Sequence[int]) -> str:
-    return "x".join(map(str, shape)) or "scalar"
+    return "x".join(map(str, shape)) or tr("scalar")

@@ -16,6 +16,7 @@ from tensorsplit.cli.file_jobs import (
 )
 from tensorsplit.cli.files import NotedPath, WritingCommand
 from tensorsplit.cli.screen import examples
+from tensorsplit.cli.sentences import tr
 
 
 @click.command(
@@ -114,7 +115,7 @@ def reshard(
     from tensorsplit.files.rule_files import chosen_rules
 
     if rules is None:
-        raise click.UsageError("there are no --rules; say which tensors are divided, and how")
+        raise click.UsageError(tr("there are no --rules; say which tensors are divided, and how"))
     job = plan_reshard(
         source,
         checked_target(target, dry_run),

@@ -20,6 +20,7 @@ from tensorsplit.cli.file_jobs import (
 from tensorsplit.cli.files import NotedPath, WritingCommand
 from tensorsplit.cli.parsing import parse_lengths
 from tensorsplit.cli.screen import examples
+from tensorsplit.cli.sentences import joined, tr
 from tensorsplit.cli.words import OPERATOR
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records import operator_named
@@ -109,9 +110,9 @@ def split(
     given = {"--split": lengths, "--num-outputs": num_outputs, "--chunk": chunk}
     several = [name for name, value in given.items() if value is not None]
     if len(several) > 1:
-        raise click.UsageError(f"{' and '.join(several)} are given; give one of them")
+        raise click.UsageError(tr("{names} are given; give one of them", names=joined(several)))
     if not several and rules is None and operator is None and opset is None:
-        raise click.UsageError("no lengths are given: give --split, --num-outputs or --chunk")
+        raise click.UsageError(tr("no lengths are given: give --split, --num-outputs or --chunk"))
     version = None if operator is None else operator_named(operator, opset).id
     operands = SplitOperands(
         axis=axis,

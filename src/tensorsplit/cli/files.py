@@ -20,6 +20,7 @@ import numpy as np
 from click.types import StringParamType
 
 from tensorsplit.cli.screen import is_terminal
+from tensorsplit.cli.sentences import tr
 from tensorsplit.core.errors import UNWRITABLE, SplitError
 from tensorsplit.storage.outputs import Brought, Content, Outputs
 
@@ -119,7 +120,9 @@ def may_replace(model: str) -> None:
 def refuse_terminal(out: str | None) -> None:
     """Refuse (TS703) to write a model onto a terminal."""
     if out == PIPE and is_terminal(sys.stdout):
-        raise click.UsageError("-o - would write binary data to the terminal; pipe it, or -o OUT")
+        raise click.UsageError(
+            tr("-o - would write binary data to the terminal; pipe it, or -o OUT")
+        )
 
 
 def outputs() -> Outputs:

@@ -1,8 +1,8 @@
-"""The language of the help: English, or another that has a catalogue in the folder ``locale``.
+"""The language of the commands: English, or another that has a catalogue in ``locale``; the help.
 
 ``TENSORSPLIT_LANG`` names it, such as zh_CN, or else the system does: ``LANGUAGE``, ``LC_ALL``,
-``LC_MESSAGES`` or ``LANG``. Messages of errors are in English. ``python scripts/messages.py``
-brings the catalogues up to date.
+``LC_MESSAGES`` or ``LANG``. ``python scripts/messages.py`` brings the catalogues up to date. What
+else the commands say is in ``sentences.py``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WORDS = (
 
 _TERM = 30  # columns, at most, as click has it
 _GAP = 2
-_PIECES = re.compile(
+PIECES = re.compile(
     r"\s+|[（“「]*(?:[一-鿿]|[^\s一-鿿（“「，。；：、？！）”」]+|.)[，。；：、？！）”」]*"
 )
 """What a line may end after: blanks, a word, or a Chinese character and its punctuation."""
@@ -112,16 +112,16 @@ def _folded(text: str, width: int) -> str:
         if paragraph.startswith("\b"):
             folded.append(paragraph)
             continue
-        folded.append("\n".join(("\b", *_lines(paragraph, width))))
+        folded.append("\n".join(("\b", *lines_of(paragraph, width))))
     return "\n\n".join(folded)
 
 
-def _lines(paragraph: str, width: int) -> Iterator[str]:
+def lines_of(paragraph: str, width: int) -> Iterator[str]:
     """Yield the lines of a paragraph, none wider than the columns unless one piece is."""
     from rich.cells import cell_len
 
     line = ""
-    for piece in _PIECES.findall(paragraph):
+    for piece in PIECES.findall(paragraph):
         if line and cell_len((line + piece).rstrip()) > width:
             yield line.rstrip()
             line = ""

@@ -30,9 +30,10 @@ from tensorsplit.cli.screen import (
     say,
     show,
 )
+from tensorsplit.cli.sentences import amount, tr
 from tensorsplit.cli.verifying import VerificationOptions, verifies
 from tensorsplit.cli.words import ENGINE, TARGET, note_remarks
-from tensorsplit.core.errors import count_of, printable
+from tensorsplit.core.errors import printable
 from tensorsplit.engines import ENGINES, check_engine
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
         *, model: str, out: str | None, dry_run: bool, copy_external_data: bool, **options: object
     ) -> _Status:
         if out is None and not dry_run:
-            raise click.UsageError("there is no -o OUT; say where the result goes, or --dry-run")
+            raise click.UsageError(
+                tr("there is no -o OUT; say where the result goes, or --dry-run")
+            )
         refuse_terminal(out)
         output = Output(None if dry_run else out, copy_external_data)
         return command(model=model, output=output, **options)
@@ -108,8 +111,9 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
     output.write(opened, made)
     if output.has_report:
         filled = described(changed)
-        whole = [f"{output.target}: {count_of(len(filled), 'value')} described"]
-        say(*(whole if output.target else filled or ["nothing to fill in"]))
+        values = amount(len(filled), "value")
+        whole = [tr("{path}: {values} described", path=output.target, values=values)]
+        say(*(whole if output.target else filled or [tr("nothing to fill in")]))
 
 
 @click.command(
@@ -163,9 +167,9 @@ def convert(
     input can't be read.
     """
     if opset is None and not to_variadic:
-        raise click.UsageError("there is no --opset N; give it, or --to-variadic, or both")
+        raise click.UsageError(tr("there is no --opset N; give it, or --to-variadic, or both"))
     if engines and verification is None:
-        raise click.UsageError("--engine needs --verify")
+        raise click.UsageError(tr("{name} needs --verify", name="--engine"))
     from tensorsplit.model.convert.driver import open_converted
 
     for engine in engines:
@@ -176,8 +180,8 @@ def convert(
     verdict, same = _verdict(verification, opened, made, engines)
     if output.has_report:
         if not report.is_changed:
-            already = "has no Split" if opset is None else f"is at opset {opset} already"
-            say(f"{model} {already}")
+            already = tr("{model} is at opset {opset} already", model=model, opset=opset)
+            say(tr("{model} has no Split", model=model) if opset is None else already)
         _list_rewritten(report)
         show(_summary(opened.original, made))
     _say_verdict(output, verdict)
@@ -190,23 +194,31 @@ def _list_rewritten(report: ConversionReport) -> None:
     """List every rewritten operator, whether that is exact, and what was left out."""
     for label in report.dropped:
         say(
-            f"left out: the {label}, which nobody calls; no call gives the attributes that it needs"
+            tr(
+                "left out: the {label}, which nobody calls;"
+                " no call gives the attributes that it needs",
+                label=label,
+            )
         )
     groups: dict[tuple[bool, str], list[str]] = {}
     for each in report.changes:
         became = f" -> {', '.join(dict.fromkeys(each.became))}" if each.became else ""
         groups.setdefault((each.is_exact, f"{each.operator}{became}"), []).append(each.node)
-    for is_exact, title in ((True, "rewritten, exact:"), (False, "rewritten, up to rounding:")):
+    titles = ((True, tr("rewritten, exact:")), (False, tr("rewritten, up to rounding:")))
+    for is_exact, title in titles:
         found = [(what, nodes) for (exact, what), nodes in groups.items() if exact == is_exact]
         if found:
             say(title)
             say(*(f"  {what} ({_counted(nodes)})" for what, nodes in found[:_MOST_CHANGES]))
         if len(found) > _MOST_CHANGES:
-            say(f"  and {count_of(len(found) - _MOST_CHANGES, 'more operator')}")
+            more = amount(len(found) - _MOST_CHANGES, "more operator")
+            say(tr("  and {more}", more=more))
 
 
 def _counted(nodes: Sequence[str]) -> str:
-    return nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes, the first is {nodes[0]}"
+    if len(nodes) == 1:
+        return nodes[0]
+    return tr("{n} nodes, the first is {name}", n=len(nodes), name=nodes[0])
 
 
 @click.command(
@@ -249,7 +261,7 @@ def lower(
     verdict, same = _verdict(verification, opened, made, others)
     if output.has_report:
         _tell(report, opened.original, made)
-    note(*(f"warning: {warning}" for warning in report.warnings))
+    note(*(tr("warning: {warning}", warning=warning) for warning in report.warnings))
     _say_verdict(output, verdict)
     if same:
         output.write(opened, made)
@@ -272,15 +284,16 @@ def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None
     if report.changes:
         shown = report.changes[:_MOST_CHANGES]
         for reason in dict.fromkeys(change.reason for change in shown):
-            say(f"because {reason}")
+            say(tr("because {reason}", reason=reason))
             because = (change for change in shown if change.reason == reason)
             say(*(f"  {each.node}: {each.operator} -> {each.became}" for each in because))
         if len(report.changes) > len(shown):
-            say(f"and {count_of(len(report.changes) - len(shown), 'more change')}")
+            more = amount(len(report.changes) - len(shown), "more change")
+            say(tr("and {more}", more=more))
         show(_summary(before, after))
     else:
-        say(f"{report.target} runs it as it is; nothing was changed")
-    say(*(f"note: {note}" for note in report.notes))
+        say(tr("{engine} runs it as it is; nothing was changed", engine=report.target))
+    say(*(tr("note: {note}", note=note) for note in report.notes))
 
 
 def _engine_of(target: str) -> list[str]:
@@ -312,7 +325,7 @@ def _summary(before: ModelProto, after: ModelProto) -> Table:
     left, right = _facts(before), _facts(after)
     names = dict.fromkeys((*left, *right))
     rows = [(name, left.get(name, "-"), right.get(name, "-")) for name in names]
-    return Table([tuple(map(printable, row)) for row in rows], ("", "before", "after"))
+    return Table([tuple(map(printable, row)) for row in rows], ("", tr("before"), tr("after")))
 
 
 def _facts(model: ModelProto) -> Mapping[str, str]:
@@ -325,8 +338,8 @@ def _facts(model: ModelProto) -> Mapping[str, str]:
     counts = Counter(kind for kind in sorted(kinds) if kind in family or "Sequence" in kind)
     return {
         **opsets,
-        "nodes": f"{len(kinds)}",
+        tr("nodes"): f"{len(kinds)}",
         **{kind: f"{count}" for kind, count in counts.items()},
-        "inputs": listed([value.name for value in model.graph.input]),
-        "outputs": listed([value.name for value in model.graph.output]),
+        tr("inputs"): listed([value.name for value in model.graph.input]),
+        tr("outputs"): listed([value.name for value in model.graph.output]),
     }

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.screen import Table, examples, format_option, show, write, write_json
+from tensorsplit.cli.screen import Table, examples, format_option, say, show, write, write_json
+from tensorsplit.cli.sentences import tr
 from tensorsplit.cli.words import OPERATOR
 from tensorsplit.core.differences import OperatorDiff
 from tensorsplit.core.differences import diff as compare_records
@@ -38,7 +39,7 @@ def ops(operator: str | None, opset: int | None, style: str) -> None:
     """
     if operator is None:
         if opset is not None:
-            raise click.UsageError("--opset needs an OPERATOR")
+            raise click.UsageError(tr("--opset needs an OPERATOR"))
         _list(style)
         return
     page = page_of(operator_named(operator, opset))
@@ -125,7 +126,8 @@ def diff(before: str, after: str, style: str) -> None:
     elif found.changes:
         show(_comparison(found))
     else:
-        write(f"{found.before.id} and {found.after.id}: no differences\n")
+        names = {"before": found.before.id, "after": found.after.id}
+        say(tr("{before} and {after}: no differences", **names))
 
 
 def _comparison(found: OperatorDiff) -> Table:

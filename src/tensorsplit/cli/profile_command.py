@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from tensorsplit.cli.screen import examples, note, progress_of, say
+from tensorsplit.cli.sentences import amount, tr
 from tensorsplit.cli.words import SECONDS, SECONDS_OF_A_CASE, Word
-from tensorsplit.core.errors import USAGE, SplitError, count_of, printable
+from tensorsplit.core.errors import USAGE, SplitError, printable
 from tensorsplit.storage.outputs import Outputs
 
 
@@ -64,8 +65,11 @@ def _summarise(made: dict[str, Any], path: str) -> None:
     """Print how many entries of which kind a profile has, and where it is."""
     extents = Counter(entry["extent"] for entry in made["entries"])
     kinds = ", ".join(f"{count} {extent}" for extent, count in sorted(extents.items()))
-    total = count_of(sum(extents.values()), "limitation")
+    total = amount(sum(extents.values()), "limitation")
     say(
         printable(f"{path}: {total}{f' ({kinds})' if kinds else ''}"),
-        f"{count_of(len(made['unexplained']), 'case')} failed that no limitation explains",
+        tr(
+            "{cases} failed that no limitation explains",
+            cases=amount(len(made["unexplained"]), "case"),
+        ),
     )

@@ -19,6 +19,7 @@ from tensorsplit.cli.input_files import (
     read_feeds,
     read_input_shapes,
 )
+from tensorsplit.cli.sentences import tr
 from tensorsplit.core.errors import (
     ELEMENT_TYPE,
     EXTERNAL_DATA,
@@ -64,7 +65,7 @@ def input_options(text: str) -> Callable[[Callable[..., int]], Callable[..., int
             **options: object,
         ) -> int:
             if save_inputs is not None and save_inputs.suffix != ".npz":
-                raise click.UsageError("--save-inputs writes an .npz; give it such a name")
+                raise click.UsageError(tr("--save-inputs writes an .npz; give it such a name"))
             choice = InputChoice(written, shapes, seed, save_inputs)
             return command(choice=choice, **options)
 
@@ -132,7 +133,7 @@ class ModelInputs:
     save_to: Path | None = None
 
     def __str__(self) -> str:
-        return "the inputs given" if self.seed is None else "random inputs"
+        return tr("the inputs given") if self.seed is None else tr("random inputs")
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -161,14 +162,15 @@ class ModelInputs:
 
     def failing(self) -> list[str]:
         """Save the inputs that results differ on, where that is asked for; what to say of them."""
-        lines = [] if self.seed is None else [f"the random inputs are those of --seed {self.seed}"]
+        seeded = tr("the random inputs are those of --seed {seed}", seed=self.seed)
+        lines = [] if self.seed is None else [seeded]
         return lines + self._saved()
 
     def _saved(self) -> list[str]:
         if self.save_to is None or not self.feeds:
             return []
         write_files({self.save_to: partial(write_archive, dict(members(self.feeds)))})
-        return [f"the inputs are in {self.save_to}"]
+        return [tr("the inputs are in {path}", path=self.save_to)]
 
 
 def members(feeds: Mapping[str, object]) -> Iterator[tuple[str, Array]]:

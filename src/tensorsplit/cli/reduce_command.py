@@ -19,8 +19,9 @@ from tensorsplit.cli.files import (
 )
 from tensorsplit.cli.random_inputs import InputChoice, input_options, members
 from tensorsplit.cli.screen import examples, note, say
+from tensorsplit.cli.sentences import amount, tr
 from tensorsplit.cli.words import SECONDS, Word
-from tensorsplit.core.errors import count_of, printable
+from tensorsplit.core.errors import printable
 
 
 @click.command(
@@ -79,7 +80,7 @@ def reduce(
     from tensorsplit.conformance.reducing import reduced
 
     if model == PIPE or Path(model).suffix.lower() == ".xml":
-        raise click.UsageError("reduce takes the path of an ONNX model")
+        raise click.UsageError(tr("reduce takes the path of an ONNX model"))
     target = folder or Path(f"{Path(model).stem}-reduced")
     outputs().folders.append(target)
     outputs().check()
@@ -93,8 +94,8 @@ def reduce(
         target / "reproduce.py": f"{found.script}\n",
     }
     write_files(files)
-    sizes = " -> ".join(count_of(each.size[0], "node") for each in (found.before, found.after))
-    late = "" if found.is_finished else "; the time was over before all was tried"
+    sizes = " -> ".join(amount(each.size[0], "node") for each in (found.before, found.after))
+    late = "" if found.is_finished else tr("; the time was over before all was tried")
     say(
         printable(f"{engine}: {found.failure.detail}"),
         printable(f"{sizes}{late}"),

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tensorsplit.cli.screen import Table, examples, format_option, say, show, write, write_json
+from tensorsplit.cli.screen import (
+    Table,
+    examples,
+    format_option,
+    say,
+    show,
+    wrapped,
+    write,
+    write_json,
+)
+from tensorsplit.cli.sentences import known
 from tensorsplit.cli.words import CODE
 from tensorsplit.core.errors import USAGE, Kind, SplitError, did_you_mean
 from tensorsplit.core.errors import show as quoted
@@ -30,7 +40,7 @@ def rule(code: str | None, style: str) -> None:
         elif style == "markdown":
             write(codes_page())
         else:
-            show(Table([(kind.code, kind.title) for kind in REPORTED.values()]))
+            show(Table([(kind.code, known(kind.title)) for kind in REPORTED.values()]))
         return
     page = page_of_code(kind_of(code))
     if style == "json":
@@ -60,11 +70,13 @@ def kind_of(word: str) -> Kind:
 def _show(page: CodePage) -> None:
     from rich.text import Text
 
-    title = Text.assemble((page.code, "bold"), f"  {page.title}  ", (page.severity, "dim"))
-    show(title, "", page.meaning.replace("`", ""))
+    title = Text.assemble(
+        (page.code, "bold"), f"  {known(page.title)}  ", (known(page.severity), "dim")
+    )
+    show(title, "", wrapped(known(page.meaning).replace("`", "")))
     if page.decisions:
         say("")
-        show(Table([(note.name, note.text.replace("`", "")) for note in page.decisions]))
+        show(Table([(note.name, known(note.text).replace("`", "")) for note in page.decisions]))
     if page.example:
         say("", *(f"    {line}" for line in page.example.call.splitlines()), "")
         show(page.example.message)

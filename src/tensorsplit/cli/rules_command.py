@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tensorsplit.cli.screen import Table, examples, show, write
+from tensorsplit.cli.sentences import tr
 from tensorsplit.core.errors import USAGE, SplitError, did_you_mean
 from tensorsplit.core.errors import show as quoted
 
@@ -22,7 +23,9 @@ def rules(words: tuple[str, ...]) -> None:
         show(Table([(name, title_of(text)) for name, text in built_in().items()]))
         return
     if len(words) != 2 or words[0] != "show":
-        raise click.UsageError(f"give no words, or show and a name: rules show {words[-1]}")
+        raise click.UsageError(
+            tr("give no words, or show and a name: rules show {name}", name=words[-1])
+        )
     name = words[1]
     if name not in built_in():
         raise SplitError(

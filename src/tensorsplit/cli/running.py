@@ -32,6 +32,7 @@ from tensorsplit.cli.files import (
 )
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import FINDINGS, examples, say
+from tensorsplit.cli.sentences import tr
 from tensorsplit.cli.verifying import SIZE, limit_options, tolerance_options
 from tensorsplit.cli.words import ENGINE, Word
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
@@ -122,12 +123,12 @@ def run(
     from tensorsplit.model.exactness import moved_outputs
 
     if style is not None and folder is None:
-        raise click.UsageError("--format needs -o DIR")
+        raise click.UsageError(tr("--format needs -o DIR"))
     if (rtol, atol) != (None, None):
         if not others:
-            raise click.UsageError("--rtol and --atol need --compare ENGINE")
+            raise click.UsageError(tr("--rtol and --atol need --compare ENGINE"))
         if tolerance is not None:
-            raise click.UsageError("give --tolerance, or --rtol and --atol")
+            raise click.UsageError(tr("give --tolerance, or --rtol and --atol"))
     for name in (engine, *others):
         engines.check_engine(name)
     source = read_source(model)
@@ -147,7 +148,9 @@ def run(
     for other in dict.fromkeys(others):
         found = compare(source, inputs.feeds, [other], **judging)
         if all(difference.is_allowed for difference in found):
-            verdicts.append(f"{other}: the same as {engine}{' up to rounding' if found else ''}")
+            names = {"engine": other, "reference": engine}
+            rounded = tr("{engine}: the same as {reference} up to rounding", **names)
+            verdicts.append(rounded if found else tr("{engine}: the same as {reference}", **names))
         else:
             same = False
         verdicts += map(str, found)
@@ -176,13 +179,13 @@ def _described(outputs: Mapping[str, Any]) -> Iterator[str]:
     """Yield every output as lines of text: name, element type, shape and values."""
     for name, value in outputs.items():
         if value is None:
-            yield f"{name}: empty optional"
+            yield tr("{name}: empty optional", name=name)
         elif isinstance(value, list):
-            yield f"{name}: sequence of {len(value)}"
+            yield tr("{name}: sequence of {n}", name=name, n=len(value))
             first = value[:_MOST_ELEMENTS]
             yield from _described({f"{name}[{place}]": item for place, item in enumerate(first)})
             if len(value) > _MOST_ELEMENTS:
-                yield f"... and {len(value) - _MOST_ELEMENTS} more"
+                yield tr("... and {n} more", n=len(value) - _MOST_ELEMENTS)
         elif isinstance(value, (np.ndarray, np.generic)):
             array = np.asarray(value)
             yield f"{name}: {element_type(array)} {array.shape}"
@@ -197,7 +200,7 @@ def _values(array: Array) -> str:
         return np.array2string(array, max_line_width=78, separator=", ", floatmode="unique")
     ends = [*range(_FIRST), *range(array.size - _LAST, array.size)]
     texts = [np.array2string(np.asarray(x), floatmode="unique") for x in array.flat[ends]]
-    return f"[{', '.join(texts[:_FIRST])}, ..., {', '.join(texts[_FIRST:])}] (in order)"
+    return f"[{', '.join(texts[:_FIRST])}, ..., {', '.join(texts[_FIRST:])}] {tr('(in order)')}"
 
 
 def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterator[str]:
@@ -236,7 +239,7 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
     yield from (f"{label}: {path}" for label, path in places)
     for name, value in outputs.items():
         if value is None or (isinstance(value, list) and not value and style != "pb"):
-            yield f"{name}: empty, no file"
+            yield tr("{name}: empty, no file", name=name)
 
 
 def _pieces(outputs: Mapping[str, Any], *, whole_sequences: bool) -> Iterator[tuple[str, str, Any]]:

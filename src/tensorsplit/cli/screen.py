@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tensorsplit.cli.language import PIECES, is_english, lines_of
+from tensorsplit.cli.sentences import known, named, tr
 from tensorsplit.core.errors import printable
 
 if TYPE_CHECKING:
@@ -72,7 +75,7 @@ class Table:
         from rich.table import Table as RichTable
 
         if not self.rows:
-            yield f"{'':{self.indent}}none"
+            yield f"{'':{self.indent}}{tr('none')}"
             return
         lines = [*([self.heads] if self.heads else []), *self.rows]
         least = [max(map(_longest_word, column)) for column in zip(*lines, strict=True)]
@@ -107,7 +110,7 @@ class Table:
 def _longest_word(text: str) -> int:
     from rich.cells import cell_len
 
-    return max(map(cell_len, text.split()), default=0)
+    return max(map(cell_len, PIECES.findall(text)), default=0)
 
 
 def show(*renderables: RenderableType, folds: bool = True) -> None:
@@ -116,6 +119,13 @@ def show(*renderables: RenderableType, folds: bool = True) -> None:
     With `folds` False a long line stays one line, which a terminal folds by itself.
     """
     write(rendered(*renderables, soft_wrap=not folds))
+
+
+def wrapped(text: str) -> str:
+    """Fold a paragraph to the width of the terminal; English is left to Rich, which folds words."""
+    if is_english():
+        return text
+    return "\n".join(lines_of(text, shutil.get_terminal_size().columns))
 
 
 def rendered(*renderables: RenderableType, soft_wrap: bool = False, **console: Any) -> str:
@@ -157,12 +167,13 @@ def write_json(value: object) -> None:
 
 def complain(message: str) -> None:
     """Write one line to standard error, whatever is in the message."""
-    line = printable(" ".join(message.split()))
+    line = printable(" ".join(named(message).split()))
     if len(line) > _LONGEST_MESSAGE:
         line = f"{line[:_LONGEST_MESSAGE]}..."
     stream = sys.stderr
     if stream is not None:
-        word = click.style("error:", "red", bold=True) if wants_colour(stream) else "error:"
+        word = tr("error:")
+        word = click.style(word, "red", bold=True) if wants_colour(stream) else word
         with contextlib.suppress(OSError):
             stream.write(f"tensorsplit: {word} {line}\n")
 
@@ -171,7 +182,7 @@ def note(*lines: str) -> None:
     """Write lines to standard error, if that can be written to."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            sys.stderr.write("".join(f"tensorsplit: {printable(line)}\n" for line in lines))
+            sys.stderr.write("".join(f"tensorsplit: {printable(named(line))}\n" for line in lines))
 
 
 def is_terminal(stream: object) -> bool:
@@ -230,7 +241,7 @@ def progress_of(
     )
     progress = bars.Progress(*columns, console=Console(stderr=True), transient=True)
     with _started_later(progress):
-        task = progress.add_task(what, total=total)
+        task = progress.add_task(known(what), total=total)
         advance = partial(progress.advance, task)
         if total is not None:
             yield advance
@@ -238,7 +249,7 @@ def progress_of(
         from tensorsplit.model.graph.progress import watched_by
 
         def begin(what: str, total: int | None) -> Callable[[], None]:
-            progress.reset(task, total=total, description=what)
+            progress.reset(task, total=total, description=known(what))
             return advance
 
         with watched_by(begin):

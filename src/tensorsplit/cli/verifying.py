@@ -13,6 +13,7 @@ import click
 from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import listed
+from tensorsplit.cli.sentences import tr, worded
 from tensorsplit.cli.words import SECONDS
 from tensorsplit.engines import OURS
 
@@ -31,7 +32,7 @@ class _Size(click.FloatRange):
         """Return the number; not a number is none."""
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
-            self.fail("nan is not a size", param, ctx)
+            self.fail(tr("nan is not a size"), param, ctx)
         return number
 
 
@@ -108,7 +109,7 @@ def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 needing = {f"--{name}": value for name, value in given.items()}
                 for name, value in needing.items():
                     if value is not None:
-                        raise click.UsageError(f"{name} needs --verify")
+                        raise click.UsageError(tr("{name} needs --verify", name=name))
             made = VerificationOptions(choice, rtol, atol, limits) if verify else None
             return command(verification=made, **options)
 
@@ -153,26 +154,33 @@ class VerificationOptions:
 
 def _lines(found: Verification, inputs: str) -> Iterator[str]:
     """Yield what a verification found."""
-    yield from (f"{name} is not installed, and was not run" for name in found.missing)
+    yield from (tr("{name} is not installed, and was not run", name=name) for name in found.missing)
     if found.refusal is not None:
-        yield f"{OURS} does not run it: {found.refusal}"
+        yield tr("{engine} does not run it: {reason}", engine=OURS, reason=worded(found.refusal))
     for result in found.results:
         if result.is_equal:
             same = same_as(result.differences, found.outputs)
-            yield f"verified: on {inputs}, {result.engine} gives {same}"
+            said = {"inputs": inputs, "engine": result.engine, "same": same}
+            yield tr("verified: on {inputs}, {engine} gives {same}", **said)
             yield from (f"  {each}" for each in result.differences)
         else:
             wrong = (each for each in result.differences if not each.is_allowed)
-            yield from (f"NOT verified: {each}" for each in wrong)
-        yield from (f"the original model: {each}" for each in result.before if not each.is_allowed)
+            yield from (tr("NOT verified: {difference}", difference=each) for each in wrong)
+        before = (each for each in result.before if not each.is_allowed)
+        yield from (tr("the original model: {difference}", difference=each) for each in before)
 
 
 def same_as(found: Sequence[Difference], expected: Mapping[str, Any]) -> str:
     """Describe what is equal bit for bit, and what up to rounding, if no difference counts."""
-    names = (difference.output for difference in found)
-    rounded = {name if name in expected else name.rpartition("[")[0]: None for name in names}
+    outputs = (difference.output for difference in found)
+    rounded = {name if name in expected else name.rpartition("[")[0]: None for name in outputs}
     rest = [name for name in expected if name not in rounded]
     if not rounded:
-        return "the same bits"
-    bits = f"the same bits of {listed(rest)}, and " if rest else ""
-    return f"{bits}the same up to rounding of {listed(list(rounded))}"
+        return tr("the same bits")
+    names = listed(list(rounded))
+    if not rest:
+        return tr("the same up to rounding of {names}", names=names)
+    exact = listed(rest)
+    return tr(
+        "the same bits of {exact}, and the same up to rounding of {names}", exact=exact, names=names
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 DOCUMENTATION = ""
@@ -462,11 +462,15 @@ class SplitError(ValueError):
         return f"<{type(self).__name__} {self}>"
 
     def __str__(self) -> str:
+        return self.worded(ENGLISH)
+
+    def worded(self, words: Words) -> str:
+        """Return the message with the fixed words of `words`, and the values as they are."""
         place = [self.operator] if self.operator else []
         if self.parameter:
-            place.append(f"parameter '{self.parameter}'")
+            place.append(words.text("parameter '{name}'", name=self.parameter))
         if self.node:
-            place.append(f"node '{self.node}'")
+            place.append(words.text("node '{name}'", name=self.node))
         where = f"{', '.join(place)}: " if place else ""
         message = f"[{self.code}] {where}{self.problem}"
         return f"{message}; {self.fix}" if self.fix else message
@@ -522,6 +526,22 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def count_of(number: int, word: str) -> str:
     """Return a number of things: ``1 part``, ``2 parts``."""
     return f"{show_int(number)} {word}{'' if number == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How the fixed words of messages are written: in English, or as a catalogue has them.
+
+    Attributes:
+        text: Returns a text with these values in its braces.
+        amount: Returns a number of things, as `count_of`.
+    """
+
+    text: Callable[..., str]
+    amount: Callable[[int, str], str]
+
+
+ENGLISH = Words(str.format, count_of)
 
 
 def show_bytes(number: int) -> str:

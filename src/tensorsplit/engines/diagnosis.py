@@ -26,6 +26,17 @@ WRONG = "wrong"
 NOT_RUN = "not run"
 WRONG_MODEL = "wrong model"
 
+THE_REFERENCE = "the other engines are compared with it"
+SAME_OUTPUTS = "gives the same outputs"
+MODEL_IS_WRONG = "the model itself is wrong"
+NOTHING_TO_LOWER = "lowering changes nothing"
+
+FIXED_WORDS = (
+    *(FINE, FIXABLE, WRONG, NOT_RUN, WRONG_MODEL, "refused", "crashed"),
+    *(THE_REFERENCE, SAME_OUTPUTS, MODEL_IS_WRONG, NOTHING_TO_LOWER),
+)
+"""The verdicts, and the reasons that name no value; the commands translate them."""
+
 _MOST_REASONS = 2
 
 
@@ -71,7 +82,7 @@ def diagnosis_of_wrong_model(source: OnnxModel) -> list[Diagnosis]:
     errors = [each for each in examine(source).findings if each.severity == ERROR]
     if not errors:
         return []
-    why = ("the model itself is wrong",)
+    why = (MODEL_IS_WRONG,)
     others = [Diagnosis(name, version_of(name), NOT_RUN, why) for name in installed_engines()[1:]]
     return [Diagnosis(OURS, version_of(OURS), WRONG_MODEL, _shortened(map(_said, errors))), *others]
 
@@ -100,7 +111,7 @@ def diagnose(
     }
     for engine in (first, *rest):
         if engine == reference:
-            why = ("the other engines are compared with it",)
+            why = (THE_REFERENCE,)
             yield Diagnosis(engine, version_of(engine), FINE, why)
         elif engine == OURS:
             yield Diagnosis(engine, version_of(engine), NOT_RUN, (str(refusal),))
@@ -124,7 +135,7 @@ def _diagnosis(
     ]
     made = partial(Diagnosis, engine, version_of(engine))
     if not differences and not lacks:
-        return made(FINE, ("gives the same outputs",), _about_the_engine(report))
+        return made(FINE, (SAME_OUTPUTS,), _about_the_engine(report))
     reasons = [str(each).removeprefix(f"{engine}: ") for each in differences if each.output]
     reasons += [each.found for each in differences if not each.output]
     reasons += map(_said, lacks)
@@ -148,7 +159,7 @@ def _why_lowering_fails(
     except SplitError as error:
         return f"it can't be lowered: {error.problem}"
     if not report.changes:
-        return "lowering changes nothing"
+        return NOTHING_TO_LOWER
     made = replace(opened, original=opened.proto(changed=True), path=None)
     wrong = [each for each in judge(made) if not each.is_allowed]
     return f"and so is the lowered model: {wrong[0]}" if wrong else None

@@ -19,7 +19,7 @@ from tensorsplit.conformance.report.summary import (
     by_outcome,
     observation,
 )
-from tensorsplit.core.errors import printable
+from tensorsplit.core.errors import ENGLISH, Words, printable
 
 _MOST_GROUPS = 5
 _MOST_OTHERS = 2
@@ -34,28 +34,36 @@ class Matrix:
     pieces where the console is narrow), and a line that sums it up.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, words: Words = ENGLISH) -> None:
+        self.words = words
         self.summary = Summary(document)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        summary = self.summary
+        summary, words = self.summary, self.words
         yield from _deviations(summary.groups, piped=not console.is_terminal)
         for succession in summary.successions:
             yield from _succession(succession, piped=not console.is_terminal)
         for subjects in _pieces(summary, max(options.max_width, _LEAST_WIDTH)):
             yield _table(summary, subjects)
             yield Text("")
-        legend = Text("the number: passed", "dim")
+        legend = Text(words.text("the number: passed"), "dim")
         for outcome in summary.used:
             legend.append(f"   {outcome.sign}", outcome.style).append(f" {outcome.title}", "dim")
         yield legend
         yield Text("")
-        counts = f"{len(summary.document.cases):,} cases, {len(summary.document.subjects)} subjects"
+        counts = words.text(
+            "{cases} cases, {subjects} subjects",
+            cases=f"{len(summary.document.cases):,}",
+            subjects=len(summary.document.subjects),
+        )
         date = dict(summary.conditions).get("date")
         yield Text.assemble(
             (f"{counts}{f', {date}' if date else ''}: ", "bold"),
-            f"{summary.known:,} known deviations, ",
-            (f"{summary.news:,} new", "bold red" if summary.news else "bold green"),
+            words.text("{n} known deviations, ", n=f"{summary.known:,}"),
+            (
+                words.text("{n} new", n=f"{summary.news:,}"),
+                "bold red" if summary.news else "bold green",
+            ),
         )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from tensorsplit.core.errors import DOCUMENTATION, Kind, SplitError, count_of
+from tensorsplit.core.errors import DOCUMENTATION, ENGLISH, Kind, SplitError, Words
 from tensorsplit.model.check.checks import ERROR, NOTE, REPORTED, SEVERITIES, WARNING
 
 JSON_VERSION = 1
@@ -55,11 +55,10 @@ class Finding:
     operator: str | None = None
     parameter: str | None = None
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """What is wrong or odd, and what would be right, without the node."""
+    def lines(self, words: Words) -> tuple[str, ...]:
+        """Return what is wrong or odd, and what would be right, without the node."""
         where = f"{self.parameter}: " if self.parameter else ""
-        first = f"{self.severity} [{self.code}] {where}{self.message}"
+        first = f"{words.text(self.severity)} [{self.code}] {where}{self.message}"
         return (first, f"  {self.fix}") if self.fix else (first,)
 
     def __repr__(self) -> str:
@@ -97,11 +96,21 @@ class CheckReport:
     @property
     def summary(self) -> str:
         """Such as ``2 errors, 1 warning in 5 split nodes``."""
+        return self.summed_up(ENGLISH)
+
+    def summed_up(self, words: Words) -> str:
+        """Return the summary in these words."""
         counts = [(self.count(severity), severity) for severity in SEVERITIES]
-        found = ", ".join(count_of(number, word) for number, word in counts if number)
+        found = words.text(", ").join(
+            words.amount(number, word) for number, word in counts if number
+        )
         if not self.split_nodes:
-            return f"{found}; no split nodes" if found else "no split nodes"
-        return f"{found or 'no findings'} in {count_of(self.split_nodes, 'split node')}"
+            none = words.text("no split nodes")
+            return words.text("; ").join(filter(None, (found, none)))
+        nodes = words.amount(self.split_nodes, "split node")
+        return words.text(
+            "{found} in {nodes}", found=found or words.text("no findings"), nodes=nodes
+        )
 
 
 Reports: TypeAlias = Mapping[str, CheckReport]
@@ -157,7 +166,7 @@ def totalled(reports: Reports) -> CheckReport:
     return CheckReport(tuple(found), sum(report.split_nodes for report in reports.values()))
 
 
-def as_text(reports: Reports, *, summary: bool = True) -> str:
+def as_text(reports: Reports, *, summary: bool = True, words: Words = ENGLISH) -> str:
     """Return the reports for people: the findings of each node, then a line that sums them up."""
     blocks = []
     for model, report in reports.items():
@@ -166,17 +175,22 @@ def as_text(reports: Reports, *, summary: bool = True) -> str:
             operator = next((f.operator for f in findings if f.operator), None)
             title = f"{node} ({operator})" if operator else node
             lines = [f"{model}: {title}" if len(reports) > 1 else title]
-            lines += [f"  {line}" for each in findings for line in _without_command(each).lines]
+            lines += [
+                f"  {line}" for each in findings for line in _without_command(each).lines(words)
+            ]
             blocks.append("\n".join(lines))
         commands = Counter(each.fix for each in report.findings if each.fix.startswith(REWRITE))
         lines = [
-            f"{fix.removeprefix(REWRITE)}    # fixes {count_of(count, 'finding')}"
+            fix.removeprefix(REWRITE)
+            + words.text("    # fixes {findings}", findings=words.amount(count, "finding"))
             for fix, count in commands.items()
         ]
         blocks += ["\n".join(lines)] if lines else []
     if summary:
-        models = f" of {count_of(len(reports), 'model')}" if len(reports) > 1 else ""
-        blocks.append(f"{totalled(reports).summary}{models}")
+        total = totalled(reports).summed_up(words)
+        models = words.amount(len(reports), "model")
+        whole = words.text("{total} of {models}", total=total, models=models)
+        blocks.append(whole if len(reports) > 1 else total)
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 

@@ -1,0 +1,124 @@
+"""What the commands say is in the language of the user; what programs read stays as it is."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shutil
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from onnx import parser
+from rich.cells import cell_len
+
+from tensorsplit.cli import sentences
+from tests.cli.test_language import CATALOGUES, ROOT, chinese, tensorsplit
+
+__all__ = ["chinese"]
+
+ONE_ERROR = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[6] x) => (float[2] a, float[2] b, float[2] c) { a, b, c = Split <num_outputs = 2> (x) }
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    path = tmp_path / "model.onnx"
+    onnx.save(parser.parse_model(ONE_ERROR), path)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["check"], "[TS703 用法错误] 没有给出 MODEL；"),
+        (["chek"], "没有 'chek' 这个命令；您是不是要找 check？；参见 tensorsplit --help"),
+        (["run"], "[TS703 用法错误] 缺少参数 'MODEL'；参见 tensorsplit run --help"),
+        (["bench", "--repeat", "0"], "'--repeat' 的值无效：0 不在范围"),
+        (["rule", "TS9"], "[TS703 用法错误] 参数 'code': 'TS9' is not a code; 您是不是要找 TS"),
+        (["check", "none.onnx"], "[TS501 不是可读取的模型] 参数 'model': 'none.onnx': there is no"),
+    ],
+)
+def test_an_error_has_the_name_of_its_code(args: list[str], said: str) -> None:
+    done = tensorsplit(*args, TENSORSPLIT_LANG="zh_CN")
+    assert done.stderr.startswith("tensorsplit: 错误: ")
+    assert said in done.stderr
+    english = tensorsplit(*args)
+    assert english.stderr.startswith("tensorsplit: error: [TS")
+    assert english.stderr.isascii()
+    assert (done.returncode, done.stdout) == (english.returncode, english.stdout) == (2, "")
+
+
+def test_findings_have_names_severities_and_a_summary(model: str) -> None:
+    done = tensorsplit("check", model, LANG="zh_CN.UTF-8")
+    lines = done.stdout.splitlines()
+    assert lines[1].startswith("  错误 [TS305 长度的个数与输出的个数不同] num_outputs: it makes 2")
+    assert lines[-1] == "1 个切分节点，1 个错误"
+    assert done.returncode == tensorsplit("check", model).returncode == 1
+
+
+def test_severities_are_coloured_in_any_language(model: str) -> None:
+    done = tensorsplit("check", model, TENSORSPLIT_LANG="zh_CN", FORCE_COLOR="1")
+    assert re.search("\x1b\\[1;31m  ?错误\x1b\\[0m", done.stdout)
+
+
+@pytest.mark.parametrize("style", ["json", "sarif", "github"])
+def test_what_programs_read_stays_in_english(style: str, model: str) -> None:
+    seen = [
+        tensorsplit("check", model, "--format", style, TENSORSPLIT_LANG=language)
+        for language in ("en", "zh_CN")
+    ]
+    assert seen[0].stdout == seen[1].stdout != ""
+    assert seen[0].returncode == seen[1].returncode == 1
+
+
+@pytest.mark.parametrize("style", ["json", "markdown"])
+def test_the_page_of_a_code_stays_in_english_for_programs(style: str) -> None:
+    words = ("rule", "TS841", "--format", style)
+    assert tensorsplit(*words, TENSORSPLIT_LANG="zh_CN").stdout == tensorsplit(*words).stdout
+
+
+def test_the_page_of_a_code_is_translated_and_folded_by_columns() -> None:
+    done = tensorsplit("rule", "TS825", TENSORSPLIT_LANG="zh_CN", COLUMNS="50")
+    page, _, _ = done.stdout.partition("    model = ")
+    title, *lines = page.splitlines()
+    assert title == "TS825  某些维度值不允许的切分  提示"
+    assert "D3  等分就是各段相等，不能整除的维度会被拒绝。" in page
+    assert 40 < max(map(cell_len, lines)) <= 50
+    assert not any(line.strip()[:1] in set("，。；：、）") for line in lines if line.strip())
+
+
+@pytest.mark.usefixtures("chinese")
+def test_a_number_of_things_takes_one_form_in_chinese() -> None:
+    assert [sentences.amount(n, "error") for n in (0, 1, 2)] == ["0 个错误", "1 个错误", "2 个错误"]
+
+
+def test_a_number_of_things_takes_two_forms_in_english() -> None:
+    assert [sentences.amount(n, "error") for n in (0, 1, 2)] == ["0 errors", "1 error", "2 errors"]
+
+
+@pytest.mark.usefixtures("chinese")
+def test_braces_in_values_and_unknown_codes_stay() -> None:
+    assert sentences.tr("interrupted") == "已中断"
+    assert sentences.tr("{name} needs --verify", name="{x}") == "{x} 需要与 --verify 同用"
+    assert sentences.named("[TS999] and [TS842] and TS842") == (
+        "[TS999] and [TS842 目标引擎结果错误] and TS842"
+    )
+
+
+def test_a_text_without_a_translation_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("babel")
+    copy = tmp_path / "zh_CN" / "LC_MESSAGES" / CATALOGUES[0].name
+    copy.parent.mkdir(parents=True)
+    shutil.copy(CATALOGUES[0], copy)
+    content = copy.read_text(encoding="utf-8").replace('msgid "out of memory"', 'msgid "no memory"')
+    copy.write_text(content, encoding="utf-8")
+    update: Any = runpy.run_path(str(ROOT / "scripts" / "messages.py"))["update"]
+    update.__globals__["CATALOGUES"] = tmp_path
+    update()
+    assert capsys.readouterr().out == f"{copy}: not translated: out of memory\n"
