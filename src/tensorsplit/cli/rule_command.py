@@ -77,8 +77,7 @@ def _show(page: CodePage) -> None:
     if page.decisions:
         say("")
         show(Table([(note.name, known(note.text).replace("`", "")) for note in page.decisions]))
-    if page.example:
-        say("", *(f"    {line}" for line in page.example.call.splitlines()), "")
-        show(page.example.message)
+    say("", *(f"    {line}" for line in page.example.call.splitlines()), "")
+    show(page.example.message)
     if page.url:
         say("", page.url)  # whole, however narrow the terminal is

@@ -30,10 +30,14 @@ class CodeExample:
     """Code that triggers a code, and the message: what is wrong, then what would be right.
 
     Its last line is the call that is refused, or that returns the finding.
+
+    Attributes:
+        language: ``py``, or ``sh`` for commands.
     """
 
     call: str
     message: str
+    language: str = "py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class CodePage:
     meaning: str
     decisions: tuple[Note, ...]
     url: str
-    example: CodeExample | None  # none of what only another machine shows
+    example: CodeExample
 
 
 def page_of_code(kind: Kind) -> CodePage:
@@ -58,7 +62,7 @@ def page_of_code(kind: Kind) -> CodePage:
         meaning=kind.meaning,
         decisions=tuple(Note(d.id, d.text) for d in DECISIONS if d.id in kind.decisions),
         url=kind.url,
-        example=code_examples().get(kind.code),
+        example=code_examples()[kind.code],
     )
 
 
