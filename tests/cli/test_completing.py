@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
+import click
 import pytest
 from click.shell_completion import BashComplete
 
-from tensorsplit.cli import main
+from tensorsplit.cli import main, words
+from tensorsplit.cli.files import outputs
+from tensorsplit.model import profiles
 from tests.cli.conftest import process
 
 
@@ -55,3 +61,23 @@ def test_the_scripts_ask_the_command(shell: str, word: str, wanted: str) -> None
     variables = {"COMP_WORDS": "tensorsplit rule TS304", "COMP_CWORD": word}
     ended = process(env={"_TENSORSPLIT_COMPLETE": f"{shell}_complete", **variables})
     assert ended == (0, wanted, "")
+
+
+def test_a_file_that_a_word_names_is_read() -> None:
+    """So no output may be it; other words and files of other kinds name none."""
+    with click.Context(main).scope():
+        for word in ("openvino", "mine.json", "mine.toml", "json"):
+            assert words.TARGET.convert(word) == word
+        assert words.ENGINE.convert("numpy") == "tensorsplit"
+        assert words.ENGINE.convert("mine.json") == "mine.json"
+        assert outputs().reads == [Path("mine.json")]
+
+
+def test_what_is_remarked_of_several_targets_is_said_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remarks = {"a": ["old", "slow"], "b": ["slow", "new"]}
+    monkeypatch.setattr(profiles, "load", lambda target: SimpleNamespace(remarks=remarks[target]))
+    words.note_remarks(["a", "b", "a"])
+    said = [f"tensorsplit: {word}" for word in ("old", "slow", "new")]
+    assert capsys.readouterr().err.splitlines() == said

@@ -11,10 +11,12 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tensorsplit.cli import conformance_command
 from tensorsplit.conformance.cases import all_cases
 from tensorsplit.conformance.known import Deviation, dumps
 from tests.cli.conftest import Command
@@ -484,3 +486,21 @@ def test_a_run_tells_that_cases_hang(run: Command, monkeypatch: pytest.MonkeyPat
     assert document["suite"]["seconds"] == 0.4
     (found,) = document["results"]
     assert found["detail"] == "it gave no answer within 0.4 s and was stopped"
+
+
+@pytest.mark.parametrize(("count", "more"), [(0, None), (20, None), (21, 1), (25, 5)])
+@pytest.mark.parametrize("kind", ["stale", "fixed"])
+def test_twenty_of_a_kind_are_listed(
+    capsys: pytest.CaptureFixture[str], kind: str, count: int, more: int | None
+) -> None:
+    entries = [f"entry {number}" for number in range(count)]
+    sides: dict[str, Any] = {"new": (), "stale": (), "fixed": (), kind: entries}
+    conformance_command._list_unexpected(SimpleNamespace(**sides))  # type: ignore[arg-type]
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == min(count, 20) + (more is not None)
+    assert all(entry in line for entry, line in zip(entries, lines[:20], strict=False))
+    assert more is None or f"and {more} more that are {kind}" in lines[-1]
+
+
+def test_an_engine_that_is_named_twice_is_measured_once() -> None:
+    assert len(conformance_command._chosen(["tensorsplit", "onnx-reference", "tensorsplit"])) == 2

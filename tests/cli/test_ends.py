@@ -18,7 +18,9 @@ import pytest
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # ships no types
 
 from tensorsplit import __version__, native
+from tensorsplit.cli import app, stopping
 from tensorsplit.cli.app import COMMANDS, CommandLine
+from tensorsplit.cli.stopping import Stopped
 from tests.cli.conftest import Command, process
 from tests.interpreters import printed, python
 from tests.model.build import graph, model, node, value
@@ -47,6 +49,61 @@ def test_an_option_that_takes_one_value_is_not_given_twice(
     refused: Refused, option: str, args: list[str]
 ) -> None:
     assert f"{option} is given 2 times" in refused("TS703", *args)
+
+
+def test_an_option_that_takes_several_values_and_a_flag_are_given_twice(
+    refused: Refused, tmp_path: Path
+) -> None:
+    missing = str(tmp_path / "missing.onnx")
+    options = ["--ignore", "TS825", "--ignore", "TS841", "--strict", "--strict"]
+    assert "missing.onnx" in refused("TS501", "check", missing, *options)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (BrokenPipeError(), 141, ""),
+        (click.Abort(), 130, ""),
+        (OSError(28, "No space left on device"), 2, "standard output: No space left on device"),
+        (OSError(24, "Too many open files"), 2, "the system: Too many open files"),
+        (OSError(13, "Permission denied", "a/b"), 2, "a/b: Permission denied"),
+        (OSError("of its own"), 2, "the system: of its own"),
+        (MemoryError(), 2, "out of memory"),
+        (RecursionError(), 2, "nested too deep"),
+        (click.UsageError("no such thing."), 2, "[TS703] no such thing; see tensorsplit --help"),
+        (ModuleNotFoundError("gone", name="rich"), 2, "[TS711]"),
+    ],
+)
+def test_what_ends_a_command(
+    capsys: pytest.CaptureFixture[str], error: Exception, status: int, said: str
+) -> None:
+    assert app._report(error) == status
+    printed_ = capsys.readouterr().err
+    assert said in printed_
+    assert printed_.count("\n") == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(KeyboardInterrupt(), 130), (BrokenPipeError(), 141)]
+)
+def test_click_does_not_end_the_process(error: BaseException, status: int) -> None:
+    with pytest.raises(Stopped) as caught, app._spared_from_click():
+        raise error
+    assert caught.value.status == status
+
+
+@pytest.mark.parametrize(
+    ("number", "written"), [(signal.SIGINT, [b"tensorsplit: interrupted\n"]), (signal.SIGTERM, [])]
+)
+def test_a_signal_outside_of_a_command_ends_the_process(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals, written: list[bytes]
+) -> None:
+    said, ended = list[bytes](), list[int]()
+    monkeypatch.setattr(os, "write", lambda _, text: said.append(text))
+    monkeypatch.setattr(os, "_exit", ended.append)
+    leave: Callable[[int, None], object] = stopping._leave
+    leave(number, None)
+    assert (ended, said) == ([128 + number], written)
 
 
 @pytest.mark.parametrize(

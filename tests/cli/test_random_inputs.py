@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnx.parser
 import pytest
 
+from tensorsplit.cli.random_inputs import InputChoice, ModelInputs, members
+from tensorsplit.core import errors
+from tensorsplit.core.errors import SplitError
+from tensorsplit.model.reading import read_model
 from tests.cli.conftest import Command, process
+from tests.refusals import refused as refusal
 
 Save = Callable[[str], Path]
 
@@ -283,3 +290,79 @@ def test_an_archive_has_its_ending(refused: Callable[..., str], save: Save) -> N
     path = save(FIT["chunk"])
     refused("TS703", "run", path, "--seed", 1, "--save-inputs", "inputs.txt")
     refused("TS703", "run", path, "--seed", "-1")
+
+
+ARRAY = np.array([1.5, 2.5], np.float32)
+
+
+def test_inputs_are_members_of_an_archive_by_name() -> None:
+    """Of a sequence each element, by its position; nothing of an optional that is empty."""
+    small = ARRAY.astype(ml_dtypes.bfloat16)
+    feeds = {"x": ARRAY, "s": [ARRAY, ARRAY + 1], "n": [[ARRAY + 2]], "o": None, "b": small}
+    stored = dict(members(feeds))
+    assert list(stored) == ["x", "s[0]", "s[1]", "n[0][0]", "b"]
+    for name, want in {"x": ARRAY, "s[1]": ARRAY + 1, "n[0][0]": ARRAY + 2}.items():
+        np.testing.assert_array_equal(stored[name], want)
+    assert stored["b"].dtype == np.dtype("V2")
+    assert stored["b"].tobytes() == small.tobytes()
+    with refusal("TS702", "can't hold its strings", "--save-inputs", parameter="t"):
+        dict(members({"t": np.array(["a\0"], object)}))
+
+
+@pytest.mark.parametrize(
+    ("feeds", "seed", "lines"),
+    [
+        ({}, None, []),
+        ({"x": ARRAY}, None, ["the inputs are in {}"]),
+        ({"x": ARRAY}, 3, ["the random inputs are those of --seed 3", "the inputs are in {}"]),
+    ],
+)
+def test_what_failed_is_saved_and_said(
+    tmp_path: Path, feeds: dict[str, Any], seed: int | None, lines: list[str]
+) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 13]> g (float[N] x) => (float[N] y)'
+        " { y = Identity(x) }"
+    )
+    source = read_model(model)
+
+    def made(name: str | None) -> ModelInputs:
+        shapes = {"x": (2,)} if seed is not None else {}
+        return ModelInputs(source, feeds, shapes, seed, None if name is None else tmp_path / name)
+
+    assert made("1.npz").failing() == [line.format(tmp_path / "1.npz") for line in lines]
+    assert (tmp_path / "1.npz").exists() is bool(feeds)
+    assert made(None).failing() == lines[: len(lines) - bool(feeds)]
+    with pytest.raises(SplitError) as caught, made("2.npz").explained():
+        raise SplitError(errors.LENGTHS_SUM, "it is wrong", "fix it")
+    assert caught.value.fix.startswith("fix it")
+    assert caught.value.fix.endswith("2.npz" if feeds else "fix it")
+    is_random = "the inputs are random (--seed 3): give shapes, as in --input-shape x:2"
+    assert (is_random in caught.value.fix) is (seed == 3)
+    with pytest.raises(SplitError) as caught, made(None).explained():
+        raise SplitError(errors.UNSUPPORTED_NODE, "no input is to blame")
+    assert caught.value.fix == ""
+
+
+def test_inputs_that_are_all_given_are_not_random() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[2] y)'
+        " { y = Identity(x) }"
+    )
+    source = read_model(model)
+    assert str(InputChoice((), (), None, None).completed(source)) == "random inputs"
+    assert InputChoice((), (), None, None).completed(source).seed == 0
+    assert str(ModelInputs(source, {"x": ARRAY})) == "the inputs given"
+    for shapes, seed, is_asked in (((), None, False), ((), 0, True), (("x:2",), None, True)):
+        assert InputChoice((), shapes, seed, None).asks_for_random is is_asked
+
+
+def test_given_inputs_have_no_seed(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", ARRAY)
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 13]> g (float[2] x) => (float[2] y)'
+        " { y = Identity(x) }"
+    )
+    choice = InputChoice((f"x={tmp_path / 'x.npy'}",), (), 7, None)
+    completed = choice.completed(read_model(model))
+    assert (completed.seed, str(completed), completed.random) == (None, "the inputs given", {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -165,3 +167,15 @@ def test_numbers_have_as_many_digits_as_the_last_one(
     ts.files.split(tmp_path / "x.npy", tmp_path / "parts", num_outputs=count)
     names = sorted(path.name for path in (tmp_path / "parts").iterdir())
     assert names[:: count - 1] == [first, f"x.{count - 1}.npy"]
+
+
+def test_an_archive_with_two_arrays_of_one_name_is_refused(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        np.save(tmp_path / f"{name}.npy", np.arange(6))
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the name
+        for name in ("one", "two"):
+            archive.write(tmp_path / f"{name}.npy", "x.npy")
+    with refusal("TS705", "it holds two arrays of the same name"):
+        ts.files.split(tmp_path / "x.npz", tmp_path / "parts", [2, 4])
+    assert not (tmp_path / "parts").exists()
