@@ -11,6 +11,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit import SplitError
+from tensorsplit.model.validity.message_errors import has_type
 
 HEAD = '<ir_version: 10, opset_import: ["": {}, "c": 1]> g '
 IF = "y = If(c)<then_branch=t() => ({}) {{{}}}, else_branch=e() => ({}) {{{}}}>"
@@ -142,6 +143,26 @@ WRONG = {
         scan("num_scan_inputs=1, scan_output_axes=[-3]"),
         *("TS502", "graph/Scan[0]", "scan_output_axes has -3"),
     ),
+    "axis behind those of a scan": (
+        scan("num_scan_inputs=1, scan_output_axes=[2]"),
+        *("TS502", "graph/Scan[0]", "scan_output_axes has 2, and its output only rank 2"),
+    ),
+    "direction of a scan": (
+        scan("num_scan_inputs=1, scan_input_directions=[-1]"),
+        *("TS502", "graph/Scan[0]", "scan_input_directions is [-1]"),
+    ),
+    "name that is taken two bodies further out": (
+        branches(
+            "float[4] a",
+            "a = If(c)<then_branch=u() => (float[4] t) {t = Neg(x)},"
+            " else_branch=v() => (float[4] w) {w = Neg(x)}>",
+        ),
+        *("TS805", "then_branch/If[0].then_branch/Neg[0]", "'t'"),
+    ),
+    "domain that a function does not import": (
+        PLAIN + '{y = c.F(x)} <domain: "c", opset_import: ["": 18]> F (v) => (u) {u = d.G(v)}',
+        *("TS502", "function c::F/G[0]", "there is no opset import for the domain 'd'"),
+    ),
     "inputs of a map": (
         f"(seq(float) x) => (seq(float) y) {{y = SequenceMap(x)<body=b({TWO}) {ADDED}>}}",
         *("TS502", "graph/SequenceMap[0]", "2 inputs"),
@@ -223,7 +244,12 @@ def test_a_sparse_default_is_as_its_input_is_declared(length: int, codes: list[s
         branches("float[4] x2", "x2 = Neg(x)").replace("b = Neg(x)", "b = Identity(t)"),
         loop("int64 i, bool k, float[4] x", ENDS, "o = Neg(x)"),  # an input may have the name
         loop("i, k, v", "k2, o", "o = Neg(v)"),  # in bodies no type need be declared
+        loop(  # what it carries may be of several types
+            f"{TURNS}, int64 n", f"{ENDS}, int64 o2", "o = Neg(v) o2 = Neg(n)", "y, w"
+        ).replace("(m, c, x)", "(m, c, x, m)"),
         scan("num_scan_inputs=1, scan_input_axes=[-2], scan_output_directions=[1]"),
+        scan("num_scan_inputs=1, scan_output_axes=[1]"),
+        scan("num_scan_inputs=1, scan_output_axes=[-2]"),
         "(optional(float[4]) x, bool c) => (bool y) {y = OptionalHasElement(x)}",
         "(float[4] x) => (float[4] y) {y = c.Anything(x, x)}",
         PLAIN + '{y = c.F(x)} <domain: "c", opset_import: ["": 18]> F (v, w) => (u) {u = Neg(v)}',
@@ -246,6 +272,20 @@ def test_a_constant_that_old_exporters_wrote_is_a_warning() -> None:
     ((code, node, message),) = errors(made)  # another type is declared: engines refuse that
     assert (code, node) == ("TS502", "graph/Constant[0]")
     assert "'k' is a tensor(float)" in message
+
+
+def test_an_import_that_is_missing_is_added_where_the_node_is() -> None:
+    functions = ' <domain: "c", opset_import: ["": 18]> F (v) => (u) {u = d.G(v)}'
+    for text, owner in (("{y = d.G(x)}", "model"), ("{y = c.F(x)}" + functions, "function")):
+        (found,) = (f for f in ts.check(parsed(PLAIN + text)) if f.severity == "error")
+        assert found.fix == f"add it to the opset_import of the {owner}"
+
+
+@pytest.mark.parametrize(("element", "is_there"), [(1, True), (0, False), (99, False)])
+def test_a_type_is_there_if_its_elements_have_one(element: int, is_there: bool) -> None:
+    tensor = onnx.helper.make_tensor_type_proto(element, [2])
+    made = onnx.helper.make_sequence_type_proto, onnx.helper.make_optional_type_proto
+    assert [has_type(wrap(tensor)) for wrap in made] == [is_there, is_there]
 
 
 @pytest.mark.parametrize("name", ["unknown operator", "outputs of a loop", "scan inputs"])

@@ -230,7 +230,7 @@ def _shadowed(
     for index, (node, here) in enumerate(zip(graph.node, paths, strict=True)):
         for label, body in bodies.get(index, ()):
             yield from _shadowed(body, f"{here}.{label}", [*around, seen])
-        for name in node.output if around else ():
+        for name in node.output:
             if name and any(name in names for names in around):
                 yield here, name
         seen.update(filter(None, node.output))
