@@ -712,3 +712,18 @@ def test_functions_that_call_themselves_are_followed_once() -> None:
     )
     made.functions[0].opset_import.add(domain="l", version=1)
     assert analyse(ir.serde.deserialize_model(made)).errors == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "fits"),
+    [((0, "N"), (0, 3), True), ((0, "N"), (2, 3), False), ((2, "N"), (2,), False)],
+)
+def test_the_shape_that_an_input_is_given_agrees_with_its_declaration(
+    declared: Any, given: tuple[int, ...], fits: bool
+) -> None:
+    made = model(graph([node("Neg", "x", "y")], [value("x", FLOAT, declared)], ["y"]))
+    if fits:
+        assert described(infer_shapes(made, input_shapes={"x": given}).graph)["y"] == given
+    else:
+        with refused("TS507", "is declared as"):
+            infer_shapes(made, input_shapes={"x": given})
