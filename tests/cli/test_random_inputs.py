@@ -108,6 +108,8 @@ FIT: dict[str, str] = {
     " k = Constant<value=int64 {3}>() c = Greater(n, k) y = If(c)"
     "<then_branch = t () => (float[?] a) { s = Constant<value=int64[2] {4,4}>()"
     " a, b = Split<axis=0>(x, s) }, else_branch = e () => (float[?] a2) { a2 = Identity(x) }> }",
+    "infinity": f"g (float[N] x) => {_A_B} {{ c = Constant<value_float = inf>() y = Min(x, c)"
+    f" {_TWO_THREE} a, b = Split<axis=0>(y, s) }}",
     "strings": f"g (string[N] x) => (string[?] a, string[?] b) {{ {_TWO_THREE} {_SPLIT} }}",
     "bfloat16": f"g (bfloat16[N] x) => (bfloat16[?] a, bfloat16[?] b) {{ {_TWO_THREE} {_SPLIT} }}",
 }

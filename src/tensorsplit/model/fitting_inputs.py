@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, product
-from math import prod
-from time import monotonic
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,9 @@ _MOST_ELEMENTS = 64
 _RANKS = ((2, 1, 3, 4), (0, 1, 2))
 """What is tried for inputs without a rank: of floats and others, and of whole numbers."""
 
-_SECONDS = 3.0
+_ANALYSED = 1 << 14
+"""So many nodes are analysed at most where numbers are tried one by one."""
+
 _STEPS = 60
 _MOST_RANDOM = 24
 _ALWAYS = range(1, 65)
@@ -200,7 +201,8 @@ def fit_inputs(
         with suppress(Exception):  # onnx-ir raises of many kinds for calls that are not well-formed
             inline(inlined := model.clone())
             model = inlined
-    found, deadline = list[FittingInputs](), monotonic() + _SECONDS
+    found = list[FittingInputs]()
+    tries = iter(range(_ANALYSED // max(1, sum(1 for _ in walk(model)))))
     open_ranks = {is_whole(entry) for entry in wanted if entry.shape is None}
     ranks = (every[: None if k in open_ranks else 1] for k, every in enumerate(_RANKS))
     for pair in product(*ranks):
@@ -208,7 +210,7 @@ def fit_inputs(
             entry._replace(shape=(None,) * pair[is_whole(entry)]) if entry.shape is None else entry
             for entry in wanted
         ]
-        found.append(_Attempt(model, entries, fed, sizes, rng).found(deadline))
+        found.append(_Attempt(model, entries, fed, sizes, rng).found(tries))
         if not found[-1].problem and not found[-1].refused:
             break
     return min(found, key=lambda each: (bool(each.problem), each.refused))
@@ -238,8 +240,8 @@ class _Attempt:
     values: dict[str, int] = field(default_factory=dict)
     allowed: dict[str, range] = field(default_factory=dict)
 
-    def found(self, deadline: float) -> FittingInputs:
-        """Return the best that is found; numbers are tried one by one until the deadline."""
+    def found(self, tries: Iterator[int]) -> FittingInputs:
+        """Return the best that is found; so many numbers are tried one by one."""
         self.facts = {entry.name: self._fact(entry) for entry in self.wanted}
         for is_fixing in (False, True):
             if not self._name_elements(is_fixing=is_fixing) and is_fixing:
@@ -247,7 +249,7 @@ class _Attempt:
             facts = analyse(self.model, self._feeds(None), declarations=False)
             needs = _requirements(self.model, facts, self.values)
             self.values = _search(needs, self.values, self.allowed, self.rng)
-        problem = self._conflict(needs) or self._try_all(needs, deadline)
+        problem = self._conflict(needs) or self._try_all(needs, tries)
         refused = sum(need.refusal(self.values) is not None for need in needs)
         facts = analyse(self.model, self._feeds(self.values), declarations=False)
         made = {name: _substituted(fact, self.values) for name, fact in self.facts.items()}
@@ -351,7 +353,7 @@ class _Attempt:
                 return made.located(node=refusal.node)
         return refusal
 
-    def _try_all(self, needs: Sequence[_Requirement], deadline: float) -> SplitError | None:
+    def _try_all(self, needs: Sequence[_Requirement], tries: Iterator[int]) -> SplitError | None:
         """Try every number for each name where splits refuse what the names could not tell.
 
         Returns what the splits that run refuse in the end.
@@ -366,10 +368,12 @@ class _Attempt:
         # A length or a position, named last, may change without any other; hence these come first.
         # Twice, as what comes later may let more be told of what came before
         for name, number in product([*reversed(self.allowed)] * 2, (*_ALWAYS, 0)):
-            if problem is None or monotonic() > deadline:
-                break
             values = {**self.values, name: number}
-            if number in self.allowed[name] and (tried := burden(values))[0] < least:
+            if number not in self.allowed[name]:
+                continue
+            if problem is None or next(tries, None) is None:
+                break
+            if (tried := burden(values))[0] < least:
                 self.values, (least, problem) = values, tried
         return problem
 
@@ -556,7 +560,7 @@ def _names_in(dim: Dim) -> frozenset[str]:
 def _number(dim: Dim, values: Values) -> int | None:
     """Return a dimension with numbers for the names in it; None where one is missing."""
     if not isinstance(dim, ir.SymbolicDim):
-        return int(dim) if isinstance(dim, (int, float)) else None
+        return int(dim) if isinstance(dim, (int, float)) and isfinite(dim) else None
     if (text := str(dim)) in values:
         return values[text]
     names = _names_in(dim)
