@@ -26,7 +26,7 @@ from tensorsplit.core.errors import (
     show,
 )
 from tensorsplit.core.records import NEWEST_OPSET
-from tensorsplit.engines import OURS
+from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.sessions import Session
 from tensorsplit.model.feeds import DeclaredInput
 from tensorsplit.model.reading import OnnxModel, read_model

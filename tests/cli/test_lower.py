@@ -132,7 +132,7 @@ def test_sums_may_be_rounded_otherwise(
 def test_an_engine_that_is_not_installed_is_not_run(
     run: Command, save: Save, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: None)
+    monkeypatch.setattr("tensorsplit.engines.engine_names.find_spec", lambda _: None)
     ended = run(save("split2"), "--for", "onnxruntime", "--dry-run", "--verify")
     assert ended.status == 0
     assert "onnxruntime is not installed, and was not run\n" in ended.out

@@ -13,7 +13,8 @@ from onnx import TensorProto, external_data_helper
 
 import tensorsplit as ts
 from tensorsplit.core.extras import install_command
-from tensorsplit.engines import ENGINES, outside
+from tensorsplit.engines import outside
+from tensorsplit.engines.engine_names import ENGINES
 from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import Block
@@ -169,7 +170,7 @@ WRONG = {
 def test_a_wrong_split_node_never_reaches_an_engine(
     engine: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: object())
+    monkeypatch.setattr("tensorsplit.engines.engine_names.find_spec", lambda _: object())
     source, code = WRONG[name]
     assert refused(source, {"x": DATA}, engine).code == code
 
@@ -292,7 +293,7 @@ def test_external_data_is_found_beside_the_model(engine: Any, tmp_path: Path) ->
 def test_external_data_elsewhere_is_refused(
     engine: Any, location: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: object())
+    monkeypatch.setattr("tensorsplit.engines.engine_names.find_spec", lambda _: object())
     folder = tmp_path / "inner"
     folder.mkdir()
     (tmp_path / "weights.bin").write_bytes(bytes(256))
@@ -303,7 +304,7 @@ def test_external_data_elsewhere_is_refused(
 def test_files_that_are_no_model_are_refused(
     engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: object())
+    monkeypatch.setattr("tensorsplit.engines.engine_names.find_spec", lambda _: object())
     path = tmp_path / "model.onnx"
     path.write_bytes(b"\x08\x07garbage")
     assert refused(path, {}, engine).code == "TS501"
@@ -314,7 +315,7 @@ def test_files_that_are_no_model_are_refused(
 def test_ir_files_run_only_where_they_can(
     engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: object())
+    monkeypatch.setattr("tensorsplit.engines.engine_names.find_spec", lambda _: object())
     path = cut_file().save(tmp_path)
     np.testing.assert_array_equal(ts.run(path, {"x": X})["part0"], X[:2])
     error = refused(path, {"x": X}, engine)

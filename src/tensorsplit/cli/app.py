@@ -37,6 +37,7 @@ from tensorsplit.core.errors import (
     show,
     show_bytes,
 )
+from tensorsplit.core.extras import import_refusal
 
 if TYPE_CHECKING:
     from tensorsplit import native
@@ -203,7 +204,6 @@ def _report(error: Exception) -> int:
 def _report_failure(error: Exception) -> None:
     """Say whose fault an error is that nobody expected; of a bug, write a report."""
     from tensorsplit.cli.bugs import library_at_fault, report_of, save_report
-    from tensorsplit.core.extras import import_refusal
 
     refusal = import_refusal(error) if isinstance(error, ImportError) else None
     if refusal is not None:

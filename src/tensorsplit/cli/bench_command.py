@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tensorsplit.bench.peers import PEERS, choose_entries, installed
+from tensorsplit.bench.timing import PAUSE, Effort
+from tensorsplit.bench.workloads import choose_workloads
 from tensorsplit.cli.files import NotedPath, WritingCommand, write_files
 from tensorsplit.cli.screen import FINDINGS, examples, format_option, is_terminal, say, show, write
 from tensorsplit.cli.sentences import tr
@@ -67,10 +70,7 @@ def bench(
     is stopped while another is timed. The exit status is 1 if a result is wrong.
     """
     from tensorsplit.bench.figures import Figures, as_json, as_text, describe, lines
-    from tensorsplit.bench.peers import choose_entries
     from tensorsplit.bench.stations import apart, measure
-    from tensorsplit.bench.timing import PAUSE, Effort
-    from tensorsplit.bench.workloads import choose_workloads
 
     if quick and repeat is not None:
         raise click.UsageError(tr("--quick is --repeat 1; give one of them"))
@@ -107,7 +107,6 @@ def _announced(chosen: Sequence[Workload]) -> Iterator[Workload]:
 
 
 def _listing(chosen: Sequence[Workload]) -> Iterable[str]:
-    from tensorsplit.bench.peers import PEERS, installed
 
     width = max(len(workload.name) for workload in chosen)
     for workload in chosen:

@@ -23,6 +23,7 @@ from tensorsplit.cli.files import (
     refuse_terminal,
     source_of,
 )
+from tensorsplit.cli.model_commands import lowered
 from tensorsplit.cli.rule_command import kind_of
 from tensorsplit.cli.screen import (
     FINDINGS,
@@ -234,8 +235,6 @@ def _reported(source: Source, targets: Sequence[str]) -> CheckReport:
 
 def _fixed(model: str, targets: Sequence[str], out: str) -> CheckReport:
     """Rewrite a model as `lower` does, where that is possible; what is left to be found."""
-    from tensorsplit.cli.model_commands import lowered
-
     source = read_source(model)
     try:
         opened, made, report = lowered(source, targets[0])

@@ -31,9 +31,10 @@ from tensorsplit.cli.screen import (
     write,
 )
 from tensorsplit.cli.sentences import WORDS, tr
-from tensorsplit.cli.words import SECONDS, SECONDS_OF_A_CASE, Word
+from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, SECONDS_OF_A_CASE, Word
 from tensorsplit.core.errors import USAGE, SplitError, count_of
 from tensorsplit.core.errors import show as quoted
+from tensorsplit.engines.engine_names import ENGINES
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -61,7 +62,11 @@ _WIDTH = 100
 @click.option(
     *("--engine", "-e", "engines"),
     type=Word(
-        "name", "conformance.subjects:SUBJECTS", ALL, suffix=".py", aliases="engines:ALIASES"
+        "name",
+        "conformance.subjects:SUBJECTS",
+        ALL,
+        suffix=".py",
+        aliases=ENGINE_ALIASES,
     ),
     multiple=True,
     help="What to measure: a built-in engine or tool, the path of an adapter (.py), a module, or"
@@ -225,7 +230,6 @@ def _chosen(engines: Sequence[str]) -> list[Subject]:
     """Return the subjects that are meant, each of them once and installed."""
     from tensorsplit.conformance.runner import Subject
     from tensorsplit.conformance.subjects import SUBJECTS
-    from tensorsplit.engines import ENGINES
 
     names = [] if engines else [name for name in ENGINES if SUBJECTS[name].is_installed]
     for name in engines:

@@ -26,7 +26,7 @@ from tensorsplit.cli.sentences import amount, joined, known, tr
 from tensorsplit.cli.verifying import limit_options
 from tensorsplit.core.errors import printable
 from tensorsplit.core.extras import install_command
-from tensorsplit.engines import ENGINES
+from tensorsplit.engines.engine_names import ENGINES
 
 if TYPE_CHECKING:
     from tensorsplit.engines.diagnosis import Diagnosis

@@ -17,6 +17,9 @@ from tensorsplit.cli.file_jobs import (
 from tensorsplit.cli.files import NotedPath, WritingCommand
 from tensorsplit.cli.screen import examples
 from tensorsplit.cli.sentences import tr
+from tensorsplit.files.divisions import SplitOperands
+from tensorsplit.files.jobs import plan_merge, plan_reshard
+from tensorsplit.files.rule_files import chosen_rules
 
 
 @click.command(
@@ -57,10 +60,6 @@ def merge(
     array may be an .npy or a .zarr, and the tensors of ranks a .safetensors. What no rule names is
     carried over; what ranks share has to be equal, bit for bit. OUT is whole or not there.
     """
-    from tensorsplit.files.divisions import SplitOperands
-    from tensorsplit.files.jobs import plan_merge
-    from tensorsplit.files.rule_files import chosen_rules
-
     parts = None if names is None else names.split(",")
     job = plan_merge(
         source,
@@ -110,10 +109,6 @@ def reshard(
     With --to-rules, tensors are fused on the way to ranks (without --from), or taken apart on the
     way from them (without --to).
     """
-    from tensorsplit.files.divisions import SplitOperands
-    from tensorsplit.files.jobs import plan_reshard
-    from tensorsplit.files.rule_files import chosen_rules
-
     if rules is None:
         raise click.UsageError(tr("there are no --rules; say which tensors are divided, and how"))
     job = plan_reshard(

@@ -24,6 +24,9 @@ from tensorsplit.cli.sentences import joined, tr
 from tensorsplit.cli.words import OPERATOR
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records import operator_named
+from tensorsplit.files.divisions import SplitOperands
+from tensorsplit.files.jobs import plan_split
+from tensorsplit.files.rule_files import chosen_rules
 
 _LENGTHS = re.compile(r"\bsplit = \[([\d, ]+)\]")
 
@@ -103,10 +106,6 @@ def split(
     array in that group beside what is not split. OUT is whole or not there: it is built beside its
     place and renamed.
     """
-    from tensorsplit.files.divisions import SplitOperands
-    from tensorsplit.files.jobs import plan_split
-    from tensorsplit.files.rule_files import chosen_rules
-
     given = {"--split": lengths, "--num-outputs": num_outputs, "--chunk": chunk}
     several = [name for name, value in given.items() if value is not None]
     if len(several) > 1:

@@ -34,7 +34,8 @@ from tensorsplit.cli.sentences import amount, tr
 from tensorsplit.cli.verifying import VerificationOptions, verifies
 from tensorsplit.cli.words import ENGINE, TARGET, note_remarks
 from tensorsplit.core.errors import printable
-from tensorsplit.engines import ENGINES, check_engine
+from tensorsplit.core.records import operators
+from tensorsplit.engines.engine_names import ENGINES, check_engine
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -329,7 +330,6 @@ def _summary(before: ModelProto, after: ModelProto) -> Table:
 
 
 def _facts(model: ModelProto) -> Mapping[str, str]:
-    from tensorsplit.core.records import operators
     from tensorsplit.model.graph.message import node_lists
 
     opsets = {f"opset {each.domain or 'ai.onnx'}": f"{each.version}" for each in model.opset_import}

@@ -10,7 +10,7 @@ import click
 
 from tensorsplit.cli.screen import examples, note, progress_of, say
 from tensorsplit.cli.sentences import amount, tr
-from tensorsplit.cli.words import SECONDS, SECONDS_OF_A_CASE, Word
+from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, SECONDS_OF_A_CASE, Word
 from tensorsplit.core.errors import USAGE, SplitError, printable
 from tensorsplit.storage.outputs import Outputs
 
@@ -18,7 +18,12 @@ from tensorsplit.storage.outputs import Outputs
 @click.command(epilog=examples("profile onnxruntime", "profile my_adapter.py --jobs 4"))
 @click.argument(
     "engine",
-    type=Word("engine", "conformance.subjects:SUBJECTS", suffix=".py", aliases="engines:ALIASES"),
+    type=Word(
+        "engine",
+        "conformance.subjects:SUBJECTS",
+        suffix=".py",
+        aliases=ENGINE_ALIASES,
+    ),
 )
 @click.option(
     *("--jobs", "-j"),

@@ -8,6 +8,7 @@ from tensorsplit.cli.screen import Table, examples, show, write
 from tensorsplit.cli.sentences import tr
 from tensorsplit.core.errors import USAGE, SplitError, did_you_mean
 from tensorsplit.core.errors import show as quoted
+from tensorsplit.files.model_rules import built_in, title_of
 
 
 @click.command(epilog=examples("rules", "rules show llama", "rules show llama > my-llama.toml"))
@@ -17,8 +18,6 @@ def rules(words: tuple[str, ...]) -> None:
 
     What is printed is a file of rules: a copy of it can be changed and given to --rules.
     """
-    from tensorsplit.files.model_rules import built_in, title_of
-
     if not words:
         show(Table([(name, title_of(text)) for name, text in built_in().items()]))
         return

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from tensorsplit import engines
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.cli.files import (
     FOLDER,
@@ -36,6 +35,7 @@ from tensorsplit.cli.sentences import tr
 from tensorsplit.cli.verifying import SIZE, limit_options, tolerance_options
 from tensorsplit.cli.words import ENGINE, Word
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
+from tensorsplit.engines.engine_names import check_engine, resolved
 from tensorsplit.storage.outputs import Content
 
 if TYPE_CHECKING:
@@ -130,9 +130,9 @@ def run(
         if tolerance is not None:
             raise click.UsageError(tr("give --tolerance, or --rtol and --atol"))
     for name in (engine, *others):
-        engines.check_engine(name)
+        check_engine(name)
     source = read_source(model)
-    engine = engines.resolved(engine, source)
+    engine = resolved(engine, source)
     is_random = bool(others) or choice.asks_for_random
     inputs = choice.completed(source) if is_random else choice.given(source)
     if inputs.feeds.keys() <= {entry.name for entry in source.inputs}:

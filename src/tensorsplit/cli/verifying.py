@@ -15,7 +15,7 @@ from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import listed
 from tensorsplit.cli.sentences import tr, worded
 from tensorsplit.cli.words import SECONDS
-from tensorsplit.engines import OURS
+from tensorsplit.engines.engine_names import OURS
 
 if TYPE_CHECKING:
     from tensorsplit.engines.compare import Difference

@@ -84,7 +84,8 @@ def note_remarks(targets: Iterable[str]) -> None:
     note(*dict.fromkeys(remark for target in targets for remark in load(target).remarks))
 
 
-ENGINE = Word("engine", "engines:ENGINES", aliases="engines:ALIASES")
+ENGINE_ALIASES = "engines.engine_names:ALIASES"
+ENGINE = Word("engine", "engines.engine_names:ENGINES", aliases=ENGINE_ALIASES)
 TARGET = Word("engine", "model.profiles:targets", suffix=".json")
 OPERATOR = Word("operator", "cli.words:operator_names")
 SECONDS = _Seconds(0, 1_000_000, min_open=True)

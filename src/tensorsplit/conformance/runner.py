@@ -33,7 +33,7 @@ from tensorsplit.conformance import subjects, verdicts
 from tensorsplit.conformance.case import Built, Case
 from tensorsplit.conformance.document import SKIPPED, Document, Result, SubjectInfo
 from tensorsplit.core.errors import ENGINE_MISSING, USAGE, SplitError, show
-from tensorsplit.engines import ALIASES, OURS
+from tensorsplit.engines.engine_names import ALIASES, OURS
 from tensorsplit.engines.process import Death, EngineProcess, Reply
 
 SECONDS = 10.0

@@ -18,7 +18,7 @@ from tensorsplit.core.errors import (
     UNKNOWN_ENGINE,
     SplitError,
 )
-from tensorsplit.engines import OURS
+from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.sessions import run
 from tensorsplit.model.graph.tensors import Array
 

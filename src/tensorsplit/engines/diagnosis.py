@@ -9,8 +9,8 @@ from importlib import metadata
 from typing import Any
 
 from tensorsplit.core.errors import SplitError
-from tensorsplit.engines import ENGINES, OURS
 from tensorsplit.engines.compare import Difference, Tolerance, compare
+from tensorsplit.engines.engine_names import ENGINES, OURS
 from tensorsplit.engines.verification import is_installed, reference_run
 from tensorsplit.model.check.checker import examine
 from tensorsplit.model.check.checks import ERROR, TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG

@@ -15,7 +15,7 @@ from typing import Any
 from weakref import finalize
 
 from tensorsplit.core.errors import LIMIT, USAGE, SplitError, show, show_bytes
-from tensorsplit.engines import OURS
+from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.loaded import LoadedModel
 from tensorsplit.engines.process import EngineProcess, Reply, timeout
 from tensorsplit.model.reading import OnnxModel

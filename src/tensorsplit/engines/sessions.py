@@ -12,7 +12,7 @@ import numpy as np
 from onnx import ModelProto
 
 from tensorsplit.core.errors import SplitWarning, show
-from tensorsplit.engines import AUTO, OURS, check_engine, resolved
+from tensorsplit.engines.engine_names import AUTO, OURS, check_engine, resolved
 from tensorsplit.engines.limits import LimitedModel, begin, wrong_usage
 from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.feeds import DeclaredInput

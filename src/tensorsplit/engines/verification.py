@@ -9,8 +9,8 @@ from typing import Any
 from tensorsplit.arrays.naming import strings_of
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, USAGE, SplitError
-from tensorsplit.engines import OURS, EngineName, check_engine
 from tensorsplit.engines.compare import Difference, Tolerance, compare
+from tensorsplit.engines.engine_names import OURS, EngineName, check_engine
 from tensorsplit.engines.sessions import run
 from tensorsplit.model.exactness import moved_outputs
 from tensorsplit.model.fitting_inputs import complete_inputs

@@ -8,6 +8,13 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from tensorsplit.arrays.naming import strings_of
+from tensorsplit.core.errors import USAGE, SplitError, SplitWarning, show
+from tensorsplit.files.divisions import SplitOperands
+from tensorsplit.files.jobs import plan_merge, plan_reshard, plan_split
+from tensorsplit.files.rule_files import chosen_rules
+from tensorsplit.storage.outputs import Outputs
+
 if TYPE_CHECKING:
     from tensorsplit.arrays.typed import Lengths
     from tensorsplit.core.errors import SplitError
@@ -82,12 +89,6 @@ def split(
     Example:
         >>> ts.files.split("qkv.npy", "parts", axis=1, num_outputs=3, names=["q", "k", "v"])
     """
-    from tensorsplit.arrays.naming import strings_of
-    from tensorsplit.core.errors import USAGE
-    from tensorsplit.files.divisions import SplitOperands
-    from tensorsplit.files.jobs import plan_split
-    from tensorsplit.files.rule_files import chosen_rules
-
     operands = SplitOperands(axis, split, num_outputs, chunk, operator, opset)
     fix = "give the name of a tensor, or a list of names"
     chosen = () if array is None else [array] if isinstance(array, str) else array
@@ -151,10 +152,6 @@ def merge(
     Example:
         >>> ts.files.merge("ranks", "model.safetensors", rules="rules.toml")
     """
-    from tensorsplit.files.divisions import SplitOperands
-    from tensorsplit.files.jobs import plan_merge
-    from tensorsplit.files.rule_files import chosen_rules
-
     read = _path(source, "source")
     job = plan_merge(
         read,
@@ -215,10 +212,6 @@ def reshard(
         >>> ts.files.reshard("separate.safetensors", "ranks4", ranks=(None, 4),
         ...                  rules="fuse.toml", to_rules="shard.toml")
     """
-    from tensorsplit.files.divisions import SplitOperands
-    from tensorsplit.files.jobs import plan_reshard
-    from tensorsplit.files.rule_files import chosen_rules
-
     read = _path(source, "source")
     job = plan_reshard(
         read,
@@ -240,8 +233,6 @@ def _run(
     overwrite: bool,
     verify: bool,
 ) -> None:
-    from tensorsplit.core.errors import SplitWarning
-    from tensorsplit.storage.outputs import Outputs
 
     for note in job.notes:
         warnings.warn(note, SplitWarning, stacklevel=3)
@@ -281,7 +272,6 @@ def _counts_of_ranks(given: object) -> tuple[int | None, int | None]:
 
 
 def _unusable(given: object, fix: str, parameter: str) -> SplitError:
-    from tensorsplit.core.errors import USAGE, SplitError, show
 
     problem = f"it is {show(given)} of type {type(given).__name__}"
     return SplitError(USAGE, problem, fix, parameter=parameter)

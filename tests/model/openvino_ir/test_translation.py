@@ -366,7 +366,7 @@ def test_what_runs_other_layers_is_named_where_it_is_missing(
     ir = IrFile()
     ir.result(ir.layer("ReLU", [ir.parameter("x", "f32", "...")], 1, name="act")[0])
     path = ir.save(tmp_path)
-    monkeypatch.setattr("tensorsplit.engines.find_spec", lambda _: None)
+    monkeypatch.setattr("tensorsplit.engines.engine_names.find_spec", lambda _: None)
     with pytest.raises(SplitError, match=rf"TS509.*{re.escape(install_command('openvino'))}"):
         run_model(path, {"x": X})
     with pytest.raises(SplitError, match=rf"TS602.*{re.escape(install_command('openvino'))}"):

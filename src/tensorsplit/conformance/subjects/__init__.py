@@ -38,8 +38,9 @@ from tensorsplit.core.errors import (
     show,
     show_path,
 )
-from tensorsplit.engines import OURS, adapters
+from tensorsplit.engines import adapters
 from tensorsplit.engines.adapters import is_ir, ordered
+from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.interpreters import Interpreter
 from tensorsplit.engines.messages import Unsupported, arrays_of
 from tensorsplit.engines.worker import limit_memory

@@ -1,0 +1,64 @@
+"""Names of engines: which there are, which are installed, and the one that a model needs."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, did_you_mean, show
+from tensorsplit.core.extras import install_command
+
+if TYPE_CHECKING:
+    from tensorsplit.model.reading import OnnxModel
+
+OURS = "tensorsplit"
+
+ENGINES = (OURS, "onnx-reference", "onnxruntime", "openvino")
+"""The names of the engines; the first two need nothing but this package."""
+
+ALIASES = {"numpy": OURS}
+"""Former names of engines, which are still understood."""
+
+EngineName: TypeAlias = Literal["tensorsplit", "numpy", "onnx-reference", "onnxruntime", "openvino"]
+"""What an engine is called."""
+
+Engine: TypeAlias = EngineName | Literal["auto"]
+"""An engine, or the one that a model needs."""
+
+AUTO: Literal["auto"] = "auto"
+"""Stands for the engine that a model needs: see `resolved`."""
+
+_EXTRAS = ENGINES[2:]  # each is the name of its package too
+
+
+def resolved(engine: str, model: OnnxModel) -> str:
+    """Resolve an engine's name for a model; ``auto`` is one that can run it, if any."""
+    if engine != AUTO:
+        return engine
+    is_foreign = model.foreign_layer is not None
+    return "openvino" if is_foreign and find_spec("openvino") is not None else OURS
+
+
+def check_engine(engine: str) -> str:
+    """Return the name of an engine that exists (TS601) and is installed (TS602), or ``auto``.
+
+    Nothing of the engine is imported.
+    """
+    if engine == AUTO:
+        return engine
+    engine = next((known for alias, known in ALIASES.items() if alias == engine), engine)
+    if engine not in ENGINES:
+        raise SplitError(
+            UNKNOWN_ENGINE,
+            f"there is no engine {show(engine)}",
+            f"{did_you_mean(str(engine), ENGINES)}the engines are {', '.join(ENGINES)}; or {AUTO}",
+            parameter="engine",
+        )
+    if engine in _EXTRAS and find_spec(engine) is None:
+        raise SplitError(
+            ENGINE_MISSING,
+            f"{engine} is not installed",
+            install_command(engine),
+            parameter="engine",
+        )
+    return engine
