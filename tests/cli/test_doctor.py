@@ -13,7 +13,9 @@ from typing import Any
 import onnx
 import pytest
 
+from tensorsplit.cli.doctor_command import _command, _purpose
 from tensorsplit.engines import compare, verification
+from tensorsplit.engines.diagnosis import Diagnosis
 from tensorsplit.engines.sessions import run as plain_run
 from tensorsplit.model.reading import OnnxModel
 from tests.cli.conftest import Command
@@ -159,3 +161,32 @@ def test_an_engine_that_is_installed(run: Command, tensorsplit: Command, fed: Pa
 
 def test_what_can_not_be_read_is_wrong_usage(run: Command, tmp_path: Path) -> None:
     assert run(tmp_path / "no.onnx").status == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "engine", "verdict", "warnings", "command", "purpose"),
+    [
+        ("m.onnx", "openvino", "fine", 0, "", None),
+        ("m.onnx", "openvino", "fine", 1, "check m.onnx --for openvino", "1 warning"),
+        ("m.onnx", "openvino", "not run", 0, "", None),
+        ("m.onnx", "tensorsplit", "not run", 2, "", None),
+        ("m.onnx", "tensorsplit", "wrong model", 0, "check m.onnx", "lists what is wrong"),
+        ("-", "tensorsplit", "wrong model", 0, "check MODEL.onnx", "lists what is wrong"),
+        (
+            *("a b.onnx", "openvino", "fixable", 3),
+            "lower 'a b.onnx' --for openvino -o 'a b.openvino.onnx' --verify",
+            "writes a model that openvino runs",
+        ),
+        (
+            *("m.onnx", "onnxruntime", "crashed", 0),
+            "check m.onnx --for onnxruntime",
+            "lists what onnxruntime does not run",
+        ),
+    ],
+)
+def test_the_command_that_comes_next(
+    path: str, engine: str, verdict: str, warnings: int, command: str, purpose: str | None
+) -> None:
+    diagnosis = Diagnosis(engine, "1.0", verdict, ("it is so",), warnings)
+    assert _command(path, diagnosis) == (f"tensorsplit {command}" if command else "")
+    assert purpose is None or _purpose(diagnosis) == purpose

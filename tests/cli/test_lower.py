@@ -14,6 +14,10 @@ import onnx
 import pytest
 
 from tensorsplit import engines
+from tensorsplit.cli.verifying import _lines, same_as
+from tensorsplit.core.errors import USAGE, SplitError
+from tensorsplit.engines.compare import Difference
+from tensorsplit.engines.verification import EngineResult, Verification
 from tensorsplit.model import profiles
 from tensorsplit.model.lower import lower as lower_model
 from tests.cli.conftest import Command
@@ -260,3 +264,57 @@ def test_pipes_carry_models(run: Command, monkeypatch: pytest.MonkeyPatch) -> No
     assert run("-", "--for", "portable", "-o", "-").status == 0
     made = onnx.ModelProto.FromString(out.buffer.getvalue())
     assert made == lower_model(BY_NAME["split18_even"].model, target="portable")
+
+
+def differs(output: str, *, is_allowed: bool) -> Difference:
+    return Difference("E", "R", output, "shape", "(2,)", "(3,)", is_allowed=is_allowed)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "same"),
+    [
+        ([], "the same bits"),
+        (["y"], "the same bits of s, x[0], and the same up to rounding of y"),
+        (["s[1]", "s[0]"], "the same bits of y, x[0], and the same up to rounding of s"),
+        (["x[0]", "y", "s[0]"], "the same up to rounding of x[0], y, s"),
+    ],
+)
+def test_what_is_the_same_in_every_bit_and_what_up_to_rounding(
+    outputs: list[str], same: str
+) -> None:
+    found = [differs(output, is_allowed=True) for output in outputs]
+    assert same_as(found, {"s": [], "y": 0, "x[0]": 0}) == same
+
+
+def test_what_a_verification_found_is_told_in_lines() -> None:
+    wrong, rounded = differs("y", is_allowed=False), differs("x", is_allowed=True)
+    found = Verification(
+        "R",
+        {},
+        {"x": 0, "y": 0},
+        (
+            EngineResult("R", (rounded,)),
+            EngineResult("E", (wrong, rounded), (rounded, differs("x", is_allowed=False))),
+        ),
+        missing=("openvino",),
+        refusal=SplitError(USAGE, "no"),
+    )
+    rounding = "and the same up to rounding of x"
+    words = "E: output '{}': shape (3,), but R has (2,)".format
+    assert list(_lines(found, "the inputs given")) == [
+        "openvino is not installed, and was not run",
+        "tensorsplit does not run it: [TS703] no",
+        f"verified: on the inputs given, R gives the same bits of y, {rounding}",
+        f"  {words('x')}",
+        f"NOT verified: {words('y')}",
+        f"the original model: {words('x')}",
+    ]
+
+
+@pytest.mark.parametrize("option", [("--rtol", "0"), ("--atol", "0"), ("--timeout", "5")])
+def test_options_of_a_verification_need_one(
+    refused: Callable[..., str], tmp_path: Path, option: tuple[str, str]
+) -> None:
+    assert f"{option[0]} needs --verify" in refused(
+        "TS703", "lower", str(tmp_path), "--for", "portable", "--dry-run", *option
+    )
