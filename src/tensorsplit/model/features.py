@@ -97,7 +97,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "joined_for_nodes": "joins the tensors of a sequence, and nodes use the result",
         "captured_sequence": "uses a sequence that was made outside of the body around it",
         "optional": "makes or takes an optional value",
-        "unsorted_axes": "is a Squeeze before opset 11 with axes that are not in order",
+        "unsorted_axes": "is a Squeeze or Unsqueeze before opset 11 with axes that are not in order,"
+        " or count from the back",
         "unused_in_loop": "is a loop that carries a tensor whose shape changes, and that nothing"
         " uses afterwards",
         "strings_passed_on": "is an Identity of strings",
@@ -159,7 +160,7 @@ _FIRST_WITH_SEQUENCES_IN_BODIES = 13
 """From here on If and Loop take sequences and give them out."""
 
 _FIRST_WITH_AXES_IN_ANY_ORDER = 11
-"""Before, engines may infer the shape that onnx does, which takes the axes of Squeeze in order."""
+"""Before, engines may infer the shape that onnx does, from axes in order and from the front."""
 
 
 def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Features:
@@ -197,10 +198,8 @@ def _of_any_operator(
 ) -> Iterator[tuple[str, object]]:
     """Yield what holds of nodes of ONNX's own domain whether they have sequences or not."""
     node = ref.node
-    if node.op_type == "Squeeze" and ref.opset < _FIRST_WITH_AXES_IN_ANY_ORDER:
-        axes = attribute_of(node, "axes", ir.AttributeType.INTS) or ()
-        if list(axes) != sorted(axes):
-            yield from {"operator": node.op_type, "unsorted_axes": True}.items()
+    if ref.opset < _FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(node, facts) is not None:
+        yield from {"operator": node.op_type, "unsorted_axes": True}.items()
     if node.op_type == "Loop" and any(_is_empty(each, facts) for each in node.inputs[2:]):
         yield from {"operator": node.op_type, "empty_in_loop": True}.items()
     if unused_and_changing(node, facts, seen):
@@ -210,6 +209,24 @@ def _of_any_operator(
         has_strings = any(ir.DataType.STRING in types for types in ends)
         if has_strings and not (node.op_type == "Identity" and has_sequences):
             yield _WITH_STRINGS[node.op_type], True
+
+
+def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:
+    """Return the axes of a Squeeze or Unsqueeze in order, counted from the front.
+
+    None where they are so already, for other operators, and for what counts from the back of a
+    tensor of unknown rank. Unsqueeze has an order of its own only for axes that do so.
+    """
+    if node.op_type not in ("Squeeze", "Unsqueeze") or not node.inputs:
+        return None
+    given = list(attribute_of(node, "axes", ir.AttributeType.INTS) or ())
+    shape = facts.tensor(node.inputs[0]).shape
+    if min(given, default=0) >= 0:
+        return sorted(given) if node.op_type == "Squeeze" and given != sorted(given) else None
+    if shape is None:
+        return None
+    rank = len(shape) + (len(given) if node.op_type == "Unsqueeze" else 0)
+    return sorted(axis + rank if axis < 0 else axis for axis in given)
 
 
 def unused_states(node: ir.Node) -> list[Carried]:

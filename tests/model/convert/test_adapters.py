@@ -416,6 +416,9 @@ def test_no_times_is_not_expressible_by_joining() -> None:
 def test_axes_are_sorted_and_count_from_the_front_before_opset_11() -> None:
     made = of(node("Unsqueeze", "x a", "y"), 13, [tensor("a", [-1, 0])], x=X)
     assert attributes(convert(made, 10), "Unsqueeze") == {"axes": [0, 4]}
+    made = of(node("Squeeze", "x a", "y"), 13, [tensor("a", [2, 0])], x=X)
+    made.graph.input[0].type.tensor_type.ClearField("shape")
+    assert attributes(convert(made, 10), "Squeeze") == {"axes": [0, 2]}
 
 
 def test_a_constant_of_the_caller_is_as_it_was() -> None:

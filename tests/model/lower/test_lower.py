@@ -618,6 +618,48 @@ def test_axes_of_squeeze_are_put_in_order_before_opset_11(target: Any) -> None:
     assert lower(model, target="openvino") == model
 
 
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("target", ["onnxruntime", "portable"])
+@pytest.mark.parametrize(
+    ("shape", "node", "axes", "axis"),
+    [
+        ("1, 4, 1", "Squeeze<axes = [-1, 0]>", [0, 2], 0),
+        ("4, 1", "Squeeze<axes = [-1]>", [1], -1),
+        ("4", "Unsqueeze<axes = [-1]>", [1], 0),
+        ("4", "Unsqueeze<axes = [0, -1]>", [0, 2], 1),
+    ],
+)
+def test_axes_are_counted_from_the_front_before_opset_11(
+    target: Any, shape: str, node: str, axes: list[int], axis: int
+) -> None:
+    """Onnxruntime infers as onnx does, and takes axes from the back for others."""
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 7, opset_import: ["": 9]>
+        g (float[{shape}] x) => (float[K] a, float[L] b) {{
+            y = {node}(x)
+            p, q = Split<axis = {axis}, split = [1, 3]>(y)
+            a = Reshape(p, flat)
+            b = Reshape(q, flat)
+        }}""")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([-1]), "flat"))
+    assert any("from the back" in finding.message for finding in check(model, target=target))
+    made = lower(model, target=target)
+    onnx.checker.check_model(made, full_check=True)
+    assert list(made.graph.node[0].attribute[0].ints) == axes
+    x = np.arange(1, 5, dtype=np.float32).reshape(*map(int, shape.split(",")))
+    got = run(made, {"x": x}, engine="onnxruntime")
+    assert (got["a"].tolist(), got["b"].tolist()) == ([1], [2, 3, 4])
+    assert not any("from the back" in finding.message for finding in check(made, target=target))
+
+
+def test_axes_from_the_back_of_an_unknown_rank_stay() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 7, opset_import: ["": 9]>
+        g (float[] x) => (float[] y) { y = Squeeze<axes = [-1]>(x) }""")
+    assert check(model, target="onnxruntime") == []
+    assert lower(model, target="onnxruntime") == model
+
+
 def test_an_unknown_target_is_refused() -> None:
     with refused("TS601", "nothing", "openvino"):
         lower(BY_NAME["split2"].model, target="nothing")  # type: ignore[call-overload]

@@ -60,19 +60,22 @@ def _reducer_down(node: NodeConversion) -> None:
 
 
 def count_from_front(node: NodeConversion) -> None:
-    """Count negative axes from the front if the rank is known; none exist before opset 11 (D13).
+    """Count axes from the front, in order, if the rank is known; none below 0 exist before 11 (D13).
 
-    Where it is not, they stay: every engine counts them from the back in older versions, too.
+    Where it is not, they stay: every engine counts them from the back in older versions, too. Axes
+    in another order are taken for others by onnx's inference, and by engines that do as it does.
     """
     rank = node.rank()
     for name in ("axis", "axes"):
         attribute = node.node.attributes.get(name)
-        if attribute is None or rank is None:
+        if attribute is None:
             continue
-        given = attribute.value if name == "axes" else [attribute.value]
-        whole = rank + len(given) if node.op_type == "Unsqueeze" else rank
-        if min(given, default=0) < 0:
-            axes = sorted(axis + whole if axis < 0 else axis for axis in given)
+        given = list(attribute.value if name == "axes" else [attribute.value])
+        if min(given, default=0) < 0 and rank is None:
+            continue
+        whole = (rank or 0) + (len(given) if node.op_type == "Unsqueeze" else 0)
+        axes = sorted(axis + whole if axis < 0 else axis for axis in given)
+        if axes != given:
             node.put(**{name: axes if name == "axes" else axes[0]})
 
 

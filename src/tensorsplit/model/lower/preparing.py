@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.features import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
+from tensorsplit.model.features import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS, axes_in_order
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
@@ -97,8 +97,9 @@ def sort_axes(lowering: Lowering) -> bool:
     """
     wanted = _limited(lowering, "unsorted_axes")
     for ref, entry in wanted:
-        axes = ref.node.attributes["axes"].as_ints()
-        ref.node.attributes["axes"] = ir.AttrInt64s("axes", sorted(axes))
+        axes = axes_in_order(ref.node, lowering.facts)
+        assert axes is not None  # noqa: S101 - see the feature
+        ref.node.attributes["axes"] = ir.AttrInt64s("axes", axes)
         lowering.changed(ref, "the same, with its axes in order", entry)
     return bool(wanted)
 
