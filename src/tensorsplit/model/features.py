@@ -34,6 +34,7 @@ from tensorsplit.model.graph.nodes import (
     scopes_in,
     tensor_of,
 )
+from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -52,6 +53,9 @@ SEQUENCE_OPERATORS = frozenset(
 
 OPTIONAL_OPERATORS = frozenset({"Optional", "OptionalGetElement", "OptionalHasElement"})
 """The operators that make or take optional values and nothing else."""
+
+REJOINED = "rejoined"
+"""The feature of a Split that stays as it is until all other nodes are lowered."""
 
 NODE_FEATURES: Mapping[str, str] = MappingProxyType(
     {
@@ -88,6 +92,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "taken_apart": "gives a sequence to SequenceAt or ConcatFromSequence",
         "joined": "gives a sequence to ConcatFromSequence",
         "later_parts": "has parts after the first that are used",
+        REJOINED: "has parts that are all joined again in order, and lengths that may not fit",
         "no_parts": "gives a sequence without tensors",
         "sequence_in_body": "takes a sequence into a body, or gives one out",
         "identity_before_14": "is an Identity of a sequence at an opset where it takes tensors"
@@ -97,8 +102,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "joined_for_nodes": "joins the tensors of a sequence, and nodes use the result",
         "captured_sequence": "uses a sequence that was made outside of the body around it",
         "optional": "makes or takes an optional value",
-        "unsorted_axes": "is a Squeeze or Unsqueeze before opset 11 with axes that are not in order,"
-        " or count from the back",
+        "unsorted_axes": "is a Squeeze or Unsqueeze before opset 11 with axes that are not in"
+        " order, or count from the back",
         "unused_in_loop": "is a loop that carries a tensor whose shape changes, and that nothing"
         " uses afterwards",
         "strings_passed_on": "is an Identity of strings",
@@ -403,6 +408,9 @@ def _of_intent(
         yield "equal_parts", True
         if len(facts.counts_alike.get(node, ())) > 1:
             yield "equal_parts_alike", True
+    is_counted = not intent.operator.is_sequence
+    if is_counted and _may_not_fit(intent, dim) and is_rejoined(node):
+        yield REJOINED, True
     if not is_known(dim):
         yield "dynamic_axis", True
         if intent.rule is equal:
@@ -443,8 +451,13 @@ def _are_checked(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> bool:
     data, lengths = (*node.inputs, None)[:2]
     if intent.operator.is_sequence or intent.axis is None or data is None or lengths is None:
         return False
-    is_open = not is_known(dim) or known_lengths(intent) is None
+    is_open = _may_not_fit(intent, dim)
     return is_open and always_fit(lengths, data, intent.axis, len(node.outputs), facts)
+
+
+def _may_not_fit(intent: Intent, dim: Dim) -> bool:
+    """Return whether it is known only at run time whether lengths fit."""
+    return not is_known(dim) or (intent.source is not None and known_lengths(intent) is None)
 
 
 def _of_parts(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, object]]:

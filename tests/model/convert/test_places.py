@@ -10,6 +10,7 @@ import onnx_ir as ir
 import pytest
 from onnx import AttributeProto, ModelProto, helper
 
+import tensorsplit as ts
 from tensorsplit.model.convert import convert
 from tensorsplit.model.convert.driver import open_converted
 from tests.model.build import (
@@ -421,3 +422,28 @@ def test_a_model_that_is_not_well_formed_is_refused(break_it: str) -> None:
         made.graph.node[0].attribute.append(helper.make_attribute("nowhere", 1))
     with refused("TS502", "nowhere"):
         convert(made, 18)
+
+
+def test_functions_are_made_once_for_each_set_of_inputs_that_calls_omit() -> None:
+    """Split-18 needs `num_outputs` or lengths; Split-13 takes equal parts where none are given."""
+    made = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["": 13, "local": 1]>
+        g (float[N, 4] x, int64[2] l) => (float[A, 4] a, float[B, 4] b, float[C, 4] c) {
+            a, r = local.Outer(x, l)
+            b, s = local.Outer(x)
+            c, t = local.Outer(x, "")
+        }
+        <opset_import: ["": 13, "local": 1], domain: "local">
+        Outer (x, l) => (p, q) { p, q = local.Inner(x, l) }
+        <opset_import: ["": 13], domain: "local">
+        Inner (x, l) => (p, q) { p, q = Split(x, l) }""")
+    feeds = {"x": X[:6], "l": np.array([1, 5])}
+    for target in known(18, 21):
+        newer = convert(made, target)
+        assert len(newer.functions) == 4
+        got = ts.run(newer, feeds)
+        assert got["a"].tolist() == X[:1].tolist()
+        assert got["b"].tolist() == got["c"].tolist() == X[:3].tolist()
+        assert sorted(held.name for held in newer.functions)[0::2] == ["Inner", "Outer"]
+        with refused("TS302", "sums to 4"):
+            ts.run(newer, {"x": X[:5], "l": np.array([1, 4])})

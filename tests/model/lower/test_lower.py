@@ -1268,3 +1268,32 @@ def test_what_was_rewritten_is_not_noted_as_what_may_go_wrong(name: str) -> None
 def test_a_model_with_functions_has_no_notes_once_they_are_inlined() -> None:
     model = _with_function('"": 13, ', 13, "d, e = Split<axis: int = 1>(a)")
     assert lower_graph(onnx_model(model), "portable").notes == []
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+@pytest.mark.parametrize("opset", [13, 18])
+def test_lengths_that_are_halves_are_guarded_as_equal_parts(target: Any, opset: int) -> None:
+    """And can be converted to where the original can be: to opsets without calculated lengths."""
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["": {opset}]>
+        g (float[N] x) => (float[A] a, float[B] b) <int64[1] two = {{2}}> {{
+            n = Shape(x)
+            half = Div(n, two)
+            l = Concat<axis = 0>(half, half)
+            a, b = Split(x, l)
+        }}""")
+    for made in (model, lower(model, target=target)):
+        older = convert(made, opset=7)
+        x = np.arange(6, dtype=np.float32)
+        assert run(older, {"x": x})["b"].tolist() == [3, 4, 5]
+        with refused("TS303", "5"):
+            run(older, {"x": x[:5]})
+
+
+def test_equal_parts_in_a_function_of_an_older_opset_can_be_converted_when_lowered() -> None:
+    model = _with_function('"": 18, ', 13, "d, e = Split(a)")
+    older = convert(lower(model, target="portable"), opset=7)
+    x = np.arange(24, dtype=np.float32).reshape(6, 4)
+    assert run(older, {"x": x})["z"].tolist() == x[3:].tolist()
+    with refused("TS303", "5"):
+        run(older, {"x": x[:5]})

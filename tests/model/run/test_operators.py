@@ -288,17 +288,32 @@ def test_dropout_before_opset_7_passes_on_in_a_test(x: Any) -> None:
         result(6, node("Dropout", "x", "y m", is_test=1), x=x)
 
 
-def test_gemm_before_opset_7_broadcasts_if_asked(x: Any) -> None:
+@pytest.mark.parametrize("op_type", ["Max", "Mean", "Min", "Sum"])
+@pytest.mark.parametrize("opset", [1, 6, 7])
+def test_operands_before_opset_8_have_one_shape(opset: int, op_type: str, x: Any) -> None:
+    """As the text says, and onnxruntime refuses others."""
+    made = node(op_type, "x w", "y")
+    expected = {"Max": np.maximum, "Min": np.minimum, "Sum": np.add}.get(op_type)
+    w = x[::-1]
+    wanted = (x + w) / 2 if expected is None else expected(x, w)
+    np.testing.assert_allclose(result(opset, made, x=x, w=w), wanted, rtol=1e-6)
+    with refused("TS510", "(2, 3, 4), (1, 3, 4)"):
+        result(opset, made, x=x, w=x[:1])
+    np.testing.assert_array_equal(result(8, node("Max", "x w", "y"), x=x, w=x[:1] * 0), x)
+
+
+@pytest.mark.parametrize("opset", [1, 6])
+def test_gemm_before_opset_7_broadcasts_if_asked(opset: int, x: Any) -> None:
     left, right, added = x[0], x[1], np.array([2.0, 3.0, 4.0], np.float32)
     made = node("Gemm", "a b c", "y", transB=1, alpha=0.5, beta=2.0, broadcast=1)
-    got = result(6, made, a=left, b=right, c=added)
+    got = result(opset, made, a=left, b=right, c=added)
     assert np.allclose(got, 0.5 * left @ right.T + 2 * added, atol=1e-6)
     whole = np.outer([1, 2, 3], added).astype(np.float32)
     made = node("Gemm", "a b c", "y", transB=1, alpha=0.5, beta=2.0)
-    got = result(6, made, a=left, b=right, c=whole)
+    got = result(opset, made, a=left, b=right, c=whole)
     assert np.allclose(got, 0.5 * left @ right.T + 2 * whole, atol=1e-6)
     with refused("TS510", "broadcast"):
-        result(6, node("Gemm", "a b c", "y", transB=1), a=left, b=right, c=added)
+        result(opset, node("Gemm", "a b c", "y", transB=1), a=left, b=right, c=added)
 
 
 def test_cast_before_opset_6_names_its_element_type(x: Any) -> None:

@@ -11,6 +11,7 @@ from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import UNKNOWN_OPERATOR, SplitError, show
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.model.convert import adapters_meaning, adapters_operands
+from tensorsplit.model.convert.absent_inputs import separate_absent
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
 from tensorsplit.model.convert.definitions import replace_by_definition
 from tensorsplit.model.convert.family import convert_split, needs_attributes, to_variadic
@@ -89,6 +90,7 @@ def to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
     check_well_formed(model)
     report.is_changed = True
     functions, around = dict(model.functions), values_around(model)
+    separate_absent(model)
     specialise(model, lambda ref: _needs_attributes(ref, target))
     separate_types(model, lambda ref: _needs_types(ref, target))
     dropped = (each for key, each in functions.items() if key not in model.functions)

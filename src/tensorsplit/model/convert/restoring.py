@@ -29,7 +29,7 @@ from tensorsplit.model.graph.nodes import (
     is_onnx_split,
     walk,
 )
-from tensorsplit.model.infer.calculated import are_in_order, program_of, rule_of
+from tensorsplit.model.infer.calculated import are_in_order, program_of, rule_of, rule_of_lengths
 
 FIRST_WITH_RANGE = 11
 
@@ -71,11 +71,9 @@ def _restore_lengths(conversion: Conversion, ref: NodeRef) -> None:
         return
     if intent.operator.is_sequence:
         return
-    program = None
-    if constant(lengths) is None:
-        program = program_of((lengths,), data, intent.axis, conversion.facts)
-    found = program and rule_of(program, len(ref.node.outputs))
-    if found:
+    count = len(ref.node.outputs)
+    found = rule_of_lengths(lengths, data, intent.axis, count, conversion.facts)
+    if found is not None:
         rule, given = found
         conversion.restored[ref.node] = replace(intent, source=None, rule=rule, given=given)
         ref.set_inputs([data])

@@ -330,6 +330,16 @@ def _always_fit(program: Program, count: int) -> bool:
     return True
 
 
+def rule_of_lengths(
+    lengths: ir.Value, data: ir.Value, axis: int, count: int, facts: Facts
+) -> tuple[Rule, tuple[int, ...]] | None:
+    """Return the rule by which lengths that are not constant are calculated; see `rule_of`."""
+    if constant(lengths) is not None:
+        return None
+    program = program_of((lengths,), data, axis, facts)
+    return None if program is None else rule_of(program, count)
+
+
 @lru_cache(maxsize=1024)
 def rule_of(program: Program, count: int) -> tuple[Rule, tuple[int, ...]] | None:
     """Return the rule, and what it is given, by which a program gives the lengths of so many parts.

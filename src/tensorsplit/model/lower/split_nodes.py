@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import onnx_ir as ir
 
@@ -15,6 +16,8 @@ from tensorsplit.model.features import known_lengths
 from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import NodeRef, is_onnx_split, is_vendor_split
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.calculated import rule_of_lengths
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import must_go
 
@@ -80,6 +83,7 @@ def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, 
     """Return what a split asks for, its data, the axis (from the front if known), the length."""
     data, intent = ref.input(0), lowering.facts.split(ref).asked
     assert data is not None  # noqa: S101 - `bind` looked
+    intent = _without_lengths(intent, ref, lowering.facts)
     axis, shape = intent.axis, lowering.facts.tensor(data).shape
     if axis is None:
         raise refusal("the axis is known only at run time", "give it as a constant")
@@ -89,6 +93,20 @@ def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, 
         problem = f"the axis is {axis}, and the rank of the data is not known"
         raise refusal(problem, "declare the shape of the data")
     return intent, data, axis, lowering.length(data, axis)
+
+
+def _without_lengths(intent: Intent, ref: NodeRef, facts: Facts) -> Intent:
+    """Return what a Split asks for by the rule of its calculated lengths, if that needs none."""
+    data, lengths = ref.input(0), ref.input(1)
+    if data is None or lengths is None or intent.axis is None or not is_onnx_split(ref.node):
+        return intent
+    if intent.operator.is_sequence or known_lengths(intent) is not None:
+        return intent
+    found = rule_of_lengths(lengths, data, intent.axis, len(ref.node.outputs), facts)
+    if found is None:
+        return intent
+    rule, given = found
+    return replace(intent, source=None, rule=rule, given=given)
 
 
 def sizes_of(

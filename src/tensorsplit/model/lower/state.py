@@ -138,9 +138,10 @@ class Lowering:
         """Return what the target can't do of a feature."""
         return next((entry for entry in self.profile.entries if entry.feature == feature), None)
 
-    def reason(self, node: ir.Node) -> Limitation | None:
-        """Return why a node must be changed; None if it may stay."""
-        return next(filter(must_go, self.limitations.get(node, ())), None)
+    def reason(self, node: ir.Node, but: str = "") -> Limitation | None:
+        """Return why a node must be changed, but for one feature; None if it may stay."""
+        entries = filter(must_go, self.limitations.get(node, ()))
+        return next((entry for entry in entries if entry.feature != but), None)
 
     def stand_in(self, *pairs: tuple[ir.Value, ir.Value]) -> None:
         """Have values that were newly made take the name, type and place of others: old, new.

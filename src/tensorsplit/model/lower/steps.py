@@ -15,7 +15,12 @@ from tensorsplit.core.arithmetic import value
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features import SEQUENCE_OPERATORS, data_features, model_features
+from tensorsplit.model.features import (
+    REJOINED,
+    SEQUENCE_OPERATORS,
+    data_features,
+    model_features,
+)
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import Sequence, Tensor
 from tensorsplit.model.graph.nodes import (
@@ -47,6 +52,7 @@ from tensorsplit.model.lower.preparing import (
     take_branches,
     unwrap_optionals,
 )
+from tensorsplit.model.lower.rejoined_parts import keep_checks
 from tensorsplit.model.lower.sequence_loops import expand_maps, give_out
 from tensorsplit.model.lower.sequence_nodes import HANDLERS, LoweredSequences, SequenceNode
 from tensorsplit.model.lower.split_nodes import lower_split
@@ -107,6 +113,7 @@ def _lower(lowering: Lowering) -> None:
         if output in sequences:
             give_out(lowering, output, sequences[output])
     lowering.edits.finish()
+    keep_checks(lowering)
     use_states(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
@@ -157,7 +164,7 @@ def _lower_node(lowering: Lowering, sequences: LoweredSequences, ref: NodeRef) -
     for _, body in bodies(node):
         _lower_scope(lowering, sequences, body)
     if reason is None:
-        entry = lowering.reason(node)
+        entry = lowering.reason(node, but=REJOINED)
         if entry is not None and is_split(node) and node.op_type not in SEQUENCE_OPERATORS:
             lower_split(lowering, ref)
         elif entry is not None and entry.feature == "strings_passed_on":

@@ -210,6 +210,19 @@ def _aligned(call: _Call) -> list[Array]:
     return call._replace(inputs=[left, right], attributes={}).run()
 
 
+def _alike(run: Callable[[_Call], list[Any]]) -> Callable[[_Call], list[Any]]:
+    """Run an operator on any number of operands, which are not broadcast before opset 8."""
+
+    def run_alike(call: _Call) -> list[Array]:
+        shapes = [operand.shape for operand in call.inputs]
+        if call.step.opset < 8 and len(set(shapes)) > 1:
+            problem = f"the operands have the shapes {', '.join(map(str, shapes))}"
+            raise node_failed(problem, "make them equal, or convert the model to opset 8 or newer")
+        return run(call)
+
+    return run_alike
+
+
 def _per_channel(call: _Call) -> list[Array]:
     """Run PRelu before opset 7, whose slope is one number, or one for each channel (axis 1)."""
     data, slope = call.inputs
@@ -297,7 +310,7 @@ def _multiplied(call: _Call) -> list[Array]:
     if added.shape != shape and not call.attribute("broadcast"):
         problem = f"C has shape {added.shape}, but the product has {shape}"
         raise node_failed(problem, "make them equal, or give broadcast = 1")
-    return call.given(broadcast=1).run()
+    return call.given(broadcast=1).run(opset=6)
 
 
 def _sampled(call: _Call) -> list[Array]:
@@ -516,7 +529,9 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
     "LpNormalization": (math.inf, _computed(kernels.lp_normalization)),
     "LpPool": (math.inf, _computed(kernels.lp_pool)),
     "MaxPool": (math.inf, _computed(kernels.max_pool)),
-    "Mean": (math.inf, _computed(kernels.mean)),
+    "Max": (8, _alike(_Call.run)),
+    "Mean": (math.inf, _alike(_computed(kernels.mean))),
+    "Min": (8, _alike(_Call.run)),
     "NonMaxSuppression": (math.inf, _suppressed),
     "OneHot": (math.inf, _one_hot),
     "PRelu": (7, _per_channel),
@@ -533,6 +548,7 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
     "Slice": (math.inf, _computed(kernels.slice_)),
     "Softsign": (math.inf, _computed(kernels.softsign)),
     "Squeeze": (13, _computed(kernels.squeeze)),
+    "Sum": (8, _alike(_Call.run)),
     "Tile": (6, _computed(kernels.tile)),
     "Unique": (math.inf, _computed(kernels.unique)),
     "Unsqueeze": (13, _computed(kernels.unsqueeze)),

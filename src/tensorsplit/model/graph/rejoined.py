@@ -1,0 +1,67 @@
+"""Splits whose parts are all joined again in order; some engines take the two out, unchecked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import onnx_ir as ir
+
+from tensorsplit.model.graph.nodes import attribute_of, domain_name, is_onnx_split
+
+_PASSING = frozenset({"Cast", "Identity", "Reshape"})
+"""Operators that an engine takes out where they change nothing."""
+
+_MOST_LEVELS = 16
+"""Splits of parts of splits are followed so deep."""
+
+_Place: TypeAlias = tuple[ir.Node, int]
+
+
+def is_rejoined(split: ir.Node) -> bool:
+    """Return whether the parts of a Split go to nodes only that join all of them in order."""
+    return bool(_wholes(split, _MOST_LEVELS))
+
+
+def _wholes(split: ir.Node, levels: int) -> list[ir.Value]:
+    """Return what joins all parts of a Split; nothing where anything else uses a part."""
+    if len(split.outputs) < 2 or not levels:
+        return []
+    joins: list[ir.Node] | None = None
+    for place, part in enumerate(split.outputs):
+        found = list(_places(part, levels))
+        nodes = [each[0] for each in found if each is not None and each[1] == place]
+        if len(nodes) < len(found) or set(nodes) != set(nodes if joins is None else joins):
+            return []
+        joins = nodes
+    made = [node for node in joins or () if len(node.inputs) == len(split.outputs)]
+    is_along = all(_may_be_along(split, node) for node in made)
+    return [node.outputs[0] for node in made] if len(made) == len(joins or ()) and is_along else []
+
+
+def _places(part: ir.Value, levels: int) -> Iterator[_Place | None]:
+    """Yield each Concat that a value gets to, with its place there; None for any other use."""
+    waiting = [part]
+    while waiting:
+        held = waiting.pop()
+        if held.is_graph_output():
+            yield None
+        for use in held.uses():
+            node, own = use.node, domain_name(use.node.domain) == ""
+            if own and node.op_type == "Concat":
+                yield node, use.idx
+            elif own and node.op_type in _PASSING and use.idx == 0:
+                waiting.append(node.outputs[0])
+            elif is_onnx_split(node) and node.op_type == "Split" and use.idx == 0:
+                wholes = _wholes(node, levels - 1)
+                waiting += wholes
+                yield from () if wholes else (None,)
+            else:
+                yield None
+
+
+def _may_be_along(split: ir.Node, join: ir.Node) -> bool:
+    """Return whether parts may be joined along the axis that was split; one may be negative."""
+    one, other = (attribute_of(node, "axis", ir.AttributeType.INT) for node in (split, join))
+    one = one or 0
+    return one == other or other is None or (one < 0) != (other < 0)

@@ -1,0 +1,63 @@
+"""Splits whose parts are all joined again, for targets that then check no lengths."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from tensorsplit.model.features import REJOINED
+from tensorsplit.model.graph.building import inherit
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant, scopes
+from tensorsplit.model.graph.rejoined import is_rejoined
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, at
+from tensorsplit.model.profiles import Limitation
+
+_FIRST_WITH_LENGTHS_AS_INPUT = 13
+
+
+def keep_checks(lowering: Lowering) -> None:
+    """Give Splits one more part, of length 0, where the target would leave them out as joined."""
+    nodes = (node for scope in scopes(lowering.model) for node in scope)
+    if lowering.limitation(REJOINED) is None or not any(map(_is_rejoined_split, nodes)):
+        return
+    lowering.look()
+    for node, entries in lowering.limitations.items():
+        for entry in entries:
+            if entry.feature == REJOINED:
+                with at(lowering.refs[node]):
+                    _add_part(lowering, lowering.refs[node], entry)
+    lowering.edits.finish()
+
+
+def _is_rejoined_split(node: ir.Node) -> bool:
+    return (node.domain, node.op_type) == ("", "Split") and is_rejoined(node)
+
+
+def _add_part(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Replace a Split by one with a last part of length 0; note it where it has no lengths."""
+    node = ref.node
+    point = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    inputs, attributes = (
+        [ref.input(0)],
+        {"axis": attribute_of(node, "axis", ir.AttributeType.INT, 0)},
+    )
+    held = ref.input(1)
+    if ref.opset < _FIRST_WITH_LENGTHS_AS_INPUT:
+        lengths = attribute_of(node, "split", ir.AttributeType.INTS)
+        if lengths is None:
+            lowering.note(entry)
+            return
+        attributes["split"] = [*lengths, 0]
+    elif held is None:
+        lowering.note(entry)
+        return
+    else:
+        known = constant(held)
+        zero = point.constant([0]) if known is None else point.constant([*known.tolist(), 0])
+        inputs.append(zero if known is not None else point.concat([held, zero], 0))
+    made = [ir.Value(name=lowering.names.fresh(f"{point.stem}_part")) for _ in (*node.outputs, 0)]
+    point.op("Split", inputs, attributes, made)
+    pairs = list(zip(node.outputs, made, strict=False))
+    inherit(point.nodes, node, pairs)
+    lowering.stand_in(*pairs)
+    lowering.changed(ref, "Split with one more part, of length 0", entry)
+    lowering.edits.retire(node)

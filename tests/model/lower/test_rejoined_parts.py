@@ -1,0 +1,124 @@
+"""Splits whose parts are all joined again: OpenVINO leaves both out, and with them the refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import tensorsplit as ts
+from tensorsplit.engines.process import EngineProcess
+
+X = np.random.default_rng(5).uniform(1, 2, 6).astype(np.float32)
+LENGTHS = "<int64[2] l = {1, 3}, int64[2] m = {2, 1}, int64[1] flat = {-1}, int64 i = {0},"
+LENGTHS += " int64 j = {1}>"
+
+CASES = {
+    "lengths of an attribute": (9, "p, q = Split<split = [1, 3]>(y) z = Concat<axis = 0>(p, q)"),
+    "constant lengths": (13, "p, q = Split(y, l) z = Concat<axis = -1>(p, q)"),
+    "equal parts": (13, "p, q = Split(y) z = Concat<axis = 0>(p, q)"),
+    "parts through nodes that change nothing": (
+        18,
+        (
+            "p, q = Split(y, l) r = Identity(p) s = Cast<to = 1>(r) t = Reshape(q, flat)"
+            " z = Concat<axis = 0>(s, t)"
+        ),
+    ),
+    "parts of a part": (
+        18,
+        (
+            "p, q = Split(y, l) r, s = Split(q, m) t = Concat<axis = 0>(r, s)"
+            " z = Concat<axis = 0>(p, t)"
+        ),
+    ),
+    "tensors of a sequence": (
+        18,
+        (
+            "s = SplitToSequence(y, l) p = SequenceAt(s, i) q = SequenceAt(s, j)"
+            " z = Concat<axis = 0>(p, q)"
+        ),
+    ),
+    "a function": (13, "z = local.F(y)"),
+}
+FUNCTION = """<opset_import: ["": 13], domain: "local">
+    F(y) => (z) { p, q = Split<axis = 0>(y)  z = Concat<axis = 0>(p, q) }"""
+
+
+def made_of(opset: int, body: str) -> onnx.ModelProto:
+    """A model that calculates before and after a split of a dimension known only at run time."""
+    return onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}, "local": 1]>'
+        f" g (float[N] x) => (float[M] w) {LENGTHS} {{ y = Abs(x) {body} w = Neg(z) }}"
+        f" {FUNCTION if 'local' in body else ''}"
+    )
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[EngineProcess]:
+    made = EngineProcess("openvino", "tests.engines.guarded:run_all")
+    yield made
+    made.close()
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("name", CASES)
+def test_what_does_not_fit_is_refused_by_openvino_too(
+    name: str, target: Any, process: EngineProcess
+) -> None:
+    opset, _ = CASES[name]
+    lowered = ts.lower(made_of(*CASES[name]), target=target)
+    if target == "openvino" or opset >= 10:
+        assert not [each for each in ts.check(lowered, target=target) if each.code == "TS841"]
+        assert not any("joined again" in each.message for each in ts.check(lowered, target=target))
+    assert ts.lower(lowered, target=target) == lowered
+    feeds = [{"x": X[:count]} for count in (4, 5, 3)]
+    got, *refusals = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
+    assert got[0].tolist() == (-X[:4]).tolist()
+    assert all(isinstance(each, str) for each in refusals), "illegal, and not refused"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "p, q = Split(y, l) z = Concat<axis = 0>(q, p)",  # not in order
+        "p, q = Split(y, l) r = Neg(q) z = Concat<axis = 0>(p, r)",  # another calculation
+        "p, q = Split(y, l) r = Neg(q) z = Concat<axis = 0>(p, q, r)",  # another reader
+        "p, q = Split(y, l) z = Concat<axis = 0>(p, q, p)",  # more parts
+        "z = Split<num_outputs = 1>(y)",  # nothing to join
+        (
+            "k = Reshape(y, two) p, q = Split<axis = 1, num_outputs = 2>(k) r = Concat<axis = 0>(p, q)"
+            " z = Reshape(r, flat)"
+        ),  # another axis
+    ],
+)
+def test_a_split_that_something_needs_gets_no_other_part(body: str) -> None:
+    text = body.replace("two", "flat2")
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[M] w)'
+        f" {LENGTHS[:-1]}, int64[2] flat2 = {{-1, 2}}> {{ y = Abs(x) {text} w = Neg(z) }}"
+    )
+    assert not any("joined again" in each.message for each in ts.check(made, target="openvino"))
+    count = next(len(node.output) for node in made.graph.node if node.op_type == "Split")
+    lowered = ts.lower(made, target="openvino")
+    assert [len(node.output) for node in lowered.graph.node if node.op_type == "Split"] == [count]
+
+
+def test_a_split_that_always_fits_gets_no_other_part() -> None:
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 13]> g (float[4] x) => (float[4] w)'
+        f" {LENGTHS} {{ y = Abs(x) p, q = Split(y, l) w = Concat<axis = 0>(p, q) }}"
+    )
+    assert ts.lower(made, target="openvino") == made
+    assert ts.check(made, target="openvino") == []
+
+
+def test_equal_parts_before_opset_10_stay_with_a_note() -> None:
+    """There is no operand for another part's length."""
+    made = made_of(9, "p, q = Split(y) z = Concat<axis = 0>(p, q)")
+    found = [each.message for each in ts.check(made, target="openvino")]
+    assert any("are taken for the data" in message for message in found)
+    assert ts.lower(made, target="openvino") == made
