@@ -6,11 +6,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import tensorsplit as ts
 from tensorsplit.model.convert import convert
-from tests.model.build import FLOAT, graph, model, node, value
+from tests.model.build import FLOAT, graph, known, model, node, value
 from tests.refusals import refused
 
 RNG = np.random.default_rng(23)
@@ -148,3 +149,27 @@ def test_before_opset_10_unknown_ranks_are_not_broadcast() -> None:
     with refused("TS512", "ranks of its operands are not known", "convert to opset 10"):
         convert(of("Add", 6, None, None, broadcast=1), 9)
     assert convert(of("Add", 6, None, (), broadcast=1), 7).graph.node[-1].op_type == "Add"
+
+
+@pytest.mark.parametrize(
+    ("node", "operands", "expected"),
+    [
+        ("Add(x, w)", "float[K, 4] w", ["N", 4]),
+        ("Add(x, w)", "float[] w", ["N", 4]),
+        ("Sub<broadcast = 1, axis = 0>(x, w)", "float[K] w", ["N", 4]),
+        ("Max(x, w)", "float[K, 4] w", ["N", 4]),
+        ("Gemm(x, v, w)", "float[4, M] v, float[A, B] w", ["N", "M"]),
+    ],
+)
+@pytest.mark.parametrize("target", known(9, 13, 21))
+def test_shapes_are_known_behind_a_guard(
+    node: str, operands: str, expected: list[object], target: int
+) -> None:
+    """Newer versions broadcast: that operands have one shape is stated."""
+    made = onnx.parser.parse_model(
+        f'<ir_version: 3, opset_import: ["": 6]> g (float[N, 4] x, {operands}) => (float[] y)'
+        f" {{ s = {node} y = Neg(s) }}"
+    )
+    (output,) = ts.infer_shapes(convert(made, opset=target)).graph.output
+    dims = output.type.tensor_type.shape.dim
+    assert [dim.dim_param or dim.dim_value for dim in dims] == expected

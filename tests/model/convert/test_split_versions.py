@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from onnx import ModelProto
 from onnx.parser import parse_model
 
-from tensorsplit import convert
+from tensorsplit import convert, infer_shapes
 from tests.model.build import FLOAT, INT64, graph, known, model, node, tensor, value
 from tests.model.convert.legal import check_equal, converted
 from tests.refusals import refused
@@ -233,3 +234,18 @@ def test_a_type_that_only_the_target_takes_is_refused_in_any_body(
         text += f"{{ {call} }}"
     with refused("TS201", f"onnx.Split-{opset}", element):
         convert(parse_model(text), opset=18)
+
+
+@pytest.mark.parametrize("target", known(10, 12, 13, 17))
+def test_shapes_of_parts_are_known_where_lengths_are_calculated(target: int) -> None:
+    """Bounds of slices and sums do not show that the parts fill the dimension."""
+    made = parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[] a, float[] b)'
+        " { a, b = Split<num_outputs = 2>(x) }"
+    )
+    newer = infer_shapes(convert(made, opset=target)).graph.output
+    first, second = (output.type.tensor_type.shape.dim[0].dim_param for output in newer)
+    for size in (0, 1, 4, 7):
+        values = {"N": size, "floor": math.floor}
+        assert eval(first, values) == (size + 1) // 2
+        assert eval(second, values) == size // 2

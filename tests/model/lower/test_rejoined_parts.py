@@ -90,8 +90,8 @@ def test_what_does_not_fit_is_refused_by_openvino_too(
         "p, q = Split(y, l) z = Concat<axis = 0>(p, q, p)",  # more parts
         "z = Split<num_outputs = 1>(y)",  # nothing to join
         (
-            "k = Reshape(y, two) p, q = Split<axis = 1, num_outputs = 2>(k) r = Concat<axis = 0>(p, q)"
-            " z = Reshape(r, flat)"
+            "k = Reshape(y, two) p, q = Split<axis = 1, num_outputs = 2>(k)"
+            " r = Concat<axis = 0>(p, q) z = Reshape(r, flat)"
         ),  # another axis
     ],
 )

@@ -74,7 +74,7 @@ def _of_shape(
     if one is None or other is None:
         ranks = [make.op("Shape", [each]) for each in shapes]
         wrong = make.op("Add", [wrong, _differences(make, *ranks)])
-    return _unless(make, operand, wrong)
+    return _unless(node, operand, wrong)
 
 
 def covering(node: NodeConversion, start: int) -> ir.Value | None:
@@ -106,7 +106,7 @@ def covering(node: NodeConversion, start: int) -> ir.Value | None:
     if may_be_one:
         wrong.append(_is_not_one(make, shape))
     both = wrong[0] if len(wrong) == 1 else make.op("Mul", wrong)
-    return _unless(make, operand, both)
+    return _unless(node, operand, both)
 
 
 def covering_the_end(node: NodeConversion) -> ir.Value | None:
@@ -131,7 +131,7 @@ def covering_the_end(node: NodeConversion) -> ir.Value | None:
     differ = _differences(make, make.op("Slice", [whole, *bounds]), shape)
     both = make.op("Mul", [differ, _is_not_one(make, shape)])
     longer = make.op("Cast", [make.op("Less", ranks)], {"to": int(ir.DataType.INT64)})
-    return _unless(make, operand, make.op("Add", [both, longer]))
+    return _unless(node, operand, make.op("Add", [both, longer]))
 
 
 def _part(make: Calculation, shape: ir.Value, start: int, count: int) -> ir.Value:
@@ -166,12 +166,15 @@ def _is_not_one(make: Calculation, shape: ir.Value) -> ir.Value:
     return _differences(make, size, make.constant([1]))
 
 
-def _unless(make: Calculation, data: ir.Value, wrong: ir.Value) -> ir.Value:
+def _unless(node: NodeConversion, data: ir.Value, wrong: ir.Value) -> ir.Value:
     """Return data as they are; the running model stops unless a number is 0.
 
     Otherwise all dimensions are greater, and the elements are too few. One more axis is there
-    because OpenVINO leaves out a Reshape of a list.
+    because OpenVINO leaves out a Reshape of a list. What the node gives is declared: it does not
+    follow from operands that may be broadcast.
     """
+    make = node.make
+    node.declare(*node.node.outputs)
     within = make.unsqueeze(data, [0])
     shape = make.op("Add", [make.op("Shape", [within]), wrong])
     return make.take(make.op("Reshape", [within, shape]), 0, 0)

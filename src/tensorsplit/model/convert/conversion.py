@@ -25,6 +25,7 @@ from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import FAMILY, NodeRef, constant
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.infer.node_outputs import infer_outputs
 
 FIRST_WITH_ANY_CONSTANT = 9
@@ -280,6 +281,15 @@ class NodeConversion:
     def keep_inputs(self, count: int) -> None:
         """Keep the first inputs only."""
         self.set_inputs(*self.node.inputs[:count])
+
+    def declare(self, *values: ir.Value | None) -> None:
+        """Write what is known of values into them where they do not say it already.
+
+        It need not follow from what was made. In functions it may hold for these calls only.
+        """
+        for value in values if self.ref.function is None else ():
+            if value is not None and (value.shape is None or value.shape.has_unknown_dim()):
+                fill_value(value, self.conversion.facts)
 
     def replace(self, *outputs: ir.Value | None) -> None:
         """Replace the node by what `make` made, and values that were there before.

@@ -68,8 +68,10 @@ def express(node: NodeConversion, intent: Intent, target: Operator) -> None:
     node.opset = node.conversion.target
     if emission is None:
         _replace_by_slices(node, intent)
-    else:
-        _rewrite(node, intent, target, emission)
+        return
+    _rewrite(node, intent, target, emission)
+    if AtRunTime.COMPUTED in emission.inputs.values():
+        node.declare(*node.node.outputs)
 
 
 def _asked(node: NodeConversion) -> Intent:
@@ -119,7 +121,9 @@ def _replace_by_slices(node: NodeConversion, intent: Intent) -> None:
     except SplitError as error:
         error.parameter = intent.source
         raise error.located(operator=intent.operator.id) from None
-    node.replace(*(part if old.name else None for old, part in zip(outputs, parts, strict=True)))
+    made = [part if old.name else None for old, part in zip(outputs, parts, strict=True)]
+    node.replace(*made)
+    node.declare(*made)
 
 
 def _run_time_lengths(node: NodeConversion, intent: Intent, dim: Number) -> Numbers:
