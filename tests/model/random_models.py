@@ -497,7 +497,16 @@ class Generator:
         if inputs[1:] != [""] and self._body.given and axis >= 0:
             at = self._body.given["at"]
             attributes["axis"] = Parameter("at", at) if at == axis else axis
-        self._step("Split", inputs, count, partial(split, count), **attributes)
+        parts = self._step("Split", inputs, count, partial(split, count), **attributes)
+        if self._chance(0.2):
+            self._join_again(parts, axis)
+
+    def _join_again(self, parts: list[str], axis: int) -> None:
+        """Join all parts in order, some of them passed on: an engine may leave all of it out."""
+        held = [self._identity(part) if self._chance(0.2) else part for part in parts]
+        apply = one(lambda *each: np.concatenate(each, axis))
+        whole = self._step("Concat", held, 1, apply, axis=axis)
+        self._step("Abs", whole, 1, one(np.abs))
 
     def _split_to_sequence(self) -> None:
         data = self._tensor()
