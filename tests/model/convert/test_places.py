@@ -447,3 +447,5 @@ def test_functions_are_made_once_for_each_set_of_inputs_that_calls_omit() -> Non
         assert sorted(held.name for held in newer.functions)[0::2] == ["Inner", "Outer"]
         with refused("TS302", "sums to 4"):
             ts.run(newer, {"x": X[:5], "l": np.array([1, 4])})
+    got = ts.run(convert(made, 13, variadic=True), feeds)
+    assert (got["a"].tolist(), got["b"].tolist()) == (X[:1].tolist(), X[:3].tolist())

@@ -15,6 +15,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, check_count, check_element_type
 from tensorsplit.core.rules import Chunks, ceil, equal
 from tensorsplit.core.schema import Operator
+from tensorsplit.model.convert.absent_inputs import separate_absent
 from tensorsplit.model.convert.adapters_operands import count_from_front
 from tensorsplit.model.convert.conversion import (
     FIRST_WITH_ANY_CONSTANT,
@@ -178,6 +179,7 @@ def to_variadic(model: ir.Model, report: ConversionReport) -> None:
         return
     check_well_formed(model)
     report.is_changed = True
+    separate_absent(model)
     specialise(model, lambda ref: is_onnx_split(ref.node))
     found = [ref for ref in walk(model) if is_onnx_split(ref.node)]
     conversion = Conversion(model, 0, report)
