@@ -52,7 +52,7 @@ def _places(part: ir.Value, levels: int) -> Iterator[_Place | None]:
                 yield node, use.idx
             elif own and node.op_type in _PASSING and use.idx == 0:
                 waiting.append(node.outputs[0])
-            elif is_onnx_split(node) and node.op_type == "Split" and use.idx == 0:
+            elif is_onnx_split(node) and use.idx == 0:
                 wholes = _wholes(node, levels - 1)
                 waiting += wholes
                 yield from () if wholes else (None,)

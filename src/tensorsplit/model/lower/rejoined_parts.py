@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from tensorsplit.model.features import REJOINED
 from tensorsplit.model.graph.building import inherit
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant, scopes
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant, is_onnx_split, scopes
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at
 from tensorsplit.model.profiles import Limitation
@@ -29,7 +29,7 @@ def keep_checks(lowering: Lowering) -> None:
 
 
 def _is_rejoined_split(node: ir.Node) -> bool:
-    return (node.domain, node.op_type) == ("", "Split") and is_rejoined(node)
+    return is_onnx_split(node) and is_rejoined(node)
 
 
 def _add_part(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
