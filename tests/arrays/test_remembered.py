@@ -186,7 +186,9 @@ def test_a_function_is_one_to_whoever_looks(function: Any) -> None:
 
 
 def test_a_plan_is_a_callable_to_whoever_looks() -> None:
-    assert str(inspect.signature(PLAN)).startswith("(input: 'Any', *, copy: 'Flag' = False, out:")
+    assert str(inspect.signature(PLAN)).startswith(
+        "(input: 'object', *, copy: 'Flag' = False, out:"
+    )
     assert next(iter(inspect.signature(ts.PreparedSplit.__call__).parameters)) == "self"
     assert inspect.getdoc(PLAN.__call__) == inspect.getdoc(ts.PreparedSplit.__call__)
     assert "Split an array of the planned shape" in pydoc.plain(pydoc.render_doc(ts.PreparedSplit))

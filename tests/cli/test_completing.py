@@ -29,7 +29,10 @@ def offered(*words: str) -> list[str]:
         ("check ", ["FILE"]),
         ("doc", ["doctor"]),
         ("doctor m.onnx --format j", ["json"]),
-        ("check m.onnx --for on", ["FILE", "onnx-reference", "onnx2torch", "onnxruntime"]),
+        (
+            "check m.onnx --for on",
+            ["FILE", "onnx-reference", "onnx2torch", "onnxruntime", "onnxruntime-web"],
+        ),
         ("check m.onnx --format g", ["github"]),
         ("check --ignore TS82", [f"TS82{number}" for number in range(1, 10)]),
         ("lower --for port", ["FILE", "portable"]),

@@ -68,7 +68,8 @@ def lost(made: onnx.ModelProto, by_onnx: onnx.ModelProto) -> list[str]:
     inferred = ts.infer_shapes(made)
     assert isinstance(inferred, onnx.ModelProto)
     ours = dict(values(inferred.graph))
-    doubtful, reshaped = after_loops(made, by_onnx), after_reshapes(made)
+    doubtful = after_loops(made, by_onnx) | after_ifs(made)
+    reshaped = after_reshapes(made)
     is_told, is_numbered = comparison(made), comparison(made, numbers=True)
     found = []
     for path, kind in values(by_onnx.graph):
@@ -98,6 +99,12 @@ def after_loops(made: onnx.ModelProto, by_onnx: onnx.ModelProto) -> set[str]:
         return node.op_type == "Loop" and any(kind.HasField("sequence_type") for kind in kinds)
 
     return following(made, gives_sequence)
+
+
+def after_ifs(made: onnx.ModelProto) -> set[str]:
+    """What follows from an If before opset 11, where onnx takes the shape of one branch."""
+    (opset,) = (entry.version for entry in made.opset_import if entry.domain == "")
+    return following(made, lambda node: node.op_type == "If" and opset < 11)
 
 
 def after_reshapes(made: onnx.ModelProto) -> set[str]:
