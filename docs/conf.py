@@ -54,7 +54,16 @@ autodoc_member_order = "bysource"
 autodoc_type_aliases = {
     name: name
     for name in (
-        *("Axis", "DialectName", "DialectOperand", "Engine", "EngineName", "Flag", "GivenShape"),
+        *(
+            "Axis",
+            "DialectName",
+            "DialectOperand",
+            "Dim",
+            "Engine",
+            "EngineName",
+            "Flag",
+            "GivenShape",
+        ),
         *("KeepDims", "Lengths", "Like", "Named", "NamedOut", "OperatorName", "Out", "OutWhole"),
         *("Shape", "Source", "Target"),
     )

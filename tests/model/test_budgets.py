@@ -323,3 +323,21 @@ def test_large_sparse_tensors_are_not_made_dense() -> None:
             ts.convert(model(graph([nodes[0], node("Shape", "k", "y")], [], ["y"])), opset=10)
     with refused("TS502", "1099511627776"):
         ts.run(made, {"x": np.zeros(7, np.float32)})
+
+
+@limited
+def test_a_slice_of_a_shape_with_the_largest_step() -> None:
+    """onnx's propagation of elements adds the step until it is at the end, and overflows."""
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 13]> g (float[6, N] x) => (float[?] p, float[?] q)
+        <int64[1] s = {{0}}, int64[1] e = {{{2**63 - 1}}}, int64[1] a = {{0}}, float w = {{1}}> {{
+            d = Shape (x)
+            y = Slice (d, s, e, a, e)
+            z = Expand (w, y)
+            p, q = Split <axis: int = 0> (z)
+        }}"""
+    )
+    try_all(made)
+    inferred = {entry.name: entry for entry in ts.infer_shapes(made).graph.value_info}
+    assert [d.dim_value for d in inferred["y"].type.tensor_type.shape.dim] == [1]
+    assert [d.dim_value for d in inferred["z"].type.tensor_type.shape.dim] == [6]
