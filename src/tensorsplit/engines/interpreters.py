@@ -81,7 +81,7 @@ def _versions(python: str, packages: Sequence[str]) -> dict[str, str]:
         raise _refused(python, f"it {Death(status, last)}")
     try:
         return msgspec.convert(json.loads(lines[-1]), dict[str, str])
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, msgspec.MsgspecError):  # of 0.19 no ValueError
         raise _refused(python, f"it did not run the program, but printed {last!r}") from None
 
 

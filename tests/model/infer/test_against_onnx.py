@@ -103,8 +103,8 @@ def after_loops(made: onnx.ModelProto, by_onnx: onnx.ModelProto) -> set[str]:
 
 def after_ifs(made: onnx.ModelProto) -> set[str]:
     """What follows from an If before opset 11, where onnx takes the shape of one branch."""
-    (opset,) = (entry.version for entry in made.opset_import if entry.domain == "")
-    return following(made, lambda node: node.op_type == "If" and opset < 11)
+    is_old = any(not entry.domain and entry.version < 11 for entry in made.opset_import)
+    return following(made, lambda node: is_old and node.op_type == "If")
 
 
 def after_reshapes(made: onnx.ModelProto) -> set[str]:
