@@ -25,6 +25,7 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     Scope,
     attribute_of,
+    axes_from_front,
     carried_by,
     constant,
     domain_opsets,
@@ -225,13 +226,11 @@ def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:
     if node.op_type not in ("Squeeze", "Unsqueeze") or not node.inputs:
         return None
     given = list(attribute_of(node, "axes", ir.AttributeType.INTS) or ())
-    shape = facts.tensor(node.inputs[0]).shape
-    if min(given, default=0) >= 0:
-        return sorted(given) if node.op_type == "Squeeze" and given != sorted(given) else None
-    if shape is None:
+    if node.op_type == "Unsqueeze" and min(given, default=0) >= 0:
         return None
-    rank = len(shape) + (len(given) if node.op_type == "Unsqueeze" else 0)
-    return sorted(axis + rank if axis < 0 else axis for axis in given)
+    shape = facts.tensor(node.inputs[0]).shape
+    axes = axes_from_front(node.op_type, given, None if shape is None else len(shape))
+    return None if axes == given else axes
 
 
 def unused_states(node: ir.Node) -> list[Carried]:

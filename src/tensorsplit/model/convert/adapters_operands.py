@@ -18,6 +18,7 @@ from tensorsplit.model.convert.adapter_kinds import (
 )
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.calculation import Calculation
+from tensorsplit.model.graph.nodes import axes_from_front
 
 _NEGATIVE_AXES = 11
 _FIRST_WITH_BROADCAST_MAX = 8
@@ -71,11 +72,8 @@ def count_from_front(node: NodeConversion) -> None:
         if attribute is None:
             continue
         given = list(attribute.value if name == "axes" else [attribute.value])
-        if min(given, default=0) < 0 and rank is None:
-            continue
-        whole = (rank or 0) + (len(given) if node.op_type == "Unsqueeze" else 0)
-        axes = sorted(axis + whole if axis < 0 else axis for axis in given)
-        if axes != given:
+        axes = axes_from_front(node.op_type, given, rank)
+        if axes is not None and axes != given:
             node.put(**{name: axes if name == "axes" else axes[0]})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
@@ -246,6 +246,17 @@ def attribute_of(node: ir.Node, name: str, kind: ir.AttributeType, default: obje
     if held is None:
         return default
     return held.value if held.type == kind and not held.is_ref() else None
+
+
+def axes_from_front(op_type: str, axes: Sequence[int], rank: int | None) -> list[int] | None:
+    """Return axes of a node in order, counted from the front.
+
+    None for axes that count from the back of a tensor whose rank is not known.
+    """
+    if rank is None and min(axes, default=0) < 0:
+        return None
+    whole = (rank or 0) + (len(axes) if op_type == "Unsqueeze" else 0)
+    return sorted(axis + whole if axis < 0 else axis for axis in axes)
 
 
 def malformed(

@@ -6,12 +6,11 @@ import onnx_ir as ir
 
 from tensorsplit.model.features import REJOINED
 from tensorsplit.model.graph.building import inherit
+from tensorsplit.model.graph.calculation import FIRST_WITH_LENGTHS_AS_INPUT
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant, is_onnx_split, scopes
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at
 from tensorsplit.model.profiles import Limitation
-
-_FIRST_WITH_LENGTHS_AS_INPUT = 13
 
 
 def keep_checks(lowering: Lowering) -> None:
@@ -36,24 +35,19 @@ def _add_part(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Replace a Split by one with a last part of length 0; note it where it has no lengths."""
     node = ref.node
     point = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
-    inputs, attributes = (
-        [ref.input(0)],
-        {"axis": attribute_of(node, "axis", ir.AttributeType.INT, 0)},
-    )
-    held = ref.input(1)
-    if ref.opset < _FIRST_WITH_LENGTHS_AS_INPUT:
-        lengths = attribute_of(node, "split", ir.AttributeType.INTS)
-        if lengths is None:
-            lowering.note(entry)
-            return
+    inputs = [ref.input(0)]
+    attributes = {"axis": attribute_of(node, "axis", ir.AttributeType.INT, 0)}
+    held = ref.input(1) if ref.opset >= FIRST_WITH_LENGTHS_AS_INPUT else None
+    lengths = attribute_of(node, "split", ir.AttributeType.INTS)
+    if lengths is not None:
         attributes["split"] = [*lengths, 0]
-    elif held is None:
+    elif (known := constant(held)) is not None:
+        inputs.append(point.constant([*known.tolist(), 0]))
+    elif held is not None:
+        inputs.append(point.concat([held, point.constant([0])], 0))
+    else:
         lowering.note(entry)
         return
-    else:
-        known = constant(held)
-        zero = point.constant([0]) if known is None else point.constant([*known.tolist(), 0])
-        inputs.append(zero if known is not None else point.concat([held, zero], 0))
     made = [ir.Value(name=lowering.names.fresh(f"{point.stem}_part")) for _ in (*node.outputs, 0)]
     point.op("Split", inputs, attributes, made)
     pairs = list(zip(node.outputs, made, strict=False))
