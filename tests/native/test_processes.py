@@ -134,7 +134,8 @@ print("fine")
 def test_a_fork_while_a_thread_makes_the_first_copy_of_its_process(python: Any) -> None:
     done = python(
         """
-import os, threading
+import faulthandler, os, signal, threading
+faulthandler.register(signal.SIGALRM, all_threads=True, chain=True)  # says who waits, and ends it
 split = ts.split
 x = np.arange(60_000, dtype=np.float32).reshape(60, 1000)
 def copy():
@@ -146,12 +147,14 @@ def fork_meanwhile():
     began.wait()
     child = os.fork()
     if child == 0:
+        signal.alarm(60)
         os._exit(0 if (copy()[1] == x[:, 400:]).all() else 1)
     assert os.waitpid(child, 0)[1] == 0
     thread.join()
-for _ in range(400):
+for _ in range(150):
     child = os.fork()
     if child == 0:
+        signal.alarm(90)
         fork_meanwhile()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
