@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+from math import ceil, floor
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,14 @@ def test_any_value_is_shown_on_one_short_line(value: object, text: str) -> None:
 )
 def test_amounts_have_units(number: int, text: str) -> None:
     assert show_bytes(number) == text
+
+
+@pytest.mark.parametrize("difference", [1, 100, 2**16])
+def test_what_there_is_looks_smaller_than_what_is_needed(difference: int) -> None:
+    needed = 80 * 2**20
+    assert show_bytes(needed, ceil) == "80 MiB"
+    assert show_bytes(needed - difference, floor) == "79.9 MiB"
+    assert show_bytes(needed + difference, ceil) == "80.1 MiB"
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_each_thread_has_the_memory_that_a_task_needs(monkeypatch: pytest.Monkey
     for memory, each in ((100, 100), (199, 199), (200, 100), (1000, 250)):
         with LocalThreads(BASE + memory, 100) as executor:
             assert executor.memory == each
-    with refused("TS707", "a task needs 100 bytes", "give at least", parameter="memory"):
+    with refused("TS707", "a task needs 100 bytes", "at least 64.1 MiB", parameter="memory"):
         LocalThreads(BASE + 99, 100)
 
 

@@ -190,6 +190,26 @@ def test_never_onto_what_is_read(
     np.testing.assert_array_equal(np.load(source), ARRAY)
 
 
+@pytest.mark.parametrize("link", [False, True])
+def test_never_into_the_folder_that_is_read(
+    source: Path, tmp_path: Path, refused: Callable[..., str], link: bool
+) -> None:
+    """The next run would read it, or no longer know the folder."""
+    folder = tmp_path / "parts"
+    ts.files.split(source, folder, num_outputs=3, names=["a", "b", "c"])
+    target = folder / "whole.npy"
+    if link:
+        target = tmp_path / "link" / "whole.npy"
+        target.parent.symlink_to(folder)
+    words = ("merge", folder, "-o", target, "--names", "a,b,c")
+    assert "is inside of" in refused("TS702", *words)
+    assert "is inside of" in refused("TS702", *words, "--dry-run")
+    assert "is inside of" in refused("TS702", "split", folder, "-o", folder / "d", "--chunk", 1)
+    assert sorted(each.name for each in folder.iterdir()) == ["a.npy", "b.npy", "c.npy"]
+    ts.files.merge(folder, tmp_path / "parts.npy", names=["a", "b", "c"])
+    np.testing.assert_array_equal(np.load(tmp_path / "parts.npy"), np.load(source))
+
+
 def test_other_files_are_not_replaced(source: Path, refused: Callable[..., str]) -> None:
     out = source.with_name("out")
     out.mkdir()

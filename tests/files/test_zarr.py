@@ -320,6 +320,10 @@ def test_targets_at_urls(tmp_path: Path) -> None:
             )
     assert fs.find("/test-targets/a") == written
     ts.files.split("memory://test-targets/a/x.0.zarr", "memory://test-targets/a/b", [1, 3])
+    with refused("TS702", "is inside of"):
+        ts.files.split(
+            "memory://test-targets/a/x.0.zarr/", "memory://test-targets/a/x.0.zarr/b", [1, 3]
+        )
     with refused("TS702"):
         ts.files.split(tmp_path / "x.zarr", "nothing-that-is-known://a", [4, 6])
 

@@ -69,6 +69,13 @@ REFUSED = 2
 PIPE_CLOSED = 141
 
 _LONGEST_ERROR = 1000
+_WORDS_OF_OTHERS = {
+    "--to": "--for",
+    "--engine": "--for",
+    "--for": "--engine",
+    "--target": "--engine",
+}
+"""Options of other commands, for those that take another name for the same thing."""
 _OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
@@ -183,7 +190,7 @@ def _report(error: Exception) -> int:
         case click.ClickException():
             context = getattr(error, "ctx", None)
             command = "tensorsplit" if context is None else context.command_path
-            message = error.format_message().rstrip(".。")
+            message = _unknown_option(error) or error.format_message().rstrip(".。")
             complain(f"[{USAGE.code}] {message}{tr('; see {command} --help', command=command)}")
         case click.Abort():
             return INTERRUPTED
@@ -199,6 +206,18 @@ def _report(error: Exception) -> int:
         case _:
             _report_failure(error)
     return REFUSED
+
+
+def _unknown_option(error: click.ClickException) -> str:
+    """Return the message for an option that the command does not have; empty for other errors."""
+    if not isinstance(error, click.NoSuchOption):
+        return ""
+    options = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
+    names = [name for each in options for name in (*each.opts, *each.secondary_opts)]
+    meant = _WORDS_OF_OTHERS.get(error.option_name)
+    near = did_you_mean(meant if meant in names else error.option_name, names)
+    problem = tr("there is no option {name}", name=show(error.option_name))
+    return tr("; ").join(filter(None, (problem, near.rstrip())))
 
 
 def _report_failure(error: Exception) -> None:

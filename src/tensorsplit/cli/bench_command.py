@@ -15,7 +15,7 @@ from tensorsplit.bench.workloads import choose_workloads
 from tensorsplit.cli.files import NotedPath, WritingCommand, write_files
 from tensorsplit.cli.screen import FINDINGS, examples, format_option, is_terminal, say, show, write
 from tensorsplit.cli.sentences import tr
-from tensorsplit.cli.words import Word
+from tensorsplit.cli.words import Count, Word
 
 if TYPE_CHECKING:
     from tensorsplit.bench.workloads import Workload
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--repeat",
-    type=click.IntRange(1, 100_000),
+    type=Count(1, 100_000),
     metavar="N",
     help="Time N rounds of each workload; by default as many as it takes for medians to settle.",
 )

@@ -31,7 +31,8 @@ from tensorsplit.cli.screen import (
     write,
 )
 from tensorsplit.cli.sentences import WORDS, tr
-from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, SECONDS_OF_A_CASE, Word
+from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, Count, Word
+from tensorsplit.conformance import SECONDS_OF_A_CASE
 from tensorsplit.core.errors import USAGE, SplitError, count_of
 from tensorsplit.core.errors import show as quoted
 from tensorsplit.engines.engine_names import ENGINES
@@ -115,7 +116,7 @@ _WIDTH = 100
 @click.option(
     "--seed",
     metavar="N",
-    type=click.IntRange(0),
+    type=Count(0),
     default=0,
     show_default=True,
     help="The seed of the random data.",
@@ -123,7 +124,7 @@ _WIDTH = 100
 @click.option(
     *("--jobs", "-j"),
     metavar="N",
-    type=click.IntRange(1),
+    type=Count(1),
     help="How many processes run at a time.",
 )
 @click.option(

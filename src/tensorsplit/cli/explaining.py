@@ -23,17 +23,22 @@ from tensorsplit.cli.parsing import (
 )
 from tensorsplit.cli.screen import examples, say, show, write
 from tensorsplit.cli.sentences import tr
-from tensorsplit.cli.words import OPERATOR, Word, operator_names
+from tensorsplit.cli.words import OPERATOR, Word
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import (
     UNKNOWN_OPERATOR,
     UNWRITABLE,
     USAGE,
     SplitError,
-    did_you_mean,
     printable,
 )
-from tensorsplit.core.records import operator_named, operators, versions_of
+from tensorsplit.core.records import (
+    near_operator,
+    operator_named,
+    operator_names,
+    operators,
+    versions_of,
+)
 from tensorsplit.core.schema import Operator
 from tensorsplit.pages.content import RULES
 from tensorsplit.pages.explained import ExplainedSplit, split_of_intent, splits_of_model
@@ -98,9 +103,10 @@ def explain(
     shapes += [word for word in words if not is_operand(word)]
     if versions_of(target):
         record = operator_named(target, opset)
+        data = _one_shape(record, shapes)
         intent = bind_values(record, parse_operands(record, written))
         given = ", ".join(f"{name} = {value}" for name, value in written)
-        explained = split_of_intent(intent, _one_shape(record, shapes), given)
+        explained = split_of_intent(intent, data, given)
         if explained.refused is not None:
             raise explained.refused
         _draw([explained], svg)
@@ -108,7 +114,7 @@ def explain(
     path = Path(target)
     is_word = path.name == target != PIPE and path.suffix not in _MODELS
     if is_word and not path.exists():
-        near = did_you_mean(target, operators) or did_you_mean(target, operator_names())
+        near = near_operator(target, operator_names())
         raise SplitError(
             UNKNOWN_OPERATOR,
             f"{target!r} is neither an operator nor a model file",
@@ -135,7 +141,7 @@ def _one_shape(record: Operator, shapes: Sequence[str]) -> Shape:
     raise SplitError(
         USAGE,
         f"{' and '.join(shapes)} are given as shape" if shapes else "no shape is given",
-        "give one, such as 7,4 or 7x4 or N,4",
+        "give one, such as 7,4 or 7x4 or N,4; operands are written as axis=0",
         operator=record.id,
         parameter="shape",
     )

@@ -10,7 +10,8 @@ import click
 
 from tensorsplit.cli.screen import examples, note, progress_of, say
 from tensorsplit.cli.sentences import amount, tr
-from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, SECONDS_OF_A_CASE, Word
+from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, Count, Word
+from tensorsplit.conformance import SECONDS_OF_A_CASE
 from tensorsplit.core.errors import USAGE, SplitError, printable
 from tensorsplit.storage.outputs import Outputs
 
@@ -28,7 +29,7 @@ from tensorsplit.storage.outputs import Outputs
 @click.option(
     *("--jobs", "-j"),
     metavar="N",
-    type=click.IntRange(1),
+    type=Count(1),
     help="How many processes run at a time.",
 )
 @click.option(

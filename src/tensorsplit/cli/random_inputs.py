@@ -20,6 +20,7 @@ from tensorsplit.cli.input_files import (
     read_input_shapes,
 )
 from tensorsplit.cli.sentences import tr
+from tensorsplit.cli.words import Count
 from tensorsplit.core.errors import (
     ELEMENT_TYPE,
     EXTERNAL_DATA,
@@ -46,7 +47,7 @@ def input_options(text: str) -> Callable[[Callable[..., int]], Callable[..., int
         @INPUT_SHAPE_OPTION
         @click.option(
             "--seed",
-            type=click.IntRange(min=0),
+            type=Count(min=0),
             metavar="N",
             help="Which random inputs to take; the same ones for the same number. By default 0.",
         )

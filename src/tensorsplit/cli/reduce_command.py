@@ -21,6 +21,7 @@ from tensorsplit.cli.random_inputs import InputChoice, input_options, members
 from tensorsplit.cli.screen import examples, note, say
 from tensorsplit.cli.sentences import amount, tr
 from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, Word
+from tensorsplit.conformance import SECONDS_OF_A_CASE
 from tensorsplit.core.errors import printable
 
 
@@ -61,7 +62,7 @@ from tensorsplit.core.errors import printable
     "--timeout",
     metavar="SECONDS",
     type=SECONDS,
-    default=10.0,
+    default=SECONDS_OF_A_CASE,
     show_default=True,
     help="How long the engine may take for one model before it is said to hang.",
 )

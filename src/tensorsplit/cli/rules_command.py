@@ -23,7 +23,10 @@ def rules(words: tuple[str, ...]) -> None:
         return
     if len(words) != 2 or words[0] != "show":
         raise click.UsageError(
-            tr("give no words, or show and a name: rules show {name}", name=words[-1])
+            tr(
+                "give no words, or show and a name: rules show {name}",
+                name=words[-1] if words != ("show",) else "NAME",
+            )
         )
     name = words[1]
     if name not in built_in():

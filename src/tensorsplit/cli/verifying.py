@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 class _Size(click.FloatRange):
     """A number that is not below 0."""
 
+    name = "number"
+
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:

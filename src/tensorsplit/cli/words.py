@@ -55,8 +55,16 @@ class Word(StringParamType):
         return files + [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
 
+class Count(click.IntRange):
+    """The type of an integer in a range, which click calls an "integer range" where it is none."""
+
+    name = "integer"
+
+
 class _Seconds(click.FloatRange):
     """The type of a number of seconds, more than 0; click's range lets NaN through."""
+
+    name = "number"
 
     def convert(
         self, value: Any, param: click.Parameter | None, context: click.Context | None
@@ -64,14 +72,6 @@ class _Seconds(click.FloatRange):
         """Return the number."""
         seconds: float = super().convert(value, param, context)
         return self.fail("nan is not a number of seconds", param) if isnan(seconds) else seconds
-
-
-def operator_names() -> Iterable[str]:
-    """Return the identifiers of versions and dialects, and the names of the newest versions."""
-    from tensorsplit.core.records import dialects, operators
-
-    names = (record.name for record in operators.values())
-    return dict.fromkeys((*operators, *names, *dialects))
 
 
 def note_remarks(targets: Iterable[str]) -> None:
@@ -87,7 +87,6 @@ def note_remarks(targets: Iterable[str]) -> None:
 ENGINE_ALIASES = "engines.engine_names:ALIASES"
 ENGINE = Word("engine", "engines.engine_names:ENGINES", aliases=ENGINE_ALIASES)
 TARGET = Word("engine", "model.profiles:targets", suffix=".json")
-OPERATOR = Word("operator", "cli.words:operator_names")
+OPERATOR = Word("operator", "core.records:operator_names")
 SECONDS = _Seconds(0, 1_000_000, min_open=True)
-SECONDS_OF_A_CASE = 10.0
 CODE = Word("code", "model.check.checks:REPORTED")

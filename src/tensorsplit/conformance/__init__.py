@@ -4,3 +4,6 @@
 computes; `subjects` holds one adapter for each engine and tool; `runner` puts the two together, in
 processes that may die; `report` shows what came of it.
 """
+
+SECONDS_OF_A_CASE = 10.0
+"""How long an engine or tool may take for one case before it is said to hang."""

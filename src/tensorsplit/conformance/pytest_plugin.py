@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tensorsplit.conformance import SECONDS_OF_A_CASE
+
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
 
@@ -54,8 +56,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Pa
         "--case-timeout",
         metavar="SECONDS",
         type=float,
-        default=10.0,
-        help="how long the engine may take for a case; default: 10",
+        default=SECONDS_OF_A_CASE,
+        help=f"how long the engine may take for a case; default: {SECONDS_OF_A_CASE:g}",
     )
     group.addoption(
         "--expected-failures",

@@ -29,15 +29,12 @@ from typing import Any
 import msgspec
 
 from tensorsplit import __version__
-from tensorsplit.conformance import subjects, verdicts
+from tensorsplit.conformance import SECONDS_OF_A_CASE, subjects, verdicts
 from tensorsplit.conformance.case import Built, Case
 from tensorsplit.conformance.document import SKIPPED, Document, Result, SubjectInfo
 from tensorsplit.core.errors import ENGINE_MISSING, USAGE, SplitError, show
 from tensorsplit.engines.engine_names import ALIASES, OURS
 from tensorsplit.engines.process import Death, EngineProcess, Reply
-
-SECONDS = 10.0
-"""How long a subject may take for one case before it is said to hang."""
 
 _SECONDS_TO_IMPORT = 60.0
 _SHARE = 0.25  # of the time limit, for a case that is not the first of its process
@@ -150,7 +147,7 @@ def run(
     cases: Sequence[Case],
     *,
     seed: int = 0,
-    seconds: float = SECONDS,
+    seconds: float = SECONDS_OF_A_CASE,
     jobs: int | None = None,
     progress: Progress = lambda _: None,
     note: Note = lambda _: None,
@@ -186,7 +183,7 @@ class OneByOne:
     when a later one dies of it. Strings have a process of their own each.
     """
 
-    def __init__(self, subject: Subject, seconds: float = SECONDS) -> None:
+    def __init__(self, subject: Subject, seconds: float = SECONDS_OF_A_CASE) -> None:
         self._run = _Run([subject], 0, seconds, lambda _: None, lambda _: None)
         self._process = _Process(self._run, subject)
 

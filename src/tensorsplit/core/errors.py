@@ -544,12 +544,16 @@ class Words:
 ENGLISH = Words(str.format, count_of)
 
 
-def show_bytes(number: int) -> str:
-    """Return an amount of memory or of data in units: ``512 bytes``, ``1.5 KiB``, ``36 MiB``."""
+def show_bytes(number: int, rounded: Callable[[float], int] = round) -> str:
+    """Return an amount of memory or of data in units: ``512 bytes``, ``1.5 KiB``, ``36 MiB``.
+
+    Where one amount is compared with another, `rounded` is ``math.floor`` for what there is and
+    ``math.ceil`` for what is needed, so that the two never look the same.
+    """
     if number < 1024:
         return count_of(number, "byte")
     power = min((number.bit_length() - 1) // 10, len(_UNITS))
-    return f"{round(number / 1024**power, 1):g} {_UNITS[power - 1]}"
+    return f"{rounded(10 * number / 1024**power) / 10:g} {_UNITS[power - 1]}"
 
 
 def show_path(path: str) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, metadata
 from itertools import islice
+from math import ceil, floor
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Condition
@@ -195,9 +196,9 @@ class DaskCluster:
             if self.memory < self._least:
                 raise SplitError(
                     TOO_LARGE,
-                    f"a task needs {show_bytes(self._least)}, and with {threads} threads in a"
-                    f" worker each has {show_bytes(max(self.memory, 0))}",
-                    f"give at least {show_bytes(BASE + threads * self._least)}",
+                    f"a task needs {show_bytes(self._least, ceil)}, and with {threads} threads in a"
+                    f" worker each has {show_bytes(max(self.memory, 0), floor)}",
+                    f"give at least {show_bytes(BASE + threads * self._least, ceil)}",
                     parameter="memory",
                 )
             self._closing = closing.pop_all()

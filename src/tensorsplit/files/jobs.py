@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import ceil, floor
 from pathlib import Path, PurePath
 
 from tensorsplit.core.errors import (
@@ -142,8 +143,8 @@ class Job:
             if self.writing.space > free:
                 raise SplitError(
                     UNWRITABLE,
-                    f"the result takes {show_bytes(self.writing.space)}, and"
-                    f" {draft.parent.parent} has {show_bytes(free)} left",
+                    f"the result takes {show_bytes(self.writing.space, ceil)}, and"
+                    f" {draft.parent.parent} has {show_bytes(free, floor)} left",
                     "give a path on a larger disk",
                 )
             yield str(draft), str(draft.with_name(_TOKEN)), lambda: None
@@ -165,7 +166,7 @@ def plan_split(
             TS706 for names that collide.
     """
     rules.check_ranks()
-    opened = _opened(source)
+    opened = _opened(source, target)
     for name in arrays:
         if name not in opened.tensors:
             known = ", ".join(map(short_name, islice(opened.tensors, _MOST_NAMES)))
@@ -194,7 +195,7 @@ def plan_merge(
     Raises:
         SplitError: TS713 for what are not all parts of a tensor, and as `plan_split`.
     """
-    rules, opened = _ranked(source, rules)
+    rules, opened = _ranked(source, rules, target)
     gathered, unmatched = _gathered(opened, rules, target)
     changes = [each.merged() for each in gathered]
     return _job(
@@ -220,7 +221,8 @@ def plan_reshard(
     if to_rules is None and None in ranks:
         problem, fix = "a number is missing", "say how many there are, and how many there will be"
         raise SplitError(USAGE, problem, fix, parameter="ranks")
-    rules, opened = _ranked(source, rules if before is None else rules.for_ranks(before))
+    rules = rules if before is None else rules.for_ranks(before)
+    rules, opened = _ranked(source, rules, target)
     gathered, unmatched = _gathered(opened, rules, target)
     new = to_rules or rules
     new = new if after is None else new.for_ranks(after)
@@ -256,11 +258,25 @@ def _gathered(
     return gathered, unmatched
 
 
-def _opened(source: str, layout: FileLayout | None = None) -> TensorSource:
-    return open_source(source if "://" in source else str(Path(source).absolute()), layout)
+def _opened(source: str, target: str, layout: FileLayout | None = None) -> TensorSource:
+    """Open a source, in which the target may not lie (TS702): the next run would read it, too."""
+    opened = open_source(source if "://" in source else str(Path(source).absolute()), layout)
+    place, path = local_path(target), local_path(source)
+    if place is None or path is None:
+        is_within = target.startswith(f"{source.rstrip('/')}/")
+    else:
+        folder = path.resolve()
+        is_within = bool(target) and folder.is_dir() and folder in place.resolve().parents
+    if is_within:
+        raise SplitError(
+            UNWRITABLE,
+            f"{target} is inside of {source}, which is read, and would be part of it",
+            "give a path outside of it",
+        )
+    return opened
 
 
-def _ranked(source: str, rules: RuleSet) -> tuple[RuleSet, TensorSource]:
+def _ranked(source: str, rules: RuleSet, target: str) -> tuple[RuleSet, TensorSource]:
     """Open what rules made of tensors; of ranks whose number they don't say, all that are there."""
     if rules.is_for_ranks and rules.ranks is None:
         folder = Path(source)
@@ -269,7 +285,7 @@ def _ranked(source: str, rules: RuleSet) -> tuple[RuleSet, TensorSource]:
         rules = rules.for_ranks(FileLayout(file=rules.file).ranks_of(names))
     rules.check_ranks()
     layout = FileLayout(rules.ranks, rules.file, rules.common)
-    return rules, _opened(source, layout)
+    return rules, _opened(source, target, layout)
 
 
 def _notes(rules: RuleSet, unmatched: Sequence[str]) -> list[str]:

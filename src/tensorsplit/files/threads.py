@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import islice
+from math import ceil, floor
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,9 +27,9 @@ class LocalThreads:
         if memory - BASE < least:
             raise SplitError(
                 TOO_LARGE,
-                f"a task needs {show_bytes(least)} beside {show_bytes(BASE)} for the program, but"
-                f" the limit is {show_bytes(memory)}",
-                f"give at least {show_bytes(BASE + least)}",
+                f"a task needs {show_bytes(least, ceil)} beside {show_bytes(BASE)} for the program,"
+                f" but the limit is {show_bytes(memory, floor)}",
+                f"give at least {show_bytes(BASE + least, ceil)}",
                 parameter="memory",
             )
         self._threads = min(native.threads, _MOST_THREADS, (memory - BASE) // max(least, 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, SupportsIndex
 
@@ -22,6 +22,8 @@ from tensorsplit.core.schema import Operator
 
 NEWEST_OPSET = onnx.NEWEST_OPSET
 
+_DIGITS = 4  # of a version
+
 
 class OperatorTable(Mapping[str, Operator]):
     """The operator records by identifier, in the order of vendor, name and version."""
@@ -34,19 +36,19 @@ class OperatorTable(Mapping[str, Operator]):
 
         Raises:
             SplitError: TS101 for an identifier that is none. It is a ``KeyError`` as well, so
-                that ``in`` and ``get`` work as in any mapping.
+                that ``get`` works as in any mapping.
         """
-        name: object = identifier.id if isinstance(identifier, Operator) else identifier
-        found = self._records.get(str.__str__(name)) if isinstance(name, str) else None
+        found = self._find(identifier)
         if found is None:
-            near = did_you_mean(show(identifier).strip("'"), self._records)
-            raise UnknownOperatorError(
-                UNKNOWN_OPERATOR,
-                f"{show(identifier)} is not an operator version",
-                f"{near}use one of {', '.join(self._records)}",
-                parameter="operator",
-            )
+            raise _unknown(identifier, self._records)
         return found
+
+    def __contains__(self, identifier: object) -> bool:
+        return self._find(identifier) is not None
+
+    def _find(self, identifier: object) -> Operator | None:
+        name: object = identifier.id if isinstance(identifier, Operator) else identifier
+        return self._records.get(str.__str__(name)) if isinstance(name, str) else None
 
     def __iter__(self) -> Iterator[OperatorName | DialectName]:
         return iter(self._records)
@@ -62,6 +64,15 @@ class UnknownOperatorError(SplitError, KeyError):
     """No such operator; also a ``KeyError``, as mappings raise."""
 
     __str__ = SplitError.__str__
+
+
+def _unknown(identifier: object, known: Iterable[str]) -> UnknownOperatorError:
+    return UnknownOperatorError(
+        UNKNOWN_OPERATOR,
+        f"{show(identifier)} is not an operator version",
+        f"{near_operator(show(identifier).strip(chr(39)), known)}use one of {', '.join(operators)}",
+        parameter="operator",
+    )
 
 
 operators = OperatorTable((*onnx.OPERATORS, *openvino.OPERATORS))
@@ -123,6 +134,25 @@ def versions_of(word: str) -> list[Operator]:
     ]
 
 
+def operator_names() -> Iterable[str]:
+    """Return the identifiers of versions and dialects, and the names of the newest versions."""
+    names = (record.name for record in operators.values())
+    return dict.fromkeys((*operators, *names, *dialects))
+
+
+def near_operator(word: str, known: Iterable[str]) -> str:
+    """Return ``did you mean X? `` for the known operator that is closest; empty if none is close.
+
+    For a version that does not exist, that is the one in force there: Split-11 for Split-12.
+    """
+    name, _, number = word.rpartition("-")
+    versions = versions_of(name)
+    if versions and number.isdecimal() and len(number) <= _DIGITS:
+        older = [each for each in versions if each.since_version <= int(number)]
+        word = max(older or versions[:1], key=lambda each: each.since_version).id
+    return did_you_mean(word, known)
+
+
 def operator_named(operator: str | Operator, opset: SupportsIndex | None = None) -> Operator:
     """Find the operator version; TS101 if there is none, TS703 for one version with an opset.
 
@@ -134,6 +164,8 @@ def operator_named(operator: str | Operator, opset: SupportsIndex | None = None)
     if meant and meant[0].id != operator:
         newest = NEWEST_OPSET if opset is None else opset
         return in_force(meant[0].name, newest, vendor=meant[0].vendor)
+    if isinstance(operator, str) and operator not in operators and operator not in dialects:
+        raise _unknown(operator, operator_names())
     record = (dialects if operator in dialects else operators)[operator]
     if opset is not None:
         raise SplitError(
