@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Sequenced
+from itertools import chain
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -26,6 +27,7 @@ from tensorsplit.model.graph.nodes import (
     Scope,
     attribute_of,
     axes_from_front,
+    bodies,
     carried_by,
     constant,
     domain_opsets,
@@ -95,6 +97,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "later_parts": "has parts after the first that are used",
         REJOINED: "has parts that are all joined again in order, and lengths that may not fit",
         "no_parts": "gives a sequence without tensors",
+        "empty_lengths": "has a list of lengths without elements",
         "sequence_in_body": "takes a sequence into a body, or gives one out",
         "identity_before_14": "is an Identity of a sequence at an opset where it takes tensors"
         " only",
@@ -108,8 +111,11 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "unused_in_loop": "is a loop that carries a tensor whose shape changes, and that nothing"
         " uses afterwards",
         "strings_passed_on": "is an Identity of strings",
+        "strings_sliced": "is a Slice of strings",
         "strings_in_loop": "is a loop that takes in or gives out strings",
         "if_in_scan": "is in an If in a Scan",
+        "scan_in_scan": "is a Scan in the body of a Scan",
+        "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
         "empty_in_loop": "has a dimension of 0, in a Loop",
         "empty_axis": "splits an axis of length 0",
         "vendor_operator": "is of the domain org.openvinotoolkit",
@@ -146,9 +152,11 @@ def seen_feature(name: str, value: object) -> str:
 
 
 _WIDE = frozenset({"int64", "uint64", "double"})
+_COMPLEX = frozenset({ir.DataType.COMPLEX64, ir.DataType.COMPLEX128})
 _BODIES = frozenset({"If", "Loop", "Scan"})
 _WITH_STRINGS = {
     "Identity": "strings_passed_on",
+    "Slice": "strings_sliced",
     "Loop": "strings_in_loop",
     "Scan": "strings_in_loop",
 }
@@ -208,6 +216,10 @@ def _of_any_operator(
         yield from {"operator": node.op_type, "unsorted_axes": True}.items()
     if node.op_type == "Loop" and any(_is_empty(each, facts) for each in node.inputs[2:]):
         yield from {"operator": node.op_type, "empty_in_loop": True}.items()
+    if node.op_type == "Scan" and ref.around[-1:] == ("Scan",):
+        yield from {"operator": node.op_type, "scan_in_scan": True}.items()
+    if captured_in_scan(node):
+        yield from {"operator": node.op_type, "captured_in_scan": True}.items()
     if unused_and_changing(node, facts, seen):
         yield from {"operator": node.op_type, "unused_in_loop": True}.items()
     if node.op_type in _WITH_STRINGS:
@@ -215,6 +227,20 @@ def _of_any_operator(
         has_strings = any(ir.DataType.STRING in types for types in ends)
         if has_strings and not (node.op_type == "Identity" and has_sequences):
             yield _WITH_STRINGS[node.op_type], True
+
+
+def captured_in_scan(node: ir.Node) -> list[ir.Value]:
+    """Return what the body of a Scan uses from around it, but for constants, in order."""
+    if (node.domain, node.op_type) != ("", "Scan"):
+        return []
+    inside = [scope for _, body in bodies(node) for scope in scopes_in(body)]
+    own, used = set(inside), dict[ir.Value, None]()
+    for scope in inside:
+        ends = scope.outputs if isinstance(scope, ir.Graph) else ()
+        for value in chain(*(inner.inputs for inner in scope), ends):
+            if value is not None and value.graph not in own:
+                used[value] = None
+    return [value for value in used if tensor_of(passed_from(value) or value) is None]
 
 
 def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:
@@ -299,11 +325,16 @@ def model_features(model: ir.Model, without: Sequenced[ir.Function] = ()) -> Fea
 
 
 def data_features(refs: Iterable[NodeRef], facts: Facts) -> Features:
-    """Return the features of the data that nodes work on: whether there are doubles (D16)."""
+    """Return the features of the data that nodes work on, whatever they do with it.
+
+    They are whether there are doubles (D16), and complex numbers, which few engines have.
+    """
     nodes = (ref.node for ref in refs if ref.function not in facts.uncalled)
     values = {value for node in nodes for value in (*node.inputs, *node.outputs)}
-    has_double = any(ir.DataType.DOUBLE in facts.element_types(value) for value in values)
-    return {"wide_values": "double"} if has_double else {}
+    types = set[ir.DataType]().union(*map(facts.element_types, values))
+    found: Features = {"wide_values": "double"} if ir.DataType.DOUBLE in types else {}
+    numbers = sorted(each.name.lower() for each in types & _COMPLEX)
+    return found | ({"element_type": tuple(numbers)} if numbers else {})
 
 
 def _has_duplicates(scope: Scope) -> bool:
@@ -470,6 +501,8 @@ def _of_parts(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, ob
             yield "keepdims_ignored", True
     if intent.rule in (chunk, ones) and dim == 0:
         yield "no_parts", True
+    if known_lengths(intent) == () and intent.source is not None:
+        yield "empty_lengths", True
 
 
 def _of_count(intent: Intent, sizes: Shape, names_lengths: bool) -> Iterator[tuple[str, object]]:

@@ -239,6 +239,25 @@ def test_a_sparse_default_is_as_its_input_is_declared(length: int, codes: list[s
 
 
 @pytest.mark.parametrize(
+    ("held", "codes"),
+    [
+        ("float[4] w", []),
+        ("float[M] w", []),
+        ("float[3] w", ["TS804"]),
+        ("float[4,1] w", ["TS804"]),
+        ("double[4] w", ["TS804"]),
+    ],
+)
+@pytest.mark.parametrize("is_input", [True, False])
+def test_an_output_that_no_node_gives_is_as_it_is_declared(
+    held: str, codes: list[str], is_input: bool
+) -> None:
+    given, inside = ("float[4] w", "") if is_input else ("float[1] u", "<float[4] w = {1,2,3,4}>")
+    made = parsed(f"(float[4] x, {given}) => (float[4] y, {held}) {inside} {{ y = Neg(x) }}")
+    assert [code for code, _, _ in errors(made)] == codes
+
+
+@pytest.mark.parametrize(
     "text",
     [
         branches("float[4] x2", "x2 = Neg(x)").replace("b = Neg(x)", "b = Identity(t)"),

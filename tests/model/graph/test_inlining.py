@@ -13,6 +13,7 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, inl
 
 import tensorsplit as ts
 from tensorsplit.model.graph.calls import inline
+from tests.refusals import refused
 
 DATA = np.random.default_rng(5).standard_normal((4, 6)).astype(np.float32)
 NEG = helper.make_node("Neg", ["a"], ["b"])
@@ -214,3 +215,12 @@ def test_a_function_inlined_in_another_refers_to_its_attribute() -> None:
     inline(inlined, {("c", "F", "")})
     assert [key[1] for key in inlined.functions] == ["Outer"]
     np.testing.assert_array_equal(ts.run(inlined, {"x": DATA})["y"], DATA)
+
+
+def test_a_function_that_uses_a_value_around_its_call_is_refused() -> None:
+    """Models that are read are refused before: nothing in the function gives the value."""
+    source = ir.from_proto(model([call(["x"], ["y"])], function(["a"], ["b"], NEG)))
+    (held,) = source.functions.values()
+    held.append(ir.Node("", "Add", [held.inputs[0], source.graph.inputs[0]]))
+    with refused("TS502", "'x'", "make it an input of the function"):
+        inline(source)

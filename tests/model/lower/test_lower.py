@@ -1102,6 +1102,70 @@ def test_strings_that_openvino_can_not_pass_on_are_gathered() -> None:
     assert [found[name].tolist() for name in "ytz"] == [feeds[name].tolist() for name in "xsx"]
 
 
+WORDS = np.array([["a", "", "é", "dd", "e", "ff"], [*"uvwxyz"]], object)
+SLICES = {
+    "bounds as attributes": (9, "y = Slice <starts = [0, 1], ends = [1, -1]> (x)", WORDS[:1, 1:-1]),
+    "fed bounds": (13, "y = Slice(x, one, two, axes, two)", WORDS[1:2:2]),
+    "from the back": (18, "y = Slice(x, back, far, axes2, back)", WORDS[:, ::-1]),
+    "some axes": (18, "y = Slice(x, pair, twos)", WORDS[1:2, 1:2]),
+    "a converted split": (10, "y, z = Split <axis = 1, split = [2, 4]> (x)", WORDS[:, :2]),
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("shape", ["2,6", "N,M"])
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_of_strings_end_openvino_and_are_gathered(name: str, shape: str) -> None:
+    """D17; converting writes such slices."""
+    opset, body, expected = SLICES[name]
+    made = parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}]> g (string[{shape}] x, int32[1] one,'
+        " int32[1] two) => (string[p,q] y) <int32[1] axes = {0}, int64[1] axes2 = {-1},"
+        " int64[1] back = {-1}, int64[1] far = {-9223372036854775807}, int64[2] pair = {1, 1},"
+        f" int64[2] twos = {{2, 2}}> {{ {body} }}"
+    )
+    if opset < 11 and shape == "N,M":
+        with refused("TS513", "at opset"):
+            lower(made, target="openvino")
+        return
+    lowered = lower(made, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert not [each for each in check(lowered, target="openvino") if each.severity == "error"]
+    assert lower(lowered, target="openvino") == lowered
+    feeds = {"x": WORDS, "one": np.array([1], np.int32), "two": np.array([2], np.int32)}
+    for engine in ("tensorsplit", "openvino"):
+        assert run(lowered, feeds, engine=engine)["y"].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino"])
+def test_complex_data_is_refused_whatever_node_has_it(target: Any) -> None:
+    """Converting a Split with fed lengths to opset 11 writes Slices."""
+    made = parse_model(
+        '<ir_version: 8, opset_import: ["": 13]> g (complex128[N,6] x, int64[2] l)'
+        " => (complex128[N,p] y, complex128[N,q] z) { y, z = Split <axis = 1> (x, l) }"
+    )
+    converted = convert(made, opset=11)
+    assert "Split" not in {node.op_type for node in converted.graph.node}
+    for each in (made, converted):
+        assert "TS841" in {found.code for found in check(each, target=target)}
+        with refused("TS513", "complex128"):
+            lower(each, target=target)
+
+
+def test_no_lengths_at_all_are_refused_by_onnxruntime_and_written_out() -> None:
+    made = parse_model(
+        '<ir_version: 8, opset_import: ["": 13]> g (float[N,6] x) => (int64 n)'
+        " <int64[0] l = {}> { s = SplitToSequence(x, l) n = SequenceLength(s) }"
+    )
+    assert "TS841" in {found.code for found in check(made, target="onnxruntime")}
+    lowered = lower(made, target="onnxruntime")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert check(lowered, target="onnxruntime") == []
+    assert run(lowered, {"x": np.zeros((0, 6), np.float32)})["n"] == 0
+    with refused("TS510"):
+        run(lowered, {"x": np.ones((2, 6), np.float32)})
+
+
 LEFT_TOGETHER = {
     "one more": "t = SequenceInsert(s, x)",
     "a branch": "t = If(yes) <then_branch = a () => (seq(int8[A]) p) { p = Identity(s) },"

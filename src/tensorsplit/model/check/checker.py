@@ -48,7 +48,7 @@ from tensorsplit.model.features import (
     seen_feature,
     split_length,
 )
-from tensorsplit.model.feeds import fits
+from tensorsplit.model.feeds import DeclaredInput, fits
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.message import copied, node_lists
 from tensorsplit.model.graph.nodes import (
@@ -225,6 +225,7 @@ def _of_ends(graph: GraphProto) -> Iterator[Finding]:
     defaults |= {
         held.values.name: (held.values.data_type, held.dims) for held in graph.sparse_initializer
     }
+    inputs = {value.name: declared_input(value, False) for value in graph.input}
     for what, values in (("input", graph.input), ("output", graph.output)):
         for value in values:
             whose = f"the {what} {show(value.name)}"
@@ -234,13 +235,29 @@ def _of_ends(graph: GraphProto) -> Iterator[Finding]:
             elif not has_type(value.type):
                 problem = f"{whose} has a type that ONNX does not have"
                 yield of_check(DECLARED_ENDS, "graph", problem, "correct it")
-            elif what == "input" and value.name in defaults:
+            elif value.name in defaults:
                 element, dims = defaults[value.name]
                 entry, name = declared_input(value, True), element_name(element)
                 is_tensor = (entry.kind, entry.element_type) == ("tensor", name)
                 if not (is_tensor and fits(entry, tuple(dims))):
-                    problem = f"{whose} has a default of another type or shape than it is declared"
+                    held = "a default" if what == "input" else "an initializer"
+                    problem = f"{whose} has {held} of another type or shape than it is declared"
                     yield of_check(DECLARED_ENDS, "graph", problem, "correct one of the two")
+            elif what == "output" and not _agree(declared_input(value, False), inputs):
+                problem = f"{whose} is an input, which is declared with another type or shape"
+                yield of_check(DECLARED_ENDS, "graph", problem, "correct one of the two")
+
+
+def _agree(one: DeclaredInput, inputs: Mapping[str, DeclaredInput]) -> bool:
+    """Return whether an output may be declared as it is, where it is one of the inputs."""
+    other = inputs.get(one.name, one)
+    if (one.kind, one.element_type) != (other.kind, other.element_type):
+        return False
+    if one.shape is None or other.shape is None:
+        return True
+    pairs = zip(one.shape, other.shape, strict=False)
+    same = all(not (is_known(a) and is_known(b)) or a == b for a, b in pairs)
+    return same and len(one.shape) == len(other.shape)
 
 
 def _of_ref(
@@ -302,6 +319,7 @@ _LEFT = {
     "overridable_initializer": "take it off the graph's inputs if it is a constant",
     "version": "convert it to opset 13 (tensorsplit convert MODEL --opset 13 -o MODEL)",
     "if_in_scan": "move the If out of the Scan",
+    "scan_in_scan": "make one of the two a Loop",
     "empty_in_loop": "run it in another engine, if data without elements matter",
     "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
     "wide_values": "run it in another engine, if these values matter",

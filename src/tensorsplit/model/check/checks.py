@@ -44,8 +44,9 @@ DECLARED_ENDS = _check(
     "TS804",
     ERROR,
     "type of an input or output missing or wrong",
-    "An input of the graph has no type, an input or output one that ONNX does not have, or an input"
-    " has a default of another type or shape. Engines refuse such models.",
+    "An input of the graph has no type, an input or output one that ONNX does not have, an input"
+    " has a default of another type or shape, or an output is an input or initializer of another"
+    " type or shape. Engines refuse such models, or give out something else than is declared.",
 )
 SHADOWED_NAME = _check(
     "TS805",

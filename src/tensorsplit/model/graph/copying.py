@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import GRAPH_TYPES, bodies
+from tensorsplit.core.errors import show
+from tensorsplit.model.graph.nodes import GRAPH_TYPES, bodies, malformed
 from tensorsplit.model.graph.tensors import with_name
 
 
@@ -36,8 +37,16 @@ class Copies:
         return [self._node(node) for node in nodes]
 
     def stands_for(self, value: ir.Value) -> ir.Value | None:
-        """Return what stands for a value; None for one that is omitted."""
-        return self.made.get(value) or self.given[value]
+        """Return what stands for a value; None for one that is omitted.
+
+        Raises:
+            SplitError: TS502 for a value of another graph, which a function can't use.
+        """
+        made = self.made.get(value)
+        if made is None and value not in self.given:
+            problem = f"a node of a function uses {show(value.name)} of the graph around its call"
+            raise malformed(problem, "make it an input of the function")
+        return self.given[value] if made is None else made
 
     def _node(self, node: ir.Node) -> ir.Node:
         name, place = self.fresh(node.name or node.op_type), len(self.nodes)

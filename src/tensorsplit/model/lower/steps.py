@@ -53,8 +53,10 @@ from tensorsplit.model.lower.preparing import (
     unwrap_optionals,
 )
 from tensorsplit.model.lower.rejoined_parts import keep_checks
+from tensorsplit.model.lower.scan_captures import carry_captured
 from tensorsplit.model.lower.sequence_loops import expand_maps, give_out
 from tensorsplit.model.lower.sequence_nodes import HANDLERS, LoweredSequences, SequenceNode
+from tensorsplit.model.lower.sliced_strings import take_slice
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import (
     InsertionPoint,
@@ -64,7 +66,7 @@ from tensorsplit.model.lower.state import (
     check_loop,
     refusal,
 )
-from tensorsplit.model.profiles import load, must_go
+from tensorsplit.model.profiles import Limitation, load, must_go
 from tensorsplit.model.reading import OnnxModel
 from tensorsplit.model.validity.model_errors import check_well_formed
 from tensorsplit.model.validity.node_errors import wrong_types
@@ -114,6 +116,7 @@ def _lower(lowering: Lowering) -> None:
             give_out(lowering, output, sequences[output])
     lowering.edits.finish()
     keep_checks(lowering)
+    carry_captured(lowering)
     use_states(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
@@ -131,16 +134,23 @@ def _check(lowering: Lowering) -> None:
             )
         if not must_go(entry):
             lowering.note(entry)
-    for entry in profile.about(data_features(lowering.refs.values(), lowering.facts)):
-        lowering.note(entry)
     for node, entries in lowering.limitations.items():
         for entry in entries:
             with at(lowering.refs[node]):
                 check_loop(entries)
-                if entry.feature == "element_type" and not entry.operators:
-                    raise refusal(f"{profile.name} can't hold the data: {entry.note}")
+                _check_type(lowering, entry)
             if not must_go(entry):
                 lowering.note(entry)
+    for entry in profile.about(data_features(lowering.refs.values(), lowering.facts)):
+        _check_type(lowering, entry)
+        lowering.note(entry)
+
+
+def _check_type(lowering: Lowering, entry: Limitation) -> None:
+    """Refuse data that the target has no tensors for."""
+    if entry.feature == "element_type" and not entry.operators:
+        types = ", ".join(map(str, entry.values))
+        raise refusal(f"{lowering.profile.name} can't hold data of {types}: {entry.note}")
 
 
 def _lower_scope(lowering: Lowering, sequences: LoweredSequences, scope: Scope) -> None:
@@ -169,6 +179,10 @@ def _lower_node(lowering: Lowering, sequences: LoweredSequences, ref: NodeRef) -
             lower_split(lowering, ref)
         elif entry is not None and entry.feature == "strings_passed_on":
             SequenceNode(lowering, ref, sequences).pass_on()
+            lowering.changed(ref, "Gather", entry)
+            lowering.edits.retire(node)
+        elif entry is not None and entry.feature == "strings_sliced":
+            take_slice(lowering, ref)
             lowering.changed(ref, "Gather", entry)
             lowering.edits.retire(node)
     elif own and node.op_type in HANDLERS:

@@ -1,0 +1,59 @@
+"""Slices of strings, for targets that take strings by their indices only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+
+from tensorsplit.core.arithmetic import Number, pick, value
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
+
+_OPERANDS = ("starts", "ends", "axes", "steps")
+
+
+def take_slice(lowering: Lowering, ref: NodeRef) -> None:
+    """Take what a Slice gives by indices, which are sliced in the place of the data."""
+    node, data = ref.node, ref.input(0)
+    assert data is not None  # noqa: S101 - it has an element type
+    point = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    given = [_operand(lowering, point, ref, place) for place in range(1, 5)]
+    count = next((len(each) for each in given if each is not None), 0)
+    starts, ends, axes, steps = (each or () for each in given)
+    held = data
+    for index, axis in enumerate(axes or range(count)):
+        if not isinstance(axis, int):
+            raise refusal("which axes of strings are sliced is known only at run time")
+        length = lowering.length(data, axis)
+        bounds = (starts[index], ends[index], steps[index] if steps else 1)
+        numbers = [each for each in bounds if isinstance(each, int)]
+        if isinstance(length, int) and len(numbers) == len(bounds):
+            indices = point.make(tuple(range(length)[slice(*numbers)]))
+        else:
+            start, end, step = map(point.make, bounds)
+            indices = point.op("Slice", [point.range(0, length), start, end, point.make(0), step])
+        held = point.op("Gather", [held, indices], {"axis": axis})
+    point.replace(node.outputs[0], held)
+
+
+def _operand(
+    lowering: Lowering, point: InsertionPoint, ref: NodeRef, place: int
+) -> Sequence[Number] | None:
+    """Return what a Slice is given for each axis; None for what it omits."""
+    if ref.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
+        given: list[Number] | None
+        given = attribute_of(ref.node, _OPERANDS[place - 1], ir.AttributeType.INTS)
+        return given
+    held = ref.input(place)
+    known = constant(held)
+    if held is None or known is not None:
+        return None if known is None else [int(number) for number in known.ravel()]
+    fact = lowering.facts.tensor(held)
+    count = None if fact.shape is None else fact.shape[0]
+    if not is_known(count):
+        raise refusal("how many axes of strings are sliced is known only at run time")
+    numbers = value(point.int64(held, fact.element_type))
+    return [pick(numbers, index) for index in range(count)]

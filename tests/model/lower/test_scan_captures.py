@@ -1,0 +1,124 @@
+"""Scans for OpenVINO, whose bodies are given what they use: all of it is carried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.parser import parse_model
+
+import tensorsplit as ts
+from tensorsplit.engines.process import EngineProcess
+from tests.model.build import nodes_of
+
+RANDOM = np.random.default_rng(8)
+X = RANDOM.uniform(1, 2, (3, 6)).astype(np.float32)
+W = RANDOM.uniform(1, 2, 6).astype(np.float32)
+HALVES = "a, b = Split <axis = 0> (z, l)"
+SCAN = "Scan (x) <num_scan_inputs = 1, body = s (float[6] row) => (float[p] a) {{ {} }}>"
+
+CASES = {
+    "an input": "y = " + SCAN.format(f"z = Add(row, w) {HALVES}"),
+    "what a node gives": "v = Neg(w) u = Neg(v) y = " + SCAN.format(f"z = Add(row, u) {HALVES}"),
+    "in a branch": "y = " + SCAN.format(
+        "a = If(c) <then_branch = t () => (float[p] r) { z = Add(row, w) r, q = Split<axis = 0>"
+        "(z, l) }, else_branch = e () => (float[q] u) { u = Neg(w) }>"
+    ),
+    "beside what is carried": "last, y = Scan (w, x) <num_scan_inputs = 1, body = s (float[6] v,"
+    f" float[6] row) => (float[6] v2, float[p] a) {{ v2 = Identity(w) z = Add(row, v) {HALVES} }}>",
+    "the body gives it out": "k, y = Scan (x) <num_scan_inputs = 1, body = s (float[6] row)"
+    f" => (float[6] w, float[p] a) {{ z = Add(row, w) {HALVES} }}>",
+    "in a loop": "v = Loop(one, , w) <body = b (int64 i, bool g, float[6] t) => (bool h, float[6]"
+    " o) { h = Identity(g) o = Identity(t) }> y = " + SCAN.format(f"z = Add(row, v) {HALVES}"),
+    "a function": "y = local.F(x, w, l)",
+}  # fmt: skip
+FUNCTION = '<opset_import: ["": 18], domain: "local"> F(x, w, l) => (y) { y = '
+FUNCTION += SCAN.format(f"z = Add(row, w) {HALVES}") + " }"
+
+
+def made_of(body: str) -> onnx.ModelProto:
+    """A model that adds a vector to each row, and gives the first part of what comes out."""
+    return parse_model(
+        '<ir_version: 8, opset_import: ["": 18, "local": 1]> g (float[T,6] x, float[6] w,'
+        f" int64[2] l, bool c) => (float[T,K] y) <int64 one = {{1}}> {{ {body} }}"
+        f" {FUNCTION if 'local' in body else ''}"
+    )
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[EngineProcess]:
+    made = EngineProcess("openvino", "tests.engines.guarded:run_all")
+    yield made
+    made.close()
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
+@pytest.mark.parametrize("name", CASES)
+def test_openvino_runs_a_scan_that_uses_values_from_around_it(
+    name: str, process: EngineProcess
+) -> None:
+    model = made_of(CASES[name])
+    assert any("the body of a Scan" in str(each) for each in ts.check(model, target="openvino"))
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert not [each for each in ts.check(lowered, target="openvino") if each.severity == "error"]
+    assert ts.lower(lowered, target="openvino") == lowered
+    feeds = [
+        {"x": X, "w": W, "l": np.array(lengths), "c": np.array(True)}
+        for lengths in ([2, 4], [2, 5], [-1, 7])
+    ]
+    got, *refusals = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
+    assert np.array_equal(got[-1], (X + W)[:, :2])
+    assert all(isinstance(each, str) for each in refusals), "illegal, and not refused"
+    assert np.array_equal(ts.run(lowered, feeds[0])["y"], (X + W)[:, :2])
+
+
+def test_a_scan_that_uses_constants_only_stays_as_it_is() -> None:
+    body = SCAN.format("k = Identity(one) t = Cast<to = 1>(k) z = Add(row, t) a = Neg(z)")
+    made = made_of(f"y = {body}")
+    assert ts.lower(made, target="openvino") == made
+    assert ts.check(made, target="openvino") == []
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_what_a_scan_uses_is_found_and_what_it_carries_is_no_fault(target: Any) -> None:
+    body = SCAN.format("a = Add(row, w)")
+    (found,) = ts.check(made_of(f"y = {body}"), target=target)
+    assert (found.code, found.node) == ("TS841", "graph/Scan[0]")
+    carried = made_of(
+        "w2, y = Scan (w, x) <num_scan_inputs = 1, body = s (float[6] v, float[6] row)"
+        " => (float[6] v2, float[6] a) { v2 = Identity(v) a = Add(row, v) }>"
+    )
+    assert ts.check(carried, target=target) == []
+
+
+def test_an_if_in_a_scan_is_no_fault() -> None:
+    """OpenVINO runs it, unless it uses what is around the Scan."""
+    body = (
+        "m = ReduceSum<keepdims = 0>(row) n = Identity(m) k = Less(m, n) a = If(k) <then_branch ="
+        " t () => (float[6] r) { r = Neg(row) }, else_branch = e () => (float[6] u) { u = Abs(row)"
+        " }>"
+    )
+    assert ts.check(made_of(f"y = {SCAN.format(body)}"), target="openvino") == []
+
+
+def test_a_scan_in_a_scan_is_found() -> None:
+    """OpenVINO has none, and lowering leaves it."""
+    inner = "a = Scan (row) <num_scan_inputs = 1, body = s2 (float r) => (float s) { s = Neg(r) }>"
+    made = made_of(f"y = {SCAN.format(inner)}")
+    (found,) = ts.check(made, target="openvino")
+    assert (found.code, found.node) == ("TS841", "graph/Scan[0].body/Scan[0]")
+    assert ts.lower(made, target="openvino") == made
+
+
+def test_a_scan_keeps_what_is_noted_of_it() -> None:
+    made = made_of("y = " + SCAN.format("a = Add(row, w)"))
+    made.graph.node[0].doc_string = "adds"
+    made.graph.node[0].metadata_props.add(key="layer", value="3")
+    lowered = ts.lower(made, target="openvino")
+    (scan,) = [each for each in nodes_of(lowered.graph) if each.op_type == "Scan"]
+    assert (scan.doc_string, scan.metadata_props[0].value) == ("adds", "3")
