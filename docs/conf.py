@@ -103,7 +103,7 @@ TRANSLATED = (
     *("index", "install", "why", "guides", "reference", "project"),
     *("quickstarts/", "operators/", "command-line/"),
     *("models", "check", "portable", "exactness", "openvino-extensions", "explain"),
-    *("splitting", "seven-into-three", "arrays", "arrays-torch", "buffers"),
+    *("splitting", "seven-into-three", "arrays", "arrays-torch", "arrays-tensorflow", "buffers"),
     *("files", "files-checkpoint", "files-cluster", "files-dcp", "files-zarr"),
     *("engines", "add-an-engine", "glossary", "errata", "limits"),
 )

@@ -94,6 +94,9 @@ _FILES = {
     "polars": "tables",
     "pyarrow": "tables",
     "scipy": "sparse",
+    "tensorflow": "tensorflow",
+    "keras": "keras",
+    "tinygrad": "tinygrad",
 }
 """The file of each library, by the name of the module that its types are of."""
 
@@ -148,7 +151,9 @@ _FIXES = {
     "awkward.Array": "pass its `to_numpy()`; slice it instead where its lists differ in length",
     "pint.Quantity": "split its `magnitude`, and multiply the parts by its `units`",
     "xarray.Dataset": "pass the `to_numpy()` of each of its variables, or call its `isel`",
-    "keras.KerasTensor": "split it in the `call` of a layer, such as `keras.layers.Lambda`",
+    "keras.Variable": "pass its `value`",
+    "tensorflow.RaggedTensor": "pass its `to_tensor()`",
+    "tensorflow.SparseTensor": "pass `tensorflow.sparse.to_dense` of it",
     "h5py.Dataset": "pass its `[...]`, or `dask.array.from_array` of it, which reads nothing",
     "zarr.Array": "call `tensorsplit.files.split` with its path, or pass its `[...]`",
     "zarr.Group": "call `tensorsplit.files.split` with its path and rules, or pass an array of it",

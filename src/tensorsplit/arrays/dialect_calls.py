@@ -7,6 +7,7 @@ from typing import Any, Protocol, overload
 from tensorsplit import arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.prepared import PreparedSplit
+from tensorsplit.arrays.remembered import left_as_it_is
 from tensorsplit.arrays.typed import ArrayT, DialectOperand, Flag, Out, PartT_co, TensorOf
 from tensorsplit.core.errors import UNKNOWN_OPERAND, SplitError
 from tensorsplit.core.records import operator_named
@@ -36,6 +37,7 @@ class DialectCall(Protocol):
     ) -> list[ArrayT]: ...
 
 
+@left_as_it_is
 def like(dialect: DialectName | OperatorName) -> DialectCall:
     """Return a function that splits an array of any library as a dialect does.
 
@@ -77,4 +79,4 @@ def like(dialect: DialectName | OperatorName) -> DialectCall:
         plan = PreparedSplit.of(intent, library.shape(input), library.unknown)
         return arrays.execute(plan, input, library, copy, out)
 
-    return call
+    return left_as_it_is(call)

@@ -22,7 +22,7 @@ from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.joining import check_part_count, join_by, plan_by
 from tensorsplit.arrays.naming import check_count, in_order, names_of
-from tensorsplit.arrays.remembered import compiled_as
+from tensorsplit.arrays.remembered import compiled_as, left_as_it_is
 from tensorsplit.arrays.typed import (
     ArrayT,
     Axis,
@@ -445,6 +445,7 @@ def plan(
     names: Iterable[str],
     **operands: DialectOperand,
 ) -> NamedSplit: ...
+@left_as_it_is
 def plan(
     operator: OperatorName | DialectName | Operator,
     shape: GivenShape,

@@ -108,9 +108,18 @@ def compiled_as(other: object) -> Callable[[Function], Function]:
     def decorate(function: Function) -> Function:
         setattr(function, "__script_if_tracing_wrapper", True)
         setattr(function, "__original_fn", other)
-        return function
+        return left_as_it_is(function)
 
     return decorate
+
+
+def left_as_it_is(function: Function) -> Function:
+    """Have AutoGraph of TensorFlow call a function, and not rewrite it and all that it calls.
+
+    It does so for what has the attribute that ``tf.autograph.experimental.do_not_convert`` sets.
+    """
+    vars(function)["autograph_info__"] = {}
+    return function
 
 
 def _exact_key(data: object, arguments: tuple[object, ...]) -> Hashable:

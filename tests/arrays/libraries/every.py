@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -191,6 +192,81 @@ class OnDevice(Library):
         return found
 
 
+class TensorFlow(Library):
+    """Eager tensors."""
+
+    element_types = (
+        *STANDARD,
+        *("float16", "bfloat16", "complex64", "complex128", "float8e4m3fn", "float8e5m2"),
+    )
+    takes_out = is_found_again = False
+
+    def __init__(self) -> None:
+        self.tf = pytest.importorskip("tensorflow")
+
+    def make(self, array: Array) -> Any:
+        return self.tf.constant(array)
+
+    def read(self, part: Any) -> Array:
+        assert isinstance(part, self.tf.Tensor)
+        found: Array = part.numpy()
+        return found
+
+
+class TensorFlowTraced(TensorFlow):
+    """Tensors that `tf.function` traces."""
+
+    examples = 8
+
+    def split(self, function: Callable[[Any], list[Any]], data: Any) -> list[Any]:
+        found: list[Any] = self.tf.function(function, autograph=False)(data)
+        return found
+
+
+class Keras(Library):
+    """Symbolic tensors, of which a model is made that runs."""
+
+    element_types = (*STANDARD, "float16")
+    takes_out = has_lengths = splits_anew = False
+    examples = 6
+
+    def __init__(self) -> None:
+        self.keras = pytest.importorskip("keras")
+
+    def make(self, array: Array) -> Any:
+        self.data = array
+        self.value = self.keras.KerasTensor(array.shape, array.dtype.name)
+        return self.value
+
+    def read(self, part: Any) -> Array:
+        if part is self.value:
+            return self.data
+        found = self.keras.Function(self.value, part)(self.keras.ops.convert_to_tensor(self.data))
+        read: Array = self.keras.ops.convert_to_numpy(found)
+        return read
+
+
+class Tinygrad(Library):
+    """Lazy tensors, of the types whose bits its device in Python keeps when it calculates."""
+
+    element_types = (*(name for name in STANDARD if name != "float"),)
+    takes_out = False
+    examples = 6
+
+    def __init__(self) -> None:
+        os.environ.setdefault("DEV", "PYTHON")  # its CPU device needs clang
+        self.tinygrad = pytest.importorskip("tinygrad")
+
+    def make(self, array: Array) -> Any:
+        flat = self.tinygrad.Tensor(array.reshape(-1))  # one of rank 0 would be a constant
+        return flat.reshape(array.shape)
+
+    def read(self, part: Any) -> Array:
+        assert isinstance(part, self.tinygrad.Tensor)
+        found: Array = part.numpy()
+        return found
+
+
 class Ndonnx(Library):
     """Arrays of ndonnx whose values are known."""
 
@@ -275,4 +351,8 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
     "ndonnx": Ndonnx,
     "ndonnx traced": NdonnxTraced,
     "onnx_ir": OnnxIr,
+    "tensorflow": TensorFlow,
+    "tensorflow.function": TensorFlowTraced,
+    "keras": Keras,
+    "tinygrad": Tinygrad,
 }

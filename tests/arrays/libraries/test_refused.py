@@ -87,7 +87,9 @@ def test_objects_of_other_libraries(library: str, make: Any, fix: str) -> None:
         ("pint.registry", "Quantity", "split its `magnitude`"),
         ("xarray.core.dataset", "Dataset", "each of its variables"),
         ("awkward.highlevel", "Array", "where its lists differ in length"),
-        ("keras.src.backend.common.keras_tensor", "KerasTensor", "`keras.layers.Lambda`"),
+        ("keras.src.backend.common.variables", "Variable", "pass its `value`"),
+        ("tensorflow.python.ops.ragged.ragged_tensor", "RaggedTensor", "pass its `to_tensor()`"),
+        ("tensorflow.python.framework.sparse_tensor", "SparseTensor", "tensorflow.sparse.to_dense"),
     ],
 )
 def test_advice_that_works_and_not_what_the_methods_suggest(
