@@ -52,7 +52,7 @@ COMMANDS = {
     "examples": ("examples_command", "Write the models that the documentation uses."),
     "explain": ("explaining", "Draw the split of one operator, or every split of a model."),
     "infer": ("model_commands", "Fill in the types and shapes of an ONNX model."),
-    "lower": ("model_commands", "Rewrite splits and sequences of an ONNX model for an engine."),
+    "lower": ("model_commands", "Rewrite splits and sequences of a model for an engine."),
     "merge": ("file_merging", "Merge what split made of tensors in files."),
     "ops": ("operator_commands", "List the operator versions, or print the page of one."),
     "profile": ("profile_command", "Measure what the installed version of an engine runs."),

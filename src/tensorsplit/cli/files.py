@@ -27,6 +27,7 @@ from tensorsplit.storage.outputs import Brought, Content, Outputs
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto
 
+    from tensorsplit.model.lower import LoweredIr
     from tensorsplit.model.reading import OnnxModel
 
 Array: TypeAlias = "np.ndarray"
@@ -204,6 +205,18 @@ class Output:
                 files[weights] = Brought(folder / location, self.copy_weights)
                 outputs().folders += [each for each in weights.parents if beside in each.parents]
         write_files({**files, target: partial(read.write, made)})
+
+    def check_takes_ir(self) -> None:
+        """Refuse an output that is not two files, as an OpenVINO IR is."""
+        if self.target is not None and Path(self.target).suffix.lower() != ".xml":
+            raise click.UsageError(
+                tr("an OpenVINO IR is lowered to one: give -o OUT.xml, beside which goes its .bin")
+            )
+
+    def write_ir(self, made: LoweredIr) -> None:
+        """Write an OpenVINO IR, both of its files whole or neither."""
+        if self.target is not None:
+            write_files(made.files(Path(self.target)))
 
 
 def _checked_locations(tensors: Sequence[TensorProto], folder: Path) -> list[str]:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from tensorsplit.model.convert.conversion import ConversionReport
-    from tensorsplit.model.lower import LoweringReport
+    from tensorsplit.model.lower import LoweredIr, LoweringReport
     from tensorsplit.model.reading import OnnxModel
 
 _Status = TypeVar("_Status", bound="int | None")
@@ -229,6 +231,7 @@ def _counted(nodes: Sequence[str]) -> str:
         "lower model.onnx --for onnxruntime --dry-run",
         "lower model.onnx --for portable -o - > portable.onnx",
         "lower model.onnx --for openvino -o out.onnx --verify --input-shape x:1,3,224,224",
+        "lower model.xml --for openvino -o safe.xml",
     ),
 )
 @click.option(
@@ -250,14 +253,18 @@ def lower(
     verification: VerificationOptions | None,
     output: Output,
 ) -> int:
-    """Rewrite the splits and sequences of an ONNX model for an engine.
+    """Rewrite the splits and sequences of an ONNX model, or the splits of an IR, for an engine.
 
     MODEL is a path, or - for a model on standard input; OUT may be the same path. Only what the
-    engine was measured not to run, or to run wrongly, is changed, and that changes no result. Exit
+    engine was measured not to run, or to run wrongly, is changed, and that changes no result. An
+    OpenVINO IR (.xml) stays one: OUT is another .xml, and its .bin is written beside it. Exit
     status: 0 fine; 1 the results differ (--verify); 2 it can't be lowered, or can't be read.
     """
     note_remarks([target])
-    opened, made, report = lowered(read_source(model), target)
+    source = read_source(model)
+    if source.openvino is not None:
+        return _lower_ir(source, target, verification, output)
+    opened, made, report = lowered(source, target)
     others = [] if verification is None else _engine_of(target)
     verdict, same = _verdict(verification, opened, made, others)
     if output.has_report:
@@ -267,6 +274,41 @@ def lower(
     if same:
         output.write(opened, made)
     return 0 if same else FINDINGS
+
+
+def _lower_ir(
+    source: OnnxModel, target: str, verification: VerificationOptions | None, output: Output
+) -> int:
+    """Lower an OpenVINO IR."""
+    from tensorsplit.model.lower import lower_ir
+
+    output.check_takes_ir()
+    with progress_of("lowering"):
+        made, report = lower_ir(source, target)
+    verdict, same = _verdict_of_ir(verification, source, made, _engine_of(target))
+    _tell_changes(report)
+    note(*(tr("warning: {warning}", warning=warning) for warning in report.warnings))
+    _say_verdict(output, verdict)
+    if same:
+        output.write_ir(made)
+    return 0 if same else FINDINGS
+
+
+def _verdict_of_ir(
+    verification: VerificationOptions | None,
+    source: OnnxModel,
+    made: LoweredIr,
+    others: Sequence[str],
+) -> tuple[list[str], bool]:
+    """Verify an IR as `_verdict` does, from a file that is removed then."""
+    if verification is None:
+        return [], True
+    from tensorsplit.model.reading import read_model
+
+    with TemporaryDirectory(prefix="tensorsplit-") as folder:
+        path = Path(folder, "lowered.xml")
+        made.save(path)
+        return verification.run(replace(source), read_model(path), others)
 
 
 def lowered(source: OnnxModel, target: str) -> tuple[OnnxModel, ModelProto, LoweringReport]:
@@ -282,6 +324,11 @@ def lowered(source: OnnxModel, target: str) -> tuple[OnnxModel, ModelProto, Lowe
 
 def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None:
     """Print the changes, a table of before and after, and notes."""
+    _tell_changes(report, lambda: show(_summary(before, after)))
+
+
+def _tell_changes(report: LoweringReport, sum_up: Callable[[], object] = lambda: None) -> None:
+    """Print the changes, what sums them up, and notes."""
     if report.changes:
         shown = report.changes[:_MOST_CHANGES]
         for reason in dict.fromkeys(change.reason for change in shown):
@@ -291,7 +338,7 @@ def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None
         if len(report.changes) > len(shown):
             more = amount(len(report.changes) - len(shown), "more change")
             say(tr("and {more}", more=more))
-        show(_summary(before, after))
+        sum_up()
     else:
         say(tr("{engine} runs it as it is; nothing was changed", engine=report.target))
     say(*(tr("note: {note}", note=note) for note in report.notes))

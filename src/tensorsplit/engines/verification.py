@@ -47,7 +47,7 @@ class Verification:
         outputs: By name, what the reference gave.
         results: How the outputs of each engine differ from these.
         missing: The engines that are not installed.
-        refusal: Why our own engine does not run the first model; None if it does.
+        refusal: Why our own engine does not run one of the two models; None if it does.
     """
 
     reference: str
@@ -154,11 +154,23 @@ def verify_on(
         "reference_name": first,
         **limits,
     }
-    results = [EngineResult(first, tuple(compare(made, feeds, [first], **judging)))]
+    foreign = _not_run_here(made) if first == OURS and rest else None
+    tried = [first] if foreign is None else []
+    results = [EngineResult(name, tuple(compare(made, feeds, [name], **judging))) for name in tried]
     for engine in rest:
         found, before = (compare(each, feeds, [engine], **judging) for each in (made, source))
         results.append(EngineResult(engine, tuple(found), tuple(before)))
-    return Verification(first, dict(feeds), expected, tuple(results), absent, refusal)
+    why = refusal or foreign
+    return Verification(first, dict(feeds), expected, tuple(results), absent, why)
+
+
+def _not_run_here(made: OnnxModel) -> SplitError | None:
+    """Return why our own engine does not run a rewriting at all, such as layers that check."""
+    try:
+        made.check_runs_here()
+    except SplitError as error:
+        return error
+    return None
 
 
 def verify_sizes(source: OnnxModel, made: OnnxModel) -> Verification:

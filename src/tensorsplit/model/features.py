@@ -20,6 +20,7 @@ from tensorsplit.core.errors import short_name
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones
+from tensorsplit.model.graph.checked_lengths import are_checked
 from tensorsplit.model.graph.facts import Sequence
 from tensorsplit.model.graph.nodes import (
     Carried,
@@ -29,7 +30,6 @@ from tensorsplit.model.graph.nodes import (
     axes_from_front,
     bodies,
     carried_by,
-    constant,
     domain_opsets,
     is_onnx_split,
     is_vendor_split,
@@ -122,6 +122,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "dynamic_axis": "splits an axis of which the length is not known",
         "equal_parts_on_dynamic_axis": "gives no lengths, and the length of the axis is not known",
         "computed_lengths": "has lengths that nodes made by lowering calculate",
+        "open_remainder": "has a length of -1, and the length of the axis is not known",
     }
 )
 """The features of a node, each with what such a node is or does; ``{}`` is the feature's value.
@@ -169,6 +170,9 @@ def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
     # Its classes are protocols, for which `isinstance` takes ten times as long
     return isinstance(facts.of(value), Sequence) or type(value.type) is ir.SequenceType
 
+
+_INPUTS_WITH_LENGTHS = 3
+"""The inputs of a split layer that has an input for the lengths."""
 
 _FIRST_WITH_SEQUENCES_IN_BODIES = 13
 """From here on If and Loop take sequences and give them out."""
@@ -294,13 +298,31 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
     node = ref.node
     if not is_vendor_split(node):
         return {}
-    operator = facts.split(ref).operator
+    split = facts.split(ref)
+    operator = split.operator
     if operator is None:
         return {}
     found: Features = {"operator": "Split", "version": operator.id} | _type_of(node, facts)
-    if any(constant(value) is None for value in node.inputs[2:]):
-        found["runtime_lengths"] = True
+    if split.intent is not None:
+        found |= dict(_of_layer_lengths(split.intent, node, facts))
     return found
+
+
+def _of_layer_lengths(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[str, object]]:
+    """Yield what holds of the lengths of a split layer."""
+    given, dim = known_lengths(intent), _dimension(intent, node, facts)
+    if given is not None and -1 in given and not is_known(dim):
+        yield "open_remainder", True
+    if _may_not_fit(intent, dim) and is_rejoined(node):
+        yield REJOINED, True
+    if given is not None or len(node.inputs) < _INPUTS_WITH_LENGTHS:
+        return
+    yield "runtime_lengths", True
+    lengths = node.inputs[2]
+    if lengths is not None and lengths.is_graph_input() and facts.tensor(lengths).shape == (None,):
+        yield "uncounted_lengths", True
+    if are_checked(intent, node, facts.tensor(node.inputs[1]).element_type):
+        yield "checked_lengths", True
 
 
 def model_features(model: ir.Model, without: Sequenced[ir.Function] = ()) -> Features:

@@ -188,8 +188,8 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
         findings += _of_ref(ref, facts, wrong, is_refused=is_told)
         if profile is None:
             continue
-        if is_layer:  # which can't be lowered
-            found = of_features(profile, layer_features(ref, facts), ref.path)
+        if is_layer:
+            found = of_features(profile, layer_features(ref, facts), ref.path, _fix_layer)
             findings += found.values()
         else:
             fix = partial(_fix, first=blocked or _before_lowering(ref, facts))
@@ -338,6 +338,13 @@ def _fix(profile: Profile, entry: Limitation, first: str = "") -> str:
         lower = _LOWER.format(engine=profile.engine)
         return f"{first}, then {lower}" if first else lower
     return (_REFUSED | _LEFT).get(entry.feature, "use another element type, or another engine")
+
+
+def _fix_layer(profile: Profile, entry: Limitation) -> str:
+    """Return the advice for a limitation on a layer of an IR."""
+    if must_go(entry):
+        return f"rewrite the layer: tensorsplit lower MODEL --for {profile.engine} -o OUT"
+    return _fix(profile, entry)
 
 
 _AFFECTED = {

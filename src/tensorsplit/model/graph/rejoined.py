@@ -7,10 +7,20 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import attribute_of, domain_name, is_onnx_split
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.graph.nodes import (
+    attribute_of,
+    constant,
+    domain_name,
+    is_split,
+    is_vendor_split,
+)
 
-_PASSING = frozenset({"Cast", "Identity", "Reshape"})
-"""Operators that an engine takes out where they change nothing."""
+_PASSING = {
+    "": frozenset({"Cast", "Identity", "Reshape"}),
+    DOMAIN: frozenset({"Convert", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}),
+}
+"""Operators of a domain that an engine takes out where they change nothing."""
 
 _MOST_LEVELS = 16
 """Splits of parts of splits are followed so deep."""
@@ -19,7 +29,7 @@ _Place: TypeAlias = tuple[ir.Node, int]
 
 
 def is_rejoined(split: ir.Node) -> bool:
-    """Return whether the parts of a Split go to nodes only that join all of them in order."""
+    """Return whether the parts of a Split, or of a split layer, are only joined, all in order."""
     return bool(_wholes(split, _MOST_LEVELS))
 
 
@@ -47,12 +57,12 @@ def _places(part: ir.Value, levels: int) -> Iterator[_Place | None]:
         if held.is_graph_output():
             yield None
         for use in held.uses():
-            node, own = use.node, domain_name(use.node.domain) == ""
-            if own and node.op_type == "Concat":
+            node, domain = use.node, domain_name(use.node.domain)
+            if domain in _PASSING and node.op_type == "Concat":
                 yield node, use.idx
-            elif own and node.op_type in _PASSING and use.idx == 0:
+            elif node.op_type in _PASSING.get(domain, ()) and use.idx == 0:
                 waiting.append(node.outputs[0])
-            elif is_onnx_split(node) and use.idx == 0:
+            elif is_split(node) and use.idx == 0:
                 wholes = _wholes(node, levels - 1)
                 waiting += wholes
                 yield from () if wholes else (None,)
@@ -62,6 +72,11 @@ def _places(part: ir.Value, levels: int) -> Iterator[_Place | None]:
 
 def _may_be_along(split: ir.Node, join: ir.Node) -> bool:
     """Return whether parts may be joined along the axis that was split; one may be negative."""
-    one, other = (attribute_of(node, "axis", ir.AttributeType.INT) for node in (split, join))
-    one = one or 0
+    other = attribute_of(join, "axis", ir.AttributeType.INT)
+    one = attribute_of(split, "axis", ir.AttributeType.INT) or 0
+    if is_vendor_split(split):
+        axis = constant(split.inputs[1])
+        one = None if axis is None or axis.size != 1 else int(axis.reshape(-1)[0])
+    if one is None:
+        return True
     return one == other or other is None or (one < 0) != (other < 0)

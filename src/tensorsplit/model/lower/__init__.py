@@ -11,12 +11,13 @@ import onnx_ir as ir
 
 from tensorsplit.core.errors import SplitWarning
 from tensorsplit.model.graph.building import full_collections_deferred
+from tensorsplit.model.lower.split_layers import LoweredIr, lower_ir
 from tensorsplit.model.lower.state import LoweredNode, LoweringReport
 from tensorsplit.model.lower.steps import lower_graph
 from tensorsplit.model.profiles import Target
-from tensorsplit.model.reading import open_model
+from tensorsplit.model.reading import open_model, read_model
 
-__all__ = ["LoweredNode", "LoweringReport", "lower", "lower_graph"]
+__all__ = ["LoweredIr", "LoweredNode", "LoweringReport", "lower", "lower_graph", "lower_ir"]
 
 
 @overload  # first: to a checker without stubs of protobuf a message is of any class
@@ -26,21 +27,27 @@ def lower(model: ir.Model, target: Target) -> ir.Model: ...
 @full_collections_deferred()
 def lower(
     model: str | os.PathLike[str] | onnx.ModelProto | ir.Model, target: Target
-) -> onnx.ModelProto | ir.Model:
+) -> onnx.ModelProto | ir.Model | LoweredIr:
     """Make an equal model that an engine runs: its splits and moves are exact.
 
     Only what the target was measured not to run, or to run wrongly, is changed; see
     `model.profiles`. Where the parts of a sequence are chosen at run time, an index out of range
     makes the engine fail, as it must.
 
+    Of an OpenVINO IR, split layers that OpenVINO runs wrongly are changed, and all others stay as
+    they are, byte for byte: lengths that only the running model knows are checked, and strings are
+    taken one by one.
+
     Args:
-        model: A path, an ``onnx.ModelProto`` or an ``onnx_ir.Model``; it is left as it is.
+        model: A path, an ``onnx.ModelProto`` or an ``onnx_ir.Model``; it is left as it is. For
+            ``openvino`` also the path of an IR (``.xml``).
         target: ``onnxruntime``, ``openvino``, or ``portable``: no sequence operators, explicit
             lengths, axes counted from the front, no functions.
 
     Returns:
         The model, of the kind that came in (a ``ModelProto`` for a path); one that the target
-        runs as it is comes back unchanged.
+        runs as it is comes back unchanged. For an IR a `LoweredIr`, of which ``save(path)`` writes
+        the ``.xml`` and the ``.bin``.
 
     Raises:
         SplitError: TS501 to TS504 for the model; TS601 for the target; TS1xx to TS3xx for a split
@@ -56,8 +63,14 @@ def lower(
         >>> ts.check(lowered, target="portable")
         []
     """
-    opened = open_model(model)
-    report = lower_graph(opened, target)
+    read = read_model(model, without_weights=True)
+    made: onnx.ModelProto | ir.Model | LoweredIr
+    if read.openvino is not None:
+        made, report = lower_ir(read, target)
+    else:
+        opened = open_model(read)
+        report = lower_graph(opened, target)
+        made = opened.back(bool(report.changes))
     for text in report.warnings:
         warnings.warn(text, SplitWarning, stacklevel=3)  # `full_collections_deferred` is in between
-    return opened.back(bool(report.changes))
+    return made

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-from xml.etree.ElementTree import ParseError
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from xml.etree.ElementTree import ParseError, TreeBuilder
 
 from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser
 from defusedxml.ElementTree import parse as parse_xml
 
 from tensorsplit.core.errors import (
@@ -81,21 +83,73 @@ class Layer:
     sources: tuple[Source, ...] = ()
 
 
+class PlacedElements(TreeBuilder):
+    """Makes elements, and notes where the tags of each begin, in bytes from the start.
+
+    An element that is one tag, such as ``<edge/>``, is noted to end after it.
+    """
+
+    parser: Any
+    """The expat parser that reads the file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.starts: dict[Element, int] = {}
+        self.ends: dict[Element, int] = {}
+
+    def start(self, tag: str, attributes: dict[str, str], /) -> Element:
+        """Begin an element; the parser calls this."""
+        element: Element = super().start(tag, attributes)
+        self.starts[element] = self.parser.CurrentByteIndex
+        return element
+
+    def end(self, tag: str, /) -> Element:
+        """End an element; the parser calls this."""
+        element: Element = super().end(tag)
+        self.ends[element] = self.parser.CurrentByteIndex
+        return element
+
+
 def read_network(path: Path) -> Element:
     """Return the network of an IR file; raises TS501, TS503."""
+    with _opened(path) as file:
+        return parse_network(file, path)
+
+
+def read_octets(path: Path) -> bytes:
+    """Return what an IR file holds; raises TS501."""
+    with _opened(path) as file:
+        return file.read()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
     if not path.is_file():  # also keeps pipes and devices out, which might never end
         raise _unreadable(path, "there is no such file", "give the path of an .xml file")
     try:
         with path.open("rb") as file:
-            root: Element = parse_xml(file, forbid_dtd=True).getroot()
+            yield file
+    except OSError as error:
+        raise _unreadable(path, str(error.strerror), "give a file that can be read") from None
+
+
+def parse_network(file: IO[bytes], path: Path, target: PlacedElements | None = None) -> Element:
+    """Return the network in the XML of a file; a target notes where its elements are.
+
+    Raises:
+        SplitError: TS501, TS503.
+    """
+    parser = DefusedXMLParser(target=target, forbid_dtd=True)
+    if target is not None:
+        target.parser = parser.parser
+    try:
+        root: Element = parse_xml(file, parser).getroot()
     except DefusedXmlException as error:
         raise SplitError(
             UNSAFE_XML,
             f"{path.name} has a document type or entities ({type(error).__name__})",
             "IR files never need them",
         ) from None
-    except OSError as error:
-        raise _unreadable(path, str(error.strerror), "give a file that can be read") from None
     except (ParseError, ValueError, LookupError) as error:
         raise _unreadable(path, f"it is not XML: {str(error)[:100]}", "save it again") from None
     version = root.get("version", "")

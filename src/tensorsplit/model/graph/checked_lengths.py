@@ -1,0 +1,144 @@
+"""Lengths of a VariadicSplit layer with a check, and how they are known again.
+
+OpenVINO does not check lengths below 0 before it reads memory (D7). So lowering feeds a layer what
+the formula here calculates, from lengths that may be anything. A layer has a check already if what
+feeds it calculates that formula: one place says what lowering writes, and what it knows again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import onnx_ir as ir
+
+from tensorsplit.core.arithmetic import (
+    Formula,
+    Number,
+    Operand,
+    as_formula,
+    dimension,
+    fed,
+    fitting,
+    joined,
+    position,
+    size_of,
+    value,
+)
+from tensorsplit.core.records import operators
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.core.resolve import Intent
+from tensorsplit.core.rules import Chunks, Sizes
+from tensorsplit.model.graph.nodes import constant
+from tensorsplit.model.graph.rejoined import is_rejoined
+from tensorsplit.model.openvino_ir.layer_types import JOINED, LAYER_TYPES, LayerOperand, LayerType
+
+_ANYTHING = object()
+"""What stands for the lengths before the check."""
+
+
+def axis_of(intent: Intent, data: object, axis: Formula) -> Number:
+    """Return the axis of a split layer; one that only the running model knows from the front."""
+    if intent.axis is not None:
+        return intent.axis
+    rank = size_of(Formula("shape", value(data)))
+    return position(Formula("shaped", axis, 1), rank, rank - 1)
+
+
+def checked_lengths(
+    intent: Intent, data: object, axis: Number, lengths: object, *, has_more: bool = False
+) -> Formula:
+    """Return the lengths of a layer, with a check that they fit its data.
+
+    A layer whose parts are only joined again ``has_more``, a part of length 0: without it OpenVINO
+    takes the two out, and the check with them.
+    """
+    count, dim = intent.outputs or 0, dimension(data, axis)
+    (rule,) = intent.operator.lengths[0].rules.values()
+    return _checked(dim, rule(dim, fed(lengths, dim, count)), count, has_more=has_more)
+
+
+def equal_lengths(data: object, axis: Number, count: int) -> Formula:
+    """Return as many equal lengths, with a check that they fit the data, and one of 0."""
+    dim = dimension(data, axis)
+    (rule,) = operators["openvino.Split-1"].lengths[0].rules.values()
+    return _checked(dim, rule(dim, (count,)), count, has_more=True)
+
+
+def _checked(dim: Number, sizes: Sizes, count: int, *, has_more: bool) -> Formula:
+    assert not isinstance(sizes, Chunks)  # noqa: S101 - no layer gives a sequence
+    fit = as_formula(fitting(dim, sizes, count, checks_sum=False))
+    return joined(fit, (0,)) if has_more else fit
+
+
+def are_checked(intent: Intent, node: ir.Node, axis_type: ir.DataType | None) -> bool:
+    """Return whether layers before a VariadicSplit make sure that its lengths fit."""
+    data, axis, lengths = node.inputs
+    given = value(axis)
+    if axis_type != ir.DataType.INT64:
+        given = Formula("int64", given)
+    at = axis_of(intent, data, given)
+    ways = [] if is_rejoined(node) else [checked_lengths(intent, data, at, _ANYTHING)]
+    if (count := len(node.outputs) - 1) > 0:
+        fewer = replace(intent, outputs=count)
+        ways.append(checked_lengths(fewer, data, at, _ANYTHING, has_more=True))
+        ways.append(equal_lengths(data, at, count))
+    return any(_Matching().holds(way, lengths) for way in ways)
+
+
+class _Matching:
+    """Compares formulas with the layers that a value comes from."""
+
+    def __init__(self) -> None:
+        self._anything: ir.Value | None = None
+        self._found: dict[tuple[Formula, ir.Value], bool] = {}
+
+    def holds(self, number: Operand, held: ir.Value | None) -> bool:
+        """Return whether a value is what a number or list of numbers stands for."""
+        if held is None:
+            return False
+        if not isinstance(number, Formula):
+            return _is_constant(number if isinstance(number, tuple) else (number,), held)
+        if (number, held) not in self._found:
+            self._found[number, held] = self._is_calculated(number, held)
+        return self._found[number, held]
+
+    def _is_calculated(self, formula: Formula, held: ir.Value) -> bool:
+        if formula.operation == "value":
+            return self._is_given(formula.held, held)
+        if formula.operation == "numbers":
+            return self.holds(formula.operands[0], held)
+        operands = formula.operands
+        if formula.operation == "dimension":
+            operands = (value(formula.held), *operands)
+        kind = LAYER_TYPES.get(formula.operation, JOINED)
+        inner = kind.operands or tuple(range(len(operands)))
+        return self._is_layer(kind._replace(operands=inner), operands, held)
+
+    def _is_given(self, given: object, held: ir.Value) -> bool:
+        if given is not _ANYTHING:
+            return given is held
+        self._anything = self._anything or held
+        return self._anything is held
+
+    def _is_layer(self, kind: LayerType, operands: tuple[Operand, ...], held: ir.Value) -> bool:
+        node = held.producer()
+        if node is None or (node.domain, node.op_type) != (DOMAIN, kind.type):
+            return False
+        attributes = {name: str(each.value) for name, each in node.attributes.items()}
+        is_alike = len(node.inputs) == len(kind.operands) and attributes == dict(kind.attributes)
+        return is_alike and all(
+            self._is_operand(each, operands, source)
+            for each, source in zip(kind.operands, node.inputs, strict=True)
+        )
+
+    def _is_operand(
+        self, operand: LayerOperand, operands: tuple[Operand, ...], held: ir.Value | None
+    ) -> bool:
+        if isinstance(operand, LayerType):
+            return held is not None and self._is_layer(operand, operands, held)
+        return self.holds(operands[operand] if isinstance(operand, int) else operand, held)
+
+
+def _is_constant(numbers: tuple[object, ...], held: ir.Value) -> bool:
+    known = constant(held)
+    return known is not None and known.shape == (len(numbers),) and known.tolist() == list(numbers)

@@ -1,0 +1,239 @@
+"""An IR with other layers in some places; everything else stays as it is, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from tensorsplit.core.arithmetic import Maker, Number
+from tensorsplit.model.openvino_ir.layer_types import JOINED, LAYER_TYPES, LayerOperand, LayerType
+from tensorsplit.model.openvino_ir.layers import Layer, PlacedElements, parse_network
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+_ALIGNMENT = 8
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class End(NamedTuple):
+    """An output: the ids of a layer and of one of its ports."""
+
+    layer: int
+    port: int
+
+
+class EditedIr:
+    """The text of an IR, what is changed of it, and the constants that its ``.bin`` gets.
+
+    Args:
+        octets: What the ``.xml`` file holds.
+        path: Its path, for refusals.
+        size: How long the ``.bin`` is.
+    """
+
+    def __init__(self, octets: bytes, path: Path, size: int) -> None:
+        self._octets, self._elements = octets, PlacedElements()
+        self.root = parse_network(BytesIO(octets), path, self._elements)
+        self._start = -(-size // _ALIGNMENT) * _ALIGNMENT
+        self._padding = self._start - size
+        self._constants = bytearray()
+        self._offsets: dict[tuple[int, ...], int] = {}
+        self._splices: list[tuple[int, int, str]] = []
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether each character of XML is one byte of the file, as in UTF-8."""
+        return self._octets.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] == b"<"
+
+    @property
+    def added(self) -> bytes:
+        """What follows the data in the ``.bin``."""
+        return b"\0" * self._padding + bytes(self._constants) if self._constants else b""
+
+    def text(self) -> bytes:
+        """Return the ``.xml`` with all changes."""
+        pieces, done = [], 0
+        for start, end, text in sorted(self._splices, key=lambda each: each[:2]):
+            pieces += [self._octets[done:start], text.encode("ascii", "xmlcharrefreplace")]
+            done = end
+        return b"".join((*pieces, self._octets[done:]))
+
+    def offset(self, values: tuple[int, ...]) -> int:
+        """Return where int64 integers are in the ``.bin``; they are added if they are new."""
+        if values not in self._offsets:
+            self._offsets[values] = self._start + len(self._constants)
+            self._constants += np.array(values, "<i8").tobytes()
+        return self._offsets[values]
+
+    def insert(self, element: Element, text: str) -> None:
+        """Insert text as the last content of an element, which has some."""
+        end = self._elements.ends[element]
+        self._splices.append((end, end, text))
+
+    def replace(self, element: Element, text: str) -> None:
+        """Replace an element."""
+        start, end = self._elements.starts[element], self._elements.ends[element]
+        if not self._is_one_tag(start):
+            end = self._octets.index(b">", end) + 1
+        self._splices.append((start, end, text))
+
+    def _is_one_tag(self, start: int) -> bool:
+        """Return whether a tag ends with a slash; quoted values may hold ``>``."""
+        quote, place = 0, start
+        while quote or self._octets[place] != ord(">"):
+            here = self._octets[place]
+            if here in b"\"'" and quote in (0, here):
+                quote = 0 if quote else here
+            place += 1
+        return self._octets[place - 1] == ord("/")
+
+
+class EditedGraph:
+    """The layers of a network or body, and what is changed of them.
+
+    Args:
+        file: The file that it is in.
+        element: The network or body.
+        layers: Its layers.
+    """
+
+    def __init__(self, file: EditedIr, element: Element, layers: Iterable[Layer]) -> None:
+        self._file, self._element = file, element
+        self.layers = {layer.path: layer for layer in layers}
+        self._next = max((layer.id for layer in self.layers.values()), default=0) + 1
+        self._sources = {
+            (layer.id, port): End(source.layer.id, source.port)
+            for layer in self.layers.values()
+            for port, source in zip(layer.inputs, layer.sources, strict=True)
+        }
+        self._before = dict(self._sources)
+        self._new: list[str] = []
+        self._removed: set[int] = set()
+
+    def source(self, layer: Layer, place: int) -> End:
+        """Return what feeds an input, by its position."""
+        return self._sources[layer.id, list(layer.inputs)[place]]
+
+    def constant(self, values: tuple[int, ...], name: str) -> End:
+        """Add int64 integers of rank 1."""
+        size, offset = 8 * len(values), self._file.offset(values)
+        attributes = {"element_type": "i64", "shape": f"{len(values)}"}
+        attributes |= {"offset": f"{offset}", "size": f"{size}"}
+        return self.add(LayerType("Const", "opset1", (), attributes), (), name)
+
+    def add(
+        self, kind: LayerType, inputs: Sequence[End], name: str, names: Sequence[str] = ()
+    ) -> End:
+        """Add a layer that the inputs feed; the tensor that it gives has the names."""
+        return self.add_with_outputs(kind, inputs, name, [names])[0]
+
+    def add_with_outputs(
+        self, kind: LayerType, inputs: Sequence[End], name: str, outputs: Iterable[Sequence[str]]
+    ) -> list[End]:
+        """Add a layer that the inputs feed, with an output for each list of a tensor's names."""
+        number = self._next
+        self._next += 1
+        data = "".join(f" {key}={quoteattr(value)}" for key, value in kind.attributes.items())
+        ports = "".join(f'<port id="{place}" />' for place in range(len(inputs)))
+        ends, written = list[End](), list[str]()
+        for port, names in enumerate(outputs, len(inputs)):
+            called = ",".join(each.replace(",", "\\,") for each in names)
+            precision = f" precision={quoteattr(kind.precision)}" if kind.precision else ""
+            listed = f" names={quoteattr(called)}" if called else ""
+            written.append(f'<port id="{port}"{precision}{listed} />')
+            ends.append(End(number, port))
+        self._new.append(
+            f'<layer id="{number}" name={quoteattr(f"{name}/{kind.type}_{number}")}'
+            f' type="{kind.type}" version="{kind.version}">'
+            + (f"<data{data} />" if data else "")
+            + (f"<input>{ports}</input>" if ports else "")
+            + f"<output>{''.join(written)}</output></layer>"
+        )
+        self._sources |= {(number, place): source for place, source in enumerate(inputs)}
+        return ends
+
+    def feed(self, layer: Layer, place: int, source: End) -> None:
+        """Have an input fed by another output."""
+        self._sources[layer.id, list(layer.inputs)[place]] = source
+
+    def add_output(self, layer: Layer) -> None:
+        """Give a layer one more output, of the type of its last one, which feeds nothing."""
+        listed = layer.element.find("output")
+        assert listed is not None  # noqa: S101 - it has outputs
+        last = list(layer.outputs.values())[-1]
+        kind = f" precision={quoteattr(last.precision)}" if last.precision else ""
+        self._file.insert(listed, f'<port id="{max(layer.outputs) + 1}"{kind} />')
+
+    def stand_in(self, layer: Layer, ends: Sequence[End]) -> None:
+        """Remove a layer; what its outputs fed is fed by others, in their order."""
+        instead = {End(layer.id, port): new for port, new in zip(layer.outputs, ends, strict=True)}
+        self._sources = {
+            enters: instead.get(source, source)
+            for enters, source in self._sources.items()
+            if enters[0] != layer.id
+        }
+        self._removed.add(layer.id)
+        self._file.replace(layer.element, "")
+
+    def finish(self) -> None:
+        """Note all changes in the file."""
+        listed, edges = self._element.find("layers"), self._element.find("edges")
+        if listed is None or edges is None or self._sources == self._before:
+            return
+        self._file.insert(listed, "".join(f"\t{text}\n\t" for text in self._new))
+        for edge in edges.findall("edge"):
+            enters = int(edge.get("to-layer", "")), int(edge.get("to-port", ""))
+            if enters[0] in self._removed:
+                self._file.replace(edge, "")
+            elif self._sources[enters] != self._before[enters]:
+                self._file.replace(edge, self._edge(*enters))
+        new = self._sources.keys() - self._before.keys()
+        self._file.insert(edges, "".join(f"\t{self._edge(*enters)}\n\t" for enters in sorted(new)))
+
+    def _edge(self, layer: int, port: int) -> str:
+        source = self._sources[layer, port]
+        return (
+            f'<edge from-layer="{source.layer}" from-port="{source.port}"'
+            f' to-layer="{layer}" to-port="{port}" />'
+        )
+
+
+class LayerMaker(Maker[End]):
+    """Makes layers of formulas; their names start with one."""
+
+    def __init__(self, graph: EditedGraph, name: str) -> None:
+        super().__init__()
+        self._graph, self._name = graph, name
+
+    def constant_list(self, values: Sequence[int]) -> End:
+        """Make int64 integers of rank 1."""
+        return self._graph.constant(tuple(values), self._name)
+
+    def apply(self, operation: str, operands: list[End]) -> End:
+        """Return the layer of an operation; see `Maker.apply`."""
+        if operation == "joined":
+            return self._graph.add(JOINED, operands, self._name)
+        return self._layer(LAYER_TYPES[operation], operands)
+
+    def strings(
+        self, data: End, start: Number, end: Number, axis: Number, names: Sequence[str]
+    ) -> End:
+        """Return the strings from one position to below another along an axis, one by one."""
+        positions = self.apply("range", [self.make(start), self.make(end)])
+        operands = [data, positions, self.make(axis)]
+        return self._layer(LAYER_TYPES["taken"], operands, names)
+
+    def _layer(self, kind: LayerType, operands: Sequence[End], names: Sequence[str] = ()) -> End:
+        inputs = [self._operand(each, operands) for each in kind.operands]
+        return self._graph.add(kind, inputs, self._name, names)
+
+    def _operand(self, operand: LayerOperand, operands: Sequence[End]) -> End:
+        if isinstance(operand, LayerType):
+            return self._layer(operand, operands)
+        return operands[operand] if isinstance(operand, int) else self.make(operand)

@@ -1,0 +1,94 @@
+"""The layers that calculate numbers: what each operation of a formula is in an IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+LayerOperand: TypeAlias = "int | tuple[int, ...] | LayerType"
+"""An operand of the operation by its position, a list of constants, or a layer of its own."""
+
+_FAR = (1 << 31) - 1
+
+
+class LayerType(NamedTuple):
+    """A kind of layer, and what feeds it.
+
+    Attributes:
+        type: Its type, such as ``Add``.
+        version: The opset that it is of.
+        operands: What feeds its inputs, in order.
+        attributes: Those of its ``<data>`` element, as text.
+        precision: The element type of its outputs, as ports name it; empty if it is not known.
+    """
+
+    type: str
+    version: str
+    operands: tuple[LayerOperand, ...]
+    attributes: Mapping[str, str] = MappingProxyType({})
+    precision: str = "I64"
+
+
+def _elementwise(type: str, precision: str = "I64") -> LayerType:
+    return LayerType(type, "opset1", (0, 1), {"auto_broadcast": "numpy"}, precision)
+
+
+def _scalar(operand: LayerOperand) -> LayerType:
+    return LayerType("Squeeze", "opset1", (operand, (0,)))
+
+
+def _slice(start: LayerOperand, end: LayerOperand) -> LayerType:
+    return LayerType("Slice", "opset8", (0, start, end, (1,)))
+
+
+def _gather(data: LayerOperand, axis: LayerOperand, precision: str = "I64") -> LayerType:
+    return LayerType("Gather", "opset8", (data, 1, axis), {"batch_dims": "0"}, precision)
+
+
+_SHAPE = LayerType("ShapeOf", "opset3", (0,), {"output_type": "i64"})
+
+LAYER_TYPES: Mapping[str, LayerType] = MappingProxyType(
+    {
+        "add": _elementwise("Add"),
+        "subtract": _elementwise("Subtract"),
+        "multiply": _elementwise("Multiply"),
+        "divide": LayerType(
+            "Divide", "opset1", (0, 1), {"auto_broadcast": "numpy", "m_pythondiv": "true"}
+        ),
+        "minimum": _elementwise("Minimum"),
+        "maximum": _elementwise("Maximum"),
+        "less": _elementwise("Less", "BOOL"),
+        "equal": _elementwise("Equal", "BOOL"),
+        "both": _elementwise("LogicalAnd", "BOOL"),
+        "choose": LayerType("Select", "opset1", (0, 1, 2), {"auto_broadcast": "numpy"}),
+        "total": LayerType("ReduceSum", "opset1", (0, (0,)), {"keep_dims": "true"}),
+        "pick": _gather(0, (0,)),
+        "head": _slice((0,), 1),
+        "tail": _slice(1, (_FAR,)),
+        "shaped": LayerType("Reshape", "opset1", (0, 1), {"special_zero": "false"}),
+        "size_of": _SHAPE,
+        "dimension": _gather(_SHAPE, (0,)),
+        "shape": _SHAPE,
+        "int64": LayerType("Convert", "opset1", (0,), {"destination_type": "i64"}),
+        "range": LayerType(
+            "Range",
+            "opset4",
+            (_scalar(0), _scalar(1), _scalar((1,))),
+            {"output_type": "i64"},
+        ),
+        "taken": _gather(0, 2, "STRING"),
+    }
+)
+"""What makes each operation of a formula.
+
+Beside those of formulas there are ``shape`` of a tensor, ``int64`` of integers of any type, the
+``range`` from one number to another, and what is ``taken`` out of strings, at positions, on an
+axis.
+"""
+
+JOINED = LayerType("Concat", "opset1", (), {"axis": "0"})
+"""What joins any number of lists."""
+
+VARIADIC_SPLIT = LayerType("VariadicSplit", "opset1", (0, 1, 2))
+"""What splits a tensor, on an axis, into lengths; its outputs are of the data's type."""

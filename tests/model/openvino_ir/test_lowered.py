@@ -1,0 +1,320 @@
+"""An IR that was lowered: what is changed, what stays, and what OpenVINO makes of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+from tensorsplit.model.lower import LoweredIr
+from tests.model.ir_files import IrFile, Out, X, cut_file
+from tests.model.openvino_ir.engine import run_in_openvino
+from tests.model.openvino_ir.random_irs import random_ir
+from tests.refusals import refused
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*lengths that are fed are cut"),
+    pytest.mark.filterwarnings("ignore:.*computes double in float32"),
+]
+
+
+def named(ir: IrFile) -> str:
+    """The text, with a name for each layer, as OpenVINO wants it."""
+    return re.sub(r'<layer id="(\d+)" type', r'<layer id="\1" name="layer\1" type', ir.text)
+
+
+def lowered(path: Path) -> LoweredIr:
+    made = ts.lower(path, target="openvino")
+    assert isinstance(made, LoweredIr)
+    return made
+
+
+def saved(ir: IrFile, folder: Path, text: str | None = None) -> Path:
+    """The file of the lowered model; what was lowered lies in a folder beside it."""
+    (folder / "before").mkdir(exist_ok=True)
+    made = lowered(ir.save(folder / "before", named(ir) if text is None else text))
+    made.save(folder / "safe.xml", overwrite=True)
+    return folder / "safe.xml"
+
+
+def open_split(
+    lengths: tuple[int, ...] = (2, -1),
+    *,
+    shape: str = "?,8",
+    element: str = "f32",
+    fed: str = "",
+    axis: int | str = 0,
+) -> IrFile:
+    """``x`` cut into two parts, by lengths that are constant or fed."""
+    ir = IrFile()
+    x = ir.parameter("x", element, shape)
+    given = ir.parameter("lengths", fed, "?") if fed else ir.int64(*lengths)
+    at = ir.parameter("axis", axis, "") if isinstance(axis, str) else ir.int64(axis, scalar=True)
+    for part in ir.variadic_split(x, at, given, len(lengths), ("a", "b")):
+        ir.result(part)
+    return ir
+
+
+def joined_again(ir: IrFile, parts: list[Out]) -> None:
+    ir.result(ir.layer("Concat", parts, 1, '<data axis="0"/>', name="join")[0])
+
+
+@pytest.mark.parametrize(
+    "ir",
+    [
+        cut_file(),
+        open_split((2, 4), shape="6,8"),
+        open_split((-1, 4), shape="6,8"),
+        open_split((2, 4)),
+        open_split((2, 1), axis="i64"),
+    ],
+    ids=["known", "static", "remainder of a number", "open", "axis at run time"],
+)
+def test_a_layer_that_runs_right_stays_byte_for_byte(ir: IrFile, tmp_path: Path) -> None:
+    path = ir.save(tmp_path)
+    made = lowered(path)
+    assert (made.text, made.added) == (path.read_bytes(), b"")
+    made.save(tmp_path / "safe.xml")
+    assert (tmp_path / "safe.xml").read_bytes() == path.read_bytes()
+    assert (tmp_path / "safe.bin").read_bytes() == path.with_suffix(".bin").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "ir",
+    [
+        open_split(),
+        open_split(fed="i64"),
+        open_split(fed="i32", axis="i32"),
+        open_split(axis="i32"),
+        open_split(shape="6,8", fed="u8"),
+        open_split(element="string"),
+        open_split(element="string", fed="i64"),
+    ],
+)
+def test_what_was_lowered_is_known_again(ir: IrFile, tmp_path: Path) -> None:
+    path = saved(ir, tmp_path)
+    before = (tmp_path / "before" / "model.xml").read_bytes()
+    assert path.read_bytes() != before
+    again = lowered(path)
+    assert (again.text, again.added) == (path.read_bytes(), b"")
+    found = ts.check(path, target="openvino")
+    assert {each.code for each in found} <= {"TS812", "TS824", "TS843"}
+    assert all("2^32" in each.message for each in found if each.code == "TS843")
+
+
+def test_only_the_layer_and_its_edges_change(tmp_path: Path) -> None:
+    ir = open_split()
+    before = (
+        named(ir).replace("><", ">\n\t<").replace("</net>", "<rt_info><a b='>'/></rt_info></net>")
+    )
+    after = saved(ir, tmp_path, before).read_text().splitlines()
+    lost = [line for line in before.splitlines() if line not in after]
+    assert lost == ['\t<edge from-layer="1" from-port="0" to-layer="3" to-port="2"/>']
+    data = (tmp_path / "safe.bin").read_bytes()
+    assert data.startswith(ir.weights)
+    assert len(data) % 8 == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("no xml", "TS501"), ("<!DOCTYPE net><net/>", "TS503"), ('<net version="11"/>', "TS502")],
+)
+def test_what_is_no_ir_is_refused(text: str, code: str, tmp_path: Path) -> None:
+    with refused(code):
+        lowered(open_split().save(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "code"), [((-1, 7), "TS306"), ((-1, -1), "TS306"), ((2, 5), "TS302")]
+)
+def test_what_never_fits_is_refused(lengths: tuple[int, ...], code: str, tmp_path: Path) -> None:
+    with refused(code, "openvino.VariadicSplit-1", "layer 'cut' (id 3)"):
+        lowered(open_split(lengths, shape="6,8").save(tmp_path))
+
+
+def test_other_targets_read_no_ir(tmp_path: Path) -> None:
+    path = open_split().save(tmp_path)
+    for target in ("onnxruntime", "portable"):
+        with refused("TS513"):
+            ts.lower(path, target=target)
+
+
+def test_a_type_that_is_always_wrong_is_refused(tmp_path: Path) -> None:
+    with refused("TS513", "layer 'cut' (id 3)"):
+        lowered(open_split(element="u2").save(tmp_path))
+
+
+def test_a_missing_bin_and_one_that_changes_are_refused(tmp_path: Path) -> None:
+    path = open_split().save(tmp_path)
+    made = lowered(path)
+    path.with_suffix(".bin").write_bytes(b"more than there was, or less")
+    with refused("TS504"):
+        made.save(tmp_path / "safe.xml")
+    assert not (tmp_path / "safe.xml").exists()
+    path.with_suffix(".bin").unlink()
+    with refused("TS504"):
+        lowered(path)
+
+
+def test_no_file_that_is_there_is_replaced_without_overwrite(tmp_path: Path) -> None:
+    made = lowered(open_split().save(tmp_path))
+    (tmp_path / "safe.bin").write_bytes(b"mine")
+    with refused("TS702"):
+        made.save(tmp_path / "safe.xml")
+    assert (tmp_path / "safe.bin").read_bytes() == b"mine"
+    assert not (tmp_path / "safe.xml").exists()
+    made.save(tmp_path / "safe.xml", overwrite=True)
+    for own in ("model.xml", "link.xml"):
+        (tmp_path / "link.xml").unlink(missing_ok=True)
+        (tmp_path / "link.xml").symlink_to("model.xml")
+        with refused("TS702"):
+            made.save(tmp_path / own, overwrite=True)
+
+
+def test_names_are_written_as_xml_has_them(tmp_path: Path) -> None:
+    ir = open_split()
+    text = named(ir).replace('name="cut"', 'name="&lt;&quot;切&#10;&amp;"')
+    path = saved(ir, tmp_path, text)
+    assert lowered(path).text == path.read_bytes()
+    assert "&lt;&quot;切&#10;&amp;" in path.read_text(encoding="utf-8")
+
+
+def test_another_encoding_is_refused_where_something_changes(tmp_path: Path) -> None:
+    ir = open_split()
+    path = ir.save(tmp_path)
+    path.write_text(ir.text.replace("?>", ' encoding="UTF-16"?>'), encoding="utf-16")
+    with refused("TS513"):
+        lowered(path)
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("seed", range(900, 930))
+def test_openvino_runs_it_right_or_refuses(seed: int, tmp_path: Path) -> None:
+    made = random_ir(seed)
+    path = tmp_path / "model.xml"
+    made.save(path)
+    try:
+        lowered(path).save(tmp_path / "safe.xml")
+    except ts.SplitError:
+        assert all(case.parts is None for case in made.cases)
+        return
+    again = lowered(tmp_path / "safe.xml")
+    assert (again.text, again.added) == ((tmp_path / "safe.xml").read_bytes(), b"")
+    assert all(each.severity != "error" for each in ts.check(tmp_path / "safe.xml", "openvino"))
+    results = run_in_openvino(tmp_path / "safe.xml", [case.feeds for case in made.cases])
+    for case, found in zip(made.cases, results, strict=True):
+        if case.parts is None:
+            assert isinstance(found, str), (made, case.feeds[1:])
+        else:
+            assert not isinstance(found, str), (made, case.feeds[1:], found)
+            for part, given in zip(case.parts, found, strict=True):
+                np.testing.assert_array_equal(given, part, strict=True)
+
+
+@pytest.mark.engine("openvino")
+def test_the_layer_as_it_was_reads_behind_its_data(tmp_path: Path) -> None:
+    ir = open_split((-1, 7))
+    ir.save(tmp_path, named(ir))
+    ((rest, part),) = run_in_openvino(tmp_path / "model.xml", [[X]])
+    assert (rest.shape, part.shape) == ((0, 8), (7, 8))
+    (text,) = run_in_openvino(saved(ir, tmp_path), [[X]])
+    assert "reshape" in text
+
+
+@pytest.mark.engine("openvino")
+def test_lengths_of_which_it_is_not_known_how_many_there_are(tmp_path: Path) -> None:
+    ir = open_split(fed="u8")
+    path = ir.save(tmp_path, named(ir))
+    assert [each.code for each in ts.check(path, "openvino") if each.severity == "error"] == [
+        "TS841"
+    ]
+    feeds = [[X, np.array(given, np.uint8)] for given in ((2, 4), (6,), (2, 3), (2, 4, 0))]
+    right, *wrong = run_in_openvino(saved(ir, tmp_path), feeds)
+    assert [part.shape for part in right] == [(2, 8), (4, 8)]
+    assert all(isinstance(each, str) for each in wrong)
+
+
+@pytest.mark.engine("openvino")
+def test_parts_that_are_joined_again_are_checked(tmp_path: Path) -> None:
+    ir = IrFile()
+    x, lengths = ir.parameter("x", "f32", "6,8"), ir.parameter("lengths", "i64", "2")
+    joined_again(ir, ir.variadic_split(x, ir.int64(0, scalar=True), lengths, 2))
+    feeds = [[X, np.array(given)] for given in ((2, 4), (2, -1), (2, 3), (-1, 7))]
+    path = saved(ir, tmp_path)
+    right, rest, *wrong = run_in_openvino(path, feeds)
+    for found in (right, rest):
+        np.testing.assert_array_equal(found[0], X)
+    assert all(isinstance(each, str) for each in wrong)
+    assert lowered(path).text == path.read_bytes()
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("count", [2, 4])
+def test_equal_parts_that_are_joined_again_are_checked(count: int, tmp_path: Path) -> None:
+    ir = IrFile()
+    x = ir.parameter("x", "f32", "?,8")
+    (data,) = ir.layer("Abs", (x,), 1)
+    joined_again(ir, ir.split(data, ir.int64(0, scalar=True), count))
+    path = saved(ir, tmp_path)
+    right, wrong = run_in_openvino(path, [[X[:4]], [X[:5]]])
+    np.testing.assert_array_equal(right[0], X[:4])
+    assert isinstance(wrong, str)
+    assert lowered(path).text == path.read_bytes()
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("shape", ["?", "5"])
+def test_strings_are_taken_one_by_one(shape: str, tmp_path: Path) -> None:
+    words: Any = np.array(list("abcde"))
+    path = saved(open_split(shape=shape, element="string"), tmp_path)
+    ((a, b),) = run_in_openvino(path, [[words]])
+    assert (a.tolist(), b.tolist()) == (["a", "b"], ["c", "d", "e"])
+    if shape == "?":
+        (text,) = run_in_openvino(path, [[words[:1]]])
+        assert isinstance(text, str)
+
+
+@pytest.mark.engine("openvino")
+def test_strings_that_are_split_twice(tmp_path: Path) -> None:
+    ir = IrFile()
+    axis = ir.int64(0, scalar=True)
+    _, rest = ir.variadic_split(ir.parameter("x", "string", "?"), axis, ir.int64(1, -1), 2)
+    for part in ir.split(rest, axis, 2):
+        ir.result(part)
+    path = saved(ir, tmp_path)
+    ((a, b),) = run_in_openvino(path, [[np.array(list("abcde"))]])
+    assert (a.tolist(), b.tolist()) == (["b", "c"], ["d", "e"])
+    (text,) = run_in_openvino(path, [[np.array(list("abcd"))]])
+    assert isinstance(text, str)
+
+
+@pytest.mark.engine("openvino")
+def test_layers_in_bodies_are_lowered_too(tmp_path: Path) -> None:
+    import openvino as ov
+    from openvino import opset8 as ops
+
+    def branch(first: int) -> Any:
+        x = ops.parameter(ov.PartialShape([-1]), ov.Type.f32)
+        given = ops.constant(np.array([first, -1]))
+        return ov.Model([ops.variadic_split(x, ops.constant(0), given).output(1)], [x], "branch")
+
+    x = ops.parameter(ov.PartialShape([-1]), ov.Type.f32, name="x")
+    condition = ops.parameter(ov.PartialShape([]), ov.Type.boolean, name="condition")
+    node = ops.if_op(condition.output(0))
+    then, other = branch(1), branch(3)
+    node.set_then_body(then)
+    node.set_else_body(other)
+    node.set_input(x.output(0), then.get_parameters()[0], other.get_parameters()[0])
+    result = node.set_output(then.get_results()[0], other.get_results()[0])
+    ov.save_model(ov.Model([result], [x, condition], "bodies"), tmp_path / "model.xml")
+    lowered(tmp_path / "model.xml").save(tmp_path / "safe.xml")
+    path = tmp_path / "safe.xml"
+    assert lowered(path).text == path.read_bytes()
+    data = np.array([1.5, 2.5], np.float32)
+    yes, no = run_in_openvino(path, [[data, np.array(True)], [data, np.array(False)]])
+    np.testing.assert_array_equal(yes[0], data[1:])
+    assert isinstance(no, str)
