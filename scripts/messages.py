@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import astuple
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import click
 
 import tensorsplit
+from tensorsplit.bench.workloads import WORKLOADS
 from tensorsplit.cli.app import COMMANDS, main
 from tensorsplit.cli.language import CATALOGUES, DOMAIN, WORDS, paragraphs
 from tensorsplit.cli.sentences import OF_CLICK
+from tensorsplit.core.differences import ASPECTS
+from tensorsplit.core.records import operators
 from tensorsplit.engines.diagnosis import FIXED_WORDS
 from tensorsplit.model.check.checks import REPORTED, SEVERITIES
-from tensorsplit.pages.content import DECISIONS
+from tensorsplit.pages import page_of
+from tensorsplit.pages.content import DECISIONS, FORMULAS, RULES
 
 PLACES = {"tr": 0, "text": 0, "amount": 1, "progress_of": 0, "counted": 0, "begin": 0, "run_job": 1}
 """Which argument of a function is a text to be translated; of `amount` it is a word."""
@@ -48,6 +55,25 @@ def messages() -> Iterator[str | tuple[str, str]]:
     for kind in REPORTED.values():
         yield from (kind.title, kind.meaning)
     yield from (decision.text for decision in DECISIONS)
+    yield from RULES.values()
+    yield from page_texts()
+    yield from (workload.stands_for for workload in WORKLOADS.values())
+    yield from ASPECTS
+
+
+def page_texts() -> Iterator[str]:
+    """Yield the sentences on the pages of the operators, and the names of facts."""
+    for record in operators.values():
+        page = page_of(record)
+        yield page.summary
+        yield from (entry.name for entry in (*page.facts, *page.behaviour))
+        tables = (page.facts, page.attributes, page.inputs, page.outputs, page.lengths)
+        entries: Iterator[Any] = chain(*tables, page.behaviour)
+        for entry in entries:
+            texts = filter(None, map(str, astuple(entry)))
+            yield from (text for text in texts if " " in text and text not in FORMULAS.values())
+        yield from (entry.meaning for entry in page.types)
+        yield from (astuple(entry)[2] for entry in (*page.attributes, *page.inputs, *page.outputs))
 
 
 def _texts_of(call: ast.Call) -> Iterator[str | tuple[str, str]]:

@@ -1,9 +1,11 @@
-"""Run pages of the documentation as a reader does: `python scripts/pages_alone.py WHEEL`.
+"""Run pages of the built site as a reader does: `python scripts/pages_alone.py WHEEL SITE`.
 
 A page names its extras: "To run this page: `pip install '.[cli]'`". For each set of extras a fresh
 environment gets the wheel with these and nothing else, and each page that names it is run there,
-alone, in an empty folder: Python as it stands, console sessions line by line. Pages that need an
-engine, PyTorch or other large libraries are left to `pytest docs`. uv is used where it is there.
+alone, in an empty folder, at 80 columns. What runs is the text of its code blocks in the HTML, as
+its copy button takes it: Python as it stands, of console sessions each line after a prompt. Pages
+that need an engine, PyTorch or other large libraries are left to `pytest docs`. uv is used where it
+is there. SITE is what `sh scripts/docs.sh` builds, `build/site`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +26,50 @@ ROOT = Path(__file__).parents[1]
 SMALL = {"", "models", "cli", "files", "report"}
 """The extras that take seconds to install."""
 
-PLAIN = {"COLUMNS": "100", "NO_COLOR": "1", "TENSORSPLIT_LANG": "en"}
+PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "TENSORSPLIT_LANG": "en"}
 
 _EXTRAS = re.compile(r"To run this page:\s+`pip\s+install\s+'?\.(?:\[([a-z,]+)\]')?`")
-_BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(python|console)$", re.MULTILINE)
+_RUN = ("python", "console")
+_HIGHLIGHT = "highlight-"
+
+
+class _CodeBlocks(HTMLParser):
+    """Reads the code blocks of a page: of each the language and the text, without any markup."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str]] = []
+        self._language = ""
+        self._text: list[str] | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note the language, which the element around a block has as a class."""
+        classes = (dict(attrs).get("class") or "").split()
+        if tag == "div":
+            named = (name for name in classes if name.startswith(_HIGHLIGHT))
+            self._language = next(named, self._language).removeprefix(_HIGHLIGHT)
+        elif tag == "pre":
+            self._text = []
+
+    def handle_data(self, data: str) -> None:
+        """Add to the text of the block."""
+        if self._text is not None:
+            self._text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        """End a block."""
+        if tag == "pre" and self._text is not None:
+            self.found.append((self._language, "".join(self._text)))
+            self._text = None
+
+
+def blocks_of(page: Path) -> list[tuple[str, str]]:
+    """Return the blocks of a page of the site that are run: of each the language and the text."""
+    reader = _CodeBlocks()
+    reader.feed(page.read_text(encoding="utf-8"))
+    reader.close()
+    return [(language, text) for language, text in reader.found if language in _RUN]
 
 
 def pages() -> dict[str, list[Path]]:
@@ -63,17 +106,21 @@ def differences(console: str) -> str | None:
     return None
 
 
-def run_page(page: Path) -> None:
-    """Run the blocks of a page in this process, in their order; ends it where one fails."""
+def run_page(source: Path, page: Path) -> None:
+    """Run the blocks of a page in this process, in their order; ends it where one fails.
+
+    The site must have as many as the source of the page.
+    """
+    blocks = blocks_of(page)
+    written = _BLOCK.findall(source.read_text(encoding="utf-8"))
+    if not written or [language for language, _ in blocks] != written:
+        sys.exit(f"it has the blocks {written}, and on the site {[each for each, _ in blocks]}")
     sys.path.insert(0, "")
     names: dict[str, Any] = {"__name__": "__main__"}
-    blocks = list(_BLOCK.finditer(page.read_text(encoding="utf-8")))
-    if not blocks:
-        sys.exit("it has no blocks")
-    for block in blocks:
-        if block[1] == "python":
-            exec(compile(block[2], page.name, "exec"), names)  # noqa: S102 - that is the purpose
-        elif problem := differences(block[2]):
+    for language, text in blocks:
+        if language == "python":
+            exec(compile(text, page.name, "exec"), names)  # noqa: S102 - that is the purpose
+        elif problem := differences(text):
             sys.exit(problem)
 
 
@@ -93,17 +140,18 @@ def make_environment(folder: Path, wheel: str) -> Path:
     return python
 
 
-def failures(wheel: str) -> Iterator[str]:
+def failures(wheel: str, site: Path) -> Iterator[str]:
     """Yield each page that fails, with what it wrote; print each page that is run."""
     for extras, paths in pages().items():
         with tempfile.TemporaryDirectory(prefix="extras-") as folder:
             whole = f"{wheel}[{extras}]" if extras else wheel
             python = make_environment(Path(folder), whole)
-            for page in paths:
-                print(f"[{extras}] {page.relative_to(ROOT)}", flush=True)
+            for source in paths:
+                page = site / source.relative_to(ROOT / "docs").with_suffix(".html")
+                print(f"[{extras}] {page}", flush=True)
                 with tempfile.TemporaryDirectory(prefix="page-") as empty:
                     done = subprocess.run(
-                        [python, "-I", __file__, "--page", page],
+                        [python, "-I", __file__, "--page", source, page],
                         cwd=empty,
                         env={**os.environ, **PLAIN},
                         stdout=subprocess.PIPE,
@@ -112,11 +160,11 @@ def failures(wheel: str) -> Iterator[str]:
                         check=False,
                     )
                 if done.returncode:
-                    yield f"{page.relative_to(ROOT)}:\n{done.stdout}"
+                    yield f"{page}:\n{done.stdout}"
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "--page":
-        run_page(Path(sys.argv[2]))
+        run_page(Path(sys.argv[2]), Path(sys.argv[3]))
     else:
-        sys.exit("\n".join(failures(sys.argv[1])) or 0)
+        sys.exit("\n".join(failures(sys.argv[1], Path(sys.argv[2]).absolute())) or 0)

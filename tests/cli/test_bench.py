@@ -60,7 +60,7 @@ def test_the_list_measures_nothing(tensorsplit: Command, monkeypatch: pytest.Mon
     ended = tensorsplit("bench", "--list")
     assert ended.status == 0
     assert "attention       query, key and value of a transformer\n" in ended.out
-    assert "peers: tensorsplit " in ended.out
+    assert "libraries: tensorsplit " in ended.out
 
 
 def test_a_wrong_result_is_status_1(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,7 +152,7 @@ def test_what_lowering_does_not_mend(run: Command) -> None:
 def test_an_engine_that_is_installed(run: Command, tensorsplit: Command, fed: Path) -> None:
     found = verdicts(run, fed)["openvino"]
     assert (found["version"], found["verdict"]) == (metadata.version("openvino"), "fixable")
-    assert "elements behind the buffer are read" in found["why"][0]
+    assert "memory beyond the buffer is read" in found["why"][0]
     assert tensorsplit(*shlex.split(found["command"])[1:]).status == 0
     lowered = fed.with_suffix(".openvino.onnx")
     assert "--fix" in tensorsplit("check", fed, "--for", "openvino").out

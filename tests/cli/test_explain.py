@@ -98,7 +98,7 @@ def test_floats_are_the_second_input_of_split_1(tensorsplit: Command) -> None:
         ("TS203", ["onnx.Split-13", "7", "axis=1", "split=7"], "[-1, 0]"),
         ("TS103", ["onnx.Split-13", "7", "num_splits=2"], "axis, split"),
         ("TS102", ["openvino.VariadicSplit-1", "7", "split_lengths=7"], "parameter 'axis'"),
-        ("TS104", ["onnx.Split-18", "7"], "exactly one"),
+        ("TS104", ["onnx.Split-18", "7"], "give input 'split' or attribute 'num_outputs'"),
         ("TS202", ["onnx.Split-18", "()", "num_outputs=1"], "rank 0"),
         ("TS308", ["onnx.Split-18", "7", f"num_outputs={'9' * 99}"], "16777216"),
         ("TS703", ["onnx.Split-18", "num_outputs=1"], "no shape is given"),

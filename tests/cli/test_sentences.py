@@ -38,7 +38,11 @@ def model(tmp_path: Path) -> str:
         (["chek"], "没有 'chek' 这个命令；您是不是要找 check？；参见 tensorsplit --help"),
         (["run"], "[TS703 用法错误] 缺少参数 'MODEL'；参见 tensorsplit run --help"),
         (["bench", "--repeat", "0"], "'--repeat' 的值无效：0 不在范围"),
-        (["rule", "TS9"], "[TS703 用法错误] 参数 'code': 'TS9' is not a code; 您是不是要找 TS"),
+        (["rule", "TS9"], "[TS703 用法错误] 参数 'code': 'TS9' 不是代码；您是不是要找 TS"),
+        (["lower", "m", "--to", "x"], "没有 '--to' 这个选项；您是不是要找 --for？；参见"),
+        (["explain", "Split", "4y"], "参数 'shape': '4y' 不是形状；请写出 0 到 2^63-1 的维度"),
+        (["split", "x.npy", "-o", "d", "--split", "1,a"], "'1,a' 不是长度的列表；请写成"),
+        (["split", "x.npy", "-o", "", "--chunk", "3"], "OUT 的名称为空；请给出"),
         (["check", "none.onnx"], "[TS501 不是可读取的模型] 参数 'model': 'none.onnx': there is no"),
     ],
 )
@@ -89,6 +93,63 @@ def test_the_page_of_a_code_is_translated_and_folded_by_columns() -> None:
     assert "D3  等分就是各段相等，不能整除的维度会被拒绝。" in page
     assert 40 < max(map(cell_len, lines)) <= 50
     assert not any(line.strip()[:1] in set("，。；：、）") for line in lines if line.strip())
+
+
+@pytest.mark.parametrize(
+    ("args", "seen", "english"),
+    [
+        (
+            ["explain", "Split", "7,4", "num_outputs=3"],
+            [
+                "规则：n 段",
+                "(7, 4) 的轴 0 (7)：3 段",
+                "│ 段 1  (3, 4)",
+                "每一段中保持完整：轴 1 (4)",
+            ],
+            ["part", "size", "Rule", "axis 1"],
+        ),
+        (["explain", "Split", "N,6", "axis=1", "num_outputs=3"], [" 段 │ 0", "大小 │ 2"], ["part"]),
+        (
+            ["ops", "Split"],
+            [
+                "\n属性\n  axis ",
+                "\n输入\n  input  T",
+                "未给出长度  ",
+                "要切分的张量",
+                "规范没有说明",
+            ],
+            ["Attributes", "required", "no lengths are given", "Source"],
+        ),
+        (["ops"], ["属性 split", "11 至 12", "长度来自"], ["attribute", "refused"]),
+        (
+            ["diff", "onnx.Split-13", "Split"],
+            ["属性 num_outputs", "行为 "],
+            ["attribute ", "refused"],
+        ),
+        (
+            ["bench", "--list", "rgb"],
+            ["4K 图像的各通道", "与 memcpy 对比", "库：tensorsplit"],
+            ["beside"],
+        ),
+    ],
+)
+def test_what_is_shown_is_in_chinese(args: list[str], seen: list[str], english: list[str]) -> None:
+    """The names of operands stay as they are."""
+    done = tensorsplit(*args, TENSORSPLIT_LANG="zh_CN")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [words for words in seen if words not in done.stdout] == []
+    assert [words for words in english if words in done.stdout] == []
+
+
+def test_a_drawing_lines_up_in_chinese() -> None:
+    """A Chinese character takes two columns."""
+    done = tensorsplit(
+        "explain", "Split", "N,6", "axis=1", "num_outputs=3", TENSORSPLIT_LANG="zh_CN"
+    )
+    bars = [line for line in done.stdout.splitlines() if "│" in line]
+    assert len(bars) == 3
+    assert len({cell_len(line[: line.index("│")]) for line in bars}) == 1
+    assert len({cell_len(line) for line in bars}) == 1
 
 
 @pytest.mark.usefixtures("chinese")

@@ -71,13 +71,13 @@ def test_d3_parts_that_would_not_be_equal(opset: int) -> None:
 
 
 def test_d4_both_operands_that_give_the_lengths() -> None:
-    words = ("[3, 3]", "num_outputs = 2", "exactly one")
+    words = ("[3, 3]", "num_outputs = 2", "not both")
     with refused("TS104", *words, operator="onnx.Split-18", parameter="split"):
         ts.split(data(6), [3, 3], num_outputs=2)
 
 
 def test_d4_neither_operand_that_gives_the_lengths() -> None:
-    words = ("input 'split' or attribute 'num_outputs'", "exactly one")
+    words = ("input 'split' or attribute 'num_outputs'", "no lengths are given")
     with refused("TS104", *words, operator="onnx.Split-18", parameter="split"):
         ts.split(data(6))
 
@@ -192,7 +192,7 @@ def test_d11_a_list_of_one_is_lengths_and_no_chunk_length(split: Any) -> None:
 def test_d12_the_attribute_and_the_input_of_split_1() -> None:
     attribute = ("split", Operand((2, 4), 1, kind="attribute"))
     both = [attribute, ("split", Operand((2.0, 4.0), 1, "float", "input"))]
-    with refused("TS104", "[2, 4]", "at most one", operator="onnx.Split-1", parameter="split"):
+    with refused("TS104", "[2, 4]", "not both", operator="onnx.Split-1", parameter="split"):
         resolve.bind(ts.operators["onnx.Split-1"], both)
 
 

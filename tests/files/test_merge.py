@@ -299,7 +299,10 @@ def test_parts_of_a_split_that_are_missing(tmp_path: Path) -> None:
         ts.files.merge(tmp_path / "parts", tmp_path / "back.npy")
     shutil.rmtree(tmp_path / "parts")
     ts.files.split(tmp_path / "x.npy", tmp_path / "parts", [2, 10], names=["q", "k"])
-    with pytest.raises(ts.SplitError, match=r"TS713.*no name is that of a part, of k, q"):
+    with pytest.raises(
+        ts.SplitError,
+        match=r"TS713.*none of the names in the source is that of a numbered part: k, q",
+    ):
         ts.files.merge(tmp_path / "parts", tmp_path / "back.npy")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parts", "x.npy"]
 

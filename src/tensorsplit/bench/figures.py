@@ -12,19 +12,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from tensorsplit import native
 from tensorsplit.bench.peers import THREADS, installed, is_ours
 from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
 from tensorsplit.bench.workloads import COPIES
-from tensorsplit.core.errors import count_of
+from tensorsplit.core.errors import ENGLISH, Words
 from tensorsplit.pictures.layout import shortened
 
 _CPU_INFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _INTEGERS = re.compile(r"\[[\d\s,]*\]")
-_AFTER_PAUSE = "after a pause"
+_AFTER_PAUSE = 13  # columns
 _LEAST_WIDTH = 12  # of the names
 _LONGEST_REASON = 72
 
@@ -115,53 +116,72 @@ def _rounded(value: object) -> object:
     return [*map(_rounded, value)] if isinstance(value, (list, tuple)) else value
 
 
-def as_text(figures: Figures) -> str:
+def as_text(figures: Figures, words: Words = ENGLISH) -> str:
     """Return the figures as text without colours."""
-    return "".join(f"{line.plain}\n" for line in lines(figures))
+    return "".join(f"{line.plain}\n" for line in lines(figures, words))
 
 
-def lines(figures: Figures) -> Iterator[Text]:
+def lines(figures: Figures, words: Words = ENGLISH) -> Iterator[Text]:
     """Format the figures for the terminal: the machine, each workload, what was wrong."""
     machine, versions = figures.about["machine"], figures.about["versions"]
     caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
-    facts = machine["cpu"], count_of(machine["cores"], "core"), caches
-    yield Text("; ".join([*filter(None, facts), f"copies by {figures.about['native']}"]))
+    facts = machine["cpu"], words.amount(machine["cores"], "core"), caches
+    copies = words.text("copies by {kernel}", kernel=figures.about["native"])
+    yield Text(words.text("; ").join([*filter(None, facts), copies]))
     yield Text(", ".join(f"{name} {version}" for name, version in versions.items()))
     for measured in figures.measured:
         yield Text("")
-        yield from _block(measured)
+        yield from _block(measured, words)
     yield Text("")
     if figures.wrong:
-        yield from (Text(f"wrong: {fault}", "bold red") for fault in figures.wrong)
+        yield from (
+            Text(words.text("wrong: {fault}", fault=fault), "bold red") for fault in figures.wrong
+        )
     else:
-        yield Text("every result is the same, bit for bit, as that of plain slicing")
+        yield Text(words.text("every result is the same, bit for bit, as that of plain slicing"))
 
 
-def _block(measured: Measured) -> Iterator[Text]:
+def _block(measured: Measured, words: Words) -> Iterator[Text]:
     workload = measured.workload
-    size = f" of {in_bytes(workload.nbytes)}" if workload.kind in COPIES else ""
-    yield Text.assemble((workload.name, "bold"), f"  {workload.stands_for}")
+    yield Text.assemble((workload.name, "bold"), f"  {words.text(workload.stands_for)}")
     yield Text(f"{workload}", "dim")
-    least = in_seconds(measured.baseline.median)
-    rounds = count_of(measured.rounds, "round")
-    paused = f"; {in_seconds(measured.paused.median)} after a pause" if measured.paused else ""
-    yield Text(f"1 = {workload.baseline}{size}: {least}{paused}; {rounds}", "dim")
+    unit = workload.baseline
+    if workload.kind in COPIES:
+        size = in_bytes(workload.nbytes)
+        unit = words.text("{name} of {size}", name=workload.baseline, size=size)
+    facts = [f"1 = {unit}: {in_seconds(measured.baseline.median)}"]
+    if measured.paused:
+        paused = in_seconds(measured.paused.median)
+        facts.append(words.text("{time} after a pause", time=paused))
+    facts.append(words.amount(measured.rounds, "round"))
+    yield Text(words.text("; ").join(facts), "dim")
     has_range = measured.rounds > 1
     width = max(_LEAST_WIDTH, *(len(entry.peer) for entry in measured.entries))
     reach = "10\N{EN DASH}90 %" if has_range else ""
-    after = _AFTER_PAUSE if measured.paused else ""
-    yield Text(_row(f"{'library':{width}}", "mode", "ratio", reach, "a call", after), "dim")
+    after = words.text("after a pause") if measured.paused else ""
+    heads = (words.text("mode"), words.text("ratio"), reach, words.text("a call"), after)
+    yield Text(_row(_wide(words.text("library"), width), *heads), "dim")
     for entry in measured.entries:
         style = "bold red" if entry.wrong else "bold" if is_ours(entry.peer) else ""
         figure = _figure(entry, has_range=has_range)
-        yield Text(_row(f"{entry.peer:{width}}", entry.mode, *figure), style)
+        yield Text(_row(_wide(entry.peer, width), entry.mode, *figure), style)
 
 
 def _row(peer: str, mode: str, *figure: str) -> str:
     ratio, reach, seconds, paused = (*figure, "", "", "")[:4]
-    columns = f"  {peer} {mode:7} {ratio:>5}  "
-    columns += f"{reach:13} {seconds:>8}" if reach else f"{seconds:>8}"
-    return f"{columns}  {paused:>{len(_AFTER_PAUSE)}}".rstrip()
+    columns = f"  {peer} {_wide(mode, 7)} {_right(ratio, 5)}  "
+    columns += f"{_wide(reach, 13)} {_right(seconds, 8)}" if reach else _right(seconds, 8)
+    return f"{columns}  {_right(paused, _AFTER_PAUSE)}".rstrip()
+
+
+def _wide(text: str, columns: int) -> str:
+    """Return a text with blanks after it, in so many columns at least."""
+    return text + " " * (columns - cell_len(text))
+
+
+def _right(text: str, columns: int) -> str:
+    """Return a text with blanks before it, in so many columns at least."""
+    return " " * (columns - cell_len(text)) + text
 
 
 def _figure(entry: Timed, *, has_range: bool) -> tuple[str, ...]:

@@ -353,7 +353,7 @@ def choose_entries(names: tuple[str, ...]) -> list[Entry]:
             state = "not installed" if name in PEERS else "not known"
             raise SplitError(
                 USAGE,
-                f"the peer {show(name)} is {state}",
+                f"the library {show(name)} is {state}",
                 f"install it, or give one of {', '.join(here)}",
                 parameter="peer",
             )

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "bench": ("bench_command", "Time splits beside the libraries that are installed."),
-    "check": ("check_command", "Find what is wrong or odd with the splits of models."),
+    "check": ("check_command", "Find errors and pitfalls in the splits of models."),
     "conformance": ("conformance_command", "Measure what engines and tools do with splits."),
     "convert": ("model_commands", "Convert an ONNX model to another opset, up or down."),
     "diff": ("operator_commands", "Show what changed between two operator versions."),
@@ -53,15 +53,15 @@ COMMANDS = {
     "explain": ("explaining", "Draw the split of one operator, or every split of a model."),
     "infer": ("model_commands", "Fill in the types and shapes of an ONNX model."),
     "lower": ("model_commands", "Rewrite splits and sequences of a model for an engine."),
-    "merge": ("file_merging", "Merge what split made of tensors in files."),
+    "merge": ("file_merging", "Join the parts of tensors that split wrote."),
     "ops": ("operator_commands", "List the operator versions, or print the page of one."),
     "profile": ("profile_command", "Measure what the installed version of an engine runs."),
     "reduce": ("reduce_command", "Find the smallest model that an engine still gets wrong."),
-    "reshard": ("file_merging", "Write the files of other ranks, in one pass."),
+    "reshard": ("file_merging", "Turn the files of some ranks into those of others."),
     "rule": ("rule_command", "List the codes of errors and findings, or explain one."),
     "rules": ("rules_command", "List the rules of model families, or print those of one."),
     "run": ("running", "Run a model, compare engines, and show or write its outputs."),
-    "split": ("file_splitting", "Split tensors in files, without loading any as a whole."),
+    "split": ("file_splitting", "Split tensors in files that are larger than memory."),
 }
 """The module of each command, which is loaded for the command alone, and what it does."""
 
@@ -300,16 +300,17 @@ def _way(way: native.Way) -> str:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
-    "-V", "--version", is_flag=True, help="Show the version and what makes copies, and exit."
+    "-V", "--version", is_flag=True, help="Show the version and what makes the copies, and exit."
 )
 @click.option(
     "--verbose",
     is_flag=True,
-    help="With --version: make some copies, and show which ways of copying are fastest here.",
+    help="With --version: make some copies, and show which way of copying is fastest on this"
+    " machine.",
 )
 @click.pass_context
 def main(ctx: click.Context, version: bool, verbose: bool) -> None:
-    """Split tensors as every version of ONNX Split, SplitToSequence and OpenVINO's splits says.
+    """Split tensors exactly as each version of the operators of ONNX and OpenVINO defines it.
 
     Exit status: 0 fine; 1 an error found in a model, a mismatch or a failed case; 2 wrong usage, or
     input that is refused.

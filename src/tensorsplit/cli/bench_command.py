@@ -14,7 +14,7 @@ from tensorsplit.bench.timing import PAUSE, Effort
 from tensorsplit.bench.workloads import choose_workloads
 from tensorsplit.cli.files import NotedPath, WritingCommand, write_files
 from tensorsplit.cli.screen import FINDINGS, examples, format_option, is_terminal, say, show, write
-from tensorsplit.cli.sentences import tr
+from tensorsplit.cli.sentences import WORDS, known, tr
 from tensorsplit.cli.words import Count, Word
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("workload", nargs=-1, type=Word("workload", "bench.workloads:WORKLOADS"))
-@click.option("--list", "listed", is_flag=True, help="List the workloads and the peers, and stop.")
+@click.option(
+    "--list", "listed", is_flag=True, help="List the workloads and the libraries, and exit."
+)
 @click.option(
     "--peer",
     "peers",
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     "--repeat",
     type=Count(1, 100_000),
     metavar="N",
-    help="Time N rounds of each workload; by default as many as it takes for medians to settle.",
+    help="Time N rounds of each workload; by default, until the medians settle.",
 )
 @click.option("--quick", is_flag=True, help="One round: check every result, and time roughly.")
 @format_option("text", "json", text="How to write the figures.")
@@ -65,9 +67,9 @@ def bench(
     """Time splits beside the libraries that are installed, and check every result.
 
     WORKLOAD is a name or a pattern such as 'rgb*'; by default all are run, in some minutes. Each
-    time is a multiple of that of copying the same bytes with two threads, measured in turns with
-    it: a median, and the 10th to the 90th percentile. Each library has a process of its own, which
-    is stopped while another is timed. The exit status is 1 if a result is wrong.
+    time is given as a multiple of the time in which two threads copy the same bytes, measured in
+    turns: the median, and the 10th to the 90th percentile. Each library has a process of its own,
+    which is stopped while another one is timed. The exit status is 1 if a result is wrong.
     """
     from tensorsplit.bench.figures import Figures, as_json, as_text, describe, lines
     from tensorsplit.bench.stations import apart, measure
@@ -83,11 +85,11 @@ def bench(
         measured = tuple(measure(entry, stations, effort) for entry in _announced(chosen))
     figures = Figures(describe(effort), measured)
     if output is not None:
-        write_files({output: as_json(figures) if style == "json" else as_text(figures)})
+        write_files({output: as_json(figures) if style == "json" else as_text(figures, WORDS)})
     elif style == "json":
         write(as_json(figures))
     else:
-        show(*lines(figures), folds=False)
+        show(*lines(figures, WORDS), folds=False)
     return FINDINGS if figures.wrong else 0
 
 
@@ -110,7 +112,9 @@ def _listing(chosen: Sequence[Workload]) -> Iterable[str]:
 
     width = max(len(workload.name) for workload in chosen)
     for workload in chosen:
-        yield f"{workload.name:{width}}  {workload.stands_for}"
-        yield f"{'':{width}}  {workload}; beside {workload.baseline}"
+        yield f"{workload.name:{width}}  {known(workload.stands_for)}"
+        beside = tr("beside {name}", name=workload.baseline)
+        yield f"{'':{width}}  {workload}; {beside}"
     here = installed()
-    yield "peers: " + ", ".join(f"{peer} {here.get(peer, '(not installed)')}" for peer in PEERS)
+    peers = (f"{peer} {here.get(peer, tr('(not installed)'))}" for peer in PEERS)
+    yield tr("libraries: {names}", names=", ".join(peers))

@@ -90,24 +90,25 @@ _STYLES = {
     help="Leave out findings of this code, or of these: TS825,TS841; may be repeated.",
 )
 @click.option("--strict", is_flag=True, help="Let warnings count as errors for the exit status.")
-@click.option("-q", "--quiet", is_flag=True, help="Print findings, and no line that sums them up.")
+@click.option("-q", "--quiet", is_flag=True, help="Print the findings without the summary.")
 @format_option("text", "json", "sarif", "github", text="How to write the findings.")
 @click.option(
     "--fix",
     is_flag=True,
-    help="Rewrite what ENGINE does not run, as `lower` does, which changes no result: in place, or"
-    " to OUT. What is left is reported.",
+    help="Rewrite what ENGINE does not run, as `lower` does, in place or to OUT. No result"
+    " changes. The findings that are left are reported.",
 )
 @click.option(
     "--fix-traced",
     is_flag=True,
-    help="Have splits take as many parts of any size, whose constant lengths a tracer wrote down at"
-    " one size. The result is tried with two sizes, and written in place, or to OUT.",
+    help="Replace constant lengths that a tracer recorded for one size: the split then makes as"
+    " many parts of any size. The result is tried with two sizes, and written in place or"
+    " to OUT.",
 )
 @click.option(
     *("-o", "--output", "out"),
     type=OUT,
-    help="Where the rewritten model is written; - for a pipe.",
+    help="Where to write the new model; - for a pipe.",
 )
 def check(
     *,
@@ -121,12 +122,12 @@ def check(
     fix_traced: bool,
     out: str | None,
 ) -> int:
-    """Find what is wrong or odd with the splits of models, ONNX or OpenVINO IR (.xml).
+    """Find errors and pitfalls in the splits of models, ONNX or OpenVINO IR (.xml).
 
-    MODEL is a path, a folder, of which all models are checked, or - for an ONNX model on standard
+    MODEL is a file, a folder in which all models are checked, or - for an ONNX model on standard
     input. [tool.tensorsplit] in the nearest pyproject.toml may set for, ignore and strict.
-    `tensorsplit rule CODE` explains a code. The exit status is 1 if there are errors; 2 if
-    a model can't be read at all.
+    `tensorsplit rule CODE` explains a code. The exit status is 1 if there are errors; 2 if a model
+    can't be read at all.
     """
     from tensorsplit.cli.settings import read_settings
     from tensorsplit.model.check import findings as reported
@@ -183,8 +184,10 @@ def _files(models: Sequence[str]) -> Iterator[str]:
         found = (path for path in Path(model).rglob("*") if path.suffix.lower() in _SUFFIXES)
         inside = sorted(path for path in found if _is_model(path))
         if not inside:
-            problem = f"the folder {show_path(model)} holds no .onnx, and no .xml with its .bin"
-            raise SplitError(UNREADABLE_MODEL, problem, "give a model", parameter="model")
+            problem = tr(
+                "{folder} holds no .onnx, and no .xml with its .bin", folder=show_path(model)
+            )
+            raise SplitError(UNREADABLE_MODEL, problem, tr("give a model"), parameter="model")
         outputs().reads += inside
         yield from map(str, inside)
 

@@ -30,10 +30,10 @@ from tensorsplit.cli.screen import (
     show,
     write,
 )
-from tensorsplit.cli.sentences import WORDS, tr
+from tensorsplit.cli.sentences import WORDS, amount, tr
 from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, Count, Word
 from tensorsplit.conformance import SECONDS_OF_A_CASE
-from tensorsplit.core.errors import USAGE, SplitError, count_of
+from tensorsplit.core.errors import USAGE, SplitError
 from tensorsplit.core.errors import show as quoted
 from tensorsplit.engines.engine_names import ENGINES
 
@@ -78,7 +78,7 @@ _WIDTH = 100
     *("--case", "-c", "patterns"),
     metavar="PATTERN",
     multiple=True,
-    help="Only the cases whose id matches, such as 'onnx.Split-18/*/runtime/*'.",
+    help="Run only the cases whose id matches, such as 'onnx.Split-18/*/runtime/*'.",
 )
 @click.option("--list", "lists", is_flag=True, help="List the cases and run nothing.")
 @format_option(
@@ -93,8 +93,8 @@ _WIDTH = 100
 @click.option(
     *("--from", "sources"),
     type=FILE_TO_READ,
-    help="Show a run from its JSON (.json or .json.gz), or several as one: of different engines, or"
-    " of two versions of one, with what changed between them; run nothing.",
+    help="Show a run from its JSON (.json or .json.gz), or several as one: of different engines,"
+    " or of two versions of one with the changes between them. Nothing is run.",
     multiple=True,
 )
 @click.option("--repro", metavar="CASE", help="Print a script that reproduces one case.")
@@ -111,7 +111,7 @@ _WIDTH = 100
 @click.option(
     "--strict",
     is_flag=True,
-    help="Let known deviations that a newer version no longer shows count for the exit status.",
+    help="Also exit with 1 if a newer version no longer shows known deviations.",
 )
 @click.option(
     "--seed",
@@ -125,7 +125,7 @@ _WIDTH = 100
     *("--jobs", "-j"),
     metavar="N",
     type=Count(1),
-    help="How many processes run at a time.",
+    help="The number of processes that run at a time.",
 )
 @click.option(
     "--timeout",
@@ -134,8 +134,8 @@ _WIDTH = 100
     type=SECONDS,
     default=SECONDS_OF_A_CASE,
     show_default=True,
-    help="How long each may take for one case; after 5 cases that hang a quarter of it, after 50 a"
-    " twentieth.",
+    help="How long each engine or tool may take for one case; after 5 cases that hang a quarter"
+    " of it, after 50 a twentieth.",
 )
 def conformance(
     *,
@@ -194,8 +194,8 @@ def conformance(
     if next(document.successions(), None) and (profiles is not None or update_known is not None):
         raise SplitError(
             USAGE,
-            "it is asked for of one version, and there are several of one engine",
-            "give the run of one version",
+            tr("it is asked for of one version, and there are several of one engine"),
+            tr("give the run of one version"),
             parameter="update-known" if profiles is None else "profiles",
         )
     comparison = compare(document, deviations, [case.id for case in all_cases()])
@@ -220,8 +220,8 @@ def _cases(patterns: Sequence[str]) -> tuple[Case, ...]:
     if not found:
         raise SplitError(
             USAGE,
-            f"no case matches {' or '.join(map(quoted, patterns))}",
-            "tensorsplit conformance --list shows the cases",
+            tr("no case matches {names}", names=tr(" or ").join(map(quoted, patterns))),
+            tr("tensorsplit conformance --list shows the cases"),
             parameter="case",
         )
     return found
@@ -247,9 +247,14 @@ def _reproduction(name: str, engines: Sequence[str], seed: int) -> str:
     if len(cases) != 1 or len(engines) != 1:
         raise SplitError(
             USAGE,
-            f"--repro takes one case and one --engine; {quoted(name)} is the id of"
-            f" {count_of(len(cases), 'case')}, and {count_of(len(engines), 'engine')} given",
-            "tensorsplit conformance --list shows the cases",
+            tr(
+                "--repro takes one case and one --engine; {name} is the id of {cases}, and there"
+                " are {engines}",
+                name=quoted(name),
+                cases=amount(len(cases), "case"),
+                engines=amount(len(engines), "engine"),
+            ),
+            tr("tensorsplit conformance --list shows the cases"),
             parameter="repro",
         )
     return script(cases[0], engines[0], seed)

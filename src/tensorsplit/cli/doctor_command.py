@@ -50,8 +50,8 @@ def doctor(*, model: str, choice: InputChoice, limits: dict[str, Any], style: st
     """Try a model in every installed engine, and say how to fix what is wrong.
 
     No options are needed. The model is checked for each engine, run on random inputs and compared
-    with the results of tensorsplit; where an engine fails, the model is lowered and run again.
-    Nothing is written but what --save-inputs names.
+    with the results of tensorsplit; where an engine fails, the model is lowered and run again. No
+    file is written, except with --save-inputs.
 
     MODEL is a path, or - for a model on standard input. Exit status: 0 every engine runs it as it
     is; 1 one of them does not; 2 the model can't be read, or no engine runs it.

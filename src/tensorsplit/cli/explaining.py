@@ -22,7 +22,7 @@ from tensorsplit.cli.parsing import (
     parse_shape,
 )
 from tensorsplit.cli.screen import examples, say, show, write
-from tensorsplit.cli.sentences import tr
+from tensorsplit.cli.sentences import WORDS, joined, known, tr
 from tensorsplit.cli.words import OPERATOR, Word
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import (
@@ -117,15 +117,19 @@ def explain(
         near = near_operator(target, operator_names())
         raise SplitError(
             UNKNOWN_OPERATOR,
-            f"{target!r} is neither an operator nor a model file",
-            f"{near}give one of {', '.join(operators)}, a name such as Split, or a model's path",
+            tr("{target} is neither an operator nor a model file", target=repr(target)),
+            near
+            + tr(
+                "give one of {names}, a name such as Split, or a model's path",
+                names=", ".join(operators),
+            ),
             parameter="operator",
         )
     if shapes or written or opset is not None:
         raise SplitError(
             USAGE,
-            f"{target} is a model, which has its own shapes, operands and opset",
-            "give the model alone, or an operator",
+            tr("{target} is a model, which has its own shapes, operands and opset", target=target),
+            tr("give the model alone, or an operator"),
             parameter=(written[0][0] if written else "shape" if shapes else "opset"),
         )
     found = splits_of_model(read_source(target).model)
@@ -140,8 +144,10 @@ def _one_shape(record: Operator, shapes: Sequence[str]) -> Shape:
         return parse_shape(shapes[0])
     raise SplitError(
         USAGE,
-        f"{' and '.join(shapes)} are given as shape" if shapes else "no shape is given",
-        "give one, such as 7,4 or 7x4 or N,4; operands are written as axis=0",
+        tr("{shapes} are given as shape", shapes=joined(shapes))
+        if shapes
+        else tr("no shape is given"),
+        tr("give one, such as 7,4 or 7x4 or N,4; operands are written as axis=0"),
         operator=record.id,
         parameter="shape",
     )
@@ -162,11 +168,12 @@ def _draw(explanations: Sequence[ExplainedSplit], svg: Path | None) -> None:
         given = f"  {printable(entry.given)}" if entry.given else ""
         parts: list[RenderableType] = [Text.assemble((title, "bold"), given)]
         if entry.rule is not None:
-            parts.append(Text(f"Rule: {RULES[entry.rule]}", style="dim"))
+            rule = tr("Rule: {rule}", rule=known(RULES[entry.rule]))
+            parts.append(Text(rule, style="dim"))
         if entry.note:
             parts.append(Text(printable(entry.note)))
         if entry.plan is not None:
-            parts.append(Picture(entry.plan))
+            parts.append(Picture(entry.plan, WORDS))
         show(*parts)
 
 
@@ -175,8 +182,11 @@ def _write_svg(explanations: Sequence[ExplainedSplit], target: Path) -> None:
     if not figures:
         raise SplitError(
             UNWRITABLE,
-            f"{target}: there is no split to draw, as none is known before the model runs",
-            "leave out --svg to read what is known",
+            tr(
+                "{target}: there is no split to draw, as none is known before the model runs",
+                target=target,
+            ),
+            tr("leave out --svg to read what is known"),
             parameter="svg",
         )
     write_files({target: sheet(figures)})

@@ -25,7 +25,7 @@ _OPTIONS = (
     click.option(
         "--max-shard-size",
         metavar="SIZE",
-        help="Divide files of which the tensors take more, such as 5GB.",
+        help="The most bytes of tensors in one file of OUT, such as 5GB.",
     ),
     click.option("--dry-run", is_flag=True, help="Print the plan, and write nothing."),
     click.option(
@@ -33,15 +33,24 @@ _OPTIONS = (
         metavar="SIZE",
         default="256MiB",
         show_default=True,
-        help="The most memory that a process takes, such as 1GiB.",
+        help="The most memory that one process may take, such as 1GiB.",
     ),
-    click.option("--workers", type=int, metavar="N", help="Use N processes, as a Dask cluster."),
-    click.option("--scheduler", metavar="ADDRESS", help="Use a Dask cluster, by its scheduler."),
-    click.option("--verify", is_flag=True, help="Read everything back, and compare it."),
+    click.option(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="Run on a Dask cluster of N processes, on this machine.",
+    ),
+    click.option(
+        "--scheduler", metavar="ADDRESS", help="Run on the Dask cluster of this scheduler."
+    ),
+    click.option(
+        "--verify", is_flag=True, help="Read everything back, and compare it with SOURCE."
+    ),
 )
 
 target_option = click.option(
-    "-o", "--output", "target", metavar="OUT", help="What is written: see above."
+    "-o", "--output", "target", metavar="OUT", help="Where to write the result: see above."
 )
 
 rules_option = click.option(
@@ -67,7 +76,7 @@ def checked_target(target: str | None, dry_run: bool) -> str:
     """Return where the result goes; TS703 for none, unless it is a dry run."""
     if target == "":
         raise SplitError(
-            UNWRITABLE, "the name of OUT is empty", "give the name of a file or folder"
+            UNWRITABLE, tr("the name of OUT is empty"), tr("give the name of a file or folder")
         )
     if target is None and not dry_run:
         raise click.UsageError(tr("there is no -o OUT; say where the result goes, or --dry-run"))

@@ -39,7 +39,7 @@ from tensorsplit.files.rule_files import chosen_rules
     help="The names of the parts in their order; by default they are numbered.",
 )
 @rules_option
-@click.option("--ranks", type=int, metavar="N", help="How many ranks there are.")
+@click.option("--ranks", type=int, metavar="N", help="The number of ranks.")
 @job_options
 def merge(
     *,
@@ -53,12 +53,13 @@ def merge(
     dry_run: bool,
     **running: Any,
 ) -> None:
-    """Merge what split made of tensors in files: its exact inverse, in bounded memory.
+    """Join the parts of tensors that split wrote: its exact inverse, in bounded memory.
 
     SOURCE is what split wrote: a folder of .npy, an .npz, a .safetensors or a folder of these with
-    an index or for ranks, a zarr group or a folder of zarr arrays. OUT is of the same kind; one
-    array may be an .npy or a .zarr, and the tensors of ranks a .safetensors. What no rule names is
-    carried over; what ranks share has to be equal, bit for bit. OUT is whole or not there.
+    an index or for ranks, a zarr group or a folder of zarr arrays. OUT is of the same kind and
+    outside of SOURCE; one array may be an .npy or a .zarr, and the tensors of ranks a .safetensors.
+    Tensors that no rule names are carried over; tensors that ranks share must be equal, bit for
+    bit. OUT is written whole or not at all.
     """
     parts = None if names is None else names.split(",")
     job = plan_merge(
@@ -79,13 +80,13 @@ def merge(
 )
 @click.argument("source", type=NotedPath("source", "reads"))
 @target_option
-@click.option("--from", "before", type=int, metavar="N", help="Ranks of SOURCE.")
-@click.option("--to", "after", type=int, metavar="M", help="Ranks of OUT.")
+@click.option("--from", "before", type=int, metavar="N", help="The number of ranks of SOURCE.")
+@click.option("--to", "after", type=int, metavar="M", help="The number of ranks of OUT.")
 @rules_option
 @click.option(
     "--to-rules",
     type=NotedPath("file", "reads"),
-    help="Other rules for OUT, which is what merge by --rules and then split by these make.",
+    help="Other rules for OUT: the result is that of merge with --rules, then split with these.",
 )
 @job_options
 def reshard(
@@ -100,11 +101,11 @@ def reshard(
     dry_run: bool,
     **running: Any,
 ) -> None:
-    """Write the files of M ranks from those of N, in one pass.
+    """Turn the files of N ranks into those of M, in one pass.
 
-    SOURCE is the folder of the ranks' files, as split wrote them, and OUT a new one. Every rule
-    that divides tensors among ranks holds for both numbers, whatever ranks it says. No whole tensor
-    is held in memory, or written on the way. OUT is whole or not there.
+    SOURCE is the folder of the ranks' files, as split wrote them, and OUT a new one outside of it.
+    The rules are applied for N and for M ranks, whatever number they state. No tensor is put
+    together on the way, in memory or on the disk. OUT is written whole or not at all.
 
     With --to-rules, tensors are fused on the way to ranks (without --from), or taken apart on the
     way from them (without --to).

@@ -55,14 +55,16 @@ def _named_as_options(chunk: int | None) -> Iterator[None]:
 )
 @click.argument("source", type=NotedPath("source", "reads"))
 @target_option
-@click.option("--axis", type=int, help="The axis; by default that of the operator version.")
+@click.option(
+    "--axis", type=int, help="The axis to split; by default that of the operator version."
+)
 @click.option("--split", "lengths", metavar="L,L", help="The length of each part.")
-@click.option("--num-outputs", type=int, metavar="N", help="How many parts.")
+@click.option("--num-outputs", type=int, metavar="N", help="The number of parts.")
 @click.option("--chunk", type=int, metavar="L", help="The length of each part but the last.")
 @click.option(
     "--operator",
     type=OPERATOR,
-    help="The operator version that is followed.",
+    help="The operator version to follow.",
 )
 @click.option("--opset", type=int, help="The opset that selects the version.")
 @click.option(
@@ -98,13 +100,13 @@ def split(
     dry_run: bool,
     **running: Any,
 ) -> None:
-    """Split tensors in files, without loading any of them as a whole.
+    """Split tensors in files that are larger than memory; none is loaded as a whole.
 
-    SOURCE is an .npy or .npz, of which each part becomes an .npy in the folder OUT; a .safetensors,
-    or a folder of these with their index, of which OUT is a new one; or a zarr array or group, at a
-    path or URL, of which each part becomes a store in the folder OUT, or, if OUT ends in .zarr, an
-    array in that group beside what is not split. OUT is whole or not there: it is built beside its
-    place and renamed.
+    SOURCE is an .npy or .npz: each part becomes an .npy in the folder OUT; a .safetensors, or a
+    folder of these with their index: OUT is a new one; or a zarr array or group, at a path or URL:
+    each part becomes a store in the folder OUT, or, if OUT ends in .zarr, an array in that group,
+    beside the arrays that are not split. OUT is outside of SOURCE, and written whole or not at all:
+    it is built beside its place and then renamed.
     """
     given = {"--split": lengths, "--num-outputs": num_outputs, "--chunk": chunk}
     several = [name for name, value in given.items() if value is not None]

@@ -84,9 +84,15 @@ class NotedPath(click.Path):
     def convert(self, *given: Any) -> Any:
         """Return the path; where dashes are allowed, - is none. TS702 if it names a folder."""
         if not given[0]:
-            raise SplitError(UNWRITABLE, "the name is empty", "give the name of a file or folder")
+            raise SplitError(
+                UNWRITABLE, tr("the name is empty"), tr("give the name of a file or folder")
+            )
         if self.noted_in == "files" and os.fsdecode(given[0]).endswith(os.sep):
-            raise SplitError(UNWRITABLE, f"{given[0]} names a folder", "give the name of a file")
+            raise SplitError(
+                UNWRITABLE,
+                tr("{path} names a folder", path=given[0]),
+                tr("give the name of a file"),
+            )
         path = super().convert(*given)
         if not (self.allow_dash and path == PIPE):
             getattr(outputs(), self.noted_in).append(Path(os.fsdecode(path)))
@@ -197,11 +203,14 @@ class Output:
             for location in _checked_locations(read.external_tensors(made), folder):
                 weights = beside / location
                 if not weights.resolve().is_relative_to(beside):
-                    problem = "leads out of the folder that the model is written into"
-                    raise SplitError(UNWRITABLE, f"{weights} {problem}", "write it elsewhere")
+                    problem = tr(
+                        "{path} leads out of the folder that the model is written into",
+                        path=weights,
+                    )
+                    raise SplitError(UNWRITABLE, problem, tr("write it elsewhere"))
                 if weights.resolve() == target.resolve():
-                    problem = "is where weights of the model go"
-                    raise SplitError(UNWRITABLE, f"{target} {problem}", "give it another name")
+                    problem = tr("{path} is where weights of the model go", path=target)
+                    raise SplitError(UNWRITABLE, problem, tr("give it another name"))
                 files[weights] = Brought(folder / location, self.copy_weights)
                 outputs().folders += [each for each in weights.parents if beside in each.parents]
         write_files({**files, target: partial(read.write, made)})

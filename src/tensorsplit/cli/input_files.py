@@ -16,7 +16,8 @@ import numpy as np
 from tensorsplit.cli.files import Array, NamedFile
 from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.cli.screen import Command
-from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError, count_of, words_of
+from tensorsplit.cli.sentences import amount, tr
+from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError, words_of
 from tensorsplit.storage.documents import likeness, read_file
 
 if TYPE_CHECKING:
@@ -71,12 +72,14 @@ def read_feeds(
             if _is_sequence(entries.get(key)):
                 values[key] = [*values.get(key, []), *arrays]
             elif key in values:
-                raise SplitError(USAGE, "it is given twice", "give it once", parameter=key)
+                raise SplitError(USAGE, tr("it is given twice"), tr("give it once"), parameter=key)
             elif len(arrays) != 1:
                 raise SplitError(
                     UNREADABLE_ARRAY,
-                    f"{path} holds {count_of(len(arrays), 'array')}",
-                    f"give one array for {key}, or the .npz alone to feed all its names",
+                    tr("{path} holds {arrays}", path=path, arrays=amount(len(arrays), "array")),
+                    tr(
+                        "give one array for {key}, or the .npz alone to feed all its names", key=key
+                    ),
                     parameter=key,
                 )
             else:
@@ -99,9 +102,12 @@ def _name_and_path(word: str, declared: Sequence[DeclaredInput]) -> tuple[str | 
         return needed[0].name, Path(word)
     raise SplitError(
         USAGE,
-        f"{word} is not an input of the model",
-        f"write NAME={word}, where NAME is one of"
-        f" {', '.join(entry.name for entry in declared) or 'none'}",
+        tr("{word} is not an input of the model", word=word),
+        tr(
+            "write NAME={word}, where NAME is one of {names}",
+            word=word,
+            names=", ".join(entry.name for entry in declared) or "-",
+        ),
         parameter="input",
     )
 
@@ -119,6 +125,7 @@ def _is_sequence(entry: DeclaredInput | None) -> bool:
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
     """Refuse a file with one kind, whatever goes wrong with it."""
+    fix = tr("give a whole .npy, .npz, or .pb (ONNX tensor or sequence) file")
     try:
         yield
         return
@@ -126,10 +133,12 @@ def _reading(path: Path) -> Iterator[None]:
         problem = error.problem
     except Exception as error:  # noqa: BLE001 - NumPy and protobuf raise whatever their parsers do
         problem = words_of(error)
+        if isinstance(error, FileNotFoundError):
+            problem, fix = tr("there is no such file"), tr("give the path of a file")
     raise SplitError(
         UNREADABLE_ARRAY,
         f"{path}: {problem}",
-        "give a whole .npy, .npz, or .pb (ONNX tensor or sequence) file",
+        fix,
         parameter="input",
     )
 
@@ -222,8 +231,11 @@ def read_input_shapes(written: Sequence[str], declared: Sequence[DeclaredInput])
         if name not in names or len(sizes) < len(dims):
             raise SplitError(
                 USAGE,
-                f"{word!r} gives no input a shape",
-                f"write NAME:1,3,224 or NAME:1x3x224, where NAME is one of {', '.join(names)}",
+                tr("{word} gives no input a shape", word=repr(word)),
+                tr(
+                    "write NAME:1,3,224 or NAME:1x3x224, where NAME is one of {names}",
+                    names=", ".join(names),
+                ),
                 parameter="input-shape",
             )
         shapes[name] = sizes

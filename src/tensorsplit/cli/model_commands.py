@@ -63,7 +63,7 @@ def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
     @click.option(
         *("-o", "--output", "out"),
         type=OUT,
-        help="Where the model goes; - for a pipe.",
+        help="Where to write the model; - for a pipe.",
     )
     @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
     @click.option(
@@ -162,12 +162,11 @@ def convert(
 ) -> int:
     """Convert an ONNX model to another opset, up or down.
 
-    With --to-variadic, convert its splits to OpenVINO's operator; both may be asked for at once.
-    Bodies and functions are converted too. What is rewritten is listed: most of it is exact; an
-    operator that becomes several others that calculate is equal up to rounding.
-    MODEL is a path, or - for a model on standard input; OUT may be the same path. Exit status: 0
-    fine; 1 the results differ (--verify); 2 something is not expressible at that opset, or the
-    input can't be read.
+    With --to-variadic, convert its splits to OpenVINO's operator; both may be given at once. Bodies
+    and functions are converted too. The rewritten operators are listed: most are exact; one that
+    becomes several operators that calculate is equal up to rounding. MODEL is a path, or - for a
+    model on standard input; OUT may be the same path. Exit status: 0 fine; 1 the results differ
+    (--verify); 2 something is not expressible at that opset, or the input can't be read.
     """
     if opset is None and not to_variadic:
         raise click.UsageError(tr("there is no --opset N; give it, or --to-variadic, or both"))
@@ -238,8 +237,8 @@ def _counted(nodes: Sequence[str]) -> str:
     *("--for", "--target", "target"),
     type=TARGET,
     required=True,
-    help="What is to run it: onnxruntime, openvino, or portable (no sequence operators, explicit"
-    " lengths, axes from the front).",
+    help="The engine that is to run it: onnxruntime, openvino, or portable (no sequence"
+    " operators, explicit lengths, axes from the front).",
 )
 @verifies(
     "Run both models with our own operators, and with the engine where it is installed, and compare"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple
 from textwrap import indent
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tensorsplit.cli.screen import Table, examples, format_option, say, show, write, write_json
-from tensorsplit.cli.sentences import tr
+from tensorsplit.cli.sentences import known, tr
 from tensorsplit.cli.words import OPERATOR
-from tensorsplit.core.differences import OperatorDiff
+from tensorsplit.core.differences import Change, OperatorDiff
 from tensorsplit.core.differences import diff as compare_records
 from tensorsplit.core.records import operator_named, operators
 from tensorsplit.core.rules import Rule, equal, ones
@@ -49,7 +49,9 @@ def ops(operator: str | None, opset: int | None, style: str) -> None:
         write(markdown(page))
     else:
         show(*_page(page))
-        write(f"\nSource: {page.source}\n")  # whole, however narrow the terminal is
+        write(
+            f"\n{tr('Source: {address}', address=page.source)}\n"
+        )  # whole, however narrow the terminal is
 
 
 def _list(style: str) -> None:
@@ -59,51 +61,66 @@ def _list(style: str) -> None:
         write(index())
     else:
         absent: dict[Rule | None, str] = {
-            None: "refused",
-            equal: "equal parts",
-            ones: "parts of length 1",
+            None: tr("refused"),
+            equal: tr("equal parts"),
+            ones: tr("parts of length 1"),
         }
         rows = []
         for record in operators.values():
-            sources = " or ".join(f"{entry.kind} {entry.operand}" for entry in record.lengths)
-            rows.append((record.id, opsets(record), sources, absent[record.absent]))
-        show(Table(rows, ("operator", "opsets", "lengths from", "with none given")))
+            sources = tr(" or ").join(
+                f"{known(entry.kind)} {entry.operand}" for entry in record.lengths
+            )
+            rows.append((record.id, known(opsets(record)), sources, absent[record.absent]))
+        heads = (tr("operator"), tr("opsets"), tr("lengths from"), tr("with none given"))
+        show(Table(rows, heads))
 
 
 def _page(page: Page) -> Iterator[RenderableType]:
     """Yield the page for a terminal."""
     from rich.text import Text
 
-    types = ((entry.name, f"{entry.meaning}: {', '.join(entry.types)}") for entry in page.types)
+    types = (
+        (entry.name, f"{known(entry.meaning)}: {', '.join(entry.types)}") for entry in page.types
+    )
     decisions = (
-        (note.name, " ".join((note.text, *(f"[{code}]" for code in note.codes))))
+        (note.name, " ".join((known(note.text), *(f"[{code}]" for code in note.codes))))
         for note in page.decisions
     )
+    behaviour = ((known(each.name), known(each.text)) for each in page.behaviour)
     calls = (f"  {entry.call(page.id)}\n    = {entry.sizes}" for entry in page.examples)
     lengths = (
-        (entry.given, f"{entry.rule}: {entry.length}" if entry.length else entry.rule)
+        (known(entry.given), ": ".join(filter(None, (known(entry.rule), entry.length))))
         for entry in page.lengths
     )
     drawn = (
         f"  {each.title}: {each.operands}\n{indent(each.drawing, '    ')}" for each in page.drawn
     )
     shown = "\n".join((*drawn, *(indent(layer, "  ") for layer in page.layers)))
-    yield from (Text(page.id, style="bold"), page.summary, "")
-    yield _plain(((fact.name, fact.text) for fact in page.facts), indent=2)
+    yield from (Text(page.id, style="bold"), known(page.summary), "")
+    yield _plain(((known(fact.name), known(fact.text)) for fact in page.facts), indent=2)
     parts: tuple[tuple[str, RenderableType], ...] = (
-        ("Attributes", _plain(map(astuple, page.attributes), indent=2)),
-        ("Inputs", _plain(map(astuple, page.inputs), indent=2)),
-        ("Outputs", _plain(map(astuple, page.outputs), indent=2)),
-        ("Types", _plain(types, indent=2)),
-        ("Where the lengths come from", _plain(lengths, indent=2)),
-        ("Examples", Text("\n".join(calls))),
-        ("Examples of the standard", Text(shown)),
-        ("Behaviour", _plain(((each.name, each.text) for each in page.behaviour), indent=2)),
-        ("Decisions, where the text is silent or contradicts itself", _plain(decisions, indent=2)),
+        (tr("Attributes"), _operands(page.attributes)),
+        (tr("Inputs"), _operands(page.inputs)),
+        (tr("Outputs"), _operands(page.outputs)),
+        (tr("Types"), _plain(types, indent=2)),
+        (tr("Where the lengths come from"), _plain(lengths, indent=2)),
+        (tr("Examples"), Text("\n".join(calls))),
+        (tr("Examples of the standard"), Text(shown)),
+        (tr("Behaviour"), _plain(behaviour, indent=2)),
+        (
+            tr("Decisions, where the text is silent or contradicts itself"),
+            _plain(decisions, indent=2),
+        ),
     )
     for title, part in parts:
         if part:
             yield from ("", Text(title, style="bold"), part)
+
+
+def _operands(entries: Iterable[Any]) -> Table:
+    """Return a row for each operand; its name and type stay as they are."""
+    rows = ((name, *map(known, rest)) for name, *rest in map(astuple, entries))
+    return _plain(rows, indent=2)
 
 
 @click.command(
@@ -133,12 +150,21 @@ def diff(before: str, after: str, style: str) -> None:
 def _comparison(found: OperatorDiff) -> Table:
     """Return a row for each change."""
     rows = [
-        (f"{change.aspect} {change.name}", change.before or _ABSENT, change.after or _ABSENT)
+        (
+            f"{known(change.aspect)} {_subject(change)}",
+            known(change.before or "") or _ABSENT,
+            known(change.after or "") or _ABSENT,
+        )
         for change in found.rows
     ]
     return _plain(rows, ("", found.before.id, found.after.id))
 
 
+def _subject(change: Change) -> str:
+    """Return what a change is about; the name of an operand stays as it is."""
+    return known(change.name) if change.aspect in ("fact", "behaviour") else change.name
+
+
 def _plain(rows: Iterable[Sequence[str]], heads: Sequence[str] = (), indent: int = 0) -> Table:
-    """Return a table of what is written in Markdown."""
+    """Return a table of texts in Markdown."""
     return Table([[text.replace("`", "") for text in row] for row in rows], heads, indent)

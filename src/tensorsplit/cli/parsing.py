@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tensorsplit.cli.sentences import tr
 from tensorsplit.core.dimensions import Shape, as_shape
 from tensorsplit.core.errors import USAGE, SplitError, show
 from tensorsplit.core.schema import Operator
@@ -38,8 +39,8 @@ def parse_shape(word: str) -> Shape:
         elif any(map(_UNNAMED.fullmatch, pieces)):
             raise SplitError(
                 USAGE,
-                f"{show(items[0])} is a shape that can be read in several ways",
-                "write it with commas, such as max_len,4",
+                tr("{word} is a shape that can be read in several ways", word=show(items[0])),
+                tr("write it with commas, such as max_len,4"),
                 parameter="shape",
             )
     if all(map(_DIMENSION.fullmatch, items)):
@@ -47,8 +48,8 @@ def parse_shape(word: str) -> Shape:
             return as_shape(None if item in ("?", "None") else item for item in items)
     raise SplitError(
         USAGE,
-        f"{show(word)} is not a shape",
-        "write dimensions from 0 to 2^63-1, names, or ? for unknown, such as 7,4 or 7x4 or N,4",
+        tr("{word} is not a shape", word=show(word)),
+        tr("write dimensions from 0 to 2^63-1, names, or ? for unknown, such as 7,4 or 7x4 or N,4"),
         parameter="shape",
     )
 
@@ -75,8 +76,8 @@ def parse_bytes(word: str) -> int:
             return size
     raise SplitError(
         USAGE,
-        f"{show(word)} is not a size",
-        "write it as 500M, 2GiB or 1048576",
+        tr("{word} is not a size", word=show(word)),
+        tr("write it as 500M, 2GiB or 1048576"),
         parameter="memory",
     )
 
@@ -87,7 +88,10 @@ def parse_lengths(word: str) -> list[int]:
     if all(map(_INTEGER.fullmatch, items)) and max(map(len, items), default=0) <= _DIGITS:
         return list(map(int, items))
     raise SplitError(
-        USAGE, f"{show(word)} is not a list of lengths", "write it as 4096,1024", parameter="split"
+        USAGE,
+        tr("{word} is not a list of lengths", word=show(word)),
+        tr("write it as 4096,1024"),
+        parameter="split",
     )
 
 
@@ -108,7 +112,11 @@ def parse_operands(record: Operator, written: Iterable[tuple[str, str]]) -> dict
     for name, text in written:
         if name in values:
             raise SplitError(
-                USAGE, "it is given twice", "give it once", operator=record.id, parameter=name
+                USAGE,
+                tr("it is given twice"),
+                tr("give it once"),
+                operator=record.id,
+                parameter=name,
             )
         try:
             items, is_list = _items(text)
@@ -122,8 +130,8 @@ def parse_operands(record: Operator, written: Iterable[tuple[str, str]]) -> dict
         except (ValueError, OverflowError):
             raise SplitError(
                 USAGE,
-                f"{show(text)} is not a number or list of numbers",
-                "write it as 2 or as 2,4",
+                tr("{word} is not a number or list of numbers", word=show(text)),
+                tr("write it as 2 or as 2,4"),
                 operator=record.id,
                 parameter=name,
             ) from None

@@ -30,7 +30,7 @@ from tensorsplit.storage.outputs import Outputs
     *("--jobs", "-j"),
     metavar="N",
     type=Count(1),
-    help="How many processes run at a time.",
+    help="The number of processes that run at a time.",
 )
 @click.option(
     "--timeout",
@@ -56,7 +56,10 @@ def profile(*, engine: str, jobs: int | None, seconds: float) -> int:
     folder, subject = cache_folder(), Subject.installed(engine)
     if subject.traits.kind != "engine":
         raise SplitError(
-            USAGE, f"{subject.title} rewrites models", "name an engine", parameter="engine"
+            USAGE,
+            tr("{name} rewrites models", name=subject.title),
+            tr("name an engine"),
+            parameter="engine",
         )
     cases = [case for case in all_cases() if case.model_format in subject.traits.formats]
     with progress_of("profile", len(cases)) as advance:

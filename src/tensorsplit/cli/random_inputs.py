@@ -49,12 +49,13 @@ def input_options(text: str) -> Callable[[Callable[..., int]], Callable[..., int
             "--seed",
             type=Count(min=0),
             metavar="N",
-            help="Which random inputs to take; the same ones for the same number. By default 0.",
+            help="The seed of the random inputs: the same seed gives the same inputs. By default"
+            " 0.",
         )
         @click.option(
             "--save-inputs",
             type=FILE_TO_WRITE,
-            help="Where the results differ, write the inputs to this .npz, which --input takes.",
+            help="If the results differ, write the inputs to this .npz, which --input takes.",
         )
         @wraps(command)
         def with_inputs(
@@ -185,6 +186,6 @@ def members(feeds: Mapping[str, object]) -> Iterator[tuple[str, Array]]:
             if stored is None and array.dtype.kind not in "OT":
                 stored = array.view(f"V{array.dtype.itemsize}")
             if stored is None:
-                problem = "an .npz file can't hold its strings"
-                raise SplitError(UNWRITABLE, problem, "leave out --save-inputs", parameter=name)
+                problem = tr("an .npz file can't hold its strings")
+                raise SplitError(UNWRITABLE, problem, tr("leave out --save-inputs"), parameter=name)
             yield name, stored

@@ -17,7 +17,7 @@ from tensorsplit.cli.screen import (
     write,
     write_json,
 )
-from tensorsplit.cli.sentences import known
+from tensorsplit.cli.sentences import known, tr
 from tensorsplit.cli.words import CODE
 from tensorsplit.core.errors import USAGE, Kind, SplitError, did_you_mean
 from tensorsplit.core.errors import show as quoted
@@ -58,11 +58,15 @@ def kind_of(word: str) -> Kind:
     if word.upper() in REPORTED:
         return REPORTED[word.upper()]
     begun = [code for code in REPORTED if word and code.startswith(word.upper())]
-    some = f"give a whole code, such as {begun[0]} or {begun[-1]}; " if begun else ""
+    some = ""
+    if begun:
+        some = tr(
+            "give a whole code, such as {codes}; ", codes=tr(" or ").join((begun[0], begun[-1]))
+        )
     raise SplitError(
         USAGE,
-        f"{quoted(word)} is not a code",
-        f"{some or did_you_mean(word, REPORTED)}tensorsplit rule lists them",
+        tr("{word} is not a code", word=quoted(word)),
+        (some or did_you_mean(word, REPORTED)) + tr("tensorsplit rule lists them"),
         parameter="code",
     )
 

@@ -16,7 +16,7 @@ from tensorsplit.files.model_rules import built_in, title_of
 def rules(words: tuple[str, ...]) -> None:
     """List the rules of model families, or print those of one.
 
-    What is printed is a file of rules: a copy of it can be changed and given to --rules.
+    The output is a file of rules: save it, change it, and give it to --rules.
     """
     if not words:
         show(Table([(name, title_of(text)) for name, text in built_in().items()]))
@@ -32,8 +32,8 @@ def rules(words: tuple[str, ...]) -> None:
     if name not in built_in():
         raise SplitError(
             USAGE,
-            f"there are no rules {quoted(name)}",
-            f"{did_you_mean(name, built_in())}tensorsplit rules lists them",
+            tr("there are no rules {name}", name=quoted(name)),
+            did_you_mean(name, built_in()) + tr("tensorsplit rules lists them"),
             parameter="name",
         )
     write(built_in()[name])

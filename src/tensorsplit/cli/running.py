@@ -63,16 +63,16 @@ _LONGEST_LINE = 400
 )
 @click.argument("model", type=MODEL)
 @input_options(
-    "An input, from a .npy, .npz or .pb file; FILE.npz alone feeds every name in it. Name a"
-    " sequence once for each element."
+    "An input, from a .npy, .npz or .pb file; FILE.npz alone feeds every name in it. Repeat the"
+    " option for each element of a sequence."
 )
 @click.option(
     "--engine",
     type=Word("engine", ENGINE.known, "auto"),
     default="auto",
     show_default=True,
-    help="What runs it: tensorsplit, onnx-reference, onnxruntime, openvino; or auto, which is"
-    " tensorsplit, but openvino for an OpenVINO IR with other layers than splits.",
+    help="The engine that runs it: tensorsplit, onnx-reference, onnxruntime, openvino; or auto,"
+    " which is tensorsplit, but openvino for an OpenVINO IR with other layers than splits.",
 )
 @click.option(
     *("--compare", "others"),
@@ -116,7 +116,7 @@ def run(
     """Run a model, ONNX or OpenVINO IR (.xml), and show or write its outputs.
 
     With --compare, other engines run it too; the exit status is 1 if one of them differs by more
-    than is allowed. Inputs that are not given are random then, and with --seed or --input-shape.
+    than is allowed. With --compare, --seed or --input-shape, inputs that are not given are random.
     """
     from tensorsplit.engines import sessions
     from tensorsplit.engines.compare import Tolerance, compare
@@ -160,17 +160,17 @@ def run(
 
 
 def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> None:
-    """Refuse a run without all inputs (TS505), and say all that it takes."""
+    """Refuse a run without all inputs (TS505); the message describes those that are missing."""
     missing = [entry for entry in declared if entry.name not in feeds and not entry.has_default]
     if missing:
-        wanted = (
-            f"{entry.name}: {entry}{' (has a default)' if entry.has_default else ''}"
-            for entry in declared
-        )
+        wanted = (f"{entry.name}: {entry}" for entry in missing)
         raise SplitError(
             MISSING_INPUT,
-            "the model has inputs that are not given",
-            f"give --input NAME=FILE, or --seed N for random values, for {'; '.join(wanted)}",
+            tr("the model has inputs that are not given"),
+            tr(
+                "give --input NAME=FILE, or --seed N for random values, for {names}",
+                names="; ".join(wanted),
+            ),
             parameter=", ".join(entry.name for entry in missing),
         )
 
@@ -220,8 +220,12 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
         if stored is None and style in ("npy", "npz"):
             raise SplitError(
                 UNWRITABLE,
-                f"an .{style} file can't hold its element type {element_type(value)}",
-                "use --format pb, or no --format, which writes .pb where it has to",
+                tr(
+                    "an .{style} file can't hold its element type {type}",
+                    style=style,
+                    type=element_type(value),
+                ),
+                tr("use --format pb, or no --format, which writes .pb where it has to"),
                 parameter=label,
             )
         file = _file_name(name, taken)
@@ -253,8 +257,8 @@ def _pieces(outputs: Mapping[str, Any], *, whole_sequences: bool) -> Iterator[tu
         elif value is not None:
             raise SplitError(
                 UNWRITABLE,
-                f"the output is a {type(value).__name__}",
-                "only tensors and sequences can be written",
+                tr("the output is of type {type}", type=type(value).__name__),
+                tr("only tensors and sequences can be written"),
                 parameter=name,
             )
 
@@ -286,5 +290,7 @@ def _message(name: str, value: Array | list[Array]) -> bytes:
         return bytes(message.SerializeToString())
     except Exception as error:  # noqa: BLE001 - protobuf and onnx raise many kinds, one per type
         raise SplitError(
-            UNWRITABLE, f"it is not a tensor that ONNX can hold ({error})", parameter=name
+            UNWRITABLE,
+            tr("it is not a tensor that ONNX can hold ({error})", error=error),
+            parameter=name,
         ) from None

@@ -92,7 +92,7 @@ class Table:
             show_header=bool(self.heads),
         )
         for width, head in zip(least, self.heads or [""] * len(least), strict=True):
-            table.add_column(head, min_width=width)
+            table.add_column(head, min_width=width, overflow="fold")  # Chinese has no blanks
         for row in self.rows:
             table.add_row(*row)
         yield Padding(table, (0, 0, 0, self.indent))

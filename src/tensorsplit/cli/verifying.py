@@ -47,16 +47,16 @@ def tolerance_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--atol",
         metavar="A",
         type=SIZE,
-        help="The absolute difference allowed beside it; by default R times a usual value of the"
-        " output.",
+        help="The absolute difference allowed in addition; by default R times a typical value of"
+        " the output.",
     )
     rtol = click.option(
         "--rtol",
         metavar="R",
         type=SIZE,
-        help="The relative difference allowed in outputs that are calculated: by default 1e-9 for"
-        " double, 1e-4 for float, 1e-2 for float16, 5e-2 for bfloat16, 0 for integers. What is only"
-        " split and moved has to be the same in every bit.",
+        help="The relative difference allowed in outputs that are calculated: by default 1e-9"
+        " for double, 1e-4 for float, 1e-2 for float16, 5e-2 for bfloat16, 0 for integers."
+        " Outputs that are only split and moved must be the same in every bit.",
     )
     return rtol(atol(command))
 
@@ -68,15 +68,15 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--memory",
         metavar="SIZE",
         callback=lambda _context, _option, word: None if word is None else parse_bytes(word),
-        help="End a run that takes more memory, such as 500M or 2GiB, beyond that of the engine"
-        " itself. By default there is no limit.",
+        help="Stop a run that needs more memory than this, such as 500M or 2GiB, beyond what the"
+        " engine itself takes. By default there is no limit.",
     )
     @click.option(
         "--timeout",
         metavar="SECONDS",
         type=SECONDS,
-        help="End a run that takes longer. By default our own operators may take any time, and"
-        " other engines 600 seconds.",
+        help="Stop a run that takes longer. By default there is no limit for our own operators,"
+        " and 600 seconds for other engines.",
     )
     @wraps(command)
     def with_limits(*, memory: int | None, timeout: float | None, **options: object) -> object:
@@ -95,7 +95,7 @@ def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         @click.option("--verify", is_flag=True, help=text)
         @tolerance_options
         @limit_options
-        @input_options("What to verify with, as `run` takes it; other inputs are random.")
+        @input_options("An input to verify with, as `run` takes it; other inputs are random.")
         @wraps(command)
         def with_verification(
             *,

@@ -473,7 +473,7 @@ class SplitError(ValueError):
             place.append(words.text("node '{name}'", name=self.node))
         where = f"{', '.join(place)}: " if place else ""
         message = f"[{self.code}] {where}{self.problem}"
-        return f"{message}; {self.fix}" if self.fix else message
+        return f"{message}{words.text('; ')}{self.fix}" if self.fix else message
 
 
 class SplitWarning(UserWarning):

@@ -186,7 +186,7 @@ def _source(operator: Operator, known: Known) -> Lengths | None:
         raise SplitError(
             CONFLICTING_OPERANDS,
             f"both are given: {seen}" if given else "no lengths are given",
-            f"give {ways}, {'at most' if operator.absent else 'exactly'} one",
+            f"give {ways}{', not both' if given else ''}",
             parameter=operator.lengths[0].operand,
         )
     return None

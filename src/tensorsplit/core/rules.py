@@ -225,13 +225,13 @@ def _check_count(count: int) -> None:
 
 
 def _too_many(count: int) -> SplitError:
-    problem = f"{show_int(count)} parts are asked for"
+    problem = f"{show_int(count)} parts are requested"
     wants = {"count": range(1, MAX_PARTS + 1)}
     return SplitError(TOO_MANY_PARTS, problem, f"split into at most {MAX_PARTS} parts", wants=wants)
 
 
 def _no_count(count: int) -> SplitError:
-    problem = f"{show_int(count)} parts are asked for"
+    problem = f"{show_int(count)} parts are requested"
     wants = {"count": range(1, MAX_PARTS + 1)}
     return SplitError(OPERAND_VALUE, problem, "give a count >= 1", wants=wants)
 

@@ -251,8 +251,8 @@ def _gathered(
         names = ", ".join(map(short_name, islice(opened.tensors, _MOST_NAMES)))
         raise SplitError(
             NOT_PARTS,
-            f"no name is that of a part, of {names}",
-            "name the parts in their order, or give the rules by which they were split",
+            f"none of the names in the source is that of a numbered part: {names}",
+            "give the names of the parts in their order, or the rules by which they were split",
             parameter="source",
         )
     return gathered, unmatched

@@ -120,6 +120,11 @@ class _Config:
                 held = json.loads(self._path.read_bytes())
                 if not isinstance(held, dict):
                     raise TypeError("it is not an object")
+            except FileNotFoundError:
+                problem = "there is no such file"
+                if not self._path.parent.exists():
+                    problem += f", as there is no {show_path(str(self._path.parent))}"
+                raise self._refusal(problem) from None
             except (OSError, ValueError, TypeError, RecursionError) as error:
                 raise self._refusal(words_of(error)) from None
             self._held = held

@@ -12,6 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from tensorsplit.core.dimensions import show_dim
+from tensorsplit.core.errors import ENGLISH, Words
 from tensorsplit.pictures.layout import (
     ELLIPSIS,
     Plan,
@@ -53,21 +54,24 @@ class Picture:
     """A plan as a rich renderable; the colours, the width and the characters are the console's."""
 
     plan: Plan
+    words: Words = ENGLISH
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        drawn = lines(self.plan, options.max_width, ascii_only=options.ascii_only)
+        drawn = lines(self.plan, options.max_width, self.words, ascii_only=options.ascii_only)
         yield Text("\n", no_wrap=True, overflow="ellipsis").join(drawn)
 
 
-def lines(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> list[Text]:
+def lines(
+    plan: Plan, width: int = 80, words: Words = ENGLISH, *, ascii_only: bool = False
+) -> list[Text]:
     """Return a plan as lines of text: a heading, the picture, remarks, and the table of parts."""
     width = min(max(width, _LEAST_WIDTH), _MOST_WIDTH)
-    drawn = [Text(heading(plan), _STRONG)]
-    notes = [Text(remark, _QUIET) for remark in remarks(plan)]
+    drawn = [Text(heading(plan, words), _STRONG)]
+    notes = [Text(remark, _QUIET) for remark in remarks(plan, words)]
     draw = _across if is_across(plan) else _down
     blocks: list[Iterable[Text]] = [notes]
     if stretches(plan, _MOST_ROWS):
-        blocks = [draw(plan, width), notes, _table(plan, width)]
+        blocks = [draw(plan, width, words), notes, _table(plan, width, words)]
     for block in filter(None, map(list, blocks)):
         drawn += [Text(), *block]
     for line in drawn:
@@ -78,21 +82,22 @@ def lines(plan: Plan, width: int = 80, *, ascii_only: bool = False) -> list[Text
     return drawn
 
 
-def _across(plan: Plan, width: int) -> Iterator[Text]:
+def _across(plan: Plan, width: int, words: Words) -> Iterator[Text]:
     """Yield the split axis from left to right: the parts side by side, their offsets below."""
     other = other_axis(plan)
-    gutter = ["part", "size"]
-    gutter += [] if other is None else [_axis(plan, other, "↓")]
+    gutter = [words.text("part"), words.text("size")]
+    gutter += [] if other is None else [_axis(plan, other, "↓", words)]
     indent = max(map(cell_len, gutter)) + 1
     run, least = _run_across(plan, width - indent - 1)
     room = width - indent - 1 - len(run)
     widths = extents(run, room - room % len(run), least)  # so that equal parts are drawn equal
     margin = " " * indent
-    yield Text.assemble(margin, (_axis(plan, plan.axis, "→"), _QUIET))
+    yield Text.assemble(margin, (_axis(plan, plan.axis, "→", words), _QUIET))
     yield Text(margin + SQUARE.get_top(widths))
     rows = [*zip(*(_cells(stretch) for stretch in run), strict=True), ("",) * len(run)]
     for name, row in zip(gutter, rows, strict=False):
-        line = Text.assemble((f"{name:>{indent - 1}} ", _QUIET), SQUARE.mid_left)
+        blanks = " " * (indent - 1 - cell_len(name))
+        line = Text.assemble((f"{blanks}{name} ", _QUIET), SQUARE.mid_left)
         for stretch, cell, columns in zip(run, row, widths, strict=True):
             line.append(_fit(cell, columns), _style(stretch)).append(SQUARE.mid_left)
         yield line
@@ -106,7 +111,7 @@ def _across(plan: Plan, width: int) -> Iterator[Text]:
         ticks = ticks.ljust(place) + offset
     yield Text(margin + ticks.ljust(end_at) + end)
     if not to_scale(run, widths):
-        yield Text(f"{margin}(not to scale)", _QUIET)
+        yield Text(margin + words.text("(not to scale)"), _QUIET)
 
 
 def _run_across(plan: Plan, room: int) -> tuple[Sequence[Stretch], list[int]]:
@@ -127,46 +132,48 @@ def _cells(stretch: Stretch) -> tuple[str, str]:
     return f" {stretch.label} ", f" {show_dim(stretch.size)} "
 
 
-def _down(plan: Plan, width: int) -> Iterator[Text]:
+def _down(plan: Plan, width: int, words: Words) -> Iterator[Text]:
     """Draw the axis from top to bottom: parts below each other, their offsets on the right."""
     run = stretches(plan, _MOST_DOWN)
-    gutter, other = _axis(plan, plan.axis, "↓"), other_axis(plan)
+    gutter, other = _axis(plan, plan.axis, "↓", words), other_axis(plan)
     indent = cell_len(gutter) + 1
     margin = " " * indent
     known = [stretch.size for stretch in run if isinstance(stretch.size, int)]
     heights = extents(run, min(max(len(run), sum(known)), _ROOM_DOWN), [1] * len(run))
-    cells = [_block_label(stretch) for stretch in run]
+    cells = [_block_label(stretch, words) for stretch in run]
     inner = min(max(24, *(cell_len(cell) + 2 for cell in cells)), width - indent - 14)
     if other is not None:
-        yield Text.assemble(margin, (_axis(plan, other, "→"), _QUIET))
+        yield Text.assemble(margin, (_axis(plan, other, "→", words), _QUIET))
     border = SQUARE.get_top([inner])
     for stretch, cell, height in zip(run, cells, heights, strict=True):
         yield Text(f"{margin}{border} {show_dim(stretch.offset)}")
         for text in (f" {cell}", *[""] * (height - 1)):
             yield Text.assemble(
-                (gutter.ljust(indent), _QUIET),
+                (set_cell_size(gutter, indent), _QUIET),
                 SQUARE.mid_left,
                 (_fit(text, inner), _style(stretch)),
                 SQUARE.mid_left,
             )
             gutter = ""
         border = SQUARE.get_row([inner], "row")
-    note = "" if to_scale(run, heights) else "  (not to scale)"
+    note = "" if to_scale(run, heights) else f"  {words.text('(not to scale)')}"
     end = show_dim(plan.input_shape[plan.axis])
     yield Text.assemble(f"{margin}{SQUARE.get_bottom([inner])} {end}", (note, _QUIET))
 
 
-def _block_label(stretch: Stretch) -> str:
+def _block_label(stretch: Stretch, words: Words) -> str:
     if stretch.part is None:
         return f"{ELLIPSIS} {stretch.label}"
-    name = stretch.label if stretch.label == "last" else f"part {stretch.label}"
-    return f"{name}  {shape_text(stretch.shape)}{'  empty' if stretch.empty else ''}"
+    is_last = stretch.label == "last"
+    name = words.text("last") if is_last else words.text("part {n}", n=stretch.label)
+    empty = f"  {words.text('empty')}" if stretch.empty else ""
+    return f"{name}  {shape_text(stretch.shape)}{empty}"
 
 
-def _table(plan: Plan, width: int) -> Iterator[Text]:
+def _table(plan: Plan, width: int, words: Words) -> Iterator[Text]:
     """Draw a row for each part; columns without room beside the others go on lines below."""
     run = stretches(plan, _MOST_ROWS)
-    heads, *rows = table_rows(run)
+    heads, *rows = table_rows(run, words)
     widths = [max(map(cell_len, column)) for column in zip(heads, *rows, strict=True)]
     ends = list(accumulate(width + 2 for width in widths))
     beside = max(1, sum(end - 2 <= width for end in ends))
@@ -185,9 +192,10 @@ def _style(stretch: Stretch) -> str:
     return PART_STYLES[stretch.part % len(PART_STYLES)]
 
 
-def _axis(plan: Plan, axis: int, arrow: str) -> str:
+def _axis(plan: Plan, axis: int, arrow: str, words: Words) -> str:
     """Return the name of an axis, and its direction."""
-    return f"axis {axis} ({_short(show_dim(plan.input_shape[axis]), _LONGEST_LABEL)}) {arrow}"
+    dim = _short(show_dim(plan.input_shape[axis]), _LONGEST_LABEL)
+    return f"{words.text('axis {axis} ({dimension})', axis=axis, dimension=dim)} {arrow}"
 
 
 def _fit(label: str, width: int) -> str:

@@ -20,6 +20,7 @@ from tensorsplit.core.dimensions import (
     sum_of,
     times,
 )
+from tensorsplit.core.errors import ENGLISH, Words
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 
 Plan: TypeAlias = SplitPlan | UncountedPlan
@@ -147,25 +148,42 @@ def other_axis(plan: Plan) -> int | None:
     return rank - 2 if is_across(plan) else rank - 1
 
 
-def heading(plan: Plan) -> str:
+def heading(plan: Plan, words: Words = ENGLISH) -> str:
     """Return the split in one line."""
     count = plan.count if isinstance(plan, UncountedPlan) else len(plan.sizes)
-    special: dict[Dim, str] = {None: "number of parts not known", 0: "no parts", 1: "1 part"}
-    parts = special.get(count, f"{show_dim(count)} parts")
-    dim = show_dim(plan.input_shape[plan.axis])
-    return f"axis {plan.axis} ({dim}) of {shape_text(plan.input_shape)}: {parts}"
+    if count is None:
+        parts = words.text("number of parts not known")
+    elif count == 0:
+        parts = words.text("no parts")
+    elif isinstance(count, int):
+        parts = words.amount(count, "part")
+    else:
+        parts = words.text("{n} parts", n=show_dim(count))
+    return words.text(
+        "axis {axis} ({dimension}) of {shape}: {parts}",
+        axis=plan.axis,
+        dimension=show_dim(plan.input_shape[plan.axis]),
+        shape=shape_text(plan.input_shape),
+        parts=parts,
+    )
 
 
-def remarks(plan: Plan) -> list[str]:
+def remarks(plan: Plan, words: Words = ENGLISH) -> list[str]:
     """Return what the picture doesn't show: the other axes, and an axis that is dropped."""
     found = []
     shown = [f"{number} ({show_dim(dim)})" for number, dim in enumerate(plan.input_shape)]
     del shown[plan.axis]
     if shown:
         axes = ", ".join(shown if len(shown) <= 6 else [*shown[:6], "..."])
-        found.append(f"Whole in every part: {'axis' if len(shown) == 1 else 'axes'} {axes}")
+        found.append(
+            words.text("Whole in every part: axis {axes}", axes=axes)
+            if len(shown) == 1
+            else words.text("Whole in every part: axes {axes}", axes=axes)
+        )
     if not plan.keepdims:
-        found.append(f"Axis {plan.axis} is dropped: the parts have no such axis")
+        found.append(
+            words.text("Axis {axis} is dropped: the parts have no such axis", axis=plan.axis)
+        )
     return found
 
 
@@ -174,9 +192,10 @@ def shape_text(shape: Shape) -> str:
     return f"({', '.join(map(show_dim, shape))})"
 
 
-def table_rows(run: Sequence[Stretch]) -> list[tuple[str, str, str, str]]:
+def table_rows(run: Sequence[Stretch], words: Words = ENGLISH) -> list[tuple[str, str, str, str]]:
     """Return the table of the parts: a header, and a row for each."""
-    rows = [("part", "offset", "size", "shape")]
+    heads = words.text("part"), words.text("offset"), words.text("size"), words.text("shape")
+    rows = [heads]
     for stretch in run:
         if stretch.part is None:
             rows.append((ELLIPSIS, stretch.label, "", ""))

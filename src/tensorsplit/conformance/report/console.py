@@ -52,14 +52,14 @@ class Matrix:
         yield legend
         yield Text("")
         counts = words.text(
-            "{cases} cases, {subjects} subjects",
-            cases=f"{len(summary.document.cases):,}",
-            subjects=len(summary.document.subjects),
+            "{cases}, {subjects}",
+            cases=words.amount(len(summary.document.cases), "case"),
+            subjects=words.amount(len(summary.document.subjects), "subject"),
         )
         date = dict(summary.conditions).get("date")
         yield Text.assemble(
             (f"{counts}{f', {date}' if date else ''}: ", "bold"),
-            words.text("{n} known deviations, ", n=f"{summary.known:,}"),
+            words.text("{known}, ", known=words.amount(summary.known, "known deviation")),
             (
                 words.text("{n} new", n=f"{summary.news:,}"),
                 "bold red" if summary.news else "bold green",
