@@ -78,8 +78,9 @@ def test_one_number_of_two_dimensions_is_not_broadcast_before_opset_7() -> None:
     one = np.ones((1, 1), np.float32)
     with refused("TS512", "Add", "(1, 1)"):
         convert(of(node("Add", "x o", "y"), 7, x=X, o=one), 6)
-    made = of(node("Add", "x o", "y"), 7, x=X, o=one[0])
-    np.testing.assert_array_equal(there(made, 6, x=X, o=one[0]), X + 1)
+    for data in (X, X[0, 0]):  # of more dimensions, and of as many
+        made = of(node("Add", "x o", "y"), 7, x=data, o=one[0])
+        np.testing.assert_array_equal(there(made, 6, x=data, o=one[0]), data + 1)
 
 
 @pytest.mark.parametrize("op_type", ["Sum", "Max", "Min", "Mean"])
@@ -114,6 +115,24 @@ def test_softmax_of_the_first_axis_moves_it_to_the_end_and_back() -> None:
     raised = np.exp(X)
     made = of(node("Softmax", "x", "y", axis=0), 13, x=X)
     np.testing.assert_allclose(there(made, 12, x=X), raised / raised.sum(0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("axis", "written"), [(-1, 1), (1, 1)])
+def test_the_last_axis_of_a_softmax_counts_from_the_front_where_the_rank_is_known(
+    axis: int, written: int
+) -> None:
+    made = of(node("Softmax", "x", "y", axis=axis), 13, x=X[0])
+    assert attributes(convert(made, 12), "Softmax") == {"axis": written}
+
+
+def test_of_unknown_ranks_only_axis_minus_1_is_the_last() -> None:
+    def softmax(axis: int) -> Any:
+        nodes = [node("Softmax", "x", "y", axis=axis)]
+        return model(graph(nodes, [value("x", FLOAT, None)], [untyped("y")]), 13)
+
+    assert attributes(convert(softmax(-1), 12), "Softmax") == {"axis": -1}
+    with refused("TS512", "Softmax", "rank"):
+        convert(softmax(0), 12)
 
 
 def test_grid_sample_takes_images_alone_before_opset_20() -> None:
@@ -206,8 +225,9 @@ def test_saturation_stays_with_the_floats_that_it_is_for() -> None:
     eight = TensorProto.FLOAT8E4M3FN
     made = of(node("Cast", "x", "y", to=eight, saturate=0), 24, x=X)
     assert attributes(convert(made, 23), "Cast") == {"to": eight, "saturate": 0}
-    plain = of(node("Cast", "x", "y", to=HALF, saturate=0), 24, x=X)
-    assert attributes(convert(plain, 18), "Cast") == {"to": HALF}
+    for opset in (19, 23, 24):  # opsets 19 and 24 changed it
+        plain = of(node("Cast", "x", "y", to=HALF, saturate=0), opset, x=X)
+        assert attributes(convert(plain, 18), "Cast") == {"to": HALF}
 
 
 def test_cast_like_becomes_a_cast_to_the_type_of_its_second_operand() -> None:
@@ -488,6 +508,35 @@ def test_a_default_that_changed_is_written_out() -> None:
         "alpha": 1.6732,
         "gamma": 1.0507,
     }
+
+
+@pytest.mark.parametrize(
+    ("op_type", "opset", "target", "written"),
+    [
+        ("Gemm", 7, 6, {"broadcast": 1}),  # before, C was broadcast only if asked for
+        ("Concat", 3, 4, {"axis": 1}),  # since then there is no default
+    ],
+)
+def test_what_the_other_version_has_to_be_told_is_written_out(
+    op_type: str, opset: int, target: int, written: dict[str, int]
+) -> None:
+    a, b, c = X[0], X[0].T.copy(), X[0, :, :3].copy()
+    inputs = {"a": a, "b": b, "c": c} if op_type == "Gemm" else {"a": a, "c": c}
+    made = of(node(op_type, " ".join(inputs), "y"), opset, **inputs)
+    assert attributes(convert(made, target), op_type) == written
+    wanted = a @ b + c if op_type == "Gemm" else np.concatenate([a, c], 1)
+    np.testing.assert_allclose(there(made, target, **inputs), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("number", [1.5, -2.5])
+def test_the_type_of_a_cast_is_a_word_before_opset_6(number: float) -> None:
+    data = np.array([number, 3], np.float32)
+    word = of(node("Cast", "x", "y", to="INT32"), 5, x=data)
+    assert attributes(convert(word, 6), "Cast") == {"to": INT32}
+    numbered = of(node("Cast", "x", "y", to=INT32), 6, x=data)
+    assert attributes(convert(numbered, 5), "Cast") == {"to": b"INT32"}
+    for made, target in ((word, 6), (numbered, 5)):
+        assert there(made, target, x=data).tolist() == [int(number), 3]
 
 
 def test_dilations_of_one_are_none() -> None:

@@ -15,7 +15,7 @@ from tests.model.build import FLOAT, graph, known, model, node, value
 from tests.refusals import refused
 
 RNG = np.random.default_rng(23)
-SHAPES: list[tuple[int, ...]] = [(), (1,), (3,), (1, 3), (2, 3), (2, 1), (2, 3, 1), (0, 3)]
+SHAPES: list[tuple[int, ...]] = [(), (1,), (3,), (1, 3), (2, 3), (2, 1), (2, 3, 1), (3, 3), (0, 3)]
 ENGINES = [
     "tensorsplit",
     pytest.param("onnxruntime", marks=pytest.mark.engine("onnxruntime")),
@@ -85,6 +85,19 @@ def test_operands_of_unknown_ranks_are_compared_at_run_time(
             feeds = fed(*pair)
             is_legal = is_part(*pair) if broadcast else pair[0] == pair[1]
             check(session, feeds, feeds["a"] - feeds["b"] if is_legal else None)
+
+
+@pytest.mark.parametrize("open_one", [0, 1])
+def test_an_operand_of_unknown_rank_is_compared_with_one_of_known_rank(open_one: int) -> None:
+    """A row is broadcast from opset 7 on, and before it is refused."""
+    shapes: list[Any] = [[None, None], [None, None]]
+    shapes[open_one] = None
+    made = convert(of("Sub", 6, *shapes), 13)
+    with ts.session(made) as session:
+        for pair in product([(3, 3), (2, 3), (3,), (1, 3), ()], repeat=2):
+            if len(pair[1 - open_one]) == 2:
+                feeds = fed(*pair)
+                check(session, feeds, feeds["a"] - feeds["b"] if pair[0] == pair[1] else None)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

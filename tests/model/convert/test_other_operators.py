@@ -414,7 +414,9 @@ def test_roi_align_keeps_where_its_regions_start(
     assert outputs(converted(made, target), **REGIONS)[0].item() == found
 
 
-@pytest.mark.parametrize(("axis", "place"), [(None, 2), (-1, 2), (-2, 1), (-3, 0), (1, 1)])
+@pytest.mark.parametrize(
+    ("axis", "place"), [(None, 2), (-1, 2), (-2, 1), (-3, 0), (0, 0), (1, 1)]
+)
 @pytest.mark.parametrize("target", [1, 9, 10])
 def test_top_k_counts_its_axis_from_the_front_before_opset_11(
     target: int, axis: int | None, place: int
@@ -454,6 +456,24 @@ def test_the_last_window_of_a_pool_starts_in_the_data(
     for length in range(4, 10):
         x = RNG.uniform(-2, 2, (1, 1, length)).astype(np.float32)
         np.testing.assert_array_equal(outputs(there, x=x)[0], outputs(made, x=x)[0])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_kept"),
+    [({"pads": [0, 1]}, True), ({"strides": [2]}, True), ({"strides": [3]}, False)],
+)
+def test_the_strides_pads_and_dilations_of_a_pool_are_1_0_and_1_by_default(
+    attributes: dict[str, list[int]], is_kept: bool
+) -> None:
+    """A last window of two elements may start in the padding where pad and stride exceed 2."""
+    pool = node("AveragePool", "x", "y", kernel_shape=[2], ceil_mode=1, **attributes)
+    y = [value("y", FLOAT, [None] * 3)]
+    made = model(graph([pool], [value("x", FLOAT, (1, 1, "N"))], y), 22)
+    if is_kept:
+        assert converted(made, 19).graph.node[0].op_type == "AveragePool"
+        return
+    with refused("TS512", "AveragePool", "last window"):
+        convert(made, 19)
 
 
 @pytest.mark.skipif(defs.onnx_opset_version() < 28, reason="no opset 28")

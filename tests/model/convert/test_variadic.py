@@ -68,6 +68,17 @@ def test_lengths_that_are_known_are_constants(text: str, lengths: list[int]) -> 
     assert lengths_of(variadic(parsed(text))) == lengths
 
 
+def test_from_opset_9_on_there_are_constants_of_integers() -> None:
+    """They hold the axis and the lengths; opset 8 is refused below."""
+    text = "g (float[2, 6] x) => (float[2, 3] a, float[2, 3] b) { a, b = Split<axis = 1>(x) }"
+    made = variadic(parsed(text, 9))
+    x = np.random.default_rng(9).random((2, 6), np.float32)
+    assert [part.tolist() for part in ts.run(made, {"x": x}).values()] == [
+        x[:, :3].tolist(),
+        x[:, 3:].tolist(),
+    ]
+
+
 def test_lengths_that_are_a_constant_stay_it() -> None:
     text = "g (float[N] x) => (float[A] a, float[B] b) <int64[2] l = {2,3}> { a, b = Split(x, l) }"
     split = variadic(parsed(text)).graph.node[-1]
@@ -100,7 +111,7 @@ def test_lengths_that_are_fed_are_no_remainder() -> None:
             "TS310",
             "sequence",
         ),
-        ("g (float[6] x) => (float[3] a, float[3] b) { a, b = Split(x) }", 7, "TS310", "opset 9"),
+        ("g (float[6] x) => (float[3] a, float[3] b) { a, b = Split(x) }", 8, "TS310", "opset 9"),
         (
             "g (float[7] x) => (float[3] a, float[4] b) { a, b = Split(x) }",
             13,
