@@ -49,6 +49,13 @@ def changed(newer: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(defs, "get_schema", planted)
 
 
+@pytest.mark.filterwarnings("error::tensorsplit.SplitWarning")
+def test_of_the_newest_opset_that_is_known_nothing_is_said() -> None:
+    at_newest = model()
+    at_newest.opset_import[0].version = NEWEST_OPSET
+    assert [part.size for part in ts.run(at_newest, {"x": X}).values()] == [3, 3, 1]
+
+
 @pytest.mark.usefixtures("newer")
 def test_an_operator_that_did_not_change_means_what_it_meant() -> None:
     with pytest.warns(ts.SplitWarning, match=rf"onnx.Split-18 is taken at opset {NEXT}"):

@@ -414,9 +414,7 @@ def test_roi_align_keeps_where_its_regions_start(
     assert outputs(converted(made, target), **REGIONS)[0].item() == found
 
 
-@pytest.mark.parametrize(
-    ("axis", "place"), [(None, 2), (-1, 2), (-2, 1), (-3, 0), (0, 0), (1, 1)]
-)
+@pytest.mark.parametrize(("axis", "place"), [(None, 2), (-1, 2), (-2, 1), (-3, 0), (0, 0), (1, 1)])
 @pytest.mark.parametrize("target", [1, 9, 10])
 def test_top_k_counts_its_axis_from_the_front_before_opset_11(
     target: int, axis: int | None, place: int

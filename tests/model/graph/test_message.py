@@ -11,6 +11,7 @@ import onnx_ir as ir
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.model.graph.carried import holds
 from tests.model.build import FLOAT, graph, model, node, onnx_model, tensor, value
 from tests.oracle import assert_same
 from tests.refusals import refused
@@ -104,6 +105,44 @@ def test_the_tools_keep_types_that_onnx_ir_does_not_know(name: str) -> None:
         vector, *parts = ts.run(made, {"m": [{7: 1.0, 9: 2.0}], "x": X}).values()
         assert vector.tolist() == [[1, 2]]
         assert_same(parts, [X[:3], X[3:]])
+
+
+_TYPE = onnx.TypeProto
+_FLOATS = _TYPE(tensor_type=_TYPE.Tensor(elem_type=FLOAT))
+_SHAPE = onnx.TensorShapeProto(dim=[onnx.TensorShapeProto.Dimension(dim_value=2)])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        _TYPE(),
+        _FLOATS,
+        _TYPE(tensor_type=_TYPE.Tensor(shape=_SHAPE)),
+        _TYPE(tensor_type=_TYPE.Tensor(elem_type=99)),
+        _TYPE(sparse_tensor_type=_TYPE.SparseTensor(elem_type=FLOAT)),
+        _TYPE(sequence_type=_TYPE.Sequence()),
+        _TYPE(sequence_type=_TYPE.Sequence(elem_type=_TYPE())),
+        _TYPE(sequence_type=_TYPE.Sequence(elem_type=_FLOATS)),
+        _TYPE(
+            sequence_type=_TYPE.Sequence(
+                elem_type=_TYPE(tensor_type=_TYPE.Tensor(shape=_SHAPE)),
+            )
+        ),
+        _TYPE(
+            optional_type=_TYPE.Optional(
+                elem_type=_TYPE(sequence_type=_TYPE.Sequence(elem_type=_FLOATS))
+            )
+        ),
+        _TYPE(map_type=_TYPE.Map(key_type=7, value_type=_FLOATS)),
+    ],
+)
+def test_a_type_is_kept_from_onnx_ir_if_that_refuses_it(kind: onnx.TypeProto) -> None:
+    is_read = True
+    try:
+        ir.serde.deserialize_value_info_proto(onnx.ValueInfoProto(name="v", type=kind), None)
+    except ir.serde.SerdeError:
+        is_read = False
+    assert holds(kind) is is_read
 
 
 @pytest.mark.parametrize("name", TOOLS)

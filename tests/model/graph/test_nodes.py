@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import onnx_ir as ir
+import pytest
 from onnx import helper
 
 from tensorsplit.model.graph.message import message_opsets
-from tensorsplit.model.graph.nodes import domain_name, walk
+from tensorsplit.model.graph.nodes import change_inputs, domain_name, walk
 from tensorsplit.model.reading import OnnxModel
 from tests.model.build import function, graph, model, node, onnx_model, untyped
 from tests.refusals import refused
@@ -34,6 +36,24 @@ def test_every_node_has_a_path_and_the_opset_in_force() -> None:
     sites = {site.path: site for site in walk(made)}
     assert sites["graph/loop_1"].function is None
     assert sites["function custom::F/split"].function is made.functions["custom", "F", ""]
+
+
+@pytest.mark.parametrize("many", [3, 200])
+def test_inputs_are_replaced_omitted_added_and_dropped(many: int) -> None:
+    """Of few inputs by onnx-ir, of many in one go; values know their readers in both ways."""
+    old = [ir.Value(name=f"old{index}") for index in range(many)]
+    new = [ir.Value(name=f"new{index}") for index in range(2)]
+    made = ir.Node("", "Sum", [*old, old[0]])
+    change_inputs(made, {0: new[0], 1: None})
+    assert list(made.inputs) == [new[0], None, *old[2:], old[0]]
+    change_inputs(made, {0: None, 2: new[1]}, many)
+    assert list(made.inputs) == [None, None, new[1], *old[3:]]
+    change_inputs(made, {many + 1: new[0]}, many + 2)
+    assert list(made.inputs) == [None, None, new[1], *old[3:], None, new[0]]
+    readers = {held.name: [place for _, place in held.uses()] for held in (*old, *new)}
+    assert {name: places for name, places in readers.items() if places} == {
+        held.name: [place] for place, held in enumerate(made.inputs) if held is not None
+    }
 
 
 def test_ai_onnx_is_spelled_as_nothing() -> None:

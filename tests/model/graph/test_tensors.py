@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
+from tensorsplit.model.graph.tensors import array_of
 from tests.model.build import graph, model, node, outputs, run, tensor, value
 from tests.oracle import DTYPES, assert_same, random_array, slices
 from tests.refusals import refused
@@ -124,6 +125,13 @@ def test_lengths_that_are_not_well_formed_are_refused(name: str) -> None:
     made = model(graph([node("Split", "x w", "a b c")], [value("x")], "abc", [BROKEN[name]]))
     with refused("TS502", parameter="w"):
         run(made, x=np.ones(6, np.float32))
+
+
+def test_a_tensor_that_nothing_else_names_is_refused_by_its_own_name() -> None:
+    with refused("TS502", parameter="w"):
+        array_of(BROKEN["few entries"], None)
+    with refused("TS502", parameter="lengths"):
+        array_of(BROKEN["few entries"], None, "lengths")
 
 
 def test_an_initializer_twice_or_without_name_is_refused() -> None:

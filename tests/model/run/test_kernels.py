@@ -43,6 +43,18 @@ def test_bounds_of_slices_are_clamped(start: int, end: int, step: int, expected:
     assert got.tolist() == expected
 
 
+@pytest.mark.parametrize("opset", [1, 13])
+def test_a_slice_has_as_many_ends_as_starts(opset: int) -> None:
+    starts, ends = [0, 1], [2]
+    x = floats(3, 4)
+    with refused("TS510", "Slice"):
+        if opset < 10:
+            result(opset, node("Slice", "x", "y", starts=starts, ends=ends), x=x)
+        else:
+            given = {"s": np.array(starts), "e": np.array(ends)}
+            result(opset, node("Slice", "x s e", "y"), x=x, **given)
+
+
 def test_squeeze_without_axes_removes_all_of_length_1() -> None:
     assert result(11, node("Squeeze", "x", "y"), x=floats(1, 4, 1)).shape == (4,)
 
@@ -173,6 +185,8 @@ def test_padding_may_take_away() -> None:
     ):
         assert result(opset, made, x=x, **fed).tolist() == [1, 2, 3, 4, 5, 7, 7]
     assert result(13, node("Pad", "x k", "y", mode="edge"), x=x, k=pads).tolist()[-3:] == [5] * 3
+    at_the_end = result(13, node("Pad", "x k", "y"), x=x, k=np.array([1, -2]))
+    assert at_the_end.tolist() == [0, 0, 1, 2, 3]
 
 
 def test_padding_of_another_rank_is_refused() -> None:

@@ -86,6 +86,16 @@ def test_omitted_inputs_are_absent_for_other_operators(x: Any) -> None:
     assert result(18, node("Clip", "x _ h", "y"), x=x, h=np.float32(0.5)).max() <= 0.5
 
 
+def test_more_outputs_than_an_operator_gives_are_refused() -> None:
+    """Outside training BatchNormalization gives one of its three outputs."""
+    inputs = [untyped("x"), *map(untyped, "sbmv")]
+    normalize = node("BatchNormalization", "x s b m v", "y p q", training_mode=0)
+    made = model(graph([normalize], inputs, "ypq"), 15)
+    ones = dict.fromkeys("sbmv", np.ones(3, np.float32))
+    with refused("TS510", "graph/BatchNormalization[0]", "gave 1 of 3 outputs"):
+        run(made, x=np.ones((2, 3), np.float32), **ones)
+
+
 def test_the_optional_outputs_of_other_operators(x: Any) -> None:
     made = model(graph([node("TopK", "x k", "_ i")], [untyped("x")], "i", [tensor("k", [1])]))
     assert np.array_equal(outputs(made, x=x)[0][..., 0], x.argmax(-1))
@@ -251,12 +261,13 @@ def channels(rng: np.random.Generator) -> dict[str, Any]:
     return {name: rng.random(3).astype(np.float32) + 0.5 for name in "sbmv"}
 
 
-@pytest.mark.parametrize("opset", [7, 9, 13, 15])
+@pytest.mark.parametrize("opset", [6, 7, 9, 13, 15])
 def test_batch_normalization_with_one_output_uses_the_statistics_given(
     opset: int, x: Any, rng: np.random.Generator
 ) -> None:
     given = channels(rng)
-    made = node("BatchNormalization", "x s b m v", "y", epsilon=0.25)
+    told: dict[str, Any] = {"is_test": 1} if opset < 7 else {}
+    made = node("BatchNormalization", "x s b m v", "y", epsilon=0.25, **told)
     s, b, m, v = (item[:, None] for item in given.values())
     expected = s * (x - m) / np.sqrt(v + 0.25) + b
     assert np.allclose(result(opset, made, x=x, **given), expected, atol=1e-6)
@@ -286,6 +297,13 @@ def test_dropout_before_opset_7_passes_on_in_a_test(x: Any) -> None:
     assert np.array_equal(result(6, node("Dropout", "x", "y", is_test=1), x=x), x)
     with refused("TS509", "older version"):
         result(6, node("Dropout", "x", "y m", is_test=1), x=x)
+
+
+def test_from_opset_7_on_dropout_need_not_be_told_that_it_is_a_test(x: Any) -> None:
+    for opset in (7, 10, 11):
+        assert np.array_equal(result(opset, node("Dropout", "x", "y"), x=x), x)
+    with refused("TS509", "older version"):
+        result(6, node("Dropout", "x", "y"), x=x)
 
 
 @pytest.mark.parametrize("op_type", ["Max", "Mean", "Min", "Sum"])

@@ -199,13 +199,10 @@ def _varies(body: Block) -> bool:
 
     What is calculated of it alone can't: the iteration before gave the same.
     """
-    same = {body.inputs[1]}
     varying = {body.inputs[0], *body.inputs[2:]}
     for step in body.steps:
-        read = set(step.inputs)
-        if step.op_type == "Identity" and read <= same:
-            same.update(step.node.outputs)
-        elif read & varying or step.blocks or step.callee or step.op_type.startswith(_RANDOM):
+        is_random = step.op_type.startswith(_RANDOM)
+        if is_random or step.blocks or step.callee or not varying.isdisjoint(step.inputs):
             varying.update(step.node.outputs)
     return body.outputs[0] in varying
 
