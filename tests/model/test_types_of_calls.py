@@ -84,6 +84,42 @@ def test_a_function_is_converted_for_each_type(
         check_parts(made, "int64")
 
 
+def test_an_operator_whose_definition_depends_on_the_type_is_replaced_for_each() -> None:
+    """Before opset 17 there is no LayerNormalization: its definition casts to the type and back."""
+    body = f"""w = ReduceMax<axes = [0], keepdims = 0>(q) m = LayerNormalization(q, w)
+        {FED.replace("q,", "m,")}"""
+    model, feeds = called_twice("double", body, 17), fed("double")
+    for target in (13, 16):
+        made = ts.convert(model, opset=target)
+        checker.check_model(made, full_check=True)
+        found = ts.run(made, feeds)
+        for names, data in (("ab", X), ("cd", feeds["k"])):
+            deviation = data.std(1, keepdims=True)
+            wanted = (data - data.mean(1, keepdims=True)) / deviation * data.max(0)
+            got = np.concatenate([found[name] for name in names], 1)
+            assert got.dtype == data.dtype
+            np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("opset", [1, 6])
+def test_a_function_is_converted_for_each_rank(opset: int) -> None:
+    """Before opset 7 a slope is one for each channel, whatever the rank."""
+    model = parser.parse_model(f"""
+        <ir_version: 10, opset_import: ["": {opset}, "l": 1]>
+        g (float[2, 3] x, float[2, 3, 4] k, float[3] slope) => (float[2, 3] a, float[2, 3, 4] b)
+        {{ a = l.F(x, slope) b = l.F(k, slope) }}
+        <domain: "l", opset_import: ["": {opset}]> F (q, w) => (r) {{ r = PRelu(q, w) }}
+        """)
+    random = np.random.default_rng(opset)
+    x, k = random.normal(size=(2, 3)), random.normal(size=(2, 3, 4))
+    slope = np.array([0.5, 2, -1], np.float32)
+    found = ts.run(
+        ts.convert(model, opset=13), {"x": x.astype("f4"), "k": k.astype("f4"), "slope": slope}
+    )
+    np.testing.assert_allclose(found["a"], np.where(x < 0, x * slope, x), rtol=1e-6)
+    np.testing.assert_allclose(found["b"], np.where(k < 0, k * slope[:, None], k), rtol=1e-6)
+
+
 def test_functions_that_it_calls_follow() -> None:
     """Those are called with both types only once there is one caller for each."""
     inner = '<domain: "l", opset_import: ["": 13]> G (q, n) => (r, s) {' + LARGER + "}"

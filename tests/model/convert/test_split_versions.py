@@ -11,7 +11,7 @@ from onnx import ModelProto
 from onnx.parser import parse_model
 
 from tensorsplit import convert, infer_shapes
-from tests.model.build import FLOAT, INT64, graph, known, model, node, tensor, value
+from tests.model.build import FLOAT, INT64, graph, known, model, node, run, tensor, value
 from tests.model.convert.legal import check_equal, converted
 from tests.refusals import refused
 
@@ -249,3 +249,45 @@ def test_shapes_of_parts_are_known_where_lengths_are_calculated(target: int) -> 
         values = {"N": size, "floor": math.floor}
         assert eval(first, values) == (size + 1) // 2
         assert eval(second, values) == size // 2
+
+
+@pytest.mark.parametrize("target", [2, 9])
+def test_halves_that_nodes_calculate_are_equal_parts_where_bounds_are_attributes(
+    target: int,
+) -> None:
+    """What only calculated them goes with them."""
+    made = parse_model("""<ir_version: 8, opset_import: ["": 13]>
+        g (float[2, N] x) => (float[2, A] a, float[2, B] b)
+        <int64[1] one = {1}, int64[1] two = {2}> {
+            shape = Shape(x)
+            n = Gather(shape, one)
+            half = Div(n, two)
+            lengths = Concat<axis = 0>(half, half)
+            a, b = Split<axis = 1>(x, lengths)
+        }""")
+    there = converted(made, target)
+    assert [each.op_type for each in there.graph.node] == ["Split"]
+    assert not there.graph.initializer
+    x = X[:6].T.copy()[:2]
+    check_equal(there, [x[:, :3], x[:, 3:]], x=x)
+    with refused("TS303", "5"):
+        run(there, x=x[:, :5])
+
+
+@pytest.mark.parametrize(("lengths", "is_guarded"), [("sizes", False), ("fed", True)])
+def test_lengths_that_fit_whatever_is_fed_are_not_checked_again(
+    lengths: str, is_guarded: bool
+) -> None:
+    """A half and the rest fit every dimension; Reshape is what stops a model."""
+    made = parse_model(f"""<ir_version: 8, opset_import: ["": 13]>
+        g (float[N] x, int64[2] fed) => (float[A] a, float[B] b) <int64[1] two = {{2}}> {{
+            n = Shape(x)
+            half = Div(n, two)
+            rest = Sub(n, half)
+            sizes = Concat<axis = 0>(half, rest)
+            a, b = Split(x, {lengths})
+        }}""")
+    there = converted(made, 11)
+    assert ("Reshape" in [each.op_type for each in there.graph.node]) is is_guarded
+    x = X[:, 0]
+    check_equal(there, [x[:3], x[3:]], x=x, fed=np.array([3, 4]))
