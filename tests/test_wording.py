@@ -1,15 +1,18 @@
-"""Public text is plain English: phrases that read like a translation are refused by name.
+"""Text is plain English: phrases that read like a translation are refused by name.
 
-Public is what a user reads: the documentation, the docstrings of the API, and every text of the
-source that may be printed. The style guide of the project is the table here.
+Read are the documentation, all texts, docstrings and comments of the source, and what its data says
+of engines. The style guide of the project is the table here.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import io
+import json
 import re
-from collections.abc import Iterator
+import tokenize
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -75,18 +78,27 @@ def docstrings() -> Iterator[tuple[str, str]]:
 
 
 def texts(path: Path) -> Iterator[str]:
-    """Yield what a source file may print: its strings of several words that are not docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped = set()
-    if path.parent.name != "cli":  # the docstrings there are the help
-        skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in skipped
-        ):
+    """Yield the strings, docstrings and comments of a source file."""
+    source = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
+def texts_of_data(path: Path) -> Iterator[str]:
+    """Yield what a file of data says in words."""
+    values = [json.loads(path.read_text(encoding="utf-8"))]
+    while values:
+        match values.pop():
+            case dict() as entries:
+                values += entries.values()
+            case list() as entries:
+                values += entries
+            case str() as text if " " in text:
+                yield text
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -99,11 +111,12 @@ def test_docstrings_of_the_api_are_plain_english() -> None:
     assert {name: phrases for name, phrases in wrong.items() if phrases} == {}
 
 
-def test_messages_are_plain_english() -> None:
+@pytest.mark.parametrize(("suffix", "read"), [("py", texts), ("json", texts_of_data)])
+def test_the_source_is_plain_english(suffix: str, read: Callable[[Path], Iterator[str]]) -> None:
     wrong = {
         str(path.relative_to(ROOT)): phrases
-        for path in sorted((ROOT / "src").rglob("*.py"))
-        if (phrases := [phrase for text in texts(path) for phrase in found(text)])
+        for path in sorted((ROOT / "src").rglob(f"*.{suffix}"))
+        if (phrases := [phrase for text in read(path) for phrase in found(text)])
     }
     assert wrong == {}
 

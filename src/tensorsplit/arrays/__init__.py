@@ -27,7 +27,7 @@ class LibraryOf(Protocol[_ArrayT]):
     """What the file of a library defines, for arrays of a type."""
 
     unknown: str | None
-    """What to do where it can't be told whether parts fit; None where the library tells that."""
+    """Called where it is not known whether parts fit; None where the library finds that out."""
 
     def is_array(self, value: object) -> bool:
         """Return whether the value is an array of this library; one answer for each type."""
@@ -194,7 +194,7 @@ def execute(
 ) -> list[object]:
     """Split an array of a library by a plan made for its shape: views, copies, or the buffers.
 
-    TS105 is for a `copy` that is neither true nor false, TS309 for parts of which it can't be told
+    TS105 is for a `copy` that is neither true nor false, TS309 for parts of which it is not known
     whether they fit, TS401 to TS405 for `out`.
     """
     if copy is not True and copy is not False:

@@ -156,7 +156,7 @@ def is_more_than_elements(value: object) -> bool:
 
 
 def _check_elements_only(what: str, values: Sequence[object]) -> None:
-    """Refuse masks and units, which would be lost without a word (TS403)."""
+    """Refuse masks and units, which would be lost silently (TS403)."""
     value = next(filter(is_more_than_elements, values), None)
     if value is not None:
         problem = f"{what} is of type {type(value).__name__}"

@@ -277,7 +277,7 @@ class _DoesNotFitError(Exception):
 
 
 def _holds(condition: object) -> bool:
-    """Return whether a condition holds; what can't be told while tracing is checked at run time."""
+    """Return whether a condition holds; one that tracing can't decide is checked at run time."""
     holds = guard_or_true(condition)
     if holds and not guard_or_false(condition):
         torch._check(condition)  # noqa: SLF001 - that is how it is documented

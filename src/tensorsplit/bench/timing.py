@@ -76,7 +76,7 @@ class Measured:
     """The figures of one workload: every peer in every way, and the seconds of the baseline.
 
     Attributes:
-        paused: The seconds of the baseline after a pause; None if there was none.
+        paused: The seconds of the baseline after a pause; None if no pause was made.
     """
 
     workload: Workload

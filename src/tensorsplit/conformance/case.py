@@ -54,7 +54,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseInfo:
-    """What is said of a case."""
+    """A case as it is shown: its name and what it is about."""
 
     id: str  # stable and unique: segments of ``[A-Za-z0-9._-]+`` between slashes
     operator: str  # the operator version, such as ``onnx.Split-18``
@@ -85,7 +85,7 @@ class Case(CaseInfo):
 
     @property
     def info(self) -> CaseInfo:
-        """What is said of it."""
+        """The case as it is shown."""
         return CaseInfo(**{entry.name: getattr(self, entry.name) for entry in fields(CaseInfo)})
 
     def build(self, seed: int = 0) -> Built:

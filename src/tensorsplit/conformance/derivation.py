@@ -8,8 +8,8 @@ was seen with, with its value, or with both. An entry is one condition.
    of several the most general one, until none explains more.
 2. What is left depends on more than one feature. One after the other, the condition that explains
    most, with few passes beside the failures, becomes an entry: ``some`` if ordinary inputs fail,
-   ``edge`` if all failures have a dimension of 0. What too few have in common to be told apart from
-   chance is left unexplained.
+   ``edge`` if all failures have a dimension of 0. What too few have in common may be
+   chance, and is left unexplained.
 3. Wrong data that is nothing but 64 bits squeezed into 32 is ``values`` of the feature
    ``wide_values``; it hides no other failure.
 4. A model that is illegal for what is fed at run time, and runs, is an ``edge`` of the feature that

@@ -49,7 +49,7 @@ class Deviation:
         SpecifierSet(self.versions)  # which raises a ValueError for anything else
 
     def covers(self, version: str) -> bool:
-        """Return whether it is said of a version."""
+        """Return whether it holds for a version."""
         try:
             return SpecifierSet(self.versions).contains(version, prereleases=True)
         except InvalidVersion:

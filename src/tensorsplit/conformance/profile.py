@@ -78,7 +78,7 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
 
 
 _OF_ILLEGAL_LENGTHS = ("runtime_lengths", "edge")
-"""What is said of lengths that reach no node behind others that check them."""
+"""The note for lengths that reach no node after those that check them."""
 
 
 def _kept(

@@ -97,7 +97,7 @@ def reduced(
         engine: An engine or an adapter, as `tensorsplit.conformance.subjects.load` takes it.
         seconds: How long the whole search may take; what comes of it then is the smallest so far.
         seconds_each: How long the engine may take for one model before it is said to hang.
-        note: Is told when a smaller model was found.
+        note: Is called when a smaller model was found.
 
     Raises:
         SplitError: TS601 and TS602 for the engine; TS703 if it gets nothing wrong here.

@@ -52,10 +52,10 @@ _FRAGILE = "string"
 _UPWARDS, _DOWNWARDS, _NEWEST = 18, 13, 24
 
 Progress = Callable[[int], None]
-"""Is told how many results have been added."""
+"""Is called with how many results have been added."""
 
 Note = Callable[[str], None]
-"""Is told in words what the reader of the results should know at once."""
+"""Is called with what the reader of the results should know at once, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def run(
     """Run cases with subjects; two runs with the same seed differ in nothing but the date.
 
     A subject may take so many seconds for one case. So many jobs run at a time; as many as there
-    are processors, but not more than 8, if None. The progress, and what there is to note, is told
+    are processors, but not more than 8, if None. `progress` and `note` are called
     from several threads in turn. SplitError TS601 or TS602 for a subject that can't be used at all,
     TS703 for two of one title.
     """

@@ -121,7 +121,7 @@ class Formula:
     """A number, or a list of numbers, that only the running model knows; int64 of rank 1.
 
     A formula is what it is calculated from, and a `Maker` makes nodes of it; what nobody asks for
-    leaves no node behind. Arithmetic on a list and a number works on every element. A formula
+    leaves no node. Arithmetic on a list and a number works on every element. A formula
     ``is_natural`` if no element can be below 0. What it reads of the model it has ``held``.
     """
 

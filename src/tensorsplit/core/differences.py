@@ -17,7 +17,7 @@ from tensorsplit.core.rules import SHARE, shares
 from tensorsplit.core.schema import Operator
 
 ASPECTS = ("attribute", "input", "output", "type", "fact", "behaviour")
-"""What two versions can differ in, in the order in which it is told."""
+"""What two versions can differ in, in the order in which it is shown."""
 
 _TOLD_OF_DIALECTS = ("attribute", "input", "behaviour")
 """What a dialect says of itself; its types and its output are those of its library."""

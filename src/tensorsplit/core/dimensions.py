@@ -161,7 +161,7 @@ def is_symbolic(item: object) -> bool:
 
 
 def _is_exported(item: object) -> TypeGuard[Traced]:
-    """Return whether it is a dimension of `jax.export`, which knows what its caller said of it."""
+    """Return whether it is a dimension of `jax.export`, which knows its caller's constraints."""
     export = sys.modules.get("jax.export")
     return export is not None and bool(export.is_symbolic_dim(item))
 

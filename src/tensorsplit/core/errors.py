@@ -505,7 +505,7 @@ def show(value: object) -> str:
 def words_of(error: Exception) -> str:
     """Return an exception's message in one line of bounded length.
 
-    It is the type of one that says nothing; what the system says is told without the path.
+    An error without a message gives its type; an error of the system is described without the path.
     """
     words = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
     return " ".join(words.split())[:200] or type(error).__name__

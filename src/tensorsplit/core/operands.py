@@ -75,7 +75,7 @@ def _is_among(types: frozenset[str], operand: Operand) -> bool:
 
 
 def _shown(operand: Operand) -> str:
-    """Return the elements of an operand, where they are told."""
+    """Return the elements of an operand, where they are given."""
     return "" if operand.values is None else f"{operand} "
 
 

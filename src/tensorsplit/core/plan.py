@@ -190,7 +190,7 @@ def _numbers(plan: SplitPlan, dims: tuple[Dim, ...]) -> tuple[int, ...]:
 
 
 def prove(plan: SplitPlan, fix: str) -> None:
-    """Refuse a plan of an array of which it can't be told whether the parts fit (TS309)."""
+    """Refuse a plan of an array of which it is not known whether the parts fit (TS309)."""
     dim, sizes = plan.input_shape[plan.axis], plan.sizes
     if is_known(dim) and are_known(sizes):
         return

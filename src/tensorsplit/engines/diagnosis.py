@@ -149,7 +149,7 @@ def _diagnosis(
 def _why_lowering_fails(
     source: OnnxModel, engine: str, judge: Callable[[OnnxModel], Sequence[Difference]]
 ) -> str | None:
-    """Return why the lowered model is no help; None if it gives the outputs of the model.
+    """Return why the lowered model does not help; None if it gives the outputs of the model.
 
     It is judged in the engine, and in the one that gave these outputs.
     """

@@ -76,7 +76,7 @@ class Unsupported(Exception):  # noqa: N818 - not an error: the engine says what
     """An engine says that it has no such element type, operator or opset at all."""
 
 
-class TooLarge(Exception):  # noqa: N818 - what is said of a message
+class TooLarge(Exception):  # noqa: N818 - a property of a message
     """A message would take more memory than it may."""
 
 
@@ -324,7 +324,7 @@ def _short(error: BaseException) -> str:
 def arrays_of(found: Any) -> dict[str, Any] | None:
     """Return an engine's outputs as NumPy arrays by name, so that nothing of its own is passed on.
 
-    None for what is no mapping, holds what is no array, or has no end.
+    None for what is not a mapping, holds anything but arrays, or has no end.
     """
     left = iter(range(_MOST_VALUES))
     try:

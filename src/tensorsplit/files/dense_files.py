@@ -1,4 +1,4 @@
-"""Writing files in which tensors lie whole, element after element, behind a header."""
+"""Writing files in which tensors lie whole, element after element, after a header."""
 
 from __future__ import annotations
 

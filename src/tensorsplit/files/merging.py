@@ -155,7 +155,7 @@ def gather(
 
 
 def _wholes(rule: PatternRule, tensor: StoredTensor, default: str) -> Iterator[str]:
-    """Yield the names of the tensors of which a rule makes one that is called so."""
+    """Yield the names of the tensors of which a rule makes one of that name."""
     for new in _new_names(rule.rule, rule.pattern, tensor.name):
         stars = PatternRule(new, RenameRule("")).matched(tensor.name)
         if stars is None:

@@ -33,11 +33,11 @@ class _Member:
 
     @property
     def content(self) -> int:
-        """Where its bytes begin, behind its name."""
+        """Where its bytes begin, after its name."""
         return self.start + len(self.header(0))
 
     def header(self, crc: int) -> bytes:
-        """Return what stands before its bytes."""
+        """Return the header before its bytes."""
         sizes = struct.pack("<2H2Q", 1, 16, self.file.size, self.file.size)
         fields = (_VERSION, _UTF8, 0, 0, _1980, crc, _ELSEWHERE, _ELSEWHERE)
         lengths = (len(self.name), len(sizes))
@@ -52,7 +52,7 @@ class _Member:
 
 
 def _end(count: int, start: int, size: int) -> bytes:
-    """Return what stands behind the directory."""
+    """Return the records after the directory."""
     fields = (44, _VERSION, _VERSION, 0, 0, count, count, size, start)
     end = struct.pack("<4sQ2H2L4Q", b"PK\6\6", *fields)
     place = struct.pack("<4sLQL", b"PK\6\7", 0, start + size, 1)

@@ -239,7 +239,7 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -
 
 
 def _check_path(rules: object) -> None:
-    """Refuse (TS703) what is no path."""
+    """Refuse (TS703) what is not a path."""
     if not isinstance(rules, (str, PathLike)):
         fix = "give the path of a TOML file, what such a file holds, or a name of built-in rules"
         problem = f"they are {show(rules)} of type {type(rules).__name__}"

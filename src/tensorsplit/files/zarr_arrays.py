@@ -253,7 +253,7 @@ def _has_other_bits(elements: Array, value: object) -> bool:
 
 
 def _copy_file(source: Path, target: Path, size: int) -> None:
-    """Copy a file; whoever else makes the same copy at the same time does no harm."""
+    """Copy a file; another task that makes the same copy at the same time does no harm."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f"{target.name}.{os.urandom(8).hex()}{_UNFINISHED}")
     with contextlib.ExitStack() as cleaning:

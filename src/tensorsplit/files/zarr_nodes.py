@@ -82,7 +82,7 @@ class ZarrNode:
 
 
 def is_name(name: str) -> bool:
-    """Return whether something in a folder can be called so."""
+    """Return whether a file or folder can have this name."""
     return name not in ("", ".", "..") and "/" not in name
 
 

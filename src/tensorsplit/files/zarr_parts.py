@@ -609,7 +609,7 @@ class _Decoded:
     def made(self, cut: _Cut, chunk: tuple[int, ...]) -> Array | None:
         """Return the elements of a new chunk; None where all that it is made of is missing.
 
-        Behind the end of its array, and where a chunk of the source is missing, is the fill value.
+        Beyond the end of its array, and where the source lacks a chunk, it has the fill value.
         """
         made: Array | None = None
         before = (slice(None),) * cut.axis

@@ -1,8 +1,8 @@
 """Models: reading them, checking their split nodes, and running them.
 
 onnx-ir imports SymPy, which takes longer than all the rest together and is used only where a
-dimension with a name takes part in arithmetic. Whoever imports this package first has onnx-ir
-import it then.
+dimension with a name takes part in arithmetic. A program that imports this package first has
+onnx-ir import it then.
 """
 
 from __future__ import annotations

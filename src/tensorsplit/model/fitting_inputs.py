@@ -366,7 +366,7 @@ class _Attempt:
 
         least, problem = burden(self.values)
         # A length or a position, named last, may change without any other; hence these come first.
-        # Twice, as what comes later may let more be told of what came before
+        # Twice, as later results may decide more about earlier ones
         for name, number in product([*reversed(self.allowed)] * 2, (*_ALWAYS, 0)):
             values = {**self.values, name: number}
             if number not in self.allowed[name]:
@@ -388,7 +388,7 @@ class _Attempt:
 
 
 _MAIN = 10_000
-"""How grave it is if a split in the main graph is refused; less so in a body, which may not run."""
+"""The weight of a refused split in the main graph; it is less in a body, which may not run."""
 
 
 @dataclass(eq=False)
@@ -398,7 +398,7 @@ class _Requirement:
     Attributes:
         inputs: What is known of each input, with names in it.
         names: The names on which it depends, in order.
-        weight: How grave it is if it is not met.
+        weight: Its share in the cost of numbers that do not meet it.
     """
 
     ref: NodeRef
@@ -486,7 +486,7 @@ def _refusal(ref: NodeRef, inputs: list[Fact]) -> SplitError | None:
 
 
 def _burden(needs: Iterable[_Requirement], values: Values) -> int:
-    """Return how grave it is what numbers leave broken."""
+    """Return the weighted count of the requirements that the numbers do not meet."""
     return sum(need.weight for need in needs if need.refusal(values) is not None)
 
 
@@ -498,7 +498,7 @@ def _search(
 ) -> dict[str, int]:
     """Return numbers that meet requirements, as near to those of the start as is found.
 
-    One broken requirement after the other is mended by that change which breaks the least else; a
+    One broken requirement after the other is met, by the change that breaks the fewest others; a
     name that was changed before is changed last.
     """
     values, best, changed = dict(start), dict(start), Counter[str]()

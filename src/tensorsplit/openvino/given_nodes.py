@@ -22,13 +22,13 @@ _NUMBERS = frozenset(
 
 
 class Given(NamedTuple):
-    """A split node as far as an extension is told of it.
+    """A split node as far as an extension knows it.
 
     Attributes:
         operator: The version that it is read as.
         operands: What it gives, by the names of the standard.
         data: The tensor to split.
-        values: The inputs behind the data that are given, by name.
+        values: The inputs after the data that are given, by name.
     """
 
     operator: Operator

@@ -208,7 +208,7 @@ def _concat_from_sequence(context: Any) -> list[Value]:
 
 
 def _tensors_of(sequence: Value) -> list[Value] | None:
-    """Return the tensors of a sequence; None if they are not known yet, as behind an insertion."""
+    """Return the tensors of a sequence; None if they are not known yet, as after an insertion."""
     node = sequence.get_node()
     if node.get_type_name() != _MARK:
         return None

@@ -76,7 +76,7 @@ def drawn_examples(record: Operator) -> Iterator[Drawn]:
 
 
 def _drawing(array: np.ndarray, split: SplitPlan) -> str:
-    """Draw a tensor of rank 1 or 2 with a border wherever one part ends and the next begins."""
+    """Draw a tensor of rank 1 or 2 with a border between the parts."""
     rows = np.atleast_2d(array)
     width = max((len(str(value)) for value in rows.flat), default=1)
     ends = list(np.cumsum(sizes_of(split)))[:-1]

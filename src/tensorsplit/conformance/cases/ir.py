@@ -164,7 +164,7 @@ def _refusals() -> Iterator[Case]:
 
 
 def _refused(operator: str, name: str, key: str, decision: str = "", **fields: Any) -> Case:
-    """Return a split of 6 into two parts, but for what is told."""
+    """Return a split of 6 into two parts; `fields` replace its own."""
     lengths = {"operand": CaseOperand((2, 4))} if operator == VARIADIC else {}
     said: dict[str, Any] = {
         "attributes": {} if lengths else {"num_splits": 2},

@@ -26,7 +26,7 @@ BODIES: tuple[tuple[str, ...], ...] = ((), *((place,) for place in PLACES[1:]))
 """Where a split node is."""
 
 SIMPLE_USES = {"output": None, "SequenceLength": None, "ConcatFromSequence": 0}
-"""What can be done with most sequences, and what it is told."""
+"""What can be done with most sequences, each with its arguments."""
 
 _OTHERS = (2, 1, 3, 2, 1, 4)
 """Lengths of the other dimensions, in turn; all different ones would make large data."""
@@ -197,7 +197,7 @@ def drawn_simple_use(
 def drawn_use(
     split: Stated, keepdims: bool, places: tuple[str, ...], opset: int, key: str
 ) -> tuple[str, Any]:
-    """Return a use and what it is told."""
+    """Sample a use and its arguments."""
     fitting = [
         (use, option)
         for use in USES[1:]

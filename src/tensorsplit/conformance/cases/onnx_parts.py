@@ -297,7 +297,7 @@ def _edges() -> Iterator[Case]:
 def _edge(
     operator: str, name: str, *rules: str, sizes: tuple[int, ...], key: str = "", **fields: Any
 ) -> Case:
-    """Return a split of a vector by its lengths, but for what is told."""
+    """Return a split of a vector by its lengths; `fields` replace its own."""
     said: dict[str, Any] = {
         "opset": draw(f"opset {operator} {key or name}", OPSETS[operator]),
         "shape": (sum(sizes),),

@@ -470,4 +470,4 @@ _USES: dict[str, Callable[[NodeBlock, Value], list[Value]]] = {
     "Loop": _each,
     "SequenceMap": _map,
 }
-"""What makes the nodes behind SplitToSequence."""
+"""The functions that add the nodes after SplitToSequence."""

@@ -96,7 +96,7 @@ def _table(summary: Summary, subjects: Sequence[SubjectInfo]) -> Table:
 
 
 def _cell(counts: Counts) -> Text:
-    """Return the passes, then how often each failure came up behind its letter."""
+    """Return the number of passes, then each failure's letter with its number."""
     if not counts.judged:
         return Text("-", "dim")
     cell = Text(str(counts[PASS]), "green" if counts[PASS] == counts.judged else "")

@@ -1,4 +1,4 @@
-"""`check`: everything that can be said of the splits of a model without running it."""
+"""`check`: everything that can be found out about the splits of a model without running it."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def _of_ref(
     ref: NodeRef, facts: Facts, refused: list[SplitError], *, is_refused: bool
 ) -> list[Finding]:
     """Return the findings on a node."""
-    if ref.opset == 0:  # the missing import is told already
+    if ref.opset == 0:  # the missing import is reported already
         refused = [error for error in refused if error.kind is not UNKNOWN_OPERATOR]
     found = list(map(of_error, refused))
     found += findings_of(ref, facts, is_refused=is_refused or bool(refused))

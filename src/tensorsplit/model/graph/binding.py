@@ -46,7 +46,7 @@ def bind(
     inputs: Listed[Known] | None = None,
     attributes: Attributes | None = None,
 ) -> Intent:
-    """Return what a split node asks for, as far as it can be told without its data.
+    """Return what a split node asks for, as far as it is known without its data.
 
     Args:
         node: The node.

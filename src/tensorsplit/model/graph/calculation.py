@@ -40,7 +40,7 @@ _FIRST_WITH_EMPTY_SHAPES = 14
 _FIRST_WITH_AXES_TO_MULTIPLY = 18
 
 TO_THE_END = (1 << 31) - 1
-"""An end of a slice that lies behind every dimension."""
+"""An end of a slice that lies beyond every dimension."""
 
 _NODES = {
     "add": "Add",
@@ -242,7 +242,7 @@ class Calculation(Maker[ir.Value]):
     ) -> ir.Value:
         """Return the elements of a tensor from one position to before another.
 
-        An end behind the dimension means to the end, unless the elements are taken one by one
+        An end beyond the dimension means to the end, unless the elements are taken one by one
         (`by_index`), for types that an engine can't slice.
         """
         if by_index:
@@ -272,7 +272,7 @@ class Calculation(Maker[ir.Value]):
         return self.op("Range", [self.scalar(number) for number in (start, end, step)])
 
     def take(self, data: ir.Value, index: Number, axis: int) -> ir.Value:
-        """Return what stands at a position, without the axis."""
+        """Return the element at a position, without the axis."""
         return self.op("Gather", [data, self.scalar(index)], {"axis": axis})
 
     def concat(self, values: Sequence[ir.Value], axis: int) -> ir.Value:
@@ -362,7 +362,7 @@ class Calculation(Maker[ir.Value]):
 
 
 def _unknown_before_running(opset: int, first: int, *, are_given: bool) -> SplitError:
-    """Return what is said of parts that are Slice nodes without bounds as inputs.
+    """Return the facts about parts that are Slice nodes without bounds as inputs.
 
     The lengths are given, or follow from the dimension, which is not known either.
     """

@@ -73,7 +73,7 @@ class Copies:
         return copy
 
     def _placed(self, placed: ir.NodeDeviceConfiguration) -> ir.NodeDeviceConfiguration:
-        """Copy what is said of the devices of a node."""
+        """Copy the configuration of a node's devices."""
         values = [spec.value and self.stands_for(spec.value) for spec in placed.sharding_specs]
         pairs = zip(placed.sharding_specs, values, strict=True)
         specs = (replace(spec, value=value) for spec, value in pairs if value is not None)

@@ -139,8 +139,8 @@ def change_inputs(
 def walk(model: ir.Model, what: str = "looking at the nodes") -> Iterator[NodeRef]:
     """Yield every node: the main graph's in order, each before its bodies, then functions'.
 
-    Nodes may be replaced while this runs, but not those that come later. What the pass does is told
-    to progress hooks.
+    Nodes may be replaced while this runs, but not those that come later. Progress hooks are called
+    with what the pass does.
     """
     yield from _walk(model.graph, "graph", model_opsets(model), what=what)
     for function in tuple(model.functions.values()):
@@ -281,7 +281,7 @@ def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
 
 
 def node_paths(parent: str, nodes: Iterable[ir.Node | NodeProto]) -> list[str]:
-    """Return the path of each node of a graph or function; equal names are told apart by index."""
+    """Return the path of each node of a graph or function; equal names get an index."""
     paths = [node_path(parent, node, index) for index, node in enumerate(nodes)]
     if len(set(paths)) == len(paths):
         return paths

@@ -87,7 +87,7 @@ class Facts:
 
     Attributes:
         refusals: The split nodes and the positions in sequences that are wrong, in order.
-        undecided: The paths of those that are right as far as can be told, but whose operands or
+        undecided: The paths of those that are right as far as is known, but whose operands or
             data are not fully known before the model runs; each with the nodes of the main graph
             that lead to it.
         uncalled: The functions that no node of the main graph leads to.

@@ -57,7 +57,7 @@ class Operation(NamedTuple):
 
     Attributes:
         operator: Of a node; else ``constant``, ``shape``, ``sampled``, or ``unknown`` for what is
-            no number and no list.
+            neither a number nor a list.
         held: The attributes of a node; the shape and elements of a constant; the entries of a
             shape, each a number, or the place of a variable in a tuple; the place of a variable.
         inputs: The steps that a node reads; None for one that it leaves out.
@@ -381,7 +381,7 @@ def _between(bounds: list[list[int]]) -> list[int]:
 
 @lru_cache(maxsize=1024)
 def are_in_order(program: Program) -> bool:
-    """Return whether a start is never behind an end, and neither outside of the dimension."""
+    """Return whether a start is never after its end, and both are within the dimension."""
     try:
         return all(
             stops or (results is not None and _is_range(dim, *map(tuple, results)))

@@ -1,4 +1,4 @@
-"""Validation before a run: what is wrong, what can't be told yet, and the nodes that would tell."""
+"""Validation before a run: what is wrong, what is not known yet, and the nodes that decide it."""
 
 from __future__ import annotations
 

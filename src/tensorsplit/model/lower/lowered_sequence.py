@@ -185,7 +185,7 @@ class PackedParts:
         """Return what comes before a position."""
         return self._slice(make, 0, self._start(place)), head(self.beside, place)
 
-    def behind(self, make: Calculation, place: Number) -> Piece:
+    def after(self, make: Calculation, place: Number) -> Piece:
         """Return what comes from a position on."""
         return self._slice(make, self._start(place), self._end), tail(self.beside, place)
 
@@ -308,7 +308,7 @@ class FlatParts(PackedParts):
 
 
 Piece: TypeAlias = "tuple[ir.Value, Listed]"
-"""Parts one behind the other in a tensor, and their lengths along it."""
+"""Parts one after the other in a tensor, and their lengths along it."""
 
 
 def calculated(make: Calculation, number: Number) -> Number:

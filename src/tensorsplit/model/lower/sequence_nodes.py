@@ -96,23 +96,23 @@ class SequenceNode:
             return known
         return self.point.number(held, fact.element_type)
 
-    def position(self, count: Number, behind: int = 0) -> Number:
+    def position(self, count: Number, beyond: int = 0) -> Number:
         """Return the position that the node takes among so many tensors, from the front.
 
-        It is checked, here or by the running model; there may be one `behind` the last tensor.
+        It is checked, here or by the running model; it may lie `beyond` the last tensor by so many.
         Left out, it is the last one.
         """
-        if behind and self._index is None:
+        if beyond and self._index is None:
             return count
         index = -1 if self._index is None else self._index
-        return position(index, count, count - 1 + behind, operator=f"onnx.{self.ref.op_type}")
+        return position(index, count, count - 1 + beyond, operator=f"onnx.{self.ref.op_type}")
 
-    def known_position(self, behind: int = 0) -> int | None:
+    def known_position(self, beyond: int = 0) -> int | None:
         """Do as `position`, but return None unless it is known, and how many tensors there are."""
         parts = self.given.parts
         if parts is None or isinstance(self._index, Formula):
             return None
-        found = self.position(len(parts), behind)
+        found = self.position(len(parts), beyond)
         return found if is_known(found) else None
 
 
@@ -166,7 +166,7 @@ def _identity(step: SequenceNode) -> Result:
 
 
 def _insert(step: SequenceNode) -> Result:
-    tensor, place, parts = step.ref.input(1), step.known_position(behind=1), step.given.parts
+    tensor, place, parts = step.ref.input(1), step.known_position(beyond=1), step.given.parts
     assert tensor is not None  # noqa: S101 - the input is required
     if parts is not None and place is not None:
         return LoweredSequence(step.fact, (*parts[:place], tensor, *parts[place:]))
@@ -174,12 +174,12 @@ def _insert(step: SequenceNode) -> Result:
     packed = step.given.in_layout(layout_for(step.fact, [step.given, beside]), step.point)
     make = step.point
     new = piece(make, tensor, packed.layout)
-    where = step.position(packed.count, behind=1)
+    where = step.position(packed.count, beyond=1)
     if where is packed.count:
         return _repacked(step, packed, [(packed.whole, packed.beside), new])
     where = calculated(make, where)
-    before, behind = packed.before(make, where), packed.behind(make, where)
-    return _repacked(step, packed, [before, new, behind])
+    before, after = packed.before(make, where), packed.after(make, where)
+    return _repacked(step, packed, [before, new, after])
 
 
 def _erase(step: SequenceNode) -> Result:
@@ -188,7 +188,7 @@ def _erase(step: SequenceNode) -> Result:
         return LoweredSequence(step.fact, (*parts[:place], *parts[place + 1 :]))
     packed, make = step.packed(step.given.fact), step.point
     where = calculated(make, step.position(packed.count))
-    return _repacked(step, packed, [packed.before(make, where), packed.behind(make, where + 1)])
+    return _repacked(step, packed, [packed.before(make, where), packed.after(make, where + 1)])
 
 
 def _repacked(step: SequenceNode, packed: PackedParts, pieces: list[Piece]) -> LoweredSequence:

@@ -45,7 +45,7 @@ class LoweredNode:
     Attributes:
         node: Its path, such as ``graph/loop_1.body/split_0``.
         operator: What it was.
-        became: What stands there now.
+        became: What replaced it.
         reason: Why the target needs it.
     """
 

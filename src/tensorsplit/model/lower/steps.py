@@ -123,7 +123,7 @@ def _lower(lowering: Lowering) -> None:
 
 
 def _check(lowering: Lowering) -> None:
-    """Refuse what the target can't take and no rewrite mends; note what it may do wrongly."""
+    """Refuse what the target can't take and no rewrite fixes; note what it may do wrongly."""
     profile = lowering.profile
     for entry in profile.about(model_features(lowering.model)):
         if entry.feature in ("sequence_input", "sequence_output"):
@@ -243,7 +243,7 @@ class Passage:
         return made
 
     def taken(self, old: ir.Value, values: list[ir.Value], point: InsertionPoint) -> None:
-        """Have the new values stand for the old one behind the point."""
+        """Have the new values stand for the old one after the point."""
         sequences = self.step.sequences
         if self.fact is None:
             for new in values:

@@ -294,7 +294,7 @@ def _cast(call: _Call) -> list[Array]:
 
 
 def _not_dropped(call: _Call) -> list[Array]:
-    """Run Dropout before opset 7, which drops at random unless it is told that this is a test."""
+    """Run Dropout before opset 7, which drops at random unless `is_test` is set."""
     is_random = call.names_more or not call.attribute("is_test")
     return _unsupported(call) if is_random else [call.inputs[0]]
 

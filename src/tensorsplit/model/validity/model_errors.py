@@ -51,7 +51,7 @@ MAX_STEPS = 1 << 20
 """Models that expand to more nodes than this through calls of functions are refused."""
 
 _MOST_CYCLES = 100
-"""The nodes of more cycles than this in one graph are told to be in a wrong order."""
+"""Beyond this number of cycles in one graph, the other nodes are reported as in a wrong order."""
 
 
 @full_collections_deferred()
@@ -59,7 +59,7 @@ def model_errors(model: ir.Model, *, needs_names: bool = True) -> list[SplitErro
     """Return what is wrong with a model whatever it is fed, each error with the path of its place.
 
     The errors come in the order in which the nodes would run, those of functions as a whole first.
-    A domain without opset import is told of the first node that needs it.
+    A domain without opset import is reported at the first node that needs it.
 
     Args:
         model: The model, of which no weights are read.
@@ -116,7 +116,7 @@ class _Search:
             self._scope(graph, place)
             if self._is_rewritten:
                 self._uncalled(place)
-        except SplitError as error:  # nothing behind it can be looked at
+        except SplitError as error:  # nothing after it can be looked at
             self._found.append(error)
         return self._found
 
