@@ -51,7 +51,7 @@ class _Memo:
 
     @property
     def decisions(self) -> _Memo:
-        """What decides calls that ``torch.compile`` follows."""
+        """Decides calls under ``torch.compile``."""
         return self
 
     def intent_of(
@@ -79,7 +79,7 @@ class _Memo:
         return PreparedSplit.of(intent, shape, unknown)
 
     def add(self, array: object, arguments: tuple[object, ...], plan: PreparedSplit) -> None:
-        """Keep a plan, in the place of all others once they are too many or too long."""
+        """Cache a plan; once the plans are too many or too long, all others are dropped."""
         count = 1 + len(plan.sizes)
         if count > _MOST_PARTS:
             return
@@ -446,7 +446,7 @@ def _run(
 
 
 def _snapshot(value: Any) -> object:
-    """Return a value as it is now, which no one else can change; never large arrays."""
+    """Return an immutable copy of a value; never of large arrays."""
     is_small = isinstance(value, ndarray) and value.size <= _MOST_PARTS
     return value.copy() if is_small or type(value) is list else value
 

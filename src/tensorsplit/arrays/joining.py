@@ -47,11 +47,11 @@ _JOIN = "join"
 
 
 class _AnyLengths:
-    """What decides calls of `join`, where ``torch.compile`` follows them."""
+    """Decides calls of `join` under ``torch.compile``."""
 
     @property
     def decisions(self) -> _AnyLengths:
-        """What decides calls that ``torch.compile`` follows."""
+        """Decides calls under ``torch.compile``."""
         return self
 
     def fit(
@@ -198,7 +198,7 @@ def join_by(
 
 
 def check_part_count(plan: SplitPlan, count: int) -> None:
-    """Refuse parts that are not as many as the plan makes (TS311)."""
+    """Refuse another number of parts than the plan makes (TS311)."""
     if count != len(plan.sizes):
         problem = f"{count_of(count, 'part')} given"
         raise _refusal(plan, PART_COUNT, problem, f"give {count_of(len(plan.sizes), 'part')}")
@@ -227,7 +227,7 @@ def plan_by(
 
 
 def _listed(parts: object, operator: str) -> list[object]:
-    """Return the parts in order, in a list that nobody else can change (TS311)."""
+    """Return the parts in order, in a new list (TS311)."""
     if isinstance(parts, Mapping):
         return list(parts.values())
     listed = snapshot(parts)

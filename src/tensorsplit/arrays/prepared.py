@@ -254,7 +254,7 @@ class PreparedSplit(SplitPlan, Prepared):
 
     @property
     def decisions(self) -> _Planned:
-        """What decides calls that ``torch.compile`` follows."""
+        """Decides calls under ``torch.compile``."""
         return _Planned(self)
 
     @cached_property

@@ -52,15 +52,15 @@ _TRACED, _ARRAY = "(traced)", "(an array)"
 
 
 class Called(Protocol):
-    """What has been called: a function, or a plan. Dynamo takes it for a constant."""
+    """The callee: a function or a plan. Dynamo treats it as a constant."""
 
     @property
     def decisions(self) -> Any:
-        """What decides the call: `Decisions` of a split, `Joins` of a join, or both."""
+        """The decisions of the call: `Decisions` of a split, `Joins` of a join, or both."""
 
 
 class Decisions(Protocol):
-    """What decides a split: the memory of a function, or a plan."""
+    """Decides a split: the cache of a function, or a plan."""
 
     def intent_of(
         self, arguments: tuple[object, ...], library: arrays.ArrayLibrary
@@ -72,7 +72,7 @@ class Decisions(Protocol):
 
 
 class Joins(Protocol):
-    """What decides how parts are joined: any lengths, or those of a plan."""
+    """Decides how parts are joined: with any lengths, or with those of a plan."""
 
     def fit(
         self,

@@ -1,4 +1,4 @@
-"""The workloads: splits as data, their tensors, and the check of what a peer makes of them."""
+"""The workloads: splits as data, their tensors, and the check of each library's results."""
 
 from __future__ import annotations
 

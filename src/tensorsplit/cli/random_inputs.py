@@ -1,4 +1,4 @@
-"""What a model is fed: what is given, and random values that fit the model for the rest."""
+"""The inputs of a model: those that are given, and random values that fit for the rest."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WHATEVER_IS_FED = (ELEMENT_TYPE, EXTERNAL_DATA, MALFORMED_MODEL, UNSUPPORTED_NO
 
 
 def input_options(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Return the options that say what a model is fed, passed on as one, `choice`."""
+    """Return the options for a model's inputs, passed on as one, `choice`."""
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         @input_option(text)
@@ -78,7 +78,7 @@ def input_options(text: str) -> Callable[[Callable[..., int]], Callable[..., int
 
 @dataclass(frozen=True)
 class InputChoice:
-    """What the options say of the inputs; see `input_options`."""
+    """The options for a model's inputs; see `input_options`."""
 
     written: Sequence[str]
     shapes: Sequence[str]
@@ -163,7 +163,7 @@ class ModelInputs:
         return f"the inputs are random (--seed {self.seed}): {', or '.join(ways)}"
 
     def failing(self) -> list[str]:
-        """Save the inputs that results differ on, where that is asked for; what to say of them."""
+        """Save the inputs on which results differ, if requested; return a note about them."""
         seeded = tr("the random inputs are those of --seed {seed}", seed=self.seed)
         lines = [] if self.seed is None else [seeded]
         return lines + self._saved()

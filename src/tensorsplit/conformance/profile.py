@@ -86,7 +86,7 @@ def _kept(
     observations: Sequence[Observation],
     features: Mapping[str, Sequence[Features]],
 ) -> tuple[list[dict[str, object]], list[Observation]]:
-    """Return what is still so of the profile before, and the observations that it leaves open.
+    """Return the entries of the previous profile that still hold, and what they do not explain.
 
     An entry stays where a case shows it, or none could. One about every input, under which a case
     now passes, is about some.

@@ -1,6 +1,6 @@
 """Models that stay loaded where an engine runs: in its process, or in this one.
 
-What loads a model is an adapter that returns the function that runs it.
+An adapter loads a model and returns the function that runs it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tensorsplit.engines.worker import outcome, perform
 
 _numbers = count(1)
 _loaded: dict[int, Callable[..., Any]] = {}
-"""In the process of an engine: what runs each model."""
+"""In the process of an engine: the function that runs each model."""
 
 
 class LoadedModel:

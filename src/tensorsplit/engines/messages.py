@@ -59,10 +59,10 @@ __all__ = [
 ]
 
 STARTED = "started"
-"""What a process answers when it has read a call, before it does anything about it."""
+"""The answer of a process that has read a call, before it runs it."""
 
 LONGEST = 400
-"""How many characters of an engine's words are kept."""
+"""The number of characters that are kept of an engine's message."""
 
 _ADDRESS = re.compile(r"(?: at )?\b0x[0-9a-fA-F]{6,}\b")
 _MOST_VALUES = 1 << 16  # in an answer: cases have a few hundred

@@ -64,8 +64,8 @@ def move_of(
 ) -> tuple[Move, list[SameBytes | PaddingCheck]]:
     """Return how the bytes of stored tensors become those of new ones.
 
-    Of what several stored ones hold the first is read, and the others are compared with it. Padding
-    is zeros, which are checked where they are read.
+    Bytes that several stored tensors hold are read from the first one, and the others are compared
+    with it. Padding is zeros, which are checked where they are read.
 
     Args:
         change: The tensors.

@@ -44,7 +44,7 @@ _TOKEN = ".tensorsplit-token"  # noqa: S105 - it opens nothing
 
 @dataclass(frozen=True)
 class Job:
-    """What is read, what becomes of it, and where that goes.
+    """The tensors that are read, the new ones that are made of them, and where these are written.
 
     Attributes:
         changes: What becomes of the stored tensors, in the order of the source.
@@ -127,7 +127,7 @@ class Job:
 
     @contextlib.contextmanager
     def _draft(self, outputs: Outputs) -> Iterator[tuple[str, str, Callable[[], None]]]:
-        """Open the draft, a file that says so to all who build it, and a check of each step."""
+        """Yield where the draft is built, the path of a token beside it, and a check for steps."""
         if not self.target:  # which a path takes for the current folder
             fix = "give the name of a file or folder"
             raise SplitError(UNWRITABLE, "the name is empty", fix)
@@ -158,7 +158,7 @@ def plan_split(
     arrays: Sequence[str] = (),
     max_shard_size: int | None = None,
 ) -> Job:
-    """Plan what rules say of a source, or of those of its tensors that `arrays` names.
+    """Plan the split of a source by rules, or of those of its tensors that `arrays` names.
 
     Raises:
         SplitError: TS101 to TS309 for what is not a split, TS703 for rules that contradict each
@@ -190,7 +190,7 @@ def plan_split(
 def plan_merge(
     source: str, target: str, rules: RuleSet, *, max_shard_size: int | None = None
 ) -> Job:
-    """Plan the way back: from what rules made of tensors to the tensors.
+    """Plan a merge: from the parts that rules made back to the whole tensors.
 
     Raises:
         SplitError: TS713 for what are not all parts of a tensor, and as `plan_split`.
@@ -212,7 +212,7 @@ def plan_reshard(
     to_rules: RuleSet | None = None,
     max_shard_size: int | None = None,
 ) -> Job:
-    """Plan the files of some ranks from those of others, or what other rules make of the wholes.
+    """Plan the files of some ranks from those of others, or other parts of the same whole tensors.
 
     Raises:
         SplitError: As `plan_merge` and `plan_split`.
@@ -243,7 +243,7 @@ def plan_reshard(
 def _gathered(
     opened: TensorSource, rules: RuleSet, target: str
 ) -> tuple[list[Gathered], list[str]]:
-    """Return the wholes of what is stored, and the patterns that match none (TS713 if all do)."""
+    """Return the whole tensors, and the patterns that match no part (TS713 if none does)."""
     place = PurePath(target)
     name = place.stem if place.suffix in SUFFIXES else place.name
     gathered, unmatched = gather(rules, opened.tensors.values(), name)
@@ -277,7 +277,7 @@ def _opened(source: str, target: str, layout: FileLayout | None = None) -> Tenso
 
 
 def _ranked(source: str, rules: RuleSet, target: str) -> tuple[RuleSet, TensorSource]:
-    """Open what rules made of tensors; of ranks whose number they don't say, all that are there."""
+    """Open the parts that rules made; if the rules state no number of ranks, count the files."""
     if rules.is_for_ranks and rules.ranks is None:
         folder = Path(source)
         with refusing_access(source):
@@ -289,7 +289,7 @@ def _ranked(source: str, rules: RuleSet, target: str) -> tuple[RuleSet, TensorSo
 
 
 def _notes(rules: RuleSet, unmatched: Sequence[str]) -> list[str]:
-    """Return what to say of rules: patterns without tensors, of a family only if all are."""
+    """Return notes about rules: patterns without tensors, for a model family only if all are."""
     if rules.is_of_family and len(unmatched) < len({each.pattern for each in rules.rules}):
         unmatched = ()
     return [*rules.notes, *(f"{show(pattern)} matches no tensor" for pattern in unmatched)]

@@ -28,7 +28,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _check_follow(table: _SplitTable | _ShardTable, kept: set[str]) -> None:
-    """Raise a ValueError for a table that says what the tensor that it follows decides."""
+    """Raise a ValueError for a table that sets what the tensor that it follows decides."""
     own = {"block", "packed"}
     kept = {"tensors", "follow", *kept, *own}
     values = {each.name: each.default for each in msgspec.structs.fields(table)}
@@ -108,7 +108,7 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
         return [self.heads] if isinstance(self.heads, int) else self.heads
 
     def count(self) -> int | None:
-        """Return how many ranks it says; None if it does not."""
+        """Return the number of ranks that it states; None if it states none."""
         return len(self.split) if self.ranks is None and self.split is not None else self.ranks
 
     def rule(self) -> Rule:
@@ -136,7 +136,7 @@ class _RenameTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class RuleTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a file of rules holds."""
+    """The content of a file of rules."""
 
     split: list[_SplitTable] = []
     shard: list[_ShardTable] = []

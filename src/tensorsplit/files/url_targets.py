@@ -21,9 +21,9 @@ _MARKER = ".tensorsplit-unfinished"
 def written_at(url: str, names: Collection[str], token: str) -> Iterator[Callable[[], None]]:
     """Write a folder at a URL during the block; if that fails, what was written is removed.
 
-    A marker says which run writes what is not whole. What a killed run has left is removed first.
-    No storage has a lock that a killed run releases, so of two runs at once the later one takes the
-    marker; the other one finds that by the check that this yields, and leaves all to it.
+    A marker names the run that is still writing. Files that a killed run has left are removed
+    first. Such storage has no lock that ends with a killed run: of two runs at once, the later one
+    takes over the marker. The earlier one finds that out by the check that is yielded, and stops.
 
     Args:
         url: Where it is written.

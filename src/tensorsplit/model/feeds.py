@@ -1,4 +1,4 @@
-"""The inputs that a model declares, and what is fed to them: checked before anything runs."""
+"""The inputs that a model declares, and the values fed to them, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FED_AS = {
     "optional": "{}, or None",
     "optional sequence": "list of arrays, each a {}, or None",
 }
-"""By kind of input, what is fed to it."""
+"""The value that is fed, by kind of input."""
 
 
 class DeclaredInput(NamedTuple):
@@ -68,7 +68,7 @@ def _bounds(dim: int | str | None, bounds: Range) -> int | str | None:
 
 
 def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) -> dict[str, Any]:
-    """Check what is fed against what is declared, before anything runs.
+    """Check the values that are fed against the declared inputs, before anything runs.
 
     Returns the values by name: plain arrays in the machine's byte order (the bytes of each element
     are those that came in), lists of them for sequences, None for an empty optional.

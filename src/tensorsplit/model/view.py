@@ -1,4 +1,4 @@
-"""What an engine knows of the values of a model when it imports it."""
+"""The facts about a model's values that an engine knows when it imports the model."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What an engine knows at import that looks at shapes then; less than what is known here.
+    """The facts that an engine knows at import if it infers shapes then.
 
-    It knows the numbers in the declared shapes of inputs, and what follows from them: no names, and
-    nothing that is declared of what nodes give. Into the body of a loop it takes nothing but what
+    It knows the numbers in the declared shapes of inputs, and what follows from them: no names of
+    dimensions, and no declared types of nodes' outputs. In the body of a loop it knows only what
     the body itself declares of its inputs.
 
     Attributes:

@@ -1,7 +1,7 @@
 """Split layers of a model that OpenVINO has read, guarded where only the running model decides.
 
-OpenVINO does not check negative lengths before it reads memory (D7). What the extensions of its
-import put into a model, this puts into one that it read by itself.
+OpenVINO does not check negative lengths before it reads memory (D7). The import extensions put
+guards into a model while OpenVINO reads it; this puts them into a model that it has already read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What there is to say about a split: of one operator, or of each split node of a model."""
+"""Explanations of splits: of one operator, or of each split node of a model."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _split_of(ref: NodeRef, facts: Facts) -> ExplainedSplit:
 
 
 def _given(intent: Intent) -> str:
-    """Return the axis and what tells the lengths, as text."""
+    """Return the axis and the operand that gives the lengths, as text."""
     axis = "known at run time" if intent.axis is None else show_dim(intent.axis)
     words = [f"{intent.operator.axis} = {axis}"]
     if intent.source is None:

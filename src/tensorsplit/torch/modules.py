@@ -28,7 +28,7 @@ class _Layer(torch.nn.Module):
     operands: dict[str, Any]
 
     def extra_repr(self) -> str:
-        """Return what the layer was made of."""
+        """Return the layer's arguments."""
         if self.plan is not None:
             return repr(self.plan)
         return ", ".join(f"{name}={value}" for name, value in self.operands.items())

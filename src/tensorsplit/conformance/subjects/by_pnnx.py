@@ -94,7 +94,7 @@ def _pnnx_shape(value: object) -> str:
 def _by_ncnn(
     text: str, weights: Path, arrays: Sequence[Any], into: Sequence[int], out_of: Sequence[int]
 ) -> list[Any]:
-    """Run what pnnx has made; each array has the index of an axis for the batch."""
+    """Run the model that pnnx made; each array has the index of an axis for the batch."""
     import ncnn
 
     kinds = set(re.findall(r"^(\S+) +\S+ +\d", text, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""What an adapter is, and the kinds of change that many operators share."""
+"""Adapters, and the kinds of change that many operators share."""
 
 from __future__ import annotations
 

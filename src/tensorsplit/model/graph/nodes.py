@@ -50,7 +50,7 @@ MAX_DEPTH = 96
 FIRST_IR_WITH_OPSETS = 3
 
 _FEW_INPUTS = 64
-"""Nodes of so many inputs are changed by onnx-ir's own means."""
+"""Nodes of up to so many inputs are changed by onnx-ir's own methods."""
 
 GRAPH_TYPES = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
 
@@ -241,7 +241,7 @@ def carried_by(node: ir.Node) -> list[Carried]:
 
 
 def attribute_of(node: ir.Node, name: str, kind: ir.AttributeType, default: object = None) -> Any:
-    """Return the value of an attribute; None where it is of another type, or only calls tell it."""
+    """Return the value of an attribute; None if it has another type, or only calls give it."""
     held = node.attributes.get(name)
     if held is None:
         return default
@@ -267,7 +267,7 @@ def malformed(
 
 
 def own_fault(problem: str, error: Exception) -> SplitError:
-    """Return the refusal of what this package fails at: not a fault of the model (TS512)."""
+    """Return the refusal of what this package can't do, though the model is right (TS512)."""
     reason = f"{type(error).__name__}: {show(str(error))}"
     return SplitError(NO_ADAPTER, f"{problem} ({reason})", "please report it, with the model")
 

@@ -1,7 +1,7 @@
-"""What a model calculates for a split, found by calculating it for many dimensions and lists.
+"""The lengths that a model calculates, identified by calculating them for many dimensions.
 
-Lengths that lowering guards are known again by what their nodes do, and not by how these look, so
-that other tools may fold and merge them (ADR 26).
+Guarded lengths are recognized by what their nodes compute, not by how the nodes look, so that other
+tools may fold and merge them (ADR 26).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
 
 _MOST_NODES = 512
-"""Lengths that more nodes than this calculate are not looked at."""
+"""Lengths that more nodes than this calculate are not analysed."""
 
 _MOST_PARTS = 1 << 14
 """More lengths than this are not calculated again and again."""

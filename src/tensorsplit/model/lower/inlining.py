@@ -1,4 +1,4 @@
-"""Functions of the model put in the place of their calls."""
+"""Inlining of a model's functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorsplit.model.profiles import must_go
 
 
 def inline(lowering: Lowering) -> bool:
-    """Inline the functions for which the target needs it; whether any was.
+    """Inline the functions for which the target needs it; return whether there were any.
 
     Functions of another opset are converted first, and stay if the target then runs them.
     """

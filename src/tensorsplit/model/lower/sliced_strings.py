@@ -16,7 +16,7 @@ _OPERANDS = ("starts", "ends", "axes", "steps")
 
 
 def take_slice(lowering: Lowering, ref: NodeRef) -> None:
-    """Take what a Slice gives by indices, which are sliced in the place of the data."""
+    """Replace a Slice by a Gather: its indices are sliced instead of the data."""
     node, data = ref.node, ref.input(0)
     assert data is not None  # noqa: S101 - it has an element type
     point = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)

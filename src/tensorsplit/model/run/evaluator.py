@@ -36,7 +36,7 @@ class CompiledModel:
         self.validator = Validator(model.model)
 
     def close(self) -> None:
-        """Do nothing: the collector sees to everything."""
+        """Do nothing: garbage collection frees the memory."""
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Run the model on what `check_feeds` takes.
