@@ -1,6 +1,6 @@
 """One thin file for each array library, and the choice between them.
 
-The type of the array that came in tells its library: nothing is imported here but NumPy, and a
+The type of the given array shows its library: nothing is imported here but NumPy, and a
 caller who passes another library's array has imported that library already.
 """
 
@@ -79,7 +79,7 @@ class LibraryOf(Protocol[_ArrayT]):
 
 
 ArrayLibrary: TypeAlias = LibraryOf[Any]
-"""The file of any library: which one it is tells the type of the array that came in."""
+"""The file of any library; the type of the given array decides which one."""
 
 _FILES = {
     "numpy": "numpy",

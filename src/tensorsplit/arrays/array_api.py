@@ -185,7 +185,7 @@ class _Addresses:
 def _memory(array: Array) -> np.ndarray:
     """Return the memory of an array, on whatever device, as an array that must not be read.
 
-    TS405 if the library does not tell where it is.
+    TS405 if the library does not show where it is.
     """
     cuda = getattr(array, "__cuda_array_interface__", None)
     sycl = getattr(array, "__sycl_usm_array_interface__", None)

@@ -123,7 +123,7 @@ def join(
         axis: The axis, in [-rank, rank-1] of the whole.
         keepdims: 0 if the parts have no such axis: they are then of the length 1 each.
         like: An array like the whole, which must have its shape and be of the kind of the parts.
-            Without parts, it tells what nothing is joined to.
+            Without parts, it decides what the empty whole is like.
         copy: None returns a view of the memory of the parts if they are all of one array, in order,
             and else a new array. False refuses to copy, True always copies.
         out: An array to write the parts to, which is returned; or a `BufferPool` to take the

@@ -88,7 +88,7 @@ def _cpu() -> str:
 
 
 def _caches() -> dict[str, str]:
-    """Return the size of each cache that holds data, where Linux tells."""
+    """Return the size of each cache that holds data, where Linux shows it."""
     found = {}
     for folder in sorted(_CACHES.glob("index*")):
         facts = {

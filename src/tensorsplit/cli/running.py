@@ -2,7 +2,7 @@
 
 NumPy's own formats have no names for bfloat16, float8, 4-bit and 2-bit types, and can't hold every
 string without pickling; outputs of those types are written as ONNX tensors (.pb), or refused if
-an .npy or .npz was asked for.
+an .npy or .npz was requested.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 LINE = "tensorsplit: interrupted\n"
-"""What is said after Ctrl-C."""
+"""The message after Ctrl-C."""
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _SECONDS_TO_CLEAN_UP = 1.0

@@ -1,6 +1,6 @@
 """Words that stand for something: what the help calls them, and what a shell offers for them.
 
-What is offered is loaded when it is asked for. Whether a word means anything, its command decides.
+The offered words are loaded on request. Whether a word means anything, its command decides.
 """
 
 from __future__ import annotations

@@ -6,4 +6,4 @@ processes that may die; `report` shows what came of it.
 """
 
 SECONDS_OF_A_CASE = 10.0
-"""How long an engine or tool may take for one case before it is said to hang."""
+"""How long an engine or tool may take for one case before it counts as hanging."""

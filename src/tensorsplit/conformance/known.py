@@ -63,7 +63,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """A known deviation that does not occur as it is said to."""
+    """A known deviation that does not occur as stated."""
 
     deviation: Deviation  # the entry of the file
     # the cases that should show it and don't; empty if it matches none of the suite

@@ -40,7 +40,7 @@ _SUITE = pytest.StashKey[_Suite]()
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, parser: pytest.Parser) -> None:
-    """Add the options where the suite is asked for."""
+    """Add the options where the suite is requested."""
     if not any(map(_is_suite, early_config.known_args_namespace.file_or_dir)):
         return
     group = parser.getgroup(_PACKAGE)
@@ -153,7 +153,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 class _CaseFile(pytest.File):
-    """All cases that are asked for."""
+    """All requested cases."""
 
     def collect(self) -> Iterator[pytest.Item]:
         suite = self.config.stash[_SUITE]

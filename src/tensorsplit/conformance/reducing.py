@@ -96,7 +96,7 @@ def reduced(
         inputs: An array for each input; a list of arrays for a sequence.
         engine: An engine or an adapter, as `tensorsplit.conformance.subjects.load` takes it.
         seconds: How long the whole search may take; what comes of it then is the smallest so far.
-        seconds_each: How long the engine may take for one model before it is said to hang.
+        seconds_each: How long the engine may take for one model before it counts as hanging.
         note: Is called when a smaller model was found.
 
     Raises:

@@ -177,7 +177,7 @@ def run(
 
 
 class OneByOne:
-    """A subject that does cases as they are asked for, one after the other in one process.
+    """A subject that runs cases on request, one after the other in one process.
 
     What it does is judged as by `run`, but that a case has damaged the process is found out only
     when a later one dies of it. Strings have a process of their own each.

@@ -68,7 +68,7 @@ class OperatorDiff:
 
     @property
     def rows(self) -> tuple[Change, ...]:
-        """The changes as a table tells them: the element types of one operand share a row."""
+        """The changes as rows of a table: the element types of one operand share a row."""
         rows: list[Change] = []
         for (aspect, subject), group in groupby(self.changes, attrgetter("aspect", "subject")):
             several = tuple(group)

@@ -402,7 +402,7 @@ BLOCK_CUT = _kind(
 
 
 class SplitError(ValueError):
-    """A refusal: what was asked for has no exact meaning, or can't be done safely.
+    """A refusal: the request has no exact meaning, or can't be done safely.
 
     Args:
         kind: The kind of refusal; gives the code.

@@ -125,7 +125,7 @@ class Operator:
         absent: The rule when none of them is given; None if one must be.
         keepdims: The attribute that decides whether the axis stays when `absent` is used.
         is_sequence: Whether the output is one sequence and not one tensor for each part.
-        notes: Behaviour worth telling apart from other versions, as (aspect, what holds).
+        notes: Behaviour that differs from other versions, as (aspect, what holds).
         axis_from_back: Whether a negative axis counts from the back; if not, it is refused.
         is_dialect: Whether this is what another library means by a split, and not of the family.
     """

@@ -54,7 +54,7 @@ def main(handle: str, lifeline: str, folder: str, python: str) -> None:
 
 
 def limit_memory() -> None:
-    """Let this process fill so much memory and no more, where Linux runs; no case needs it."""
+    """Limit the memory of this process, on Linux; no case needs as much."""
     if sys.platform == "linux":
         import resource
 

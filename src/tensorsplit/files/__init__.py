@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["merge", "reshard", "split"]
 
 MEMORY = 256 << 20
-"""The bytes of memory that a split takes at most, if nothing else is said."""
+"""The bytes of memory that a split takes at most, by default."""
 
 
 def split(
@@ -147,7 +147,7 @@ def merge(
 
     Raises:
         SplitError: TS712 if ranks hold different bits of what they share, TS713 for what is not
-            all parts of a tensor, and what `split` raises; nothing is left behind then.
+            all parts of a tensor, and what `split` raises; nothing is written then.
 
     Example:
         >>> ts.files.merge("ranks", "model.safetensors", rules="rules.toml")

@@ -489,7 +489,7 @@ class MemberCopy:
 
 
 def _next_bytes(file: IO[bytes], size: int, path: str) -> Bytes:
-    """Return the next bytes of a member; TS705 for one that is damaged, as its checksum tells."""
+    """Return the next bytes of a member; TS705 for one that is damaged, by its checksum."""
     with refusing(path):
         data = file.read(size) if size else file.read(1)
         if len(data) != size:

@@ -62,7 +62,7 @@ class SplitOperands:
     def plan(self, tensor: StoredTensor) -> SplitPlan:
         """Return the plan for a tensor (TS101 to TS309).
 
-        Bits are bits: a version that was not asked for by name or opset takes any element type.
+        Bits are bits: a version that was not requested by name or opset takes any element type.
         """
         record = self._record()
         lists = [each.operand for each in record.lengths if 1 in each.rules]
@@ -193,7 +193,7 @@ class ShardRule:
         return replace(tensor, shape=(*tensor.shape[:axis], length, *tensor.shape[axis + 1 :]))
 
     def whole_length(self, lengths: Sequence[int]) -> int:
-        """Return how long the tensor is of which each rank has so much (TS713)."""
+        """Return the length of the tensor of which each rank has this length (TS713)."""
         copies = self._copies()
         if max(copies) == 1:
             return sum(lengths)
@@ -265,7 +265,7 @@ class ShardRule:
         return replace(plan, sizes=tuple(sizes) * (self.ranks // shares)), parts
 
     def _fused(self, tensor: StoredTensor) -> SplitPlan:
-        """Plan the segments, as long as said, or as their heads, which all have the same length."""
+        """Plan the segments: of the given lengths, or by their heads, all of one length."""
         whole = SplitOperands(self.axis, num_outputs=1, operator=_EQUAL)
         if self.segments is not None:
             return SplitOperands(self.axis, self.segments).plan(tensor)

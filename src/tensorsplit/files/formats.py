@@ -115,7 +115,7 @@ class Recast:
 
 
 RANK_FILE = "rank-{rank}-of-{ranks}.safetensors"
-"""What the file of a rank is called, if nothing else is said."""
+"""The name of a rank's file by default."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -297,7 +297,7 @@ def _joined(
     axis: int,
     whole_length: Callable[[Sequence[int]], int] = sum,
 ) -> StoredTensor:
-    """Return the tensor that parts give, side by side where nothing else is said (TS713)."""
+    """Return the tensor that parts give, side by side by default (TS713)."""
     shape = parts[0].shape
     if not -len(shape) <= axis < len(shape):
         problem = f"{short_name(parts[0].name)} of shape {show(shape)} has no axis {axis}"

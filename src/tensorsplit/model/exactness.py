@@ -85,7 +85,7 @@ def moved_outputs(model: OnnxModel) -> frozenset[str]:
     """Return the outputs of a model that every right engine gives bit for bit.
 
     Everything that leads to them, back to inputs and initializers, only moves elements; where to
-    is said by what is exact, such as lengths that are calculated from shapes.
+    depends only on what is exact, such as lengths that are calculated from shapes.
     """
     outputs = zip(model.output_names, model.model.graph.outputs, strict=False)
     levels = _Levels(model.model)

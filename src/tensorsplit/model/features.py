@@ -589,7 +589,7 @@ def _of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str
 
 
 def _holds_an_input(sequence: ir.Value | None) -> bool:
-    """Return whether an input of the model was put into a sequence, as far as nodes here tell."""
+    """Return whether an input of the model was put into a sequence, as far as is seen here."""
     while sequence is not None and (maker := sequence.producer()) is not None:
         if maker.op_type == "SequenceConstruct":
             return any(value is not None and value.is_graph_input() for value in maker.inputs)

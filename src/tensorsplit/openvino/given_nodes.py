@@ -55,7 +55,7 @@ class Given(NamedTuple):
 def read(context: Any, name: str, vendor: str) -> Given:
     """Read a split node from an ``openvino.frontend.NodeContext``.
 
-    OpenVINO tells neither the opset nor the number of outputs. So a node is read as the newest
+    OpenVINO gives neither the opset nor the number of outputs. So a node is read as the newest
     version that takes what it gives; versions that share their operands differ in nothing that a
     node shows here. A node that none takes is refused in the words of the newest.
     """

@@ -1,4 +1,4 @@
-"""Splits as nodes of OpenVINO, also where an extension is not told how many parts there are.
+"""Splits as nodes of OpenVINO, also where an extension does not know how many parts there are.
 
 Below opset 18 a Split without lengths makes one part for each output of the node, and OpenVINO
 does not show an extension how many there are. It names the outputs after the extension returned,
@@ -66,7 +66,7 @@ def _split(name: str, vendor: str, context: object) -> list[Value]:
 class AxisSplit(NamedTuple):
     """A tensor, and how an axis of it is split.
 
-    The sizes are integers where the shape tells all of them; ``known_count`` is None where only the
+    The sizes are integers if the shape decides all of them; ``known_count`` is None where only the
     running model knows how many there are.
     """
 

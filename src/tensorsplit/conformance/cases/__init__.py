@@ -12,7 +12,7 @@ from tensorsplit.conformance.cases import ir, onnx_fed, onnx_parts, onnx_refusal
 
 @cache
 def all_cases() -> tuple[Case, ...]:
-    """Return every case, sorted by id; their models are built only when asked for."""
+    """Return every case, sorted by id; their models are built only on request."""
     found: dict[str, Case] = {}
     for group in (onnx_parts, onnx_refusals, onnx_fed, ir):
         for case in group.cases():

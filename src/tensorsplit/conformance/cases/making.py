@@ -1,4 +1,4 @@
-"""Cases from what their models say, and what is drawn for them: shapes, axes, types and uses."""
+"""Cases from the statements of their models, and sampled shapes, axes, types and uses."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def case_of(
 ) -> Case:
     """Build the case of a `SplitModel` with these fields; `legal` are other legal feeds.
 
-    Unless told otherwise, it declares the shape that is fed, has an output for each part, and says
+    By default, it declares the shape that is fed, has an output for each part, and says
     its lengths in the form of the operand; a dimension that is not declared is that of the axis.
     """
     said = {"declared": fields["shape"], "outputs": len(fields.get("sizes") or ()), **fields}

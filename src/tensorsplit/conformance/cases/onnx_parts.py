@@ -170,7 +170,7 @@ def _case(
     group: str = "",
     used: tuple[str, Any] | None = None,
 ) -> Case:
-    """Return a case of a split that is said in a way; what is not told is drawn.
+    """Build one case of a split; fields that are not given are sampled.
 
     `group` is what the name begins with, if other groups have the like; `used` what is done with a
     sequence, if that is what the case is about.

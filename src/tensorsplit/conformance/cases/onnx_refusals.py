@@ -61,7 +61,7 @@ def _refusal(
     use: str = "",
     option: object = None,
 ) -> Case:
-    """Return the case of a row; what is done with a sequence is drawn if it is not given."""
+    """Return the case of a row; the use of a sequence is sampled if it is not given."""
     key = f"{operator} {row} {places} {shape_class} {use}"
     opset = drawn_opset(operator, places, key)
     if not use:

@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 def draw(key: str, options: Sequence[_T]) -> _T:
     """Sample one of the options, always the same for a key, whatever other cases there are.
 
-    What is drawn is part of the id as far as it matters, so that an id that is gone after a change
+    Sampled fields are part of the id as far as they matter, so that an id that goes with a change
     of the options never becomes another case under the same name.
     """
     return options[zlib.crc32(key.encode()) % len(options)]

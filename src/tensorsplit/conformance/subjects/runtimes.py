@@ -203,7 +203,7 @@ def run_tinygrad(
 ) -> dict[str, Any]:
     """Run in tinygrad's ONNX runner, on the device that tinygrad chooses.
 
-    Its CPU device needs clang. Where there is none, and no device is asked for in ``DEV``, its
+    Its CPU device needs clang. Where there is none, and no device is requested in ``DEV``, its
     interpreter in Python does the work.
     """
     if shutil.which("clang") is None:

@@ -95,7 +95,7 @@ def passed_to(function: ir.Function, attributes: Attributes) -> dict[str, ir.Att
 
 
 def call_key(passed: Attributes) -> tuple[tuple[str, bytes], ...]:
-    """Return what tells the calls of a function with different attributes apart."""
+    """Return what distinguishes the calls of a function with different attributes."""
     return tuple(
         (name, b"" if is_open(held) else ir.serde.serialize_attribute(held).SerializeToString())
         for name, held in sorted(passed.items(), key=itemgetter(0))

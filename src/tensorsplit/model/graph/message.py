@@ -74,7 +74,7 @@ class NodeList:
 
     @cached_property
     def paths(self) -> list[str]:
-        """The paths of the nodes, which most models are never asked for."""
+        """The paths of the nodes, which are seldom needed."""
         return node_paths(self.path, self.graph.node)
 
     @cached_property

@@ -38,7 +38,7 @@ class FileWeights:
 
     Attributes:
         places: Where in the file they begin, and how long they are.
-        state: Tells whether the file has changed.
+        state: Shows whether the file has changed.
     """
 
     path: Path

@@ -50,7 +50,7 @@ _EXACT = 1 << 10
 class Node:
     """A node without bodies, and what is known of its inputs; absent ones are None.
 
-    What is asked for and not known raises a `NotKnownError`.
+    A request for what is not known raises a `NotKnownError`.
     """
 
     proto: onnx.NodeProto
@@ -409,7 +409,7 @@ def _slice(node: Node, _: Tensor) -> Elements:
 
 
 def _repeated(node: Node, output: Tensor) -> Elements:
-    """Return the elements again and again; how often the length of the output tells."""
+    """Return the elements, repeated to the length of the output."""
     entries = node.elements(0)
     return (
         entries * (_length(output.shape) // len(entries)) if entries and output.shape else entries

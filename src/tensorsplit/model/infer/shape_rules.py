@@ -93,7 +93,7 @@ def _at(shape: Shape, place: int) -> Dim:
 
 
 def _reshaped(at: int, asked: Shape, data: Shape, *, keeps_zeros: bool) -> Dim:
-    """Return a dimension as a Reshape is asked for it; None if it may be -1, or a 0 for another."""
+    """Return a dimension as a Reshape takes it; None if it may be -1, or a 0 for another."""
     dim, held = asked[at], _at(data, at)
     if dim == 0 and not keeps_zeros:
         return held

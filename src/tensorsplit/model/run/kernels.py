@@ -54,7 +54,7 @@ class _Windows(NamedTuple):
     Attributes:
         values: The elements; 0 for padding.
         in_data: Which of them are elements of the data.
-        in_padded: Which of them are elements of the data or of the padding that is asked for.
+        in_padded: Which of them are elements of the data or of the requested padding.
         places: The place of each of them in the data, for each axis.
     """
 
@@ -174,7 +174,7 @@ def _taken(array: Array, at: Any) -> Any:
 
 
 def average_pool(data: Array, *, count_include_pad: int = 0, **given: Any) -> list[Array]:
-    """Return the AveragePool; padding counts only if that is asked for."""
+    """Return the AveragePool; padding counts only on request."""
     windows = _windows(data, **given)
     count = (windows.in_padded if count_include_pad else windows.in_data).sum(-1)
     total = windows.values.sum(-1, dtype=np.float32 if data.itemsize < 4 else None)

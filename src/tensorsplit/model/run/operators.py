@@ -300,7 +300,7 @@ def _not_dropped(call: _Call) -> list[Array]:
 
 
 def _multiplied(call: _Call) -> list[Array]:
-    """Run Gemm before opset 7, whose third operand is broadcast only if asked for.
+    """Run Gemm before opset 7, whose third operand is broadcast only on request.
 
     Where it need not be, it is asked for too: the reference forgets beta otherwise.
     """

@@ -102,7 +102,7 @@ class _Search:
         self._cycles: dict[Scope | None, list[frozenset[ir.Node]]] = {}
         self._unimported: set[tuple[str, str]] = set()
         self._right: set[object] = set()
-        """What tells nodes apart as far as they were checked, of those that are right."""
+        """The checked properties by which right nodes differ."""
 
     def errors(self) -> list[SplitError]:
         """Return the errors, in order."""
