@@ -108,6 +108,24 @@ FIT: dict[str, str] = {
     " k = Constant<value=int64 {3}>() c = Greater(n, k) y = If(c)"
     "<then_branch = t () => (float[?] a) { s = Constant<value=int64[2] {4,4}>()"
     " a, b = Split<axis=0>(x, s) }, else_branch = e () => (float[?] a2) { a2 = Identity(x) }> }",
+    "divisible by three numbers": "g (float[N] x) => (float[?] a, float[?] d, float[?] h)"
+    " { a, b, c = Split<axis=0>(x) d, e, f, g = Split<axis=0>(x)"
+    " h, i, j, k, l = Split<axis=0>(x) }",
+    "two dimensions of a shape": "g (float[N,M] x) => (float[?,?] y)"
+    " { w = Constant<value=float[2,3] {1,2,3,4,5,6}>() y = Add(x, w) }",
+    "fed shape of three dimensions": "g (float[2,3,4] x, int64[3] r) => (float[?,?,?] a)"
+    " { a = Reshape(x, r) }",
+    "many indices": "g (float[3,2] x, int64[1,300] i) => (float[?,?,?] a) { a = Gather(x, i) }",
+    "calculated indices of elements": "g (float[3,5,2] x, int64[3,1,2] i) => (float[?,?,?] a)"
+    " { o = Constant<value=int64 {1}>() j = Add(i, o) a = GatherElements<axis=1>(x, j) }",
+    "state of a Scan": "g (float[T,N,M] x) => (float[?,?] a, float[?,?,?] b)"
+    " { z = Constant<value=float[2,3] {1,2,3,4,5,6}>() a, b = Scan<num_scan_inputs=1,"
+    " body = r (float[2,3] s, float[?,?] v) => (float[2,3] t, float[?,?] w)"
+    " { t = Add(s, v) w = Identity(t) }>(z, x) }",
+    "shape to expand to": "g (float[N,3] x, int64[2] r) => (float[?,?] a, float[?,?] b)"
+    f" {{ y = Expand(x, r) {_TWO_THREE} a, b = Split<axis=0>(y, s) }}",
+    "wrong declaration": "g (float[7,2] x) => (int64[?,?] a, int64[?,?] b) <int64[2,3] z>"
+    " { z = NonZero(x) s = Constant<value=int64[2] {4,10}>() a, b = Split<axis=1>(z, s) }",
     "infinity": f"g (float[N] x) => {_A_B} {{ c = Constant<value_float = inf>() y = Min(x, c)"
     f" {_TWO_THREE} a, b = Split<axis=0>(y, s) }}",
     "strings": f"g (string[N] x) => (string[?] a, string[?] b) {{ {_TWO_THREE} {_SPLIT} }}",

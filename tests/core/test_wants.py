@@ -13,6 +13,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.core import errors
 from tensorsplit.core.arithmetic import position
+from tensorsplit.core.dimensions import MAX_DIM
 from tensorsplit.core.rules import MAX_PARTS
 
 PLAN: Any = ts.plan
@@ -116,9 +117,31 @@ REFUSALS: dict[str, tuple[Callable[[], object], str, dict[str, range]]] = {
         "TS107",
         {},
     ),
-    "position": (lambda: position(5, 3, 2), "TS511", {"position": range(-3, 3)}),
-    "position of an insertion": (lambda: position(-4, 3, 3), "TS511", {"position": range(-3, 4)}),
-    "position in an empty sequence": (lambda: position(0, 0, -1), "TS511", {}),
+    "position": (
+        lambda: position(5, 3, 2),
+        "TS511",
+        {"position": range(-3, 3), "count": range(6, MAX_DIM + 1)},
+    ),
+    "position from the end": (
+        lambda: position(-5, 3, 2),
+        "TS511",
+        {"position": range(-3, 3), "count": range(5, MAX_DIM + 1)},
+    ),
+    "position of an insertion": (
+        lambda: position(5, 3, 3),
+        "TS511",
+        {"position": range(-3, 4), "count": range(5, MAX_DIM + 1)},
+    ),
+    "position beyond all sequences": (
+        lambda: position(1 << 63, 3, 2),
+        "TS511",
+        {"position": range(-3, 3)},
+    ),
+    "position in an empty sequence": (
+        lambda: position(0, 0, -1),
+        "TS511",
+        {"count": range(1, MAX_DIM + 1)},
+    ),
     "type": (lambda: SPLIT(np.arange(6), 2.0, axis=0), "TS105", {}),
 }
 

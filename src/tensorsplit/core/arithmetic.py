@@ -463,13 +463,15 @@ def position(index: Number, count: Number, last: Number, *, operator: str | None
     if is_known(found) and is_known(count) and is_known(last):
         if not 0 <= found <= last:
             tensors, fix = count_of(count, "tensor"), f"give a position in [{-count}, {last}]"
+            least = -index if index < 0 else index + count - last
+            wants = {"position": range(-count, last + 1), "count": range(least, MAX_DIM + 1)}
             raise SplitError(
                 SEQUENCE_INDEX,
                 f"the position is {index}, but the sequence has {tensors}",
                 fix if last >= -count else "fill the sequence",
                 operator=operator,
                 parameter="position",
-                wants={"position": range(-count, last + 1)} if last >= -count else {},
+                wants={name: fit for name, fit in wants.items() if fit},
             )
         return found
     inside = at_least(found, last)

@@ -1,123 +1,64 @@
-"""Shapes and small values for the inputs that are not given, such that the model runs on them.
+"""Random inputs that fit a model: shapes and small values with which it runs.
 
-The analysis runs with a name for every open dimension and every element of a small integer input.
-What it knows of the inputs of a node then is what the node requires: not to be refused once numbers
-stand for the names. A search changes the numbers until no node is refused.
+A proposal gives a number to each open dimension and each element of an input of whole numbers, and
+the analysis says which nodes refuse them. Each number is changed once to see what of the gravest
+refusal depends on it. It is then set to what the refusal wants, `SplitError.wants`; operators other
+than splits do not say what they want, and get numbers that one of their others is. Of the changes
+that would do, the one is taken that breaks least else.
+
+Numbers, not names: an analysis of a whole model with numbers takes no longer than a few
+evaluations of expressions of names.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from itertools import chain, product
-from math import isfinite, prod
-from typing import Any
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import chain, islice, product
+from math import prod
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_known
-from tensorsplit.core.errors import OUTPUT_COUNT, SplitError
-from tensorsplit.model.exactness import MOVES
+from tensorsplit.core.errors import OUTPUT_COUNT, SEQUENCE_INDEX, SplitError
 from tensorsplit.model.feeds import DeclaredInput, check_feeds
 from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.facts import Fact, Tensor, tensor_of
 from tensorsplit.model.graph.facts import Sequence as SequenceFact
-from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
-from tensorsplit.model.graph.tensors import Array
+from tensorsplit.model.graph.nodes import NodeRef, walk
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of
-from tensorsplit.model.infer.sequence_operators import check_position
-from tensorsplit.model.infer.splits import split_of
 from tensorsplit.model.infer.validation import is_checked
 from tensorsplit.model.reading import OnnxModel
 
-OPEN_DIMENSION = 7
-"""What a dimension is that nothing fixes."""
+_STARTS = ((7, range(1, 9)), (12, range(1, 4)), (4, range(1, 2)), (6, range(1)))
+"""What dimensions and elements are at first, one proposal after the other."""
 
-_NAME = re.compile(r"[^\W\d]\w*")
-_LENGTH, _LENGTHS = 3, range(17)
-_LARGE, _LARGEST = 1 << 20, 100
-_MOST_ELEMENTS = 64
 _RANKS = ((2, 1, 3, 4), (0, 1, 2))
 """What is tried for inputs without a rank: of floats and others, and of whole numbers."""
 
-_ANALYSED = 1 << 14
-"""So many nodes are analysed at most where numbers are tried one by one."""
+_LARGE, _LARGEST, _MOST_ELEMENTS = 1 << 20, 100, 1 << 16
+_STEPS, _LEAST_JUDGED, _ANALYSED = 40, 32, 1 << 14
+"""How often a proposal is changed, how often it is judged, and how many nodes that may take."""
 
-_STEPS = 60
-_MOST_RANDOM = 24
-_ALWAYS = range(1, 65)
-"""Numbers that are always tried."""
+_PROBE = 12
+"""By how much a number is changed to see what depends on it: most strides and counts divide it."""
 
-_FEW = 9
-"""Elements that are named are below it at first."""
+_FEW, _SHOWN = 8, 4
+_RUNS = 10_000
+"""How grave the refusal of a split that runs is, beside one of another operator."""
 
-_SHOWN = 4
+Numbers: TypeAlias = "dict[str, tuple[int, ...]]"
+"""Numbers, by what they are of: ``the dimension N``, or ``the elements of 's'``."""
 
-Values = Mapping[str, int]
-"""A number for each name."""
-
-
-@dataclass
-class FittingInputs:
-    """What was found for the inputs that are not given.
-
-    Attributes:
-        wanted: These inputs.
-        facts: What each is to be; the elements of those that may have any are None.
-        ranges: The numbers that such elements may be, where not all are fine.
-        problem: Why nothing fits; None if something does.
-        refused: How many nodes refuse what was found.
-    """
-
-    wanted: Sequence[DeclaredInput]
-    facts: dict[str, Fact]
-    ranges: dict[str, range]
-    problem: SplitError | None
-    refused: int
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each; of a sequence that of its tensors."""
-        return {
-            name: getattr(fact, "part" if isinstance(fact, SequenceFact) else "shape")
-            for name, fact in self.facts.items()
-        }
-
-    def values(self, rng: np.random.Generator) -> dict[str, object]:
-        """Return a value for each: of any that fit a random one, always a small whole number.
-
-        Every engine holds these exactly in every type. An optional is empty.
-        """
-        return {entry.name: self._value(rng, entry) for entry in self.wanted}
-
-    def _value(self, rng: np.random.Generator, entry: DeclaredInput) -> object:
-        fact: Any = self.facts[entry.name]
-        if entry.kind.startswith("optional"):
-            return None
-        fit = self.ranges.get(entry.name, range(1, _LARGEST))
-        if entry.kind == "sequence":
-            return [_random(rng, fact.part, fact.element_type, fit) for _ in range(fact.count)]
-        if fact.values is not None:
-            return np.array(fact.values, fact.element_type.numpy()).reshape(fact.shape)
-        return _random(rng, fact.shape, fact.element_type, fit)
-
-
-def _random(
-    rng: np.random.Generator, shape: tuple[int, ...], kind: ir.DataType | None, fit: range
-) -> Array:
-    try:
-        numbers = rng.integers(fit.start, min(fit.stop, _LARGEST), shape)
-    except ValueError:  # more bytes than can be counted
-        raise MemoryError from None
-    if kind == ir.DataType.STRING:
-        return np.array([f"s{number}" for number in numbers.flat], object).reshape(shape)
-    made = numbers % 2 == 0 if kind == ir.DataType.BOOL else numbers
-    return np.asarray(made).astype((kind or ir.DataType.FLOAT).numpy())
+Key: TypeAlias = "tuple[int, str, int]"
+Quantities: TypeAlias = "dict[Key, int]"
+"""What is known of the inputs of a node, by input, kind, and place from the end."""
 
 
 @dataclass
@@ -131,7 +72,7 @@ class CompletedInputs:
     """
 
     feeds: dict[str, object]
-    random: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    random: dict[str, Sequence[int]] = field(default_factory=dict)
     problem: SplitError | None = None
 
 
@@ -153,39 +94,29 @@ def complete_inputs(
     wanted = [entry for entry in others if not entry.has_default or entry.name in shapes]
     if not wanted:
         return CompletedInputs(dict(given))
-    fit = fit_inputs(source, wanted, given, shapes, seed)
-    if fit.problem is not None:  # perhaps because of a default
-        both = [entry for entry in others if entry in wanted or is_whole(entry)]
-        other = fit_inputs(source, both, given, shapes, seed)
-        fit, wanted = (fit, wanted) if other.problem else (other, both)
-    made = CompletedInputs({**given, **fit.values(np.random.default_rng(seed))})
+    made = _fitting(source, wanted, given, shapes, seed)
+    if made.problem is not None:  # perhaps because of a default
+        both = [entry for entry in others if entry in wanted or _is_whole(entry)]
+        other = _fitting(source, both, given, shapes, seed)
+        made = made if other.problem else other
     try:
         check_feeds(source.inputs, made.feeds)
     except SplitError as error:  # a shape that is given contradicts the declared one
-        fit.problem = error
-    made.random, made.problem = fit.shapes, fit.problem
-    if made.problem is not None:
-        other = fit_inputs(source, wanted, given, {}, seed)
-        made.random = made.random if other.problem else other.shapes
+        made.problem = error
+    if made.problem is not None and shapes:
+        other = _fitting(source, wanted, given, {}, seed)
+        made.random = made.random if other.problem else other.random
     return made
 
 
-def fit_inputs(
+def _fitting(
     source: OnnxModel,
     wanted: Sequence[DeclaredInput],
     given: Mapping[str, object],
     shapes: Mapping[str, tuple[int, ...]],
     seed: int,
-) -> FittingInputs:
-    """Find shapes and small values for inputs, such that no split of the model refuses them.
-
-    Args:
-        source: The model, which is left as it is.
-        wanted: The inputs.
-        given: What is fed to the others.
-        shapes: The shapes that some of the inputs are to have.
-        seed: Decides where several numbers would do.
-    """
+) -> CompletedInputs:
+    """Return the first proposal for wanted inputs that nothing refuses, or the best."""
     fed = check_feeds([entry for entry in source.inputs if entry.name in given], given)
     sizes: dict[str, int] = {}
     for entry in source.inputs:
@@ -196,393 +127,405 @@ def fit_inputs(
         entry._replace(shape=shapes[entry.name], ranges=None) if entry.name in shapes else entry
         for entry in wanted
     ]
-    model, rng = source.model, np.random.default_rng(seed)
+    model = source.model
     if model.functions:  # inlined calls are known apart
         with suppress(Exception):  # onnx-ir raises of many kinds for calls that are not well-formed
             inline(inlined := model.clone())
             model = inlined
-    found = list[FittingInputs]()
-    tries = iter(range(_ANALYSED // max(1, sum(1 for _ in walk(model)))))
-    open_ranks = {is_whole(entry) for entry in wanted if entry.shape is None}
-    ranks = (every[: None if k in open_ranks else 1] for k, every in enumerate(_RANKS))
-    for pair in product(*ranks):
+    refs, rng = list(walk(model)), np.random.default_rng(seed)
+    open_ranks = {_is_whole(entry) for entry in wanted if entry.shape is None}
+    floats, wholes = (_RANKS[k][: None if k in open_ranks else 1] for k in (False, True))
+    tried, judged = list[_Proposal](), 0
+    for start, *ranks in product(_STARTS, floats, wholes):
         entries = [
-            entry._replace(shape=(None,) * pair[is_whole(entry)]) if entry.shape is None else entry
+            entry._replace(shape=(None,) * ranks[_is_whole(entry)])
+            if entry.shape is None
+            else entry
             for entry in wanted
         ]
-        found.append(_Attempt(model, entries, fed, sizes, rng).found(tries))
-        if not found[-1].problem and not found[-1].refused:
+        tried.append(_Proposal(model, refs, entries, fed, sizes, rng, *start))
+        tried[-1].repair()
+        judged += len(tried[-1].judged)
+        if not tried[-1].judge({}).refusals or judged * len(refs) > _ANALYSED:
             break
-    return min(found, key=lambda each: (bool(each.problem), each.refused))
+    return min(tried, key=lambda each: each.judge({}).burden).completed(given)
 
 
-def is_whole(entry: DeclaredInput) -> bool:
+def _is_whole(entry: DeclaredInput) -> bool:
     """Return whether an input has whole numbers, or conditions."""
     return (entry.element_type or "").startswith(("int", "uint", "bool"))
 
 
-@dataclass
-class _Attempt:
-    """One attempt, in which every input has a rank.
+class _Refusal(NamedTuple):
+    """A node that refuses a proposal, why, and how grave that is."""
+
+    ref: NodeRef
+    error: SplitError
+    weight: int
+
+
+class _Verdict(NamedTuple):
+    """What is known of a model for a proposal, and the refusals, by path."""
+
+    facts: Facts
+    refusals: dict[str, _Refusal]
+
+    @property
+    def burden(self) -> int:
+        """How grave all refusals are."""
+        return sum(refusal.weight for refusal in self.refusals.values())
+
+
+class _Effect(NamedTuple):
+    """What changes with some numbers of a label.
 
     Attributes:
-        dims: The names that stand for what is open.
-        labels: What these are, for a message.
+        held: All numbers of the label.
+        place: Which of them change.
+        slopes: How fast quantities of a node grow with these, and what they are now.
+    """
+
+    label: str
+    held: tuple[int, ...]
+    place: slice
+    slopes: dict[Key, tuple[Fraction, int]]
+
+    @property
+    def old(self) -> tuple[int, ...]:
+        """The numbers that change."""
+        return self.held[self.place]
+
+    def change(self, new: Iterable[int]) -> Numbers:
+        """Return the change to other numbers."""
+        return {self.label: (*self.held[: self.place.start], *new, *self.held[self.place.stop :])}
+
+    def solved(self, key: Key, want: int) -> int:
+        """Return the sum of the numbers with which a quantity is what is wanted."""
+        slope, number = self.slopes[key]
+        return sum(self.old) + round((want - number) / slope)
+
+
+@dataclass
+class _Proposal:
+    """Numbers for all that is open in the inputs of a model.
+
+    Attributes:
+        refs: The nodes of the model.
+        sizes: Dimensions with a name that are given.
+        dimension: What dimensions are at first.
+        elements: What elements are at first.
+        allowed: What each of the numbers may be.
+        judged: What came of all numbers that were tried.
     """
 
     model: ir.Model
+    refs: Sequence[NodeRef]
     wanted: Sequence[DeclaredInput]
     given: Mapping[str, object]
     sizes: Mapping[str, int]
     rng: np.random.Generator
-    dims: dict[str, Dim] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
-    values: dict[str, int] = field(default_factory=dict)
+    dimension: int
+    elements: range
+    numbers: Numbers = field(default_factory=dict)
     allowed: dict[str, range] = field(default_factory=dict)
+    judged: dict[frozenset[tuple[str, tuple[int, ...]]], _Verdict] = field(default_factory=dict)
 
-    def found(self, tries: Iterator[int]) -> FittingInputs:
-        """Return the best that is found; so many numbers are tried one by one."""
-        self.facts = {entry.name: self._fact(entry) for entry in self.wanted}
-        for is_fixing in (False, True):
-            if not self._name_elements(is_fixing=is_fixing) and is_fixing:
-                break
-            facts = analyse(self.model, self._feeds(None), declarations=False)
-            needs = _requirements(self.model, facts, self.values)
-            self.values = _search(needs, self.values, self.allowed, self.rng)
-        problem = self._conflict(needs) or self._try_all(needs, tries)
-        refused = sum(need.refusal(self.values) is not None for need in needs)
-        facts = analyse(self.model, self._feeds(self.values), declarations=False)
-        made = {name: _substituted(fact, self.values) for name, fact in self.facts.items()}
-        return FittingInputs(self.wanted, made, _ranges(self.model, facts), problem, refused)
+    @cached_property
+    def _floats(self) -> set[str | None]:
+        """The inputs of floats whose elements decide shapes: lengths of Split-1, and factors."""
+        nodes = [ref.node for ref in self.refs if ref.op_type in ("Split", "Resize", "Upsample")]
+        return {value.name for node in nodes for value in node.inputs[1:] if value is not None}
 
-    def _open(self, label: str, start: int, allowed: range) -> Dim:
-        """Return the name of what is open, with a number to start with and those that it may be."""
-        if label not in self.dims:
-            name = f"open_{len(self.dims)}"
-            self.labels[name], self.values[name], self.allowed[name] = label, start, allowed
-            self.dims[label] = ir.SymbolicDim(name)
-        return self.dims[label]
+    def _number(
+        self, change: Numbers, label: str, starts: Sequence[int], fit: range
+    ) -> tuple[int, ...]:
+        """Return what numbers are after a change; it gets those that follow from it.
 
-    def _fact(self, entry: DeclaredInput) -> Fact:
-        """Return what is known of an input, with names for its open dimensions."""
-        shape, dims = entry.shape or (), list[Dim]()
-        bounds = entry.ranges or ((0, None),) * len(shape)
-        for axis, (dim, (low, high)) in enumerate(zip(shape, bounds, strict=True)):
-            fit = range(low, _LARGE if high is None else high + 1)
-            start = min(max(OPEN_DIMENSION, low), fit.stop - 1)
-            made: Dim = dim
-            if dim is None:
-                made = self._open(f"dimension {axis} of '{entry.name}'", start, fit)
-            elif isinstance(dim, str):
-                made = self._dimension(dim, start, fit)
-            dims.append(made)
-        kind = None if entry.element_type is None else ir.DataType[entry.element_type.upper()]
-        if entry.kind != "sequence":
-            return Tensor(kind, tuple(dims))
-        count = self._open(f"the length of '{entry.name}'", _LENGTH, _LENGTHS)
-        return SequenceFact(kind, tuple(dims), count)
-
-    def _dimension(self, text: str, start: int, allowed: range) -> Dim:
-        """Return what stands for a name, or an expression of names that stand elsewhere alone."""
-
-        def renamed(found: re.Match[str]) -> str:
-            return str(self._dimension(found[0], OPEN_DIMENSION, range(_LARGE)))
-
-        if text in self.sizes:
-            return self.sizes[text]
-        with suppress(Exception):  # any text may be a name, and a parser may raise anything
-            names = ir.SymbolicDim(text).free_symbols()
-            plain = {*self.sizes, *chain(*(entry.shape or () for entry in self.wanted))}
-            if names and text not in names and names <= plain:
-                made = ir.SymbolicDim(_NAME.sub(renamed, text))
-                return made if _names_in(made) else _number(made, {})
-        return self._open(f"the dimension {text}", start, allowed)
-
-    def _name_elements(self, *, is_fixing: bool) -> bool:
-        """Name the elements of small inputs of whole numbers, and of conditions.
-
-        Where one dimension is open nothing is done, unless it is to be fixed as it is now.
+        Where there are to be more or fewer, they keep their sum.
         """
-        named = False
-        for entry in self.wanted:
-            fact, kind = self.facts[entry.name], entry.element_type or ""
-            is_lengths = self.model.opset_imports.get("") == 1 and "float" in kind
-            if not isinstance(fact, Tensor) or not (is_whole(entry) or is_lengths):
-                continue
-            shape = fact.shape or ()
-            numbers = tuple(_number(dim, self.values) or 0 for dim in shape)
-            is_small = len(shape) <= 2 and prod(numbers) <= _MOST_ELEMENTS
-            are_open = sum(not is_known(dim) for dim in shape)
-            if fact.values is not None or not is_small or are_open > is_fixing:
-                continue
-            for dim, number in zip(map(str, shape), numbers, strict=True):
-                self.allowed[dim] = range(number, number + 1)
-            is_flag = kind == "bool"
-            fit = range(-1 if kind.startswith("int") else 0, 2 if is_flag else _LARGE)
-            first, stop = (0, 2) if is_flag else (1, _FEW)
-            starts = map(int, self.rng.integers(first, stop, prod(numbers)))
-            values = tuple(
-                self._open(f"element {index} of '{entry.name}'", start, fit)
-                for index, start in enumerate(starts)
-            )
-            self.facts[entry.name] = replace(fact, shape=numbers, values=values)
-            named = True
-        return named
+        if label not in self.numbers:
+            self.numbers[label] = tuple(min(max(n, fit[0]), fit[-1]) for n in starts)
+            self.allowed[label] = fit
+        held = change.get(label, self.numbers[label])
+        if len(held) != len(starts):
+            held = change[label] = _shared(self.rng, sum(held), len(starts))
+        return held
 
-    def _conflict(self, needs: Sequence[_Requirement]) -> SplitError | None:
-        """Return why no numbers were found for a split or position of the main graph."""
-        grave = [need for need in needs if need.weight == _MAIN]
-        broken = [need for need in grave if need.refusal(self.values)]
-        refusal = broken[0].refusal(self.values) if broken else None
-        for name in broken[0].names if refusal else ():
-            fit: dict[str, list[int]] = {
-                need.ref.path: [
-                    number
-                    for number in need.candidates(name, self.values)
-                    if number > 0 and number in self.allowed[name]
-                    if not need.refusal({**self.values, name: number})
-                ]
-                for need in grave
-                if name in need.names
-            }
-            if refusal and all(fit.values()) and not set.intersection(*map(set, fit.values())):
-                numbers = {path: " or ".join(map(str, each[:_SHOWN])) for path, each in fit.items()}
-                said = " and ".join(f"{each} for '{path}'" for path, each in numbers.items())
-                problem = f"{self.labels[name]} must be {said}, which no number satisfies"
-                made = SplitError(refusal.kind, problem, operator=refusal.operator)
-                return made.located(node=refusal.node)
-        return refusal
+    def _dimension(self, change: Numbers, dim: int | str | None, label: str, fit: range) -> int:
+        """Return a dimension; an expression of names that stand elsewhere alone is calculated."""
+        if isinstance(dim, int):
+            return dim
+        if dim is not None:
+            if dim in self.sizes:
+                return self.sizes[dim]
+            label = f"the dimension {dim}"
+            with suppress(Exception):  # any text may be a name, and a parser may raise anything
+                made: Any = ir.SymbolicDim(dim)
+                names, shapes = made.free_symbols(), [entry.shape or () for entry in self.wanted]
+                if names and dim not in names and names <= {*self.sizes, *chain(*shapes)}:
+                    every = range(_LARGE)
+                    known = {name: self._dimension(change, name, "", every) for name in names}
+                    return int(made.evaluate(known))
+        return self._number(change, label, [self.dimension], fit)[0]
 
-    def _try_all(self, needs: Sequence[_Requirement], tries: Iterator[int]) -> SplitError | None:
-        """Try every number for each name where splits refuse what the names could not tell.
-
-        Returns what the splits that run refuse in the end.
-        """
-
-        def burden(values: Values) -> tuple[tuple[int, int], SplitError | None]:
-            facts = analyse(self.model, self._feeds(values), declarations=False)
-            running = [refusal.error for refusal in facts.refusals if refusal.runs]
-            return (len(running), _burden(needs, values)), running[0] if running else None
-
-        least, problem = burden(self.values)
-        # A length or a position, named last, may change without any other; hence these come first.
-        # Twice, as later results may decide more about earlier ones
-        for name, number in product([*reversed(self.allowed)] * 2, (*_ALWAYS, 0)):
-            values = {**self.values, name: number}
-            if number not in self.allowed[name]:
-                continue
-            if problem is None or next(tries, None) is None:
-                break
-            if (tried := burden(values))[0] < least:
-                self.values, (least, problem) = values, tried
-        return problem
-
-    def _feeds(self, values: Values | None) -> dict[str, object]:
-        """Return what is given, and what is known of the rest: with names, or numbers for them."""
-        feeds: dict[str, object] = dict(self.given)
-        for entry in self.wanted:
-            fact = self.facts[entry.name]
-            if entry.kind in ("tensor", "sequence"):
-                feeds[entry.name] = fact if values is None else _substituted(fact, values)
-        return feeds
-
-
-_MAIN = 10_000
-"""The weight of a refused split in the main graph; it is less in a body, which may not run."""
-
-
-@dataclass(eq=False)
-class _Requirement:
-    """What one node requires: not to be refused.
-
-    Attributes:
-        inputs: What is known of each input, with names in it.
-        names: The names on which it depends, in order.
-        weight: Its share in the cost of numbers that do not meet it.
-    """
-
-    ref: NodeRef
-    inputs: list[Fact]
-    names: tuple[str, ...]
-    weight: int
-    _seen: dict[tuple[int, ...], SplitError | None] = field(default_factory=dict)
-
-    def refusal(self, values: Values) -> SplitError | None:
-        """Return why the node refuses numbers; None if it does not."""
-        key = tuple(values[name] for name in self.names)
-        if key not in self._seen:
-            error = _refusal(self.ref, [_substituted(fact, values) for fact in self.inputs])
-            self._seen[key] = error and error.located(node=self.ref.path)
-        return self._seen[key]
-
-    def numbers(self, values: Values) -> set[int]:
-        """Return small numbers, those known of the inputs, and sums and products of lists."""
-        count = len(self.ref.node.outputs)
-        found = {*_ALWAYS, count, 2 * count}
-        for dims in _lists(self.inputs):
-            numbers = [n for dim in dims if (n := _number(dim, values)) is not None]
-            found |= {*numbers, sum(numbers), prod(n for n in numbers if n > 0)}
-        return found
-
-    def candidates(self, name: str, values: Values) -> list[int]:
-        """Return numbers for a name, those too that make something equal to another number."""
-        numbers, now = self.numbers(values), values[name]
-        found = {-1, 0, *numbers}
-        for dim in chain(*_lists(self.inputs)):
-            if name in _names_in(dim) and str(dim) != name:
-                here, there = (_number(dim, {**values, name: each}) for each in (now, now + 1))
-                if here is not None and there is not None and here != there:
-                    found |= {now + (number - here) // (there - here) for number in numbers}
-        return sorted(found)
-
-    def shares(
-        self, names: Sequence[str], values: Values, rng: np.random.Generator
-    ) -> Iterator[dict[str, int]]:
-        """Yield elements of one list that sum to a number, or are below one."""
-        for elements in (tensor_of(fact).values or () for fact in self.inputs):
-            free = sorted(frozenset(names).intersection(chain(*map(_names_in, elements))))
-            rest = sum(_number(dim, {**values, **dict.fromkeys(free, 0)}) or 0 for dim in elements)
-            for number in sorted(self.numbers(values)) if free else ():
-                below = rng.integers(0, max(1, min(number, _LARGE)), len(free))
-                parts = rng.multinomial(max(0, number - rest), [1 / len(free)] * len(free))
-                yield from (dict(zip(free, map(int, made), strict=True)) for made in (below, parts))
-
-
-def _requirements(model: ir.Model, facts: Facts, names: Iterable[str]) -> list[_Requirement]:
-    """Return what the nodes of a model require of the names in the facts, each once."""
-    open_names, found = set(names), dict[object, _Requirement]()
-    for ref in walk(model):
-        inputs = [facts.of(value) for value in ref.node.inputs]
-        used = open_names.intersection(chain(*map(_names_in, chain(*_lists(inputs)))))
-        if not used or facts.never_runs(ref.path):
-            continue
-        is_hopeless = _refusal(ref, inputs) is not None  # whatever the numbers
-        weight = _MAIN if ref.scope is model.graph else _MAIN // 100
-        key: tuple[object, ...] = (ref.path,)
-        if is_other := not is_checked(ref.node):
-            weight, key = 1, (ref.op_type, *map(str, ref.node.attributes.values()), *inputs)
-        if not (is_other and (is_hopeless or ref.node.domain)):
-            used = set() if is_hopeless else used
-            found.setdefault(key, _Requirement(ref, inputs, tuple(sorted(used)), weight))
-    return list(found.values())
-
-
-def _refusal(ref: NodeRef, inputs: list[Fact]) -> SplitError | None:
-    """Return why a node is refused on what is known of its inputs, by our rules or onnx's."""
-    try:
-        if is_split(ref.node):
-            return next(iter(split_of(ref.node, ref.opset, inputs).errors), None)
-        if is_checked(ref.node):
-            check_position(ref.node, inputs)
-            return None
-    except SplitError as error:
-        return error
-    refusal = refusal_of(ref.node, inputs, ref.opsets)
-    place, fit = _range_of(ref, inputs)
-    values = tensor_of(inputs[place] if 0 < place < len(inputs) else None).values or ()
-    if fit and any(is_known(value) and not -fit.stop <= value < fit.stop for value in values):
-        refusal = refusal or f"an index is not in {fit}"
-    return SplitError(OUTPUT_COUNT, refusal) if refusal else None
-
-
-def _burden(needs: Iterable[_Requirement], values: Values) -> int:
-    """Return the weighted count of the requirements that the numbers do not meet."""
-    return sum(need.weight for need in needs if need.refusal(values) is not None)
-
-
-def _search(
-    needs: Sequence[_Requirement],
-    start: Values,
-    allowed: Mapping[str, range],
-    rng: np.random.Generator,
-) -> dict[str, int]:
-    """Return numbers that meet requirements, as near to those of the start as is found.
-
-    One broken requirement after the other is met, by the change that breaks the fewest others; a
-    name that was changed before is changed last.
-    """
-    values, best, changed = dict(start), dict(start), Counter[str]()
-    concerned = {name: [need for need in needs if name in need.names] for name in allowed}
-
-    def cost(change: Values) -> tuple[float, ...]:
-        touched = dict.fromkeys(chain(*(concerned[name] for name in change)))
-        return (
-            _burden(touched, {**values, **change}) - _burden(touched, values),
-            sum(number < 1 for number in change.values()),
-            sum(changed[name] for name in change),
-            sum(abs(number - start[name]) for name, number in change.items()),
-            rng.random(),
+    def _fact(self, change: Numbers, entry: DeclaredInput) -> Tensor | SequenceFact:
+        """Return what an input is after a change."""
+        name, kind, dims = entry.name, entry.element_type or "", entry.shape or ()
+        bounds = entry.ranges or ((0, None),) * len(dims)
+        fits = [range(low, _LARGE if high is None else high + 1) for low, high in bounds]
+        shape = tuple(
+            self._dimension(change, dim, f"dimension {axis} of '{name}'", fit)
+            for axis, (dim, fit) in enumerate(zip(dims, fits, strict=True))
         )
+        element_type = ir.DataType[kind.upper()] if kind else None
+        if entry.kind == "sequence":
+            (count,) = self._number(change, f"the length of '{name}'", [3], range(17))
+            return SequenceFact(element_type, shape, count)
+        decides = _is_whole(entry) or name in self._floats
+        if entry.kind != "tensor" or not decides or prod(shape) > _MOST_ELEMENTS:
+            return Tensor(element_type, shape)
+        fit = range(-1 if kind.startswith("int") else 0, 2 if kind == "bool" else _LARGE)
+        starts = (self.rng.choice(self.elements, prod(shape)) % len(fit)).tolist()
+        values = self._number(change, f"the elements of '{name}'", starts, fit)
+        return Tensor(element_type, shape, values)
 
-    for step in range(_STEPS):
-        broken = [need for need in needs if need.refusal(values) and set(need.names) & set(allowed)]
-        most = max((need.weight for need in broken), default=0)
-        gravest = [need for need in broken if need.weight == most]
-        if not gravest:
-            break
-        need = gravest[step % len(gravest)]
-        names = [name for name in need.names if name in allowed]
-        singles = ({name: n} for name in names for n in need.candidates(name, values))
-        for changes in (singles, need.shares(names, values, rng)):
-            fit = [
-                change
-                for change in changes
-                if all(number in allowed[name] for name, number in change.items())
-                and need.refusal({**values, **change}) is None
-            ]
-            if fit:
-                change = min(fit, key=cost)
+    def judge(self, change: Numbers) -> _Verdict:
+        """Return what the analysis says of the numbers after a change, which gets what follows."""
+        fed = {entry.name: self._fact(change, entry) for entry in self.wanted}
+        key = frozenset({**self.numbers, **change}.items())
+        if key not in self.judged:
+            facts = analyse(self.model, {**self.given, **fed})
+            ours = {each.error.node: each for each in reversed(facts.refusals)}
+            found: dict[str, _Refusal] = {}
+            for ref in self.refs:
+                if ref.path in ours and ours[ref.path].runs is not False:
+                    error, runs = ours[ref.path]
+                    found[ref.path] = _Refusal(ref, error, _RUNS if runs else 1)
+                elif not is_checked(ref.node) and (other := _refusal(ref, facts)):
+                    found[ref.path] = _Refusal(ref, other, 1)
+            self.judged[key] = _Verdict(facts, found)
+        return self.judged[key]
+
+    def repair(self) -> None:
+        """Change numbers until nothing is refused, or nothing is found that would do."""
+        verdict, hopeless = self.judge({}), set[str]()
+        best, seen = dict(self.numbers), list[Numbers]()
+        most = max(_LEAST_JUDGED, _ANALYSED // max(1, len(self.refs)))
+        for _ in range(_STEPS):
+            broken = [each for path, each in verdict.refusals.items() if path not in hopeless]
+            if not broken or len(self.judged) > most:
                 break
-        else:
-            name = str(rng.choice(names))
-            change = {name: int(rng.choice(allowed[name][:_MOST_RANDOM]))}
-        values.update(change)
-        changed.update(change.keys())
-        if _burden(needs, values) < _burden(needs, best):
-            best = dict(values)
-    return best
+            worst = max(broken, key=lambda each: each.weight)
+            change = self._best_change(worst, verdict)
+            seen.append(dict(self.numbers))
+            if change is None or {**self.numbers, **change} in seen:
+                hopeless.add(worst.ref.path)
+                continue
+            self.numbers.update(change)
+            verdict = self.judge({})
+            if verdict.burden < self.judge(dict(best)).burden:
+                best = dict(self.numbers)
+        self.numbers.update(best)
+
+    def _best_change(self, worst: _Refusal, verdict: _Verdict) -> Numbers | None:
+        """Return a change by which a refusal goes, or becomes another, and that breaks least else.
+
+        Of these, one is taken that changes little.
+        """
+
+        def size(change: Numbers) -> tuple[float, ...]:
+            new = [number for label in change for number in change[label]]
+            old = [number for label in change for number in self.numbers[label]]
+            far = sum(abs(a - b) for a, b in zip(new, old, strict=True))
+            return min(new) < (len(new) == 1), far / len(new)
+
+        fit = list[tuple[tuple[int, ...], Numbers]]()
+        for change in sorted(self._changes(worst, verdict.facts), key=size):
+            tried = self.judge(change)
+            left = tried.refusals.get(worst.ref.path)
+            if left is None and tried.refusals.keys() < verdict.refusals.keys():
+                return change
+            if left is None or left.error.kind is not worst.error.kind:
+                fit.append(((left is not None, tried.burden), change))
+        return min(fit, key=lambda each: each[0])[1] if fit else None
+
+    def _changes(self, refusal: _Refusal, facts: Facts) -> list[Numbers]:
+        """Return changes that may give a node what it wants, of what its inputs depend on."""
+        now, effects = _quantities(refusal.ref, facts), list[_Effect]()
+        for label, numbers in list(self.numbers.items()):
+            few = range(len(numbers)) if 1 < len(numbers) <= _FEW else ()
+            for place in (slice(0, len(numbers)), *(slice(k, k + 1) for k in few)):
+                effect = self._effect(refusal.ref, now, _Effect(label, numbers, place, {}))
+                effects += [] if effect is None else [effect]
+        found = [
+            effect.change(new)
+            for effect in effects
+            for new in sorted(_moves(effect, refusal, now, self.rng))
+        ]
+        places = range(len(refusal.ref.node.inputs))
+        for one, other, kind in product(places, places, ("shape", "values")):
+            alike: Numbers = {}  # one input gets the shape that another has, or says
+            for effect in effects:
+                for key in effect.slopes:
+                    want = now.get((other, kind, key[2]))
+                    if key[:2] == (one, "shape") and want is not None and len(effect.held) == 1:
+                        alike |= effect.change([effect.solved(key, want)])
+            found.append(alike)
+        return [
+            change
+            for change in found
+            if change and all(n in self.allowed[name] for name in change for n in change[name])
+        ]
+
+    def _effect(self, ref: NodeRef, now: Quantities, effect: _Effect) -> _Effect | None:
+        """Find what of a node changes with some numbers; None if nothing does."""
+        fit = self.allowed[effect.label]
+        new = [next((n + k for k in (_PROBE, 1, -1) if n + k in fit), n) for n in effect.old]
+        there = _quantities(ref, self.judge(effect.change(new)).facts)
+        step = sum(new) - sum(effect.old)
+        for key, number in now.items():
+            if step and there.get(key, number) != number:
+                effect.slopes[key] = Fraction(there[key] - number, step), number
+        return None if there == now else effect
+
+    def _conflict(self, refusal: _Refusal) -> SplitError:
+        """Return that no number is right for two splits, if none was found; else the refusal."""
+        every = chain(*(verdict.refusals.values() for verdict in self.judged.values()))
+        paths = sorted({each.ref.path for each in every if each.weight == _RUNS})
+        for label, path in product(self.numbers, paths):
+            fit: dict[str, set[int]] = {each: set() for each in sorted((refusal.ref.path, path))}
+            for key, verdict in self.judged.items():
+                for each in fit.keys() - verdict.refusals.keys():
+                    fit[each].update(dict(key)[label])
+            if len(fit) == 2 and all(fit.values()) and set.isdisjoint(*fit.values()):
+                said = " and ".join(
+                    f"{' or '.join(map(str, sorted(numbers)[:_SHOWN]))} for '{each}'"
+                    for each, numbers in fit.items()
+                )
+                problem = f"{label} must be {said}, which no number satisfies"
+                error = refusal.error
+                return SplitError(error.kind, problem, operator=error.operator, node=error.node)
+        return refusal.error
+
+    def completed(self, given: Mapping[str, object]) -> CompletedInputs:
+        """Return values for the inputs, an optional is empty, and why the model refuses them."""
+        made = CompletedInputs(dict(given))
+        for entry in self.wanted:
+            fact = self._fact({}, entry)
+            shape: Any = fact.shape if isinstance(fact, Tensor) else fact.part
+            is_empty = entry.kind.startswith("optional")
+            made.random[entry.name] = shape
+            made.feeds[entry.name] = None if is_empty else _value(self.rng, fact)
+        grave = [each for each in self.judge({}).refusals.values() if each.weight == _RUNS]
+        if grave:  # unless what the model declares of its nodes is wrong
+            facts = analyse(self.model, made.feeds, declarations=False)
+            sure = {each.error.node for each in facts.refusals if each.runs}
+            problems = [self._conflict(each) for each in grave if each.ref.path in sure]
+            made.problem = problems[0] if problems else None
+        return made
 
 
-def _lists(facts: Iterable[Fact]) -> Iterator[Sequence[Dim]]:
-    """Yield the shapes and the elements in facts."""
-    for fact in facts:
-        if isinstance(fact, Tensor):
-            yield from (fact.shape or (), fact.values or ())
-        elif isinstance(fact, SequenceFact):
-            yield from ((fact.count,), fact.part or (), *(part or () for part in fact.parts or ()))
+def _moves(
+    effect: _Effect, refusal: _Refusal, now: Quantities, rng: np.random.Generator
+) -> set[tuple[int, ...]]:
+    """Return what numbers may become so that quantities of a node become wanted ones."""
+    found, count, wants = set[tuple[int, ...]](), len(effect.old), refusal.error.wants
+    for key, (_, number) in effect.slopes.items():
+        for want in _wanted(refusal, now, number):
+            found.add(_shared(rng, effect.solved(key, want), count))
+    if count > 1:
+        for fit in (range(2), range(1, 3), *wants.values()):
+            found.add(tuple(rng.choice(fit[:_LARGEST], count).tolist()))
+    elif not wants:
+        found.update((number,) for number in (-1, 0, 1, 2, effect.old[0] + 1))
+    return found
 
 
-def _names_in(dim: Dim) -> frozenset[str]:
-    """Return the names in a dimension."""
-    return dim.free_symbols() if isinstance(dim, ir.SymbolicDim) else frozenset()
+def _wanted(refusal: _Refusal, now: Quantities, number: int) -> Iterator[int]:
+    """Yield what would do instead of a number of a node."""
+    if not refusal.error.wants:
+        yield from {1, len(refusal.ref.node.outputs), *now.values()}
+    for fit in refusal.error.wants.values():
+        few = fit[:_LARGE]
+        near = min(max((number - fit.start) // fit.step, 0), len(few) - 1)
+        yield from (*few[:12], *few[max(near - 1, 0) : near + 3], few[-1])
 
 
-def _number(dim: Dim, values: Values) -> int | None:
-    """Return a dimension with numbers for the names in it; None where one is missing."""
-    if not isinstance(dim, ir.SymbolicDim):
-        return int(dim) if isinstance(dim, (int, float)) and isfinite(dim) else None
-    if (text := str(dim)) in values:
-        return values[text]
-    names = _names_in(dim)
-    if not names <= values.keys():
-        return None
-    number: object = dim.evaluate({name: values[name] for name in names})
-    return number if is_known(number) else None
+def _shared(rng: np.random.Generator, total: int, count: int) -> tuple[int, ...]:
+    """Return random numbers that have a sum."""
+    if count < 2 or not 0 <= total < _LARGE:
+        return (total,) * count
+    return tuple(rng.multinomial(total, [1 / count] * count).tolist())
 
 
-def _substituted(fact: Fact, values: Values) -> Fact:
-    """Return a fact with numbers for the names in it."""
+def _value(rng: np.random.Generator, fact: Tensor | SequenceFact) -> object:
+    """Return what is known of an input as an array, or a list of them; the rest is random.
 
-    def numbers(dims: Sequence[Dim] | None) -> tuple[Dim, ...] | None:
-        return None if dims is None else tuple(_number(dim, values) for dim in dims)
-
-    if isinstance(fact, Tensor):
-        return replace(fact, shape=numbers(fact.shape), values=numbers(fact.values))
+    That are small whole numbers, which every engine holds exactly in every type.
+    """
     if isinstance(fact, SequenceFact):
-        parts = None if fact.parts is None else tuple(map(numbers, fact.parts))
-        count = _number(fact.count, values)
-        return replace(fact, part=numbers(fact.part), count=count, parts=parts)
-    return fact
+        count: Any = fact.count
+        return [_value(rng, fact.tensor) for _ in range(count)]
+    shape: Any = fact.shape
+    kind = fact.element_type or ir.DataType.FLOAT
+    if fact.values is not None:
+        return np.array(fact.values).astype(kind.numpy()).reshape(shape)
+    try:
+        numbers = rng.integers(1, _LARGEST, shape)
+    except ValueError:  # more bytes than can be counted
+        raise MemoryError from None
+    if kind == ir.DataType.STRING:
+        return np.array([f"s{number}" for number in numbers.flat], object).reshape(shape)
+    return np.asarray(numbers % 2 if kind == ir.DataType.BOOL else numbers).astype(kind.numpy())
+
+
+def _quantities(ref: NodeRef, facts: Facts) -> Quantities:
+    """Return what is known of the inputs of a node in numbers."""
+    found: Quantities = {}
+    for place, value in enumerate(ref.node.inputs):
+        fact, lists = facts.of(value), dict[str, Sequence[Dim]]()
+        if isinstance(fact, Tensor):
+            lists["shape"] = shape = fact.shape or ()
+            if fact.element_type is not None and fact.element_type.is_integer():
+                lists["values"] = tuple(islice(_elements(value, facts), _FEW))
+            if fact.constant:
+                lists["sum"] = (sum(fact.constant),)
+            if shape and are_known(shape):
+                lists["elements"] = (prod(shape),)
+        elif isinstance(fact, SequenceFact):
+            lists = {"count": (fact.count,), "part": fact.part or ()}
+        for name, dims in lists.items():
+            pairs = enumerate(dims, -len(dims))
+            found.update({(place, name, k): dim for k, dim in pairs if is_known(dim)})
+    return found
+
+
+def _refusal(ref: NodeRef, facts: Facts) -> SplitError | None:
+    """Return why an operator that is not checked is refused, by onnx or because of an index."""
+    inputs = [facts.of(value) for value in ref.node.inputs]
+    if refusal := refusal_of(ref.node, inputs, ref.opsets):
+        return SplitError(OUTPUT_COUNT, refusal)
+    place, fit = _range_of(ref, inputs)
+    if not fit or place >= len(inputs):
+        return None
+    value = ref.node.inputs[place]
+    if facts.tensor(value).values is None:
+        fit = fit[:2]  # what is calculated from 0 and 1 is small as well
+    if any(not -fit.stop <= element < fit.stop for element in _elements(value, facts)):
+        return SplitError(SEQUENCE_INDEX, f"an index is not in {fit}", wants={"index": fit})
+    return None
+
+
+def _elements(value: ir.Value | None, facts: Facts) -> Iterator[int]:
+    """Yield the elements of a value, or of the inputs that it comes from if they are not known."""
+    pending = [value]
+    for held in pending:
+        known, node = facts.tensor(held).values, None if held is None else held.producer()
+        is_input = held is not None and held.is_graph_input()
+        if known is not None and (held is value or is_input):
+            yield from filter(is_known, known)
+        elif node is not None and node.op_type not in ("Shape", "Size", "Constant"):
+            pending += [each for each in node.inputs if each not in pending]
 
 
 def _range_of(ref: NodeRef, inputs: Sequence[Fact]) -> tuple[int, range]:
@@ -599,39 +542,3 @@ def _range_of(ref: NodeRef, inputs: Sequence[Fact]) -> tuple[int, range]:
     dims = shape if name.endswith("ND") else shape[first : first + 1 or None]
     least = min(dims) if dims and are_known(dims) else 0
     return (2 if name == "RoiAlign" else 1), range(least)
-
-
-def _ranges(model: ir.Model, facts: Facts) -> dict[str, range]:
-    """Return, by input of the graph, numbers that fit where its elements are indices or factors.
-
-    What is calculated from 0 and 1 is small as well.
-
-    Args:
-        model: The model.
-        facts: What is known where the shapes of the inputs are.
-    """
-    found: dict[str, range] = {}
-    for ref in walk(model):
-        place, fit = _range_of(ref, [facts.of(value) for value in ref.node.inputs])
-        for name, is_moved in _origins(ref.input(place)) if place and not ref.node.domain else ():
-            numbers = (fit if is_moved else fit[:2]) or range(1)
-            held = found.get(name, numbers)
-            both = range(max(held.start, numbers.start), min(held.stop, numbers.stop))
-            found[name] = both or held
-    return found
-
-
-def _origins(value: ir.Value | None) -> set[tuple[str, bool]]:
-    """Return the inputs of the graph from which elements come, and whether they are moved only."""
-    found, pending = set[tuple[str, bool]](), [(value, True)]
-    seen = set(pending)
-    for held, is_moved in pending:
-        node = None if held is None else held.producer()
-        if held is not None and held.is_graph_input():
-            found.add((held.name or "", is_moved))
-        if node is not None and node.op_type not in ("Shape", "Size"):
-            moves = is_moved and (node.op_type in MOVES or node.op_type == "Cast" or is_split(node))
-            more = {(each, moves) for each in node.inputs} - seen
-            pending += more
-            seen |= more
-    return found

@@ -76,26 +76,41 @@ def infer_outputs(
 def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> str:
     """Return why onnx's inference refuses a node on what is known of its inputs; else nothing.
 
-    Two plain mistakes that it lets pass are refused as well.
+    Some plain mistakes that it lets pass are refused as well.
     """
     asked = asked_of(node, inputs, node.attributes)
+    return "" if asked is None else _refused(asked, tuple(opsets.items()))
+
+
+@lru_cache(maxsize=4096)
+def _refused(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> str:
+    """Do as `refusal_of`."""
     try:
-        if asked is not None:
-            _ask(asked.message(), asked.inputs, opsets, strict=True)
+        _ask(asked.message(), asked.inputs, dict(opsets), strict=True)
     except onnx.shape_inference.InferenceError as error:
         return str(error)
     except Exception:  # noqa: BLE001 - what onnx does not know it refuses in many ways
         return ""
-    shapes = [tensor_of(fact).shape for fact in inputs]
-    if (node.domain, node.op_type) == ("", "Reshape"):
-        shapes = [shapes[0], tensor_of(infer_outputs(node, inputs, opsets)[0]).shape]
+    return _mistake(asked, opsets) if asked.domain == "" else ""
+
+
+def _mistake(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> str:
+    """Return what is wrong with a node that onnx's inference lets pass; else nothing."""
+    shapes = [tensor_of(fact).shape for fact in asked.inputs]
+    if asked.op_type == "Reshape":
+        shapes = [shapes[0], tensor_of(_inferred(asked, opsets)[0]).shape]
         counts = {math.prod(shape) for shape in shapes if shape is not None and are_known(shape)}
         return "the number of elements changes" if len(counts) > 1 else ""
-    if (node.domain, node.op_type) == ("", "Gemm"):
-        flags = [node.attributes.get(name) for name in ("transA", "transB")]
-        ends = [k != (flag is None or flag.value == 0) for k, flag in enumerate(flags)]
-        pairs = zip(shapes, ends, strict=False)
-        sides = [shape[end] for shape, end in pairs if shape is not None and len(shape) == 2]
+    if asked.op_type == "Expand" and len(asked.inputs) > 1:
+        shape, wanted = shapes[0] or (), tensor_of(asked.inputs[1]).constant or ()
+        pairs = zip(reversed(shape), reversed(wanted), strict=False)
+        fits = all(not is_known(dim) or dim == want or 1 in (dim, want) for dim, want in pairs)
+        return "" if fits else "the shapes do not fit"
+    if asked.op_type == "Gemm":
+        flags = {name: value for name, _, value in asked.attributes}
+        ends = [k != (not flags.get(name)) for k, name in enumerate(("transA", "transB"))]
+        matrices = zip(shapes, ends, strict=False)
+        sides = [shape[end] for shape, end in matrices if shape is not None and len(shape) == 2]
         return "the matrices do not fit" if len({*filter(is_known, sides)}) > 1 else ""
     return ""
 
