@@ -396,7 +396,7 @@ class _Proposal:
             fit: dict[str, set[int]] = {each: set() for each in sorted((refusal.ref.path, path))}
             for key, verdict in self.judged.items():
                 for each in fit.keys() - verdict.refusals.keys():
-                    fit[each].update(dict(key)[label])
+                    fit[each].update(dict(key).get(label, ()))
             if len(fit) == 2 and all(fit.values()) and set.isdisjoint(*fit.values()):
                 said = " and ".join(
                     f"{' or '.join(map(str, sorted(numbers)[:_SHOWN]))} for '{each}'"
