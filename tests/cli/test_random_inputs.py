@@ -111,6 +111,9 @@ FIT: dict[str, str] = {
     "divisible by three numbers": "g (float[N] x) => (float[?] a, float[?] d, float[?] h)"
     " { a, b, c = Split<axis=0>(x) d, e, f, g = Split<axis=0>(x)"
     " h, i, j, k, l = Split<axis=0>(x) }",
+    "one of the fed numbers": "g (float[9] x, int64[4] d) => (float[?] a, float[?] b)"
+    " { i = Constant<value=int64[1] {1}>() n = Gather(d, i) t = Constant<value=int64[1] {2}>()"
+    " s = Concat<axis=0>(n, t) a, b = Split<axis=0>(x, s) }",
     "two dimensions of a shape": "g (float[N,M] x) => (float[?,?] y)"
     " { w = Constant<value=float[2,3] {1,2,3,4,5,6}>() y = Add(x, w) }",
     "fed shape of three dimensions": "g (float[2,3,4] x, int64[3] r) => (float[?,?,?] a)"

@@ -30,7 +30,7 @@ from tensorsplit.model.feeds import DeclaredInput, check_feeds
 from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.facts import Fact, Tensor, tensor_of
 from tensorsplit.model.graph.facts import Sequence as SequenceFact
-from tensorsplit.model.graph.nodes import NodeRef, walk
+from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of
 from tensorsplit.model.infer.validation import is_checked
@@ -233,8 +233,9 @@ class _Proposal:
     @cached_property
     def _floats(self) -> set[str | None]:
         """The inputs of floats whose elements decide shapes: lengths of Split-1, and factors."""
-        nodes = [ref.node for ref in self.refs if ref.op_type in ("Split", "Resize", "Upsample")]
-        return {value.name for node in nodes for value in node.inputs[1:] if value is not None}
+        nodes = [ref.node for ref in self.refs]
+        some = [node for node in nodes if is_split(node) or node.op_type in ("Resize", "Upsample")]
+        return {value.name for node in some for value in node.inputs[1:] if value is not None}
 
     def _number(
         self, change: Numbers, label: str, starts: Sequence[int], fit: range
