@@ -51,7 +51,7 @@ _PROBE = 12
 
 _FEW, _SHOWN = 8, 4
 _RUNS = 10_000
-"""How grave the refusal of a split that runs is, beside one of another operator."""
+"""The weight of a refused split that runs; that of another operator is 1."""
 
 Numbers: TypeAlias = "dict[str, tuple[int, ...]]"
 """Numbers, by what they are of: ``the dimension N``, or ``the elements of 's'``."""
@@ -157,7 +157,7 @@ def _is_whole(entry: DeclaredInput) -> bool:
 
 
 class _Refusal(NamedTuple):
-    """A node that refuses a proposal, why, and how grave that is."""
+    """A node that refuses a proposal, the reason, and its weight."""
 
     ref: NodeRef
     error: SplitError
@@ -172,7 +172,7 @@ class _Verdict(NamedTuple):
 
     @property
     def burden(self) -> int:
-        """How grave all refusals are."""
+        """The weight of all refusals."""
         return sum(refusal.weight for refusal in self.refusals.values())
 
 
