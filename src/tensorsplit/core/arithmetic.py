@@ -463,7 +463,7 @@ def position(index: Number, count: Number, last: Number, *, operator: str | None
     if is_known(found) and is_known(count) and is_known(last):
         if not 0 <= found <= last:
             tensors, fix = count_of(count, "tensor"), f"give a position in [{-count}, {last}]"
-            least = -index if index < 0 else index + count - last
+            least = count - found if found < 0 else found + count - last
             wants = {"position": range(-count, last + 1), "count": range(least, MAX_DIM + 1)}
             raise SplitError(
                 SEQUENCE_INDEX,
