@@ -528,6 +528,17 @@ def test_what_the_other_version_has_to_be_told_is_written_out(
     np.testing.assert_allclose(there(made, target, **inputs), wanted, rtol=1e-5)
 
 
+def test_a_number_that_follows_from_shapes_alone_is_written_as_an_attribute() -> None:
+    """Before opset 10 TopK has its k as one; of an open dimension there is none."""
+    nodes = [node("Shape", "x", "s"), node("Gather", "s i", "k"), node("TopK", "x k", "y j")]
+    made = of(nodes, 10, [tensor("i", [1])], x=X)
+    assert attributes(convert(made, 9), "TopK")["k"] == 3
+    np.testing.assert_array_equal(there(made, 9, x=X), -np.sort(-X)[..., :3])
+    made.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "N"
+    with refused("TS512", "TopK"):
+        convert(made, 9)
+
+
 @pytest.mark.parametrize("number", [1.5, -2.5])
 def test_the_type_of_a_cast_is_a_word_before_opset_6(number: float) -> None:
     data = np.array([number, 3], np.float32)
@@ -552,8 +563,23 @@ def test_only_an_output_that_nothing_reads_is_dropped() -> None:
     unread = of(node("MaxPool", "x", "y i", kernel_shape=[2]), 8, x=X)
     assert len(convert(unread, 7).graph.node[0].output) == 1
     read = of(node("MaxPool", "x", "y i", kernel_shape=[2]), 8, out="y i", x=X)
-    with refused("TS512", "MaxPool"):
+    with refused("TS512", "MaxPool", "2 outputs"):
         convert(read, 7)
+
+
+def test_an_input_that_the_older_version_lacks_leaves_the_definition() -> None:
+    """Attention has a seventh input since opset 24."""
+    heads = X[:, None]
+    ends = np.array([2, 3])
+    made = of(node("Attention", "q k v _ _ _ n", "y"), 24, q=heads, k=heads, v=heads, n=ends)
+    older = convert(made, 23)
+    assert "Attention" not in {each.op_type for each in older.graph.node}
+    scores = heads @ heads.swapaxes(-1, -2) / 2
+    scores = np.where(np.arange(3) < ends[:, None, None, None], scores, -np.inf)
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    wanted = raised / raised.sum(-1, keepdims=True) @ heads
+    found = outputs(older, q=heads, k=heads, v=heads, n=ends)[0]
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_an_operator_that_an_opset_gave_up_is_refused_by_name() -> None:

@@ -330,8 +330,11 @@ def test_gemm_before_opset_7_broadcasts_if_asked(opset: int, x: Any) -> None:
     made = node("Gemm", "a b c", "y", transB=1, alpha=0.5, beta=2.0)
     got = result(opset, made, a=left, b=right, c=whole)
     assert np.allclose(got, 0.5 * left @ right.T + 2 * whole, atol=1e-6)
+    unasked = node("Gemm", "a b c", "y", transB=1)
     with refused("TS510", "broadcast"):
-        result(opset, node("Gemm", "a b c", "y", transB=1), a=left, b=right, c=added)
+        result(opset, unasked, a=left, b=right, c=added)
+    since = result(7, unasked, a=left, b=right, c=added)
+    assert np.allclose(since, left @ right.T + added, atol=1e-6)
 
 
 def test_cast_before_opset_6_names_its_element_type(x: Any) -> None:
