@@ -20,7 +20,7 @@ from tensorsplit.core.errors import (
     SplitError,
 )
 from tensorsplit.engines import compare as compare_module
-from tensorsplit.engines.compare import Difference, Tolerance, compare, differences
+from tensorsplit.engines.compare import RELATIVE, Difference, Tolerance, compare, differences
 from tests.engines.models import model, node, split_model, tensor
 
 DATA = np.array([3.0, -1.0, 4.0, 1.5, -9.0, 2.5], np.float32)
@@ -346,3 +346,11 @@ def test_64_bits_are_not_rounded_before_they_are_compared() -> None:
     expected = np.array([2**62])
     assert judged(expected + 3, expected, rtol=0, atol=3).is_allowed
     assert not judged(expected + 3, expected, rtol=0, atol=2).is_allowed
+
+
+@pytest.mark.parametrize("kind", ["complex64", "complex128"])
+def test_the_size_of_a_complex_number_is_its_absolute_value(kind: str) -> None:
+    """The default absolute tolerance follows from the median of the sizes."""
+    rtol, atol = Tolerance().of(np.array([3 + 4j, -4 - 3j, 5j], kind))
+    assert atol == pytest.approx(5 * rtol)
+    assert rtol == RELATIVE[kind]

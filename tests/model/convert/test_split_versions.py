@@ -291,3 +291,27 @@ def test_lengths_that_fit_whatever_is_fed_are_not_checked_again(
     assert ("Reshape" in [each.op_type for each in there.graph.node]) is is_guarded
     x = X[:, 0]
     check_equal(there, [x[:3], x[3:]], x=x, fed=np.array([3, 4]))
+
+
+@pytest.mark.parametrize("target", [2, 9])
+@pytest.mark.parametrize(("rows", "split"), [(6, []), (7, [3, 4])])
+def test_neighbouring_slices_with_calculated_bounds_are_one_split(
+    rows: int, split: list[int], target: int
+) -> None:
+    """Equal parts need no lengths; before opset 10 bounds are attributes."""
+    made = parse_model(f"""<ir_version: 8, opset_import: ["": 13]>
+        g (float[{rows}, 4] x) => (float[A, 4] a, float[B, 4] b)
+        <int64[1] zero = {{0}}, int64[1] two = {{2}}> {{
+            shape = Shape(x)
+            n = Gather(shape, zero)
+            half = Div(n, two)
+            a = Slice(x, zero, half, zero)
+            b = Slice(x, half, n, zero)
+        }}""")
+    there = converted(made, target)
+    (cut,) = there.graph.node
+    assert cut.op_type == "Split"
+    lengths = [list(entry.ints) for entry in cut.attribute if entry.name == "split"]
+    assert lengths == ([split] if split else [])
+    assert not there.graph.initializer
+    check_equal(there, [X[:3], X[3:rows]], x=X[:rows])
