@@ -143,6 +143,11 @@ def test_a_signal_outside_of_a_command_ends_the_process(
         ("TS702", ["split", "x.npy", "-o", "", "--chunk", "3"], "the name of OUT is empty"),
         ("TS705", ["split", "no.npy", "-o", "out", "--chunk", "3"], "there is no such file; give"),
         ("TS705", ["merge", "no", "-o", "out"], "there is no such file or folder; give"),
+        (
+            "TS705",
+            ["split", "no", "-o", "out", "--rules", "llama", "--ranks", "2"],
+            "'no': there is no",
+        ),
         ("TS703", ["split", "x.npy", "-o", "out"], "give --split, --num-outputs or --chunk"),
         (
             "TS703",

@@ -22,7 +22,7 @@ from tensorsplit.core.errors import (
     show_path,
     words_of,
 )
-from tensorsplit.files.sources import check_regular
+from tensorsplit.files.sources import check_regular, local_path, refusing_access
 
 _NUMBERS = (
     *("split", "segments", "groups", "heads", "num_outputs", "multiple_of"),
@@ -80,6 +80,7 @@ class _Config:
     """The configuration beside a source, which is read when it is first asked."""
 
     def __init__(self, source: str) -> None:
+        self._source = source
         place = Path(source)
         self._path = (place if place.is_dir() else place.parent) / _CONFIG
         self._held: dict[str, object] | None = None
@@ -121,10 +122,10 @@ class _Config:
                 if not isinstance(held, dict):
                     raise TypeError("it is not an object")
             except FileNotFoundError:
-                problem = "there is no such file"
-                if not self._path.parent.exists():
-                    problem += f", as there is no {show_path(str(self._path.parent))}"
-                raise self._refusal(problem) from None
+                if (place := local_path(self._source)) is not None:
+                    with refusing_access(self._source):
+                        place.stat()  # the source itself may be missing
+                raise self._refusal("there is no such file") from None
             except (OSError, ValueError, TypeError, RecursionError) as error:
                 raise self._refusal(words_of(error)) from None
             self._held = held
