@@ -192,7 +192,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--models", type=int, default=1000, help="how many")
     parser.add_argument("--seed", type=int, help="the first seed; by default a new one")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
-    parser.add_argument("--engines", nargs="*", default=ENGINES, choices=ENGINES)
+    chosen = "by default both; with no name after it none runs them"
+    parser.add_argument("--engines", nargs="*", default=ENGINES, choices=ENGINES, help=chosen)
     parser.add_argument("--brief", action="store_true", help="one target of each model")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--keep", type=Path, default=Path("build/graphs"))

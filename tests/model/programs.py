@@ -458,7 +458,8 @@ def scan(v: list[Any], a: dict[str, Any], scope: Scope) -> list[Any]:
 def call(name: str, v: list[Any], a: dict[str, Any], scope: Scope) -> list[Any]:
     made = scope.functions[name]
     inner = Scope({}, scope.functions, {"at": a.get("at", made.at)})
-    return inner.run(made.graph, v)
+    omitted = [None] * (len(made.graph.inputs) - len(v))
+    return inner.run(made.graph, [*v, *omitted])
 
 
 def one(function: Callable[..., Any]) -> Apply:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
@@ -163,6 +163,7 @@ class Body:
     steps: list[Step] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
     own: list[str] = field(default_factory=list)
+    lengths: str = ""  # the input of a function that calls may omit, for splits and calls alone
 
 
 class Generator:
@@ -397,7 +398,7 @@ class Generator:
         moves += (self._cast, self._where, lambda: self._identity(self._tensor()), self._range)
         numbers: Choices = (self._binary, self._binary, self._unary, self._compare, self._reduce)
         numbers += (self._arg_max, self._top_k, self._mat_mul, self._gemm, self._quantize)
-        numbers += (self._non_zero, self._shape_of)
+        numbers += (self._non_zero, self._shape_of, self._slice_of_shape)
         images: Choices = (self._conv, self._pool, self._resize)
         splits: Choices = (self._split, self._split, self._split_to_sequence)
         sequences: Choices = (
@@ -448,9 +449,20 @@ class Generator:
         return self._step("Concat", parts, 1, lambda v, *_: [np.concatenate(v)], axis=0)[0]
 
     def _from_shape(self, number: int) -> str:
-        """A vector of one number: a dimension, a difference of two, a half, or a constant."""
+        """A vector of one number: calculated, sometimes in float16 at last, or a constant."""
         if self._chance(0.3):
             return self._constant([number])
+        made = self._number(number)
+        if not self._chance(0.1):
+            return made
+        half, dtype = np.dtype(np.float16), np.dtype(np.int64)
+        made = self._cast_to(made, half)
+        one_half = self._constant(np.array([1], half))
+        made = self._step("Mul", [made, one_half], 1, one(np.multiply), calculated=True)[0]
+        return self._cast_to(made, dtype)
+
+    def _number(self, number: int) -> str:
+        """A vector of one number: a dimension, a difference of two, or a half."""
         name = self._tensor(1)
         index = self._pick(0, self._value(name).ndim - 1)
         size = self._value(name).shape[index]
@@ -574,8 +586,11 @@ class Generator:
         since: int = 13,
         **options: Any,
     ) -> list[str]:
-        """Add a node with axes, in any order, as an attribute or since an opset as an input."""
-        if self._body.opset >= 11:
+        """Add a node with axes, in any order, as an attribute or since an opset as an input.
+
+        Exporters write negative ones of Squeeze and Unsqueeze before opset 11 too.
+        """
+        if self._body.opset >= 11 or op_type in ("Squeeze", "Unsqueeze"):
             axes = [axis - rank if self._chance(0.3) else axis for axis in axes]
         if self._body.opset < since:
             return self._step(op_type, [data], 1, apply, axes=axes, **options)
@@ -665,10 +680,13 @@ class Generator:
 
     def _cast(self) -> None:
         data = self._tensor(1, calculated=True)
-        dtype = np.dtype(self._one(("float32", "float32", "int64", "int32", "float64", BFLOAT16)))
+        names = ("float32", "float32", "int64", "int32", "float64", "float16", BFLOAT16)
+        self._cast_to(data, np.dtype(self._one(names)))
+
+    def _cast_to(self, data: str, dtype: np.dtype[Any]) -> str:
         kind = helper.np_dtype_to_tensor_dtype(dtype)
         apply = one(lambda x: x.astype(dtype))
-        self._step("Cast", [data], 1, apply, calculated=True, to=kind)
+        return self._step("Cast", [data], 1, apply, calculated=True, to=kind)[0]
 
     def _where(self) -> None:
         data = self._tensor()
@@ -783,6 +801,26 @@ class Generator:
         else:
             apply = one(lambda x: np.array(x.shape if op_type == "Shape" else x.size, np.int64))
             self._step(op_type, [self._tensor(0)], 1, apply)
+
+    def _slice_of_shape(self) -> None:
+        """Some dimensions, by bounds and steps that may be extreme; often they are a new shape."""
+        data = self._tensor()
+        rank = self._value(data).ndim
+        shape = self._step("Shape", [data], 1, one(lambda x: np.array(x.shape, np.int64)))[0]
+        far = (1 << 63) - 1
+        start = self._one((0, 0, 1, -1, -rank, rank, far, -far))
+        end = self._one((rank, -1, far, far, -far, -far - 1, (1 << 31) - 1))
+        if self._body.opset < 10:
+            bounds: dict[str, Any] = {"starts": [start], "ends": [end], "axes": [0]}
+            made = self._step("Slice", [shape], 1, slice_, **bounds)[0]
+        else:
+            step = self._one((1, 2, far, 1 << 31, -1, -2, -far))
+            inputs = [shape, *(self._constant([each]) for each in (start, end, 0, step))]
+            made = self._step("Slice", inputs, 1, slice_)[0]
+        if self._chance(0.6):
+            fill = np.array([2], np.float32)
+            apply = one(lambda shape: np.full(ints(shape), 2, np.float32))
+            self._step("ConstantOfShape", [made], 1, apply, value=fill)
 
     # nodes for images
 
@@ -928,6 +966,11 @@ class Generator:
         types = [[type_of(body.samples[name]) for name in body.outputs] for body in branches]
         if types[0] != types[1]:
             raise Skip
+        pairs = zip(
+            *([body.samples[name] for name in body.outputs] for body in branches), strict=True
+        )
+        if self._body.opset < 11 and any(a.shape != b.shape for a, b in pairs):
+            raise Skip  # they have to be the same there
         options: dict[str, Any] = dict(zip(("then_branch", "else_branch"), branches, strict=True))
         outputs = self._step("If", [condition], count, if_, **options)
         kinds = ([ranks(body.samples[end]) for end in body.outputs] for body in branches)
@@ -1027,7 +1070,17 @@ class Generator:
             raise Skip
         options: dict[str, Any] = {} if made.has_default else {"at": made.at}
         count = len(made.graph.outputs)
-        self._step(name, [data], count, partial(call, name), LOCAL, **options)
+        inputs = [data, *self._passed_lengths(made, self._value(data).shape[made.at])]
+        self._step(name, inputs, count, partial(call, name), LOCAL, **options)
+
+    def _passed_lengths(self, made: Function, dimension: int) -> list[str]:
+        """The lengths that a call passes, if its function takes any; it may omit them."""
+        if len(made.graph.inputs) == 1:
+            return []
+        parts = len(made.graph.steps[0].outputs)
+        if dimension % parts == 0 and self._chance(0.5):
+            return [""] if self._chance(0.5) else []
+        return [self._operand(self._lengths(dimension, parts))]
 
     def _takes(self, made: Function, value: Array) -> bool:
         """Whether a function takes data; its bodies declare one type and rank."""
@@ -1037,7 +1090,8 @@ class Generator:
             return True
         if any(step.domain or any(step.bodies()) for step in made.graph.steps):
             return False
-        scope = Scope({name: value}, self._functions, {"at": made.at})
+        values = {**dict.fromkeys(made.graph.inputs), name: value}
+        scope = Scope(values, self._functions, {"at": made.at})
         try:
             evaluate(made.graph.steps, scope)
         except Exception:  # noqa: BLE001 - whatever NumPy raises
@@ -1057,7 +1111,8 @@ class Generator:
         opset = self._body.opset if self._chance(0.8) else self._pick(13, 21)
         inner = "v1" if self._chance(0.5) else self._name()
         outer, caller = self._body, self._body.given.get("at")
-        self._body = Body(opset, {"at": at}, True, [], {inner: value}, [inner])
+        lengths = self._name() if 13 <= opset < 18 and self._chance(0.5) else ""
+        self._body = Body(opset, {"at": at}, True, [], {inner: value}, [inner], lengths)
         try:
             self._split_at(inner, at)
             self._some_steps(4, 1)
@@ -1067,14 +1122,16 @@ class Generator:
             body = self._body
         finally:
             self._body = outer
-        graph = Graph(body.steps, [inner], outputs, {}, body.values)
+        inputs = [inner, lengths] if lengths else [inner]
+        graph = Graph(body.steps, inputs, outputs, {}, body.values)
         made = Function(graph, opset, self._chance(0.3), at)
         self._functions[name] = made
         attributes: dict[str, Any] = {} if made.has_default else {"at": at}
         if caller == at:
             attributes = {"at": Parameter("at", at)}
         try:
-            self._step(name, [data], len(outputs), partial(call, name), LOCAL, **attributes)
+            inputs = [data, *self._passed_lengths(made, value.shape[at])]
+            self._step(name, inputs, len(outputs), partial(call, name), LOCAL, **attributes)
         except Skip:
             del self._functions[name]
             raise
@@ -1084,9 +1141,20 @@ class Generator:
         size = self._value(name).shape[axis]
         count = self._one([n for n in (1, 2, 3) if size % n == 0])
         options: dict[str, Any] = {"num_outputs": count} if self._body.opset >= 18 else {}
-        self._step(
-            "Split", [name], count, partial(split, count), axis=Parameter("at", axis), **options
-        )
+        options["axis"] = Parameter("at", axis)
+        with self._omitted() as lengths:
+            self._step("Split", [name, *lengths], count, partial(split, count), **options)
+
+    @contextmanager
+    def _omitted(self) -> Iterator[list[str]]:
+        """Give the lengths that calls may omit, as they do here; nothing else may use them."""
+        held = [self._body.lengths] if self._body.lengths else []
+        self._body.values.update(dict.fromkeys(held))
+        try:
+            yield held
+        finally:
+            for name in held:
+                del self._body.values[name]
 
     def _call_another(self) -> None:
         name = self._one(list(self._functions))
@@ -1095,14 +1163,10 @@ class Generator:
         data = self._find(
             lambda v: isinstance(v, np.ndarray) and v.ndim > 0 and bool(v.dtype == kind)
         )
-        self._step(
-            name,
-            [data],
-            len(made.graph.outputs),
-            partial(call, name),
-            LOCAL,
-            at=Parameter("at", self._body.given["at"]),
-        )
+        count, at = len(made.graph.outputs), self._body.given["at"]
+        with self._omitted() as lengths:
+            inputs = [data, *(lengths if len(made.graph.inputs) > 1 else [])]
+            self._step(name, inputs, count, partial(call, name), LOCAL, at=Parameter("at", at))
 
 
 @dataclass(frozen=True)

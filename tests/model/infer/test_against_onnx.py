@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto
 
 import tensorsplit as ts
-from tests.model.build import INT64, node_tests
+from tests.model.build import INT64, node_tests, nodes_of
 from tests.model.infer.test_infer_shapes import shape_of
 from tests.model.random_models import random_model
 
@@ -20,13 +20,18 @@ TORCH = Path(__file__).parents[2] / "data" / "torch"
 
 
 def inferred_by_onnx(made: onnx.ModelProto) -> onnx.ModelProto:
-    """What onnx makes of a model, in which defaults of inputs are not constants (D20)."""
+    """What onnx makes of a model, in which defaults of inputs are not constants (D20).
+
+    It crashes, or never ends, where it follows elements through a Slice with large steps.
+    """
     given = onnx.ModelProto.FromString(made.SerializeToString())
     inputs = {entry.name for entry in given.graph.input}
     kept = [tensor for tensor in given.graph.initializer if tensor.name not in inputs]
     del given.graph.initializer[:]
     given.graph.initializer.extend(kept)
-    inferred: onnx.ModelProto = onnx.shape_inference.infer_shapes(given, data_prop=True)
+    bodies = (given.graph, *given.functions)
+    follows = not any(node.op_type == "Slice" for body in bodies for node in nodes_of(body))
+    inferred: onnx.ModelProto = onnx.shape_inference.infer_shapes(given, data_prop=follows)
     return inferred
 
 
@@ -235,8 +240,21 @@ def with_constants(case: Any) -> onnx.ModelProto:
     return copy
 
 
+def has_axes_in_order(made: onnx.ModelProto) -> bool:
+    """Whether no axes are unsorted or negative attributes, of which onnx infers wrong shapes."""
+    bodies = (made.graph, *made.functions)
+    return all(
+        list(each.ints) == sorted(each.ints) and min(each.ints, default=0) >= 0
+        for node in (node for body in bodies for node in nodes_of(body))
+        if node.op_type in ("Squeeze", "Unsqueeze")
+        for each in node.attribute
+    )
+
+
 def test_random_models() -> None:
     models = {seed: random_model(seed).model for seed in range(150)}
+    models = {seed: made for seed, made in models.items() if has_axes_in_order(made)}
+    assert len(models) > 120
     found = {seed: lost(made, inferred_by_onnx(made)) for seed, made in models.items()}
     assert {seed: values for seed, values in found.items() if values} == {}
 

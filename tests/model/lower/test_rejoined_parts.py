@@ -42,6 +42,10 @@ CASES = {
         ),
     ),
     "a function": (13, "z = local.F(y)"),
+    "beside what nothing uses": (
+        13,
+        "p, q = Split(y, l) r = Neg(q) s = Abs(r) z = Concat<axis = 0>(p, q)",
+    ),
 }
 FUNCTION = """<opset_import: ["": 13], domain: "local">
     F(y) => (z) { p, q = Split<axis = 0>(y)  z = Concat<axis = 0>(p, q) }"""

@@ -23,7 +23,7 @@ _PASSING = {
 """Operators of a domain that an engine takes out where they change nothing."""
 
 _MOST_LEVELS = 16
-"""Splits of parts of splits are followed so deep."""
+"""Splits of parts of splits, and nodes that nothing uses, are followed so deep."""
 
 _Place: TypeAlias = tuple[ir.Node, int]
 
@@ -66,8 +66,16 @@ def _places(part: ir.Value, levels: int) -> Iterator[_Place | None]:
                 wholes = _wholes(node, levels - 1)
                 waiting += wholes
                 yield from () if wholes else (None,)
-            else:
+            elif not _is_dead(node, levels):
                 yield None
+
+
+def _is_dead(node: ir.Node, levels: int) -> bool:
+    """Return whether nothing uses what a node gives, so that an engine leaves it out before."""
+    return levels > 0 and not any(
+        value.is_graph_output() or not all(_is_dead(use.node, levels - 1) for use in value.uses())
+        for value in node.outputs
+    )
 
 
 def _may_be_along(split: ir.Node, join: ir.Node) -> bool:
