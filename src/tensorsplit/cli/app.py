@@ -46,7 +46,10 @@ COMMANDS = {
     "bench": ("bench_command", "Time splits beside the libraries that are installed."),
     "check": ("check_command", "Find errors and pitfalls in the splits of models."),
     "conformance": ("conformance_command", "Measure what engines and tools do with splits."),
-    "convert": ("model_commands", "Convert an ONNX model to another opset, up or down."),
+    "convert": (
+        "model_commands",
+        "Convert a model to another opset, up or down, or an IR to ONNX.",
+    ),
     "diff": ("operator_commands", "Show what changed between two operator versions."),
     "doctor": ("doctor_command", "Try a model in every installed engine, and say how to fix it."),
     "examples": ("examples_command", "Write the models that the documentation uses."),

@@ -126,6 +126,7 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
         "convert model.onnx --opset 11 --dry-run",
         "convert model.onnx --opset 13 -o model.onnx --verify --engine onnxruntime",
         "convert model.onnx --to-variadic -o variadic.onnx",
+        "convert model.xml --opset 18 -o model.onnx",
         "convert - --opset 13 -o - < model.onnx > converted.onnx",
     ),
 )
@@ -160,13 +161,14 @@ def convert(
     verification: VerificationOptions | None,
     output: Output,
 ) -> int:
-    """Convert an ONNX model to another opset, up or down.
+    """Convert an ONNX model to another opset, up or down, or an OpenVINO IR to ONNX.
 
     With --to-variadic, convert its splits to OpenVINO's operator; both may be given at once. Bodies
     and functions are converted too. The rewritten operators are listed: most are exact; one that
-    becomes several operators that calculate is equal up to rounding. MODEL is a path, or - for a
-    model on standard input; OUT may be the same path. Exit status: 0 fine; 1 the results differ
-    (--verify); 2 something is not expressible at that opset, or the input can't be read.
+    becomes several operators that calculate is equal up to rounding. Of an IR (.xml), a layer
+    without an exact counterpart is refused, by its name. MODEL is a path, or - for a model on
+    standard input; OUT may be the same path. Exit status: 0 fine; 1 the results differ (--verify);
+    2 something is not expressible at that opset, or the input can't be read.
     """
     if opset is None and not to_variadic:
         raise click.UsageError(tr("there is no --opset N; give it, or --to-variadic, or both"))
@@ -176,10 +178,13 @@ def convert(
 
     for engine in engines:
         check_engine(engine)
+    source = read_source(model)
     with progress_of("converting"):
-        opened, report = open_converted(read_source(model), opset, variadic=to_variadic)
+        opened, report = open_converted(source, opset, variadic=to_variadic)
         made = opened.proto(report.is_changed)
-    verdict, same = _verdict(verification, opened, made, engines)
+    is_ir = source.openvino is not None
+    others = ["openvino", *engines] if is_ir else engines
+    verdict, same = _verdict(verification, source if is_ir else opened, opened, made, others)
     if output.has_report:
         if not report.is_changed:
             already = tr("{model} is at opset {opset} already", model=model, opset=opset)
@@ -265,7 +270,7 @@ def lower(
         return _lower_ir(source, target, verification, output)
     opened, made, report = lowered(source, target)
     others = [] if verification is None else _engine_of(target)
-    verdict, same = _verdict(verification, opened, made, others)
+    verdict, same = _verdict(verification, opened, opened, made, others)
     if output.has_report:
         _tell(report, opened.original, made)
     note(*(tr("warning: {warning}", warning=warning) for warning in report.warnings))
@@ -352,6 +357,7 @@ def _engine_of(target: str) -> list[str]:
 
 def _verdict(
     verification: VerificationOptions | None,
+    source: OnnxModel,
     opened: OnnxModel,
     made: ModelProto,
     others: Sequence[str],
@@ -359,7 +365,7 @@ def _verdict(
     """Verify where ``--verify`` was given; return the result, and whether all is well."""
     if verification is None:
         return [], True
-    return verification.run(replace(opened), replace(opened, original=made, path=None), others)
+    return verification.run(replace(source), replace(opened, original=made, path=None), others)
 
 
 def _say_verdict(output: Output, verdict: Sequence[str]) -> None:

@@ -279,6 +279,13 @@ CANNOT_LOWER = _kind(
     " rewrite is known.",
 )
 
+NO_COUNTERPART = _kind(
+    "TS514",
+    "layer without a counterpart in ONNX",
+    "An OpenVINO IR has a layer whose meaning no nodes of ONNX are sure to have; the message says"
+    " which layer, and why.",
+)
+
 # Codes TS6xx, engines
 UNKNOWN_ENGINE = _kind("TS601", "no such engine", "The engines are listed in the message.")
 ENGINE_MISSING = _kind(

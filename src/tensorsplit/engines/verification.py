@@ -146,7 +146,9 @@ def verify_on(
     absent = tuple(name for name in engines if not is_installed(name))
     others = [name for name in engines if name not in (OURS, *absent)]
     first, expected, refusal = reference_run(source, feeds, others, limits)
-    rest = dict.fromkeys(name for name in others if name != first)
+    is_ir = source.openvino is not None
+    also = [OURS] if is_ir and made.openvino is None else []
+    rest = dict.fromkeys(name for name in (*also, *others) if name != first)
     judging: dict[str, Any] = {
         "tolerance": tolerance,
         "moved": moved_outputs(source),
@@ -158,7 +160,9 @@ def verify_on(
     tried = [first] if foreign is None else []
     results = [EngineResult(name, tuple(compare(made, feeds, [name], **judging))) for name in tried]
     for engine in rest:
-        found, before = (compare(each, feeds, [engine], **judging) for each in (made, source))
+        found = compare(made, feeds, [engine], **judging)
+        reads = not is_ir or engine == "openvino"
+        before = compare(source, feeds, [engine], **judging) if reads else ()
         results.append(EngineResult(engine, tuple(found), tuple(before)))
     why = refusal or foreign
     return Verification(first, dict(feeds), expected, tuple(results), absent, why)

@@ -40,11 +40,17 @@ def convert(
     and left out if there is no call. One of which a node has to know the element types or ranks
     is made once for each combination, too.
 
+    An OpenVINO IR becomes an ONNX model. Its split layers keep their meaning: what they refuse, the
+    converted model refuses, too. Layers for which ONNX has no operator that is sure to mean the
+    same are refused.
+
     Splits, moves and casts stay exact. An operator that becomes several others that calculate, such
     as LayerNormalization before opset 17, is equal up to rounding; the command line tells which.
 
     Args:
-        model: A path, or a model in memory, which is left as it is. External data is not read.
+        model: A path, or a model in memory, which is left as it is; an OpenVINO IR is a path
+            (``.xml``). External data is not read. Larger constants of an IR stay in its ``.bin``,
+            as external data.
         opset: The opset, from 1 on; with `variadic` it may be None, which leaves it as it is.
         variadic: Whether every split node that gives one tensor for each part becomes OpenVINO's
             ``VariadicSplit``, in the domain ``org.openvinotoolkit``. `tensorsplit.lower` converts
@@ -57,7 +63,8 @@ def convert(
     Raises:
         SplitError: TS101 for an opset that does not exist, TS1xx to TS3xx for split nodes that
             are wrong, TS310 and TS201 for those not expressible at the opset, TS512 for other
-            operators that are not, TS501, TS502 for a model that is not well-formed.
+            operators that are not, TS501, TS502 for a model that is not well-formed; TS514 for a
+            layer of an IR that has no counterpart, with its name and version.
 
     Example:
         >>> ts.convert("uneven.onnx", opset=13).opset_import[0].version

@@ -25,6 +25,7 @@ from tensorsplit.model.convert.operator_versions import (
 from tensorsplit.model.convert.restoring import FIRST_WITH_RANGE, restore_splits
 from tensorsplit.model.convert.training import convert_training, values_around
 from tensorsplit.model.convert.types_of_calls import separate_types
+from tensorsplit.model.convert.whole_ir import open_ir
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import called_by, functions_of, specialise
 from tensorsplit.model.graph.nodes import (
@@ -40,7 +41,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.sequence_operators import POSITIONS
-from tensorsplit.model.reading import OnnxModel, Source, open_model
+from tensorsplit.model.reading import OnnxModel, Source, open_model, read_model
 from tensorsplit.model.validity.model_errors import check_well_formed
 
 _ADAPTERS = adapters_operands.ADAPTERS | adapters_meaning.ADAPTERS
@@ -54,8 +55,8 @@ def open_converted(
 ) -> tuple[OnnxModel, ConversionReport]:
     """Return the model as `tensorsplit.convert` makes it, and what was done."""
     target = None if opset is None and variadic else _checked(opset)
-    opened = open_model(model)
-    report = ConversionReport()
+    report, read = ConversionReport(), read_model(model, without_weights=True)
+    opened = open_model(read) if read.openvino is None else open_ir(read, report)
     if target is not None:
         to_opset(opened.model, target, report)
     if variadic:

@@ -47,7 +47,7 @@ def needs_attributes(node: ir.Node, opset: int, target: int) -> bool:
 
 def convert_split(node: NodeConversion) -> None:
     """Bring a split node to the target (TS101, TS201, TS30x, TS310 if it is not expressible)."""
-    intent = _asked(node)
+    intent = asked(node)
     target = record_of(node.node, node.conversion.target)
     data = node.dtype()
     if data is not None:
@@ -75,7 +75,7 @@ def express(node: NodeConversion, intent: Intent, target: Operator) -> None:
         node.declare(*node.node.outputs)
 
 
-def _asked(node: NodeConversion) -> Intent:
+def asked(node: NodeConversion) -> Intent:
     """Return a split node's intent; lengths that are not all numbers count as run-time values."""
     conversion = node.conversion
     if node.node in conversion.restored:
@@ -192,7 +192,7 @@ def to_variadic(model: ir.Model, report: ConversionReport) -> None:
 
 
 def _make_variadic(node: NodeConversion) -> None:
-    intent = _asked(node)
+    intent = asked(node)
     if intent.operator.is_sequence:
         raise SplitError(
             CANNOT_EXPRESS,

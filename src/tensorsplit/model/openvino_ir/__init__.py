@@ -6,4 +6,4 @@ LAYER_PATH = "org.openvinotoolkit.layer"
 """The key in a node's metadata of what messages call it, such as ``layer 'cut' (id 3)``."""
 
 LAYER_VERSION = "org.openvinotoolkit.version"
-"""The key in a node's metadata of the version of a split layer, if there is no record of it."""
+"""The key in a node's metadata of the version of a layer, if there is no record of it."""

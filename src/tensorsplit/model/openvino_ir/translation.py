@@ -42,6 +42,9 @@ _OPSET = 18
 _LARGEST_OPERAND = 1 << 19
 """Constants of more bytes stay in the ``.bin`` file, whatever they are for."""
 
+_OF_NOTHING = 1
+"""The bytes that OpenVINO writes of a constant without elements."""
+
 _IR_VERSION = 10
 _RECORDS = {
     (record.name, str(record.since_version)): record
@@ -268,7 +271,7 @@ class _Writer:
             if (body := layer.element.find(tag)) is not None:
                 values[tag] = self._body(body, layer, depth + 1)
         node = _add_node(graph, layer, inputs, outputs, values)
-        if record is None and layer.type in _FAMILY:
+        if record is None:
             node.metadata_props.add(key=LAYER_VERSION, value=version[:40])
 
     def _add_constant(
@@ -329,6 +332,8 @@ def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
     )
     shape = tuple(low for low, _ in ranges)
     needed = size if element_type == "string" else _byte_count(element_type, shape)
+    if needed == 0 < size <= _OF_NOTHING:
+        size = needed
     if needed != size:
         raise SplitError(
             EXTERNAL_DATA,

@@ -1,0 +1,194 @@
+"""A layer of an OpenVINO IR that becomes ONNX nodes: its operands and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import are_known, is_known
+from tensorsplit.core.errors import NO_COUNTERPART, SplitError, short_name, show
+from tensorsplit.core.records.openvino import ELEMENT_TYPES
+from tensorsplit.model.convert.conversion import NodeConversion
+from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.nodes import schema_of
+from tensorsplit.model.infer.node_outputs import infer_outputs
+from tensorsplit.model.openvino_ir import LAYER_VERSION
+from tensorsplit.model.validity.node_errors import not_taken
+
+_TYPES = {
+    name: ir.DataType[ELEMENT_TYPES[name].upper()]
+    for name in (
+        *("boolean", "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64"),
+        *("u8", "u16", "u32", "u64"),
+    )
+}
+"""The element types that ONNX casts to and from as OpenVINO does."""
+
+_FLAGS = {"true": True, "false": False, "1": True, "0": False}
+
+
+class LayerConversion:
+    """A layer, and the nodes that are made of it."""
+
+    def __init__(self, node: NodeConversion) -> None:
+        self.node = node
+        self.inputs: list[ir.Value] = [value for value in node.node.inputs if value is not None]
+
+    @property
+    def version(self) -> str:
+        """The version of the layer, such as ``opset1``."""
+        return str(self.node.node.metadata_props.get(LAYER_VERSION, ""))
+
+    def refusal(self, reason: str, fix: str = "") -> SplitError:
+        """Return the refusal of the layer (TS514)."""
+        kind, version = short_name(self.node.node.op_type), short_name(self.version)
+        problem = f"the layer of type {kind} ({version}) has no counterpart in ONNX: {reason}"
+        return SplitError(NO_COUNTERPART, problem, fix, node=self.node.ref.path)
+
+    def finish(self, made: ir.Value) -> None:
+        """Put what was made in the place of the layer, if ONNX takes the element types."""
+        if made.producer() not in self.node.make.nodes:  # a layer that changes nothing
+            made = self.op("Identity", [made])
+        facts, opset = self.node.conversion.facts, self.node.opset
+        for node in self.node.make.nodes:
+            found = infer_outputs(node, list(map(facts.of, node.inputs)), {"": opset})
+            for value, fact in zip(node.outputs, found, strict=False):
+                facts.set(value, fact)
+            schema = schema_of(node.op_type, opset)
+            reason = next(not_taken(node, schema, f"ONNX's {node.op_type}", facts.of), None)
+            if reason is not None:
+                raise self.refusal(reason)
+        fact = facts.of(made)
+        if isinstance(fact, Tensor) and fact.element_type is not None and fact.shape is not None:
+            facts.set(self.node.node.outputs[0], fact)  # what a port says is not needed
+        self.node.replace(made)
+
+    def op(
+        self, op_type: str, inputs: Iterable[ir.Value], attributes: Mapping[str, Any] | None = None
+    ) -> ir.Value:
+        """Add a node; returns its output."""
+        return self.node.make.op(op_type, inputs, attributes)
+
+    def cast(self, value: ir.Value, kind: ir.DataType) -> ir.Value:
+        """Convert a tensor to an element type."""
+        return self.op("Cast", [value], {"to": int(kind)})
+
+    def filled(self, number: float) -> ir.Value:
+        """Return a number as a scalar of the type of the data."""
+        kind = self.element_type()
+        array = np.array(number).astype(kind.numpy())
+        if not kind.is_floating_point() and array != number:
+            raise self.refusal(f"{number} is not a number of the type {kind.name.lower()}")
+        return self.node.make.constant(array, kind.numpy())
+
+    def element_type(self, place: int = 0) -> ir.DataType:
+        """Return the element type of an input."""
+        kind = self.node.dtype(place)
+        if kind is None:
+            raise self.refusal("the element type of its data is not known")
+        return kind
+
+    def listed(self, place: int) -> ir.Value:
+        """Return an input of integers as a list of int64."""
+        known = self.node.known(place)
+        if known is not None:
+            return self.node.make.make(tuple(known.reshape(-1).tolist()))
+        made, shape = self.inputs[place], self.node.shape(place)
+        if self.node.dtype(place) != ir.DataType.INT64:
+            made = self.cast(made, ir.DataType.INT64)
+        if shape is None or len(shape) != 1:
+            made = self.op("Reshape", [made, self.node.make.make(-1)])
+        return made
+
+    def integers(self, place: int) -> list[int]:
+        """Return an input of integers, which has to be constant."""
+        known = self.node.known(place)
+        if known is None:
+            raise self.refusal(f"its input {place} is known only at run time", "make it a constant")
+        return [int(number) for number in known.reshape(-1)]
+
+    def is_empty(self, place: int) -> bool:
+        """Return whether an input may have no elements."""
+        shape = self.node.shape(place)
+        return shape is None or any(not is_known(dim) or dim == 0 for dim in shape)
+
+    def count(self, place: int) -> int:
+        """Return how many elements an input has."""
+        shape = self.node.shape(place)
+        if shape is None or len(shape) != 1 or not are_known(shape):
+            raise self.refusal(f"it is not known how many elements its input {place} has")
+        return int(shape[0])
+
+    def every_axis(self, place: int) -> ir.Value:
+        """Return the first axes, as many as an input has elements."""
+        return self.node.make.make(tuple(range(self.count(place))))
+
+    def with_last_axes_swapped(self, place: int) -> ir.Value:
+        """Return an input with its last two axes swapped; as it is if it has one only."""
+        shape = self.node.shape(place)
+        if shape is None:
+            raise self.refusal(f"the rank of its input {place} is not known")
+        order = list(range(len(shape)))
+        if len(order) < 2:
+            return self.inputs[place]
+        order[-2:] = order[:-3:-1]
+        return self.op("Transpose", [self.inputs[place]], {"perm": order})
+
+    def check_broadcast(self) -> None:
+        """Refuse a layer whose operands are not broadcast as NumPy does."""
+        mode = self.text("auto_broadcast", "numpy")
+        if mode == "numpy":
+            return
+        shapes = [self.node.shape(place) for place in range(len(self.inputs))]
+        first, *others = shapes
+        is_alike = first is not None and are_known(first) and all(each == first for each in others)
+        if mode != "none" or not is_alike:
+            raise self.refusal(f"its auto_broadcast is {show(mode)}")
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Return an attribute as text."""
+        held = self.node.attribute(name, default)
+        if held is None:
+            raise self.refusal(f"its {name} is missing")
+        return str(held).strip()
+
+    def flag(self, name: str, default: bool) -> bool:
+        """Return an attribute that is yes or no."""
+        said = self.text(name, str(default)).lower()
+        if said not in _FLAGS:
+            raise self.refusal(f"its {name} is {show(said)}")
+        return _FLAGS[said]
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Return an attribute that is an integer."""
+        said = self.text(name, None if default is None else str(default))
+        try:
+            return int(said)
+        except ValueError:
+            raise self.refusal(f"its {name} is {show(said)}") from None
+
+    def numbers(self, name: str) -> list[int]:
+        """Return an attribute that is a list of integers; empty if it is missing."""
+        said = self.text(name, "")
+        try:
+            return [int(each) for each in said.split(",")] if said else []
+        except ValueError:
+            raise self.refusal(f"its {name} is {show(said)}") from None
+
+    def number(self, name: str) -> float:
+        """Return an attribute that is a number."""
+        said = self.text(name)
+        try:
+            return float(said)
+        except ValueError:
+            raise self.refusal(f"its {name} is {show(said)}") from None
+
+    def named_type(self, name: str, default: str | None = None) -> ir.DataType:
+        """Return an element type that an attribute names."""
+        said = self.text(name, default)
+        if said not in _TYPES:
+            raise self.refusal(f"its {name} is {show(said)}")
+        return _TYPES[said]
