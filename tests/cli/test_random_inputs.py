@@ -204,6 +204,14 @@ def test_factors_of_dimensions_are_small(tensorsplit: Command, save: Save) -> No
         assert re.search(r"float \([12], [12], [48], [48]\)", ended.out)
 
 
+def test_an_axis_that_must_be_divisible_is_not_empty(tensorsplit: Command, save: Save) -> None:
+    parts = [f"y{part}" for part in range(16)]
+    outputs = ", ".join(f"float[?] {part}" for part in parts)
+    text = f"g (float[N] x) => ({outputs}) {{ {', '.join(parts)} = Split<axis=0>(x) }}"
+    ended = tensorsplit("run", save(text), "--seed", 0)
+    assert re.findall(r"float \((\d+),\)", ended.out) == ["1"] * 16
+
+
 def test_splits_that_contradict_each_other_are_named(
     refused: Callable[..., str], save: Save
 ) -> None:

@@ -76,7 +76,7 @@ def infer_outputs(
 def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> str:
     """Return why onnx's inference refuses a node on what is known of its inputs; else nothing.
 
-    Some plain mistakes that it lets pass are refused as well.
+    Two plain mistakes that it lets pass are refused as well.
     """
     asked = asked_of(node, inputs, node.attributes)
     return "" if asked is None else _refused(asked, tuple(opsets.items()))
@@ -101,11 +101,6 @@ def _mistake(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> str:
         shapes = [shapes[0], tensor_of(_inferred(asked, opsets)[0]).shape]
         counts = {math.prod(shape) for shape in shapes if shape is not None and are_known(shape)}
         return "the number of elements changes" if len(counts) > 1 else ""
-    if asked.op_type == "Expand" and len(asked.inputs) > 1:
-        shape, wanted = shapes[0] or (), tensor_of(asked.inputs[1]).constant or ()
-        pairs = zip(reversed(shape), reversed(wanted), strict=False)
-        fits = all(not is_known(dim) or dim == want or 1 in (dim, want) for dim, want in pairs)
-        return "" if fits else "the shapes do not fit"
     if asked.op_type == "Gemm":
         flags = {name: value for name, _, value in asked.attributes}
         ends = [k != (not flags.get(name)) for k, name in enumerate(("transA", "transB"))]
