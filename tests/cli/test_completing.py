@@ -42,7 +42,7 @@ def offered(*words: str) -> list[str]:
         ("explain onnx.Split-1", ["FILE", *(f"onnx.Split-{number}" for number in (1, 11, 13, 18))]),
         ("ops openvino.S", ["openvino.Split-1"]),
         ("diff onnx.Split-2 SplitTo", ["SplitToSequence"]),
-        ("rule TS51", ["TS510", "TS511", "TS512", "TS513"]),
+        ("rule TS51", ["TS510", "TS511", "TS512", "TS513", "TS514"]),
         ("bench att", ["attention"]),
         ("bench --peer num", ["numpy"]),
         ("conformance --engine al", ["FILE", "all"]),
