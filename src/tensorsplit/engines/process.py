@@ -409,12 +409,16 @@ class _Running:
     def _watch(self, seconds: float, done: threading.Event, expired: threading.Event) -> None:
         """Kill all after so many seconds, or when the process has ended and others live on.
 
-        These may hold the other end of the pipe.
+        These may hold the other end of the pipe. An answer that is late counts as none, so that the
+        same limit gives the same result on a busy machine.
         """
         end = time.monotonic() + seconds
-        while not done.wait(min(_PAUSE, max(0.0, end - time.monotonic()))):
+        while True:
+            is_done = done.wait(min(_PAUSE, max(0.0, end - time.monotonic())))
             if time.monotonic() >= end:
                 expired.set()
+            elif is_done:
+                return
             elif self.process.poll() is None:
                 self._drop_prints()
                 continue
