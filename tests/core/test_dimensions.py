@@ -16,6 +16,7 @@ import sympy
 
 from tensorsplit.core.dimensions import (
     MAX_DIM,
+    Shape,
     as_index,
     as_shape,
     combine,
@@ -25,6 +26,7 @@ from tensorsplit.core.dimensions import (
     is_known,
     larger,
     magnitude,
+    may_be_same,
     quotient,
     show_dim,
     show_shape,
@@ -329,3 +331,21 @@ def test_what_a_library_leaves_open_is_not_decided(answer: Any, decided: bool | 
             return bool(answer)
 
     assert decide(Condition()) is decided
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "may_be"),
+    [
+        (None, (2, 3), True),
+        ((2, 3), None, True),
+        ((), (), True),
+        ((2, "N"), (2, 3), True),
+        ((None, 3), ("N", 3), True),
+        ((2, 3), (2, 4), False),
+        (("N", 3), (2, 4), False),
+        ((2,), (2, 3), False),
+        ((), (1,), False),
+    ],
+)
+def test_shapes_that_may_be_the_same(one: Shape | None, other: Shape | None, may_be: bool) -> None:
+    assert may_be_same(one, other) is may_be

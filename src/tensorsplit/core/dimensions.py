@@ -180,6 +180,15 @@ def are_known(dims: Iterable[object]) -> TypeGuard[tuple[int, ...]]:
     return _INT.issuperset(map(type, dims))
 
 
+def may_be_same(one: Shape | None, other: Shape | None) -> bool:
+    """Return whether two shapes may be the same, as far as they are known."""
+    if one is None or other is None:
+        return True
+    pairs = zip(one, other, strict=False)
+    differ = any(is_known(a) and is_known(b) and a != b for a, b in pairs)
+    return len(one) == len(other) and not differ
+
+
 def show_dim(dim: Dim) -> str:
     """Return a dimension for a reader: ``ceil(N/3)`` where the arithmetic has ``-floor(-N/3)``."""
     if dim is None:

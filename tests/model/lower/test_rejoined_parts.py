@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -58,13 +57,6 @@ def made_of(opset: int, body: str) -> onnx.ModelProto:
         f" g (float[N] x) => (float[M] w) {LENGTHS} {{ y = Abs(x) {body} w = Neg(z) }}"
         f" {FUNCTION if 'local' in body else ''}"
     )
-
-
-@pytest.fixture(scope="module")
-def process() -> Iterator[EngineProcess]:
-    made = EngineProcess("openvino", "tests.engines.guarded:run_all")
-    yield made
-    made.close()
 
 
 @pytest.mark.engine("openvino")

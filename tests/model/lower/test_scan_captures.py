@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -46,13 +45,6 @@ def made_of(body: str) -> onnx.ModelProto:
         f" int64[2] l, bool c) => (float[T,K] y) <int64 one = {{1}}> {{ {body} }}"
         f" {FUNCTION if 'local' in body else ''}"
     )
-
-
-@pytest.fixture(scope="module")
-def process() -> Iterator[EngineProcess]:
-    made = EngineProcess("openvino", "tests.engines.guarded:run_all")
-    yield made
-    made.close()
 
 
 @pytest.mark.engine("openvino")

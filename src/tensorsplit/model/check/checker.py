@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import GraphProto, ModelProto
 
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import is_known, may_be_same
 from tensorsplit.core.errors import (
     EXTERNAL_DATA,
     MALFORMED_MODEL,
@@ -251,13 +251,8 @@ def _of_ends(graph: GraphProto) -> Iterator[Finding]:
 def _agree(one: DeclaredInput, inputs: Mapping[str, DeclaredInput]) -> bool:
     """Return whether an output may be declared as it is, where it is one of the inputs."""
     other = inputs.get(one.name, one)
-    if (one.kind, one.element_type) != (other.kind, other.element_type):
-        return False
-    if one.shape is None or other.shape is None:
-        return True
-    pairs = zip(one.shape, other.shape, strict=False)
-    same = all(not (is_known(a) and is_known(b)) or a == b for a, b in pairs)
-    return same and len(one.shape) == len(other.shape)
+    is_alike = (one.kind, one.element_type) == (other.kind, other.element_type)
+    return is_alike and may_be_same(one.shape, other.shape)
 
 
 def _of_ref(

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape, are_known, is_known
+from tensorsplit.core.dimensions import Shape, are_known, is_known, may_be_same
 from tensorsplit.model.convert.adapter_kinds import (
     dropped,
     only,
@@ -244,11 +244,7 @@ def _branches(node: NodeConversion) -> None:
     branches = [node.attribute(name).outputs for name in ("then_branch", "else_branch")]
     for one, other in zip(*branches, strict=False):
         left, right = (node.conversion.facts.tensor(value).shape for value in (one, other))
-        if left is None or right is None:
-            continue
-        pairs = zip(left, right, strict=False)
-        differ = any(is_known(a) and is_known(b) and a != b for a, b in pairs)
-        if differ or len(left) != len(right):
+        if not may_be_same(left, right):
             raise node.refusal(
                 "its branches give different shapes; before opset 11 they have to be the same"
             )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape, is_known
+from tensorsplit.core.dimensions import Shape, is_known, may_be_same
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.calculation import (
@@ -66,7 +66,7 @@ def _of_shape(
     operand, other = node.input(index), node.shape(index)
     if operand is None or same_shape(one, other):
         return operand
-    if not _may_be_same(one, other):
+    if not may_be_same(one, other):
         raise _never_ran(node, index, one, "they have to be the same")
     make = node.make
     shapes = [shape(), make.op("Shape", [operand])]
@@ -88,7 +88,7 @@ def covering(node: NodeConversion, start: int) -> ir.Value | None:
     left, right = node.shape(0) or (), node.shape(1) or ()
     part = left[start : start + len(right)] if start >= 0 else None
     may_be_one = len(right) <= len(left) and all(dim == 1 or not is_known(dim) for dim in right)
-    may_cover = part is not None and _may_be_same(part, right)
+    may_cover = part is not None and may_be_same(part, right)
     if not (may_cover or may_be_one):
         raise _never_ran(
             node, 1, left, "the second one has to be a part of the first, or one element"
@@ -136,14 +136,6 @@ def covering_the_end(node: NodeConversion) -> ir.Value | None:
 
 def _part(make: Calculation, shape: ir.Value, start: int, count: int) -> ir.Value:
     return make.op("Slice", [shape], {"axes": [0], "starts": [start], "ends": [start + count]})
-
-
-def _may_be_same(one: Shape | None, other: Shape | None) -> bool:
-    if one is None or other is None:
-        return True
-    pairs = zip(one, other, strict=False)
-    differ = any(is_known(a) and is_known(b) and a != b for a, b in pairs)
-    return len(one) == len(other) and not differ
 
 
 def _never_ran(node: NodeConversion, index: int, one: Shape | None, needed: str) -> SplitError:

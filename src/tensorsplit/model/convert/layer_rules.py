@@ -47,7 +47,7 @@ def _same(op_type: str, versions: str = "opset1") -> LayerRule:
     return _rule(lambda layer: layer.op(op_type, layer.inputs), versions=versions)
 
 
-def _with_axis(op_type: str, versions: str) -> LayerRule:
+def _with_axis(op_type: str, versions: str = "opset1") -> LayerRule:
     """Return the rule of a layer that is one node, along an axis."""
 
     def make(layer: LayerConversion) -> ir.Value:
@@ -57,7 +57,7 @@ def _with_axis(op_type: str, versions: str) -> LayerRule:
 
 
 def _broadcast(op_type: str, versions: str = "opset1", *, negated: bool = False) -> LayerRule:
-    """Return the rule of a layer of two operands with NumPy's broadcasting."""
+    """Return the rule of a layer whose operands are broadcast as NumPy does."""
 
     def make(layer: LayerConversion) -> ir.Value:
         layer.check_broadcast()
@@ -149,10 +149,6 @@ def _squared_difference(layer: LayerConversion) -> ir.Value:
     return layer.op("Mul", [rest, rest])
 
 
-def _concat(layer: LayerConversion) -> ir.Value:
-    return layer.op("Concat", layer.inputs, {"axis": layer.integer("axis")})
-
-
 def _convert(layer: LayerConversion) -> ir.Value:
     return layer.cast(layer.inputs[0], layer.named_type("destination_type"))
 
@@ -195,11 +191,6 @@ def _reduced(op_type: str, versions: str = "opset1", *, floats: bool = False) ->
 def _reshape(layer: LayerConversion) -> ir.Value:
     allows_zero = not layer.flag("special_zero", False)
     return layer.op("Reshape", [layer.inputs[0], layer.listed(1)], {"allowzero": allows_zero})
-
-
-def _select(layer: LayerConversion) -> ir.Value:
-    layer.check_broadcast()
-    return layer.op("Where", layer.inputs)
 
 
 def _shape_of(layer: LayerConversion) -> ir.Value:
@@ -306,7 +297,7 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "Ceiling": _same("Ceil"),
         "Broadcast": _rule(_broadcast_to, "mode", "opset3"),
         "Clamp": _rule(_clamp, "min max"),
-        "Concat": _rule(_concat, "axis"),
+        "Concat": _with_axis("Concat"),
         "Convert": _rule(_convert, "destination_type"),
         "Convolution": _rule(_convolution, "auto_pad strides dilations pads_begin pads_end"),
         "Divide": _rule(_divide, "auto_broadcast m_pythondiv"),
@@ -344,7 +335,7 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "ReLU": _same("Relu"),
         "Reshape": _rule(_reshape, "special_zero"),
         "Round": _rule(_round, "mode", "opset5"),
-        "Select": _rule(_select, "auto_broadcast"),
+        "Select": _broadcast("Where"),
         "ShapeOf": _rule(_shape_of, "output_type", "opset1 opset3"),
         "Slice": _rule(_slice, "", "opset8"),
         "SoftMax": _with_axis("Softmax", "opset1 opset8"),

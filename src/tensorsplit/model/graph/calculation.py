@@ -362,7 +362,7 @@ class Calculation(Maker[ir.Value]):
 
 
 def _unknown_before_running(opset: int, first: int, *, are_given: bool) -> SplitError:
-    """Return the facts about parts that are Slice nodes without bounds as inputs.
+    """Return the refusal of parts that are Slice nodes without bounds as inputs.
 
     The lengths are given, or follow from the dimension, which is not known either.
     """

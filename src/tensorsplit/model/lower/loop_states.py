@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from tensorsplit.model.features import unused_and_changing, unused_states
 from tensorsplit.model.graph.nodes import NodeRef, scopes
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, at
+from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 
 _FIRST_WITH_WHERE = 9
@@ -17,13 +17,7 @@ def use_states(lowering: Lowering) -> None:
     nodes = (node for scope in scopes(lowering.model) for node in scope)
     if not any(map(unused_states, nodes)):
         return
-    lowering.look()
-    for node, entries in lowering.limitations.items():
-        for entry in entries:
-            if entry.feature == "unused_in_loop":
-                with at(lowering.refs[node]):
-                    _use(lowering, lowering.refs[node], entry)
-    lowering.edits.finish()
+    lowering.change_each("unused_in_loop", _use)
 
 
 def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

@@ -9,7 +9,7 @@ from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import FIRST_WITH_LENGTHS_AS_INPUT
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant, is_onnx_split, scopes
 from tensorsplit.model.graph.rejoined import is_rejoined
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, at
+from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 
 
@@ -18,13 +18,7 @@ def keep_checks(lowering: Lowering) -> None:
     nodes = (node for scope in scopes(lowering.model) for node in scope)
     if lowering.limitation(REJOINED) is None or not any(map(_is_rejoined_split, nodes)):
         return
-    lowering.look()
-    for node, entries in lowering.limitations.items():
-        for entry in entries:
-            if entry.feature == REJOINED:
-                with at(lowering.refs[node]):
-                    _add_part(lowering, lowering.refs[node], entry)
-    lowering.edits.finish()
+    lowering.change_each(REJOINED, _add_part)
 
 
 def _is_rejoined_split(node: ir.Node) -> bool:

@@ -14,7 +14,7 @@ from tensorsplit.model.graph.nodes import (
     scopes_in,
 )
 from tensorsplit.model.infer.filling import fill_value
-from tensorsplit.model.lower.state import Lowering, at
+from tensorsplit.model.lower.state import Lowering
 from tensorsplit.model.profiles import Limitation
 
 _FIRST_WITHOUT_BATCHES = 9
@@ -24,13 +24,7 @@ def carry_captured(lowering: Lowering) -> None:
     """Have a Scan carry what its body uses from around it, where the target wants it so."""
     if not any(captured_in_scan(node) for scope in scopes(lowering.model) for node in scope):
         return
-    lowering.look()
-    for node, entries in lowering.limitations.items():  # the outer ones come first
-        for entry in entries:
-            if entry.feature == "captured_in_scan":
-                with at(lowering.refs[node]):
-                    _carry(lowering, lowering.refs[node], entry)
-    lowering.edits.finish()
+    lowering.change_each("captured_in_scan", _carry)
 
 
 def _carry(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

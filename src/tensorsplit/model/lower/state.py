@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -142,6 +142,18 @@ class Lowering:
         """Return why a node must be changed, but for one feature; None if it may stay."""
         entries = filter(must_go, self.limitations.get(node, ()))
         return next((entry for entry in entries if entry.feature != but), None)
+
+    def change_each(
+        self, feature: str, change: Callable[[Lowering, NodeRef, Limitation], None]
+    ) -> None:
+        """Change each node with a feature that the target can't take; the outer ones come first."""
+        self.look()
+        for node, entries in self.limitations.items():
+            for entry in entries:
+                if entry.feature == feature:
+                    with at(self.refs[node]):
+                        change(self, self.refs[node], entry)
+        self.edits.finish()
 
     def stand_in(self, *pairs: tuple[ir.Value, ir.Value]) -> None:
         """Have values that were newly made take the name, type and place of others: old, new.
