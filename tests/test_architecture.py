@@ -126,8 +126,8 @@ def test_the_map_names_the_floors_of_the_contract_in_their_order() -> None:
     floors = content["tool"]["importlinter"]["contracts"][0]["layers"]
     contract = [set(floor.split(" | ")) for floor in floors if floor != "__main__"]
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    house = text.partition("## The house")[2].partition("```text\n")[2].partition("```")[0]
-    named = re.findall(r"^(\w+)(?:/|\.py) ", house, re.MULTILINE)
+    layers = text.partition("## Layers")[2].partition("```text\n")[2].partition("```")[0]
+    named = re.findall(r"^(\w+)(?:/|\.py) ", layers, re.MULTILINE)
     assert sorted(named) == sorted(name for floor in contract for name in floor)
     places = {name: place for place, floor in enumerate(contract) for name in floor}
     assert [places[name] for name in named] == sorted(places.values())

@@ -44,6 +44,15 @@ INSTEAD = {
     r"\bis there still\b": "is unchanged",
     r"\bwhat stands (?!for\b)": "what is in, or the name of the thing",
     r"\bwants? (?:a|an) (?:test|name|value)\b": "needs",
+    r"\banew\b": "again",
+    r"\binside of\b": "inside",
+    r"\brooms\b": "folders or modules",
+    r"\bgo(?:es)? on with\b": "keeps, or continues with",
+    r"\bof the model's own\b": "the model's own X",
+    r"\b(?:take|takes|took|taken) (?:(?:it|them|each \w+|an? \w+ \w+) )?for (?:an?|others)\b"
+    r"(?! (?:call|case|chunk)\b)": "treat as",
+    r"\b(?:it|that|what|which) is (?-i:none)\b": "is not one, or does not exist",
+    r"\bTS\d{3} for what (?:is|can|does)": "if something is or can",
 }
 """Each phrase, and what to write in its place."""
 
@@ -133,6 +142,10 @@ def test_the_source_is_plain_english(suffix: str, read: Callable[[Path], Iterato
         "the run may stand anywhere",
         "a file that is called so",
         "what was there is there still",
+        "TS101 for a name that is none",
+        "TS105 for what is not an integer",
+        "engines take it for a constant",
+        "written anew, inside of a body",
     ],
 )
 def test_a_phrase_is_found(text: str) -> None:
@@ -141,3 +154,4 @@ def test_a_phrase_is_found(text: str) -> None:
 
 def test_plain_english_is_left_alone() -> None:
     assert found("There is no kernel. It is no longer needed and leaves no process behind.") == []
+    assert found("It may take for a call 10 s. A value that is None; there is none.") == []

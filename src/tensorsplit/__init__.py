@@ -1,8 +1,8 @@
 """One exact, safe definition of the tensor Split operators, in every version.
 
-``import tensorsplit as ts`` loads nothing: what is named is loaded when it is first named. Of that,
-the functions on arrays load NumPy, and those on models onnx, which the extra ``models`` brings:
-without it they refuse to be called (TS711).
+``import tensorsplit as ts`` loads no other library: each name is loaded when you first use it. The
+functions on arrays load NumPy. The functions on models load onnx, which the extra ``models``
+installs; without it they raise TS711.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def at(indices: Iterable[SupportsIndex], dim: SupportsIndex) -> tuple[int, ...]:
         One length more than there are indices; they sum to `dim`.
 
     Raises:
-        SplitError: TS105 for what is not an integer, TS107 for an integer out of its range, TS308.
+        SplitError: TS105 for a value that is not an integer, TS107 for one out of its range, TS308.
 
     Example:
         >>> ts.lengths.at([2, 5], 7)
@@ -66,7 +66,7 @@ def balanced(dim: SupportsIndex, parts: SupportsIndex) -> tuple[int, ...]:
         The lengths, which sum to `dim`.
 
     Raises:
-        SplitError: TS105 for what is not an integer, TS107 for an integer out of its range, TS308.
+        SplitError: TS105 for a value that is not an integer, TS107 for one out of its range, TS308.
 
     Example:
         >>> ts.lengths.balanced(7, 3)
@@ -92,7 +92,7 @@ def chunked(dim: SupportsIndex, chunks: SupportsIndex) -> tuple[int, ...]:
         The lengths, which sum to `dim`; `chunks` zeros where it is 0.
 
     Raises:
-        SplitError: TS105 for what is not an integer, TS107 for an integer out of its range, TS308.
+        SplitError: TS105 for a value that is not an integer, TS107 for one out of its range, TS308.
 
     Example:
         >>> ts.lengths.chunked(7, 3), ts.lengths.chunked(6, 4)
@@ -124,7 +124,7 @@ def ratio(weights: Iterable[SupportsIndex], dim: SupportsIndex) -> tuple[int, ..
         to each, so that the lengths sum to `dim`.
 
     Raises:
-        SplitError: TS105 for what is not an integer, TS107 for an integer out of its range, TS308.
+        SplitError: TS105 for a value that is not an integer, TS107 for one out of its range, TS308.
 
     Example:
         >>> ts.lengths.ratio((8, 1, 1), 1003)

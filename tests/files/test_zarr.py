@@ -320,7 +320,7 @@ def test_targets_at_urls(tmp_path: Path) -> None:
             )
     assert fs.find("/test-targets/a") == written
     ts.files.split("memory://test-targets/a/x.0.zarr", "memory://test-targets/a/b", [1, 3])
-    with refused("TS702", "is inside of"):
+    with refused("TS702", "is inside"):
         ts.files.split(
             "memory://test-targets/a/x.0.zarr/", "memory://test-targets/a/x.0.zarr/b", [1, 3]
         )

@@ -215,7 +215,7 @@ def execute(
 
 
 def as_flag(copy: object, operator: str) -> bool:
-    """Return the argument `copy` of an operator's function (TS105 for what is not a flag)."""
+    """Return the argument `copy` of an operator's function (TS105 if it is not a flag)."""
     if isinstance(copy, (int, np.bool_)) and copy in (0, 1):
         return bool(copy)
     raise SplitError(

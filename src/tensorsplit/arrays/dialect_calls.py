@@ -50,8 +50,9 @@ def like(dialect: DialectName | OperatorName) -> DialectCall:
         library of the array, views where the library has them.
 
     Raises:
-        SplitError: TS101 for a dialect that is none. The function: TS102 to TS107 for operands,
-            TS201 to TS309 for what does not partition the axis, TS401 to TS405 for `out`.
+        SplitError: TS101 for a dialect that does not exist. The function: TS102 to TS107 for
+            operands, TS201 to TS309 if the parts would not partition the axis, TS401 to TS405 for
+            `out`.
 
     Example:
         >>> [len(part) for part in ts.like("torch.chunk")(np.arange(5), 4)]

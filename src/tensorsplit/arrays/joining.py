@@ -134,8 +134,8 @@ def join(
 
     Raises:
         SplitError: TS311 to TS314 for parts that can't be joined; TS105, TS107, TS202, TS203 for
-            the axis and `keepdims`; TS204 for what is not an array; TS310 for a node that the opset
-            does not have; TS402 to TS405 for `out`.
+            the axis and `keepdims`; TS204 if a part is not an array; TS310 for a node that the
+            opset does not have; TS402 to TS405 for `out`.
 
     Example:
         >>> x = np.arange(12).reshape(2, 6)

@@ -27,7 +27,7 @@ _HUGE_PAGE = 2 << 20
 
 
 class BufferPool:
-    """Memory for the parts of a split that is used again when they are gone.
+    """Memory for the parts of a split, which is used again when the parts are gone.
 
     Give it as ``out=`` wherever buffers can be given. Each part is then a C-contiguous array of its
     own, aligned to 64 bytes; when the last reference to it, or to a view of it, has gone, its
@@ -37,9 +37,8 @@ class BufferPool:
     Threads may share a pool; after a fork, parent and child each have their own.
 
     Args:
-        max_bytes: How much memory the pool keeps at most while no array uses it. What comes back
-            beyond that is given back to the system, the longest unused first. Arrays in use do not
-            count: they are the caller's.
+        max_bytes: How much memory the pool keeps at most while no array uses it. Memory beyond that
+            is given back to the system, the longest unused first. Arrays in use do not count.
 
     Raises:
         SplitError: TS105, TS107 for a `max_bytes` that is not an integer of 0 or more.

@@ -133,7 +133,7 @@ class PreparedSplit(SplitPlan, Prepared):
 
         Args:
             input: The array. Where the planned shape has symbolic dimensions, any array that
-                agrees with its numbers; its lengths are then computed anew.
+                agrees with its numbers; its lengths are then computed again.
             copy: Return new C-contiguous arrays and not views.
             out: Arrays to write the parts to, one for each, which are returned; or a
                 `BufferPool` to take them from. Implies a copy.
@@ -462,7 +462,7 @@ def plan(
         operator: An identifier such as ``onnx.Split-18``, a name such as ``Split`` or
             ``openvino.Split``, or a record.
         shape: The shape of the data.
-        split: The lengths, for the operators that call them so. A dict, here or as
+        split: The lengths, for operators with an operand of this name. A dict, here or as
             ``split_lengths``, gives each part a name.
         num_outputs: The attribute, or in a Split without it how many outputs the node has.
         opset: The opset at which a name is looked up; the newest if None.
@@ -553,7 +553,7 @@ def infer(
             ``openvino.Split``, or a record.
         shape: The shape of the data: each dimension an integer, a name, an onnx-ir or SymPy
             expression, or None for unknown.
-        split: The lengths, for the operators that call them so.
+        split: The lengths, for operators with an operand of this name.
         num_outputs: The attribute, or in a Split without it how many outputs the node has.
         opset: The opset at which a name is looked up; the newest if None.
         **operands: The other operands, by the standard's names.

@@ -216,7 +216,7 @@ def dtype_of(element_type: str | None) -> np.dtype | None:
 
 
 def read_input_shapes(written: Sequence[str], declared: Sequence[DeclaredInput]) -> Shapes:
-    """Read what is given with ``--input-shape``; TS703 for what is not a shape of an input.
+    """Read what is given with ``--input-shape``; TS703 if it is not a shape of an input.
 
     Each is ``NAME:1,3,224`` or ``NAME:1x3x224``; without a name for a model with one input.
     """

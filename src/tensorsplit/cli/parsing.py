@@ -67,7 +67,7 @@ def _items(text: str) -> tuple[list[str], bool]:
 
 
 def parse_bytes(word: str) -> int:
-    """Read a size in bytes: ``2GiB``, ``500M``, ``1.5 GB``, ``1048576``; TS703 for what is none."""
+    """Read a size in bytes: ``2GiB``, ``500M``, ``1.5 GB``, ``1048576``; TS703 for others."""
     found = _BYTES.fullmatch(word.strip())
     if found and (found[2] or not found[3]):
         power = _PREFIXES.index(found[2].lower())
@@ -83,7 +83,7 @@ def parse_bytes(word: str) -> int:
 
 
 def parse_lengths(word: str) -> list[int]:
-    """Read lengths: ``4096,1024`` or ``[-1, 2]``; TS703 for what is not a list of integers."""
+    """Read lengths: ``4096,1024`` or ``[-1, 2]``; TS703 for others."""
     items, _ = _items(word)
     if all(map(_INTEGER.fullmatch, items)) and max(map(len, items), default=0) <= _DIGITS:
         return list(map(int, items))

@@ -52,7 +52,7 @@ def rule(code: str | None, style: str) -> None:
 
 
 def kind_of(word: str) -> Kind:
-    """Return the kind of refusal or check that a code stands for; TS703 for what is not a code."""
+    """Return the kind of refusal or check that a code stands for; TS703 for others."""
     from tensorsplit.model.check.checks import REPORTED
 
     if word.upper() in REPORTED:

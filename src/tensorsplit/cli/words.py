@@ -56,7 +56,7 @@ class Word(StringParamType):
 
 
 class Count(click.IntRange):
-    """The type of an integer in a range, which click calls an "integer range" where it is none."""
+    """The type of an integer in a range, which click calls an "integer range" in messages."""
 
     name = "integer"
 

@@ -62,7 +62,7 @@ class CaseInfo:
     shape_class: str  # one of `SHAPE_CLASSES`: what the model declares of the data's shape
     rank: int  # of the data
     spelling: str  # one of `FORMS`: how the model says the lengths, or how many parts there are
-    place: str  # one of `PLACES`: where the split node is; inside of two, the outer one
+    place: str  # one of `PLACES`: where the split node is; inside two, the outer one
     use: str  # one of `USES`: what is done with a sequence; empty for operators without one
     rule: str  # what the standard says, in our words, and where it says so
     decision: str  # where the standard leaves it open, that of docs/errata.md: ``D1`` to ``D20``

@@ -180,7 +180,7 @@ class Document:
 
     @classmethod
     def from_json(cls, content: object) -> Document:
-        """Return the document of what `json.loads` gave; SplitError TS703 if it is none.
+        """Return the document of what `json.loads` gave; SplitError TS703 if it is not one.
 
         Fields that it does not know are of a newer version of this package.
         """

@@ -416,7 +416,7 @@ def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> L
     The running model stops if one is negative or they do not sum to the dimension; at the latest in
     the node, if that checks the sum.
 
-    A negative length becomes one that never fits, because some engines take it for a remainder and
+    A negative length becomes one that never fits, because some engines read it as a remainder and
     read outside of the data. Making it 0 would not do: the others may then sum to the dimension.
     """
     held = listed(lengths)

@@ -112,7 +112,7 @@ def diff(
         The differences in attributes, inputs, outputs, element types, facts and behaviour.
 
     Raises:
-        SplitError: TS101 for an identifier that is none.
+        SplitError: TS101 for an identifier that does not exist.
 
     Example:
         >>> [change.name for change in ts.diff("onnx.Split-2", "onnx.Split-11").changes]

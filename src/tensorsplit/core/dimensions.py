@@ -414,7 +414,7 @@ def _symbol(dim: str | ir.SymbolicDim) -> ir.SymbolicDim:
 def _parsed(text: str) -> Any:
     """Return a name, or an expression of names, in SymPy.
 
-    onnx-ir takes each name for a number from 1 on, and simplifies by that. So it reads ``N - 1``
+    onnx-ir treats each name as a number from 1 on, and simplifies by that. So it reads ``N - 1``
     for N, and ``N + 1`` replaces N in what it made.
     """
     import onnx_ir

@@ -484,7 +484,7 @@ class SplitError(ValueError):
 
 
 class SplitWarning(UserWarning):
-    """What was done is right, and an engine will silently make something else of it.
+    """A warning: the result is right, but an engine will silently change it.
 
     Turn it into an exception with ``warnings.simplefilter("error", SplitWarning)``.
     """

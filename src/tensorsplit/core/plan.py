@@ -120,7 +120,7 @@ class SplitPlan:
             where the parts don't keep the axis.
 
         Raises:
-            SplitError: TS105 for what is not an integer, TS107 for an index that is out of range,
+            SplitError: TS105 if it is not an integer, TS107 if it is out of range,
                 TS309 if a size is symbolic.
 
         Example:

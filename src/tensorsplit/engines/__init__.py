@@ -80,9 +80,9 @@ def session(
 ) -> Session:
     """Make a model ready for many runs: it is read, checked and compiled once.
 
-    Of what a run is fed only what can differ is checked again: the shapes are, once for each
-    combination of them, and lengths that are fed or computed each time. An engine loads the model
-    with the first run, keeps its process, and loads it again after a crash.
+    A run checks again only what can differ: the shapes, once for each combination of them, and each
+    time the lengths that are fed or computed. An engine loads the model with the first run, keeps
+    its process, and loads it again after a crash.
 
     Args:
         model: As `run` takes it. Later changes of a ``ModelProto`` do not count; a file must stay
@@ -92,7 +92,7 @@ def session(
             (``onnx-reference``: ``portable``), or for the target that is named; errors name
             the model itself. ``tensorsplit`` needs none of it.
         isolate: Whether the engine has a process of its own. By default all but ``tensorsplit``
-            have. With False a crash of the engine is one of this process: for trusted models.
+            have. With False a crash of the engine ends this process: only for trusted models.
         memory: As for `run`: how many bytes the session may take, which then has its own process.
         timeout: As for `run`: how many seconds each run may take.
 
@@ -102,7 +102,7 @@ def session(
 
     Raises:
         SplitError: TS601 and TS602 for the engine, TS601 for the target; TS501 to TS504, TS509 for
-            the model; TS1xx to TS3xx for a split node that is wrong whatever is fed; TS513 for what
+            the model; TS1xx to TS3xx for a split node that is wrong for any input; TS513 if it
             can't be lowered; TS703 for arguments that don't go together.
 
     Example:

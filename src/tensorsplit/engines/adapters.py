@@ -155,7 +155,7 @@ def compile_openvino(
 ) -> Callable[[Mapping[int, Any], Sequence[str]], dict[str, Any]]:
     """Compile a model that OpenVINO has read; it runs on tensors as of `openvino_tensors`.
 
-    After a run that failed it is compiled anew: nodes keep the shapes of that run, so that data
+    After a run that failed it is compiled again: nodes keep the shapes of that run, so that data
     that is right is refused, or comes out in another shape (measured on 2026.4).
     """
     made = partial(core.compile_model, network, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})

@@ -20,7 +20,7 @@ _loaded: dict[int, Callable[..., Any]] = {}
 
 
 class LoadedModel:
-    """A model in the process of an engine; it is loaded again where that was started anew.
+    """A model in the process of an engine; it is loaded again where that was started again.
 
     Several models, and threads, may share a process.
 
@@ -53,7 +53,7 @@ class LoadedModel:
             if isinstance(reply.result, list) and reply.result:
                 self._pid = self.process.pid
                 return Reply(reply.result[0])
-        return Reply(death=Death(None))  # a process that was started anew has been asked before
+        return Reply(death=Death(None))  # a process that was started again has been asked before
 
     def __call__(self, *request: Any) -> Any:
         """Run the model, or raise the refusals of `EngineProcess.call`."""

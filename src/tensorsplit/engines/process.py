@@ -1,7 +1,7 @@
 """Engines in processes of their own: whatever one does, the caller's process stays alive.
 
 There is one process for each engine. It is started when it is first needed, used again and
-again, started anew after it died, and ends with the caller's process. It leads a session and a
+again, started again after it died, and ends with the caller's process. It leads a session and a
 process group of its own. All that it starts is ended with it: the group, and on Linux what has left
 the group too.
 
@@ -128,7 +128,7 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, content: Any) -> Reply:
-        """Return the reply that a process sent; any exception if it is none."""
+        """Return the reply that a process sent; any exception if it is not one."""
         if "death" in content:
             raise ValueError  # of which only this process tells
         return msgspec.convert(content, cls, dec_hook=_refusal_of)
@@ -381,7 +381,7 @@ class _Running:
             reply = Reply.of(self._answer(number, most))
         except TooLarge:
             has_begun, death = True, Death(None, most=most)
-        except Exception:  # noqa: BLE001, S110 - an answer that is none is a death, see below
+        except Exception:  # noqa: BLE001, S110 - an invalid answer is a death, see below
             pass
         finally:
             done.set()

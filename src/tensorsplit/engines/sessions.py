@@ -36,12 +36,13 @@ class Session:
     """A model that is ready to run, made by `tensorsplit.session`; a context manager.
 
     Threads may share a session. After a fork both processes can use it: each has engines of its
-    own. What is not closed is cleaned up when the session is gone.
+    own. A session that is not closed is cleaned up when nothing refers to it.
 
     Attributes:
         engine: The name of the engine; never ``auto``.
-        inputs: What the model declares of each input, in its order: `name`, `element_type`,
-            `shape`, `kind` (such as ``sequence``), `has_default`. What is not declared is None.
+        inputs: The declaration of each input, in the order of the model: `name`, `element_type`,
+            `shape`, `kind` (such as ``sequence``), `has_default`. A field that the model does not
+            declare is None.
         outputs: The same of each output.
     """
 
@@ -94,7 +95,7 @@ class Session:
 
         Raises:
             SplitError: TS703 if the session is closed; else as `tensorsplit.run`. After TS604 and
-                TS605 the next call starts the engine anew.
+                TS605 the next call starts the engine again.
         """
         if self._runner is None:
             raise wrong_usage("session", "it is closed", "make a new one")

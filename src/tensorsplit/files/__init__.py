@@ -65,24 +65,24 @@ def split(
         names: The names of the parts, in which ``*`` stands for that of the tensor; by default it
             is ``*.0``, ``*.1`` and so on, in one width.
         array: Which tensors of the source are split; by default all.
-        rules: A TOML file of rules, what such a file holds, or the name of built-in rules,
-            such as ``llama``, in the place of all of the above.
-        ranks: Among how many ranks rules divide tensors, in the place of what they say.
+        rules: A TOML file of rules, the content of such a file, or the name of built-in rules,
+            such as ``llama``, in place of all of the above.
+        ranks: The number of ranks, in place of the number that the rules give.
         max_shard_size: The most bytes of tensors in a file, of formats that hold several.
         memory: The bytes of memory that each process takes at most.
         workers: How many processes of this machine split, as a Dask cluster; by default threads of
-            this one do. Each imports the script, which calls this below
-            ``if __name__ == "__main__":`` then.
+            this one do. Each process imports the script. So call this function below
+            ``if __name__ == "__main__":``.
         scheduler: The address of a Dask scheduler whose workers split, such as
             ``tcp://10.0.0.1:8786``.
         verify: Read everything back, and compare it with the source.
-        overwrite: Whether `target` may be there already, and is replaced.
+        overwrite: Whether `target` may exist, and is replaced.
 
     Warns:
         SplitWarning: If a pattern of the rules matches no tensor.
 
     Raises:
-        SplitError: TS101 to TS309 for what is not a split; TS702 if the target can't be written,
+        SplitError: TS101 to TS309 for invalid splits; TS702 if the target can't be written,
             TS703 for arguments of other types, and TS705 to TS710; nothing is left of the target
             then.
 
@@ -118,9 +118,9 @@ def merge(
     verify: bool = False,
     overwrite: bool = False,
 ) -> None:
-    """Merge what `split` made of tensors in files: its exact inverse, in bounded memory.
+    """Merge the parts that `split` wrote: its exact inverse, in bounded memory.
 
-    What no rule names is carried over. What ranks share is compared, bit for bit.
+    Tensors that no rule names are copied. Tensors that ranks share are compared, bit for bit.
 
     Args:
         source: A folder of ``.npy``, an ``.npz``, a checkpoint as `split` takes it or the folder of
@@ -128,11 +128,11 @@ def merge(
         out: The file or folder that is written, whole or not at all. A single array may be called
             ``.npy`` or ``.zarr``, arrays of NumPy together ``.npz``, and a checkpoint of ranks
             ``.safetensors``.
-        axis: The axis on which parts lie side by side, where no rules are given; by default 0.
+        axis: The axis on which the parts are joined, without rules; by default 0.
         names: The names of the parts in their order, in which ``*`` stands for that of the tensor;
             by default they are numbered.
-        rules: The rules by which the tensors were split, in the place of `axis` and `names`.
-        ranks: How many ranks there are; by default what the rules say, or all that are there.
+        rules: The rules by which the tensors were split, in place of `axis` and `names`.
+        ranks: The number of ranks; by default as the rules say, or all ranks that are found.
         max_shard_size: As in `split`, and so are `memory`, `workers`, `scheduler`, `verify` and
             `overwrite`.
         memory: See `split`.
@@ -146,8 +146,9 @@ def merge(
             that one file can't.
 
     Raises:
-        SplitError: TS712 if ranks hold different bits of what they share, TS713 for what is not
-            all parts of a tensor, and what `split` raises; nothing is written then.
+        SplitError: TS712 if ranks hold different bits of a tensor that they share, TS713 if parts
+            of a tensor are missing or do not fit, and the errors of `split`; then nothing is
+            written.
 
     Example:
         >>> ts.files.merge("ranks", "model.safetensors", rules="rules.toml")
@@ -178,17 +179,17 @@ def reshard(
 ) -> None:
     """Write the files of some ranks from those of others, in one pass.
 
-    No whole tensor is in memory, or on the disk between. With `to_rules` it is what `merge` by
-    `rules` and then `split` by `to_rules` make: so query, key and value are fused on the way into
-    the files of ranks, or taken apart on the way out of them.
+    No whole tensor is in memory or on the disk in between. With `to_rules`, the result is that of
+    `merge` by `rules` and then `split` by `to_rules`. So you can fuse query, key and value when you
+    write the files of ranks, or separate them when you read these files.
 
     Args:
-        source: The folder of the files of ranks, as `split` wrote it; or what else `merge` takes of
-            a checkpoint, where `to_rules` are for ranks.
+        source: The folder of the files of ranks, as `split` wrote it. If `to_rules` are for ranks,
+            also any other checkpoint that `merge` takes.
         out: The folder that is written, whole or not at all; without ranks also a
             ``.safetensors``.
-        ranks: How many ranks `source` is for, and how many `out`; None for what rules say, or
-            where there are none.
+        ranks: The numbers of ranks of `source` and of `out`; None if the rules give the number, or
+            if there are no ranks.
         rules: The rules by which tensors are divided among ranks; the numbers of ranks that they
             say don't matter if `ranks` are given.
         to_rules: The rules by which the result is divided; None for the same.

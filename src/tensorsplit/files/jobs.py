@@ -161,7 +161,7 @@ def plan_split(
     """Plan the split of a source by rules, or of those of its tensors that `arrays` names.
 
     Raises:
-        SplitError: TS101 to TS309 for what is not a split, TS703 for rules that contradict each
+        SplitError: TS101 to TS309 for invalid splits, TS703 for rules that contradict each
             other, TS702 for a URL that can't be written, TS705 for a source that can't be read,
             TS706 for names that collide.
     """
@@ -270,7 +270,7 @@ def _opened(source: str, target: str, layout: FileLayout | None = None) -> Tenso
     if is_within:
         raise SplitError(
             UNWRITABLE,
-            f"{target} is inside of {source}, which is read, and would be part of it",
+            f"{target} is inside {source}, which is read, and would be part of it",
             "give a path outside of it",
         )
     return opened

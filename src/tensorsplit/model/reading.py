@@ -250,7 +250,7 @@ def read_model(source: Source, *, without_weights: bool = False) -> OnnxModel:
         without_weights: Whether large weights stay in its file, which must not change meanwhile.
 
     Raises:
-        SplitError: TS501 for what is not a model or can't be read, TS502 for a graph that is
+        SplitError: TS501 if it is not a model or can't be read, TS502 for a graph that is
             nested too deep; TS503 for unsafe XML.
     """
     if isinstance(source, OnnxModel):
@@ -345,7 +345,7 @@ def open_model(source: Source) -> OnnxModel:
     What was read before is not parsed again. Large weights stay in the file of a model.
 
     Raises:
-        SplitError: TS501 for what is not an ONNX model; TS502 for a graph that contradicts itself.
+        SplitError: TS501 if it is not an ONNX model; TS502 for a graph that contradicts itself.
     """
     begin("reading")
     read = read_model(source, without_weights=True)

@@ -1,17 +1,16 @@
 """The copy kernel, where the package was built with one.
 
-It knows arrays, extents and strides, and nothing of operators. How large copies are made, by how
-many threads and with which stores, is measured while they are made: among the first copies of a
-kind of split and size some are made in another way, the fastest is kept, and from time to time the
-others are tried again. The bits are the same. Three environment variables are read when this
-module is imported: ``TENSORSPLIT_NATIVE`` (``0`` for copies by NumPy alone, ``1`` if they must not
-be, or the name of kernels, such as ``baseline``), ``TENSORSPLIT_THREADS`` (how many threads may
-share one copy) and ``TENSORSPLIT_NON_TEMPORAL`` (from how many bytes on parts are stored past the
-cache).
+It knows arrays, extents and strides, and nothing of operators. For large copies it measures how
+many threads and which stores are the fastest: it makes some of the first copies of a kind of split
+and size in another way, keeps the fastest way, and tries the others again from time to time. The
+bits are the same. Three environment variables are read when this module is imported:
+``TENSORSPLIT_NATIVE`` (``0``: NumPy makes all copies; ``1``: NumPy must not; or the name of
+kernels, such as ``baseline``), ``TENSORSPLIT_THREADS`` (how many threads may share one copy) and
+``TENSORSPLIT_NON_TEMPORAL`` (from how many bytes on parts are stored past the cache).
 
 Attributes:
-    kernel: The extension module; None where copies are left to NumPy.
-    in_use: What copies: kernels (``avx2``, ``neon`` or ``baseline``), or ``numpy``.
+    kernel: The extension module; None if NumPy copies.
+    in_use: The name of what copies: kernels (``avx2``, ``neon`` or ``baseline``), or ``numpy``.
     threads: How many threads may share one copy.
     non_temporal_from: From how many bytes on parts are stored past the cache; None if that is
         measured.
@@ -162,7 +161,7 @@ class Choice(NamedTuple):
 
 
 def choices() -> list[Choice]:
-    """Return what has been measured in this process up to now."""
+    """Return the choices that this process has measured until now."""
     found = []
     for joined, tiles, even, in_step, count, width, size, *ways in (
         kernel.choices() if kernel else ()

@@ -78,7 +78,7 @@ def explain(
         operator: An operator as in `plan`, or a model: its path, ``onnx.ModelProto`` or
             ``onnx_ir.Model``.
         shape: The shape of the data; only for an operator.
-        split: The lengths, for the operators that call them so.
+        split: The lengths, for operators with an operand of this name.
         num_outputs: The attribute, or in a Split without it how many outputs the node has.
         opset: The opset at which a name is looked up; the newest if None.
         **operands: The other operands, by the standard's names.
@@ -88,8 +88,8 @@ def explain(
         shows in red what does not fit.
 
     Raises:
-        SplitError: TS101 to TS107 for operands that the operator does not take; TS205 for what is
-            not a shape; TS501 to TS504 for a model that can't be read, TS101 to TS308 for a wrong
+        SplitError: TS101 to TS107 for operands that the operator does not take; TS205 if `shape`
+            is not one; TS501 to TS504 for a model that can't be read, TS101 to TS308 for a wrong
             split in it.
 
     Example:

@@ -47,7 +47,7 @@ def read_json(
     """Return the content of a JSON file, which may be compressed, or a pipe such as ``<(command)``.
 
     Raises:
-        SplitError: TS703 for what can't be read or is not JSON, of so many bytes at most (None:
+        SplitError: TS703 if it can't be read or is not JSON, of so many bytes at most (None:
             256 MiB), in which no name comes twice in an object, and every number is one.
     """
     most = _MOST_BYTES if most is None else most

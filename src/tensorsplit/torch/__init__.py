@@ -1,4 +1,4 @@
-"""Layers of PyTorch: a split, and the way back. What is named is loaded when it is first named."""
+"""Layers of PyTorch: a split, and its inverse. Each name is loaded when you first use it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _NESTED = (
     *(("if", "loop"), ("loop", "if"), ("scan", "if"), ("if", "function")),
     *(("function", "if"), ("loop", "function"), ("function", "loop")),
 )
-"""Where a split node is, from the outside to the inside, if it is inside of two."""
+"""Where a split node is, from the outside to the inside, if it is inside two places."""
 
 _UNSAID_NEGATIVE = ("onnx.Split-1", "onnx.Split-2")
 """The pages of these versions do not say what a negative axis is."""

@@ -59,7 +59,7 @@ _FLAG, _NUMBER = Value("", "bool", ()), Value("", "int64", ())
 
 @dataclass(slots=True)
 class Scope:
-    """The main graph in the making: what nodes inside of anything may refer to.
+    """The main graph in the making: what nodes inside anything may refer to.
 
     Adding a name a second time changes nothing.
     """

@@ -140,7 +140,7 @@ class Adapter(Traits):
     Attributes:
         call: Of an engine ``run(model, weights, inputs, outputs)``, of a tool
             ``rewrite(model, target_opset)``.
-        modules: What takes long to import, so that it is not taken for a case that hangs.
+        modules: What takes long to import, so that it does not look like a case that hangs.
         lacks: Exceptions with which it says that it lacks an element type, operator or opset.
         says: A regular expression for the messages of all others that say so.
         python: The path of the interpreter that runs it, where it is not this one.
@@ -364,7 +364,7 @@ def run_model(model: bytes, inputs: Mapping[str, Any]) -> dict[str, Any]:
 def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iterator[None]:
     """Raise `Unsupported` for an exception with which an engine says that it lacks something.
 
-    An engine that does not run functions of the model's own does not lack an operator: that is
+    An engine that does not run the model's own functions does not lack an operator: that is
     a refusal. Our own refusals name functions as the place of a node only.
 
     Args:

@@ -35,8 +35,8 @@ class OperatorTable(Mapping[str, Operator]):
         """Return the record of an identifier such as ``onnx.Split-18``; a record stands for itself.
 
         Raises:
-            SplitError: TS101 for an identifier that is none. It is a ``KeyError`` as well, so
-                that ``get`` works as in any mapping.
+            SplitError: TS101 for an identifier that does not exist. It is a ``KeyError`` as well,
+                so that ``get`` works as in any mapping.
         """
         found = self._find(identifier)
         if found is None:

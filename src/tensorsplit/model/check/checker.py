@@ -101,7 +101,7 @@ def check(
         ``docs/errors.md`` explains each. Empty if there is nothing to say.
 
     Raises:
-        SplitError: TS501, TS503 for what can't be read as a model at all; TS601 for an unknown
+        SplitError: TS501, TS503 if it can't be read as a model at all; TS601 for an unknown
             target. A model that can be read but is broken gives findings.
 
     Example:

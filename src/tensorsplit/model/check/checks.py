@@ -106,7 +106,7 @@ OVERRIDABLE_LENGTHS = _check(
     WARNING,
     "lengths that can be overridden",
     "The lengths are an initializer that is also a graph input: a default, not a constant. Many"
-    " tools take it for a constant, and go wrong when another value is fed.",
+    " tools treat it as a constant, and are wrong when another value is fed.",
     "D20",
 )
 RUNTIME_LENGTHS = _check(

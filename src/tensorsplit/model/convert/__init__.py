@@ -35,17 +35,15 @@ def convert(
 
     Graphs, bodies and model-local functions are converted, with the opset imports of each; other
     domains stay as they are. Lengths known only at run time and dynamic axes survive; where they
-    are not expressible at the target, nodes that calculate them take their place. A function of
-    which a node has to know the attributes is made once for each combination that calls pass,
-    and left out if there is no call. One of which a node has to know the element types or ranks
-    is made once for each combination, too.
+    are not expressible at the target, nodes that calculate them take their place. If a node of a
+    function has to know the attributes, element types or ranks of a call, the function is made once
+    for each combination of them that calls pass. It is left out if nothing calls it.
 
-    An OpenVINO IR becomes an ONNX model. Its split layers keep their meaning: what they refuse, the
-    converted model refuses, too. Layers for which ONNX has no operator that is sure to mean the
-    same are refused.
+    An OpenVINO IR becomes an ONNX model. Its split layers keep their meaning: the converted model
+    refuses what they refuse. A layer is refused if no operator of ONNX is sure to mean the same.
 
     Splits, moves and casts stay exact. An operator that becomes several others that calculate, such
-    as LayerNormalization before opset 17, is equal up to rounding; the command line tells which.
+    as LayerNormalization before opset 17, is equal up to rounding; the command line lists them.
 
     Args:
         model: A path, or a model in memory, which is left as it is; an OpenVINO IR is a path

@@ -64,7 +64,7 @@ def count_from_front(node: NodeConversion) -> None:
     """Count axes from the front, in order, if the rank is known; before 11 none are < 0 (D13).
 
     Where it is not, they stay: every engine counts them from the back in older versions, too. Axes
-    in another order are taken for others by onnx's inference, and by engines that do as it does.
+    in another order are read as others by onnx's inference, and by engines that do as it does.
     """
     rank = node.rank()
     for name in ("axis", "axes"):

@@ -116,7 +116,7 @@ class Calculation(Maker[ir.Value]):
     def constant_list(self, values: Iterable[int]) -> ir.Value:
         """Return integers as int64 of rank 1.
 
-        None at all is a slice of nothing: OpenVINO's import takes an empty constant for a scalar.
+        None at all is a slice of nothing: OpenVINO's import reads an empty constant as a scalar.
         """
         listed = list(values)
         if listed or self.opset < FIRST_WITH_BOUNDS_AS_INPUTS:

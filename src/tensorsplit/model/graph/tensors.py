@@ -247,7 +247,7 @@ def _dense(
 
 def _malformed(name: str, problem: str) -> SplitError:
     parameter = short_name(name) or "tensor"
-    return SplitError(MALFORMED_MODEL, problem, "write the tensor anew", parameter=parameter)
+    return SplitError(MALFORMED_MODEL, problem, "write the tensor again", parameter=parameter)
 
 
 def _read_external(

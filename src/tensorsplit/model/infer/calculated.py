@@ -33,7 +33,7 @@ _DIMENSION = 0
 
 
 class _StopsError(Exception):
-    """The running model stops at a node, on every engine; it would go on with an array."""
+    """The running model stops at a node, on every engine; it would continue with an array."""
 
     def __init__(self, instead: Array) -> None:
         super().__init__()

@@ -56,8 +56,8 @@ def infer_shapes(
         nodes are its layers, in the domain ``org.openvinotoolkit``.
 
     Raises:
-        SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node; TS205 for
-            what is not a shape, TS506 and TS507 for one that fits no input.
+        SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node; TS205 if
+            one given is not a shape, TS506 and TS507 for one that fits no input.
 
     Example:
         >>> described = ts.infer_shapes("uneven.onnx")

@@ -51,7 +51,7 @@ def lower(
 
     Raises:
         SplitError: TS501 to TS504 for the model; TS601 for the target; TS1xx to TS3xx for a split
-            node that is wrong; TS513 for what can't be lowered, with the reason and the node; TS512
+            node that is wrong; TS513 if it can't be lowered, with the reason and the node; TS512
             for a node of a function that is not expressible at the model's opset.
 
     Warns:

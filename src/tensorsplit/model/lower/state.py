@@ -213,7 +213,7 @@ def _own_opset(model: ir.Model) -> int:
 
 
 def through_bodies(node: ir.Node) -> Iterator[tuple[ir.Value | None, ir.Value | None]]:
-    """Yield pairs of values that are the same, inside of a body and outside of it."""
+    """Yield pairs of values that are the same, inside a body and outside of it."""
     for _, body in bodies(node) if node.op_type == "If" else ():
         yield from zip(node.outputs, body.outputs, strict=False)
     for start, inside, end, result in carried_by(node):

@@ -46,7 +46,7 @@ class CompiledModel:
         Only external data in use is read.
 
         Raises:
-            SplitError: TS505 to TS508 for what is fed; TS101 to TS309 for split nodes; TS502,
+            SplitError: TS505 to TS508 for inputs; TS101 to TS309 for split nodes; TS502,
                 TS504, TS510, TS511 for what else is wrong. Nothing runs before all that constants
                 and what is fed tell about split nodes has been checked.
         """

@@ -80,7 +80,7 @@ class _Side(NamedTuple):
 
 
 class _Signature(NamedTuple):
-    """What a schema says of the nodes of its operator, which onnx makes anew each time.
+    """What a schema says of the nodes of its operator, which onnx makes again each time.
 
     Attributes:
         types: The types that a type parameter may stand for.
