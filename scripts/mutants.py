@@ -41,7 +41,7 @@ MOST_SECONDS, MOST_TESTS = 60.0, 200
 _LATELY = 20
 _FEWEST_JUDGED = 30
 
-_FAILED = "failed.txt"
+_FAILED, _FOUND = "failed.txt", "found.txt"
 
 SWAPS: dict[type, type] = {
     ast.Lt: ast.LtE,
@@ -298,7 +298,17 @@ class _Failures:
             self._failed.write_text(report.nodeid)
 
 
-def _test(tests: list[str], folder: Path) -> None:
+class _Collected:
+    """A plugin of pytest that writes down which tests there are."""
+
+    def __init__(self, folder: Path) -> None:
+        self._found = folder / _FOUND
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        self._found.write_text("\n".join(item.nodeid for item in session.items))
+
+
+def _test(tests: list[str], folder: Path, *more: str) -> None:
     """Run tests in this process, a fork, with the package of a folder."""
     import pytest
 
@@ -312,7 +322,8 @@ def _test(tests: list[str], folder: Path) -> None:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    os._exit(int(pytest.main([*options, *tests], plugins=[_Failures(folder)])))
+    plugins = [_Failures(folder), _Collected(folder)]
+    os._exit(int(pytest.main([*options, *more, *tests], plugins=plugins)))
 
 
 def _pass(tests: list[str], folder: Path) -> bool:
@@ -321,6 +332,19 @@ def _pass(tests: list[str], folder: Path) -> bool:
     while (found := trial.verdict()) is None:
         sleep(0.05)
     return found == "survived"
+
+
+def _gone(tests: list[str], folder: Path) -> list[str]:
+    """Return the tests that are not there any more: pytest runs none beside one of these."""
+    (folder / _FOUND).write_text("")
+    files = sorted({test.partition("::")[0] for test in tests})
+    files = [file for file in files if (ROOT / file).exists()]
+    collecting = (files, folder, "--collect-only")
+    process = multiprocessing.get_context("fork").Process(target=_test, args=collecting)
+    process.start()
+    process.join()
+    found = set((folder / _FOUND).read_text().splitlines())
+    return [test for test in tests if test not in found]
 
 
 def _forget(known: Map, tests: list[str]) -> None:
@@ -385,8 +409,10 @@ def run(
                 killers = trial.killers()
                 if found == "killed" and not given and not sound.issuperset(killers):
                     if not _pass(killers, trial.folder):
-                        print(f"fails without a bug: {', '.join(killers)}", flush=True)
-                        _forget(known, killers)
+                        gone = _gone(killers, trial.folder)
+                        why = "is gone" if gone else "fails without a bug"
+                        print(f"{why}: {', '.join(gone or killers)}", flush=True)
+                        _forget(known, gone or killers)
                         waiting.append(mutant)
                         continue
                     sound.update(killers)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -89,6 +91,34 @@ def test_what_changed_lately(
     git("checkout", "-q", "-b", "topic")
     commits(2)
     assert script.last_landed() == landed[0], "a branch: where it left main"
+
+
+def test_tests_that_are_gone_leave_the_others_on_the_map(tmp_path: Path) -> None:
+    source, tests = Path("src/tensorsplit/less.py"), Path("tests/test_less.py")
+    files = {
+        Path("scripts/mutants.py"): (ROOT / "scripts" / "mutants.py").read_text(encoding="utf-8"),
+        source.with_name("__init__.py"): "",
+        source: "def is_less(a, b):\n    return a < b\n",
+        tests: "from tensorsplit.less import is_less\n\n\n"
+        "def test_is_less():\n    assert is_less(1, 2) is True\n    assert not is_less(2, 2)\n",
+    }
+    ids = [f"{tests}::{name}" for name in ("test_before_it_was_renamed", "test_is_less")]
+    ids.insert(0, "tests/test_removed.py::test_is_less")
+    known = {"lines": {str(source): {"2": ids}}, "seconds": dict.fromkeys(ids, 0.1)}
+    files[Path("build/mutants/map.json")] = json.dumps(known)
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "scripts/mutants.py", "run", "--processes", "1"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "2 of 2 bugs" in done.stdout, done.stderr
+    assert f"is gone: {ids[0]}, {ids[1]}\n2 killed" in done.stdout
 
 
 @pytest.mark.parametrize(
