@@ -203,3 +203,128 @@ def test_ranks_whose_scales_are_of_another_length(tmp_path: Path) -> None:
     numpy_files.save_file({"l.weight": bits(np.uint8, 8)}, rank_file(tmp_path / "out", 1, 2))
     with pytest.raises(ts.SplitError, match=re.escape("there is no l.scale of rank 1")):
         ts.files.merge(tmp_path / "out", tmp_path / "back.safetensors", rules=rules)
+
+
+DIVIDED = {"up.weight": 0, "up.bias": 0, "down.weight": 1}
+"""The axis of each parameter of a small model that ranks divide; others are whole in each."""
+
+
+def trained() -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """A model and the state of Adam for it: by the numbers of parameters, and by their names."""
+    torch = pytest.importorskip("torch")
+    from torch.distributed.checkpoint.state_dict import (
+        StateDictOptions,
+        get_optimizer_state_dict,
+    )
+
+    torch.manual_seed(2723)
+    layers = {"up": torch.nn.Linear(8, 16), "norm": torch.nn.LayerNorm(16)}
+    layers["down"] = torch.nn.Linear(16, 8)
+    model = torch.nn.Sequential()
+    for name, layer in layers.items():
+        model.add_module(name, layer)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        model(torch.rand(4, 8)).pow(2).sum().backward()
+        optimizer.step()
+    flat = StateDictOptions(flatten_optimizer_state_dict=True)
+    by_name = get_optimizer_state_dict(model, optimizer, options=flat)
+    by_number = optimizer.state_dict()["state"]
+    return (
+        {name: each.numpy() for name, each in model.state_dict().items()},
+        {
+            f"optimizer.state.{number}.{key}": each.numpy()
+            for number, state in by_number.items()
+            for key, each in state.items()
+        },
+        {
+            f"optimizer.{name}": each.numpy()
+            for name, each in by_name.items()
+            if name.startswith("state.")
+        },
+    )
+
+
+@pytest.mark.parametrize("is_by_name", [True, False])
+def test_the_state_of_an_optimizer_follows_its_parameters(tmp_path: Path, is_by_name: bool) -> None:
+    model, by_number, by_name = trained()
+    state = by_name if is_by_name else by_number
+    assert len(state) == 3 * len(model)
+    assert {key.rpartition(".")[2] for key in state} == {"step", "exp_avg", "exp_avg_sq"}
+    tensors = model | state
+    numpy_files.save_file(tensors, tmp_path / "m.safetensors")
+    rules: dict[str, list[dict[str, Any]]] = {
+        "shard": [{"tensors": name, "axis": axis} for name, axis in DIVIDED.items()]
+    }
+    names = ["*"] if is_by_name else list(model)
+    for number, name in enumerate(names):
+        key = f"optimizer.state.{name if is_by_name else number}"
+        patterns = [f"{key}.exp_avg", f"{key}.exp_avg_sq"]
+        rules["shard"].append({"tensors": patterns, "follow": name})
+
+    def expected(rank: int, ranks: int) -> dict[str, np.ndarray]:
+        found = dict(tensors)
+        for number, name in enumerate(model):
+            if name in DIVIDED:
+                prefix = f"optimizer.state.{name if is_by_name else number}"
+                for key in (name, f"{prefix}.exp_avg", f"{prefix}.exp_avg_sq"):
+                    found[key] = np.split(tensors[key], ranks, DIVIDED[name])[rank]
+        return found
+
+    for ranks in (1, 2, 4):
+        out = tmp_path / str(ranks)
+        ts.files.split(tmp_path / "m.safetensors", out, rules=rules, ranks=ranks, verify=True)
+        for rank in range(ranks):
+            check(load(rank_file(out, rank, ranks)), expected(rank, ranks))
+        ts.files.merge(out, tmp_path / f"{ranks}.safetensors", rules=rules, verify=True)
+        check(load(tmp_path / f"{ranks}.safetensors"), tensors)
+    for before, after in itertools.permutations((1, 2, 4), 2):
+        out = tmp_path / f"{before} to {after}"
+        source = tmp_path / str(before)
+        ts.files.reshard(source, out, rules=rules, ranks=(before, after), verify=True)
+        for rank in range(after):
+            check(load(rank_file(out, rank, after)), expected(rank, after))
+
+
+def test_what_is_of_the_same_shape_follows_a_fused_one(tmp_path: Path) -> None:
+    tensors = {"l.qkv": bits(np.float32, 3, 32), "s.l.qkv.exp_avg": bits(np.float32, 3, 32)}
+    numpy_files.save_file(tensors, tmp_path / "m.safetensors")
+    parts = {"tensors": "*.qkv", "axis": -1, "split": [16, 8, 8], "names": ["*.q", "*.k", "*.v"]}
+    names = [f"s.*.{name}.exp_avg" for name in "qkv"]
+    state = {"tensors": "s.*.qkv.exp_avg", "follow": "*.qkv", "names": names}
+    rules = {"split": [parts, state]}
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "out.safetensors", rules=rules)
+    expected = {}
+    for before, name in (("l.qkv", "l.{}"), ("s.l.qkv.exp_avg", "s.l.{}.exp_avg")):
+        for key, part in zip("qkv", np.split(tensors[before], [16, 24], 1), strict=True):
+            expected[name.format(key)] = part
+    check(load(tmp_path / "out.safetensors"), expected)
+    ts.files.merge(tmp_path / "out.safetensors", tmp_path / "back.safetensors", rules=rules)
+    check(load(tmp_path / "back.safetensors"), tensors)
+
+
+@pytest.mark.parametrize(
+    ("shape", "rule", "said"),
+    [
+        ((), {}, r"TS719.*tensor s: it is of shape \(\), and x of \(8, 3\)"),
+        ((8,), {}, r"TS719.*tensor s: it is of shape \(8,\), and x of"),
+        ((3, 8), {}, "TS719.*every rank gets what no rule names"),
+        ((8, 3), {"block": 2}, "TS703.*block and packed need an axis"),
+        ((8, 3), {"follow": None}, "TS703.*axis is missing; only what follows another tensor"),
+    ],
+)
+def test_what_follows_without_an_axis_is_of_the_same_shape(
+    tmp_path: Path, shape: tuple[int, ...], rule: dict[str, Any], said: str
+) -> None:
+    numpy_files.save_file(
+        {"x": bits(np.float32, 8, 3), "s": np.asarray(bits(np.float32, *shape))},
+        tmp_path / "m.safetensors",
+    )
+    rules = {
+        "shard": [
+            {"tensors": "x", "axis": 0, "ranks": 2},
+            {"tensors": "s", "follow": "x", **rule},
+        ]
+    }
+    with pytest.raises(ts.SplitError, match=said):
+        ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules)

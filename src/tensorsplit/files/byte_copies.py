@@ -89,6 +89,13 @@ class RowPlace:
         """The bytes of a row."""
         return sum(size for _, size in self.columns)
 
+    def is_whole(self, width: int) -> bool:
+        """Return whether a row of it is one of the whole, of this width, in its order."""
+        ends = accumulate((size for _, size in self.columns), initial=0)
+        return self.width == width and all(
+            start == end for (start, _), end in zip(self.columns, ends, strict=False)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -540,7 +547,7 @@ def _put_together(
     block: Bytes, sources: Sequence[RowPlace], read: Callable[[int, Bytes], None]
 ) -> None:
     """Fill rows of the whole with those of each source; `read` fills an array of its bytes."""
-    if len(sources) == 1 and sources[0].width == block.shape[1]:
+    if len(sources) == 1 and sources[0].is_whole(block.shape[1]):
         read(0, block.reshape(-1))
         return
     for number, each in enumerate(sources):
@@ -556,7 +563,7 @@ def _take_apart(
     block: Bytes, targets: tuple[RowPlace, ...], before: Sequence[Bytes] = ()
 ) -> list[Bytes]:
     """Split a block's rows by target, into the memory of the block before if there is one."""
-    if len(targets) == 1 and targets[0].width == block.shape[1]:
+    if len(targets) == 1 and targets[0].is_whole(block.shape[1]):
         return [block]
     if before and len(block) <= len(before[0]):
         taken = [rows[: len(block)] for rows in before]

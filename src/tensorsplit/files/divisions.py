@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -155,8 +156,10 @@ class ShardRule:
         replicate: Whether several ranks get the same head where there are fewer of them than ranks,
             or for each segment, whether they do.
         split: The length that each rank gets; None for equal ones.
-        pad_to: The dimension is padded with zeros to a multiple of it before it is divided; None if
-            it is not.
+        pad_to: What the length of each segment, in each group, is padded with zeros to a multiple
+            of before it is divided: one number for all segments, or one for each; None for no
+            padding.
+        pad_each_to: The same, for what each rank gets of it.
     """
 
     axis: int
@@ -168,33 +171,31 @@ class ShardRule:
     heads: Sequence[int] | None = None
     replicate: Sequence[bool] = ()
     split: Sequence[int] | None = None
-    pad_to: int | None = None
+    pad_to: Sequence[int] | None = None
+    pad_each_to: Sequence[int] | None = None
+
+    @property
+    def pads(self) -> bool:
+        """Whether tensors are padded."""
+        return self.pad_to is not None or self.pad_each_to is not None
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
         """Describe what each rank gets of a tensor, in the order in which it lies there."""
-        whole = tensor if self.pad_to is None else self._padded(tensor, self.pad_to)
         if self.split is None:
-            plan, parts = self._in_pieces(whole)
+            plan, parts, spans = self._in_pieces(tensor)
         else:
-            plan = self._one_each(whole, self.split)
+            plan, spans = self._one_each(tensor, self.split), []
             parts = [[each] for each in range(self.ranks)]
         _check_multiples(plan, self.multiple_of)
+        plan, parts = _padding_last(plan, parts, spans)
         name = fill(self.name, matched) if self.name != "*" else tensor.name
         division = _division(tensor, plan, parts, zip(repeat(name), range(self.ranks)))
-        if self.pad_to is None:
-            return division
-        length = tensor.shape[plan.axis]
-        outputs = (replace(each, unpadded=length) for each in division.outputs)
-        return replace(division, outputs=tuple(outputs))
-
-    def _padded(self, tensor: StoredTensor, block: int) -> StoredTensor:
-        axis = SplitOperands(self.axis, num_outputs=1, operator=_EQUAL).plan(tensor).axis
-        length = -(-tensor.shape[axis] // block) * block
-        return replace(tensor, shape=(*tensor.shape[:axis], length, *tensor.shape[axis + 1 :]))
+        return _noted(division, tensor.shape[plan.axis]) if self.pads else division
 
     def whole_length(self, lengths: Sequence[int]) -> int:
         """Return the length of the tensor of which each rank has this length (TS713)."""
-        copies = self._copies()
+        heads = self.heads or ()
+        copies = self._copies(heads)
         if max(copies) == 1:
             return sum(lengths)
         if len(set(lengths)) > 1:
@@ -202,17 +203,16 @@ class ShardRule:
             raise SplitError(NOT_PARTS, problem, "give all parts", parameter="source")
         if self.segments is not None:
             return sum(self.segments)
-        heads = self.heads or ()
         held = sum(each * count for each, count in zip(heads, copies, strict=True))
         return sum(lengths) * sum(heads) // held
 
-    def _copies(self) -> list[int]:
+    def _copies(self, heads: Sequence[int]) -> list[int]:
         """Return for each segment how many ranks, one after the other, get the same of it."""
-        if self.heads is None or not any(self.replicate):
-            return [1] * len(self.heads or self.segments or (1,))
+        if not any(self.replicate):
+            return [1] * len(heads or self.segments or (1,))
         copies = []
-        for heads, is_repeated in zip(self.heads, self.replicate, strict=True):
-            count, rest = divmod(self.ranks, heads)
+        for held, is_repeated in zip(heads, self.replicate, strict=True):
+            count, rest = divmod(self.ranks, held)
             copies.append(max(count, 1) if is_repeated and not rest else 1)
         return copies
 
@@ -236,19 +236,29 @@ class ShardRule:
                     raise SplitError(HEAD_CUT, problem, fix, parameter="heads")
         return plan
 
-    def _in_pieces(self, tensor: StoredTensor) -> tuple[SplitPlan, list[list[int]]]:
-        """Plan equal shares of each segment, and say which of these each rank gets."""
-        plan, copies = self._fused(tensor), self._copies()
-        self._check_heads(sizes_of(plan), copies)
-        pieces = _divided(sizes_of(plan), self.groups, "groups")  # of a group
-        if self.groups % self.ranks == 0:
-            shares, pieces = 1, [sum(pieces) * (self.groups // self.ranks)]
-        else:
+    def _in_pieces(
+        self, tensor: StoredTensor
+    ) -> tuple[SplitPlan, list[list[int]], list[tuple[int, int]]]:
+        """Plan equal shares of each segment, and say which of these each rank gets.
+
+        Also says how long each segment of each group is, without padding and with it.
+        """
+        plan = self._fused(tensor)
+        lengths = _divided(sizes_of(plan), self.groups, "groups")  # of a group
+        shares, is_by_group = 1, self.groups % self.ranks == 0
+        if not is_by_group:
             (shares,) = _divided([self.ranks], self.groups, "groups")
-            if self.groups > 1 and self.segments is None and len(pieces) == 1:
-                problem = f"{self.ranks} ranks would cut {self.groups} groups"
-                fix = "list in segments what they consist of"
-                raise SplitError(NOT_DIVISIBLE, problem, fix, parameter="groups")
+        pieces = self._padded(lengths, shares)
+        spans = list(zip(lengths, pieces, strict=True)) * self.groups
+        heads = self._padded_heads(lengths, pieces)
+        copies = self._copies(heads)
+        self._check_heads(heads, copies)
+        if is_by_group:
+            pieces = [sum(pieces) * (self.groups // self.ranks)]
+        elif self.groups > 1 and self.segments is None and len(pieces) == 1:
+            problem = f"{self.ranks} ranks would cut {self.groups} groups"
+            fix = "list in segments what they consist of"
+            raise SplitError(NOT_DIVISIBLE, problem, fix, parameter="groups")
         counts = [shares // each for each in copies[: len(pieces)]]
         sizes = [
             size
@@ -262,7 +272,37 @@ class ShardRule:
             group, share = divmod(rank, shares)
             places = zip(starts, copies, strict=False)
             parts.append([group * step + start + share // each for start, each in places])
-        return replace(plan, sizes=tuple(sizes) * (self.ranks // shares)), parts
+        return replace(plan, sizes=tuple(sizes) * (self.ranks // shares)), parts, spans
+
+    def _padded(self, lengths: Sequence[int], shares: int) -> list[int]:
+        """Return how long the segments of a group are with their padding."""
+        blocks = self.pad_to or [each * shares for each in self.pad_each_to or [0]]
+        if len(blocks) == 1:
+            blocks = [*blocks] * len(lengths)
+        pairs = zip(lengths, blocks, strict=True)
+        return [-(-length // block) * block if block else length for length, block in pairs]
+
+    def _padded_heads(self, lengths: Sequence[int], pieces: Sequence[int]) -> list[int]:
+        """Return how many heads each segment has with its padding (TS703, TS714)."""
+        found = []
+        for length, piece, heads in zip(lengths, pieces, self.heads or (), strict=False):
+            (head,) = _divided([length * self.groups], heads, "heads")
+            if piece == length or heads == self.groups:  # where a group is a head, that is padded
+                found.append(heads)
+                continue
+            if piece % head:
+                problem = f"the padded length {piece} would cut a head of {head}"
+                fix = f"pad to a multiple of {head}"
+                raise SplitError(HEAD_CUT, problem, fix, parameter="pad_to")
+            found.append(piece // head * self.groups)
+        whole = self.heads or ()
+        if any(a * whole[0] != found[0] * b for a, b in zip(found, whole, strict=True)):
+            problem = f"padded to {show(found)}, the heads {show(list(whole))} would not belong to"
+            problem += " each other as before"
+            fix = "pad all segments by the same share of their heads, or take the tensor apart and"
+            fix += " pad each group of its query heads"
+            raise SplitError(USAGE, problem, fix, parameter="pad_to")
+        return found
 
     def _fused(self, tensor: StoredTensor) -> SplitPlan:
         """Plan the segments: of the given lengths, or by their heads, all of one length."""
@@ -275,17 +315,15 @@ class ShardRule:
         (head,) = _divided(sizes_of(plan), sum(self.heads), "heads")
         return SplitOperands(self.axis, [head * each for each in self.heads]).plan(tensor)
 
-    def _check_heads(self, sizes: Sequence[int], copies: Sequence[int]) -> None:
+    def _check_heads(self, whole: Sequence[int], copies: Sequence[int]) -> None:
         """Refuse (TS714) ranks, or groups, that would cut heads."""
-        if self.heads is None:
-            return
         is_by_group = self.groups % self.ranks == 0
-        for size, heads, copied in zip(sizes, self.heads, copies, strict=True):
-            _divided([size], heads, "heads")
+        for heads, copied, before in zip(whole, copies, self.heads or (), strict=False):
             is_grouped = is_by_group or copied > 1
             count, what = (self.groups, "group") if is_grouped else (self.ranks, "rank")
             if heads % count:
                 problem = f"{count_of(count, what)} would cut {count_of(heads, 'head')}"
+                problem += "" if heads == before else ", those of the padding counted"
                 fix = "choose a number that divides the heads"
                 if heads < count and not any(self.replicate):
                     fix += ", or say replicate, if these are heads of keys or values"
@@ -310,14 +348,15 @@ class FollowRule:
     Attributes:
         leader: The name of the tensor that they follow, in which ``*`` stands for what the one of
             the pattern stands for.
-        axis: Their axis.
+        axis: Their axis; None for tensors of the same shape, which are divided as that one is, or
+            whole where it is.
         block: How many elements of the weight one of theirs stands for, on that axis.
         packed: How many elements of the weight one of the followed tensor's holds.
         names: The names of the parts; empty where they are those of ranks.
     """
 
     leader: str
-    axis: int
+    axis: int | None
     block: int = 1
     packed: int = 1
     names: Sequence[str] = ()
@@ -328,7 +367,15 @@ class FollowRule:
         Raises:
             SplitError: TS703 if the other one is not divided.
         """
-        return self._blocks(sum(sizes_of(self._plan_of(leader))))
+        return self._blocks(leader.tensor.shape[self._plan_of(leader).axis])
+
+    def carries(self, leader: Division) -> bool:
+        """Return whether a tensor that follows another one is whole, as that one is."""
+        return self.axis is None and not self.names and leader.plan is None
+
+    def axis_of(self, leader: Division) -> int:
+        """Return the axis on which a tensor is divided that follows another one."""
+        return self._plan_of(leader).axis if self.axis is None else self.axis
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str], leader: Division) -> Division:
         """Describe what becomes of a tensor, as of the one that it follows.
@@ -337,56 +384,62 @@ class FollowRule:
             SplitError: TS719 if a block would be cut, or the tensor has not one element for each;
                 TS703 if the other one is not divided.
         """
-        plan = self._plan_of(leader)
-        sizes = self._sizes(plan, tensor, leader.tensor)
+        if self.axis is None and tensor.shape != leader.tensor.shape:
+            problem = f"it is of shape {show(tensor.shape)}, and"
+            problem += f" {short_name(leader.tensor.name)} of {show(leader.tensor.shape)}"
+            fix = "give its axis, or no rule: every rank gets what no rule names"
+            raise SplitError(BLOCK_CUT, problem, fix, parameter="follow")
+        if self.carries(leader):
+            return carried(tensor, tensor.name)
         names = [fill(each, matched) for each in self.names]
         if self.names and len(names) != len(leader.outputs):
             parts = count_of(len(leader.outputs), "part")
             problem = f"{count_of(len(names), 'name')} for {parts}"
             raise SplitError(PART_NAMES, problem, "give one for each part", parameter="names")
-        return _division(
+        division = _division(
             tensor,
-            SplitOperands(self.axis, sizes).plan(tensor),
+            self._plan(tensor, leader),
             [each.parts for each in leader.outputs],
             [
                 (name, each.rank)
                 for name, each in zip(names or repeat(tensor.name), leader.outputs, strict=False)
             ],
         )
+        return _noted(division, self.length(leader)) if leader.is_padded else division
 
     def _plan_of(self, leader: Division) -> SplitPlan:
-        name = leader.outputs[0]
-        if name.unpadded != leader.tensor.unpadded:
-            problem = f"{short_name(leader.tensor.name)} is padded"
-            raise SplitError(USAGE, problem, "pad what is not followed", parameter="follow")
-        if leader.plan is None or (name.rank is None) != bool(self.names):
+        if leader.plan is None or (leader.outputs[0].rank is None) != bool(self.names):
             problem = f"no rule of this kind divides {short_name(leader.tensor.name)}"
             fix = "follow a tensor that a rule divides, of [[split]] or [[shard]] as this one"
             raise SplitError(USAGE, problem, fix, parameter="follow")
         return leader.plan
 
-    def _sizes(self, plan: SplitPlan, tensor: StoredTensor, leader: StoredTensor) -> list[int]:
-        rank, length = len(tensor.shape), sum(sizes_of(plan))
-        whole = self._blocks(length)
-        if -rank <= self.axis < rank and tensor.shape[self.axis] != whole:
+    def _plan(self, tensor: StoredTensor, leader: Division) -> SplitPlan:
+        """Plan a part for each of the other one, those of its padding too (TS719)."""
+        plan, rank, axis = self._plan_of(leader), len(tensor.shape), self.axis_of(leader)
+        length, whole = leader.tensor.shape[plan.axis], self.length(leader)
+        name = short_name(leader.tensor.name)
+        if -rank <= axis < rank and tensor.shape[axis] != whole:
             problem = (
-                f"its dimension {self.axis} is {tensor.shape[self.axis]}, and"
-                f" {short_name(leader.name)} of {length * self.packed} elements has"
+                f"its dimension {axis} is {tensor.shape[axis]}, and"
+                f" {name} of {length * self.packed} elements has"
                 f" {count_of(whole, 'block')} of {self.block}"
             )
             fix = "give block and packed as they are"
             raise SplitError(BLOCK_CUT, problem, fix, parameter="block")
         ends = [0, *accumulate(sizes_of(plan))]
         for end in ends:
-            if end * self.packed % self.block and end < length:
+            if end * self.packed % self.block and (end != length or length < ends[-1]):
                 problem = (
-                    f"a part of {short_name(leader.name)} would end at its element"
+                    f"a part of {name} would end at its element"
                     f" {end * self.packed}, within a block of {self.block}"
                 )
                 fix = "choose ranks, heads or lengths that give whole blocks"
                 raise SplitError(BLOCK_CUT, problem, fix, parameter="block")
-        blocks = list(map(self._blocks, ends))
-        return [end - start for start, end in pairwise(blocks)]
+        sizes = [end - start for start, end in pairwise(map(self._blocks, ends))]
+        count = sum(end <= length for end in ends[1:])
+        made = SplitOperands(axis, sizes[:count]).plan(tensor)
+        return replace(made, sizes=(*made.sizes, *sizes[count:]))
 
     def _blocks(self, length: int) -> int:
         """Return in how many blocks so many elements of the followed tensor are."""
@@ -455,6 +508,39 @@ def _division(
         layout = tensor.layout if rank is None else _layout(plan, numbers)
         outputs.append(NewTensor(name, shape, tuple(numbers), rank, tensor.unpadded, layout))
     return Division(tensor, plan, tuple(outputs))
+
+
+def _padding_last(
+    plan: SplitPlan, parts: list[list[int]], spans: Sequence[tuple[int, int]]
+) -> tuple[SplitPlan, list[list[int]]]:
+    """Put all padding after the whole: return that plan, and the same parts by its numbers.
+
+    Args:
+        plan: The plan of the padded whole.
+        parts: Which of its parts each rank gets.
+        spans: How long each segment is in order, without padding and with it.
+    """
+    if all(length == padded for length, padded in spans):
+        return plan, parts
+    bounds = [0, *accumulate(size for a, b in spans for size in (a, b - a))]
+    ends = [0, *accumulate(sizes_of(plan))]
+    cuts = sorted({*bounds, *ends})
+    order = sorted(range(len(cuts) - 1), key=lambda each: bisect_right(bounds, cuts[each]) % 2 == 0)
+    numbers = {each: number for number, each in enumerate(order)}
+
+    def pieces(part: int) -> list[int]:
+        first, last = (bisect_left(cuts, end) for end in ends[part : part + 2])
+        return [numbers[each] for each in range(first, last)]
+
+    sizes = tuple(cuts[each + 1] - cuts[each] for each in order)
+    moved = [[piece for part in some for piece in pieces(part)] for some in parts]
+    return replace(plan, sizes=sizes), moved
+
+
+def _noted(division: Division, length: int) -> Division:
+    """Return a division whose parts say how long the whole was before it was padded."""
+    outputs = (replace(each, unpadded=length) for each in division.outputs)
+    return replace(division, outputs=tuple(outputs))
 
 
 def _layout(plan: SplitPlan, numbers: Sequence[int]) -> str:

@@ -80,7 +80,8 @@ class Division:
 
     Attributes:
         tensor: The whole.
-        plan: How it is split, padded where it is; None where there is one part, which is the whole.
+        plan: How it is split, all padding after the whole; None where there is one part, which is
+            the whole.
         outputs: The parts. Each part of the plan is in one of them, or in several, which then hold
             copies of it.
     """
@@ -88,6 +89,11 @@ class Division:
     tensor: StoredTensor
     plan: SplitPlan | None
     outputs: tuple[NewTensor, ...]
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether the parts hold padding besides the whole."""
+        return self.outputs[0].unpadded != self.tensor.unpadded
 
 
 @dataclass(frozen=True, slots=True)

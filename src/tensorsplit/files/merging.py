@@ -205,7 +205,7 @@ def _gathered(
             f"{short_name(parts[0].name)} is of {parts[0].element_type}, and"
             f" {short_name(other.name)} of {other.element_type}",
         )
-    _check_padding(name, None if rule is None else rule.rule, parts)
+    _check_padding(name, rule, parts, leaders)
     if rule is None or isinstance(rule.rule, RenameRule):
         whole = _whole_like(parts[0], name=name)
         division = carried(whole, parts[0].name)
@@ -241,13 +241,22 @@ def _gathered(
     return Gathered(division, before, tuple(stored), number)
 
 
-def _check_padding(name: str, rule: Rule | None, parts: Sequence[StoredTensor]) -> None:
+def _check_padding(
+    name: str,
+    rule: PatternRule | None,
+    parts: Sequence[StoredTensor],
+    leaders: Mapping[str, Division],
+) -> None:
     """Refuse (TS713) parts of what was padded and is not by its rule, and the other way round.
 
     What is not divided among ranks may be of what one of them has, and is as padded as that.
     """
-    lengths = {each.unpadded for each in parts}
-    pads = isinstance(rule, ShardRule) and rule.pad_to is not None
+    lengths, pads = {each.unpadded for each in parts}, False
+    if rule is not None and isinstance(rule.rule, ShardRule):
+        pads = rule.rule.pads
+    if rule is not None and isinstance(rule.rule, FollowRule):
+        with located(name):
+            pads = led(rule.rule, rule.matched(name) or [], leaders).is_padded
     is_ranked = parts[0].rank is not None
     if len(lengths) > 1 or (pads and None in lengths):
         raise _refusal(name, "its files do not say alike how long it was before it was padded")
@@ -265,7 +274,10 @@ def _divided(
     """Return what a rule makes of the whole whose parts these are."""
     if isinstance(rule, FollowRule):
         leader = led(rule, matched, leaders)
-        whole = _joined(name, parts, rule.axis, lambda _: rule.length(leader))
+        if rule.carries(leader):
+            whole = _whole_like(parts[0], name=name)
+        else:
+            whole = _joined(name, parts, rule.axis_of(leader), lambda _: rule.length(leader))
         return rule.divide(whole, matched, leader)
     if isinstance(rule, ShardRule):
         by_rank = {each.rank: each for each in parts}

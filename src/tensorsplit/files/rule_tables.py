@@ -37,6 +37,12 @@ def _check_follow(table: _SplitTable | _ShardTable, kept: set[str]) -> None:
         raise ValueError("block and packed go with follow")
     if table.follow is not None and not kept.issuperset(given):
         raise ValueError(f"follow goes without {min(set(given) - kept)}")
+    if table.axis is None and not own.isdisjoint(given):
+        raise ValueError("block and packed need an axis")
+
+
+def _listed(value: int | list[int] | None) -> list[int] | None:
+    return [value] if isinstance(value, int) else value
 
 
 class _SplitTable(_Table, frozen=True, forbid_unknown_fields=True):
@@ -56,20 +62,18 @@ class _SplitTable(_Table, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Refuse fields that contradict each other."""
         _check_follow(self, {"axis", "names"})
-        if self.follow is not None and (self.axis is None or not self.names):
-            raise ValueError("follow needs an axis, and names")
+        if self.follow is not None and not self.names:
+            raise ValueError("follow needs names")
 
     def rule(self) -> Rule:
         if self.follow is not None:
-            return FollowRule(
-                self.follow, self.axis or 0, self.block, self.packed, self.names or ()
-            )
+            return FollowRule(self.follow, self.axis, self.block, self.packed, self.names or ())
         values = (self.axis, self.split, self.num_outputs, self.chunk, self.operator, self.opset)
         return SplitRule(SplitOperands(*values), self.names, self.groups, self.multiple_of)
 
 
 class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    axis: int
+    axis: int | None = None
     ranks: _Count | None = None
     split: Annotated[list[int], msgspec.Meta(min_length=1)] | None = None
     segments: list[int] | None = None
@@ -78,7 +82,8 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
     replicate: bool | list[bool] = False
     name: str = "*"
     multiple_of: _Count = 1
-    pad_to: _Count | None = None
+    pad_to: _Count | list[_Count] | None = None
+    pad_each_to: _Count | list[_Count] | None = None
     follow: str | None = None
     block: _Count = 1
     packed: _Count = 1
@@ -86,12 +91,13 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
     def __post_init__(self) -> None:
         """Refuse fields that contradict each other."""
         _check_follow(self, {"axis"})
-        heads = self._heads()
+        if self.axis is None and self.follow is None:
+            raise ValueError("axis is missing; only what follows another tensor goes without")
+        heads = _listed(self.heads)
         is_fused = self.segments is not None or self.groups > 1 or len(heads or ()) > 1
         if self.split is not None and (is_fused or self.replicate):
             raise ValueError("split goes without segments, groups and replicate")
-        if self.pad_to is not None and (is_fused or self.split is not None or heads is not None):
-            raise ValueError("pad_to goes without split, segments, groups and heads")
+        self._check_padding()
         if self.replicate and heads is None:
             raise ValueError("replicate needs heads")
         if self.replicate is True and is_fused:
@@ -104,8 +110,22 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
         if heads is not None and self.segments is not None and len(heads) != len(self.segments):
             raise ValueError("heads is a number, or a list of one for each segment")
 
-    def _heads(self) -> list[int] | None:
-        return [self.heads] if isinstance(self.heads, int) else self.heads
+    def _check_padding(self) -> None:
+        """Raise a ValueError for padding that contradicts other fields."""
+        if self.pad_to is None and self.pad_each_to is None:
+            return
+        if self.pad_to is not None and self.pad_each_to is not None:
+            raise ValueError("pad_to goes without pad_each_to")
+        if self.split is not None:
+            raise ValueError("split says what each rank gets, so that nothing is left to pad")
+        if self.pad_each_to is not None and self.heads is not None:
+            raise ValueError("heads are padded as wholes: say in pad_to how many elements they are")
+        pads = _listed(self.pad_to) or _listed(self.pad_each_to) or []
+        count = len(self.segments or _listed(self.heads) or [0])
+        if not isinstance(self.pad_to or self.pad_each_to, int) and len(pads) != count:
+            raise ValueError(
+                "pad_to and pad_each_to are a number, or a list of one for each segment"
+            )
 
     def count(self) -> int | None:
         """Return the number of ranks that it states; None if it states none."""
@@ -115,16 +135,17 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
         if self.follow is not None:
             return FollowRule(self.follow, self.axis, self.block, self.packed)
         return ShardRule(
-            self.axis,
+            self.axis or 0,
             self.count() or 0,
             self.segments,
             self.groups,
             self.name,
             self.multiple_of,
-            self._heads(),
+            _listed(self.heads),
             [self.replicate] if isinstance(self.replicate, bool) else self.replicate,
             self.split,
-            self.pad_to,
+            _listed(self.pad_to),
+            _listed(self.pad_each_to),
         )
 
 
