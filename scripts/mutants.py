@@ -326,12 +326,28 @@ def _test(tests: list[str], folder: Path, *more: str) -> None:
     os._exit(int(pytest.main([*options, *more, *tests], plugins=plugins)))
 
 
-def _pass(tests: list[str], folder: Path) -> bool:
-    """Return whether tests pass on the package as it is."""
+def _without_a_bug(tests: list[str], folder: Path) -> tuple[str, list[str]]:
+    """Return what comes of tests on the package as it is, and which of them are to blame."""
     trial = Trial(None, tests, folder)
     while (found := trial.verdict()) is None:
         sleep(0.05)
-    return found == "survived"
+    if found != "killed":
+        return found, []
+    if gone := _gone(tests, folder):
+        return "is gone", gone
+    return "fails without a bug", trial.killers()
+
+
+def _wrong(killers: list[str], folder: Path, sound: set[str]) -> list[str]:
+    """Return the tests that fail without a bug as well; those that pass become known as sound."""
+    if sound.issuperset(killers):
+        return []
+    why, wrong = _without_a_bug(killers, folder)
+    if wrong:
+        print(f"{why}: {', '.join(wrong)}", flush=True)
+    elif why == "survived":  # and was not stopped, as on a busy machine
+        sound.update(killers)
+    return wrong
 
 
 def _gone(tests: list[str], folder: Path) -> list[str]:
@@ -381,10 +397,10 @@ def run(
 
     given = list(given)
     known: Map = {"lines": {}, "seconds": {}} if given else json.loads(MAP.read_text())
-    sound = set[str]()
     folders = _copies(processes)
-    if given and not _pass(given, folders[0]):
+    if given and _without_a_bug(given, folders[0])[0] != "survived":
         raise SystemExit("the tests that are given fail without a bug")
+    sound = set[str]()
 
     results, waiting = Counter[str](), list(chosen)
     trials: dict[Trial, Mutant] = {}
@@ -407,15 +423,11 @@ def run(
                 del trials[trial]
                 folders.append(trial.folder)
                 killers = trial.killers()
-                if found == "killed" and not given and not sound.issuperset(killers):
-                    if not _pass(killers, trial.folder):
-                        gone = _gone(killers, trial.folder)
-                        why = "is gone" if gone else "fails without a bug"
-                        print(f"{why}: {', '.join(gone or killers)}", flush=True)
-                        _forget(known, gone or killers)
-                        waiting.append(mutant)
-                        continue
-                    sound.update(killers)
+                asks = found == "killed" and not given
+                if wrong := _wrong(killers, trial.folder, sound) if asks else []:
+                    _forget(known, wrong)
+                    waiting.append(mutant)
+                    continue
                 results[found] += 1
                 if found != "killed":
                     print(f"{found}: {mutant}", flush=True)
