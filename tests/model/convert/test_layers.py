@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,189 +11,66 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.model.convert.layer_rules import RULES
+from tests.model.convert.made_layers import MADE, RECURRENT, Made, save
 from tests.model.ir_files import IrFile, X
-from tests.model.openvino_ir.engine import run_in_openvino
+from tests.model.openvino_ir.engine import run_all_in_openvino, run_in_openvino
 from tests.model.openvino_ir.random_irs import random_ir
 from tests.refusals import refused
 
 RANDOM = np.random.default_rng(7)
-SMALL = RANDOM.uniform(0.1, 0.9, (4, 6)).astype(np.float32)
-LARGE = RANDOM.uniform(1.1, 9, (4, 6)).astype(np.float32)
-SIGNED = RANDOM.uniform(-9, 9, (4, 6)).astype(np.float32)
-IMAGE = RANDOM.standard_normal((2, 3, 9, 8)).astype(np.float32)
-
-
-class Made(NamedTuple):
-    """A layer: how OpenVINO's Python makes it, and what its inputs are fed."""
-
-    type: str
-    make: Callable[..., Any]
-    feeds: Sequence[Any]
-    open: tuple[int, ...] = (0,)  # the axes of the inputs whose length is not declared
-
-    @property
-    def id(self) -> str:
-        return f"{self.type}-{'-'.join(str(np.asarray(feed).dtype) for feed in self.feeds)}"
-
-
-def _const(values: Any, kind: Any = np.int64) -> Any:
-    from openvino import opset8
-
-    return opset8.constant(np.array(values, kind))
-
-
-def _called(name: str, *given: Any, opset: str = "opset13", **named: Any) -> Callable[..., Any]:
-    """Return what makes a layer of tensors, and of what follows them; tuples are constants."""
-
-    def make(*tensors: Any) -> Any:
-        others = [_const(each) if isinstance(each, tuple) else each for each in given]
-        return getattr(import_module(f"openvino.{opset}"), name)(*tensors, *others, **named)
-
-    return make
-
-
-def _unary(type: str, name: str = "", feed: Any = SMALL) -> Made:
-    return Made(type, _called(name or type.lower()), [feed])
-
-
-def _binary(type: str, name: str, *, floats: bool = True, booleans: bool = False) -> list[Made]:
-    pairs: list[Any] = [(LARGE, LARGE[:1] * 0.7)] if floats else []
-    pairs += [(SIGNED > 0, SIGNED[:1] > 1)] if booleans else []
-    if not booleans:
-        pairs.append((LARGE.astype(np.int32), LARGE[0].astype(np.int32)))
-    return [Made(type, _called(name), pair, open=()) for pair in pairs]
-
-
-MADE = [
-    *(
-        _unary(name)
-        for name in (
-            *("Abs", "Acos", "Asin", "Atan", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log"),
-            *("ReLU", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Tan", "Tanh", "Asinh", "Atanh"),
-            *("Ceiling", "Negative", "SoftPlus", "HSwish", "Swish"),
-        )
-    ),
-    _unary("Acosh", feed=LARGE),
-    _unary("LogicalNot", "logical_not", SIGNED > 0),
-    Made("Identity", _called("identity", opset="opset16"), [SIGNED]),
-    *_binary("Add", "add"),
-    *_binary("Subtract", "subtract"),
-    *_binary("Multiply", "multiply"),
-    *_binary("Divide", "divide"),
-    *_binary("Maximum", "maximum"),
-    *_binary("Minimum", "minimum"),
-    *_binary("Power", "power"),
-    *_binary("Mod", "mod"),
-    *_binary("FloorMod", "floor_mod", floats=False),
-    *_binary("SquaredDifference", "squared_difference"),
-    *_binary("Equal", "equal"),
-    *_binary("NotEqual", "not_equal"),
-    *_binary("Less", "less"),
-    *_binary("LessEqual", "less_equal"),
-    *_binary("Greater", "greater"),
-    *_binary("GreaterEqual", "greater_equal"),
-    *_binary("LogicalAnd", "logical_and", floats=False, booleans=True),
-    *_binary("LogicalOr", "logical_or", floats=False, booleans=True),
-    *_binary("LogicalXor", "logical_xor", floats=False, booleans=True),
-    Made("Broadcast", _called("broadcast", (2, 1, 1), broadcast_spec="BIDIRECTIONAL"), [SIGNED]),
-    Made("Broadcast", _called("broadcast", (3, 4, 6)), [SIGNED], open=()),
-    Made("Clamp", _called("clamp", -0.5, float("inf")), [SIGNED]),
-    Made("Clamp", _called("clamp", -1, 3), [SIGNED.astype(np.int32)]),
-    Made("Concat", lambda x, y: _called("concat")([x, y], -1), [SIGNED, SMALL]),
-    *(
-        Made("Convert", _called("convert", kind), [LARGE])
-        for kind in ("i32", "f16", "boolean", "u8", "i64")
-    ),
-    Made(
-        "Convolution",
-        lambda x, w: _called("convolution")(x, w, [2, 1], [1, 0], [1, 2], [1, 1]),
-        [IMAGE, RANDOM.standard_normal((4, 3, 3, 3)).astype(np.float32)],
-        open=(),
-    ),
-    Made("Elu", _called("elu", 0.5), [SIGNED]),
-    Made("Gather", lambda x, at: _called("gather")(x, at, _const(-1)), [SIGNED, np.array([0, -1])]),
-    Made("LogSoftmax", _called("log_softmax", -1), [SIGNED]),
-    *(
-        Made("MatMul", _called("matmul", transpose_a=a, transpose_b=b), [left, right], open=())
-        for a, left in ((False, SIGNED), (True, SIGNED.T))
-        for b, right in ((False, LARGE.T), (True, LARGE))
-    ),
-    Made("MatMul", _called("matmul", transpose_a=True, transpose_b=False), [SIGNED[:, 0], LARGE]),
-    Made(
-        "Range",
-        _called("range", output_type="i64"),
-        [np.array(3), np.array(-8), np.array(-2)],
-    ),
-    *(
-        Made(f"Reduce{kind}", _called(f"reduce_{kind.lower()}", axes, keep_dims=keeps), [SMALL])
-        for kind in ("L1", "L2", "Max", "Mean", "Min", "Prod", "Sum")
-        for axes, keeps in (((1,), True), ((-1, 0), False))
-    ),
-    Made("Reshape", _called("reshape", (0, 3, 2), special_zero=True), [SIGNED]),
-    Made(
-        "Reshape",
-        _called("reshape", special_zero=False),
-        [SIGNED, np.array([3, -1], np.int32)],
-        open=(),
-    ),
-    Made("Round", _called("round"), [np.round(SIGNED * 2) / 2]),
-    Made("Select", _called("select"), [SIGNED > 0, SIGNED, SMALL]),
-    Made("ShapeOf", _called("shape_of", output_type="i32"), [SIGNED]),
-    Made("Slice", _called("slice", (1, 5), (100, 0), (1, -2), (0, 1)), [SIGNED]),
-    Made("Slice", _called("slice", (1,), (-1,), (1,)), [SIGNED]),
-    Made("SoftMax", _called("softmax", 1), [SIGNED]),
-    Made("Squeeze", _called("squeeze", (1,)), [SIGNED[:, None]]),
-    *(
-        Made(
-            "StridedSlice",
-            _called("strided_slice", *bounds, *masks, [0] * len(last), last),
-            [SIGNED],
-        )
-        for bounds, masks, last in (
-            (((1, 1), (3, 4), (1, 1)), ([0, 0], [0, 0]), [0, 0]),
-            (((1, 1), (3, 4), (1, 1)), ([1, 0], [0, 1]), [0, 0]),
-            (((1,), (3,), (1,)), ([0], [0]), [0]),
-            (((-1, 5), (-5, 0), (-1, -2)), ([1, 1], [1, 0]), [0, 0]),
-            (((0, -1), (0, 0), (1, 1)), ([1, 0], [1, 0]), [0, 1]),
-        )
-    ),
-    Made("Tile", _called("tile", (2, 3)), [SIGNED]),
-    Made("Transpose", _called("transpose", (1, 0)), [SIGNED]),
-    Made("Unsqueeze", _called("unsqueeze", (0, -1)), [SIGNED]),
-]
 
 
 def test_each_rule_has_a_layer_here() -> None:
     assert {made.type for made in MADE} == set(RULES)
 
 
-def _save(made: Made, path: Path) -> None:
-    import openvino as ov
-    from openvino import opset8 as ops
-
-    inputs = []
-    for number, feed in enumerate(made.feeds):
-        array = np.asarray(feed)
-        dims = [-1 if axis in made.open else size for axis, size in enumerate(array.shape)]
-        inputs.append(ops.parameter(ov.PartialShape(dims), array.dtype.type, name=f"x{number}"))
-    model = ov.Model([ops.result(made.make(*inputs).output(0))], inputs, "layer")
-    ov.save_model(model, path, compress_to_fp16=False)
+@pytest.fixture(scope="module")
+def in_openvino(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Path, Any]]:
+    """The files of all layers, and what OpenVINO gives for each."""
+    folder = tmp_path_factory.mktemp("layers")
+    paths = [folder / f"{place}.xml" for place in range(len(MADE))]
+    for made, path in zip(MADE, paths, strict=True):
+        save(made, path)
+    found = run_all_in_openvino(
+        [(path, [made.feeds]) for made, path in zip(MADE, paths, strict=True)]
+    )
+    return [(path, given) for path, (given,) in zip(paths, found, strict=True)]
 
 
 @pytest.mark.engine("openvino", "onnxruntime")
-@pytest.mark.parametrize("made", MADE, ids=lambda made: made.id)
-def test_a_layer_gives_what_openvino_gives(made: Made, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", range(len(MADE)), ids=[made.id for made in MADE])
+def test_a_layer_gives_what_openvino_gives(place: int, in_openvino: list[tuple[Path, Any]]) -> None:
     from onnxruntime import InferenceSession
 
-    _save(made, tmp_path / "model.xml")
-    model = ts.convert(tmp_path / "model.xml", 18)
+    made, (path, expected) = MADE[place], in_openvino[place]
+    model = ts.convert(path, 18)
     onnx.checker.check_model(model, full_check=True)
-    ((expected,),) = run_in_openvino(tmp_path / "model.xml", [made.feeds])
     feeds = {f"x{number}": np.asarray(feed) for number, feed in enumerate(made.feeds)}
-    (ours,) = ts.run(model, feeds).values()
-    (theirs,) = InferenceSession(model.SerializeToString()).run(None, feeds)
-    for found in (ours, theirs):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6, strict=True)
+    found = [InferenceSession(model.SerializeToString()).run(None, feeds)]
+    if made.is_run:
+        found.append(list(ts.run(model, feeds).values()))
+    for values in found:
+        for value, wanted in zip(values, expected, strict=True):
+            np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=4e-6, strict=True)
+
+
+@pytest.mark.engine("openvino", "onnxruntime")
+@pytest.mark.parametrize("engine", ["tensorsplit", "onnxruntime"])
+@pytest.mark.parametrize("made", [each for each in RECURRENT if each.is_run], ids=lambda m: m.type)
+def test_a_shorter_sequence_is_what_it_is_alone(made: Made, engine: Any, tmp_path: Path) -> None:
+    """OpenVINO 2026.4 takes every sequence for as long as the data, against its own text."""
+    save(made, tmp_path / "model.xml")
+    x, *states, _ = made.feeds
+    feeds = [x, *states, np.array([5, 3], np.int32)]
+    named = {f"x{place}": feed for place, feed in enumerate(feeds)}
+    found, *_ = ts.run(ts.convert(tmp_path / "model.xml", 18), named, engine=engine).values()
+    alone = made._replace(
+        feeds=[x[1:, :3], *(each[1:] for each in states), np.array([3], np.int32)]
+    )
+    save(alone, tmp_path / "alone.xml")
+    ((expected, *_),) = run_in_openvino(tmp_path / "alone.xml", [alone.feeds])
+    np.testing.assert_allclose(found[1:, :, :3], expected, rtol=1e-5, atol=4e-6)
+    assert not found[1:, :, 3:].any()
 
 
 @pytest.mark.engine("openvino", "onnxruntime")
@@ -289,6 +164,184 @@ def test_what_is_not_sure_to_be_the_same_is_refused(
     x = ir.parameter("x", "f32", "2,3")
     ir.result(ir.layer(type, (x,), 1, data, name="odd", version=version)[0])
     with refused("TS514", "layer 'odd' (id 1)", word):
+        ts.convert(ir.save(tmp_path), 18)
+
+
+FILTER = {"strides": "2,2", "pads_begin": "0,0", "pads_end": "0,0"}
+WINDOW = {**FILTER, "kernel": "3,3"}
+TOP = {"axis": "0", "mode": "max", "sort": "value", "index_element_type": "i32"}
+RESIZED = {
+    "mode": "linear",
+    "shape_calculation_mode": "sizes",
+    "coordinate_transformation_mode": "half_pixel",
+}
+ROUNDED = {**WINDOW, "rounding_type": "ceil", "pads_end": "0,2"}
+STEPS = {"hidden_size": "3", "direction": "forward"}
+
+
+@pytest.mark.parametrize(
+    ("type", "version", "data", "inputs", "word"),
+    [
+        ("MaxPool", "opset1", ROUNDED, ["f32 1,2,7,6"], "in the padding"),
+        ("MaxPool", "opset1", {**ROUNDED, "pads_end": "2,0"}, ["f32 1,2,?,?"], "in the padding"),
+        ("MaxPool", "opset1", {**WINDOW, "rounding_type": "up"}, ["f32 1,2,7,7"], "is up"),
+        ("MaxPool", "opset1", {**WINDOW, "auto_pad": "all"}, ["f32 1,2,7,7"], "auto_pad is 'all'"),
+        (
+            "MaxPool",
+            "opset8",
+            {**WINDOW, "auto_pad": "same_upper", "dilations": "1,2"},
+            ["f32 1,2,7,?"],
+            "dilations",
+        ),
+        ("AvgPool", "opset16", {**WINDOW, "dilations": "1,2"}, ["f32 1,2,7,7"], "dilations"),
+        (
+            "AvgPool",
+            "opset14",
+            {**WINDOW, "rounding_type": "ceil_torch", "exclude-pad": "false"},
+            ["f32 1,2,8,7"],
+            "counts its padding",
+        ),
+        (
+            "AvgPool",
+            "opset14",
+            {**WINDOW, "rounding_type": "ceil", "exclude-pad": "false"},
+            ["f32 1,2,?,7"],
+            "counts its padding",
+        ),
+        ("Convolution", "opset1", FILTER, ["f32 1,2,7,7", "f32 2,2,?,3"], "shape of its input 1"),
+        (
+            "ConvolutionBackpropData",
+            "opset1",
+            FILTER,
+            ["f32 1,2,7,7", "f32 2,2,3,3", "i64 2"],
+            "output's shape",
+        ),
+        (
+            "ConvolutionBackpropData",
+            "opset1",
+            {**FILTER, "auto_pad": "same_lower"},
+            ["f32 1,2,7,7", "f32 2,2,3,3"],
+            "same_lower",
+        ),
+        ("Interpolate", "opset11", RESIZED, ["i32 1,2,7,7", "i64 4"], "integers"),
+        ("Interpolate", "opset11", {**RESIZED, "pads_end": "0,1"}, ["f32 1,7", "i64 2"], "pads"),
+        (
+            "Interpolate",
+            "opset11",
+            {**RESIZED, "antialias": "true"},
+            ["f32 1,7", "i64 2"],
+            "filter",
+        ),
+        (
+            "Interpolate",
+            "opset11",
+            {**RESIZED, "mode": "bilinear_pillow"},
+            ["f32 1,7", "i64 2"],
+            "mode",
+        ),
+        (
+            "Interpolate",
+            "opset11",
+            {**RESIZED, "coordinate_transformation_mode": "tf_half_pixel_for_nn"},
+            ["f32 1,7", "i64 2"],
+            "tf_half_pixel_for_nn",
+        ),
+        (
+            "Interpolate",
+            "opset11",
+            {**RESIZED, "mode": "nearest", "nearest_mode": "simple"},
+            ["f32 1,7", "i64 2"],
+            "simple",
+        ),
+        *(
+            (
+                "Interpolate",
+                "opset11",
+                {
+                    **RESIZED,
+                    "mode": "nearest",
+                    "nearest_mode": nearest,
+                    "coordinate_transformation_mode": "align_corners",
+                },
+                ["f32 1,7", "i64 2"],
+                "fall on elements",
+            )
+            for nearest in ("floor", "ceil")
+        ),
+        (
+            "Interpolate",
+            "opset11",
+            {
+                **RESIZED,
+                "shape_calculation_mode": "scales",
+                "coordinate_transformation_mode": "align_corners",
+            },
+            ["f32 1,7", "f32 2"],
+            "only at run time",
+        ),
+        ("Pad", "opset1", {"pad_mode": "symmetric"}, ["f32 3", "i64 1", "i64 1"], "symmetric"),
+        ("Pad", "opset12", {"pad_mode": "edge"}, ["f32 3", "i64 1", "i64 1"], "run time"),
+        ("TopK", "opset11", {**TOP, "sort": "index"}, ["f32 3", "i64 "], "sort is 'index'"),
+        ("TopK", "opset11", {**TOP, "mode": "most"}, ["f32 3", "i64 "], "mode is 'most'"),
+        ("PReLU", "opset1", {}, ["f32 2,3,4", "f32 4"], "slope for each channel"),
+        ("PReLU", "opset1", {}, ["f32 2,?,4", "f32 3"], "slope for each channel"),
+        ("PReLU", "opset1", {}, ["f32 ...", "f32 3"], "rank"),
+        ("Selu", "opset1", {}, ["f32 2,3", "f32 1", "f32 1"], "input 1 is not one constant"),
+        ("MVN", "opset6", {"eps": "1", "eps_mode": "inside_sqrt"}, ["f32 2,3", "i64 0"], "no axes"),
+        ("MVN", "opset6", {"eps": "1", "eps_mode": "beside"}, ["f32 2,3", "i64 1"], "eps_mode"),
+        ("DepthToSpace", "opset1", {"mode": "blocks_first"}, ["f32 1,4,3"], "3 axes"),
+        ("DepthToSpace", "opset1", {"mode": "first"}, ["f32 1,4,3,3"], "mode"),
+        ("SpaceToDepth", "opset1", {"mode": "depth_first"}, ["f32 1,4,4,4"], "blocks first"),
+        ("Roll", "opset7", {}, ["f32 2,3", "i64 1", "i64 1"], "run time"),
+        (
+            "ScatterElementsUpdate",
+            "opset12",
+            {"reduction": "mean"},
+            ["f32 3", "i64 2", "f32 2", "i64 "],
+            "reduction is 'mean'",
+        ),
+        (
+            "ScatterElementsUpdate",
+            "opset12",
+            {"reduction": "sum", "use_init_val": "false"},
+            ["f32 3", "i64 2", "f32 2", "i64 "],
+            "use_init_val",
+        ),
+        *(
+            ("RNNSequence", "opset5", {**STEPS, **more}, ["f32 2,5,4", "f32 2,1,3"] * 3, word)
+            for more, word in (
+                ({"clip": "2"}, "limits"),
+                ({"activations_alpha": "0.1"}, "parameters"),
+                ({"activations": "elu"}, "activations"),
+                ({"activations": "tanh, relu"}, "activations"),
+                ({"direction": "sideways"}, "direction"),
+            )
+        ),
+    ],
+    ids=lambda each: "" if isinstance(each, dict | list) else str(each).replace(" ", "_"),
+)
+def test_a_layer_that_onnx_may_take_otherwise_is_refused(
+    type: str, version: str, data: dict[str, str], inputs: list[str], word: str, tmp_path: Path
+) -> None:
+    ir = IrFile()
+    given = (each.partition(" ") for each in inputs)
+    fed = [ir.parameter(f"x{k}", kind, shape) for k, (kind, _, shape) in enumerate(given)]
+    text = " ".join(f'{name}="{value}"' for name, value in data.items())
+    ir.result(ir.layer(type, fed, 1, f"<data {text}/>", name="odd", version=version)[0])
+    with refused("TS514", "layer 'odd'", word):
+        ts.convert(ir.save(tmp_path), 18)
+
+
+@pytest.mark.parametrize("version", ["opset8", "opset14"])
+def test_indices_of_a_pool_are_refused_where_they_are_read(version: str, tmp_path: Path) -> None:
+    ir = IrFile()
+    x = ir.parameter("x", "f32", "1,2,7,7")
+    data = '<data kernel="2,2" strides="1,1" pads_begin="0,0" pads_end="0,0"/>'
+    pooled, indices = ir.layer("MaxPool", (x,), 2, data, name="pool", version=version)
+    ir.result(pooled)
+    assert ts.convert(ir.save(tmp_path), 18).graph.node[0].op_type == "MaxPool"
+    ir.result(indices)
+    with refused("TS514", "layer 'pool'", "indices"):
         ts.convert(ir.save(tmp_path), 18)
 
 

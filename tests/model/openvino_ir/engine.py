@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +13,45 @@ _WORKER = """
 import pickle, sys
 import openvino
 
-path, cases = pickle.load(sys.stdin.buffer)
+def run(path, cases):
+    load = lambda: core.compile_model(path, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
+    compiled, found = load(), []
+    for feeds in cases:
+        request = compiled.create_infer_request()
+        try:
+            request.start_async(dict(enumerate(feeds)))
+            request.wait()
+        except RuntimeError as error:
+            found.append(str(error))
+            compiled = load()  # a node keeps the shapes of a run that failed
+            continue
+        tensors = [request.get_output_tensor(place) for place in range(len(compiled.outputs))]
+        found.append([held(tensor).copy() for tensor in tensors])
+    return found
+
+def held(tensor):
+    return tensor.str_data if tensor.element_type == openvino.Type.string else tensor.data
+
 core = openvino.Core()
-load = lambda: core.compile_model(path, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
-compiled, found = load(), []
-for feeds in cases:
-    request = compiled.create_infer_request()
-    try:
-        request.start_async(dict(enumerate(feeds)))
-        request.wait()
-    except RuntimeError as error:
-        found.append(str(error))
-        compiled = load()  # a node keeps the shapes of a run that failed
-        continue
-    tensors = [request.get_output_tensor(place) for place in range(len(compiled.outputs))]
-    strings = openvino.Type.string
-    found.append([(t.str_data if t.element_type == strings else t.data).copy() for t in tensors])
+found = [run(*each) for each in pickle.load(sys.stdin.buffer)]
 pickle.dump(found, sys.stdout.buffer)
 """
 
 
 def run_in_openvino(path: Path, cases: Sequence[Sequence[Any]]) -> list[Any]:
     """Return the outputs of each case, or the text of the refusal."""
+    return run_all_in_openvino([(path, cases)])[0]
+
+
+def run_all_in_openvino(models: Iterable[tuple[Path, Sequence[Sequence[Any]]]]) -> list[list[Any]]:
+    """Do as `run_in_openvino` for several models, one after the other."""
     done = subprocess.run(
         [sys.executable, "-c", _WORKER],
-        input=pickle.dumps((str(path), [list(feeds) for feeds in cases])),
+        input=pickle.dumps([(str(path), list(map(list, cases))) for path, cases in models]),
         capture_output=True,
         timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()[-2000:]
-    found: list[Any] = pickle.loads(done.stdout)
+    found: list[list[Any]] = pickle.loads(done.stdout)
     return found

@@ -213,6 +213,42 @@ def test_each_group_of_a_transposed_convolution_has_its_weights() -> None:
     np.testing.assert_allclose(got, np.concatenate(halves, 1), rtol=1e-5)
 
 
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("kind", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+def test_each_row_of_a_recurrence_has_its_length(
+    kind: str, gates: int, direction: str, layout: int
+) -> None:
+    """A row of 2 steps among rows of 4 gives what it gives alone, and zeros after that."""
+    directions, states = 2 if direction == "bidirectional" else 1, "h c" if gates == 4 else "h"
+    x, lengths = floats(4, 3, 2), np.array([4, 2, 3], np.int32)
+    starts = {name: place + floats(directions, 3, 5) for place, name in enumerate(states.split())}
+    weights = {"w": floats(directions, 5 * gates, 2), "r": floats(directions, 5 * gates, 5)}
+    weights["b"] = floats(directions, 10 * gates)
+    given = {"direction": direction, "hidden_size": 5, "layout": layout}
+
+    def turned(**values: Any) -> dict[str, Any]:
+        return {name: value.swapaxes(0, 1) if layout else value for name, value in values.items()}
+
+    made = node(kind, f"x w r b n {states}", "y", **given)
+    got = result(14, made, **turned(x=x, **starts), **weights, n=lengths)
+    for row, length in enumerate(lengths):
+        mine = turned(x=x[:length, [row]], **{k: v[:, [row]] for k, v in starts.items()})
+        wanted = result(14, node(kind, f"x w r b _ {states}", "y", **given), **mine, **weights)
+        here, there = (got[row], wanted[0]) if layout else (got[:, :, row], wanted[:, :, 0])
+        np.testing.assert_allclose(here[:length], there, rtol=1e-5)
+        assert not here[length:].any()
+
+
+@pytest.mark.parametrize(
+    "given", [{"activations": ["Relu", "Tanh"]}, {"clip": 1.0}, {"activations": ["Tanh"] * 2}]
+)
+def test_a_recurrence_that_the_reference_changes_is_refused(given: dict[str, Any]) -> None:
+    made = node("GRU", "x w r", "y", hidden_size=1, **given)
+    with refused("TS509", "activations"):
+        result(14, made, x=floats(2, 1, 1), w=floats(1, 3, 1), r=floats(1, 3, 1))
+
+
 @pytest.mark.parametrize(("padding", "part"), [("SAME_UPPER", 1), ("SAME_LOWER", 2)])
 def test_the_padding_of_a_transposed_convolution_follows_from_its_output(
     padding: str, part: int

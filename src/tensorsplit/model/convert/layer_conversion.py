@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx_ir as ir
@@ -29,6 +30,8 @@ _TYPES = {
 
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
+T = TypeVar("T")
+
 
 class LayerConversion:
     """A layer, and the nodes that are made of it."""
@@ -48,10 +51,13 @@ class LayerConversion:
         problem = f"the layer of type {kind} ({version}) has no counterpart in ONNX: {reason}"
         return SplitError(NO_COUNTERPART, problem, fix, node=self.node.ref.path)
 
-    def finish(self, made: ir.Value) -> None:
-        """Put what was made in the place of the layer, if ONNX takes the element types."""
-        if made.producer() not in self.node.make.nodes:  # a layer that changes nothing
-            made = self.op("Identity", [made])
+    def finish(self, made: Sequence[ir.Value]) -> None:
+        """Put what was made in the place of the layer, if ONNX takes the element types.
+
+        There may be fewer values than outputs, if nothing reads the last ones.
+        """
+        nodes = self.node.make.nodes  # of a layer that changes nothing there are none
+        made = [m if m.producer() in nodes else self.op("Identity", [m]) for m in made]
         facts, opset = self.node.conversion.facts, self.node.opset
         for node in self.node.make.nodes:
             found = infer_outputs(node, list(map(facts.of, node.inputs)), {"": opset})
@@ -61,16 +67,39 @@ class LayerConversion:
             reason = next(not_taken(node, schema, f"ONNX's {node.op_type}", facts.of), None)
             if reason is not None:
                 raise self.refusal(reason)
-        fact = facts.of(made)
-        if isinstance(fact, Tensor) and fact.element_type is not None and fact.shape is not None:
-            facts.set(self.node.node.outputs[0], fact)  # what a port says is not needed
-        self.node.replace(made)
+        outputs = self.node.node.outputs
+        for output, value in zip(outputs, made, strict=False):
+            fact = facts.of(value)
+            is_known = isinstance(fact, Tensor) and None not in (fact.element_type, fact.shape)
+            if is_known:
+                facts.set(output, fact)  # what a port says is not needed
+        self.node.replace(*(value for _, value in zip_longest(outputs, made)))
+
+    def is_read(self, place: int) -> bool:
+        """Return whether something reads an output."""
+        outputs = self.node.node.outputs
+        return place < len(outputs) and bool(
+            outputs[place].uses() or outputs[place].is_graph_output()
+        )
 
     def op(
         self, op_type: str, inputs: Iterable[ir.Value], attributes: Mapping[str, Any] | None = None
     ) -> ir.Value:
         """Add a node; returns its output."""
         return self.node.make.op(op_type, inputs, attributes)
+
+    def ops(
+        self,
+        op_type: str,
+        inputs: Iterable[ir.Value | None],
+        attributes: Mapping[str, Any],
+        count: int,
+    ) -> list[ir.Value]:
+        """Add a node that has several outputs; returns them."""
+        make = self.node.make
+        values = [ir.Value(name=make.names.fresh(f"{make.stem}_part")) for _ in range(count)]
+        make.op(op_type, inputs, attributes, values)
+        return values
 
     def cast(self, value: ir.Value, kind: ir.DataType) -> ir.Value:
         """Convert a tensor to an element type."""
@@ -110,6 +139,27 @@ class LayerConversion:
             raise self.refusal(f"its input {place} is known only at run time", "make it a constant")
         return [int(number) for number in known.reshape(-1)]
 
+    def scalar(self, place: int) -> float:
+        """Return an input of one number, which has to be constant."""
+        known = self.node.known(place)
+        if known is None or known.size != 1:
+            raise self.refusal(f"its input {place} is not one constant number")
+        return float(known.reshape(-1)[0])
+
+    def dims(self, place: int) -> tuple[int, ...]:
+        """Return the shape of an input, which has to be known."""
+        shape = self.node.shape(place)
+        if shape is None or not are_known(shape):
+            raise self.refusal(f"the shape of its input {place} is not known")
+        return tuple(map(int, shape))
+
+    def rank(self, place: int = 0) -> int:
+        """Return the rank of an input."""
+        shape = self.node.shape(place)
+        if shape is None:
+            raise self.refusal(f"the rank of its input {place} is not known")
+        return len(shape)
+
     def is_empty(self, place: int) -> bool:
         """Return whether an input may have no elements."""
         shape = self.node.shape(place)
@@ -128,10 +178,7 @@ class LayerConversion:
 
     def with_last_axes_swapped(self, place: int) -> ir.Value:
         """Return an input with its last two axes swapped; as it is if it has one only."""
-        shape = self.node.shape(place)
-        if shape is None:
-            raise self.refusal(f"the rank of its input {place} is not known")
-        order = list(range(len(shape)))
+        order = list(range(self.rank(place)))
         if len(order) < 2:
             return self.inputs[place]
         order[-2:] = order[:-3:-1]
@@ -155,12 +202,16 @@ class LayerConversion:
             raise self.refusal(f"its {name} is missing")
         return str(held).strip()
 
+    def choice(self, name: str, known: Mapping[str, T], default: str | None = None) -> T:
+        """Return what an attribute stands for, which is one of several words."""
+        said = self.text(name, default).lower()
+        if said not in known:
+            raise self.refusal(f"its {name} is {show(said)}")
+        return known[said]
+
     def flag(self, name: str, default: bool) -> bool:
         """Return an attribute that is yes or no."""
-        said = self.text(name, str(default)).lower()
-        if said not in _FLAGS:
-            raise self.refusal(f"its {name} is {show(said)}")
-        return _FLAGS[said]
+        return self.choice(name, _FLAGS, str(default))
 
     def integer(self, name: str, default: int | None = None) -> int:
         """Return an attribute that is an integer."""
@@ -178,9 +229,9 @@ class LayerConversion:
         except ValueError:
             raise self.refusal(f"its {name} is {show(said)}") from None
 
-    def number(self, name: str) -> float:
+    def number(self, name: str, default: float | None = None) -> float:
         """Return an attribute that is a number."""
-        said = self.text(name)
+        said = self.text(name, None if default is None else str(default))
         try:
             return float(said)
         except ValueError:
@@ -188,7 +239,4 @@ class LayerConversion:
 
     def named_type(self, name: str, default: str | None = None) -> ir.DataType:
         """Return an element type that an attribute names."""
-        said = self.text(name, default)
-        if said not in _TYPES:
-            raise self.refusal(f"its {name} is {show(said)}")
-        return _TYPES[said]
+        return self.choice(name, _TYPES, default)

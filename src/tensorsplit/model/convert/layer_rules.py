@@ -6,12 +6,15 @@ are written at opset 18; splits have rules of their own, by what they ask for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import numpy as np
 import onnx_ir as ir
 
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.convert import layer_recurrent, layer_windows
 from tensorsplit.model.convert.layer_conversion import LayerConversion
 
 FAR = (1 << 63) - 1
@@ -20,7 +23,7 @@ FAR = (1 << 63) - 1
 OPSET = 18
 """The opset that layers are written at."""
 
-Rewrite = Callable[[LayerConversion], ir.Value]
+Rewrite = Callable[[LayerConversion], ir.Value | Sequence[ir.Value]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class LayerRule:
     """How a type of layer is written.
 
     Attributes:
-        make: Makes the nodes; returns the only output.
+        make: Makes the nodes; returns the output, or all of them.
         attributes: The attributes that it reads, or that change nothing.
         versions: The versions of the layer, such as ``opset1``.
     """
@@ -89,22 +92,6 @@ def _clamp(layer: LayerConversion) -> ir.Value:
     return layer.op("Clip", [*layer.inputs, *bounds])
 
 
-def _convolution(layer: LayerConversion) -> ir.Value:
-    modes = {"explicit": "NOTSET", "valid": "VALID"}
-    modes |= {"same_upper": "SAME_UPPER", "same_lower": "SAME_LOWER"}
-    mode = layer.text("auto_pad", "explicit")
-    if mode not in modes:
-        raise layer.refusal(f"its auto_pad is {mode}")
-    attributes: dict[str, object] = {
-        "auto_pad": modes[mode],
-        "strides": layer.numbers("strides"),
-        "dilations": layer.numbers("dilations"),
-    }
-    if mode == "explicit":
-        attributes["pads"] = [*layer.numbers("pads_begin"), *layer.numbers("pads_end")]
-    return layer.op("Conv", layer.inputs, attributes)
-
-
 def _divide(layer: LayerConversion) -> ir.Value:
     """Write a quotient; of integers, ``m_pythondiv`` says that it is rounded down."""
     layer.check_broadcast()
@@ -123,6 +110,244 @@ def _divide(layer: LayerConversion) -> ir.Value:
 
 def _elu(layer: LayerConversion) -> ir.Value:
     return layer.op("Elu", layer.inputs, {"alpha": layer.number("alpha")})
+
+
+def _rounded(op_type: str) -> LayerRule:
+    """Return the rule of a layer that rounds, and leaves integers as they are."""
+
+    def make(layer: LayerConversion) -> ir.Value:
+        if not layer.element_type().is_floating_point():
+            return layer.inputs[0]
+        return layer.op(op_type, layer.inputs)
+
+    return _rule(make)
+
+
+def _with_constants(op_type: str, *names: str) -> LayerRule:
+    """Return the rule of a layer whose further inputs are attributes in ONNX."""
+
+    def make(layer: LayerConversion) -> ir.Value:
+        attributes = {name: layer.scalar(place) for place, name in enumerate(names, 1)}
+        return layer.op(op_type, layer.inputs[:1], attributes)
+
+    return _rule(make)
+
+
+def _hard_sigmoid(layer: LayerConversion) -> ir.Value:
+    return layer.op("HardSigmoid", layer.inputs, {"alpha": 1 / 6, "beta": 0.5})
+
+
+def _gelu(layer: LayerConversion) -> ir.Value:
+    """Write x * (1 + erf(x / sqrt(2))) / 2, or what tanh makes of it."""
+    data, half, one = layer.inputs[0], layer.filled(0.5), layer.filled(1)
+    if layer.choice("approximation_mode", {"erf": True, "tanh": False}, "erf"):
+        curve = layer.op("Erf", [layer.op("Mul", [data, layer.filled(0.5**0.5)])])
+    else:
+        cube = layer.op("Mul", [data, layer.op("Mul", [data, data])])
+        added = layer.op("Add", [data, layer.op("Mul", [cube, layer.filled(0.044715)])])
+        curve = layer.op("Tanh", [layer.op("Mul", [added, layer.filled((2 / np.pi) ** 0.5)])])
+    return layer.op("Mul", [layer.op("Mul", [data, half]), layer.op("Add", [curve, one])])
+
+
+def _prelu(layer: LayerConversion) -> ir.Value:
+    """Write a PReLU; a list of slopes is of the channels, on the second axis."""
+    data, slope = layer.inputs
+    shape, slopes = layer.node.shape(), layer.node.shape(1)
+    if shape is None or slopes is None:
+        raise layer.refusal("a rank is not known")
+    if len(slopes) == 1 and slopes[0] != 1 and len(shape) > 2:
+        if not is_known(slopes[0]) or shape[1] != slopes[0]:
+            raise layer.refusal("it is not known that there is a slope for each channel")
+        target = layer.node.make.make((-1, *[1] * (len(shape) - 2)))
+        slope = layer.op("Reshape", [slope, target])
+    return layer.op("PRelu", [data, slope])
+
+
+def _is_infinite(layer: LayerConversion) -> ir.Value:
+    names = ("detect_negative", "detect_positive")
+    return layer.op("IsInf", layer.inputs, {name: layer.flag(name, True) for name in names})
+
+
+def _is_finite(layer: LayerConversion) -> ir.Value:
+    either = [layer.op(name, layer.inputs) for name in ("IsNaN", "IsInf")]
+    return layer.op("Not", [layer.op("Or", either)])
+
+
+def _normalised(layer: LayerConversion, data: ir.Value, axes: ir.Value) -> ir.Value:
+    """Return the distance of elements from their mean."""
+    return layer.op("Sub", [data, layer.op("ReduceMean", [data, axes])])
+
+
+def _mvn(layer: LayerConversion) -> ir.Value:
+    """Write an MVN: less the mean, by the deviation; eps is added before the root, or after."""
+    axes, eps = layer.listed(1), layer.filled(layer.number("eps"))
+    inside = layer.choice("eps_mode", {"inside_sqrt": True, "outside_sqrt": False})
+    centred = _normalised(layer, layer.inputs[0], axes)
+    if layer.is_empty(1):
+        raise layer.refusal("it names no axes")
+    if not layer.flag("normalize_variance", True):
+        return centred
+    squares = layer.op("ReduceMean", [layer.op("Mul", [centred, centred]), axes])
+    if inside:
+        deviation = layer.op("Sqrt", [layer.op("Add", [squares, eps])])
+    else:
+        deviation = layer.op("Add", [layer.op("Sqrt", [squares]), eps])
+    return layer.op("Div", [centred, deviation])
+
+
+def _group_normalization(layer: LayerConversion) -> ir.Value:
+    """Write a GroupNormalization, whose scale and bias are of channels."""
+    make, (data, *channels), rank = layer.node.make, layer.inputs, layer.rank()
+    grouped = layer.op("Reshape", [data, make.make((0, layer.integer("num_groups"), -1))])
+    last = make.make(-1)
+    centred = _normalised(layer, grouped, last)
+    squares = layer.op("ReduceMean", [layer.op("Mul", [centred, centred]), last])
+    eps = layer.filled(layer.number("epsilon"))
+    deviation = layer.op("Sqrt", [layer.op("Add", [squares, eps])])
+    shape = layer.op("Shape", [data])
+    normal = layer.op("Reshape", [layer.op("Div", [centred, deviation]), shape])
+    target = make.make((-1, *[1] * (rank - 2)))
+    scale, bias = (layer.op("Reshape", [each, target]) for each in channels)
+    return layer.op("Add", [layer.op("Mul", [normal, scale]), bias])
+
+
+def _attention(layer: LayerConversion) -> ir.Value:
+    """Write an attention: a mask of booleans says what counts, one of numbers is added."""
+    query, _, values, *others = layer.inputs
+    scale = others[1] if len(others) > 1 else _attention_scale(layer)
+    scaled = layer.op("Mul", [query, scale])
+    scores = layer.op("MatMul", [scaled, layer.with_last_axes_swapped(1)])
+    if layer.flag("causal", False):
+        rows, columns = (_positions(layer, place) for place in (0, 1))
+        counts = layer.op("LessOrEqual", [columns, layer.op("Reshape", [rows, _column(layer)])])
+        scores = layer.op("Where", [counts, scores, layer.filled(-np.inf)])
+    elif others and layer.element_type(3) == ir.DataType.BOOL:
+        scores = layer.op("Where", [others[0], scores, layer.filled(-np.inf)])
+    elif others:
+        scores = layer.op("Add", [scores, others[0]])
+    return layer.op("MatMul", [layer.op("Softmax", [scores], {"axis": -1}), values])
+
+
+def _attention_scale(layer: LayerConversion) -> ir.Value:
+    """Return one by the root of how many elements a query has."""
+    size = layer.op("Shape", layer.inputs[:1], {"start": -1})
+    root = layer.op("Sqrt", [layer.cast(size, layer.element_type())])
+    return layer.op("Reciprocal", [root])
+
+
+def _positions(layer: LayerConversion, place: int) -> ir.Value:
+    """Return the positions of an input on its last axis but one."""
+    make = layer.node.make
+    size = layer.op("Shape", [layer.inputs[place]], {"start": -2, "end": -1})
+    ends = [make.constant(0), make.squeeze(size, [0]), make.constant(1)]
+    return layer.op("Range", ends)
+
+
+def _column(layer: LayerConversion) -> ir.Value:
+    return layer.node.make.make((-1, 1))
+
+
+def _logical(*, every: bool) -> LayerRule:
+    """Return the rule of a reduction of booleans: by how many are true, or not true."""
+
+    def make(layer: LayerConversion) -> ir.Value:
+        data = layer.op("Not", layer.inputs[:1]) if every else layer.inputs[0]
+        attributes = {"keepdims": layer.flag("keep_dims", False), "noop_with_empty_axes": 1}
+        numbers = layer.cast(data, ir.DataType.INT64)
+        count = layer.op("ReduceSum", [numbers, layer.listed(1)], attributes)
+        found = layer.op("Greater", [count, layer.node.make.constant(0)])
+        return layer.op("Not", [found]) if every else found
+
+    return _rule(make, "keep_dims")
+
+
+def _cumulated(layer: LayerConversion) -> ir.Value:
+    attributes = {name: layer.flag(name, False) for name in ("exclusive", "reverse")}
+    return layer.op("CumSum", layer.inputs, attributes)
+
+
+def _depth_to_space(layer: LayerConversion) -> ir.Value:
+    mode = layer.choice("mode", {"blocks_first": "DCR", "depth_first": "CRD"})
+    if layer.rank() != 4:
+        raise layer.refusal(f"its data has {layer.rank()} axes, and in ONNX 4")
+    attributes = {"blocksize": layer.integer("block_size", 1), "mode": mode}
+    return layer.op("DepthToSpace", layer.inputs, attributes)
+
+
+def _space_to_depth(layer: LayerConversion) -> ir.Value:
+    if layer.text("mode") != "blocks_first" or layer.rank() != 4:
+        raise layer.refusal("ONNX's SpaceToDepth is of 4 axes, with the blocks first")
+    attributes = {"blocksize": layer.integer("block_size", 1)}
+    return layer.op("SpaceToDepth", layer.inputs, attributes)
+
+
+def _roll(layer: LayerConversion) -> ir.Value:
+    """Write a Roll: the element of a position is of the one before by the shift."""
+    made, shifts, axes = layer.inputs[0], layer.integers(1), layer.integers(2)
+    make = layer.node.make
+    if len(shifts) != len(axes):
+        raise layer.refusal("it has not one shift for each axis")
+    shape = layer.op("Shape", layer.inputs[:1])
+    for shift, axis in zip(shifts, axes, strict=True):
+        size = layer.op("Gather", [shape, make.constant(axis)])
+        every = layer.op("Range", [make.constant(0), size, make.constant(1)])
+        moved = layer.op("Sub", [every, make.constant(shift)])
+        made = layer.op("Gather", [made, layer.op("Mod", [moved, size])], {"axis": axis})
+    return made
+
+
+def _nonzero(layer: LayerConversion) -> ir.Value:
+    made, kind = layer.op("NonZero", layer.inputs), layer.named_type("output_type", "i64")
+    return made if kind == ir.DataType.INT64 else layer.cast(made, kind)
+
+
+def _einsum(layer: LayerConversion) -> ir.Value:
+    return layer.op("Einsum", layer.inputs, {"equation": layer.text("equation")})
+
+
+def _gather_nd(layer: LayerConversion) -> ir.Value:
+    return layer.op("GatherND", layer.inputs, {"batch_dims": layer.integer("batch_dims", 0)})
+
+
+_REDUCTIONS = {"none": "none", "sum": "add", "prod": "mul", "max": "max", "min": "min"}
+
+
+def _scattered(op_type: str, versions: str, *, with_axis: bool) -> LayerRule:
+    """Return the rule of a layer that puts updates into data."""
+
+    def make(layer: LayerConversion) -> ir.Value:
+        reduction = layer.choice("reduction", _REDUCTIONS, "none")
+        if reduction != "none" and not layer.flag("use_init_val", True):
+            raise layer.refusal("its use_init_val is false")
+        attributes: dict[str, object] = {"reduction": reduction}
+        if with_axis:
+            (attributes["axis"],) = layer.integers(3)
+        return layer.op(op_type, layer.inputs[:3], attributes)
+
+    return _rule(make, "reduction use_init_val" if with_axis else "reduction", versions)
+
+
+def _one_hot(layer: LayerConversion) -> ir.Value:
+    """Write a OneHot by comparing: an index that is not below the depth is of no position."""
+    make, axis, rank = layer.node.make, layer.integer("axis"), layer.rank()
+    indices, depth, *values = layer.inputs
+    axis += rank + 1 if axis < 0 else 0
+    number = layer.op("Reshape", [layer.cast(depth, ir.DataType.INT64), make.make(())])
+    every = layer.op("Range", [make.constant(0), number, make.constant(1)])
+    every = layer.op("Reshape", [every, make.make((-1, *[1] * (rank - axis)))])
+    wide = make.unsqueeze(layer.cast(indices, ir.DataType.INT64), [axis])
+    return layer.op("Where", [layer.op("Equal", [wide, every]), *values])
+
+
+def _top_k(layer: LayerConversion) -> list[ir.Value]:
+    """Write a TopK; elements in no order may be in any, so that they are sorted as well."""
+    layer.choice("sort", {"value": True, "none": True})
+    largest = layer.choice("mode", {"max": True, "min": False})
+    kind = layer.named_type("index_element_type", "i32")
+    attributes = {"axis": layer.integer("axis"), "largest": largest}
+    inputs = [layer.inputs[0], layer.listed(1)]
+    values, indices = layer.ops("TopK", inputs, attributes, 2)
+    return [values, indices if kind == ir.DataType.INT64 else layer.cast(indices, kind)]
 
 
 def _floor_mod(layer: LayerConversion) -> ir.Value:
@@ -286,7 +511,7 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         **{
             name: _same(name)
             for name in (
-                *("Abs", "Acos", "Asin", "Atan", "Cos", "Cosh", "Erf", "Exp", "Floor", "Log"),
+                *("Abs", "Acos", "Asin", "Atan", "Cos", "Cosh", "Erf", "Exp", "Log"),
                 *("Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Tan", "Tanh"),
             )
         },
@@ -294,21 +519,50 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "Add": _broadcast("Add"),
         "Asinh": _same("Asinh", "opset4"),
         "Atanh": _same("Atanh", "opset4"),
-        "Ceiling": _same("Ceil"),
+        "AvgPool": _rule(
+            layer_windows.average_pool,
+            f"{layer_windows.POOL} exclude-pad",
+            "opset1 opset14 opset16",
+        ),
+        "Ceiling": _rounded("Ceil"),
+        "CumSum": _rule(_cumulated, "exclusive reverse", "opset3"),
+        "DepthToSpace": _rule(_depth_to_space, "mode block_size"),
+        "Einsum": _rule(_einsum, "equation", "opset7"),
+        "Floor": _rounded("Floor"),
         "Broadcast": _rule(_broadcast_to, "mode", "opset3"),
         "Clamp": _rule(_clamp, "min max"),
         "Concat": _with_axis("Concat"),
         "Convert": _rule(_convert, "destination_type"),
-        "Convolution": _rule(_convolution, "auto_pad strides dilations pads_begin pads_end"),
+        "Convolution": _rule(layer_windows.convolution, layer_windows.WINDOW),
+        "ConvolutionBackpropData": _rule(
+            layer_windows.transposed_convolution, f"{layer_windows.WINDOW} output_padding"
+        ),
         "Divide": _rule(_divide, "auto_broadcast m_pythondiv"),
         "Elu": _rule(_elu, "alpha"),
         "Equal": _broadcast("Equal"),
         "FloorMod": _rule(_floor_mod, "auto_broadcast"),
         "Gather": _rule(_gather, "batch_dims", "opset1 opset7 opset8"),
+        "GatherElements": _with_axis("GatherElements", "opset6"),
+        "GatherND": _rule(_gather_nd, "batch_dims", "opset8"),
+        "Gelu": _rule(_gelu, "approximation_mode", "opset2 opset7"),
         "Greater": _broadcast("Greater"),
         "GreaterEqual": _broadcast("GreaterOrEqual"),
+        "GroupConvolution": _rule(layer_windows.grouped_convolution, layer_windows.WINDOW),
+        "GroupConvolutionBackpropData": _rule(
+            layer_windows.grouped_transposed_convolution, f"{layer_windows.WINDOW} output_padding"
+        ),
+        "GroupNormalization": _rule(_group_normalization, "num_groups epsilon", "opset12"),
+        "GRUSequence": _rule(
+            layer_recurrent.gru, f"{layer_recurrent.ATTRIBUTES} linear_before_reset", "opset5"
+        ),
+        "HardSigmoid": _with_constants("HardSigmoid", "alpha", "beta"),
+        "HSigmoid": _rule(_hard_sigmoid, "", "opset5"),
         "Identity": _same("Identity", "opset16"),
         "HSwish": _same("HardSwish", "opset4"),
+        "Interpolate": _rule(layer_windows.interpolate, layer_windows.RESIZING, "opset4 opset11"),
+        "IsFinite": _rule(_is_finite, "", "opset10"),
+        "IsInf": _rule(_is_infinite, "detect_negative detect_positive", "opset10"),
+        "IsNaN": _same("IsNaN", "opset10"),
         "Less": _broadcast("Less"),
         "LessEqual": _broadcast("LessOrEqual"),
         "LogSoftmax": _with_axis("LogSoftmax", "opset5"),
@@ -316,17 +570,31 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "LogicalNot": _same("Not"),
         "LogicalOr": _broadcast("Or"),
         "LogicalXor": _broadcast("Xor", "opset1 opset2"),
+        "LSTMSequence": _rule(layer_recurrent.lstm, layer_recurrent.ATTRIBUTES, "opset5"),
         "MatMul": _rule(_matmul, "transpose_a transpose_b"),
         "Maximum": _broadcast("Max"),
+        "MaxPool": _rule(
+            layer_windows.max_pool,
+            f"{layer_windows.POOL} index_element_type axis",
+            "opset1 opset8 opset14",
+        ),
         "Minimum": _broadcast("Min"),
+        "Mish": _same("Mish", "opset4"),
         "Mod": _rule(_mod, "auto_broadcast"),
         "Multiply": _broadcast("Mul"),
+        "MVN": _rule(_mvn, "eps normalize_variance eps_mode", "opset6"),
         "Negative": _same("Neg"),
+        "NonZero": _rule(_nonzero, "output_type", "opset3"),
         "NotEqual": _broadcast("Equal", negated=True),
+        "OneHot": _rule(_one_hot, "axis"),
+        "Pad": _rule(layer_windows.pad, "pad_mode", "opset1 opset12"),
         "Power": _broadcast("Pow"),
+        "PReLU": _rule(_prelu),
         "Range": _rule(_range, "output_type", "opset4"),
         "ReduceL1": _reduced("ReduceL1", "opset4"),
         "ReduceL2": _reduced("ReduceL2", "opset4", floats=True),
+        "ReduceLogicalAnd": _logical(every=True),
+        "ReduceLogicalOr": _logical(every=False),
         "ReduceMax": _reduced("ReduceMax"),
         "ReduceMean": _reduced("ReduceMean", floats=True),
         "ReduceMin": _reduced("ReduceMin"),
@@ -334,12 +602,20 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "ReduceSum": _reduced("ReduceSum"),
         "ReLU": _same("Relu"),
         "Reshape": _rule(_reshape, "special_zero"),
+        "RNNSequence": _rule(layer_recurrent.rnn, layer_recurrent.ATTRIBUTES, "opset5"),
+        "Roll": _rule(_roll, "", "opset7"),
         "Round": _rule(_round, "mode", "opset5"),
+        "ScaledDotProductAttention": _rule(_attention, "causal", "opset13"),
+        "ScatterElementsUpdate": _scattered("ScatterElements", "opset3 opset12", with_axis=True),
+        "ScatterNDUpdate": _scattered("ScatterND", "opset4 opset15", with_axis=False),
         "Select": _broadcast("Where"),
+        "Selu": _with_constants("Selu", "alpha", "gamma"),
         "ShapeOf": _rule(_shape_of, "output_type", "opset1 opset3"),
         "Slice": _rule(_slice, "", "opset8"),
         "SoftMax": _with_axis("Softmax", "opset1 opset8"),
         "SoftPlus": _same("Softplus", "opset4"),
+        "SoftSign": _same("Softsign", "opset9"),
+        "SpaceToDepth": _rule(_space_to_depth, "mode block_size"),
         "SquaredDifference": _rule(_squared_difference, "auto_broadcast"),
         "Squeeze": _with_axes("Squeeze"),
         "StridedSlice": _rule(
@@ -347,6 +623,7 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
             "begin_mask end_mask new_axis_mask shrink_axis_mask ellipsis_mask",
         ),
         "Subtract": _broadcast("Sub"),
+        "TopK": _rule(_top_k, "axis mode sort index_element_type stable", "opset1 opset3 opset11"),
         "Tile": _rule(_tile),
         "Swish": _rule(_swish, "", "opset4"),
         "Transpose": _rule(_transpose),

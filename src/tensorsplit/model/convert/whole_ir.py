@@ -87,7 +87,8 @@ def _convert(node: NodeConversion) -> None:
     other = sorted(node.node.attributes.keys() - rule.attributes)
     if other:
         raise layer.refusal(f"its attribute {other[0]} is not known here")
-    layer.finish(rule.make(layer))
+    made = rule.make(layer)
+    layer.finish([made] if isinstance(made, ir.Value) else made)
 
 
 def _convert_split(node: NodeConversion) -> None:

@@ -477,6 +477,49 @@ def _transposed(call: _Call) -> list[Array]:
     return [np.concatenate(parts, 1)]
 
 
+def _recurrent(*usual: str) -> Callable[[_Call], list[Any]]:
+    """Return what runs LSTM, GRU or RNN, each row of the batch by its length.
+
+    The reference takes all rows for as long as the data, knows the usual activations only, and
+    limits nothing.
+    """
+
+    def run(call: _Call) -> list[Any]:
+        asked = list(call.attribute("activations", usual))
+        changes = usual and asked not in (list(usual), [*usual, *usual])
+        if changes or any(call.attribute(name) for name in ("clip", "input_forget")):
+            problem = "its activations, clip or input_forget are not the usual ones"
+            raise SplitError(UNSUPPORTED_NODE, problem, "run the model on another engine")
+        data, *others = call.inputs
+        lengths = others[3] if len(others) > 3 else None
+        by_batch = call.attribute("layout", 0)
+        if lengths is None or (lengths == data.shape[by_batch]).all():
+            return call.run()
+        rows = [_row(call, row, int(length), by_batch) for row, length in enumerate(lengths)]
+        axes = [0] * 3 if by_batch else [2, 1, 1]
+        return [np.concatenate(parts, axis) for axis, *parts in zip(axes, *rows, strict=False)]
+
+    return run
+
+
+def _row(call: _Call, row: int, length: int, by_batch: int) -> list[Array]:
+    """Run one row of a batch; what follows its last step is zero."""
+    data, weights, recurrent, biases, _, *states = call.inputs
+    longest = data.shape[by_batch]
+    if not 0 < length <= longest:
+        raise node_failed(f"a row of {longest} steps has the length {length}", "give 1 or more")
+    batch, steps = 1 - by_batch, by_batch
+    mine = data.take([row], batch).take(range(length), steps)
+    starts = [
+        each if place > 1 or each is None else each.take([row], batch)
+        for place, each in enumerate(states)
+    ]
+    lengths = np.array([length], np.int32)
+    every, *last = call.given(mine, weights, recurrent, biases, lengths, *starts).run()
+    missing = [(0, longest - length if axis == steps else 0) for axis in range(4)]
+    return [np.pad(every, missing), *last]
+
+
 def _quantized_product(call: _Call) -> list[Array]:
     """Run QLinearMatMul; the reference rounds after it added the zero point: halves get odd."""
     left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = call.inputs
@@ -520,10 +563,12 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
     "Dropout": (7, _not_dropped),
     "Flatten": (math.inf, _matrix),
     "GatherElements": (math.inf, _gathered),
+    "GRU": (math.inf, _recurrent("Sigmoid", "Tanh")),
     "Gemm": (7, _multiplied),
     "GlobalLpPool": (math.inf, _computed(kernels.global_lp_pool)),
     "GlobalMaxPool": (math.inf, _pooled),
     "GridSample": (math.inf, _sampled),
+    "LSTM": (math.inf, _recurrent("Sigmoid", "Tanh", "Tanh")),
     "LRN": (math.inf, _computed(kernels.local_response_normalization)),
     "LayerNormalization": (math.inf, _normalized_in_float),
     "LpNormalization": (math.inf, _computed(kernels.lp_normalization)),
@@ -539,6 +584,7 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
     "QLinearConv": (math.inf, _quantized_convolution),
     "QLinearMatMul": (math.inf, _quantized_product),
     "RMSNormalization": (math.inf, _normalized_in_float),
+    "RNN": (math.inf, _recurrent()),
     "ReduceLogSumExp": (math.inf, _log_sum_exp),
     "Reshape": (5, _reshaped),
     "Resize": (math.inf, _resized),
