@@ -45,6 +45,15 @@ CASES = {
         13,
         "p, q = Split(y, l) r = Neg(q) s = Abs(r) z = Concat<axis = 0>(p, q)",
     ),
+    "beside a split that nothing uses": (
+        13,
+        "p, q = Split(y, l) r, s = Split(q, m) z = Concat<axis = 0>(p, q)",
+    ),
+    "beside a Scan that nothing uses": (
+        18,
+        "p, q = Split(y, l) k = Scan(p) <num_scan_inputs = 1, body = b (float v) => (float[3] r)"
+        " { u = Neg(q) r = Add(u, v) }> z = Concat<axis = 0>(p, q)",
+    ),
 }
 FUNCTION = """<opset_import: ["": 13], domain: "local">
     F(y) => (z) { p, q = Split<axis = 0>(y)  z = Concat<axis = 0>(p, q) }"""

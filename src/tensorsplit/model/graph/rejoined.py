@@ -58,6 +58,8 @@ def _places(part: ir.Value, levels: int) -> Iterator[_Place | None]:
             yield None
         for use in held.uses():
             node, domain = use.node, domain_name(use.node.domain)
+            if _is_dead(node, levels):
+                continue
             if domain in _PASSING and node.op_type == "Concat":
                 yield node, use.idx
             elif node.op_type in _PASSING.get(domain, ()) and use.idx == 0:
@@ -66,7 +68,7 @@ def _places(part: ir.Value, levels: int) -> Iterator[_Place | None]:
                 wholes = _wholes(node, levels - 1)
                 waiting += wholes
                 yield from () if wholes else (None,)
-            elif not _is_dead(node, levels):
+            else:
                 yield None
 
 

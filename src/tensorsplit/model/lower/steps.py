@@ -115,8 +115,8 @@ def _lower(lowering: Lowering) -> None:
         if output in sequences:
             give_out(lowering, output, sequences[output])
     lowering.edits.finish()
-    keep_checks(lowering)
     carry_captured(lowering)
+    keep_checks(lowering)
     use_states(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
