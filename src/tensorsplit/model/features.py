@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Sequence as Sequenced
-from itertools import chain
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -23,13 +22,10 @@ from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones
 from tensorsplit.model.graph.checked_lengths import are_checked
 from tensorsplit.model.graph.facts import Sequence
 from tensorsplit.model.graph.nodes import (
-    Carried,
     NodeRef,
     Scope,
     attribute_of,
     axes_from_front,
-    bodies,
-    carried_by,
     domain_opsets,
     is_onnx_split,
     is_vendor_split,
@@ -41,6 +37,12 @@ from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
+from tensorsplit.model.loop_features import (
+    captured_in_scan,
+    counts_below_0,
+    given_without_rounds,
+    unused_and_changing,
+)
 
 Features: TypeAlias = dict[str, object]
 """Features that are there, by name; the value is True, or what the feature says: names in a tuple
@@ -110,6 +112,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " order, or count from the back",
         "unused_in_loop": "is a loop that carries a tensor whose shape changes, and that nothing"
         " uses afterwards",
+        "rounds_may_be_0": "is a Loop whose number of rounds may be 0 or below, and of which more"
+        " is used than what it carries on",
         "strings_passed_on": "is an Identity of strings",
         "strings_sliced": "is a Slice of strings",
         "strings_in_loop": "is a loop that takes in or gives out strings",
@@ -226,25 +230,13 @@ def _of_any_operator(
         yield from {"operator": node.op_type, "captured_in_scan": True}.items()
     if unused_and_changing(node, facts, seen):
         yield from {"operator": node.op_type, "unused_in_loop": True}.items()
+    if counts_below_0(node, facts) or given_without_rounds(node, facts):
+        yield from {"operator": node.op_type, "rounds_may_be_0": True}.items()
     if node.op_type in _WITH_STRINGS:
         ends = map(facts.element_types, (*node.inputs, *node.outputs))
         has_strings = any(ir.DataType.STRING in types for types in ends)
         if has_strings and not (node.op_type == "Identity" and has_sequences):
             yield _WITH_STRINGS[node.op_type], True
-
-
-def captured_in_scan(node: ir.Node) -> list[ir.Value]:
-    """Return what the body of a Scan uses from around it, but for constants, in order."""
-    if (node.domain, node.op_type) != ("", "Scan"):
-        return []
-    inside = [scope for _, body in bodies(node) for scope in scopes_in(body)]
-    own, used = set(inside), dict[ir.Value, None]()
-    for scope in inside:
-        ends = scope.outputs if isinstance(scope, ir.Graph) else ()
-        for value in chain(*(inner.inputs for inner in scope), ends):
-            if value is not None and value.graph not in own:
-                used[value] = None
-    return [value for value in used if tensor_of(passed_from(value) or value) is None]
 
 
 def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:
@@ -261,36 +253,6 @@ def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:
     shape = facts.tensor(node.inputs[0]).shape
     axes = axes_from_front(node.op_type, given, None if shape is None else len(shape))
     return None if axes == given else axes
-
-
-def unused_states(node: ir.Node) -> list[Carried]:
-    """Return what a Loop carries and nothing uses afterwards."""
-    return [each for each in carried_by(node) if not _is_read(each.result)]
-
-
-def _is_read(value: ir.Value) -> bool:
-    return bool(value.uses()) or value.is_graph_output()
-
-
-def unused_and_changing(node: ir.Node, facts: Facts, seen: Facts) -> list[Carried]:
-    """Return those of `unused_states` that may get another dimension than is seen at the start.
-
-    There are none of a loop of which nothing is used.
-    """
-    return [
-        each
-        for each in (unused_states(node) if any(map(_is_read, node.outputs)) else ())
-        if _may_differ(facts.tensor(each.result).shape, seen.tensor(each.start).shape)
-    ]
-
-
-def _may_differ(shape: Shape | None, start: Shape | None) -> bool:
-    """Return whether a shape may have other dimensions than the numbers at the start."""
-    if start is None:
-        return False
-    if shape is None or len(shape) != len(start):
-        return any(map(is_known, start))
-    return any(is_known(one) and one != other for one, other in zip(start, shape, strict=True))
 
 
 def layer_features(ref: NodeRef, facts: Facts) -> Features:

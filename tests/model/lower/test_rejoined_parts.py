@@ -51,8 +51,10 @@ CASES = {
     ),
     "beside a Scan that nothing uses": (
         18,
-        "p, q = Split(y, l) k = Scan(p) <num_scan_inputs = 1, body = b (float v) => (float[3] r)"
-        " { u = Neg(q) r = Add(u, v) }> z = Concat<axis = 0>(p, q)",
+        (
+            "p, q = Split(y, l) k = Scan(p) <num_scan_inputs = 1, body = b (float v) => (float[3]"
+            " r) { u = Neg(q) r = Add(u, v) }> z = Concat<axis = 0>(p, q)"
+        ),
     ),
 }
 FUNCTION = """<opset_import: ["": 13], domain: "local">

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.model.features import unused_and_changing, unused_states
 from tensorsplit.model.graph.nodes import NodeRef, scopes
+from tensorsplit.model.loop_features import unused_and_changing, unused_states
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.model.features import captured_in_scan
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     attribute_of,
@@ -14,6 +13,7 @@ from tensorsplit.model.graph.nodes import (
     scopes_in,
 )
 from tensorsplit.model.infer.filling import fill_value
+from tensorsplit.model.loop_features import captured_in_scan
 from tensorsplit.model.lower.state import Lowering
 from tensorsplit.model.profiles import Limitation
 

@@ -37,6 +37,7 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.lower.inlining import inline
+from tensorsplit.model.lower.loop_rounds import settle_rounds
 from tensorsplit.model.lower.loop_states import use_states
 from tensorsplit.model.lower.lowered_sequence import (
     Layout,
@@ -118,6 +119,7 @@ def _lower(lowering: Lowering) -> None:
     carry_captured(lowering)
     keep_checks(lowering)
     use_states(lowering)
+    settle_rounds(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
 

@@ -1,0 +1,179 @@
+"""What loops ask of an engine: what they capture and carry, and what they give after no round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Dim, Shape, is_at_least, is_known
+from tensorsplit.model.graph.nodes import (
+    Carried,
+    bodies,
+    carried_by,
+    constant,
+    passed_from,
+    scopes_in,
+    tensor_of,
+)
+from tensorsplit.model.infer.analysis import Facts
+
+
+def captured_in_scan(node: ir.Node) -> list[ir.Value]:
+    """Return what the body of a Scan uses from around it, but for constants, in order."""
+    if (node.domain, node.op_type) != ("", "Scan"):
+        return []
+    inside = [scope for _, body in bodies(node) for scope in scopes_in(body)]
+    own, used = set(inside), dict[ir.Value, None]()
+    for scope in inside:
+        ends = scope.outputs if isinstance(scope, ir.Graph) else ()
+        for value in chain(*(inner.inputs for inner in scope), ends):
+            if value is not None and value.graph not in own:
+                used[value] = None
+    return [value for value in used if tensor_of(passed_from(value) or value) is None]
+
+
+def unused_states(node: ir.Node) -> list[Carried]:
+    """Return what a Loop carries and nothing uses afterwards."""
+    return [each for each in carried_by(node) if not _is_read(each.result)]
+
+
+def _is_read(value: ir.Value) -> bool:
+    return bool(value.uses()) or value.is_graph_output()
+
+
+def unused_and_changing(node: ir.Node, facts: Facts, seen: Facts) -> list[Carried]:
+    """Return those of `unused_states` that may get another dimension than is seen at the start.
+
+    There are none of a loop of which nothing is used.
+    """
+    return [
+        each
+        for each in (unused_states(node) if any(map(_is_read, node.outputs)) else ())
+        if _may_differ(facts.tensor(each.result).shape, seen.tensor(each.start).shape)
+    ]
+
+
+def _may_differ(shape: Shape | None, start: Shape | None) -> bool:
+    """Return whether a shape may have other dimensions than the numbers at the start."""
+    if start is None:
+        return False
+    if shape is None or len(shape) != len(start):
+        return any(map(is_known, start))
+    return any(is_known(one) and one != other for one, other in zip(start, shape, strict=True))
+
+
+def count_and_condition(node: ir.Node) -> tuple[ir.Value | None, ir.Value | None]:
+    """Return what a Loop is given for the most rounds, and whether the first one takes place.
+
+    A condition that is constant and holds is left out.
+    """
+    count, going = (*node.inputs, None, None)[:2]
+    known = constant(passed_from(going))
+    return count, None if known is not None and known.size == 1 and known.all() else going
+
+
+def counts_below_0(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Loop may be given a number of rounds below 0, and its condition holds."""
+    if not _is_loop(node):
+        return False
+    count, _ = count_and_condition(node)
+    return not (count is None or _is_at_least(0, count, facts) or includes_count(node, facts))
+
+
+def includes_count(node: ir.Node, facts: Facts) -> bool:
+    """Return whether the first round of a Loop takes place wherever its condition holds."""
+    count, going = count_and_condition(node)
+    return count is None or _is_at_least(1, count, facts) or _implies_a_round(going, count)
+
+
+def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
+    """Return what a Loop may give after no round that is not what it was given, and is used then.
+
+    These are its scan outputs, and what it carries if its body does not read that. What only
+    branches of an If read, on the condition by which the first round takes place, is not used then.
+    """
+    if not _is_loop(node) or not _may_have_no_round(node, facts):
+        return []
+    branches = dict(_branches_of(node, facts))
+    kept = {each.result for each in carried_by(node) if _is_passed_on(each.inside)}
+    return [
+        given
+        for given in node.outputs
+        if given not in kept
+        and (
+            given.is_graph_output() or not all(_is_safe(use.node, branches) for use in given.uses())
+        )
+    ]
+
+
+def _is_loop(node: ir.Node) -> bool:
+    return (node.domain, node.op_type) == ("", "Loop") and bool(bodies(node))
+
+
+def _may_have_no_round(node: ir.Node, facts: Facts) -> bool:
+    count, going = count_and_condition(node)
+    return going is not None or not (count is None or _is_at_least(1, count, facts))
+
+
+def _is_at_least(least: int, count: ir.Value, facts: Facts) -> bool:
+    values: tuple[Dim, ...] = facts.tensor(count).values or ()
+    return len(values) == 1 and values[0] is not None and is_at_least(values[0], least)
+
+
+def _implies_a_round(going: ir.Value | None, count: ir.Value) -> bool:
+    """Return whether a condition includes that a number is above 0."""
+    made = None if going is None else going.producer()
+    if made is None or made.domain != "":
+        return False
+    if made.op_type == "And":
+        return any(_implies_a_round(each, count) for each in made.inputs)
+    if made.op_type != "Less":
+        return False
+    least = constant(made.inputs[0])
+    return _same_number(made.inputs[1], count) and least is not None and bool((least >= 0).all())
+
+
+def _same_number(one: ir.Value | None, other: ir.Value) -> bool:
+    """Return whether two values hold one number, maybe with another rank."""
+    while one is not None and one is not other:
+        made = one.producer()
+        shapes = made is not None and made.domain == "" and made.op_type in ("Reshape", "Squeeze")
+        one = made.inputs[0] if made is not None and shapes else None
+    return one is other
+
+
+def _branches_of(node: ir.Node, facts: Facts) -> Iterator[tuple[object, bool]]:
+    """Yield the branches of each If on the condition of a Loop, and whether it was true there."""
+    _, going = count_and_condition(node)
+    for reader in () if going is None or not includes_count(node, facts) else going.consumers():
+        if (reader.domain, reader.op_type) == ("", "If"):
+            yield from ((body, name == "then_branch") for name, body in bodies(reader))
+
+
+def _is_safe(reader: ir.Node, branches: dict[object, bool]) -> bool:
+    """Return whether a node runs after a round only, or else takes no rows."""
+    holds = branches.get(reader.graph)
+    if holds is None or holds:
+        return holds is True
+    ends = (
+        constant(reader.inputs[2]) if reader.op_type == "Slice" and len(reader.inputs) > 3 else None
+    )
+    return ends is not None and not ends.any()
+
+
+def _is_passed_on(inside: ir.Value) -> bool:
+    """Return whether what a body gives goes back to a value of it, and not to its shape only."""
+    waiting, known = [inside], {inside}
+    while waiting:
+        held = waiting.pop()
+        if held.is_graph_output():
+            return True
+        for reader in held.consumers():
+            if reader.graph is not inside.graph:
+                return True
+            if reader.op_type not in ("Shape", "Size"):
+                waiting += [each for each in reader.outputs if each not in known]
+                known.update(reader.outputs)
+    return False

@@ -1,0 +1,84 @@
+"""Loops that may have no round, for targets that then give what was never calculated."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import are_known
+from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS, Calculation
+from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
+from tensorsplit.model.loop_features import (
+    count_and_condition,
+    given_without_rounds,
+    includes_count,
+)
+from tensorsplit.model.lower.state import InsertionPoint, Lowering
+from tensorsplit.model.profiles import Limitation
+
+
+def settle_rounds(lowering: Lowering) -> None:
+    """Have a loop that may have no round give what it carries then, and scan outputs of no rows."""
+    if any(ref.op_type == "Loop" for ref in lowering.refs.values()):
+        lowering.change_each("rounds_may_be_0", _settle)
+
+
+def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have a loop start on a condition that includes its number of rounds, and an If choose by it.
+
+    The If gives what the loop gives if there was a round, else what it was given to carry.
+    """
+    node, facts = ref.node, lowering.facts
+    if ref.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
+        lowering.note(entry)
+        return
+    given = given_without_rounds(node, facts)
+    stem = node.name or node.op_type
+    make = InsertionPoint(lowering, stem, ref.scope, node)
+    count, going = count_and_condition(node)
+    if count is not None and not includes_count(node, facts):
+        is_scalar = facts.tensor(count).shape == ()
+        number = count if is_scalar else make.scalar(make.number(count, ir.DataType.INT64))
+        has_round = make.op("Less", [make.constant(0), number])
+        going = has_round if going is None else make.op("And", [going, has_round])
+        change_inputs(node, {1: going})
+    if given and going is not None:
+        _choose(lowering, ref, given, going)
+    lowering.changed(ref, "the same, with what it gives after no round", entry)
+
+
+def _choose(lowering: Lowering, ref: NodeRef, given: list[ir.Value], going: ir.Value) -> None:
+    """Have an If choose what a loop gives, if it had a round."""
+    node, nodes = ref.node, tuple(ref.scope)
+    before = next(iter(nodes[nodes.index(node) + 1 :]), None)
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, before)
+    starts = {each.result: each.start for each in carried_by(node)}
+    after, without = (Calculation(make.names, make.opset, make.stem) for _ in range(2))
+    chosen, ends = [], []
+    for old in given:
+        new = ir.Value(name=lowering.names.fresh(f"{make.stem}_chosen"))
+        lowering.stand_in((old, new))
+        old.name = lowering.names.fresh(f"{make.stem}_output")
+        start, fact = starts.get(old), lowering.facts.tensor(old)
+        kept = _no_rows(without, old, fact) if start is None else without.op("Identity", [start])
+        ends.append((after.op("Identity", [old]), kept))
+        chosen.append(new)
+        for end in ends[-1]:
+            end.type = old.type
+    branches = {
+        name: ir.Graph([], outputs, nodes=inner.nodes, name=make.names.fresh(f"{make.stem}_{name}"))
+        for name, outputs, inner in zip(
+            ("then_branch", "else_branch"), zip(*ends, strict=True), (after, without), strict=True
+        )
+    }
+    make.op("If", [going], branches, outputs=chosen)
+
+
+def _no_rows(make: Calculation, rows: ir.Value, fact: Tensor) -> ir.Value:
+    """Return a scan output of no rows."""
+    dims = () if fact.shape is None else fact.shape[1:]
+    if fact.shape is not None and are_known(dims) and fact.element_type is not None:
+        one = make.filled([], fact.element_type)
+        return make.op("Expand", [one, make.constant([0, *dims])])
+    zero = make.constant([0])
+    return make.op("Slice", [rows, zero, zero, zero])

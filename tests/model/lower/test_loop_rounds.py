@@ -1,0 +1,154 @@
+"""Loops that may have no round, after which OpenVINO gives memory that others wrote, or nobody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.parser import parse_model
+
+import tensorsplit as ts
+from tensorsplit.engines.process import EngineProcess
+from tests.model.build import nodes_of
+
+RANDOM = np.random.default_rng(12)
+X, Z = RANDOM.uniform(1, 2, (2, 2, 3)).astype(np.float32)
+FEW = 3
+BODY = (
+    "(int64 i, bool c, float[2,3] h) => (bool d, float[2,3] o, float[1,3] row)"
+    " {{ d = Identity(c) {} row, rest = Split<axis = 0>({}, halves) }}"
+)
+REPLACED, ADDED = BODY.format("o = Neg(z)", "z"), BODY.format("o = Add(h, z)", "h")
+SHAPE_ONLY = BODY.format("k = Shape(h) j = Cast<to = 1>(k) m = ReduceMax<keepdims=0>(j)"
+                         " o = Add(z, m)", "z")  # fmt: skip
+LOOP = "y, s = Loop(n, yes, x) <body = b {}>"
+
+CASES = {
+    "what it carries is not read": LOOP.format(REPLACED),
+    "but for its shape": LOOP.format(SHAPE_ONLY),
+    "what it carries is read": LOOP.format(ADDED),
+    "a count of one element in a list": "m = Reshape(n, flat) y, s = Loop(m, yes, x) <body = b "
+    + REPLACED
+    + ">",
+    "no condition": f"y, s = Loop(n, , x) <body = b {REPLACED}>",
+    "a condition, and no count": (
+        "go = Less(zero, n) y, s = Loop(, go, x) <body = b (int64 i, bool c, float[2,3] h) => (bool"
+        " d, float[2,3] o, float[1,3] row) { k = Add(i, one) d = Less(k, n) o = Neg(z)"
+        " row, rest = Split<axis = 0>(z, halves) }>"
+    ),
+    "both": "go = Less(zero, n) y, s = Loop(n, go, x) <body = b " + REPLACED + ">",
+    "in a branch": (
+        "y, s = If(yes2) <then_branch = t () => (float[2,3] u, float[p,1,3] v) {"
+        f" u, v = Loop(n, yes, x) <body = b {REPLACED}> }}, else_branch = e () => (float[2,3] u,"
+        " float[p,1,3] v) { u = Neg(x) v, w = Split<axis = 0>(x3, halves) }>"
+    ),
+    "in a loop": (
+        f"y, t = Loop(one, yes, x) <body = b2 (int64 i2, bool c2, float[2,3] h2) => (bool d2,"
+        f" float[2,3] o2, float[p,1,3] v) {{ d2 = Identity(c2) yes3 ="
+        f" Constant<value = bool {{1}}>() o2, v = Loop(n, yes3, h2) <body = b {REPLACED}> }}>"
+        " s = Squeeze(t, first)"
+    ),
+    "in a function": "y, s = local.F(n, x, z, halves)",
+}
+FUNCTION = (
+    '<opset_import: ["": 18], domain: "local"> F(n, x, z, halves) => (y, s)'
+    f" {{ yes = Constant<value = bool {{1}}>() {LOOP.format(REPLACED)} }}"
+)
+
+
+def made_of(body: str, opset: int = 18) -> onnx.ModelProto:
+    """A model with a loop of `n` rounds that carries a tensor and gives rows."""
+    return parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}, "local": 1]>'
+        " g (int64 n, float[2,3] x, float[2,3] z, bool yes2) => (float[2,3] y, float[r,1,3] s)"
+        " <bool yes = {1}, int64 zero = {0}, int64 one = {1}, int64[1] flat = {-1}, int64[2]"
+        " halves = {1, 1}, int64[1] first = {0}, float[2,1,3] x3 = {1, 2, 3, 4, 5, 6}>"
+        f" {{ {body} }} {FUNCTION if 'local' in body else ''}"
+    )
+
+
+def expected(name: str, count: int) -> tuple[Any, Any]:
+    """What the loop gives after so many rounds, by the standard."""
+    count = max(count, 0)
+    if name == "what it carries is read":
+        states = [X]
+        for _ in range(count):
+            states.append(states[-1] + Z)
+        return states[-1], np.array([each[:1] for each in states[:-1]]).reshape(count, 1, 3)
+    after = Z + np.float32(3) if name == "but for its shape" else -Z
+    return after if count else X, np.array([Z[:1]] * count).reshape(count, 1, 3)
+
+
+def found(model: onnx.ModelProto, target: Any) -> list[ts.Finding]:
+    """What `check` says of rounds."""
+    return [each for each in ts.check(model, target=target) if " round" in each.message]
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("name", CASES)
+def test_after_no_round_openvino_gives_what_the_loop_was_given(
+    name: str, target: Any, process: EngineProcess
+) -> None:
+    model = made_of(CASES[name])
+    assert len(found(model, target)) == 1
+    lowered = ts.lower(model, target=target)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert not found(lowered, target)
+    assert ts.lower(lowered, target=target) == lowered
+    counts = [FEW, 0, 1, 0, -1]
+    yes = np.array(True)
+    feeds = [{"n": np.array(n), "x": X, "z": Z, "yes2": yes} for n in counts]
+    runs = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
+    for count, feed, run in zip(counts, feeds, runs, strict=True):
+        ours = ts.run(lowered, feed)
+        for wanted, got, own in zip(expected(name, count), run, ours.values(), strict=True):
+            assert got.shape == own.shape == wanted.shape
+            assert got.tobytes() == own.tobytes() == wanted.tobytes()
+
+
+SUMS = """(int64 i, bool c, float[2,3] h) => (bool d, float[2,3] o, float[2,3] row)
+    { d = Identity(c) o = Add(h, z) row = Neg(o) }> s = Unsqueeze(x, flat)"""
+"""A body whose rows are not used, and which reads what it carries."""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        LOOP.replace("n,", "one,").format(REPLACED),
+        f"k = Size(x) y, t = Loop(k, yes, x) <body = b {SUMS}",
+        f"y, t = Loop(, yes, x) <body = b {SUMS}",
+        f"go = Less(zero, n) y, t = Loop(n, go, x) <body = b {SUMS}",
+    ],
+)
+def test_a_loop_that_gives_what_was_calculated_stays(body: str) -> None:
+    model = made_of(body)
+    assert not found(model, "openvino")
+    assert ts.lower(model, target="openvino") == model
+
+
+def test_the_rows_are_the_loops_own_where_their_shape_is_not_known() -> None:
+    """A slice of no rows has the rank and the lengths that the target gives the rows."""
+    body = REPLACED.replace("row, rest = Split<axis = 0>(z, halves)", "row = NonZero(z)")
+    model = made_of(LOOP.format(body.replace("float[1,3] row", "int64[2,q] row")))
+    model.graph.output[1].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    del model.graph.output[1].type.tensor_type.shape.dim[1:]
+    model.graph.output[1].type.tensor_type.shape.dim.add(dim_value=2)
+    model.graph.output[1].type.tensor_type.shape.dim.add(dim_param="q")
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert "Slice" in [each.op_type for each in nodes_of(lowered.graph)]
+    feed = {"n": np.array(0), "x": X, "z": Z, "yes2": np.array(True)}
+    assert ts.run(lowered, feed)["s"].shape == ts.run(model, feed)["s"].shape == (0, 2, 0)
+
+
+def test_before_opset_10_the_loop_stays_with_a_note() -> None:
+    """Slice takes no bounds there, and Less no integers at opset 8."""
+    body = REPLACED.replace("Split<axis = 0>(z, halves)", "Split<axis = 0, split = [1, 1]>(z)")
+    model = made_of(LOOP.format(body), opset=9)
+    (warning,) = found(model, "openvino")
+    assert warning.code == "TS843"
+    assert ts.lower(model, target="openvino") == model
