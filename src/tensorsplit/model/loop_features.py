@@ -19,6 +19,9 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.infer.analysis import Facts
 
+_PLACE_OF_ENDS = 2
+"""Of the ends among the inputs of a Slice."""
+
 
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
     """Return what the body of a Scan uses from around it, but for constants, in order."""
@@ -157,14 +160,13 @@ def _is_safe(reader: ir.Node, branches: dict[object, bool]) -> bool:
     holds = branches.get(reader.graph)
     if holds is None or holds:
         return holds is True
-    ends = (
-        constant(reader.inputs[2]) if reader.op_type == "Slice" and len(reader.inputs) > 3 else None
-    )
+    is_slice = reader.op_type == "Slice" and len(reader.inputs) > _PLACE_OF_ENDS
+    ends = constant(reader.inputs[_PLACE_OF_ENDS]) if is_slice else None
     return ends is not None and not ends.any()
 
 
 def _is_passed_on(inside: ir.Value) -> bool:
-    """Return whether what a body gives goes back to a value of it, and not to its shape only."""
+    """Return whether something that a body gives goes back to a value of it."""
     waiting, known = [inside], {inside}
     while waiting:
         held = waiting.pop()
@@ -173,7 +175,6 @@ def _is_passed_on(inside: ir.Value) -> bool:
         for reader in held.consumers():
             if reader.graph is not inside.graph:
                 return True
-            if reader.op_type not in ("Shape", "Size"):
-                waiting += [each for each in reader.outputs if each not in known]
-                known.update(reader.outputs)
+            waiting += [each for each in reader.outputs if each not in known]
+            known.update(reader.outputs)
     return False

@@ -38,11 +38,27 @@ CASES = {
         " d, float[2,3] o, float[1,3] row) { k = Add(i, one) d = Less(k, n) o = Neg(z)"
         " row, rest = Split<axis = 0>(z, halves) }>"
     ),
-    "both": "go = Less(zero, n) y, s = Loop(n, go, x) <body = b " + REPLACED + ">",
+    "both": f"y, s = Loop(n, yes2, x) <body = b {REPLACED}>",
+    "two conditions": (
+        f"go = Less(minus, n) and = And(go, yes2) y, s = Loop(n, and, x) <body = b {REPLACED}>"
+    ),
+    "a condition on a number below": (
+        f"k = Add(n, one) go = Less(k, one) not = Not(go) y, s = Loop(n, not, x) <body = b"
+        f" {REPLACED}>"
+    ),
+    "a dimension": f"k = Size(w) y, s = Loop(k, yes, x) <body = b {REPLACED}>",
+    "nodes that use the results": (
+        f"u, v = Loop(n, yes, x) <body = b {REPLACED}> y = Abs(u) s = Neg(v)"
+    ),
+    "branches that use the results": (
+        f"go = Less(zero, n) u, v = Loop(n, go, x) <body = b {REPLACED}> y, s = If(go) <then_branch"
+        " = t () => (float[2,3] p, float[q,1,3] r) { p = Identity(u) r = Identity(v) }, else_branch"
+        " = e () => (float[2,3] p, float[q,1,3] r) { p = Identity(u) r = Slice(v, first, ends) }>"
+    ),
     "in a branch": (
         "y, s = If(yes2) <then_branch = t () => (float[2,3] u, float[p,1,3] v) {"
         f" u, v = Loop(n, yes, x) <body = b {REPLACED}> }}, else_branch = e () => (float[2,3] u,"
-        " float[p,1,3] v) { u = Neg(x) v, w = Split<axis = 0>(x3, halves) }>"
+        " float[p,1,3] v) { u = Neg(x) v, v2 = Split<axis = 0>(x3, halves) }>"
     ),
     "in a loop": (
         f"y, t = Loop(one, yes, x) <body = b2 (int64 i2, bool c2, float[2,3] h2) => (bool d2,"
@@ -62,9 +78,11 @@ def made_of(body: str, opset: int = 18) -> onnx.ModelProto:
     """A model with a loop of `n` rounds that carries a tensor and gives rows."""
     return parse_model(
         f'<ir_version: 8, opset_import: ["": {opset}, "local": 1]>'
-        " g (int64 n, float[2,3] x, float[2,3] z, bool yes2) => (float[2,3] y, float[r,1,3] s)"
-        " <bool yes = {1}, int64 zero = {0}, int64 one = {1}, int64[1] flat = {-1}, int64[2]"
-        " halves = {1, 1}, int64[1] first = {0}, float[2,1,3] x3 = {1, 2, 3, 4, 5, 6}>"
+        " g (int64 n, float[2,3] x, float[2,3] z, bool yes2, float[k] w) => (float[2,3] y,"
+        " float[r,1,3] s)"
+        " <bool yes = {1}, bool no = {0}, int64 zero = {0}, int64 one = {1}, int64 minus ="
+        " {-2}, int64[1] flat = {-1}, int64[2] halves = {1, 1}, int64[1] first = {0}, int64[1] ends"
+        " = {9}, float[2,1,3] x3 = {1, 2, 3, 4, 5, 6}>"
         f" {{ {body} }} {FUNCTION if 'local' in body else ''}"
     )
 
@@ -77,6 +95,8 @@ def expected(name: str, count: int) -> tuple[Any, Any]:
         for _ in range(count):
             states.append(states[-1] + Z)
         return states[-1], np.array([each[:1] for each in states[:-1]]).reshape(count, 1, 3)
+    if name == "nodes that use the results":
+        return Z if count else X, np.array([-Z[:1]] * count).reshape(count, 1, 3)
     after = Z + np.float32(3) if name == "but for its shape" else -Z
     return after if count else X, np.array([Z[:1]] * count).reshape(count, 1, 3)
 
@@ -101,13 +121,42 @@ def test_after_no_round_openvino_gives_what_the_loop_was_given(
     assert ts.lower(lowered, target=target) == lowered
     counts = [FEW, 0, 1, 0, -1]
     yes = np.array(True)
-    feeds = [{"n": np.array(n), "x": X, "z": Z, "yes2": yes} for n in counts]
+    feeds = [
+        {"n": np.array(n), "x": X, "z": Z, "yes2": yes, "w": Z.ravel()[: max(n, 0)]} for n in counts
+    ]
     runs = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
     for count, feed, run in zip(counts, feeds, runs, strict=True):
         ours = ts.run(lowered, feed)
         for wanted, got, own in zip(expected(name, count), run, ours.values(), strict=True):
             assert got.shape == own.shape == wanted.shape
             assert got.tobytes() == own.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.engine("openvino")
+def test_a_condition_that_does_not_hold_is_kept(process: EngineProcess) -> None:
+    lowered = ts.lower(made_of(CASES["two conditions"]), target="openvino")
+    feed = {"n": np.array(FEW), "x": X, "z": Z, "w": X[0]}
+    feeds = [feed | {"yes2": np.array(yes)} for yes in (True, False)]
+    first, second = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
+    assert (first[0].tobytes(), len(first[1])) == ((-Z).tobytes(), FEW)
+    assert (second[0].tobytes(), len(second[1])) == (X.tobytes(), 0)
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("given", ["minus, yes", "zero, yes", "one, no", ", no"])
+def test_a_loop_that_never_has_a_round(given: str, process: EngineProcess) -> None:
+    model = made_of(f"v = Abs(x) y, s = Loop({given}, v) <body = b {REPLACED}>")
+    lowered = ts.lower(model, target="openvino")
+    feed = {"n": np.array(1), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
+    ((state, rows),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
+    assert (state.tobytes(), rows.shape) == (X.tobytes(), (0, 1, 3))
+
+
+def test_a_condition_that_includes_the_number_of_rounds_gets_nothing_more() -> None:
+    body = f"go = Less(zero, n) y, s = Loop(n, go, x) <body = b {REPLACED}>"
+    lowered = ts.lower(made_of(body), target="openvino")
+    operators = [each.op_type for each in nodes_of(lowered.graph)]
+    assert (operators.count("Less"), operators.count("If")) == (1, 1)
 
 
 SUMS = """(int64 i, bool c, float[2,3] h) => (bool d, float[2,3] o, float[2,3] row)
@@ -130,6 +179,30 @@ def test_a_loop_that_gives_what_was_calculated_stays(body: str) -> None:
     assert ts.lower(model, target="openvino") == model
 
 
+@pytest.mark.parametrize(
+    ("given", "is_found"),
+    [
+        ("n, yes", True),
+        ("minus, yes", True),
+        ("zero, yes", False),
+        ("n, more", True),
+        ("n, either", True),
+        ("n, both", False),
+        ("n, below", True),
+    ],
+)
+def test_a_count_below_0_is_found_where_the_condition_does_not_exclude_it(
+    given: str, is_found: bool
+) -> None:
+    """OpenVINO takes it for no limit. What the loop carries is read here."""
+    conditions = (
+        "go = Less(zero, n) more = Less(minus, n) both = And(yes2, go) either = Or(yes2, go)"
+        " below = Less(n, one)"
+    )
+    model = made_of(f"{conditions} y, t = Loop({given}, x) <body = b {SUMS}")
+    assert bool(found(model, "openvino")) == is_found
+
+
 def test_the_rows_are_the_loops_own_where_their_shape_is_not_known() -> None:
     """A slice of no rows has the rank and the lengths that the target gives the rows."""
     body = REPLACED.replace("row, rest = Split<axis = 0>(z, halves)", "row = NonZero(z)")
@@ -141,7 +214,7 @@ def test_the_rows_are_the_loops_own_where_their_shape_is_not_known() -> None:
     lowered = ts.lower(model, target="openvino")
     onnx.checker.check_model(lowered, full_check=True)
     assert "Slice" in [each.op_type for each in nodes_of(lowered.graph)]
-    feed = {"n": np.array(0), "x": X, "z": Z, "yes2": np.array(True)}
+    feed = {"n": np.array(0), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
     assert ts.run(lowered, feed)["s"].shape == ts.run(model, feed)["s"].shape == (0, 2, 0)
 
 
