@@ -10,6 +10,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, Shape, is_at_least, is_known
 from tensorsplit.model.graph.nodes import (
     Carried,
+    attribute_of,
     bodies,
     carried_by,
     constant,
@@ -160,9 +161,13 @@ def _is_safe(reader: ir.Node, branches: dict[object, bool]) -> bool:
     holds = branches.get(reader.graph)
     if holds is None or holds:
         return holds is True
-    is_slice = reader.op_type == "Slice" and len(reader.inputs) > _PLACE_OF_ENDS
-    ends = constant(reader.inputs[_PLACE_OF_ENDS]) if is_slice else None
-    return ends is not None and not ends.any()
+    if reader.op_type != "Slice":
+        return False
+    ends = attribute_of(reader, "ends", ir.AttributeType.INTS)
+    if ends is None and len(reader.inputs) > _PLACE_OF_ENDS:
+        held = constant(reader.inputs[_PLACE_OF_ENDS])
+        ends = None if held is None else held.tolist()
+    return ends is not None and not any(ends)
 
 
 def _is_passed_on(inside: ir.Value) -> bool:

@@ -11,6 +11,7 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
+from tensorsplit.model.check.findings import Finding
 from tests.model.build import nodes_of
 
 RANDOM = np.random.default_rng(12)
@@ -81,7 +82,7 @@ def made_of(body: str, opset: int = 18) -> onnx.ModelProto:
         " g (int64 n, float[2,3] x, float[2,3] z, bool yes2, float[k] w) => (float[2,3] y,"
         " float[r,1,3] s)"
         " <bool yes = {1}, bool no = {0}, int64 zero = {0}, int64 one = {1}, int64 minus ="
-        " {-2}, int64[1] flat = {-1}, int64[2] halves = {1, 1}, int64[1] first = {0}, int64[1] ends"
+        " {-1}, int64[1] flat = {-1}, int64[2] halves = {1, 1}, int64[1] first = {0}, int64[1] ends"
         " = {9}, float[2,1,3] x3 = {1, 2, 3, 4, 5, 6}>"
         f" {{ {body} }} {FUNCTION if 'local' in body else ''}"
     )
@@ -101,7 +102,7 @@ def expected(name: str, count: int) -> tuple[Any, Any]:
     return after if count else X, np.array([Z[:1]] * count).reshape(count, 1, 3)
 
 
-def found(model: onnx.ModelProto, target: Any) -> list[ts.Finding]:
+def found(model: onnx.ModelProto, target: Any) -> list[Finding]:
     """What `check` says of rounds."""
     return [each for each in ts.check(model, target=target) if " round" in each.message]
 
@@ -188,6 +189,7 @@ def test_a_loop_that_gives_what_was_calculated_stays(body: str) -> None:
         ("n, more", True),
         ("n, either", True),
         ("n, both", False),
+        ("n, neither", True),
         ("n, below", True),
     ],
 )
@@ -197,16 +199,20 @@ def test_a_count_below_0_is_found_where_the_condition_does_not_exclude_it(
     """OpenVINO takes it for no limit. What the loop carries is read here."""
     conditions = (
         "go = Less(zero, n) more = Less(minus, n) both = And(yes2, go) either = Or(yes2, go)"
-        " below = Less(n, one)"
+        " below = Less(n, one) neither = And(yes2, more)"
     )
     model = made_of(f"{conditions} y, t = Loop({given}, x) <body = b {SUMS}")
     assert bool(found(model, "openvino")) == is_found
 
 
-def test_the_rows_are_the_loops_own_where_their_shape_is_not_known() -> None:
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("opset", [9, 18])
+def test_the_rows_are_the_loops_own_where_their_shape_is_not_known(
+    opset: int, process: EngineProcess
+) -> None:
     """A slice of no rows has the rank and the lengths that the target gives the rows."""
     body = REPLACED.replace("row, rest = Split<axis = 0>(z, halves)", "row = NonZero(z)")
-    model = made_of(LOOP.format(body.replace("float[1,3] row", "int64[2,q] row")))
+    model = made_of(LOOP.format(body.replace("float[1,3] row", "int64[2,q] row")), opset)
     model.graph.output[1].type.tensor_type.elem_type = onnx.TensorProto.INT64
     del model.graph.output[1].type.tensor_type.shape.dim[1:]
     model.graph.output[1].type.tensor_type.shape.dim.add(dim_value=2)
@@ -214,14 +220,33 @@ def test_the_rows_are_the_loops_own_where_their_shape_is_not_known() -> None:
     lowered = ts.lower(model, target="openvino")
     onnx.checker.check_model(lowered, full_check=True)
     assert "Slice" in [each.op_type for each in nodes_of(lowered.graph)]
-    feed = {"n": np.array(0), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
-    assert ts.run(lowered, feed)["s"].shape == ts.run(model, feed)["s"].shape == (0, 2, 0)
+    assert ts.lower(lowered, target="openvino") == lowered
+    rest = {"x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
+    feeds = [{"n": np.array(count), **rest} for count in (FEW, 0)]
+    first, second = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
+    assert (first[1].shape, len(second[1])) == ((FEW, 2, 6), 0)
+    assert ts.run(lowered, feeds[1])["s"].shape == ts.run(model, feeds[1])["s"].shape == (0, 2, 0)
 
 
-def test_before_opset_10_the_loop_stays_with_a_note() -> None:
-    """Slice takes no bounds there, and Less no integers at opset 8."""
-    body = REPLACED.replace("Split<axis = 0>(z, halves)", "Split<axis = 0, split = [1, 1]>(z)")
-    model = made_of(LOOP.format(body), opset=9)
+OLD = LOOP.format(
+    REPLACED.replace("Split<axis = 0>(z, halves)", "Split<axis = 0, split = [1, 1]>(z)")
+)
+
+
+@pytest.mark.engine("openvino")
+def test_at_opset_9(process: EngineProcess) -> None:
+    lowered = ts.lower(made_of(OLD, opset=9), target="openvino")
+    assert not found(lowered, "openvino")
+    assert ts.lower(lowered, target="openvino") == lowered
+    feed = {"n": np.array(0), "x": X, "z": Z}
+    ((state, rows),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
+    assert (state.tobytes(), rows.shape) == (X.tobytes(), (0, 1, 3))
+
+
+def test_before_opset_9_the_loop_stays_with_a_note() -> None:
+    """Less takes no integers there."""
+    model = made_of(OLD, opset=8)
     (warning,) = found(model, "openvino")
     assert warning.code == "TS843"
+    assert "opset 13" in warning.fix
     assert ts.lower(model, target="openvino") == model

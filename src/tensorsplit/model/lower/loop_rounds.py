@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
-from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS, Calculation
+from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
 from tensorsplit.model.loop_features import (
@@ -15,6 +15,8 @@ from tensorsplit.model.loop_features import (
 )
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
+
+_FIRST_WITH_INTEGERS_IN_LESS = 9
 
 
 def settle_rounds(lowering: Lowering) -> None:
@@ -29,7 +31,7 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     The If gives what the loop gives if there was a round, else what it was given to carry.
     """
     node, facts = ref.node, lowering.facts
-    if ref.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
+    if ref.opset < _FIRST_WITH_INTEGERS_IN_LESS:
         lowering.note(entry)
         return
     given = given_without_rounds(node, facts)
@@ -80,5 +82,4 @@ def _no_rows(make: Calculation, rows: ir.Value, fact: Tensor) -> ir.Value:
     if fact.shape is not None and are_known(dims) and fact.element_type is not None:
         one = make.filled([], fact.element_type)
         return make.op("Expand", [one, make.constant([0, *dims])])
-    zero = make.constant([0])
-    return make.op("Slice", [rows, zero, zero, zero])
+    return make.slice(rows, 0, 0, 0)
