@@ -14,10 +14,13 @@ from tensorsplit.core.errors import NO_COUNTERPART, SplitError, short_name, show
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import schema_of
+from tensorsplit.model.graph.nodes import NodeRef, schema_of
 from tensorsplit.model.infer.node_outputs import infer_outputs
 from tensorsplit.model.openvino_ir import LAYER_VERSION
 from tensorsplit.model.validity.node_errors import not_taken
+
+OPSET = 18
+"""The opset that layers are written at."""
 
 _TYPES = {
     name: ir.DataType[ELEMENT_TYPES[name].upper()]
@@ -31,6 +34,14 @@ _TYPES = {
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
 T = TypeVar("T")
+
+
+def no_counterpart(ref: NodeRef, reason: str, fix: str = "") -> SplitError:
+    """Return the refusal of a layer (TS514)."""
+    version = short_name(str(ref.node.metadata_props.get(LAYER_VERSION, "")))
+    kind = short_name(ref.node.op_type)
+    problem = f"the layer of type {kind} ({version}) has no counterpart in ONNX: {reason}"
+    return SplitError(NO_COUNTERPART, problem, fix, node=ref.path)
 
 
 class LayerConversion:
@@ -47,9 +58,7 @@ class LayerConversion:
 
     def refusal(self, reason: str, fix: str = "") -> SplitError:
         """Return the refusal of the layer (TS514)."""
-        kind, version = short_name(self.node.node.op_type), short_name(self.version)
-        problem = f"the layer of type {kind} ({version}) has no counterpart in ONNX: {reason}"
-        return SplitError(NO_COUNTERPART, problem, fix, node=self.node.ref.path)
+        return no_counterpart(self.node.ref, reason, fix)
 
     def finish(self, made: Sequence[ir.Value]) -> None:
         """Put what was made in the place of the layer, if ONNX takes the element types.

@@ -20,9 +20,6 @@ from tensorsplit.model.convert.layer_conversion import LayerConversion
 FAR = (1 << 63) - 1
 """A bound that is larger than every dimension."""
 
-OPSET = 18
-"""The opset that layers are written at."""
-
 Rewrite = Callable[[LayerConversion], ir.Value | Sequence[ir.Value]]
 
 

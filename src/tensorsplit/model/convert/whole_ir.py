@@ -10,10 +10,11 @@ from tensorsplit.core.records import in_force
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
 from tensorsplit.model.convert.family import asked, express
-from tensorsplit.model.convert.layer_conversion import LayerConversion
-from tensorsplit.model.convert.layer_rules import OPSET, RULES
+from tensorsplit.model.convert.layer_bodies import open_bodies
+from tensorsplit.model.convert.layer_conversion import OPSET, LayerConversion
+from tensorsplit.model.convert.layer_rules import RULES
 from tensorsplit.model.graph.message import copied, tensors_outside
-from tensorsplit.model.graph.nodes import bodies, is_vendor_split, walk
+from tensorsplit.model.graph.nodes import is_vendor_split, walk
 from tensorsplit.model.graph.tensors import inlined, raw_size
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill
@@ -35,6 +36,7 @@ def open_ir(read: OnnxModel, report: ConversionReport) -> OnnxModel:
     opened = OnnxModel(_with_small_constants(read), read.folder)
     model = opened.model
     check_well_formed(model)
+    open_bodies(model, report)
     conversion = Conversion(model, OPSET, report)
     for ref in list(walk(model, "converting")):
         if ref.node.domain == DOMAIN:
@@ -45,16 +47,16 @@ def open_ir(read: OnnxModel, report: ConversionReport) -> OnnxModel:
     conversion.finish()
     report.is_changed = True
     model.opset_imports.pop(DOMAIN, None)
-    for node in model.graph:
+    for ref in list(walk(model)):
         for key in (LAYER_PATH, LAYER_VERSION):
-            node.metadata_props.pop(key, None)
+            ref.node.metadata_props.pop(key, None)
     _describe(model)
     return opened
 
 
 def _describe(model: ir.Model) -> None:
     """Have each value say what its nodes give; what its port said stays where that is not known."""
-    values = [value for node in model.graph for value in node.outputs]
+    values = [value for ref in walk(model) for value in ref.node.outputs]
     said = [(value.type, value.shape) for value in values]
     for value in values:
         value.type = value.shape = None
@@ -79,7 +81,7 @@ def _convert(node: NodeConversion) -> None:
         _convert_split(node)
         return
     layer, rule = LayerConversion(node), RULES.get(node.op_type)
-    if rule is None or any(bodies(node.node)):
+    if rule is None:
         raise layer.refusal("none is known here", "run the IR in OpenVINO")
     if layer.version not in rule.versions:
         known = ", ".join(sorted(rule.versions))

@@ -7,3 +7,9 @@ LAYER_PATH = "org.openvinotoolkit.layer"
 
 LAYER_VERSION = "org.openvinotoolkit.version"
 """The key in a node's metadata of the version of a layer, if there is no record of it."""
+
+LAYER_PORTS = "org.openvinotoolkit.ports."
+"""The start of the key in a node's metadata of the ports that a body is joined to; see `port_maps`.
+
+The name of the body follows, such as ``then_body``.
+"""

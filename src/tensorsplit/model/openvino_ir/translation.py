@@ -22,7 +22,7 @@ from tensorsplit.core.records.openvino import DOMAIN, ELEMENT_TYPES
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.data_files import find_data, read_data
 from tensorsplit.model.feeds import DeclaredInput, Range
-from tensorsplit.model.openvino_ir import LAYER_PATH, LAYER_VERSION
+from tensorsplit.model.openvino_ir import LAYER_PATH, LAYER_PORTS, LAYER_VERSION
 from tensorsplit.model.openvino_ir.layers import (
     CONSTANTS,
     Layer,
@@ -34,9 +34,10 @@ from tensorsplit.model.openvino_ir.layers import (
     read_network,
     whole,
 )
+from tensorsplit.model.openvino_ir.port_maps import ports_text
 
 if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
+    pass
 
 _OPSET = 18
 _LARGEST_OPERAND = 1 << 19
@@ -240,9 +241,8 @@ class _Writer:
         graph.value_info.extend(value for value in known if value.HasField("type"))
         return graph
 
-    def _body(self, element: Element, around: Layer, depth: int) -> GraphProto:
-        """Return the body of a layer."""
-        layers = layers_of(element, f"{around.path} / ", depth)
+    def _body(self, layers: Sequence[Layer], depth: int) -> GraphProto:
+        """Return the body that layers are."""
         inputs = {
             layer: _of_port(self._new_name(layer, 0), Source(layer, *layer.outputs))
             for layer in _of_type("Parameter", layers)
@@ -267,10 +267,15 @@ class _Writer:
         version = layer.element.get("version", "")
         record = _RECORDS.get((layer.type, version.removeprefix("opset")))
         values = _passed_on(layer) if record is None else _operands(layer, record)
+        ports = dict[str, str]()
         for tag in _BODIES:
             if (body := layer.element.find(tag)) is not None:
-                values[tag] = self._body(body, layer, depth + 1)
+                inside = layers_of(body, f"{layer.path} / ", depth + 1)
+                values[tag] = self._body(inside, depth + 1)
+                ports[LAYER_PORTS + tag] = ports_text(layer, tag, inside)
         node = _add_node(graph, layer, inputs, outputs, values)
+        for key, text in ports.items():
+            node.metadata_props.add(key=key, value=text)
         if record is None:
             node.metadata_props.add(key=LAYER_VERSION, value=version[:40])
 
