@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import onnx
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.model.convert.layer_bodies import LAYERS_WITH_BODIES
 from tensorsplit.model.convert.layer_rules import RULES
 from tests.model.convert.made_layers import MADE, RECURRENT, Made, save
 from tests.model.ir_files import IrFile, X
@@ -22,6 +24,13 @@ RANDOM = np.random.default_rng(7)
 
 def test_each_rule_has_a_layer_here() -> None:
     assert {made.type for made in MADE} == set(RULES)
+
+
+def test_the_page_of_models_lists_the_layers() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "models.md").read_text("utf-8")
+    table = text[text.index("| layers | types |") : text.index("\nThe tools cover")]
+    splits = ("Split", "VariadicSplit")
+    assert sorted(re.findall("`([^`]*)`", table)) == sorted({*RULES, *LAYERS_WITH_BODIES, *splits})
 
 
 @pytest.fixture(scope="module")

@@ -36,13 +36,13 @@ def open_bodies(model: ir.Model, report: ConversionReport) -> None:
     names, edits = Names(model), Edits()
     for ref in list(walk(model)):
         if ref.node.domain == DOMAIN and bodies(ref.node):
-            layer = _Layer(ref, names, edits)
+            layer = _LayerWithBodies(ref, names, edits)
             layer.open()
             report.changes.append(ConvertedNode(ref.path, ref.op_type, OPSET, layer.became))
     edits.finish()
 
 
-class _Layer:
+class _LayerWithBodies:
     """A layer with bodies, and the nodes that take its place."""
 
     def __init__(self, ref: NodeRef, names: Names, edits: Edits) -> None:
@@ -117,7 +117,7 @@ class _Layer:
         body.outputs.extend(given)
 
 
-def _choice(layer: _Layer) -> list[ir.Value]:
+def _choice(layer: _LayerWithBodies) -> list[ir.Value]:
     """Write an If, whose bodies read what is around them."""
     branches: dict[str, ir.Graph] = {}
     for label, name in (("then_body", "then_branch"), ("else_body", "else_branch")):
@@ -132,7 +132,7 @@ def _choice(layer: _Layer) -> list[ir.Value]:
     return layer.outputs("If", layer.node.inputs[:1], branches)
 
 
-def _loop(layer: _Layer) -> list[ir.Value]:
+def _loop(layer: _LayerWithBodies) -> list[ir.Value]:
     """Write a Loop, which runs a number of times (-1: without end) while a condition holds."""
     given, start = layer.node.inputs[:2]
     body, ports = layer.body("body")
@@ -149,7 +149,7 @@ def _loop(layer: _Layer) -> list[ir.Value]:
     return _Rounds(layer, body, ports).written(count, start)
 
 
-def _iterator(layer: _Layer) -> list[ir.Value]:
+def _iterator(layer: _LayerWithBodies) -> list[ir.Value]:
     """Write a TensorIterator, which has a round for each element of an axis."""
     body, ports = layer.body("body")
     sliced = [port for port in ports.inputs if port.axis is not None]
@@ -182,7 +182,7 @@ class _Rounds:
         ports: How that is joined to the layer.
     """
 
-    def __init__(self, layer: _Layer, body: ir.Graph, ports: BodyPorts) -> None:
+    def __init__(self, layer: _LayerWithBodies, body: ir.Graph, ports: BodyPorts) -> None:
         self._layer, self._body, self._ports = layer, body, ports
         self._number = layer.value(ir.DataType.INT64)
         self._holds = layer.value(ir.DataType.BOOL)
@@ -295,7 +295,7 @@ class _Rounds:
         return self._after.op("Identity", [self._holds])
 
 
-_WRITERS: Mapping[str, tuple[str, Callable[[_Layer], list[ir.Value]]]] = {
+_WRITERS: Mapping[str, tuple[str, Callable[[_LayerWithBodies], list[ir.Value]]]] = {
     "If": ("opset8", _choice),
     "Loop": ("opset5", _loop),
     "TensorIterator": ("opset1", _iterator),

@@ -106,7 +106,7 @@ def _port(
 def _position(attributes: Mapping[str, str], name: str, ids: Sequence[int], path: str) -> int:
     number = _number(attributes, name, path)
     if number not in ids:
-        problem = f"its port map has the {name} {number}, which is not there"
+        problem = f"its ports name the {name} {number}, which is not there"
         raise malformed(problem, f"name one of {', '.join(map(str, ids))}", path)
     return ids.index(number)
 
@@ -116,5 +116,5 @@ def _number(attributes: Mapping[str, str], name: str, path: str, usual: int | No
     try:
         return int(text)
     except ValueError:
-        problem = f"its port map has the {name} {text[:40]!r}"
+        problem = f"its ports have the {name} {text[:40]!r}"
         raise malformed(problem, "it is an integer", path) from None
