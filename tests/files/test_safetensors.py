@@ -407,3 +407,17 @@ def test_no_folder_is_called_like_a_file_of_another_format(
         with pytest.raises(ts.SplitError, match=said):
             ts.files.merge(tmp_path / source, target, names=["x"])
         assert not target.parent.exists()
+
+
+@pytest.mark.parametrize("name", ["m.gguf", "M.GGUF"])
+def test_gguf_is_neither_read_nor_written(tmp_path: Path, name: str) -> None:
+    rules = {"split": [{"tensors": "x", "axis": 0, "num_outputs": 2}]}
+    (tmp_path / name).write_bytes(b"GGUF" + bytes(20))
+    with pytest.raises(ts.SplitError, match=r"TS705.*is a GGUF file.*split or merge the \.safeten"):
+        ts.files.split(tmp_path / name, tmp_path / "out", rules=rules)
+    with pytest.raises(ts.SplitError, match=r"TS705.*there is no such file"):
+        ts.files.split(tmp_path / f"other-{name}", tmp_path / "out", rules=rules)
+    numpy_files.save_file({"x": np.arange(4.0)}, tmp_path / "m.safetensors")
+    with pytest.raises(ts.SplitError, match=r"TS703.*tensors stay in the format of the source"):
+        ts.files.split(tmp_path / "m.safetensors", tmp_path / f"to-{name}", rules=rules)
+    assert not (tmp_path / f"to-{name}").exists()

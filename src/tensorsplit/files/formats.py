@@ -25,6 +25,9 @@ FORMATS = ("npy_files", "safetensors_files", "zarr_files")
 SUFFIXES = (".npy", ".npz", ".safetensors", ".zarr")
 """What the names of files and stores end in, of all formats."""
 
+GGUF = ".gguf"
+"""What is neither read nor written: its library reads headers without bounds (ADR 21)."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
@@ -289,12 +292,13 @@ def open_source(source: str, layout: FileLayout | None = None) -> TensorSource:
             if module.recognizes(source):
                 return module.open_source(source, layout or FileLayout())
     path = local_path(source)
-    is_missing = path is not None and not path.exists()
-    raise SplitError(
-        UNREADABLE_TENSORS,
-        f"{show_path(source)}: there is no such file or folder"
-        if is_missing
-        else f"{show_path(source)} has no known format",
-        "give an .npy, .npz or .safetensors file, a folder of these with an index, or a zarr store",
-        parameter="source",
-    )
+    problem = f"{show_path(source)} has no known format"
+    fix = "give an .npy, .npz or .safetensors file, a folder of these with an index, or a zarr"
+    fix += " store"
+    if path is not None and not path.exists():
+        problem = f"{show_path(source)}: there is no such file or folder"
+    elif source.lower().endswith(GGUF):
+        problem = f"{show_path(source)} is a GGUF file, which is not read"
+        fix = "split or merge the .safetensors that it was made of; llama-gguf-split of llama.cpp"
+        fix += " divides GGUF files between whole tensors"
+    raise SplitError(UNREADABLE_TENSORS, problem, fix, parameter="source")

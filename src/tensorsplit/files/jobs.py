@@ -24,6 +24,7 @@ from tensorsplit.core.errors import (
 from tensorsplit.core.extras import needs
 from tensorsplit.files.divisions import change_of, check_file_names, check_names
 from tensorsplit.files.formats import (
+    GGUF,
     SUFFIXES,
     Executor,
     FileLayout,
@@ -298,7 +299,7 @@ def _notes(rules: RuleSet, unmatched: Sequence[str]) -> list[str]:
 def _check_suffix(opened: TensorSource, target: str) -> None:
     """Refuse (TS703) the name of a file of another format, as it would be a folder of this one."""
     suffix = PurePath(target).suffix
-    if suffix.lower() in SUFFIXES and suffix not in opened.suffixes:
+    if suffix.lower() in (*SUFFIXES, GGUF) and suffix not in opened.suffixes:
         raise SplitError(
             USAGE,
             f"{show_path(target)} ends in {suffix}, and tensors stay in the format of the source",
