@@ -15,7 +15,7 @@ from tests.arrays.libraries.every import LIBRARIES
 from tests.oracle import random_array, same
 from tests.refusals import refused
 
-X = random_array("float", (4, 6), np.random.default_rng(5))
+X = random_array("int32", (4, 6), np.random.default_rng(5))
 
 CONTAINERS: list[Callable[[list[int]], Any]] = [
     UserList,

@@ -125,6 +125,19 @@ def test_a_plan_that_has_run_checks_the_next_array() -> None:
         plan(x)
 
 
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("sizes", [[], [6], [2, 4]])
+def test_a_plan_looks_at_every_array(sizes: list[int]) -> None:
+    x = np.arange(2.0 * sum(sizes)).reshape(-1, 2)
+    plan = ts.plan("onnx.SplitToSequence-11", x.shape, *([sizes] if sizes else []))
+    wanted = np.split(x, np.cumsum(sizes)[:-1]) if sizes else []
+    for _ in range(2):
+        assert [part.tolist() for part in plan(x)] == [part.tolist() for part in wanted]
+        for other in (x.T, np.zeros((len(x) + 1, 2)), x.ravel(), x[None]):
+            with refused("TS206", other.shape):
+                plan(other)
+
+
 def test_a_plan_that_has_run_is_still_a_value() -> None:
     plan = ts.plan("onnx.Split-18", (6,), [1, 2, 3])
     parts = plan(np.arange(6))

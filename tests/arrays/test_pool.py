@@ -266,6 +266,8 @@ class TestBound:
         part = pool.empty((2 * KIB,), np.uint8)
         assert repr(pool) == "<BufferPool: 2 KiB in use, 0 B idle of at most 1.5 MiB>"
         assert pool.max_bytes == 3 * MIB // 2
+        assert repr(ts.BufferPool(KIB - 1)).endswith("at most 1023 B>")
+        assert repr(ts.BufferPool(KIB)).endswith("at most 1 KiB>")
         del part
 
 

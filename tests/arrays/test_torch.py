@@ -126,6 +126,23 @@ class TestSubclasses:
                 (fake.FakeTensor, (2, 4))
             ] * 3
 
+    def test_a_row_of_an_expanded_tensor_is_joined_as_it_is(self) -> None:
+        row = torch.randn(1, 3).expand(4, 3)[:1]
+        assert row.stride() == (0, 1)
+        assert ts.join([row], axis=0, copy=False).data_ptr() == row.data_ptr()
+        refused("TS314", lambda: ts.join([row, row], axis=0, copy=False))
+
+    def test_a_buffer_that_is_one_of_the_fake_parts(self) -> None:
+        fake = pytest.importorskip("torch._subclasses.fake_tensor")
+        with fake.FakeTensorMode():
+            parts = [torch.empty(2), torch.empty(2)]
+            plan = ts.plan("onnx.Split-18", (4,), [2, 2])
+            refused("TS402", lambda: plan.join(parts, out=parts[0]))
+            whole = torch.empty(4)
+            assert plan.join(parts, out=whole) is whole
+            pair = ts.plan("onnx.Split-18", (4,), [4, 0])
+            refused("TS405", lambda: pair.join([whole, torch.empty(0)], out=whole))
+
     def test_distributed_ones(self) -> None:
         distributed = pytest.importorskip("torch.distributed")
         if not distributed.is_available():

@@ -267,6 +267,7 @@ def test_padding_that_is_not_zeros_is_not_dropped(ranks: Path, place: tuple[int,
         ({"pad_to": 20, "heads": 4}, "TS714.*the padded length 20 would cut a head of 3; pad to a"),
         ({"pad_to": 15, "heads": 4}, "TS714.*4 ranks would cut 5 heads, those of the padding"),
         ({"pad_to": 18, "heads": 2}, "TS714.*4 ranks would cut 3 heads, .*or say replicate"),
+        ({"pad_to": 18, "heads": 2, "replicate": True}, "TS714.*number that divides the heads$"),
         (
             {"pad_to": [8, 1, 1], "heads": [6, 3, 3], "replicate": [False, True, True]},
             r"TS703.*padded to \[8, 3, 3\]",

@@ -315,10 +315,9 @@ def _new_plan(shapes: Sequence[Shape], like: Shape | None, axis: int, keepdims: 
         fix = f"give an axis in [{-rank}, {rank - 1}]"
         raise SplitError(AXIS_RANGE, problem, fix, operator=_JOIN, parameter="axis")
     axis %= rank
-    part_rank = rank if keepdims else rank - 1
     sizes: tuple[Dim, ...] = (1,) * len(shapes)
     if keepdims:  # of a part of another rank, which is refused later, any length will do
-        sizes = tuple(shape[axis] if len(shape) == part_rank else 0 for shape in shapes)
+        sizes = tuple(shape[axis] if len(shape) == rank else 0 for shape in shapes)
     dim = sum_of(sizes)
     if like is not None:
         plan = SplitPlan(_JOIN, (*like[:axis], dim, *like[axis + 1 :]), axis, sizes, keepdims)

@@ -276,11 +276,11 @@ class ShardRule:
 
     def _padded(self, lengths: Sequence[int], shares: int) -> list[int]:
         """Return how long the segments of a group are with their padding."""
-        blocks = self.pad_to or [each * shares for each in self.pad_each_to or [0]]
+        blocks = self.pad_to or [each * shares for each in self.pad_each_to or ()] or [1]
         if len(blocks) == 1:
             blocks = [*blocks] * len(lengths)
         pairs = zip(lengths, blocks, strict=True)
-        return [-(-length // block) * block if block else length for length, block in pairs]
+        return [-(-length // block) * block for length, block in pairs]
 
     def _padded_heads(self, lengths: Sequence[int], pieces: Sequence[int]) -> list[int]:
         """Return how many heads each segment has with its padding (TS703, TS714)."""

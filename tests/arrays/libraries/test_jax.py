@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.arrays import numpy as numpy_arrays
 from tests.refusals import refused
 
 jax = pytest.importorskip("jax")
@@ -27,6 +28,13 @@ def exported(shape: str, function: Any, *constraints: str) -> list[str]:
 def test_a_split_is_one_operation_of_jax() -> None:
     traced = jax.make_jaxpr(lambda x: ts.split(x, [1, 4], axis=1))(x)
     assert [equation.primitive.name for equation in traced.eqns] == ["split"]
+
+
+def test_lengths_that_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numpy_arrays, "MAX_PARTS", 3)
+    assert len(ts.split(x, jnp.array([2, 1, 1]))) == 3
+    with refused("TS308", "it has 4 elements", parameter="split"):
+        ts.split(x, jnp.ones(4, int))
 
 
 def test_gradients() -> None:

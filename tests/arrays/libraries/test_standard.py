@@ -109,6 +109,43 @@ def test_what_only_claims_to_be_an_array() -> None:
         ts.split(Claims(), num_outputs=2)  # type: ignore[call-overload]
     with refused("TS204"):
         ts.split(type("Lies", (Claims,), {"shape": 3, "ndim": 1})(), num_outputs=2)
+    names = {"shape": (2,), "ndim": 1, "dtype": np.dtype(np.float32)}
+    names["__array_namespace__"] = lambda _: SimpleNamespace(asarray=None)
+    with refused("TS204", "Half"):
+        ts.split(type("Half", (), names)(), num_outputs=2)
+
+
+def test_nothing_is_written_where_one_buffer_is_read_only() -> None:
+    class ReadOnly(Cuda):
+        def __setitem__(self, index: Any, value: OnDevice) -> None:
+            raise ValueError("read-only")
+
+    held = np.zeros(4)
+    with refused("TS404", "buffer 1"):
+        ts.split(Cuda(np.arange(1.0, 5.0)), [2, 2], out=[Cuda(held[:2]), ReadOnly(held[2:])])
+    assert not held.any()
+
+
+@pytest.mark.parametrize("has_list", [True, False])
+def test_lengths_that_are_on_a_device(has_list: bool) -> None:
+    class Fetched(OnDevice):
+        def __array_namespace__(self) -> Any:
+            make = NAMESPACE.asarray
+            return SimpleNamespace(asarray=make, reshape=lambda x, shape: Fetched(x._held))
+
+        def __getitem__(self, index: Any) -> Any:
+            return self._held[index] if isinstance(index, int) else Fetched(self._held[index])
+
+        def __getattribute__(self, name: str) -> Any:
+            if name != "tolist":
+                return super().__getattribute__(name)
+            if not has_list:
+                raise AttributeError
+            return self._held.tolist
+
+    data = np.arange(6.0)
+    parts = ts.split(Fetched(data), Fetched(np.array([2, 4])))
+    assert [part._held.tolist() for part in parts] == [[0, 1], [2, 3, 4, 5]]
 
 
 def test_arrays_of_cupy_before_it_had_a_namespace(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,7 @@ def rows(table: Any, start: int, stop: int) -> Any:
 SPLITS: list[tuple[Callable[[Any], Any], list[int]]] = [
     (lambda table: ts.split(table, [2, 0, 5]), [2, 0, 5]),
     (lambda table: ts.split(table, np.array([2, 5])), [2, 5]),
+    (lambda table: ts.split(table, [7]), [7]),
     (lambda table: ts.split(table, num_outputs=3, copy=True), [3, 3, 1]),
     (lambda table: ts.split(table, [3, 4], opset=11), [3, 4]),
     (lambda table: ts.split_to_sequence(table, 4), [4, 3]),
@@ -225,6 +226,10 @@ def test_what_is_refused_of_sparse_arrays() -> None:
     array = sparse.csr_array(np.eye(4))
     with refused("TS204", "`tocsr()`"):
         ts.split(array.tocoo(), [2, 2])
+    with refused("TS204", "csr and rank 1", "`toarray()`"):
+        ts.split(sparse.coo_array(np.eye(4)[0]).tocsr(), [2, 2])
+    with refused("TS204", "LinearOperator"):
+        ts.split(pytest.importorskip("scipy.sparse.linalg").aslinearoperator(array), [2, 2])
     with refused("TS107", "keepdims"):
         ts.split_to_sequence(array, keepdims=0)
     with refused("TS302"):
