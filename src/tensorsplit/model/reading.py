@@ -35,7 +35,9 @@ from tensorsplit.model.feeds import FED_AS, DeclaredInput
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.message import (
     ADAPTED,
+    NodeList,
     copied,
+    node_lists,
     read_message,
     tensors_outside,
     with_types,
@@ -86,6 +88,15 @@ class OnnxModel:
     weights: FileWeights | None = None
 
     @cached_property
+    def lists(self) -> list[NodeList]:
+        """The graph of the message and the functions, each before the bodies in it.
+
+        Raises:
+            SplitError: TS502 for bodies that are nested too deep.
+        """
+        return node_lists(self.original)
+
+    @cached_property
     @full_collections_deferred()
     def model(self) -> ir.Model:
         """The onnx-ir model, made on demand; its external data is not loaded.
@@ -93,10 +104,10 @@ class OnnxModel:
         Raises:
             SplitError: TS502 for a graph that contradicts itself.
         """
-        for error in message_errors(self.original):
+        for error in message_errors(self.original, self.lists):
             raise error
         try:
-            return read_message(self.original, self.folder)
+            return read_message(self.original, self.lists, self.folder)
         except SplitError:
             raise
         except Exception as error:  # onnx-ir raises of many kinds for such graphs
@@ -256,7 +267,7 @@ def read_model(source: Source, *, without_weights: bool = False) -> OnnxModel:
     if isinstance(source, OnnxModel):
         return source
     if isinstance(source, ModelProto):
-        return OnnxModel(_checked(source, source.graph.name or "model"), None)
+        return _checked(OnnxModel(source, None), source.graph.name or "model")
     if isinstance(source, ir.Model):
         return _from_ir(source)
     if isinstance(source, (str, os.PathLike)):
@@ -288,8 +299,8 @@ def _read_path(source: str | os.PathLike[str], *, without_weights: bool) -> Onnx
         fix = "give the path of a model that can be read"
         raise _unreadable(name, words_of(error), fix) from None
     proto, weights = parsed or (parse_model(octets, name), None)
-    read = OnnxModel(_checked(proto, name), None)
-    return replace(read, folder=path.parent, path=path, weights=weights) if path.is_file() else read
+    folder, place = (path.parent, path) if path.is_file() else (None, None)
+    return _checked(OnnxModel(proto, folder, path=place, weights=weights), name)
 
 
 def parse_model(octets: bytes, name: str) -> ModelProto:
@@ -308,12 +319,14 @@ def parse_model(octets: bytes, name: str) -> ModelProto:
     raise _unreadable(name, f"it is not an ONNX model{reason}", _WHOLE)
 
 
-def _checked(proto: ModelProto, name: str) -> ModelProto:
+def _checked(read: OnnxModel, name: str) -> OnnxModel:
     """Refuse messages without content, as which many random bytes parse."""
+    proto = read.original
     if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
         raise _unreadable(name, "it holds no graph", _WHOLE)
     check_text(proto)
-    return proto
+    read.lists  # noqa: B018 - refuses bodies that are nested too deep
+    return read
 
 
 def _from_ir(model: ir.Model) -> OnnxModel:
@@ -332,7 +345,7 @@ def _from_ir(model: ir.Model) -> OnnxModel:
     if len(folders) > 1:
         problem = "its external data lies in more than one folder"
         raise _unreadable(name, problem, "save it, and give the path")
-    return OnnxModel(_checked(proto, name), folders.pop() if folders else None, was_ir=True)
+    return _checked(OnnxModel(proto, folders.pop() if folders else None, was_ir=True), name)
 
 
 def _unreadable(name: str, problem: str, fix: str) -> SplitError:

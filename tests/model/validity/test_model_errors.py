@@ -8,6 +8,7 @@ import pytest
 from onnx import AttributeProto, TensorProto
 
 import tensorsplit as ts
+from tensorsplit.model.graph.message import node_lists
 from tensorsplit.model.validity.message_errors import message_errors
 from tensorsplit.model.validity.model_errors import check_well_formed, model_errors
 from tests.model.build import (
@@ -41,7 +42,7 @@ def test_every_condition_of_a_model_has_its_code_and_place() -> None:
     ]
     read = onnx_model(model(graph(nodes, [X], ["d", "w"]), functions=[f], custom=1))
     before = read.original.SerializeToString()
-    assert list(message_errors(read.original)) == []
+    assert list(message_errors(read.original, read.lists)) == []
     assert [(error.code, error.node) for error in model_errors(read.model)] == [
         ("TS502", "function custom::F"),
         ("TS104", "graph/Split[0]"),
@@ -83,7 +84,7 @@ def test_the_errors_of_a_message_are_yielded_in_bodies_and_functions() -> None:
     f = function("F", "k k", "l", [node("Neg", "k", "l")])
     nodes = [node("If", "c", "y", then_branch=body, else_branch=graph([], [], ["x"]), name="if")]
     made = model(graph(nodes, [X, X]), functions=[f], custom=-1)
-    assert [(error.code, error.node) for error in message_errors(made)] == [
+    assert [(error.code, error.node) for error in message_errors(made, node_lists(made))] == [
         ("TS502", "graph"),  # the opset
         ("TS502", "graph"),  # the input
         ("TS502", "graph/if.then_branch/Relu[1]"),

@@ -50,7 +50,7 @@ from tensorsplit.model.features import (
 )
 from tensorsplit.model.feeds import DeclaredInput, fits
 from tensorsplit.model.graph.building import full_collections_deferred
-from tensorsplit.model.graph.message import copied, node_lists
+from tensorsplit.model.graph.message import NodeList, copied, node_lists
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
@@ -121,11 +121,12 @@ def examine(model: Source, target: str | os.PathLike[str] | None = None) -> Chec
         try:
             read.model  # noqa: B018 - refuses what contradicts itself
         except SplitError:
-            wrong += message_errors(read.original)
-            lists = node_lists(read.original)
-            places = [path for listed in lists for path in (listed.path, *listed.paths)]
+            wrong += message_errors(read.original, read.lists)
+            places = [path for listed in read.lists for path in (listed.path, *listed.paths)]
             rest = _without_wrong_functions(read.original, wrong)
-            if any(True for _ in message_errors(rest)):  # there is no graph to look at
+            if any(
+                True for _ in message_errors(rest, node_lists(rest))
+            ):  # there is no graph to look at
                 return gathered(map(of_error, wrong), 0, places)
             report = _examine(replace(read, original=rest), None)
             others = (each for each in report.findings if each.code != NOT_CALLED.code)
@@ -174,7 +175,7 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     findings += (of_error(each) for each in model_errors(model) if each.kind in _ILL_FORMED)
     findings += map(_not_called, facts.uncalled)
     if not is_layer:
-        findings += chain(_of_ends(read.original.graph), _of_names(read.original))
+        findings += chain(_of_ends(read.original.graph), _of_names(read.lists))
     told_at, limits = {finding.node for finding in findings}, set[Limitation]()
     places, count = ["graph"], 0
     refs = list(walk(model, "checking"))
@@ -212,9 +213,9 @@ def _places(ref: NodeRef) -> Iterator[str]:
     yield from (f"{ref.path}.{label}" for label, _ in bodies(ref.node))
 
 
-def _of_names(message: ModelProto) -> Iterator[Finding]:
+def _of_names(lists: list[NodeList]) -> Iterator[Finding]:
     """Yield a finding for each name in a body that a graph around it uses too."""
-    for path, name in shadowed_names(message):
+    for path, name in shadowed_names(lists):
         problem = f"its output {show(name)} has the name of a value around the body"
         yield of_check(SHADOWED_NAME, path, problem, "rename one of the two")
 

@@ -179,7 +179,7 @@ class NodeConversion:
         return self.node.op_type
 
     def _written(self) -> list[object]:
-        attributes = chain.from_iterable(self.node.attributes.items())
+        attributes = chain.from_iterable(self.node.attributes.data.items())
         return [self.op_type, *attributes, *self.node.inputs]
 
     def finish(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -76,13 +77,14 @@ def fit(node: ir.Node, step: VersionStep) -> str | None:
         return f"there is no {step.op_type} at opset {step.opset}"
     if after.deprecated:
         return f"{step.op_type} is deprecated at opset {step.opset}"
-    attributes = dict(node.attributes)
-    for name in [name for name in attributes if name not in after.attributes]:
+    held: dict[str, ir.Attr] = node.attributes.data
+    known, defaults = after.attributes, _changed_defaults(step)
+    for name in [name for name in held if name not in known]:
         reason = _not_default(node, name, before)
         if reason:
             return f"{reason}, which opset {step.opset} does not have"
-        del attributes[name]
-    attributes |= _changed_defaults(node, before, after)
+    attributes = {name: attribute for name, attribute in held.items() if name in known}
+    attributes |= {name: default for name, default in defaults.items() if name not in held}
     if len(node.inputs) > after.max_input:
         node.resize_inputs(_given(node))
     _drop_unused_outputs(node, after.max_output)
@@ -120,11 +122,13 @@ def _default(entry: Any) -> ir.Attr | None:
     return ir.serde.deserialize_attribute(entry.default_value)
 
 
-def _changed_defaults(node: ir.Node, before: Any, after: Any) -> dict[str, ir.Attr]:
-    """Return the absent attributes whose default changes with the version, with the old default."""
+@lru_cache(maxsize=1024)
+def _changed_defaults(step: VersionStep) -> Mapping[str, ir.Attr]:
+    """Return the attributes whose default changes with a step, each with the old default."""
+    before, after = schema_of(step.op_type, step.before), schema_of(step.op_type, step.opset)
     kept, others = {}, after.attributes
     for name, entry in before.attributes.items():
-        if name not in others or name in node.attributes:
+        if name not in others:
             continue
         default, new = _default(entry), _default(others[name])
         if default is not None and (new is None or new.value != default.value):

@@ -73,7 +73,7 @@ def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:
         passed: What `passed_to` a function; empty outside of functions, None if not known.
     """
     held: dict[str, ir.Attr] = node.attributes.data  # onnx-ir's own mapping is slow
-    if passed is None or not any(attribute.is_ref() for attribute in held.values()):
+    if passed is None or not any(map(ir.Attr.is_ref, held.values())):
         return held
     found: dict[str, ir.Attr] = {}
     for name, attribute in held.items():

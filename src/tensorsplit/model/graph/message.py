@@ -78,57 +78,70 @@ class NodeList:
         return node_paths(self.path, self.graph.node)
 
     @cached_property
-    def tensors(self) -> list[tuple[int | None, TensorProto | SparseTensorProto]]:
-        """Its constants, and what its nodes hold; each with the index of the node."""
-        found = [
-            (index, held)
+    def attributes(self) -> list[tuple[int, AttributeProto]]:
+        """The attributes of its nodes but numbers and text, each with the index of the node.
+
+        They are few, and all who look into a message need them: so its nodes are gone through once.
+        """
+        return [
+            (index, attribute)
             for index, node in enumerate(self.graph.node)
             for attribute in node.attribute
             if attribute.type not in NUMBERS_AND_TEXT
-            for held in _held(attribute)
         ]
+
+    @cached_property
+    def inside(self) -> list[tuple[int, NodeList]]:
+        """The bodies of its nodes, each with the index of its node."""
+        found = []
+        for at, attribute in self.attributes:
+            if attribute.type not in _BODIES or attribute.ref_attr_name:
+                continue
+            labelled = [(attribute.name, attribute.g)]
+            if attribute.type == AttributeProto.GRAPHS:
+                graphs = enumerate(attribute.graphs)
+                labelled = [(f"{attribute.name}[{index}]", graph) for index, graph in graphs]
+            for label, graph in labelled:
+                path = f"{self.paths[at]}.{label}"
+                found.append((at, replace(self, graph=graph, path=path, outer=self)))
+        return found
+
+    @property
+    def sparse_values(self) -> Iterator[tuple[int, SparseTensorProto]]:
+        """What its Constant nodes hold that is sparse, each with the index of the node."""
+        for index in dict.fromkeys(index for index, _ in self.attributes):
+            held = sparse_value(self.graph.node[index])
+            if held is not None:
+                yield index, held
+
+    @cached_property
+    def tensors(self) -> list[tuple[int | None, TensorProto | SparseTensorProto]]:
+        """Its constants, and what its nodes hold; each with the index of the node."""
+        found = [(index, held) for index, attribute in self.attributes for held in _held(attribute)]
         if isinstance(self.graph, FunctionProto):
             return [*found]
         constants = *self.graph.initializer, *self.graph.sparse_initializer
         return [*((None, held) for held in constants), *found]
 
 
-def node_lists(model: ModelProto) -> Iterator[NodeList]:
-    """Yield the main graph and functions, each before the bodies in it, as `nodes.scopes` does.
+def node_lists(model: ModelProto) -> list[NodeList]:
+    """Return the main graph and functions, each before the bodies in it, as `nodes.scopes` does.
 
     Of opset imports that contradict each other the first holds. Bodies nested too deep are refused
     (TS502).
     """
-    yield from _inside(NodeList(model.graph, "graph", message_opsets(model)))
+    outer = [NodeList(model.graph, "graph", message_opsets(model))]
     for function in model.functions:
         label = function_label(function)
-        yield from _inside(NodeList(function, label, _opsets(function.opset_import)))
+        outer.append(NodeList(function, label, _opsets(function.opset_import)))
+    return [listed for each in outer for listed in _inside(each)]
 
 
 def _inside(listed: NodeList, depth: int = 0) -> Iterator[NodeList]:
     check_depth(depth, listed.path, _MAX_BODIES)
     yield listed
-    for index, label, body in bodies_of(listed.graph):
-        path = f"{listed.paths[index]}.{label}"
-        yield from _inside(replace(listed, graph=body, path=path, outer=listed), depth + 1)
-
-
-def bodies_of(graph: GraphProto | FunctionProto) -> Iterator[tuple[int, str, GraphProto]]:
-    """Yield the bodies of the nodes of a graph, each with the index of its node and its label."""
-    found = [
-        (index, attribute)
-        for index, node in enumerate(graph.node)
-        for attribute in node.attribute
-        if attribute.type in _BODIES
-    ]
-    for at, attribute in found:
-        if attribute.ref_attr_name:
-            continue
-        if attribute.type == AttributeProto.GRAPH:
-            yield at, attribute.name, attribute.g
-        else:
-            for index, body in enumerate(attribute.graphs):
-                yield at, f"{attribute.name}[{index}]", body
+    for _, body in listed.inside:
+        yield from _inside(body, depth + 1)
 
 
 _BODIES = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
@@ -182,8 +195,10 @@ def _opsets(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     return {domain_name(entry.domain): entry.version for entry in reversed(list(imports))}
 
 
-def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
+def read_message(model: ModelProto, lists: list[NodeList], folder: Path | None) -> ir.Model:
     """Turn a message without errors, which is not changed, into an onnx-ir model.
+
+    Its node lists are given, which others have looked at.
 
     Sparse constants become dense tensors whose elements are computed on demand, outputs of a body
     that are values of a graph around it go through an Identity node, and types that onnx-ir does
@@ -192,7 +207,6 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
     Raises:
         Exception: Of many kinds, for what onnx-ir refuses.
     """
-    lists = list(node_lists(model))
     if any(True for listed in lists for _ in _adaptations(listed, folder)):
         source = copied(model)
         for listed in node_lists(source):
@@ -201,7 +215,7 @@ def read_message(model: ModelProto, folder: Path | None) -> ir.Model:
         made = ir.serde.deserialize_model(source)
         made.meta[ADAPTED] = True
         for listed, scope in zip(lists, scopes(made), strict=True):
-            _fill_sparse(listed.graph, scope, folder)
+            _fill_sparse(listed, scope, folder)
     else:
         made = ir.serde.deserialize_model(model)
     if any(True for listed in lists for _ in _outside(listed)):
@@ -241,11 +255,9 @@ def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[],
     for tensor in _outside(listed) if folder is None else ():
         if tensor.HasField("raw_data"):
             yield partial(_embed, tensor)  # the data was read, as older versions of onnx do
-    for node in graph.node:
-        sparse = sparse_value(node)
-        if sparse is not None:
-            dense = AttributeProto(name="value", type=AttributeProto.TENSOR, t=_placeholder(sparse))
-            yield partial(node.attribute[0].CopyFrom, dense)
+    for index, sparse in listed.sparse_values:
+        dense = AttributeProto(name="value", type=AttributeProto.TENSOR, t=_placeholder(sparse))
+        yield partial(graph.node[index].attribute[0].CopyFrom, dense)
     if isinstance(graph, FunctionProto):
         return
     for sparse in graph.sparse_initializer:
@@ -271,16 +283,14 @@ def _pass_on(value: ValueInfoProto, listed: NodeList) -> None:
     value.name = inner
 
 
-def _fill_sparse(
-    graph: GraphProto | FunctionProto, scope: ir.Graph | ir.Function, folder: Path | None
-) -> None:
+def _fill_sparse(listed: NodeList, scope: Scope, folder: Path | None) -> None:
+    graph, sparse = listed.graph, dict(listed.sparse_values)
     if isinstance(graph, GraphProto) and isinstance(scope, ir.Graph):
         for tensor in graph.sparse_initializer:
             scope.initializers[tensor.values.name].const_value = SparseTensor(tensor, folder)
-    for proto, node in zip(graph.node, scope, strict=False):  # Identity nodes may follow
-        held = sparse_value(proto)
-        if held is not None:
-            node.attributes["value"] = ir.AttrTensor("value", SparseTensor(held, folder))
+    for index, node in enumerate(scope) if sparse else ():
+        if index in sparse:
+            node.attributes["value"] = ir.AttrTensor("value", SparseTensor(sparse[index], folder))
 
 
 def sparse_value(node: NodeProto) -> SparseTensorProto | None:
@@ -364,10 +374,10 @@ def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelP
     if original is not None:
         described = {value.name for graph in graphs(original) for value in graph.value_info}
     for listed, scope in zip(node_lists(made), scopes(model), strict=True):
+        graph = listed.graph
         for index, node in enumerate(scope):
             if node.outputs and not node.outputs[-1].name:
-                restore_outputs(node, listed.graph.node[index])
-        graph = listed.graph
+                restore_outputs(node, graph.node[index])
         _keep_sparse(scope, graph)
         if original is not None and isinstance(graph, GraphProto):
             drop = {tensor.name for tensor in graph.initializer} - described
@@ -396,10 +406,10 @@ def _keep_sparse(scope: ir.Graph | ir.Function, graph: GraphProto | FunctionProt
                 graph.initializer.remove(dense)
                 graph.sparse_initializer.append(held.kept)
                 graph.sparse_initializer[-1].values.name = name
-    for node, proto in zip(scope, graph.node, strict=True):
-        attribute = node.attributes.get("value") if node.op_type == "Constant" else None
+    for index, node in enumerate(scope):
+        attribute = node.attributes.data.get("value") if node.op_type == "Constant" else None
         held = None if attribute is None or attribute.is_ref() else attribute.value
         if type(held) is SparseTensor and held.kept is not None:
             kind = AttributeProto.SPARSE_TENSOR
             kept = AttributeProto(name="sparse_value", type=kind, sparse_tensor=held.kept)
-            proto.attribute[0].CopyFrom(kept)
+            graph.node[index].attribute[0].CopyFrom(kept)

@@ -282,6 +282,7 @@ class Analysis:
                 if not value.is_graph_input() and value not in self.facts:
                     self.facts.set(value, _of_initializer(value, around.opset))
         is_main = scope is self.model.graph
+        feeds: Mapping[str, object] = self.feeds if is_main else {}
         self._walked += len(scope)
         paths = node_paths(around.path, scope)
         every = counted("finding shapes", scope) if is_main else scope
@@ -292,10 +293,9 @@ class Analysis:
                 self._leading = node
             found = self.node(node, path, around)
             for value, fact in zip_longest(node.outputs, found[: len(node.outputs)]):
-                if is_main and value.name and value.name in self.feeds:
-                    known = fact_of_fed(value, self.feeds[value.name], around.opset)
-                else:
-                    known = self._declared(value, fact or UNKNOWN)
+                known = self._declared(value, fact or UNKNOWN)
+                if feeds and value.name and value.name in feeds:
+                    known = fact_of_fed(value, feeds[value.name], around.opset)
                 self.facts.set(value, known)
         return [self.facts.of(value) for value in scope.outputs]
 
@@ -329,25 +329,30 @@ class Analysis:
             return self._call(function, given, passed_to(function, attributes), around)
         if is_split(node):
             return self.split(node, path, around, inputs, attributes)
+        if node.domain == "" and node.op_type in _RULES:
+            with suppress(NotKnownError):
+                return self._by_rule(node, path, around, inputs)
+        for label, graph in bodies(node):
+            self._bodies_of(path, around)(label, graph, [], None)
+        return infer_outputs(node, inputs, around.opsets, attributes)
+
+    def _bodies_of(self, path: str, around: Surroundings) -> AnalyseBody:
+        """Return what analyses a body of the node of this path."""
 
         def body(label: str, graph: ir.Graph, given: list[Fact], runs: bool | None) -> list[Fact]:
             for value, fact in zip_longest(graph.inputs, given[: len(graph.inputs)]):
                 self.facts.set(value, self._declared(value, fact or UNKNOWN))
             return self.scope(graph, around.inside(f"{path}.{label}", runs))
 
-        if node.domain == "" and node.op_type in _RULES:
-            with suppress(NotKnownError):
-                return self._by_rule(node, path, around, inputs, body)
-        for label, graph in bodies(node):
-            body(label, graph, [], None)
-        return infer_outputs(node, inputs, around.opsets, attributes)
+        return body
 
     def _by_rule(
-        self, node: ir.Node, path: str, around: Surroundings, inputs: list[Fact], body: AnalyseBody
+        self, node: ir.Node, path: str, around: Surroundings, inputs: list[Fact]
     ) -> list[Fact]:
         """Analyse a node that has a rule of its own here."""
         if node.op_type in BODY_RULES:
             context = Context(around.opset, self._declarations, self._walked <= self._apart)
+            body = self._bodies_of(path, around)
             return BODY_RULES[node.op_type](body, node, inputs, context)
         try:
             self._judge(path, [], check_position(node, inputs), around)

@@ -121,7 +121,7 @@ class Asked(NamedTuple):
 
     domain: str
     op_type: str
-    attributes: tuple[tuple[str, int, object], ...]
+    attributes: tuple[tuple[str, ir.AttributeType, object], ...]
     inputs: tuple[Fact | None, ...]
     named: tuple[bool, ...]
 
@@ -133,7 +133,7 @@ class Asked(NamedTuple):
             input=["" if fact is None else f"i{k}" for k, fact in enumerate(self.inputs)],
             output=[f"o{k}" if has_name else "" for k, has_name in enumerate(self.named)],
             attribute=[
-                ir.serde.serialize_attribute(ir.Attr(name, ir.AttributeType(kind), value))
+                ir.serde.serialize_attribute(ir.Attr(name, kind, value))
                 if kind in _PLAIN_TYPES
                 else onnx.AttributeProto.FromString(value)
                 for name, kind, value in self.attributes
@@ -143,41 +143,28 @@ class Asked(NamedTuple):
 
 def asked_of(node: ir.Node, inputs: list[Fact], held: Attributes) -> Asked | None:
     """Return what onnx is asked of a node; None where it can't be asked."""
-    attributes = []
+    attributes: list[tuple[str, ir.AttributeType, object]] = []
     for entry in held.values():
         if is_open(entry):
             return None
-        if entry.type not in GRAPH_TYPES:  # onnx looks at the split nodes in a body, and may abort
-            attributes.append(_plain(entry))
-    return Asked(
-        node.domain,
-        node.op_type,
-        tuple(attributes),
-        tuple(
-            [
-                None if value is None or fact is ABSENT else fact
-                for value, fact in zip(node.inputs, inputs, strict=True)
-            ]
-        ),
-        tuple([bool(value.name) for value in node.outputs]),
-    )
-
-
-def _plain(held: ir.Attr) -> tuple[str, int, object]:
-    """Return an attribute as something that can be compared."""
-    kind = int(held.type)
-    if kind in _PLAIN_TYPES:
-        return held.name, kind, held.value
-    return held.name, kind, ir.serde.serialize_attribute(held).SerializeToString()
+        kind = entry.type
+        if kind in _PLAIN_TYPES:
+            attributes.append((entry.name, kind, entry.value))
+        elif kind not in GRAPH_TYPES:  # onnx looks at the split nodes in a body, and may abort
+            octets = ir.serde.serialize_attribute(entry).SerializeToString()
+            attributes.append((entry.name, kind, octets))
+    given = [
+        None if value is None or fact is ABSENT else fact
+        for value, fact in zip(node.inputs, inputs, strict=True)
+    ]
+    named = [bool(value.name) for value in node.outputs]
+    return Asked(node.domain, node.op_type, tuple(attributes), tuple(given), tuple(named))
 
 
 _PLAIN_TYPES = frozenset(
-    map(
-        int,
-        (
-            *(ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING),
-            *(ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS),
-        ),
+    (
+        *(ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING),
+        *(ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS),
     )
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import NodeRef, scopes
+from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.loop_features import unused_and_changing, unused_states
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
@@ -14,10 +14,7 @@ _FIRST_WITH_WHERE = 9
 
 def use_states(lowering: Lowering) -> None:
     """Have what a loop carries used, where the target needs that to know that its shape changes."""
-    nodes = (node for scope in scopes(lowering.model) for node in scope)
-    if not any(map(unused_states, nodes)):
-        return
-    lowering.change_each("unused_in_loop", _use)
+    lowering.change_each("unused_in_loop", unused_states, _use)
 
 
 def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

@@ -7,7 +7,7 @@ import onnx_ir as ir
 from tensorsplit.model.features import REJOINED
 from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import FIRST_WITH_LENGTHS_AS_INPUT
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant, is_onnx_split, scopes
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant, is_onnx_split
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
@@ -15,10 +15,7 @@ from tensorsplit.model.profiles import Limitation
 
 def keep_checks(lowering: Lowering) -> None:
     """Give Splits one more part, of length 0, where the target would leave them out as joined."""
-    nodes = (node for scope in scopes(lowering.model) for node in scope)
-    if lowering.limitation(REJOINED) is None or not any(map(_is_rejoined_split, nodes)):
-        return
-    lowering.change_each(REJOINED, _add_part)
+    lowering.change_each(REJOINED, _is_rejoined_split, _add_part)
 
 
 def _is_rejoined_split(node: ir.Node) -> bool:

@@ -9,7 +9,6 @@ from tensorsplit.model.graph.nodes import (
     attribute_of,
     bodies,
     change_inputs,
-    scopes,
     scopes_in,
 )
 from tensorsplit.model.infer.filling import fill_value
@@ -22,9 +21,7 @@ _FIRST_WITHOUT_BATCHES = 9
 
 def carry_captured(lowering: Lowering) -> None:
     """Have a Scan carry what its body uses from around it, where the target wants it so."""
-    if not any(captured_in_scan(node) for scope in scopes(lowering.model) for node in scope):
-        return
-    lowering.change_each("captured_in_scan", _carry)
+    lowering.change_each("captured_in_scan", captured_in_scan, _carry)
 
 
 def _carry(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

@@ -24,6 +24,7 @@ from tensorsplit.model.graph.nodes import (
     carried_by,
     domain_opsets,
     model_opsets,
+    scopes,
     walk,
 )
 from tensorsplit.model.infer.analysis import analyse
@@ -144,9 +145,18 @@ class Lowering:
         return next((entry for entry in entries if entry.feature != but), None)
 
     def change_each(
-        self, feature: str, change: Callable[[Lowering, NodeRef, Limitation], None]
+        self,
+        feature: str,
+        may_have: Callable[[ir.Node], object],
+        change: Callable[[Lowering, NodeRef, Limitation], None],
     ) -> None:
-        """Change each node with a feature that the target can't take; the outer ones come first."""
+        """Change each node with a feature that the target can't take; the outer ones come first.
+
+        Nothing is looked at where the target can take it, or no node may have it.
+        """
+        nodes = (node for scope in scopes(self.model) for node in scope)
+        if self.limitation(feature) is None or not any(map(may_have, nodes)):
+            return
         self.look()
         for node, entries in self.limitations.items():
             for entry in entries:

@@ -95,11 +95,12 @@ class Limitation:
 
     def holds(self, features: Mapping[str, object]) -> bool:
         """Return whether it is about something with these features."""
+        if self.feature not in features:  # as most are not
+            return False
         operator = {features.get("operator"), features.get("version")}
-        said = features.get(self.feature)
+        said = features[self.feature]
         return (
-            self.feature in features
-            and all(name in features for name in self.also)
+            all(name in features for name in self.also)
             and not any(name in features for name in self.unless)
             and (not self.operators or not operator.isdisjoint(self.operators))
             and (not self.values or not set(_listed(said)).isdisjoint(self.values))

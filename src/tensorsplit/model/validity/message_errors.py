@@ -6,14 +6,13 @@ onnx-ir would drop a part of such a message, or refuse it with an error of its o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
 from onnx import (
     AttributeProto,
     FunctionProto,
-    GraphProto,
     ModelProto,
     NodeProto,
     TensorProto,
@@ -24,12 +23,10 @@ from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, SplitErro
 from tensorsplit.model.graph.message import (
     NUMBERS_AND_TEXT,
     NodeList,
-    bodies_of,
     names_given,
-    node_lists,
     sparse_value,
 )
-from tensorsplit.model.graph.nodes import domain_name, function_label, malformed, node_paths
+from tensorsplit.model.graph.nodes import domain_name, function_label, malformed
 from tensorsplit.model.graph.tensors import check_tensor, element_type_of
 
 _FREE_TEXT = frozenset(
@@ -46,7 +43,7 @@ _FREE_TEXT = frozenset(
 def check_text(model: ModelProto) -> None:
     """Refuse a model in which a name is not UTF-8, before anything compares or prints it.
 
-    Protobuf hands out bytes for such a name, and not text. What `node_lists` refuses is too.
+    Protobuf hands out bytes for such a name, and not text.
     """
     texts = _texts(model)
     for text in texts if {*map(type, texts)} != {str} else ():
@@ -54,8 +51,6 @@ def check_text(model: ModelProto) -> None:
             problem = f"the name {show(text)} is not UTF-8"
             fix = "give a model whose names are"
             raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
-    for _ in node_lists(model):
-        pass
 
 
 def _texts(model: ModelProto) -> list[object]:
@@ -103,12 +98,12 @@ def _kind_of(field: Any) -> int:
     return one if field.has_presence else many
 
 
-def message_errors(model: ModelProto) -> Iterator[SplitError]:
+def message_errors(model: ModelProto, lists: Iterable[NodeList]) -> Iterator[SplitError]:
     """Yield what contradicts itself in a message, each error with the path of its place.
 
     These are imports, functions, names and attributes that occur twice, opsets below 1, outputs of
     functions that nothing produces, sparse attributes, and tensors that there can't be (TS502), and
-    external data whose position is not a number (TS504).
+    external data whose position is not a number (TS504). The message is given with its node lists.
     """
     yield from _import_errors(model.opset_import, "graph")
     functions: set[tuple[str, str, str]] = set()
@@ -119,7 +114,7 @@ def message_errors(model: ModelProto) -> Iterator[SplitError]:
             yield malformed("there are two functions of this name", "rename one", label)
         functions.add(key)
         yield from _import_errors(function.opset_import, label)
-    for listed in node_lists(model):
+    for listed in lists:
         yield from _name_errors(listed)
         yield from _tensor_errors(listed)
 
@@ -154,14 +149,17 @@ def _name_errors(listed: NodeList) -> Iterator[SplitError]:
                 yield malformed(problem, f"give each {kind} a name of its own", listed.path)
             seen.add(name)
     names = set[str]().union(*given.values())
+    sparse = {index for index, attribute in listed.attributes if attribute.type in _SPARSE}
     for index, node in enumerate(graph.node):
         for name in node.output:
             if name and name in names:
                 problem = f"{show(name)} is produced twice"
                 yield malformed(problem, "rename one of them", listed.paths[index])
             names.add(name)
-        for error in _attribute_errors(node) if node.attribute else ():
-            yield error.located(node=listed.paths[index])
+        given_names = [attribute.name for attribute in node.attribute]
+        if index in sparse or len(set(given_names)) < len(given_names):
+            for error in _attribute_errors(node):
+                yield error.located(node=listed.paths[index])
     for name in graph.output if isinstance(graph, FunctionProto) else ():
         if not name or name not in names:
             fix = "name an existing value, or add the node that produces it"
@@ -175,13 +173,13 @@ def _attribute_errors(node: NodeProto) -> Iterator[SplitError]:
     """Yield the attributes that a node has had already, or that are sparse."""
     seen: set[str] = set()
     for attribute in node.attribute:
-        shown = show(attribute.name)
         if attribute.name in seen:
-            yield malformed(f"it has the attribute {shown} more than once", "give it once")
+            problem = f"it has the attribute {show(attribute.name)} more than once"
+            yield malformed(problem, "give it once")
         elif (
             attribute.type in _SPARSE and not attribute.ref_attr_name and sparse_value(node) is None
         ):
-            problem = f"its attribute {shown} is a sparse tensor"
+            problem = f"its attribute {show(attribute.name)} is a sparse tensor"
             yield malformed(problem, "give it as an input, from a Constant node")
         seen.add(attribute.name)
 
@@ -210,27 +208,24 @@ def has_type(declared: TypeProto) -> bool:
     return kind is not None
 
 
-def shadowed_names(model: ModelProto) -> Iterator[tuple[str, str]]:
+def shadowed_names(lists: Iterable[NodeList]) -> Iterator[tuple[str, str]]:
     """Yield the paths of nodes in bodies, with a name of an output that a value around them has."""
-    for listed in (model.graph, *model.functions):
-        path = "graph" if isinstance(listed, GraphProto) else function_label(listed)
-        yield from _shadowed(listed, path, [])
+    for listed in lists:
+        if listed.outer is None:
+            yield from _shadowed(listed, [])
 
 
-def _shadowed(
-    graph: GraphProto | FunctionProto, path: str, around: list[set[str]]
-) -> Iterator[tuple[str, str]]:
-    bodies = defaultdict[int, list[tuple[str, GraphProto]]](list)
-    for index, label, body in bodies_of(graph):
-        bodies[index].append((label, body))
-    if not around and not bodies:
+def _shadowed(listed: NodeList, around: list[set[str]]) -> Iterator[tuple[str, str]]:
+    if not around and not listed.inside:
         return
-    seen = set[str]().union(*names_given(graph).values())
-    paths = node_paths(path, graph.node)
-    for index, (node, here) in enumerate(zip(graph.node, paths, strict=True)):
-        for label, body in bodies.get(index, ()):
-            yield from _shadowed(body, f"{here}.{label}", [*around, seen])
+    bodies = defaultdict[int, list[NodeList]](list)
+    for index, body in listed.inside:
+        bodies[index].append(body)
+    seen = set[str]().union(*names_given(listed.graph).values())
+    for index, node in enumerate(listed.graph.node):
+        for body in bodies.get(index, ()):
+            yield from _shadowed(body, [*around, seen])
         for name in node.output:
             if name and any(name in names for names in around):
-                yield here, name
+                yield listed.paths[index], name
         seen.update(filter(None, node.output))

@@ -39,7 +39,7 @@ def wrong_signature(
     refused = partial(malformed, operator=f"{schema.domain or 'ai.onnx'}.{schema.name}")
     for what, given, side in zip(_ENDS, (inputs, outputs), signature.sides, strict=True):
         for formal, entry in zip(side.formals, given, strict=False):
-            if (entry is None or entry == "") and formal.option.name == "Single":
+            if (entry is None or entry == "") and formal.is_single:
                 yield refused(f"its {what[:-1]} '{formal.name}' is left out", "give it")
         least, most = side.least, side.most
         if not least <= len(given) <= most:
@@ -67,52 +67,77 @@ _MANY = 1 << 24
 """More inputs or outputs than this stand in a schema for any number of them."""
 
 
+class _Formal(NamedTuple):
+    """An input or output of a schema.
+
+    Attributes:
+        is_single: Whether a node has to have it, once.
+        types: The types that it may have.
+        like: What those of one type have in common; empty if they may differ.
+    """
+
+    name: str
+    is_single: bool
+    types: frozenset[str]
+    like: str
+
+
 class _Side(NamedTuple):
     """The inputs or the outputs of a schema, and how few and many a node may have."""
 
-    formals: Sequence[Any]
+    formals: Sequence[_Formal]
     least: int
     most: int
 
-    def at(self, index: int) -> Any:
+    def at(self, index: int) -> _Formal | None:
         """Return the one at a position; the last may stand for many."""
         return self.formals[min(index, len(self.formals) - 1)] if self.formals else None
 
 
 class _Signature(NamedTuple):
-    """What a schema says of the nodes of its operator, which onnx makes again each time.
-
-    Attributes:
-        types: The types that a type parameter may stand for.
-    """
+    """What a schema says of the nodes of its operator, which onnx makes again each time."""
 
     sides: tuple[_Side, _Side]
     attributes: Mapping[str, Any]
     required: Sequence[str]
-    types: Mapping[str, frozenset[str]]
-
-    def takes(self, formal: Any) -> frozenset[str]:
-        """Return the types that an input or output may have."""
-        return self.types.get(formal.type_str) or frozenset({formal.type_str})
 
 
 @lru_cache(maxsize=4096)
 def _signature(schema: Any) -> _Signature:
-    constraints, attributes = schema.type_constraints, schema.attributes
+    attributes = schema.attributes
     return _Signature(
         (
-            _Side(schema.inputs, schema.min_input, schema.max_input),
-            _Side(schema.outputs, schema.min_output, schema.max_output),
+            _Side(_formals(schema, schema.inputs), schema.min_input, schema.max_input),
+            _Side(_formals(schema, schema.outputs), schema.min_output, schema.max_output),
         ),
         attributes,
         [name for name, entry in attributes.items() if entry.required],
-        {each.type_param_str: frozenset(each.allowed_type_strs) for each in constraints},
     )
 
 
-def types_of(schema: object, formal: object) -> frozenset[str]:
+def _formals(schema: Any, listed: Sequence[Any]) -> list[_Formal]:
+    return [
+        _Formal(
+            each.name,
+            each.option.name == "Single",
+            types_of(schema, each),
+            each.type_str if each.is_homogeneous else "",
+        )
+        for each in listed
+    ]
+
+
+def types_of(schema: object, formal: Any) -> frozenset[str]:
     """Return the types that an input or output of a schema may have."""
-    return _signature(schema).takes(formal)
+    return _types(schema).get(formal.type_str) or frozenset({formal.type_str})
+
+
+@lru_cache(maxsize=4096)
+def _types(schema: Any) -> Mapping[str, frozenset[str]]:
+    """Return the types that each type parameter of a schema may stand for."""
+    return {
+        each.type_param_str: frozenset(each.allowed_type_strs) for each in schema.type_constraints
+    }
 
 
 def wrong_bodies(node: ir.Node, opset: int, attributes: Attributes) -> Iterator[SplitError]:
@@ -194,10 +219,10 @@ def not_taken(
     own, old = _signature(schema), None if before is None else _signature(before)
     for end, values in enumerate((node.inputs, node.outputs)):
         for index, value in enumerate(() if is_wrong else values):
-            entry, was = own.sides[end].at(index), old and old.sides[end].at(index)
+            entry, was = own.sides[end].at(index), old.sides[end].at(index) if old else None
             if entry is None:
                 break
-            fact, allowed = fact_of(value), own.takes(entry)
+            fact, allowed = fact_of(value), entry.types
             seen = None if value is None else type_name(fact)
             if seen is None:
                 kind = _KINDS.get(type(fact), "")
@@ -205,13 +230,13 @@ def not_taken(
                     is_wrong = True
                     yield f"'{entry.name}' is a {kind[:-1]}, which {where} does not take"
                 continue
-            is_new = old is None or was is None or seen in old.takes(was)
+            is_new = was is None or seen in was.types
             if is_new and seen not in allowed:
                 is_wrong = True
                 yield f"'{entry.name}' is a {seen}, which {where} does not take"
-            elif entry.is_homogeneous and bound.setdefault(entry.type_str, seen) != seen:
+            elif entry.like and bound.setdefault(entry.like, seen) != seen:
                 is_wrong = True
-                wanted = f"a {bound[entry.type_str]}, as the other operands are"
+                wanted = f"a {bound[entry.like]}, as the other operands are"
                 yield f"'{entry.name}' is a {seen}; {where} wants {wanted}"
 
 
