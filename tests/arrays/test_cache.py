@@ -187,6 +187,47 @@ def test_arrays_of_other_types_and_shapes_are_not_the_same() -> None:
     assert [plans.find(array, ([1], 0)) for array in data] == [*range(len(data))]
 
 
+class Dims:
+    """A shape of a class of its own, as libraries have them."""
+
+    def __init__(self, *dims: Any) -> None:
+        self.dims = dims
+
+    def __len__(self) -> int:
+        return len(self.dims)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dims[index]
+
+
+class Endless(Dims):
+    """A shape that says how many dimensions it has, and has no end."""
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+
+class Shaped:
+    """Whatever has a shape and an element type."""
+
+    def __init__(self, shape: object) -> None:
+        self.shape, self.dtype = shape, np.dtype(np.float32)
+
+
+def test_shapes_of_any_class_are_told_apart() -> None:
+    plans = remembered.make_plans()
+    shapes = [(6, 4), (4, 6), (24,), (1, 6, 4), ()]
+    for number, shape in enumerate(shapes):
+        assert plans.find(Shaped(Dims(*shape)), ([1], 0)) is None
+        plans.add(Shaped(Dims(*shape)), ([1], 0), number)
+    again = [plans.find(Shaped(Dims(*shape)), ([1], 0)) for shape in shapes]
+    assert again == ([None] * 5 if native.kernel is None else [*range(5)])
+    none: list[object] = [Dims(6, None), Dims(6, "4"), Dims(6, True), Dims(*[1] * 65), Endless(6)]
+    for strange in (*none, 6, {}):
+        plans.add(Shaped(strange), ([1], 0), "strange")
+        assert plans.find(Shaped(strange), ([1], 0)) is None
+
+
 def test_equal_types_are_the_same() -> None:
     for make in (lambda: np.dtype("f4").newbyteorder(">"), lambda: np.dtype([("a", "i4")])):
         first, second = (np.zeros(6, make()) for _ in range(2))

@@ -404,6 +404,21 @@ def test_a_class_lives_as_long_as_calls_that_are_known_by_it() -> None:
     assert held() is None
 
 
+class Interrupted:
+    """A shape that fails as it says its length, or its first dimensions."""
+
+    def __init__(self, error: BaseException, length: int | None = None) -> None:
+        self.error, self.length = error, length
+
+    def __len__(self) -> int:
+        if self.length is None:
+            raise self.error
+        return self.length
+
+    def __getitem__(self, index: int) -> int:
+        raise self.error
+
+
 class OfNoLibrary:
     """An array that says its shape, or fails to."""
 
@@ -437,12 +452,13 @@ def test_the_shape_of_any_array_is_told_from_the_arguments_that_follow(library: 
 @pytest.mark.skipif(native.kernel is None, reason="there is no kernel here")
 def test_an_array_that_fails_to_say_its_shape_has_no_plan_and_an_interrupt_is_none() -> None:
     plans = native.kernel.Plans()
-    for shape in (ValueError(), [6], None, ("N",)):
+    for shape in (ValueError(), {6}, None, ("N",), ["N"], Interrupted(ValueError())):
         plans.add(OfNoLibrary(shape), (), "plan")
         assert plans.find(OfNoLibrary(shape), ()) is None
     assert len(plans) == 0
-    for interrupt in (KeyboardInterrupt(), SystemExit()):
-        with pytest.raises(type(interrupt)):
-            plans.find(OfNoLibrary(interrupt), ())
-        with pytest.raises(type(interrupt)):
-            plans.add(OfNoLibrary(interrupt), (), "plan")
+    for error in (KeyboardInterrupt(), SystemExit()):
+        for interrupt in (error, Interrupted(error), Interrupted(error, 1)):
+            with pytest.raises(type(error)):
+                plans.find(OfNoLibrary(interrupt), ())
+            with pytest.raises(type(error)):
+                plans.add(OfNoLibrary(interrupt), (), "plan")

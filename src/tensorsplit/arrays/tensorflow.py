@@ -79,7 +79,10 @@ def views(array: Array, plan: SplitPlan) -> list[Array]:
     """Return the parts as tensors of their own, as TensorFlow's can't be written to."""
     if not plan.sizes:
         return []
-    parts: list[Array] = tf.split(array, list(sizes_of(plan)), plan.axis)
+    sizes = sizes_of(plan)
+    # a number is passed on as it is, and a list becomes a tensor
+    lengths = len(sizes) if len({*sizes}) == 1 else list(sizes)
+    parts: list[Array] = tf.split(array, lengths, plan.axis)
     return parts if plan.keepdims else [tf.squeeze(part, [plan.axis]) for part in parts]
 
 

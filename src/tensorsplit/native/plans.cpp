@@ -20,6 +20,9 @@ namespace {
 // Longer lists are not worth remembering.
 constexpr npy_intp longest = 1 << 16;
 
+// Shapes of more dimensions, which only classes of their own have, are not remembered.
+constexpr Py_ssize_t most_dimensions = 64;
+
 // The last two bits of the first number of an argument, which also says how many follow; so no two
 // different calls have the same numbers.
 enum Kind : std::int64_t { nothing, integer, items, elements, kinds };
@@ -214,6 +217,25 @@ bool add_shape(PyObject* shape, Key& key) {
     return true;
 }
 
+// A shape of a class of its own, as TensorFlow's are; what that class does may be Python code.
+bool add_own_shape(Owned& shape, Key& key) {
+    PyObject* object = shape.get();
+    if (PySequence_Check(object) == 0) return false;
+    Py_ssize_t rank = -1;
+    shape.keep_during([&] { rank = PySequence_Size(object); });
+    if (rank < 0 || rank > most_dimensions) return false;
+    key.add(rank);
+    for (Py_ssize_t i = 0; i < rank; ++i) {
+        PyObject* item = nullptr;
+        shape.keep_during([&] { item = PySequence_GetItem(object, i); });
+        const Owned dimension(item);
+        std::int64_t number = 0;
+        if (!dimension || !read_item(dimension.get(), number)) return false;
+        key.add(number);
+    }
+    return true;
+}
+
 void add_numpy(PyArrayObject* array, Key& key) {
     add_type(PyArray_DESCR(array), key);
     key.add(PyArray_NDIM(array));
@@ -233,8 +255,10 @@ bool add_other(PyObject* array, Key& key) {
     key.add(-3);
     key.add(address_of(Py_TYPE(array)));
     {
-        const Owned shape(PyObject_GetAttr(array, names.shape));
-        if (!shape || !add_shape(shape.get(), key)) return false;
+        Owned shape(PyObject_GetAttr(array, names.shape));
+        if (!shape) return false;
+        const bool is_tuple = PyTuple_Check(shape.get()) != 0;
+        if (!(is_tuple ? add_shape(shape.get(), key) : add_own_shape(shape, key))) return false;
     }
     PyObject* layout = nullptr;
     if (is_of_torch(array)) {

@@ -35,8 +35,6 @@ class Library:
     """How many random cases are quick enough."""
     splits_anew = True
     """Whether two arrays can be made that know nothing of each other."""
-    is_found_again = True
-    """Whether a call is remembered; not for values of graphs, whose shapes are not tuples."""
 
     def make(self, array: Array) -> Any:
         """An array of the library that holds the same."""
@@ -199,7 +197,7 @@ class TensorFlow(Library):
         *STANDARD,
         *("float16", "bfloat16", "complex64", "complex128", "float8e4m3fn", "float8e5m2"),
     )
-    takes_out = is_found_again = False
+    takes_out = False
 
     def __init__(self) -> None:
         self.tf = pytest.importorskip("tensorflow")
@@ -311,7 +309,7 @@ class OnnxIr(Library):
     """Values of a graph, which is then run as a model."""
 
     element_types = (*CLASSIC, "bfloat16")
-    takes_out = has_lengths = splits_anew = is_found_again = False
+    takes_out = has_lengths = splits_anew = False
     examples = 8
 
     def make(self, array: Array) -> Any:

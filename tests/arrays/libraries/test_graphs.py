@@ -80,6 +80,7 @@ def test_what_a_node_needs_to_be_known() -> None:
     loose = ir.Value(name="x", shape=ir.Shape([4]), type=ir.TensorType(ir.DataType.FLOAT))
     unshaped, untyped = value(4), value(4)
     unshaped.shape = untyped.type = None
+    ts.split(value(4), [1, 3])  # which is remembered, and says nothing of what follows
     for x in (loose, unshaped, untyped, value(4, opset=None)):
         with refused("TS204", "`Split` of your builder"):
             ts.split(x, [1, 3])
