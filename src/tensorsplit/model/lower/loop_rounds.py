@@ -22,7 +22,7 @@ _FIRST_WITH_INTEGERS_IN_LESS = 9
 def settle_rounds(lowering: Lowering) -> None:
     """Have a loop that may have no round give what it carries then, and scan outputs of no rows."""
     if any(ref.op_type == "Loop" for ref in lowering.refs.values()):
-        lowering.change_each("rounds_may_be_0", _settle)
+        lowering.change_each("rounds_may_be_0", lambda node: node.op_type == "Loop", _settle)
 
 
 def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
