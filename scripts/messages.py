@@ -1,13 +1,15 @@
 """Brings the translations of the commands up to date: `python scripts/messages.py`.
 
 A text that has changed loses its translation, and each text without one is named. Both files of a
-catalogue are written: the .po, to be edited, and the .mo, which gettext reads. Needs Babel, which
-Sphinx brings.
+catalogue are written: the .po, to be edited, and the .mo, which gettext reads; and beside them the
+texts of refusals, by which the commands know them. Needs Babel, which Sphinx brings.
 """
 
 from __future__ import annotations
 
 import ast
+import json
+import sys
 from collections.abc import Iterator
 from dataclasses import astuple
 from itertools import chain
@@ -28,6 +30,14 @@ from tensorsplit.model.check.checks import REPORTED, SEVERITIES
 from tensorsplit.pages import page_of
 from tensorsplit.pages.content import DECISIONS, FORMULAS, RULES
 
+sys.path.insert(0, str(Path(__file__).parent))
+from refusals import refusals
+
+PACKAGE = Path(tensorsplit.__file__).parent
+
+PROFILES = ("onnxruntime-1", "openvino", "portable")
+"""How the names of those profiles begin that were written by hand; others hold engines' words."""
+
 PLACES = {"tr": 0, "text": 0, "amount": 1, "progress_of": 0, "counted": 0, "begin": 0, "run_job": 1}
 """Which argument of a function is a text to be translated; of `amount` it is a word."""
 
@@ -46,7 +56,7 @@ def help_texts() -> Iterator[str]:
 
 def messages() -> Iterator[str | tuple[str, str]]:
     """Yield each text that the commands say; of a number of things, both forms."""
-    for path in sorted(Path(tensorsplit.__file__).parent.rglob("*.py")):
+    for path in sorted(PACKAGE.rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call):
                 yield from _texts_of(call)
@@ -59,6 +69,20 @@ def messages() -> Iterator[str | tuple[str, str]]:
     yield from page_texts()
     yield from (workload.stands_for for workload in WORKLOADS.values())
     yield from ASPECTS
+    yield from (": ", "; ", " and ", " or ")
+    yield from refused()
+
+
+def refused() -> Iterator[str | tuple[str, str]]:
+    """Yield the texts of refusals and findings: of the source, and of profiles that come first."""
+    for text in refusals(PACKAGE):
+        yield text
+        if isinstance(text, str) and "split = {0}" in text:  # as `tensorsplit split` has it
+            yield text.replace("split = {0}", "--split {0}")
+    for path in sorted(PACKAGE.joinpath("model", "profiles").glob("*.json")):
+        if path.name.startswith(PROFILES):
+            for entry in json.loads(path.read_text(encoding="utf-8"))["entries"]:
+                yield from (entry["note"], entry.get("requires", ""))
 
 
 def page_texts() -> Iterator[str]:
@@ -102,6 +126,8 @@ def update() -> None:
     from babel.messages.mofile import write_mo
     from babel.messages.pofile import read_po, write_po
 
+    texts = dict.fromkeys(text for text in refused() if text and isinstance(text, str))
+    CATALOGUES.joinpath("refusals.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
     for path in CATALOGUES.glob(f"*/LC_MESSAGES/{DOMAIN}.po"):
         with path.open("rb") as file:
             before = read_po(file)

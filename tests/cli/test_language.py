@@ -10,6 +10,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ def texts(path: Path) -> dict[str, str]:
     return {text: other for text, other in entries(path).items() if text}
 
 
+@cache
 def written() -> dict[str, str]:
     """Return every text of the help and of what commands say, each with its plural."""
     script = runpy.run_path(str(ROOT / "scripts" / "messages.py"))
@@ -77,6 +79,12 @@ def test_every_text_is_translated(path: Path) -> None:
     done = texts(path)
     missing = [text for text in written() if not done.get(text)]
     assert missing == [], "run python scripts/messages.py, and translate"
+
+
+def test_the_texts_of_refusals_are_those_of_the_source() -> None:
+    listed = (language.CATALOGUES / "refusals.txt").read_text(encoding="utf-8").splitlines()
+    found = runpy.run_path(str(ROOT / "scripts" / "messages.py"))["refused"]()
+    assert set(listed) == {each for each in found if each and isinstance(each, str)}
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parts[-3])

@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 import runpy
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx import parser
 from rich.cells import cell_len
 
 from tensorsplit.cli import sentences
+from tensorsplit.cli.verifying import _lines
+from tensorsplit.engines.compare import Difference
+from tensorsplit.pages.codes import code_examples
 from tests.cli.test_language import CATALOGUES, ROOT, chinese, tensorsplit
 
 __all__ = ["chinese"]
@@ -43,7 +49,10 @@ def model(tmp_path: Path) -> str:
         (["explain", "Split", "4y"], "参数 'shape': '4y' 不是形状；请写出 0 到 2^63-1 的维度"),
         (["split", "x.npy", "-o", "d", "--split", "1,a"], "'1,a' 不是长度的列表；请写成"),
         (["split", "x.npy", "-o", "", "--chunk", "3"], "OUT 的名称为空；请给出"),
-        (["check", "none.onnx"], "[TS501 不是可读取的模型] 参数 'model': 'none.onnx': there is no"),
+        (
+            ["check", "none.onnx"],
+            "[TS501 不是可读取的模型] 参数 'model': 'none.onnx'：没有这个文件；请给出",
+        ),
     ],
 )
 def test_an_error_has_the_name_of_its_code(args: list[str], said: str) -> None:
@@ -59,9 +68,98 @@ def test_an_error_has_the_name_of_its_code(args: list[str], said: str) -> None:
 def test_findings_have_names_severities_and_a_summary(model: str) -> None:
     done = tensorsplit("check", model, LANG="zh_CN.UTF-8")
     lines = done.stdout.splitlines()
-    assert lines[1].startswith("  错误 [TS305 长度的个数与输出的个数不同] num_outputs: it makes 2")
+    assert lines[1].startswith(
+        "  错误 [TS305 长度的个数与输出的个数不同] num_outputs: 它得到 2 段，"
+    )
     assert lines[-1] == "1 个切分节点，1 个错误"
     assert done.returncode == tensorsplit("check", model).returncode == 1
+
+
+IN_ENGLISH = {
+    *("TS206", "TS309", "TS313", "TS314", "TS316", "TS401", "TS403", "TS405"),  # of arrays
+    "TS602",  # of an adapter of the conformance suite
+}
+"""Codes whose messages are in English in any language: no command for models or files has them."""
+
+
+def english_in(message: str) -> list[str]:
+    """Return what is in English in a message, printed in Chinese.
+
+    Quoted words are values, and so is what NumPy says.
+    """
+    message = re.sub(r"\(ValueError: [^;]*\)", "(...)", message)
+    found = re.fullmatch(r"(?:\w+ )?\[TS\d{3}\] (?:[^:]*: )??(?:[^:' ]*: )?(.*)", message)
+    assert found
+    pieces = found[1].split("; ")
+    printed = [
+        sentences.localized("; ".join(pieces[:at]))
+        + "\n"
+        + sentences.localized("; ".join(pieces[at:]))
+        for at in range(1, len(pieces) + 1)
+    ]
+    left = [re.sub(r"'[^']*'|\"[^\"]*\"|did you mean \S+", "", text) for text in printed]
+    return min((re.findall(r"[a-z]+(?: [a-z]+){2,}", text) for text in left), key=len)
+
+
+@pytest.mark.usefixtures("chinese")
+@pytest.mark.parametrize("code", [code for code in code_examples() if code not in IN_ENGLISH])
+def test_the_message_of_a_code_is_in_chinese(code: str) -> None:
+    """The example of the code; three words in a row are no value."""
+    assert english_in(code_examples()[code].message) == []
+
+
+@pytest.mark.usefixtures("chinese")
+@pytest.mark.parametrize("code", sorted(IN_ENGLISH))
+def test_a_message_that_no_command_has_is_in_english(code: str) -> None:
+    assert english_in(code_examples()[code].message) != []
+
+
+@pytest.mark.usefixtures("chinese")
+@pytest.mark.parametrize(
+    ("message", "printed"),
+    [
+        ("give axis or split_lengths", "请给出 axis 或 split_lengths"),
+        ("the axis is 2, but the data has rank 1", "轴是 2，而数据的秩是 1"),
+        ("make it 1 part, or give the node 3 outputs", "请改为 1 段，或让节点有 3 个输出"),
+        ("tensor a: the chunk length is 0", "张量 a：块长是 0"),
+        ("onnxruntime gave an invalid answer", "onnxruntime 给出的结果无效"),
+        ("did you mean b? use one of a, b", "did you mean b? 请使用以下之一：a, b"),
+        ("nobody has ever seen such a message", "nobody has ever seen such a message"),
+        ("这里 (there is no such file)", "这里 (there is no such file)"),  # is translated already
+        (
+            str(Difference("e", "r", "y", "values", "2", "1", (0,), 3, "1.5")),
+            "e：output 'y': 3 个值不同，最大差异 1.5；第一处 [0] 是 1，而 r 是 2",
+        ),
+    ],
+)
+def test_a_message_is_printed_in_chinese(message: str, printed: str) -> None:
+    assert sentences.localized(message) == printed
+
+
+@pytest.mark.usefixtures("chinese")
+def test_what_a_verification_found_is_in_chinese() -> None:
+    wrong = Difference("e", "r", "y", "values", "2", "1", (0,), 3)
+    rounded = replace(wrong, is_allowed=True)
+    for is_equal, difference in ((False, wrong), (True, rounded)):
+        result = SimpleNamespace(is_equal=is_equal, differences=[difference], before=[], engine="e")
+        found: Any = SimpleNamespace(missing=[], refusal=None, results=[result], outputs={"y": 0})
+        assert "3 个值不同；第一处 [0] 是 1，而 r 是 2" in list(_lines(found, "x"))[-1]
+
+
+def test_the_reason_of_a_change_is_in_chinese(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "examples" / "uneven.onnx", tmp_path / "m.onnx")
+    words = ("lower", str(tmp_path / "m.onnx"), "--for", "portable", "--dry-run")
+    done = tensorsplit(*words, TENSORSPLIT_LANG="zh_CN")
+    assert done.stdout.startswith("原因：portable 要求明确给出长度\n")
+
+
+def test_a_note_on_rules_is_in_chinese(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.arange(4))
+    rules = '[[split]]\ntensors = "*"\nsplit = [1, 3]\n[[split]]\ntensors = "y"\nsplit = [1]\n'
+    (tmp_path / "r.toml").write_text(rules)
+    words = ("split", str(tmp_path / "x.npy"), "--rules", str(tmp_path / "r.toml"), "--dry-run")
+    done = tensorsplit(*words, TENSORSPLIT_LANG="zh_CN")
+    assert "没有张量与 'y' 匹配" in done.stderr
 
 
 def test_severities_are_coloured_in_any_language(model: str) -> None:

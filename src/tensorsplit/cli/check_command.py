@@ -38,7 +38,7 @@ from tensorsplit.cli.screen import (
     wants_colour,
     write,
 )
-from tensorsplit.cli.sentences import WORDS, amount, joined, known, named, tr, worded
+from tensorsplit.cli.sentences import WORDS, amount, joined, known, localized, named, tr, worded
 from tensorsplit.cli.words import CODE, TARGET, note_remarks
 from tensorsplit.core.errors import (
     DOCUMENTATION,
@@ -245,7 +245,7 @@ def _fixed(model: str, targets: Sequence[str], out: str) -> CheckReport:
         return _kept(model, source, targets, error)
     left = _reported(replace(opened, original=made), targets)
     _write(model, out, opened, made, len(report.changes))
-    note(*(f"{model}: {each}" for each in (*report.warnings, *report.notes)))
+    note(*(f"{model}: {localized(each)}" for each in (*report.warnings, *report.notes)))
     return left
 
 

@@ -22,7 +22,7 @@ from tensorsplit.cli.screen import (
     show,
     write_json,
 )
-from tensorsplit.cli.sentences import amount, joined, known, tr
+from tensorsplit.cli.sentences import amount, joined, known, localized, tr
 from tensorsplit.cli.verifying import limit_options
 from tensorsplit.core.errors import printable
 from tensorsplit.core.extras import install_command
@@ -84,7 +84,7 @@ def _show(model: str, found: Sequence[Diagnosis]) -> None:
         (
             f"{each.engine} {each.version}",
             known(each.verdict),
-            printable(tr("; ").join(map(known, each.why))),
+            printable(tr("; ").join(localized(known(why)) for why in each.why)),
         )
         for each in found
     ]

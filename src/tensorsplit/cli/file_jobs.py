@@ -10,7 +10,7 @@ import click
 from tensorsplit.cli.files import NotedPath, outputs
 from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.screen import Table, listed, note, progress_of, say, show
-from tensorsplit.cli.sentences import amount, tr
+from tensorsplit.cli.sentences import amount, localized, tr
 from tensorsplit.core.errors import UNWRITABLE, SplitError, printable, show_bytes
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def run_job(
     verify: bool,
 ) -> None:
     """Run a job, or print its plan."""
-    note(*job.notes)
+    note(*map(localized, job.notes))
     if dry_run:
         _show_plan(job)
         return
@@ -104,9 +104,9 @@ def run_job(
         progress_of(doing, total, in_bytes=True) as progress,
     ):
         checksum = job.run(executor, outputs(), verify=verify, progress=progress)
-    made = [output.name for each in job.changes for output in each.after.outputs]
-    what = f"{amount(len(made), 'tensor')}, {show_bytes(job.nbytes)}"
-    say(f"{job.target}: {what}: {listed(list(dict.fromkeys(made)))}")
+    names = [output.name for each in job.changes for output in each.after.outputs]
+    what = f"{amount(len(names), 'tensor')}, {show_bytes(job.nbytes)}"
+    say(f"{job.target}: {what}: {listed(list(dict.fromkeys(names)))}")
     if verify:
         say(
             tr(

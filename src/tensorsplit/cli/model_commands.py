@@ -32,7 +32,7 @@ from tensorsplit.cli.screen import (
     say,
     show,
 )
-from tensorsplit.cli.sentences import amount, tr
+from tensorsplit.cli.sentences import amount, localized, tr
 from tensorsplit.cli.verifying import VerificationOptions, verifies
 from tensorsplit.cli.words import ENGINE, TARGET, note_remarks
 from tensorsplit.core.errors import printable
@@ -273,7 +273,7 @@ def lower(
     verdict, same = _verdict(verification, opened, opened, made, others)
     if output.has_report:
         _tell(report, opened.original, made)
-    note(*(tr("warning: {warning}", warning=warning) for warning in report.warnings))
+    note(*(tr("warning: {warning}", warning=localized(warning)) for warning in report.warnings))
     _say_verdict(output, verdict)
     if same:
         output.write(opened, made)
@@ -291,7 +291,7 @@ def _lower_ir(
         made, report = lower_ir(source, target)
     verdict, same = _verdict_of_ir(verification, source, made, _engine_of(target))
     _tell_changes(report)
-    note(*(tr("warning: {warning}", warning=warning) for warning in report.warnings))
+    note(*(tr("warning: {warning}", warning=localized(warning)) for warning in report.warnings))
     _say_verdict(output, verdict)
     if same:
         output.write_ir(made)
@@ -336,7 +336,7 @@ def _tell_changes(report: LoweringReport, sum_up: Callable[[], object] = lambda:
     if report.changes:
         shown = report.changes[:_MOST_CHANGES]
         for reason in dict.fromkeys(change.reason for change in shown):
-            say(tr("because {reason}", reason=reason))
+            say(tr("because {reason}", reason=localized(reason)))
             because = (change for change in shown if change.reason == reason)
             say(*(f"  {each.node}: {each.operator} -> {each.became}" for each in because))
         if len(report.changes) > len(shown):
@@ -345,7 +345,7 @@ def _tell_changes(report: LoweringReport, sum_up: Callable[[], object] = lambda:
         sum_up()
     else:
         say(tr("{engine} runs it as it is; nothing was changed", engine=report.target))
-    say(*(tr("note: {note}", note=note) for note in report.notes))
+    say(*(tr("note: {note}", note=localized(note)) for note in report.notes))
 
 
 def _engine_of(target: str) -> list[str]:

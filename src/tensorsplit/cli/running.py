@@ -31,7 +31,7 @@ from tensorsplit.cli.files import (
 )
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import FINDINGS, examples, say
-from tensorsplit.cli.sentences import tr
+from tensorsplit.cli.sentences import localized, tr
 from tensorsplit.cli.verifying import SIZE, limit_options, tolerance_options
 from tensorsplit.cli.words import ENGINE, Word
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
@@ -153,7 +153,7 @@ def run(
             verdicts.append(rounded if found else tr("{engine}: the same as {reference}", **names))
         else:
             same = False
-        verdicts += map(str, found)
+        verdicts += (localized(str(each)) for each in found)
     verdicts += [] if same else inputs.failing()
     say(*(_described(outputs) if folder is None else _save(outputs, folder, style)), *verdicts)
     return 0 if same else FINDINGS
@@ -163,7 +163,7 @@ def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) ->
     """Refuse a run without all inputs (TS505); the message describes those that are missing."""
     missing = [entry for entry in declared if entry.name not in feeds and not entry.has_default]
     if missing:
-        wanted = (f"{entry.name}: {entry}" for entry in missing)
+        wanted = (f"{entry.name}: {localized(str(entry))}" for entry in missing)
         raise SplitError(
             MISSING_INPUT,
             tr("the model has inputs that are not given"),

@@ -1,7 +1,9 @@
 """What the commands say, in the language of the user: fixed words, numbers of things, code names.
 
-The sentences that the library makes of values stay in English. ``python scripts/messages.py`` finds
-the texts by the calls of these functions, so that they are written out in each call.
+``python scripts/messages.py`` finds the texts by the calls of these functions, so that they are
+written out in each call. The library makes its messages in English, with the values in them;
+`localized` finds the text that one was made of in ``locale/refusals.txt``, which the same script
+writes.
 """
 
 from __future__ import annotations
@@ -9,13 +11,20 @@ from __future__ import annotations
 import gettext
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 
 from tensorsplit.cli.language import CATALOGUES, DOMAIN, catalogue, is_english
 from tensorsplit.core.errors import KINDS, SplitError, Words, show_int
 
 _CODE = re.compile(r"(?<=\[)TS\d{3}(?=\])")
 _GUESS = re.compile(r"did you mean (\S+?)\? ?")
+_AMOUNT = re.compile(r"(\d\S*) ([a-z ]+)")
+_LISTED = re.compile("( and | or |, )")
+_PAIRS = [*map(re.compile, ("(.+?)(: |; )(.+)", "(.+)( [(])(.+)[)]"))]
+_WORDS_IN_A_ROW = re.compile("(?:^| )[a-z]+(?: [a-z]+){2}")
+_QUOTED = re.compile("'[^']*'|\"[^\"]*\"")
+_SOME_LETTERS, _MANY_LETTERS = 8, 20
 
 
 OF_CLICK: tuple[str | tuple[str, str], ...] = (
@@ -47,7 +56,94 @@ def amount(number: int, word: str) -> str:
     )
 
 
-WORDS = Words(tr, amount)
+def localized(text: str) -> str:
+    """Return a message of the library in the language of the user; what is not known stays."""
+    return text if is_english() else _localized(text)
+
+
+@lru_cache(maxsize=1024)
+def _localized(text: str) -> str:
+    """Translate the text with the most fixed words that may have become this one.
+
+    One with few words, such as ``it is {0}``, counts only where there are no two texts in a row.
+    The name of an engine may be before a text.
+    """
+    if guess := _GUESS.match(text):  # which `named` translates
+        return guess[0] + _localized(text[guess.end() :])
+    wordy, short = _refusals()
+    found = _found(text, wordy)
+    if not found and text.isascii():  # else it may have been translated before
+        found = _pair(text) or _found(text, short)
+    name, _, rest = text.partition(" ")
+    return found or (f"{name} {found}" if (found := _found(rest, wordy)) else text)
+
+
+def _found(text: str, refusals: Mapping[str, Sequence[str]]) -> str:
+    """Return the translation of the first refusal that fits; empty if none does."""
+    for source, fixed in refusals.items():
+        if text.startswith(fixed[0]) and text.endswith(fixed[-1]) and all(map(text.count, fixed)):
+            found = re.fullmatch("(.*?)".join(map(re.escape, fixed)), text, re.DOTALL)
+            old = found.groups() if found else ()
+            new = [*map(_value, old)]
+            is_known = not any(map(_is_sentence, set(new).intersection(old)))
+            if found and (is_known or _letters(fixed) > _MANY_LETTERS):
+                return catalogue().gettext(source).format(*new)
+    return ""
+
+
+def _is_sentence(text: str) -> bool:
+    """Return whether a text is more than values: some words in a row, other than in quotes."""
+    return bool(_WORDS_IN_A_ROW.search(_QUOTED.sub("", text)))
+
+
+def _pair(text: str) -> str:
+    """Translate two texts in a row, ``one: two``, ``one; two`` or ``one (two)``; else return "".
+
+    Where there are several ways, the second text is one that is known.
+    """
+    found = ""
+    for pattern in _PAIRS:
+        if pair := pattern.fullmatch(text):
+            one, between, two = pair.groups()
+            words, others = _localized(one), _localized(two)
+            more = tr(" ({more})", more=others) if between == " (" else f"{tr(between)}{others}"
+            if others != two:
+                return f"{words}{more}"
+            if words != one:
+                found = f"{words}{more}"
+    return found
+
+
+def _value(text: str) -> str:
+    """Translate a value that is a text, a number of things, or some things with "and" or "or"."""
+    if found := _AMOUNT.fullmatch(text):
+        one = f"{{n}} {found[2].removesuffix('s')}"
+        return catalogue().ngettext(one, f"{{n}} {found[2]}", 2).format(n=found[1])
+    words, things = _localized(text), _LISTED.split(text)
+    if words == text and not any(map(_is_sentence, things[::2])):
+        return "".join(tr(each) if each in (" and ", " or ") else each for each in things)
+    return words
+
+
+@cache
+def _refusals() -> tuple[Mapping[str, Sequence[str]], ...]:
+    """Return the texts of refusals with their fixed words: those with many, those with few.
+
+    What has more comes first.
+    """
+    texts = (CATALOGUES / "refusals.txt").read_text(encoding="utf-8").splitlines()
+    fixed = {text: re.split(r"{\d+}", text) for text in texts}
+    ordered = sorted(texts, key=lambda text: (-_letters(fixed[text]), -len(text)))
+    wordy = {text: fixed[text] for text in ordered if _letters(fixed[text]) >= _SOME_LETTERS}
+    return wordy, {text: fixed[text] for text in ordered if text not in wordy}
+
+
+def _letters(fixed: Iterable[str]) -> int:
+    """Return how many letters there are in the fixed words of a text."""
+    return sum(map(str.isalpha, "".join(fixed)))
+
+
+WORDS = Words(tr, amount, localized)
 """The words of the user, for what the library makes of fixed words and values."""
 
 

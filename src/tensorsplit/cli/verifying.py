@@ -13,7 +13,7 @@ import click
 from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import listed
-from tensorsplit.cli.sentences import tr, worded
+from tensorsplit.cli.sentences import localized, tr, worded
 from tensorsplit.cli.words import SECONDS
 from tensorsplit.engines.engine_names import OURS
 
@@ -164,11 +164,11 @@ def _lines(found: Verification, inputs: str) -> Iterator[str]:
             same = same_as(result.differences, found.outputs)
             said = {"inputs": inputs, "engine": result.engine, "same": same}
             yield tr("verified: on {inputs}, {engine} gives {same}", **said)
-            yield from (f"  {each}" for each in result.differences)
+            yield from (f"  {localized(str(each))}" for each in result.differences)
         else:
-            wrong = (each for each in result.differences if not each.is_allowed)
+            wrong = (localized(str(each)) for each in result.differences if not each.is_allowed)
             yield from (tr("NOT verified: {difference}", difference=each) for each in wrong)
-        before = (each for each in result.before if not each.is_allowed)
+        before = (localized(str(each)) for each in result.before if not each.is_allowed)
         yield from (tr("the original model: {difference}", difference=each) for each in before)
 
 

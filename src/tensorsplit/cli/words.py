@@ -17,6 +17,7 @@ from click.types import StringParamType
 
 from tensorsplit.cli.files import outputs
 from tensorsplit.cli.screen import note
+from tensorsplit.cli.sentences import localized
 
 
 class Word(StringParamType):
@@ -81,7 +82,8 @@ def note_remarks(targets: Iterable[str]) -> None:
     """
     from tensorsplit.model.profiles import load
 
-    note(*dict.fromkeys(remark for target in targets for remark in load(target).remarks))
+    remarks = dict.fromkeys(remark for target in targets for remark in load(target).remarks)
+    note(*map(localized, remarks))
 
 
 ENGINE_ALIASES = "engines.engine_names:ALIASES"

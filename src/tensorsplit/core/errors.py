@@ -479,8 +479,8 @@ class SplitError(ValueError):
         if self.node:
             place.append(words.text("node '{name}'", name=self.node))
         where = f"{', '.join(place)}: " if place else ""
-        message = f"[{self.code}] {where}{self.problem}"
-        return f"{message}{words.text('; ')}{self.fix}" if self.fix else message
+        message = f"[{self.code}] {where}{words.made(self.problem)}"
+        return f"{message}{words.text('; ')}{words.made(self.fix)}" if self.fix else message
 
 
 class SplitWarning(UserWarning):
@@ -542,13 +542,15 @@ class Words:
     Attributes:
         text: Returns a text with these values in its braces.
         amount: Returns a number of things, as `count_of`.
+        made: Returns a text in which the values are already, as an error has it.
     """
 
     text: Callable[..., str]
     amount: Callable[[int, str], str]
+    made: Callable[[str], str]
 
 
-ENGLISH = Words(str.format, count_of)
+ENGLISH = Words(str.format, count_of, str)
 
 
 def show_bytes(number: int, rounded: Callable[[float], int] = round) -> str:

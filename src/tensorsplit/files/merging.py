@@ -99,8 +99,10 @@ def divided_otherwise(
     for each, division in zip(gathered, divisions, strict=True):
         axes = {plan.axis for plan in (each.before.plan, division.plan) if plan is not None}
         if len(axes) > 1:
-            problem = f"the tensor {short_name(division.tensor.name)} is joined on one of the axes"
-            problem += f" {show(sorted(axes))}, and divided on the other one"
+            problem = (
+                f"the tensor {short_name(division.tensor.name)} is joined on one of the axes"
+                f" {show(sorted(axes))}, and divided on the other one"
+            )
             fix = "do it in two steps: merge, then split the result"
             raise SplitError(USAGE, problem, fix, parameter="rules")
         changes.append(Recast(each.before, each.stored, division))

@@ -164,8 +164,8 @@ def led(
     name = fill(rule.leader, matched)
     leader = divisions.get(name)
     if leader is None:
-        problem = f"it follows {short_name(name)}, which "
-        problem += "follows another one" if name in divisions else "is not there"
+        why = "which follows another one" if name in divisions else "which is not there"
+        problem = f"it follows {short_name(name)}, {why}"
         fix = "name the weight, with a * for each of the pattern"
         raise SplitError(USAGE, problem, fix, parameter="follow")
     return leader

@@ -294,9 +294,9 @@ class SafetensorsSource:
         read += [each.place for each in found if each.place is not None]
         self._others = [] if folder is None else list(_other_files(folder, read))
         self.reads = read if folder is None else [folder, *read]
-        self.notes = list(self._lost_metadata())
+        self.notes = list(self._metadata_notes())
 
-    def _lost_metadata(self) -> Iterator[str]:
+    def _metadata_notes(self) -> Iterator[str]:
         """Yield what one file can't say of what those of the ranks do."""
         if self._is_ranked:
             values = defaultdict[str, set[str]](set)

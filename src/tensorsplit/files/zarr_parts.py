@@ -144,10 +144,10 @@ class ZarrSource:
         (one, attributes), (two, others) = map(_of_documents, (first.documents, other.documents))
         if one != two:
             keys = [key for key in one.keys() | two.keys() if one.get(key) != two.get(key)]
-            problem = f"tensor {short_name(whole)}: {short_name(name)} is stored differently from"
             raise SplitError(
                 NOT_PARTS,
-                f"{problem} the first part: {', '.join(sorted(keys))}",
+                f"tensor {short_name(whole)}: {short_name(name)} is stored differently from the"
+                f" first part: {', '.join(sorted(keys))}",
                 "store all parts alike",
                 parameter="source",
             )

@@ -51,11 +51,12 @@ class DeclaredInput(NamedTuple):
     ranges: tuple[Range, ...] | None = None
 
     def __str__(self) -> str:
-        tensor = f"tensor of {self.element_type or 'any element type'}"
+        element_type = self.element_type or "any element type"
+        tensor = f"tensor of {element_type}"
         if self.shape is not None:
             ranges = self.ranges or ((0, None),) * len(self.shape)
             dims = tuple(_bounds(*pair) for pair in zip(self.shape, ranges, strict=True))
-            tensor += f" and shape {show_shape(dims)}"
+            tensor = f"tensor of {element_type} and shape {show_shape(dims)}"
         return FED_AS.get(self.kind, "value").format(tensor)
 
 

@@ -366,8 +366,8 @@ def of_features(
         if entry.extent != "all":
             check = TARGET_DEPENDS
         seen = seen_feature(entry.feature, features[entry.feature])
-        whose = "model" if node == "graph" else "node"
-        message = f"{profile.says(entry)}; this {whose} {seen}{_AFFECTED[entry.extent]}"
+        this = f"this model {seen}" if node == "graph" else f"this node {seen}"
+        message = f"{profile.says(entry)}; {this}{_AFFECTED[entry.extent]}"
         operator = features.get("version")
         found[entry] = of_check(check, node, message, fix(profile, entry), operator=operator)
     return found

@@ -58,8 +58,9 @@ class Finding:
     def lines(self, words: Words) -> tuple[str, ...]:
         """Return what is wrong or odd, and what would be right, without the node."""
         where = f"{self.parameter}: " if self.parameter else ""
-        first = f"{words.text(self.severity)} [{self.code}] {where}{self.message}"
-        return (first, f"  {self.fix}") if self.fix else (first,)
+        message = words.made(self.message)
+        first = f"{words.text(self.severity)} [{self.code}] {where}{message}"
+        return (first, f"  {words.made(self.fix)}") if self.fix else (first,)
 
     def __repr__(self) -> str:
         return f"<Finding {self}>"

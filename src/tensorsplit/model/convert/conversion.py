@@ -196,11 +196,13 @@ class NodeConversion:
     def refusal(self, reason: str, fix: str = "") -> SplitError:
         """Return the TS512 error for this node."""
         operator, made_as = printable(self.origin.operator), printable(self._made_as)
-        became = "" if operator == made_as else f"it is replaced by {made_as} and others, and "
+        why = printable(reason)
+        if operator != made_as:
+            why = f"it is replaced by {made_as} and others, and {why}"
         return SplitError(
             NO_ADAPTER,
             f"{operator} can't be converted from opset {self.origin.opset} to"
-            f" {self.conversion.target}: {became}{printable(reason)}",
+            f" {self.conversion.target}: {why}",
             fix,
             operator=f"ai.onnx.{operator}",
             node=self.ref.path,

@@ -366,18 +366,20 @@ def _unknown_before_running(opset: int, first: int, *, are_given: bool) -> Split
 
     The lengths are given, or follow from the dimension, which is not known either.
     """
-    unknown = "lengths follow from the dimension that is split, which is"
-    mend = "declare that dimension as a number"
-    reason = (
-        "Split takes lengths as an attribute; Slice, too, takes its bounds as attributes before"
-    )
-    reason = f"{reason} {first}" if first < _FIRST_WITH_RANGE else f"Range is there from {first} on"
+    reason = f"Range is there from {first} on"
+    if first < _FIRST_WITH_RANGE:
+        reason = f"Split takes lengths as an attribute, and so does Slice its bounds before {first}"
     if are_given:
-        unknown = "lengths are"
-        mend = "give the lengths as a constant; where they are calculated from dimensions, it is"
-        mend += " enough to declare those as numbers"
+        problem = "the lengths are known only at run time"
+        mend = (
+            "give the lengths as a constant; where they are calculated from dimensions, it is"
+            " enough to declare those as numbers"
+        )
+    else:
+        problem = "the lengths follow from the dimension, which is known only at run time"
+        mend = "declare that dimension as a number"
     return SplitError(
         CANNOT_EXPRESS,
-        f"not expressible at opset {opset}: the {unknown} known only at run time, and {reason}",
+        f"not expressible at opset {opset}: {problem}, and {reason}",
         f"convert to opset {first} or newer, or {mend}",
     )
