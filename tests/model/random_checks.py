@@ -10,6 +10,7 @@ import io
 import math
 import os
 import re
+import signal
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
@@ -408,11 +409,16 @@ def quoted(model: onnx.ModelProto, engine: Any) -> Iterable[str]:
         yield from re.findall(r': "([^"]+)"', finding.message)
 
 
+MOST_SECONDS = 60
+"""Of one run in a child; an engine that takes longer is ended by SIGALRM."""
+
+
 def in_a_child(function: Callable[..., None], *arguments: Any) -> None:
     """Call a function in a copy of this process, whose end by a signal raises Wrong here."""
     receiver, sender = os.pipe()
     child = os.fork()
     if not child:
+        signal.alarm(MOST_SECONDS)
         with suppress(Exception):
             try:
                 function(*arguments)
