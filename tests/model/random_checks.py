@@ -223,6 +223,17 @@ def compare(got: Mapping[str, Any], values: Mapping[str, Any], case: Case) -> No
             raise Wrong(f"values: {name} is {show(got[name])}, not {show(values[name])}")
 
 
+def as_declared(got: Any, wanted: Any) -> Any:
+    """A tensor without elements in the shape that it should have.
+
+    OpenVINO takes dimensions that are not declared for 0 there (docs/errata.md).
+    """
+    is_tensor = isinstance(got, np.ndarray) and isinstance(wanted, np.ndarray)
+    if is_tensor and got.size == wanted.size == 0 and got.ndim == wanted.ndim:
+        return got.reshape(wanted.shape)
+    return got
+
+
 def show(value: Any) -> str:
     """A value in a line."""
     if isinstance(value, list):
@@ -444,7 +455,10 @@ def run_outside(case: Case, made: onnx.ModelProto, engine: Any) -> None:
     with redirect_stdout(io.StringIO()):  # onnxruntime prints what it raises as well
         run = load(made.SerializeToString(), b"")
     for feeds, values in case.legal:
-        compare(run(feeds, case.outputs), values, case)
+        got = run(feeds, case.outputs)
+        if engine == "openvino":
+            got = {name: as_declared(held, values[name]) for name, held in got.items()}
+        compare(got, values, case)
     for feeds in case.illegal:
         try:
             run(feeds, case.outputs)

@@ -160,6 +160,20 @@ def test_a_condition_that_includes_the_number_of_rounds_gets_nothing_more() -> N
     assert (operators.count("Less"), operators.count("If")) == (1, 1)
 
 
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_loops_that_lowering_writes_start_on_their_number_of_rounds(target: Any) -> None:
+    joined = parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[2,k] x, int64[m] l) => (float[p,q] y)'
+        " { s = SplitToSequence<axis = 1>(x, l) y = ConcatFromSequence<axis = 0>(s) }"
+    )
+    lowered = ts.lower(joined, target=target)
+    (loop,) = [each for each in nodes_of(lowered.graph) if each.op_type == "Loop"]
+    (start,) = [each for each in nodes_of(lowered.graph) if loop.input[1] in each.output]
+    assert (start.op_type, start.input[1]) == ("Less", loop.input[0])
+    assert not found(lowered, target)
+    assert ts.lower(lowered, target=target) == lowered
+
+
 SUMS = """(int64 i, bool c, float[2,3] h) => (bool d, float[2,3] o, float[2,3] row)
     { d = Identity(c) o = Add(h, z) row = Neg(o) }> s = Unsqueeze(x, flat)"""
 """A body whose rows are not used, and which reads what it carries."""

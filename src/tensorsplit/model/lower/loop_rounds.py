@@ -7,7 +7,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
+from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs, scopes
 from tensorsplit.model.loop_features import (
     count_and_condition,
     given_without_rounds,
@@ -21,8 +21,7 @@ _FIRST_WITH_INTEGERS_IN_LESS = 9
 
 def settle_rounds(lowering: Lowering) -> None:
     """Have a loop that may have no round give what it carries then, and scan outputs of no rows."""
-    if any(ref.op_type == "Loop" for ref in lowering.refs.values()):
-        lowering.change_each("rounds_may_be_0", lambda node: node.op_type == "Loop", _settle)
+    lowering.change_each("rounds_may_be_0", _is_loop, _settle)
 
 
 def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number
@@ -117,8 +116,13 @@ def join_in_loop(
     goes_on.type, joined.type = going.type, so_far.type
     name = make.names.fresh(f"{make.stem}_body")
     body = ir.Graph([number, going, so_far], [goes_on, joined], nodes=inner.nodes, name=name)
-    always = make.constant(True, np.bool_)
-    return make.op("Loop", [make.scalar(count), always, start], {"body": body})
+    rounds = make.scalar(count)
+    return make.op("Loop", [rounds, _has_rounds(make, rounds), start], {"body": body})
+
+
+def _has_rounds(make: Calculation, count: ir.Value) -> ir.Value:
+    """Return whether a loop has a first round; to OpenVINO a count below 0 is no limit."""
+    return make.op("Less", [make.constant(0), count])
 
 
 def _number(make: Calculation) -> ir.Value:
@@ -139,7 +143,6 @@ def _collecting_loop(
         fix = f"convert the model to opset {_FIRST_WITH_SEQUENCES_IN_LOOPS} first"
         raise refusal(problem, fix)
     names, last = make.names, Calculation(make.names, make.opset, make.stem)
-    always = make.constant(True, np.bool_)
     starts = [make.op("SequenceEmpty", [], {"dtype": int(kind)}) for kind in kinds]
     going = ir.val(names.fresh(f"{make.stem}_going"), ir.DataType.BOOL, [])
     goes_on = last.op("Identity", [going])
@@ -155,5 +158,5 @@ def _collecting_loop(
     body.inputs[:] = [number, going, *before]
     body.outputs[:] = [goes_on, *after]
     outputs = [ir.Value(name=names.fresh(f"{make.stem}_sequence")) for _ in kinds]
-    make.op("Loop", [count, always, *starts], {"body": body}, outputs)
+    make.op("Loop", [count, _has_rounds(make, count), *starts], {"body": body}, outputs)
     return outputs
