@@ -50,6 +50,10 @@ from tensorsplit.model.features import (
 )
 from tensorsplit.model.feeds import DeclaredInput, fits
 from tensorsplit.model.graph.building import full_collections_deferred
+from tensorsplit.model.graph.calculation import (
+    FIRST_WITH_BOUNDS_AS_INPUTS,
+    FIRST_WITH_INTEGERS_COMPARED,
+)
 from tensorsplit.model.graph.message import NodeList, copied, node_lists
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -279,10 +283,6 @@ _CONVERT = (
     "convert it to opset 13, as before {first} {reason} (tensorsplit convert MODEL --opset 13 -o"
     " MODEL)"
 )
-_COMPUTES = 10
-"""The first opset where the bounds of Slice are inputs."""
-_CHOOSES = 9
-"""The first opset with Where."""
 
 
 def _before_any(profile: Profile, features: Mapping[str, object]) -> str:
@@ -293,12 +293,13 @@ def _before_any(profile: Profile, features: Mapping[str, object]) -> str:
 
 def _before_lowering(ref: NodeRef, facts: Facts) -> str:
     """Say what has to be done before a node can be lowered; empty for most."""
-    if ref.op_type == "Loop" and ref.opset < _CHOOSES:
-        return _CONVERT.format(first=_CHOOSES, reason="there is no Where")
+    if ref.op_type == "Loop" and ref.opset < FIRST_WITH_INTEGERS_COMPARED:
+        reason = "integers can't be compared"
+        return _CONVERT.format(first=FIRST_WITH_INTEGERS_COMPARED, reason=reason)
     is_known_at_all = not is_split(ref.node) or is_known(split_length(facts.split(ref).plan))
-    if ref.opset >= _COMPUTES or is_known_at_all:
+    if ref.opset >= FIRST_WITH_BOUNDS_AS_INPUTS or is_known_at_all:
         return ""
-    return _CONVERT.format(first=_COMPUTES, reason="lengths can't be computed")
+    return _CONVERT.format(first=FIRST_WITH_BOUNDS_AS_INPUTS, reason="lengths can't be computed")
 
 
 _REFUSED = {

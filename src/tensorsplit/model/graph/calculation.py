@@ -31,6 +31,9 @@ FIRST_WITH_LENGTHS_AS_INPUT = 13
 FIRST_WITH_BOUNDS_AS_INPUTS = 10
 """From here on Slice takes its bounds as inputs."""
 
+FIRST_WITH_INTEGERS_COMPARED = 9
+"""From here on Less and Greater take integers."""
+
 _FIRST_WITH_INTEGER_CONSTANTS = 9
 _FIRST_WITH_NUMBERED_TYPES = 6
 _FIRST_WITH_RANGE = 11

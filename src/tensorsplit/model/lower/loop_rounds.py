@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
-from tensorsplit.model.graph.calculation import Calculation
+from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs, scopes
 from tensorsplit.model.loop_features import (
@@ -15,8 +15,6 @@ from tensorsplit.model.loop_features import (
 )
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
-
-_FIRST_WITH_INTEGERS_IN_LESS = 9
 
 
 def settle_rounds(lowering: Lowering) -> None:
@@ -30,7 +28,7 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     The If gives what the loop gives if there was a round, else what it was given to carry.
     """
     node, facts = ref.node, lowering.facts
-    if ref.opset < _FIRST_WITH_INTEGERS_IN_LESS:
+    if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         lowering.note(entry)
         return
     given = given_without_rounds(node, facts)
@@ -66,13 +64,7 @@ def _choose(lowering: Lowering, ref: NodeRef, given: list[ir.Value], going: ir.V
         chosen.append(new)
         for end in ends[-1]:
             end.type = old.type
-    branches = {
-        name: ir.Graph([], outputs, nodes=inner.nodes, name=make.names.fresh(f"{make.stem}_{name}"))
-        for name, outputs, inner in zip(
-            ("then_branch", "else_branch"), zip(*ends, strict=True), (after, without), strict=True
-        )
-    }
-    make.op("If", [going], branches, outputs=chosen)
+    make.choose(going, *zip((after, without), zip(*ends, strict=True), strict=True), outputs=chosen)
 
 
 def _no_rows(make: Calculation, rows: ir.Value, fact: Tensor) -> ir.Value:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import onnx_ir as ir
 
+from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.loop_features import unused_and_changing, unused_states
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
-
-_FIRST_WITH_WHERE = 9
 
 
 def use_states(lowering: Lowering) -> None:
@@ -23,7 +24,7 @@ def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     The condition always holds, and the choice is between the output and itself.
     """
     node = ref.node
-    if ref.opset < _FIRST_WITH_WHERE:
+    if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         lowering.note(entry)
         return
     found = unused_and_changing(node, lowering.facts, lowering.imported)
@@ -32,13 +33,22 @@ def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     nodes = tuple(ref.scope)
     before = next(iter(nodes[nodes.index(node) + 1 :]), None)
     make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, before)
-    chosen = ir.Value(name=lowering.names.fresh(f"{make.stem}_where"))
+    chosen = ir.Value(name=lowering.names.fresh(f"{make.stem}_chosen"))
     lowering.stand_in((used, chosen))
     used.name = lowering.names.fresh(f"{make.stem}_output")
-    held = used
+    sizes = []
     for state in states:
         state.name = state.name or lowering.names.fresh(f"{make.stem}_state")
-        is_there = make.op("Greater", [make.op("Size", [state]), make.constant(-1)])
-        outputs = [chosen] if state is states[-1] else None
-        held = make.op("Where", [is_there, held, held], outputs=outputs)
+        sizes.append(make.op("Size", [state]))
+    total = reduce(lambda one, other: make.op("Add", [one, other]), sizes)
+    is_there = make.op("Greater", [total, make.constant(-1)])
+    branches = [Calculation(make.names, make.opset, make.stem) for _ in range(2)]
+    ends = [inner.op("Identity", [used]) for inner in branches]
+    for end in ends:
+        end.type = used.type
+    make.choose(
+        is_there,
+        *((inner, [end]) for inner, end in zip(branches, ends, strict=True)),
+        outputs=[chosen],
+    )
     lowering.changed(ref, "the same, with what it carries used afterwards", entry)
