@@ -727,6 +727,8 @@ class Generator:
     def _unary(self) -> None:
         op_type = self._one(list(UNARY))
         data = self._tensor(0, calculated=True)
+        if op_type == "Abs" and self._value(data).dtype == np.int64:
+            return  # OpenVINO leaves it out of what is calculated from a shape (docs/errata.md)
         self._step(op_type, [data], 1, one(UNARY[op_type]), calculated=True)
 
     def _compare(self) -> None:
