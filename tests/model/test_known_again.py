@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.model.lower.corpus import CASES, Case
 from tests.model.random_models import random_model
 from tests.refusals import refused
 
+RANDOM = np.random.default_rng(2)
 TARGETS = ("onnxruntime", "openvino", "portable")
 CHECKED = ("openvino", "portable")
 """The targets whose models check lengths themselves."""
@@ -447,3 +448,32 @@ def test_a_guard_is_known_after_an_optimiser(name: str, target: Any, tmp_path: A
     assert not errors(optimised, target)
     with warnings.catch_warnings(action="ignore"):
         assert ts.lower(optimised, target=target) == optimised
+
+
+LENGTHS: dict[str, Callable[[int, int], int]] = {
+    "l = Add(k, c)": lambda rows, number: rows + number,
+    "l = Sub(k, c)": lambda rows, number: rows - number,
+    "l = Add(n, c)": lambda rows, number: rows + number,
+    "l = Max(k, c)": max,
+    "h = Div(k, two) l = Add(h, c)": lambda rows, number: rows // 2 + number,
+}
+
+
+@pytest.mark.parametrize("number", range(-12, 13))
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_a_length_that_goes_with_another_dimension_is_not_constant(
+    lengths: str, number: int
+) -> None:
+    """Of all dimensions that are tried, few fit such a length, and each fits one value."""
+    model = parse_model(
+        '<ir_version: 8, opset_import: ["": 16]> g (float[K,M] x, int64[1] n) => (float[?,?] y)'
+        f" <int64 zero = {{0}}, int64[1] two = {{2}}, int64[1] c = {{{number}}}>"
+        f" {{ s = Shape(x) k = Gather(s, zero) {lengths} y = Split<axis = 1>(x, l) }}"
+    )
+    made = lowered(model, "portable")
+    assert made is not None
+    for rows in (0, 1, 3, 9):
+        columns = LENGTHS[lengths](rows, number)
+        if columns >= 0:
+            x = RANDOM.uniform(size=(rows, columns)).astype(np.float32)
+            assert np.array_equal(ts.run(made, {"x": x, "n": np.array([rows])})["y"], x)

@@ -7,7 +7,7 @@ tools may fold and merge them (ADR 26).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import chain
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
@@ -260,6 +260,10 @@ class Trial(NamedTuple):
     stops: frozenset[int]
 
 
+_Samples: TypeAlias = Callable[[Program, int], Iterator[list[Any]]]
+"""Yields values of the variables of a program for so many parts."""
+
+
 def _calculated(program: Program, variables: list[Any]) -> Trial:
     """Return the outcome for values of the variables."""
     known: list[Any] = []
@@ -289,7 +293,7 @@ def _calculated(program: Program, variables: list[Any]) -> Trial:
     return Trial(variables[_DIMENSION], results, frozenset(stops))
 
 
-def outcomes(program: Program, count: int) -> list[Trial]:
+def outcomes(program: Program, count: int, samples: _Samples | None = None) -> list[Trial]:
     """Return what is calculated for many values of the variables.
 
     A step whose result is not known for some of them is a variable too: what follows has to do with
@@ -300,9 +304,10 @@ def outcomes(program: Program, count: int) -> list[Trial]:
     """
     with np.errstate(all="ignore"):
         try:
-            return [_calculated(program, values) for values in _samples(program, count)]
+            given = (samples or _samples)(program, count)
+            return [_calculated(program, values) for values in given]
         except _AnythingError as error:
-            return outcomes(program.with_anything_at(error.place), count)
+            return outcomes(program.with_anything_at(error.place), count, samples)
 
 
 def _fits(dim: int, lengths: list[int], count: int) -> bool:
@@ -348,26 +353,43 @@ def rule_of(program: Program, count: int) -> tuple[Rule, tuple[int, ...]] | None
     fit; or it gives the start and the end of each part, and stops where parts do not follow each
     other. Only rules are found that need no lengths at run time: constant and equal lengths.
     """
-    found: list[tuple[int, tuple[int, ...] | None]] = []
     try:
-        for dim, results, stops in outcomes(program, count):
-            if results is None or stops:
-                found.append((dim, None))
-                continue
-            given = results[0] if len(results) == 1 else _between(results)
-            fits = _fits(dim, given, count)
-            if not fits and len(results) > 1:
-                return None
-            found.append((dim, tuple(given) if fits else None))
+        found = _lengths(program, count, _samples)
+        fitting = [lengths for _, lengths in found if lengths is not None]
+        candidates: list[tuple[Rule, tuple[int, ...]]] = [(equal, (count,))]
+        candidates += [(explicit, lengths) for lengths in fitting[-1:]]
+        for rule, wanted in candidates:
+            if fitting and all(_by_rule(rule, dim, wanted) == lengths for dim, lengths in found):
+                # of the dimension that constants fit there are few samples among so many
+                again = partial(_at_dimension, sum(wanted)) if rule is explicit else None
+                if again and any(got != wanted for _, got in _lengths(program, count, again)):
+                    return None
+                return rule, wanted
     except _NotKnownError:
-        return None
-    fitting = [lengths for _, lengths in found if lengths is not None]
-    candidates: list[tuple[Rule, tuple[int, ...]]] = [(equal, (count,))]
-    candidates += [(explicit, lengths) for lengths in fitting[-1:]]
-    for rule, wanted in candidates:
-        if fitting and all(_by_rule(rule, dim, wanted) == lengths for dim, lengths in found):
-            return rule, wanted
+        pass
     return None
+
+
+def _lengths(
+    program: Program, count: int, samples: _Samples
+) -> list[tuple[int, tuple[int, ...] | None]]:
+    """Return dimensions with the lengths that a program gives of them; None if they do not fit.
+
+    Raises:
+        _NotKnownError: If its results are not known, or are bounds of parts that do not fit and it
+            does not stop.
+    """
+    found: list[tuple[int, tuple[int, ...] | None]] = []
+    for dim, results, stops in outcomes(program, count, samples):
+        if results is None or stops:
+            found.append((dim, None))
+            continue
+        given = results[0] if len(results) == 1 else _between(results)
+        fits = _fits(dim, given, count)
+        if not fits and len(results) > 1:
+            raise _NotKnownError
+        found.append((dim, tuple(given) if fits else None))
+    return found
 
 
 def _between(bounds: list[list[int]]) -> list[int]:
@@ -427,6 +449,19 @@ def _samples(program: Program, count: int) -> Iterator[list[Any]]:
             in_turn = len(kinds) == 1 and not are_few
             values = (k[at] if at < len(k) and in_turn else random.choice(k) for k in kinds)
             yield [dim, *values]
+
+
+def _at_dimension(dim: int, program: Program, count: int) -> Iterator[list[Any]]:
+    """Yield values of the variables at one dimension: each value of each of them, in turn."""
+    if program.dim not in (None, dim):
+        return
+    random, constants = Random(0), _constants(program)  # noqa: S311 - as above
+    kinds = [list(_of_variable(kind, dim, count, constants)) for kind in program.variables[1:]]
+    drawn = [random.choice(kind) for kind in kinds]
+    yield [dim, *drawn]
+    for place, kind in enumerate(kinds):
+        for value in kind:
+            yield [dim, *drawn[:place], value, *drawn[place + 1 :]]
 
 
 def _constants(program: Program) -> list[int]:
