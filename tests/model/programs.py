@@ -325,8 +325,10 @@ def slice_(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
         axes = ints(v[3]) if len(v) > 3 else range(len(starts))
         steps = ints(v[4]) if len(v) > 4 else [1] * len(starts)
     index = [slice(None)] * v[0].ndim
-    for axis, *bounds in zip(axes, starts, ends, steps, strict=True):
-        index[axis] = slice(*bounds)
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        # backwards from before the data the text begins at the first element, and Python nowhere
+        first = max(start, -v[0].shape[axis]) if step < 0 else start
+        index[axis] = slice(first, end, step)
     return [v[0][tuple(index)]]
 
 
