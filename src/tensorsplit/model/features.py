@@ -41,6 +41,7 @@ from tensorsplit.model.loop_features import (
     captured_in_scan,
     counts_below_0,
     given_without_rounds,
+    has_unread_rows,
     unused_and_changing,
 )
 
@@ -120,6 +121,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
+        "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
         "empty_in_loop": "has a dimension of 0, in a Loop",
         "empty_axis": "splits an axis of length 0",
         "vendor_operator": "is of the domain org.openvinotoolkit",
@@ -228,6 +230,8 @@ def _of_any_operator(
         yield from {"operator": node.op_type, "scan_in_scan": True}.items()
     if captured_in_scan(node):
         yield from {"operator": node.op_type, "captured_in_scan": True}.items()
+    if has_unread_rows(node):
+        yield from {"operator": node.op_type, "unread_rows": True}.items()
     if unused_and_changing(node, facts, seen):
         yield from {"operator": node.op_type, "unused_in_loop": True}.items()
     if counts_below_0(node, facts) or given_without_rounds(node, facts):

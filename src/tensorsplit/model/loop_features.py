@@ -101,7 +101,7 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
     if not _is_loop(node) or not _may_have_no_round(node, facts):
         return []
     branches = dict(_branches_of(node, facts))
-    kept = {each.result for each in carried_by(node) if _is_passed_on(each.inside)}
+    kept = {each.result for each in carried_by(node) if _is_passed_on(each.inside, node)}
     return [
         given
         for given in node.outputs
@@ -170,15 +170,37 @@ def _is_safe(reader: ir.Node, branches: dict[object, bool]) -> bool:
     return ends is not None and not any(ends)
 
 
-def _is_passed_on(inside: ir.Value) -> bool:
-    """Return whether something that a body gives goes back to a value of it."""
+def scanned_by(node: ir.Node) -> list[ir.Value]:
+    """Return the rows that a Scan gives its body; nothing for other nodes."""
+    if (node.domain, node.op_type) != ("", "Scan"):
+        return []
+    count = attribute_of(node, "num_scan_inputs", ir.AttributeType.INT) or 0
+    return [row for _, body in bodies(node) for row in body.inputs[len(body.inputs) - count :]]
+
+
+def has_unread_rows(node: ir.Node) -> bool:
+    """Return whether nothing that a Scan gives goes back to its rows."""
+    rows = scanned_by(node)
+    return bool(rows) and not any(_is_passed_on(row, node) for row in rows)
+
+
+def _is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
+    """Return whether something that a loop gives goes back to a value in its body.
+
+    What it carries counts though nothing uses it, and scan outputs that nothing uses do not.
+    """
+    ((_, body),) = bodies(node)
+    more = 1 if node.op_type == "Loop" else 0  # its condition
+    states = len(body.inputs) - len(scanned_by(node)) - more
+    scanned = zip(body.outputs[states:], node.outputs[states - more :], strict=False)
+    ends = {*body.outputs[:states], *(end for end, result in scanned if _is_read(result))}
     waiting, known = [inside], {inside}
     while waiting:
         held = waiting.pop()
-        if held.is_graph_output():
+        if held in ends:
             return True
         for reader in held.consumers():
-            if reader.graph is not inside.graph:
+            if reader.graph is not body:
                 return True
             waiting += [each for each in reader.outputs if each not in known]
             known.update(reader.outputs)

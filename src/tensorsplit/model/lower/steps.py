@@ -54,7 +54,7 @@ from tensorsplit.model.lower.preparing import (
     unwrap_optionals,
 )
 from tensorsplit.model.lower.rejoined_parts import keep_checks
-from tensorsplit.model.lower.scan_captures import carry_captured
+from tensorsplit.model.lower.scan_states import carry_captured, carry_sizes
 from tensorsplit.model.lower.sequence_loops import expand_maps, give_out
 from tensorsplit.model.lower.sequence_nodes import HANDLERS, LoweredSequences, SequenceNode
 from tensorsplit.model.lower.sliced_strings import take_slice
@@ -117,6 +117,7 @@ def _lower(lowering: Lowering) -> None:
             give_out(lowering, output, sequences[output])
     lowering.edits.finish()
     carry_captured(lowering)
+    carry_sizes(lowering)
     keep_checks(lowering)
     use_states(lowering)
     settle_rounds(lowering)

@@ -1,4 +1,4 @@
-"""Scans for OpenVINO, whose bodies are given what they use: all of it is carried."""
+"""Scans for OpenVINO: they carry what their bodies use, and the size of rows that nothing reads."""
 
 from __future__ import annotations
 
@@ -114,3 +114,65 @@ def test_a_scan_keeps_what_is_noted_of_it() -> None:
     lowered = ts.lower(made, target="openvino")
     (scan,) = [each for each in nodes_of(lowered.graph) if each.op_type == "Scan"]
     assert (scan.doc_string, scan.metadata_props[0].value) == ("adds", "3")
+
+
+ROWS = """<ir_version: 8, opset_import: ["": 18]> g (float[T,6] x, float[6] w, bool c) =>
+    (float[T,2] y) <int64[3] l = {2, 3, 1}, float zero = {0}, float[6] v = {1, 2, 3, 4, 5, 6}>
+    { BODY }"""
+PARTS = "b, a, d = Split<axis = 0>(h, l)"
+UNREAD = {
+    "a constant": f"y = Scan(x) <num_scan_inputs = 1, body = s (float[6] row) => (float[2] b) {{"
+    f" h = Identity(v) {PARTS} }}>",
+    "a state that stays": f"k, y = Scan(w, x) <num_scan_inputs = 1, body = s (float[6] h, float[6]"
+    f" row) => (float[6] h2, float[2] b) {{ h2 = Identity(h) {PARTS} }}>",
+    "a state that changes": f"k, y = Scan(w, x) <num_scan_inputs = 1, body = s (float[6] h,"
+    f" float[6] row) => (float[6] h2, float[2] b) {{ h2 = Add(h, v) {PARTS} }}>",
+    "rows that only an unused output reads": f"y, k = Scan(x) <num_scan_inputs = 1, body = s"
+    f" (float[6] row) => (float[2] b, float[6] n) {{ n = Neg(row) h = Identity(v) {PARTS} }}>",
+    "rows of two tensors": f"y = Scan(x, x) <num_scan_inputs = 2, body = s (float[6] row, float[6]"
+    f" second) => (float[2] b) {{ h = Identity(v) {PARTS} }}>",
+}  # fmt: skip
+V = np.arange(1, 7, dtype=np.float32)
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("name", UNREAD)
+def test_rows_that_the_body_does_not_read_are_counted(
+    name: str, target: Any, process: EngineProcess
+) -> None:
+    model = parse_model(ROWS.replace("BODY", UNREAD[name]))
+    (found,) = [each for each in ts.check(model, target=target) if "rows" in each.message]
+    assert (found.code, found.node) == ("TS843", "graph/Scan[0]")
+    lowered = ts.lower(model, target=target)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert not [each for each in ts.check(lowered, target=target) if "rows" in each.message]
+    assert ts.lower(lowered, target=target) == lowered
+    feeds = [{"x": X[:rows], "w": W, "c": np.array(True)} for rows in (3, 1)]
+    for feed, (got,) in zip(
+        feeds, process.call(["openvino", lowered.SerializeToString(), feeds, 2]), strict=True
+    ):
+        start = W if "state" in name else V
+        steps = V if name == "a state that changes" else 0 * V
+        wanted, now = [], start
+        for _ in feed["x"]:
+            wanted.append(now[:2])
+            now = now + steps
+        assert np.array_equal(got, np.array(wanted))
+        assert np.array_equal(ts.run(lowered, feed)["y"], np.array(wanted))
+
+
+READ = {
+    "by a state": "h2 = Add(h, row) u = Identity(v)",
+    "by a branch": "h2 = Identity(h) m = ReduceMax<keepdims = 0>(h) g = Less(zero, m) u = If(g)"
+    " <then_branch = t () => (float[6] r) { r = Neg(row) }, else_branch = e () => (float[6] q)"
+    " { q = Abs(v) }>",
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_rows_that_a_state_or_a_branch_reads_are_no_fault(name: str) -> None:
+    body = "k, y = Scan(w, x) <num_scan_inputs = 1, body = s (float[6] h, float[6] row) =>"
+    body += f" (float[6] h2, float[2] b) {{ {READ[name]} b, a, d = Split<axis = 0>(u, l) }}>"
+    model = parse_model(ROWS.replace("BODY", body))
+    assert not [each for each in ts.check(model, target="openvino") if "rows" in each.message]

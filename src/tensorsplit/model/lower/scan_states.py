@@ -1,0 +1,110 @@
+"""Scans that have to carry more: what their bodies use from around them, and how much they read."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    bodies,
+    change_inputs,
+    scopes,
+    scopes_in,
+)
+from tensorsplit.model.infer.filling import fill_value
+from tensorsplit.model.loop_features import captured_in_scan, has_unread_rows, scanned_by
+from tensorsplit.model.lower.state import InsertionPoint, Lowering
+from tensorsplit.model.profiles import Limitation
+
+_FIRST_WITHOUT_BATCHES = 9
+
+
+def carry_captured(lowering: Lowering) -> None:
+    """Have a Scan carry what its body uses from around it, where the target wants it so."""
+    if any(captured_in_scan(node) for scope in scopes(lowering.model) for node in scope):
+        lowering.change_each("captured_in_scan", _carry_captured)
+
+
+def carry_sizes(lowering: Lowering) -> None:
+    """Have a Scan whose body reads no row carry their size, where the target loses rows then."""
+    if any(has_unread_rows(node) for scope in scopes(lowering.model) for node in scope):
+        lowering.change_each("unread_rows", _carry_size)
+
+
+def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have a Scan carry what it captures, unchanged."""
+    if not _can_carry(lowering, ref, entry):
+        return
+    captured, ((_, body),) = captured_in_scan(ref.node), bodies(ref.node)
+    fresh = lowering.names.fresh
+    inside = {each: ir.Value(name=fresh(f"{each.name}_carried")) for each in captured}
+    for old, new in inside.items():
+        for facts in (lowering.facts, lowering.imported):
+            facts.set(new, facts.of(old))
+        fill_value(new, lowering.facts)
+    _use(body, inside)
+    ends = [ir.val(fresh("carried"), type=new.type, shape=new.shape) for new in inside.values()]
+    for new, end in zip(inside.values(), ends, strict=True):
+        body.append(ir.Node("", "Identity", [new], outputs=[end], name=fresh("Identity")))
+    _add_states(lowering, ref, list(zip(captured, inside.values(), ends, strict=True)))
+    lowering.changed(ref, "the same, with what its body uses carried", entry)
+
+
+def _carry_size(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have a Scan carry the number of elements of the rows so far, which nothing uses."""
+    if not _can_carry(lowering, ref, entry):
+        return
+    stem, ((_, body),) = ref.node.name or ref.op_type, bodies(ref.node)
+    start = InsertionPoint(lowering, stem, ref.scope, ref.node).constant(0)
+    before = ir.val(lowering.names.fresh(f"{stem}_before"), ir.DataType.INT64, [])
+    inner = InsertionPoint(lowering, stem, body)
+    end = inner.op("Add", [before, inner.op("Size", [body.inputs[-1]])])
+    end.type, end.shape = before.type, before.shape
+    _add_states(lowering, ref, [(start, before, end)])
+    lowering.changed(ref, "the same, with the size of its rows carried", entry)
+
+
+def _can_carry(lowering: Lowering, ref: NodeRef, entry: Limitation) -> bool:
+    """Return whether a Scan is of a version that can be given more states; note it if not."""
+    if ref.opset >= _FIRST_WITHOUT_BATCHES and scanned_by(ref.node):
+        return True
+    lowering.note(entry)
+    return False
+
+
+def _add_states(
+    lowering: Lowering, ref: NodeRef, added: list[tuple[ir.Value, ir.Value, ir.Value]]
+) -> None:
+    """Put a Scan with more states in the place of one: their starts, and in the body both ends."""
+    node, fresh, ((_, body),) = ref.node, lowering.names.fresh, bodies(ref.node)
+    states = len(node.inputs) - len(scanned_by(node))
+    starts, inside, ends = zip(*added, strict=True)
+    body.inputs[states:states] = inside
+    body.outputs[states:states] = ends
+    outputs = [ir.Value(name=fresh("scanned")) for _ in node.outputs]
+    unused = [ir.Value(name=fresh("carried")) for _ in added]
+    attributes = list(node.attributes.values())
+    node.attributes.clear()  # its body is the new node's
+    made = ir.Node(
+        node.domain,
+        node.op_type,
+        [*node.inputs[:states], *starts, *node.inputs[states:]],
+        attributes,
+        outputs=[*outputs[:states], *unused, *outputs[states:]],
+        name=node.name,
+        doc_string=node.doc_string,
+        metadata_props=dict(node.metadata_props),
+    )
+    ref.scope.insert_before(node, made)
+    lowering.stand_in(*zip(node.outputs, outputs, strict=True))
+    lowering.edits.retire(node)
+
+
+def _use(body: ir.Graph, inside: dict[ir.Value, ir.Value]) -> None:
+    """Have the nodes of a body, and of those in it, use the values that it is given."""
+    for scope in scopes_in(body):
+        for node in scope:
+            held = enumerate(node.inputs)
+            change_inputs(node, {i: inside[value] for i, value in held if value in inside})
+        if isinstance(scope, ir.Graph):
+            scope.outputs[:] = [inside.get(end, end) for end in scope.outputs]
