@@ -80,7 +80,7 @@ def count_and_condition(node: ir.Node) -> tuple[ir.Value | None, ir.Value | None
 
 def counts_below_0(node: ir.Node, facts: Facts) -> bool:
     """Return whether a Loop may be given a number of rounds below 0, and its condition holds."""
-    if not _is_loop(node):
+    if not is_loop(node):
         return False
     count, _ = count_and_condition(node)
     return not (count is None or _is_at_least(0, count, facts) or includes_count(node, facts))
@@ -98,7 +98,7 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
     These are its scan outputs, and what it carries if its body does not read that. What only
     branches of an If read, on the condition by which the first round takes place, is not used then.
     """
-    if not _is_loop(node) or not _may_have_no_round(node, facts):
+    if not is_loop(node) or not _may_have_no_round(node, facts):
         return []
     branches = dict(_branches_of(node, facts))
     kept = {each.result for each in carried_by(node) if _is_passed_on(each.inside, node)}
@@ -112,7 +112,8 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
     ]
 
 
-def _is_loop(node: ir.Node) -> bool:
+def is_loop(node: ir.Node) -> bool:
+    """Return whether a node is a Loop with a body."""
     return (node.domain, node.op_type) == ("", "Loop") and bool(bodies(node))
 
 

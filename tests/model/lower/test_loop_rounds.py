@@ -31,8 +31,8 @@ CASES = {
     "but for its shape": LOOP.format(SHAPE_ONLY),
     "what it carries is read": LOOP.format(ADDED),
     "but for rows that nothing uses": (
-        "y, s, t = Loop(n, yes, x) <body = b (int64 i, bool c, float[2,3] h) => (bool d, float[2,3]"
-        " o, float[1,3] row, float[2,3] u) { d = Identity(c) o = Neg(z) row, rest = Split<axis = 0>"
+        "y, t, s = Loop(n, yes, x) <body = b (int64 i, bool c, float[2,3] h) => (bool d, float[2,3]"
+        " o, float[2,3] u, float[1,3] row) { d = Identity(c) o = Neg(z) row, rest = Split<axis = 0>"
         "(z, halves) u = Neg(h) }>"
     ),
     "a count of one element in a list": "m = Reshape(n, flat) y, s = Loop(m, yes, x) <body = b "

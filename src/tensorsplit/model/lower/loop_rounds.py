@@ -7,11 +7,12 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs, scopes
+from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
 from tensorsplit.model.loop_features import (
     count_and_condition,
     given_without_rounds,
     includes_count,
+    is_loop,
 )
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
@@ -19,7 +20,7 @@ from tensorsplit.model.profiles import Limitation
 
 def settle_rounds(lowering: Lowering) -> None:
     """Have a loop that may have no round give what it carries then, and scan outputs of no rows."""
-    lowering.change_each("rounds_may_be_0", _is_loop, _settle)
+    lowering.change_each("rounds_may_be_0", is_loop, _settle)
 
 
 def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

@@ -8,7 +8,6 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
     change_inputs,
-    scopes,
     scopes_in,
 )
 from tensorsplit.model.infer.filling import fill_value
@@ -21,14 +20,12 @@ _FIRST_WITHOUT_BATCHES = 9
 
 def carry_captured(lowering: Lowering) -> None:
     """Have a Scan carry what its body uses from around it, where the target wants it so."""
-    if any(captured_in_scan(node) for scope in scopes(lowering.model) for node in scope):
-        lowering.change_each("captured_in_scan", _carry_captured)
+    lowering.change_each("captured_in_scan", captured_in_scan, _carry_captured)
 
 
 def carry_sizes(lowering: Lowering) -> None:
     """Have a Scan whose body reads no row carry their size, where the target loses rows then."""
-    if any(has_unread_rows(node) for scope in scopes(lowering.model) for node in scope):
-        lowering.change_each("unread_rows", _carry_size)
+    lowering.change_each("unread_rows", has_unread_rows, _carry_size)
 
 
 def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
