@@ -121,7 +121,7 @@ def join_in_loop(
 
 
 def _has_rounds(make: Calculation, count: ir.Value) -> ir.Value:
-    """Return whether a loop has a first round; to OpenVINO a count below 0 is no limit."""
+    """Return whether a loop has a first round; OpenVINO takes a count below 0 for infinite."""
     return make.op("Less", [make.constant(0), count])
 
 
