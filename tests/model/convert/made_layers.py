@@ -300,6 +300,19 @@ WINDOWS = [
             (2, ([1, 2], [1, 1], [0, 0], [0, 0], "ceil"), "opset8"),
         )
     ),
+    *(
+        Made(
+            "MaxPool",
+            _called(
+                "max_pool",
+                *([2, 2], [1, 2], [1, 0], [0, 1], [3, 2], "floor", "explicit", kind, axis),
+                opset="opset14",
+            ),
+            [IMAGE],
+            outputs=2,
+        )
+        for axis, kind in ((0, "i64"), (1, "i32"), (2, "i64"), (-1, "i32"))
+    ),
     Made(
         "MaxPool",
         lambda x: _called("max_pool", opset="opset1")(x, [2, 1], [1, 0], [0, 1], [2, 3]),
@@ -466,7 +479,8 @@ MADE = [
     *_binary("Minimum", "minimum"),
     *_binary("Power", "power"),
     *_binary("Mod", "mod"),
-    *_binary("FloorMod", "floor_mod", floats=False),
+    *_binary("FloorMod", "floor_mod"),
+    Made("FloorMod", _called("floor_mod"), [SIGNED, SIGNED[::-1] / 3], open=()),
     *_binary("SquaredDifference", "squared_difference"),
     *_binary("Equal", "equal"),
     *_binary("NotEqual", "not_equal"),

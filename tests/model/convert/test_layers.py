@@ -341,19 +341,6 @@ def test_a_layer_that_onnx_may_take_otherwise_is_refused(
         ts.convert(ir.save(tmp_path), 18)
 
 
-@pytest.mark.parametrize("version", ["opset8", "opset14"])
-def test_indices_of_a_pool_are_refused_where_they_are_read(version: str, tmp_path: Path) -> None:
-    ir = IrFile()
-    x = ir.parameter("x", "f32", "1,2,7,7")
-    data = '<data kernel="2,2" strides="1,1" pads_begin="0,0" pads_end="0,0"/>'
-    pooled, indices = ir.layer("MaxPool", (x,), 2, data, name="pool", version=version)
-    ir.result(pooled)
-    assert ts.convert(ir.save(tmp_path), 18).graph.node[0].op_type == "MaxPool"
-    ir.result(indices)
-    with refused("TS514", "layer 'pool'", "indices"):
-        ts.convert(ir.save(tmp_path), 18)
-
-
 def test_an_axis_known_only_at_run_time_is_refused(tmp_path: Path) -> None:
     ir = IrFile()
     x, axis = ir.parameter("x", "f32", "4,4"), ir.parameter("axis", "i64", "")

@@ -348,10 +348,13 @@ def _top_k(layer: LayerConversion) -> list[ir.Value]:
 
 
 def _floor_mod(layer: LayerConversion) -> ir.Value:
+    """Write what a quotient that is rounded down leaves."""
     layer.check_broadcast()
-    if layer.element_type().is_floating_point():
-        raise layer.refusal("ONNX's Mod of floats has the sign of the dividend")
-    return layer.op("Mod", layer.inputs)
+    if not layer.element_type().is_floating_point():
+        return layer.op("Mod", layer.inputs)
+    left, right = layer.inputs
+    whole = layer.op("Floor", [layer.op("Div", [left, right])])
+    return layer.op("Sub", [left, layer.op("Mul", [whole, right])])
 
 
 def _mod(layer: LayerConversion) -> ir.Value:

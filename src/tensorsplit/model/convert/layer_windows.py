@@ -141,15 +141,20 @@ def _transposed(layer: LayerConversion, first: int) -> dict[str, object]:
     return _filtered(layer, first) | ({"output_padding": padding} if padding else {})
 
 
-def max_pool(layer: LayerConversion) -> ir.Value:
-    """Write a pool that takes the largest element, if nothing reads its indices."""
-    if layer.is_read(1):
-        raise layer.refusal("its indices are read, which count otherwise in ONNX")
+def max_pool(layer: LayerConversion) -> list[ir.Value]:
+    """Write a pool that takes the largest element, and gives its index from an axis on."""
     windows, rounds_up = _rounded_up(layer)
     attributes = _attributes(layer, windows) | {"ceil_mode": rounds_up}
-    return layer.op(
-        "MaxPool", layer.inputs, {**attributes, "kernel_shape": layer.numbers("kernel")}
-    )
+    attributes["kernel_shape"] = layer.numbers("kernel")
+    if not layer.is_read(1):
+        return [layer.op("MaxPool", layer.inputs, attributes)]
+    make, axis = layer.node.make, layer.integer("axis", 0)
+    values, indices = layer.ops("MaxPool", layer.inputs, attributes, 2)
+    if axis != 0:
+        shape = layer.op("Shape", layer.inputs, {"start": axis})
+        size = layer.op("ReduceProd", [shape, make.make(0)], {"keepdims": 0})
+        indices = layer.op("Mod", [indices, size])
+    return [values, layer.cast(indices, layer.named_type("index_element_type", "i64"))]
 
 
 def average_pool(layer: LayerConversion) -> ir.Value:
