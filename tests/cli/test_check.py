@@ -16,6 +16,7 @@ import pytest
 import tensorsplit as ts
 from tests.cli.conftest import Command, process
 from tests.model.build import FLOAT, INT64, graph, model, node, tensor, value
+from tests.model.ir_files import words
 
 
 @pytest.fixture
@@ -321,6 +322,22 @@ class TestFix:
         assert "no findings in 1 split node" in ended.err
         assert tensorsplit("check", tmp_path / "out.onnx", "--for", "portable").status == 0
 
+    def test_an_ir_is_written_elsewhere(self, run: Command, tmp_path: Path) -> None:
+        path, out = words(tmp_path), tmp_path / "out.xml"
+        before = path.read_bytes()
+        ended = run(path, "--for", "openvino", "--fix")
+        assert ended.status == 0
+        assert "give -o OUT.xml, beside which goes its .bin" in ended.err
+        ended = run(path, "--for", "openvino", "--fix", "-o", out)
+        assert (ended.status, "error" in ended.out) == (0, False)
+        assert "1 node rewritten" in ended.err
+        assert path.read_bytes() == before
+        assert run(out, "--for", "openvino").status == 0
+        assert run(out, "--for", "openvino", "--fix").status == 0
+        assert run(path, "--for", "openvino", "--fix", "-o", tmp_path / "out.onnx").status == 2
+        ended = run(path, "--for", "portable", "--fix", "-o", out)
+        assert "is not rewritten: [TS513]" in ended.err
+
     def test_what_cannot_be_fixed_stays(self, run: Command, wrong: Path) -> None:
         before = wrong.read_bytes()
         ended = run(wrong, "--for", "portable", "--fix")
@@ -330,7 +347,7 @@ class TestFix:
         assert wrong.read_bytes() == before
 
     def test_what_does_not_go_together(self, run: Command, folder: Path) -> None:
-        for words, said in (
+        for arguments, said in (
             ((folder, "--fix"), "needs --for"),
             ((folder, "-o", "out"), "needs --fix or --fix-traced"),
             ((folder, "--fix", "--fix-traced"), "one after the other"),
@@ -339,7 +356,7 @@ class TestFix:
             (("-", "--for", "portable", "--fix"), "needs -o OUT"),
             ((folder, "--for", "portable", "--for", "openvino", "--fix"), "one --for ENGINE"),
         ):
-            ended = run(*words)
+            ended = run(*arguments)
             assert (ended.status, ended.out) == (2, "")
             assert said in ended.err
 

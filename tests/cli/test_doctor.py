@@ -20,6 +20,7 @@ from tensorsplit.engines.sessions import run as plain_run
 from tensorsplit.model.reading import OnnxModel
 from tests.cli.conftest import Command
 from tests.model.build import FLOAT, INT64, graph, model, node, value
+from tests.model.ir_files import IrFile, words
 
 IR = Path(__file__).parents[1] / "fuzz" / "corpus" / "split.xml"
 ALONE = ["tensorsplit", "onnx-reference"]
@@ -89,6 +90,30 @@ def test_without_other_engines(run: Command, right: Path) -> None:
     assert line.endswith("[onnxruntime,openvino]'    # to try onnxruntime and openvino too")
     found = json.loads(run(right, "--format", "json").out)
     assert [each["engine"] for each in found["missing"]] == ["onnxruntime", "openvino"]
+
+
+@pytest.mark.engine("openvino")
+def test_an_ir_that_lowering_mends_comes_with_a_command_that_works(
+    run: Command, tensorsplit: Command, tmp_path: Path
+) -> None:
+    """OpenVINO 2026.4 splits no strings."""
+    path = words(tmp_path)
+    found = verdicts(run, path)
+    assert found["openvino"]["verdict"] == "fixable"
+    assert found["onnx-reference"]["verdict"] == "refused"
+    assert "only OpenVINO reads" in " ".join(found["onnx-reference"]["why"])
+    [command] = [each for each in commands(run(path).out) if each[0] == "lower"]
+    assert tensorsplit(*command).status == 0
+    assert (tmp_path / "model.openvino.xml").exists()
+
+
+@pytest.mark.engine("openvino")
+def test_an_ir_that_openvino_alone_runs_is_compared_with_it(run: Command, tmp_path: Path) -> None:
+    ir = IrFile()
+    ir.result(ir.layer("ReLU", (ir.parameter("x", "f32", "4"),), 1, name="relu")[0], "y")
+    found = verdicts(run, ir.save(tmp_path))
+    assert found["openvino"]["verdict"] == "fine"
+    assert found["tensorsplit"]["verdict"] == "not run"
 
 
 @pytest.mark.usefixtures("no_engines")

@@ -15,7 +15,8 @@ from onnx.parser import parse_model
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess, process_of
 from tests.engines.models import model, node, split_model, tensor
-from tests.model.ir_files import X
+from tests.model.ir_files import X, words
+from tests.refusals import refused
 
 pytestmark = pytest.mark.engine
 ov = pytest.importorskip("openvino")
@@ -277,6 +278,28 @@ def test_a_session_goes_on_after_a_run_that_failed(tmp_path: Path) -> None:
         assert (signs.tolist(), squared.tolist()) == ([1, 1, 1, 1], [[1, 2], [3, 4]])
         with pytest.raises(ts.SplitError, match=r"TS603.*Reshape"):
             session.run({"x": X[0, :6], "w": X[0, :5]})
+
+
+@pytest.mark.parametrize("lower", [True, "openvino"])
+@pytest.mark.parametrize("limits", [{}, {"timeout": 100}])
+def test_a_session_lowers_an_ir(lower: Any, limits: dict[str, Any], tmp_path: Path) -> None:
+    """OpenVINO 2026.4 splits no strings; what stands for that takes them one by one."""
+    path = words(tmp_path)
+    with pytest.raises(ts.SplitError), ts.session(path, engine="openvino", **limits) as session:
+        session.run({"x": np.array(list("abcde"))})
+    with ts.session(path, engine="openvino", lower=lower, **limits) as session:
+        for text in ("abcde", "abc", "ab"):
+            parts = session.run({"x": np.array(list(text))})
+            assert ["".join(part) for part in parts.values()] == [text[:2], text[2:]]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["model.bin", "model.xml"]
+
+
+def test_an_ir_is_lowered_for_openvino_alone(tmp_path: Path) -> None:
+    path = words(tmp_path)
+    for engine in ("openvino", "onnxruntime"):
+        with refused("TS513", "which only OpenVINO reads"):
+            ts.session(path, engine=engine, lower="portable")
+    ts.session(path, lower=True).close()
 
 
 def looped(*lengths: int) -> tuple[list[Any], Any]:

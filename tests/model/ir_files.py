@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -126,6 +127,16 @@ def cut_file(
     for part in parts:
         ir.result(part)
     return ir
+
+
+def words(folder: Path) -> Path:
+    """The file of an IR that cuts strings after the second one; OpenVINO wants its names."""
+    ir = IrFile()
+    x, axis = ir.parameter("x", "string", "?"), ir.int64(0, scalar=True)
+    for part in ir.variadic_split(x, axis, ir.int64(2, -1), 2, "ab"):
+        ir.result(part)
+    text = re.sub(r'<layer id="([0-9]+)" type', r'<layer id="\1" name="layer\1" type', ir.text)
+    return ir.save(folder, text)
 
 
 def run(path: Path, **feeds: Any) -> dict[str, Any]:

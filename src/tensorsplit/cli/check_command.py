@@ -239,6 +239,8 @@ def _reported(source: Source, targets: Sequence[str]) -> CheckReport:
 def _fixed(model: str, targets: Sequence[str], out: str) -> CheckReport:
     """Rewrite a model as `lower` does, where that is possible; what is left to be found."""
     source = read_source(model)
+    if source.openvino is not None:
+        return _fixed_ir(model, source, targets, out)
     try:
         opened, made, report = lowered(source, targets[0])
     except SplitError as error:
@@ -246,6 +248,32 @@ def _fixed(model: str, targets: Sequence[str], out: str) -> CheckReport:
     left = _reported(replace(opened, original=made), targets)
     _write(model, out, opened, made, len(report.changes))
     note(*(f"{model}: {localized(each)}" for each in (*report.warnings, *report.notes)))
+    return left
+
+
+def _fixed_ir(model: str, source: OnnxModel, targets: Sequence[str], out: str) -> CheckReport:
+    """Do as `_fixed` of an OpenVINO IR, which is two files and never written over."""
+    from tensorsplit.model.lower import lower_ir
+
+    output = Output(out, copy_weights=True)
+    output.check_takes_ir()
+    try:
+        with progress_of("lowering"):
+            made, report = lower_ir(source, targets[0])
+    except SplitError as error:
+        return _kept(model, source, targets, error)
+    if out == model:
+        if not report.changes:
+            return _reported(source, targets)
+        return _kept(model, source, targets, tr("give -o OUT.xml, beside which goes its .bin"))
+    with made.reread() as rewritten:
+        left = _reported(rewritten, targets)
+    output.write_ir(made)
+    if report.changes:
+        note(
+            tr("{model}: {nodes} rewritten", model=model, nodes=amount(len(report.changes), "node"))
+        )
+    note(*(f"{model}: {each}" for each in (*report.warnings, *report.notes)))
     return left
 
 

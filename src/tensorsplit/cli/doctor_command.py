@@ -113,7 +113,8 @@ def _command(model: str, diagnosis: Diagnosis) -> str:
         return ""
     engine = diagnosis.engine
     if diagnosis.verdict == FIXABLE:
-        lowered = str(Path(path).with_suffix(f".{engine}.onnx"))
+        kind = ".xml" if Path(path).suffix.lower() == ".xml" else ".onnx"
+        lowered = str(Path(path).with_suffix(f".{engine}{kind}"))
         out = shlex.quote(lowered)
         return f"tensorsplit lower {shlex.quote(path)} --for {engine} -o {out} --verify"
     return f"tensorsplit check {shlex.quote(path)} --for {engine}"

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -307,12 +305,8 @@ def _verdict_of_ir(
     """Verify an IR as `_verdict` does, from a file that is removed then."""
     if verification is None:
         return [], True
-    from tensorsplit.model.reading import read_model
-
-    with TemporaryDirectory(prefix="tensorsplit-") as folder:
-        path = Path(folder, "lowered.xml")
-        made.save(path)
-        return verification.run(replace(source), read_model(path), others)
+    with made.reread() as rewritten:
+        return verification.run(replace(source), rewritten, others)
 
 
 def lowered(source: OnnxModel, target: str) -> tuple[OnnxModel, ModelProto, LoweringReport]:

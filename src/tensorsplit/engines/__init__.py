@@ -90,7 +90,8 @@ def session(
         engine: As `run` takes it.
         lower: Whether the engine gets the model as `tensorsplit.lower` makes it for the engine
             (``onnx-reference``: ``portable``), or for the target that is named; errors name
-            the model itself. ``tensorsplit`` needs none of it.
+            the model itself. An IR that has to be changed is passed on in memory, with its
+            weights. ``tensorsplit`` needs none of it.
         isolate: Whether the engine has a process of its own. By default all but ``tensorsplit``
             have. With False a crash of the engine ends this process: only for trusted models.
         memory: As for `run`: how many bytes the session may take, which then has its own process.

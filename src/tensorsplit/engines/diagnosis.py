@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
@@ -16,7 +17,7 @@ from tensorsplit.model.check.checker import examine
 from tensorsplit.model.check.checks import ERROR, TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
 from tensorsplit.model.check.findings import REWRITE, CheckReport, Finding
 from tensorsplit.model.exactness import moved_outputs
-from tensorsplit.model.lower import lower_graph
+from tensorsplit.model.lower import LoweringReport, lower_graph, lower_ir
 from tensorsplit.model.profiles import load
 from tensorsplit.model.reading import OnnxModel, open_model
 
@@ -118,7 +119,8 @@ def diagnose(
         else:
             found = compare(source, feeds, [engine], **judging)
             differences = [each for each in found if not each.is_allowed]
-            judge = partial(compare, inputs=feeds, engines=[reference, engine], **judging)
+            both = [engine] if source.openvino is not None else [reference, engine]
+            judge = partial(compare, inputs=feeds, engines=both, **judging)
             lower = partial(_why_lowering_fails, source, engine, judge)
             yield _diagnosis(engine, examine(source, engine), differences, lower)
 
@@ -151,18 +153,31 @@ def _why_lowering_fails(
 ) -> str | None:
     """Return why the lowered model does not help; None if it gives the outputs of the model.
 
-    It is judged in the engine, and in the one that gave these outputs.
+    It is judged in the engine, and in the one that gave these outputs; of an IR in OpenVINO alone,
+    as our own runs few layers.
     """
     try:
-        opened = open_model(source)
-        report = lower_graph(opened, engine)
+        lowered, report = _lowered_in(source, engine)
     except SplitError as error:
         return f"it can't be lowered: {error.problem}"
     if not report.changes:
         return NOTHING_TO_LOWER
-    made = replace(opened, original=opened.proto(changed=True), path=None)
-    wrong = [each for each in judge(made) if not each.is_allowed]
+    with lowered as made:
+        wrong = [each for each in judge(made) if not each.is_allowed]
     return f"and so is the lowered model: {wrong[0]}" if wrong else None
+
+
+def _lowered_in(
+    source: OnnxModel, engine: str
+) -> tuple[AbstractContextManager[OnnxModel], LoweringReport]:
+    """Return a model that is lowered, to be entered, and what was done."""
+    if source.openvino is not None:
+        lowered, report = lower_ir(source, engine)
+        return lowered.reread(), report
+    opened = open_model(source)
+    report = lower_graph(opened, engine)
+    made = replace(opened, original=opened.proto(bool(report.changes)), path=None)
+    return nullcontext(made), report
 
 
 def _about_the_engine(report: CheckReport) -> int:

@@ -19,6 +19,9 @@ ENGINES = (OURS, "onnx-reference", "onnxruntime", "openvino")
 ALIASES = {"numpy": OURS}
 """Former names of engines, which are still understood."""
 
+READS_IR = "openvino"
+"""The engine beside our own that reads an OpenVINO IR."""
+
 EngineName: TypeAlias = Literal["tensorsplit", "numpy", "onnx-reference", "onnxruntime", "openvino"]
 """What an engine is called."""
 
@@ -36,7 +39,7 @@ def resolved(engine: str, model: OnnxModel) -> str:
     if engine != AUTO:
         return engine
     is_foreign = model.foreign_layer is not None
-    return "openvino" if is_foreign and find_spec("openvino") is not None else OURS
+    return READS_IR if is_foreign and find_spec(READS_IR) is not None else OURS
 
 
 def check_engine(engine: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX, SplitError
+from tensorsplit.engines.engine_names import READS_IR
 from tensorsplit.engines.loaded import LoadedHere, LoadedModel
 from tensorsplit.engines.process import process_of
 from tensorsplit.model.feeds import check_feeds
@@ -18,11 +20,11 @@ from tensorsplit.model.graph.message import copied, tensors_outside
 from tensorsplit.model.graph.tensors import check_external, inlined
 from tensorsplit.model.graph.weights import MAX_MESSAGE
 from tensorsplit.model.infer.validation import Validator, values_needed
+from tensorsplit.model.lower import LoweredIr
 from tensorsplit.model.reading import OnnxModel
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import compile_model
 
-_OPENVINO = "openvino"
 _PROBE = "tensorsplit.engines.openvino_probe"
 
 
@@ -40,9 +42,9 @@ class OutsideModel:
     """
 
     def __init__(
-        self, engine: str, model: OnnxModel, lowered: OnnxModel, *, is_isolated: bool
+        self, engine: str, model: OnnxModel, lowered: OnnxModel | LoweredIr, *, is_isolated: bool
     ) -> None:
-        if model.openvino is not None and engine != _OPENVINO:
+        if model.openvino is not None and engine != READS_IR:
             raise SplitError(
                 ENGINE_REFUSED,
                 f"{engine} reads no OpenVINO IR",
@@ -66,9 +68,9 @@ class OutsideModel:
         loaded = self._load(feeds, is_undecided=undecided)
         fed = {name: _plain(value) for name, value in feeds.items()}
         outputs: dict[str, Any] = loaded(fed, self._model.output_names)
-        has_process = self._is_isolated and self._engine == _OPENVINO
+        has_process = self._is_isolated and self._engine == READS_IR
         if has_process and _has_strings([*fed.values(), *outputs.values()]):
-            process_of(_OPENVINO).close()  # D17: a corrupt heap, which no other run must meet
+            process_of(READS_IR).close()  # D17: a corrupt heap, which no other run must meet
         return outputs
 
     def close(self) -> None:
@@ -105,26 +107,35 @@ class OutsideModel:
 
     def _load(self, feeds: Mapping[str, object], *, is_undecided: bool) -> LoadedModel | LoadedHere:
         """Return the model in the engine, as these inputs need it."""
-        is_ir, is_openvino = self._model.openvino is not None, self._engine == _OPENVINO
+        is_ir, is_openvino = self._model.openvino is not None, self._engine == READS_IR
         is_guarded, replaced = is_undecided and is_openvino, frozenset[str]()
         if is_openvino:  # which would keep the defaults (D20)
             defaults = {entry.name for entry in self._model.inputs if entry.has_default}
             replaced = frozenset(defaults.intersection(feeds))
         key = is_guarded, replaced
         if key not in self._loaded:
-            content: str | bytes = str((self._model.path or Path()).absolute())
-            if not is_ir:
-                content = _content(self._lowered, replaced)
+            content, weights = self._content(replaced)
             loader = f"tensorsplit.engines.adapters:load_{self._engine.replace('-', '_')}"
             if is_guarded:
                 loader = f"{_PROBE}:{'load' if is_ir else 'load_guarded'}"
-            arguments = content, b""
+            arguments = content, weights
             self._loaded[key] = (
                 LoadedModel(process_of(self._engine), loader, arguments)
                 if self._is_isolated
                 else LoadedHere(self._engine, loader, arguments)
             )
         return self._loaded[key]
+
+    def _content(self, replaced: Set[str]) -> tuple[str | bytes, bytes]:
+        """Return what the engine gets: the path of a file, or what it holds; an IR has weights."""
+        lowered = self._lowered
+        if isinstance(lowered, LoweredIr):
+            weights = BytesIO()
+            lowered.write_weights(weights)
+            return lowered.text, weights.getvalue()
+        if self._model.openvino is not None:
+            return str((self._model.path or Path()).absolute()), b""
+        return _content(lowered, replaced), b""
 
 
 def _content(model: OnnxModel, replaced: Set[str]) -> str | bytes:

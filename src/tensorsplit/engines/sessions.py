@@ -16,7 +16,7 @@ from tensorsplit.engines.engine_names import AUTO, OURS, check_engine, resolved
 from tensorsplit.engines.limits import LimitedModel, begin, wrong_usage
 from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.feeds import DeclaredInput
-from tensorsplit.model.lower import lower_graph
+from tensorsplit.model.lower import LoweredIr, lower_graph, lower_ir
 from tensorsplit.model.profiles import load
 from tensorsplit.model.reading import OnnxModel, Source, open_model, read_model
 from tensorsplit.model.run.evaluator import CompiledModel
@@ -139,15 +139,21 @@ def run(
         return made.run(inputs)
 
 
-def _lowered(model: OnnxModel, lower: bool | str, engine: str) -> OnnxModel:
+def _lowered(model: OnnxModel, lower: bool | str, engine: str) -> OnnxModel | LoweredIr:
     """Return the model as the engine gets it."""
     if lower is False or engine == OURS:
         return model
-    opened = open_model(model)
-    report = lower_graph(opened, _TARGETS.get(engine, engine) if lower is True else lower)
+    target = _TARGETS.get(engine, engine) if lower is True else lower
+    made: OnnxModel | LoweredIr
+    if model.openvino is not None:
+        made, report = lower_ir(model, target)
+    else:
+        opened = open_model(model)
+        report = lower_graph(opened, target)
+        made = OnnxModel(opened.proto(bool(report.changes)), model.folder)
     for text in report.warnings:
         warnings.warn(text, SplitWarning, stacklevel=4)
-    return OnnxModel(opened.proto(True), model.folder) if report.changes else model
+    return made if report.changes else model
 
 
 def load_limited(

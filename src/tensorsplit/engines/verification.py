@@ -10,7 +10,7 @@ from tensorsplit.arrays.naming import strings_of
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, USAGE, SplitError
 from tensorsplit.engines.compare import Difference, Tolerance, compare
-from tensorsplit.engines.engine_names import OURS, EngineName, check_engine
+from tensorsplit.engines.engine_names import OURS, READS_IR, EngineName, check_engine
 from tensorsplit.engines.sessions import run
 from tensorsplit.model.exactness import moved_outputs
 from tensorsplit.model.fitting_inputs import complete_inputs
@@ -207,12 +207,13 @@ def reference_run(
 
     Returns the engine, its outputs by name, and why it is not our own; None if it is.
     """
+    readers = [each for each in others if source.openvino is None or each == READS_IR]
     try:
         return OURS, run(source, feeds, **limits), None
     except SplitError as error:
-        if error.kind is not UNSUPPORTED_NODE or not others:
+        if error.kind is not UNSUPPORTED_NODE or not readers:
             raise
-        return others[0], run(source, feeds, engine=others[0], **limits), error
+        return readers[0], run(source, feeds, engine=readers[0], **limits), error
 
 
 def is_installed(engine: str) -> bool:

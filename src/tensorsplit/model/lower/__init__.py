@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import overload
+from typing import Any, overload
 
 import onnx
 import onnx_ir as ir
@@ -21,7 +21,9 @@ __all__ = ["LoweredIr", "LoweredNode", "LoweringReport", "lower", "lower_graph",
 
 
 @overload  # first: to a checker without stubs of protobuf a message is of any class
-def lower(model: str | os.PathLike[str] | onnx.ModelProto, target: Target) -> onnx.ModelProto: ...
+def lower(model: onnx.ModelProto, target: Target) -> onnx.ModelProto: ...
+@overload  # an IR gives another type, which a checker can't see of a path: Any allows for both
+def lower(model: str | os.PathLike[str], target: Target) -> onnx.ModelProto | Any: ...
 @overload
 def lower(model: ir.Model, target: Target) -> ir.Model: ...
 @full_collections_deferred()

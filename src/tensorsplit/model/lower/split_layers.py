@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 from xml.etree.ElementTree import Element
 
@@ -32,7 +34,7 @@ from tensorsplit.model.openvino_ir.editing import EditedGraph, EditedIr, LayerMa
 from tensorsplit.model.openvino_ir.layer_types import VARIADIC_SPLIT
 from tensorsplit.model.openvino_ir.layers import layers_of, read_octets
 from tensorsplit.model.profiles import Limitation, Profile, load, must_go
-from tensorsplit.model.reading import OnnxModel
+from tensorsplit.model.reading import OnnxModel, read_model
 from tensorsplit.model.validity.model_errors import check_well_formed
 from tensorsplit.storage.outputs import Content, Outputs
 
@@ -76,6 +78,14 @@ class LoweredIr:
         if self.weights is None and not self.added:
             return {path: self.text}
         return {path: self.text, path.with_suffix(".bin"): self.write_weights}
+
+    @contextmanager
+    def reread(self) -> Iterator[OnnxModel]:
+        """Write it to files that are removed afterwards, and read it."""
+        with TemporaryDirectory(prefix="tensorsplit-") as folder:
+            path = Path(folder, "lowered.xml")
+            self.save(path)
+            yield read_model(path, without_weights=True)
 
     def write_weights(self, file: IO[bytes]) -> None:
         """Write what the ``.bin`` holds; TS504 if the one that was read has changed."""
