@@ -302,6 +302,15 @@ WINDOWS = [
     ),
     *(
         Made(
+            "AvgPool",
+            _called("avg_pool", [3, 4], [0, 0], [0, 0], [2, 3], *given),
+            [IMAGE],
+            open=(),
+        )
+        for given in ((True, "floor", "same_upper"), (True, "ceil", "same_lower"), (False, "ceil"))
+    ),
+    *(
+        Made(
             "MaxPool",
             _called(
                 "max_pool",

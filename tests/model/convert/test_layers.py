@@ -294,6 +294,7 @@ STEPS = {"hidden_size": "3", "direction": "forward"}
         ("TopK", "opset11", {**TOP, "mode": "most"}, ["f32 3", "i64 "], "mode is 'most'"),
         ("PReLU", "opset1", {}, ["f32 2,3,4", "f32 4"], "slope for each channel"),
         ("PReLU", "opset1", {}, ["f32 2,?,4", "f32 3"], "slope for each channel"),
+        ("PReLU", "opset1", {}, ["f32 2,?,4", "f32 ?"], "slope for each channel"),
         ("PReLU", "opset1", {}, ["f32 ...", "f32 3"], "rank"),
         ("Selu", "opset1", {}, ["f32 2,3", "f32 1", "f32 1"], "input 1 is not one constant"),
         ("MVN", "opset6", {"eps": "1", "eps_mode": "inside_sqrt"}, ["f32 2,3", "i64 0"], "no axes"),
@@ -339,6 +340,88 @@ def test_a_layer_that_onnx_may_take_otherwise_is_refused(
     ir.result(ir.layer(type, fed, 1, f"<data {text}/>", name="odd", version=version)[0])
     with refused("TS514", "layer 'odd'", word):
         ts.convert(ir.save(tmp_path), 18)
+
+
+NUMBERS = np.array([[4, -1, 3], [2, -6, 5]], np.float32)
+WIDE = {"x": np.array([[-np.inf, 2, np.inf]], np.float32)}
+SIDES = {"q": NUMBERS, "k": NUMBERS, "v": np.eye(2, dtype=np.float32)}
+
+
+def weights_of(scores: Any) -> Any:
+    """The softmax of each row."""
+    powers = np.exp(scores - scores.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("type", "version", "data", "fed", "constants", "expected"),
+    [
+        ("IsInf", "opset10", "", WIDE, [], np.isinf(WIDE["x"])),
+        ("IsInf", "opset10", 'detect_positive="false"', WIDE, [], WIDE["x"] == -np.inf),
+        (
+            "MVN",
+            "opset6",
+            'eps="0" eps_mode="INSIDE_SQRT"',
+            {"x": NUMBERS},
+            [[1]],
+            (NUMBERS - NUMBERS.mean(1, keepdims=True)) / NUMBERS.std(1, keepdims=True),
+        ),
+        (
+            "ScaledDotProductAttention",
+            "opset13",
+            "",
+            SIDES,
+            [],
+            weights_of(NUMBERS @ NUMBERS.T / np.sqrt(np.float32(3))),
+        ),
+        ("ReduceLogicalOr", "opset1", 'keep_dims="true"', {"x": NUMBERS > 3}, [[]], NUMBERS > 3),
+        ("ReduceLogicalAnd", "opset1", "", {"x": NUMBERS > 3}, [[1]], [False, False]),
+        ("Transpose", "opset1", "", {"x": NUMBERS}, [[]], NUMBERS.T),
+        ("SoftMax", "opset8", 'axis="-1"', {"x": NUMBERS}, [], weights_of(NUMBERS)),
+        ("Gelu", "opset2", "", {"x": np.array([3], np.float32)}, [], [2.99595031]),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_a_layer_leaves_out_is_as_its_text_says(
+    type: str, version: str, data: str, fed: Any, constants: Any, expected: Any, tmp_path: Path
+) -> None:
+    ir, kinds = IrFile(), {"float32": "f32", "bool": "boolean"}
+    inputs = [
+        ir.parameter(name, kinds[str(each.dtype)], ",".join(map(str, each.shape)))
+        for name, each in fed.items()
+    ]
+    inputs += [ir.int64(*each) for each in constants]
+    ir.result(ir.layer(type, inputs, 1, f"<data {data}/>", version=version)[0])
+    (found,) = ts.run(ts.convert(ir.save(tmp_path), 18), fed).values()
+    np.testing.assert_allclose(found, np.array(expected, found.dtype), rtol=1e-5, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("", np.int32), ('index_element_type="i64"', np.int64)]
+)
+def test_positions_are_of_32_bits_if_nothing_is_said(kind: str, dtype: Any, tmp_path: Path) -> None:
+    ir = IrFile()
+    x, count = ir.parameter("x", "f32", "2,3"), ir.int64(2, scalar=True)
+    data = f'<data axis="1" mode="min" sort="value" {kind}/>'
+    for end, name in zip(
+        ir.layer("TopK", (x, count), 2, data, version="opset3"), "ab", strict=True
+    ):
+        ir.result(end, name)
+    found = ts.run(ts.convert(ir.save(tmp_path), 18), {"x": NUMBERS})
+    np.testing.assert_array_equal(found["a"], np.sort(NUMBERS, 1)[:, :2])
+    np.testing.assert_array_equal(found["b"], np.array([[1, 2], [1, 0]], dtype), strict=True)
+
+
+@pytest.mark.parametrize("axis", [-1, -2, -3])
+def test_an_axis_of_one_hot_counts_the_new_one(axis: int, tmp_path: Path) -> None:
+    ir = IrFile()
+    values = [ir.constant(np.float32(n).tobytes(), "f32", "") for n in (1, 0)]
+    inputs = (ir.parameter("x", "i64", "2,2"), ir.int64(3, scalar=True), *values)
+    ir.result(ir.layer("OneHot", inputs, 1, f'<data axis="{axis}"/>')[0])
+    indices = np.array([[0, 2], [1, 5]])
+    (found,) = ts.run(ts.convert(ir.save(tmp_path), 18), {"x": indices}).values()
+    expected = np.moveaxis(indices[..., None] == np.arange(3), -1, axis)
+    np.testing.assert_array_equal(found, expected.astype(np.float32))
 
 
 def test_an_axis_known_only_at_run_time_is_refused(tmp_path: Path) -> None:
