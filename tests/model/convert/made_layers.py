@@ -307,7 +307,7 @@ WINDOWS = [
             [IMAGE],
             open=(),
         )
-        for given in ((True, "floor", "same_upper"), (True, "ceil", "same_lower"), (False, "ceil"))
+        for given in ((True, "floor", "same_upper"), (True, "ceil_torch", "same_lower"))
     ),
     *(
         Made(

@@ -202,6 +202,16 @@ STEPS = {"hidden_size": "3", "direction": "forward"}
             ["f32 1,2,7,?"],
             "dilations",
         ),
+        *(
+            (
+                "AvgPool",
+                "opset1",
+                {**ROUNDED, "kernel": "1,1", "pads_end": "0,0", "auto_pad": "same_upper"},
+                [f"f32 1,2,{shape}"],
+                "in the padding",
+            )
+            for shape in ("4,4", "?,?")
+        ),
         ("AvgPool", "opset16", {**WINDOW, "dilations": "1,2"}, ["f32 1,2,7,7"], "dilations"),
         (
             "AvgPool",

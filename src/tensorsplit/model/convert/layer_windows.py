@@ -48,7 +48,7 @@ class _Window(NamedTuple):
     def same(self, *, is_lower: bool) -> _Window:
         """Return the window with a padding for one position of each stride, if that is known."""
         if not is_known(self.length):
-            return self
+            return self._replace(begin=0, end=0)
         last = (self.length - 1) // self.stride * self.stride
         total = max(0, last + self.extent - self.length)
         begin = total - total // 2 if is_lower else total // 2
@@ -186,7 +186,7 @@ def _rounded_up(layer: LayerConversion) -> tuple[list[_Window], bool]:
     )
     if rounding not in _ROUNDINGS:
         raise layer.refusal(f"its rounding_type is {rounding}")
-    if rounding == "floor" or layer.choice("auto_pad", _PADDINGS, "explicit"):
+    if rounding == "floor":
         return windows, False
     are_lengths_known = all(is_known(each.length) for each in windows)
     if any(each.may_leave_data for each in windows) and not (
@@ -194,7 +194,7 @@ def _rounded_up(layer: LayerConversion) -> tuple[list[_Window], bool]:
     ):
         raise layer.refusal("its last window may lie in the padding")
     if not are_lengths_known:
-        return windows, True
+        return windows, not layer.choice("auto_pad", _PADDINGS, "explicit")
     return [
         each if each.may_leave_data else each._replace(end=each.end + each.missing)
         for each in windows
