@@ -303,7 +303,7 @@ WINDOWS = [
     *(
         Made(
             "AvgPool",
-            _called("avg_pool", [3, 4], [0, 0], [0, 0], [2, 3], *given),
+            _called("avg_pool", [3, 4], [0, 0], [0, 0], [2, 3], *given, opset="opset14"),
             [IMAGE],
             open=(),
         )
