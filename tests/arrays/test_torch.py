@@ -366,6 +366,13 @@ class TestCopies:
                 function(torch.arange(8))
             assert graphs == []
 
+    @pytest.mark.parametrize("count", [1, 3])
+    def test_another_number_of_buffers_in_compiled_code(self, count: int) -> None:
+        function, graphs = compiled(lambda x: ts.split(x, [4, 4], out=[x[:4].clone()] * count))
+        with pytest.raises(Exception, match=r"\[TS401\].*give 2 tensors"):
+            function(torch.arange(8))
+        assert graphs == []
+
     def test_the_memory_of_a_pool_is_used_again(self) -> None:
         pool = ts.BufferPool(1 << 20)
         x = torch.arange(1 << 16)
@@ -477,16 +484,17 @@ class TestExport:
 
 class TestOnnxExport:
     @pytest.mark.parametrize(
-        ("split", "dynamic"),
+        ("split", "dynamic", "inputs"),
         [
-            (lambda x: ts.split(x, num_outputs=4), False),
-            (lambda x: ts.split(x, num_outputs=3), False),
-            (lambda x: ts.split(x, num_outputs=3), True),
-            (lambda x: ts.split(x, [2, x.shape[0] - 2], copy=True), True),
-            (lambda x: ts.split_to_sequence(x, keepdims=0, axis=1), True),
+            (lambda x: ts.split(x, num_outputs=4), False, 2),
+            (lambda x: ts.split(x, num_outputs=3), False, 2),
+            (lambda x: ts.split(x, num_outputs=3), True, 1),  # the engine divides by itself
+            (lambda x: ts.split(x, [2, x.shape[0] - 2], copy=True), True, 2),
+            (lambda x: ts.split_to_sequence(x, keepdims=0, axis=1), True, 2),
+            (lambda x: ts.variadic_split(x, 0, [-1, 2]), True, 2),
         ],
     )
-    def test_exactly_one_split(self, split: Split, dynamic: bool) -> None:
+    def test_exactly_one_split(self, split: Split, dynamic: bool, inputs: int) -> None:
         pytest.importorskip("onnxscript")
         onnxruntime = pytest.importorskip("onnxruntime")
         example = torch.arange(24.0).reshape(8, 3)
@@ -495,7 +503,8 @@ class TestOnnxExport:
             module(split), (example,), dynamo=True, dynamic_shapes=dynamic_shapes, verbose=False
         )
         model = exported.model_proto
-        assert [node.op_type for node in model.graph.node].count("Split") == 1
+        (made,) = (node for node in model.graph.node if node.op_type == "Split")
+        assert len(made.input) == inputs
         assert not any(node.op_type.startswith("Sequence") for node in model.graph.node)
         session = onnxruntime.InferenceSession(model.SerializeToString())
         for size in (8, 13, 6) if dynamic else (8,):

@@ -200,3 +200,32 @@ def test_no_node_that_onnx_does_not_have(module: Any, words: str) -> None:
     pytest.importorskip("onnxscript")
     with pytest.raises(Exception, match=words):
         torch.onnx.export(module().eval(), (X,), io.BytesIO(), dynamo=True, verbose=False)
+
+
+def test_what_traces_or_watches_sees_a_concatenation() -> None:
+    """A view of the memory would have the shape of the example for ever."""
+
+    def joined(x: Any) -> Any:
+        return ts.join([x[:2], x[2:]])
+
+    assert joined(X).data_ptr() == X.data_ptr()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is traced may differ for other examples
+        traced = torch.jit.trace(joined, X)
+    longer = torch.cat([X, X])
+    assert traced(longer).equal(longer)
+
+    called = []
+    Mode: Any = torch.overrides.TorchFunctionMode  # noqa: N806 - a class
+
+    class Watching(Mode):  # type: ignore[misc]
+        def __torch_function__(
+            self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            called.append(function)
+            return function(*args, **(kwargs or {}))
+
+    with Watching():
+        whole = joined(X)
+    assert torch.cat in called
+    assert whole.equal(X)

@@ -292,6 +292,15 @@ def test_variadic_split_as_an_operator_of_onnx(
     assert_refused(imported(vendor, **fed, l=np.array([-1, 9], np.int32)), "reshape")
 
 
+def test_lengths_of_which_nobody_says_how_many(imported: Imported) -> None:
+    text = (
+        "g (float[N,3] x, int64[K] l) => (float[A,3] y, float[B,3] z) <int64 a = {0}>"
+        " { y, z = org.openvinotoolkit.VariadicSplit(x, a, l) }"
+    )
+    found = imported(model(text, 18, VENDOR), x=X, l=np.array([3, 4]))
+    assert_refused(found, "openvino.VariadicSplit-1, parameter 'split_lengths'", "how many lengths")
+
+
 def test_a_model_converted_to_variadic_split(imported: Imported) -> None:
     uneven = count_model("a, b, c", THREE)
     made = ts.convert(uneven, variadic=True)

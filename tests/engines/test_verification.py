@@ -10,8 +10,10 @@ import pytest
 from onnx import TensorProto
 
 import tensorsplit as ts
-from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_ENGINE, SplitError
-from tests.engines.models import model, node, tensor
+from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_ENGINE, UNSUPPORTED_NODE, SplitError
+from tensorsplit.engines.verification import reference_run
+from tensorsplit.model.reading import read_model
+from tests.engines.models import model, node, split_model, tensor
 from tests.refusals import refused
 
 
@@ -101,3 +103,17 @@ def test_other_engines_run_both_models(engine: Any) -> None:
     assert not ours.is_equal
     assert not others.is_equal
     assert not others.before
+
+
+def test_a_model_that_is_refused_is_not_run_elsewhere() -> None:
+    source = read_model(split_model(3, 4))
+    with refused("TS302"):
+        reference_run(source, {"x": np.ones(6, np.float32)}, ["no such engine"], {})
+    ends = [[tensor(name, TensorProto.FLOAT, [2])] for name in "xy"]
+    made = model([node("Unknown", "x", "y", domain="com.example")], *ends)
+    made.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
+    unknown = read_model(made)
+    with refused(UNSUPPORTED_NODE.code):
+        reference_run(unknown, {"x": np.ones(2, np.float32)}, [], {})
+    with refused(UNKNOWN_ENGINE.code):
+        reference_run(unknown, {"x": np.ones(2, np.float32)}, ["no such engine"], {})

@@ -1,0 +1,73 @@
+"""What is said of an engine that differs, or lacks something, and whether lowering helps."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensorsplit.engines.compare import Difference
+from tensorsplit.engines.diagnosis import (
+    FINE,
+    FIXABLE,
+    SAME_OUTPUTS,
+    WRONG,
+    Diagnosis,
+    _diagnosis,
+    _shortened,
+)
+from tensorsplit.model.check.checks import ERROR, NOTE, TARGET_DEPENDS, WARNING
+from tensorsplit.model.check.findings import REWRITE, CheckReport, Finding
+
+ODD = Finding("TS801", NOTE, "graph/a", "is odd")
+DEPENDS = Finding(TARGET_DEPENDS.code, WARNING, "graph/b", "may fail")
+FAILS = Finding("TS821", ERROR, "graph/c", "fails")
+REWRITTEN = Finding("TS822", WARNING, "graph/d", "is rewritten", f"{REWRITE} it")
+REFUSED = Difference("tensorsplit", "onnx-reference", "", "refused", "", "it refuses")
+SHAPE = Difference("tensorsplit", "onnx-reference", "y", "shape", "(2,)", "(3,)")
+
+
+def diagnosis(
+    findings: list[Finding], differences: list[Difference], useless: str | None
+) -> Diagnosis:
+    return _diagnosis("tensorsplit", CheckReport(tuple(findings), 1), differences, lambda: useless)
+
+
+@pytest.mark.parametrize(
+    ("findings", "differences", "useless", "verdict", "why"),
+    [
+        ([], [], "no", FINE, (SAME_OUTPUTS,)),
+        ([ODD, DEPENDS], [], "no", FINE, (SAME_OUTPUTS,)),
+        ([FAILS], [], None, FIXABLE, ("graph/c: fails",)),
+        ([REWRITTEN, ODD], [], None, FIXABLE, ("graph/d: is rewritten",)),
+        ([FAILS], [], "no", WRONG, ("graph/c: fails", "no")),
+        ([], [REFUSED], None, FIXABLE, ("it refuses",)),
+        ([FAILS], [REFUSED], "no", "refused", ("it refuses", "graph/c: fails", "no")),
+        ([], [SHAPE], "no", WRONG, (str(SHAPE).removeprefix("tensorsplit: "), "no")),
+    ],
+)
+def test_a_verdict_and_its_reasons(
+    findings: list[Finding],
+    differences: list[Difference],
+    useless: str | None,
+    verdict: str,
+    why: tuple[str, ...],
+) -> None:
+    found = diagnosis(findings, differences, useless)
+    assert (found.verdict, found.why) == (verdict, why)
+    assert found.warnings == (DEPENDS in findings)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        ("", ()),
+        ("aa", ("a",)),
+        ("ab", ("a", "b")),
+        ("abab", ("a", "b")),
+        ("abc", ("a", "b", "and 1 more")),
+        ("abcdd", ("a", "b", "and 2 more")),
+    ],
+)
+def test_two_reasons_are_said_and_how_many_more_there_are(
+    reasons: str, said: tuple[str, ...]
+) -> None:
+    assert _shortened(reasons) == said
