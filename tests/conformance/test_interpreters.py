@@ -19,7 +19,7 @@ import pytest
 from tensorsplit.conformance.reducing import reduced
 from tensorsplit.conformance.repro import script
 from tensorsplit.conformance.runner import Subject, run
-from tensorsplit.engines import interpreters
+from tensorsplit.engines import elsewhere, interpreters
 from tensorsplit.engines.interpreters import Interpreter
 from tests.conformance.fakes import case
 from tests.engines.test_process import are_gone
@@ -53,6 +53,13 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for found in (numpy, *numpy.parent.glob("numpy.libs"), *numpy.parent.glob("numpy-*.dist-info")):
         (packages / found.name).symlink_to(found)
     return folder / "bin" / "python"
+
+
+def test_an_interpreter_that_is_too_old_says_so() -> None:
+    code = f"import runpy, sys; sys.version_info = (3, 9); runpy.run_path({elsewhere.__file__!r})"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("it is Python 3.")
 
 
 @pytest.fixture

@@ -229,6 +229,7 @@ HUGE = "raw \xff\xff\xff\xff\x7f" + "\xff" * 7
         (['[3, {"dict": {"result": {"array": ["<f4", [7]]}}}]', "1234"], "an invalid answer"),
         (['[3, {"dict": {"result": {"array": ["O", [1]]}}}]', "12345678"], "an invalid answer"),
         (['[3, {"dict": {"result": {"code": []}}}]'], "an invalid answer"),
+        (['[3, {"dict": {"unknown": true}}]'], "an invalid answer"),
         (["raw \0\0\0\4[1"], "within 0.5 s"),
         (['[1, {"dict": {"result": 5}}]'], "within 0.5 s"),
     ],
