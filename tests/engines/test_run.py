@@ -410,7 +410,7 @@ def test_data_of_unknown_shape_is_computed_too(runs_here: list[list[str]]) -> No
 @foreign_engine
 @pytest.mark.parametrize("is_computed", [False, True])
 def test_openvino_alone_is_guarded_and_only_where_lengths_are_computed(
-    monkeypatch: pytest.MonkeyPatch, engine: str, is_computed: bool
+    monkeypatch: pytest.MonkeyPatch, engine: Any, is_computed: bool
 ) -> None:
     loaders = []
 

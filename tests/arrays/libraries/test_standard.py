@@ -131,7 +131,7 @@ def test_lengths_that_are_on_a_device(has_list: bool) -> None:
     class Fetched(OnDevice):
         def __array_namespace__(self) -> Any:
             make = NAMESPACE.asarray
-            return SimpleNamespace(asarray=make, reshape=lambda x, shape: Fetched(x._held))
+            return SimpleNamespace(asarray=make, reshape=lambda x, s: Fetched(x._held.reshape(s)))
 
         def __getitem__(self, index: Any) -> Any:
             return self._held[index] if isinstance(index, int) else Fetched(self._held[index])
@@ -144,8 +144,9 @@ def test_lengths_that_are_on_a_device(has_list: bool) -> None:
             return self._held.tolist
 
     data = np.arange(6.0)
-    parts = ts.split(Fetched(data), Fetched(np.array([2, 4])))
-    assert [part._held.tolist() for part in parts] == [[0, 1], [2, 3, 4, 5]]
+    for lengths in (Fetched(np.array([2, 4])), [Fetched(np.array(2)), 4]):
+        parts = ts.split(Fetched(data), lengths)
+        assert [part._held.tolist() for part in parts] == [[0, 1], [2, 3, 4, 5]]
 
 
 def test_arrays_of_cupy_before_it_had_a_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
