@@ -144,7 +144,8 @@ def test_lengths_that_are_on_a_device(has_list: bool) -> None:
             return self._held.tolist
 
     data = np.arange(6.0)
-    for lengths in (Fetched(np.array([2, 4])), [Fetched(np.array(2)), 4]):
+    ways: list[Any] = [Fetched(np.array([2, 4])), [Fetched(np.array(2)), 4]]
+    for lengths in ways:
         parts = ts.split(Fetched(data), lengths)
         assert [part._held.tolist() for part in parts] == [[0, 1], [2, 3, 4, 5]]
 
