@@ -164,7 +164,8 @@ def split(
         opset: The model's opset, which selects the version: 12 means Split-11.
         copy: Return new C-contiguous arrays; by default the parts are views.
         out: Arrays to write the parts to, one for each, which are returned; or a `BufferPool` to
-            take them from. Implies a copy.
+            take them from. Implies a copy. In a loop over large data both save the time in which
+            the system clears new memory, which is about that of the copy.
 
     Returns:
         The parts, in order, as arrays of the library of `input`; in a dict if they have names.

@@ -104,8 +104,10 @@ class Edits:
             new.name, old.name = old.name or new.name, None
             new.type, new.doc_string = old.type or new.type, old.doc_string or new.doc_string
             new.shape = new.shape if old.shape is None else old.shape  # that of a scalar is false
-            new.metadata_props.update(old.metadata_props)
-            new.meta.update(old.meta)  # its quantization annotation
+            if old.metadata_props:  # most have none, and onnx-ir makes them on demand
+                new.metadata_props.update(old.metadata_props)
+            if old.meta:  # its quantization annotation
+                new.meta.update(old.meta)
         self.replace(pairs)
 
     def _listed(self, graph: ir.Graph, value: ir.Value) -> list[int]:

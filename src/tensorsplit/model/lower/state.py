@@ -196,7 +196,8 @@ class Lowering:
         if element_type is None:
             return False
         features = {"operator": "Split", "element_type": element_type.name.lower()}
-        return any(entry.feature == "element_type" for entry in self.profile.about(features))
+        entries = (entry for entry in self.profile.entries if entry.feature == "element_type")
+        return any(entry.holds(features) for entry in entries)
 
     def length(self, held: ir.Value, axis: int) -> Number:
         """Return the length of an axis: an integer if it is known, else calculated."""
