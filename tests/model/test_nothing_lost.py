@@ -214,7 +214,12 @@ def test_what_takes_the_place_of_a_node_keeps_what_is_noted_of_it(name: str) -> 
     on.sharding_spec.add(tensor_name=node.output[0], device=[0, 1])
     annotation = model.graph.quantization_annotation.add(tensor_name=node.output[0])
     annotation.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="scale")
+    named = [each for each in model.graph.output if each.name == node.output[0]]
+    described = named[0] if named else model.graph.value_info.add(name=node.output[0])
+    described.metadata_props.add(key="of", value="the value")
     made = tool(model)
+    values = {each.name: each for each in (*made.graph.output, *made.graph.value_info)}
+    assert [entry.value for entry in values[node.output[0]].metadata_props] == ["the value"]
     new = [each for each in made.graph.node if each.op_type != "Neg"]
     assert {each.doc_string for each in new} == {"why"}
     assert {entry.value for each in new for entry in each.metadata_props} == {"net.head"}

@@ -53,6 +53,23 @@ def test_a_body_keeps_them_too() -> None:
     np.testing.assert_array_equal(ts.run(result, {"x": X, "c": np.array(True)})["y"], X[:3])
 
 
+def test_lists_of_bodies_are_gone_through_in_order() -> None:
+    inner = graph([node("If", "c", "z", then_branch=graph([], [], "x"))], [], ["z"])
+    bodies = [graph([node("Neg", "x", "n")], [], ["n"]), inner]
+    call = node("Mine", "x", "y", domain="mine", steps=bodies, name="call")
+    read = onnx_model(model(graph([call, node("Neg", "y", "w")], [value("x", FLOAT, [2])]), mine=1))
+    assert [listed.path for listed in read.lists] == [
+        "graph",
+        "graph/call.steps[0]",
+        "graph/call.steps[1]",
+        "graph/call.steps[1]/If[0].then_branch",
+    ]
+    assert [node.op_type for listed in read.lists for node in listed.graph.node] == [
+        *("Mine", "Neg"),
+        *("Neg", "If"),
+    ]
+
+
 TOOLS: dict[str, Callable[[Any], Any]] = {
     "convert": lambda made: ts.convert(made, opset=13),
     "infer": ts.infer_shapes,

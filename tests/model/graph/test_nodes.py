@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import onnx_ir as ir
 import pytest
-from onnx import helper
+from onnx import ModelProto, TensorProto, helper
 
 from tensorsplit.model.graph.message import message_opsets
 from tensorsplit.model.graph.nodes import change_inputs, domain_name, walk
-from tensorsplit.model.reading import OnnxModel
-from tests.model.build import function, graph, model, node, onnx_model, untyped
+from tensorsplit.model.reading import OnnxModel, read_model
+from tests.model.build import function, graph, model, node, onnx_model, untyped, value
 from tests.refusals import refused
 
 
@@ -72,3 +72,16 @@ def test_opsets_of_a_model() -> None:
     assert message_opsets(made) == {}
     made.ir_version = 2
     assert message_opsets(made) == {"": 1}
+
+
+def test_bodies_that_are_nested_too_deep_are_refused_as_the_model_is_read() -> None:
+    def nested(depth: int) -> ModelProto:
+        inner = graph([], [], ["c"])
+        for _ in range(depth):
+            choice = node("If", "c", "y", then_branch=inner, else_branch=graph([], [], ["c"]))
+            inner = graph([choice], [value("c", TensorProto.BOOL, [])])
+        return model(inner)
+
+    assert len(read_model(nested(32)).lists) == 65
+    with refused("TS502", "nested more than 32 deep"):
+        read_model(nested(33))
