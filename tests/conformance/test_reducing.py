@@ -90,6 +90,75 @@ def test_only_the_nodes_to_blame_are_left(tmp_path: Path, kind: str) -> None:
     assert len(CHAIN.graph.node) == 6
 
 
+LOOP = parse_model(
+    HEAD
+    + """g (float[2,6] x, int64 n, bool c) => (float[2,6] z) {
+    z = Loop<body = b (int64 i, bool go, float[2,6] s) => (bool again, float[2,6] t) {
+        again = Identity(go) r = Relu(s) a, b = Split<axis=1, num_outputs=2>(r)
+        m = Neg(b) j = Concat<axis=1>(m, a) t = Abs(j)
+    }>(n, c, x)
+}"""
+)
+CHOICE = parse_model(
+    HEAD
+    + """g (float[2,6] x, bool c) => (float[2,6] z) {
+    z = If(c) <then_branch = t () => (float[2,6] p) { q = Relu(x) k = Exp(q) p = Sigmoid(k) },
+        else_branch = e () => (float[2,6] o) { u = Neg(x) v = Abs(u) o = Tanh(v) }>
+}"""
+)
+CALL = parse_model(
+    """<ir_version: 9, opset_import: ["":18, "own":1]>
+g (float[2,6] x) => (float[2,6] z) { z = own.f(x) }
+<domain: "own", opset_import: ["":18]>
+f (x) => (z) { r = Relu(x) s = Sigmoid(r) t = Exp(s) k = Constant<value_float=2.0>() z = Mul(t, k) }
+"""
+)
+INSIDE = "kinds = [n.op_type for n in everything(proto)]"
+ADAPTER_INSIDE = (
+    ADAPTER.replace("kinds = [node.op_type for node in proto.graph.node]", INSIDE)
+    + """
+
+def everything(proto):
+    graphs = [proto.graph, *proto.functions]
+    for graph in graphs:
+        for node in graph.node:
+            yield node
+            graphs += [a.g for a in node.attribute if a.HasField("g")]
+"""
+)
+
+
+def inside(model: onnx.ModelProto) -> list[list[str]]:
+    """What is in each body and function."""
+    bodies = [a.g for node in model.graph.node for a in node.attribute if a.HasField("g")]
+    return [[node.op_type for node in scope.node] for scope in (*model.functions, *bodies)]
+
+
+@pytest.mark.parametrize(
+    ("model", "fed", "culprits", "left"),
+    [
+        (LOOP, {"n": np.array(2), "c": np.array(True)}, ["Split"], [["Identity", "Split"]]),
+        (LOOP, {"n": np.array(2), "c": np.array(True)}, ["Neg"], [["Identity", "Neg"]]),
+        (CHOICE, {"c": np.array(True)}, ["Exp", "Tanh"], [["Exp"], ["Tanh"]]),
+        (CHOICE, {"c": np.array(True)}, ["Sigmoid"], [["Sigmoid"], ["Identity"]]),
+        (CALL, {}, ["Sigmoid"], [["Sigmoid"]]),
+        (CALL, {}, ["Mul"], [["Constant", "Mul"]]),
+    ],
+)
+def test_nodes_in_bodies_and_functions_are_left_out(
+    model: onnx.ModelProto, fed: Any, culprits: list[str], left: list[list[str]], tmp_path: Path
+) -> None:
+    path = tmp_path / "wrong_engine.py"
+    bug = f'if {{*{culprits}}} <= {{*kinds}}: raise ValueError("not known")'
+    path.write_text(ADAPTER_INSIDE.replace("{bug}", bug), encoding="utf-8")
+    found = search(model, {"x": numbers(2, 6), **fed}, str(path))
+    assert found.failure.kind.startswith("refused")
+    assert [sorted(each) for each in inside(found.after.model)] == [sorted(each) for each in left]
+    assert found.is_finished
+    assert found.after.expected is not None
+    onnx.checker.check_model(found.after.model)
+
+
 def test_a_hang_ends_and_is_told(tmp_path: Path) -> None:
     model = parse_model(HEAD + "g (float[1] x) => (float[1] z) { z = Neg(x) }")
     hangs = engine(tmp_path, "while True: pass")

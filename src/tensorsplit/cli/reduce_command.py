@@ -77,9 +77,9 @@ def reduce(
 ) -> int:
     """Find the smallest model that still shows a difference, a refusal or a crash of an engine.
 
-    Nodes and input values are removed as long as the engine still makes the same error; it runs in
-    processes of its own. The folder gets model.onnx, inputs.npz and reproduce.py, which runs
-    without this package.
+    Nodes, also those in bodies and functions, and input values are removed as long as the engine
+    still makes the same error; it runs in processes of its own. The folder gets model.onnx,
+    inputs.npz and reproduce.py, which runs without this package.
     """
     import onnx
 

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,10 @@ class Candidate:
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """How many nodes, inputs and numbers there are."""
+        """How many nodes, inputs and numbers there are; nodes in bodies and functions count."""
         numbers = sum(np.size(value) for value in self.inputs.values() if value is not None)
-        return len(self.model.graph.node), len(self.inputs), numbers
+        inner = sum(len(scope.node) for scope in _inner_scopes(self.model))
+        return len(self.model.graph.node) + inner, len(self.inputs), numbers
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,7 @@ class _Reduction:
         numbers: Sequence[int] = range(len(self._nodes))
         for static in (True, False):
             numbers = self._fewer_nodes(numbers, static=static)
+        self._fewer_inside()
         self._smaller_inputs()
         if self._trial.failure(self._best, afresh=True) != failure:
             self._best = before
@@ -226,6 +229,12 @@ class _Reduction:
             else:
                 count //= 2
         return kept
+
+    def _fewer_inside(self) -> None:
+        """Leave out nodes in bodies and functions; what they read takes the place of theirs."""
+        changed = self._best.expected is not None  # a model that is refused would be, all the more
+        while changed and not self._is_late():
+            changed = any(self._try(each) for each in _without_inner(self._best))
 
     def _with(self, numbers: Collection[int], *, static: bool) -> Candidate | None:
         """Return the candidate that has some nodes; None if a value in between is not known."""
@@ -272,6 +281,75 @@ def _names(node: onnx.NodeProto) -> Iterator[str]:
             for each in body.node:
                 yield from _names(each)
             yield from (output.name for output in body.output)
+
+
+def _inner_scopes(model: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.FunctionProto]:
+    """Yield functions, and bodies wherever they are, each before those in it."""
+    yield from model.functions
+    scopes: list[onnx.GraphProto | onnx.FunctionProto] = [model.graph, *model.functions]
+    while scopes:
+        for node in scopes.pop().node:
+            for attribute in node.attribute:
+                graphs = [attribute.g] if attribute.HasField("g") else []
+                for body in (*graphs, *attribute.graphs):
+                    scopes.append(body)
+                    yield body
+
+
+def _without_inner(candidate: Candidate) -> Iterator[Candidate | None]:
+    """Yield candidates with fewer nodes in a body or function: many fewer first."""
+    for place, scope in enumerate(_inner_scopes(candidate.model)):
+        count = len(scope.node)
+        while count:
+            for start in range(0, len(scope.node), count):
+                model = onnx.ModelProto()
+                model.CopyFrom(candidate.model)
+                inner = next(islice(_inner_scopes(model), place, None))
+                if _leave_out(inner, range(start, min(start + count, len(scope.node)))):
+                    yield Candidate(model, candidate.inputs, _expected(model, candidate.inputs))
+            count //= 2
+
+
+def _leave_out(scope: onnx.GraphProto | onnx.FunctionProto, numbers: Collection[int]) -> bool:
+    """Leave nodes out of a body or function; return whether nothing needs what is gone.
+
+    What a node gave is what it read first, also where the scope gives it.
+    """
+    instead: dict[str, str | None] = {}
+    for number in numbers:
+        source = next(filter(None, scope.node[number].input), None)
+        source = instead.get(source, source) if source else None
+        instead.update((name, source) for name in scope.node[number].output if name)
+    kept = [node for number, node in enumerate(scope.node) if number not in numbers]
+    if any(name in instead and instead[name] is None for node in kept for name in _names(node)):
+        return False
+    for node in kept:
+        _rename(node, instead)
+    given = [entry if isinstance(entry, str) else entry.name for entry in scope.output]
+    for name in filter(instead.__contains__, given):
+        source = instead[name]
+        if source is None:
+            return False
+        maker = next((node for node in kept if source in node.output), None)
+        if maker is None or source in given:
+            kept.append(onnx.helper.make_node("Identity", [source], [name]))
+            continue
+        maker.output[:] = [name if each == source else each for each in maker.output]
+        given.append(source)  # once
+        for node in kept:
+            _rename(node, {source: name})
+    del scope.node[:]
+    scope.node.extend(kept)
+    return True
+
+
+def _rename(node: onnx.NodeProto, instead: Mapping[str, str | None]) -> None:
+    """Have a node and its bodies read other values."""
+    node.input[:] = [instead.get(name) or name for name in node.input]
+    for attribute in node.attribute:
+        for body in (attribute.g, *attribute.graphs):
+            for each in body.node:
+                _rename(each, instead)
 
 
 def _ancestors(nodes: Sequence[onnx.NodeProto], name: str) -> list[onnx.NodeProto]:
