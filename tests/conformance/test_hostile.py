@@ -133,6 +133,14 @@ def test_an_engine_that_says_what_makes_no_sense_is_refused(tmp_path: Path, cont
         Subject.of(source)
 
 
+@pytest.mark.parametrize("name", ["missing.py", "no_suffix", "folder.py"])
+def test_an_engine_that_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "no_suffix").write_text("KIND = 'engine'")
+    with refused("TS601", name, "there is no such Python file"):
+        Subject.of(str(tmp_path / name))
+
+
 def test_two_engines_of_one_name_are_refused(tmp_path: Path) -> None:
     with refused("TS703", "two engines or tools are called", "tensorsplit"):
         judged(adapter(tmp_path, "return right(*given)", name="tensorsplit"))

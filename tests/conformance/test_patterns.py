@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tensorsplit.conformance.patterns import covering, matches, matching
+from tensorsplit.conformance.patterns import _merged, covering, matches, matching
 
 NAMES = [
     f"{operator}/{kind}/{shape}-r{rank}/{wording}-o{opset}"
@@ -88,3 +88,8 @@ def test_ids_without_anything_in_common_are_listed() -> None:
     wanted = {NAMES[3], NAMES[50], NAMES[71]}
     found = covering(wanted, set(NAMES) - wanted)
     assert set(matching(NAMES, found)) == wanted
+
+
+def test_merged_patterns_are_in_order_whatever_the_order_of_what_is_merged() -> None:
+    given = ["c/y", "b/x", "a/y", "b/z"]
+    assert list(_merged(given)) == list(_merged(given[::-1])) == ["{a,c}/y", "b/{x,z}"]

@@ -116,6 +116,14 @@ class TestTerminal:
     def test_what_an_engine_says_can_not_steer_the_terminal(self) -> None:
         assert "\x1b" not in drawn(with_detail("\x1b[2J\x07gone\nnext [red]line"))
 
+    @pytest.mark.parametrize("detail", ["", "It died.", "It was ended by SIGSEGV."])
+    def test_a_signal_is_named_once(self, detail: str) -> None:
+        run = with_detail(detail)
+        died = dataclasses.replace(run.results[0], signal="SIGSEGV", output="", expected="")
+        text = drawn(dataclasses.replace(run, results=(died,)))
+        assert text.count("SIGSEGV") == 1
+        assert detail in text
+
     def test_a_clean_run_is_a_table_and_a_line(self) -> None:
         text = drawn(documents.clean())
         assert "crash" not in text

@@ -18,6 +18,7 @@ from onnx import TensorProto, helper
 import tensorsplit as ts
 from tests.engines.models import FLOAT, INT64, model, node, split_model, tensor
 from tests.engines.test_run import every_engine
+from tests.interpreters import printed
 from tests.model.ir_files import X, cut_file
 
 DATA = np.arange(6, dtype=np.float32)
@@ -142,3 +143,18 @@ def test_ctrl_c_ends_the_child() -> None:
     with pytest.raises(KeyboardInterrupt):
         ts.run(counting(), {"times": np.array(10**8, np.int64), "x": DATA}, timeout=100)
     assert time.monotonic() - begun < 50
+
+
+@needs_linux
+def test_a_process_is_limited_once() -> None:
+    """What earlier runs took would be allowed again otherwise."""
+    program = """
+        import resource
+        from tensorsplit.engines.limits import begin
+        begin("json", 1 << 28)
+        first = resource.getrlimit(resource.RLIMIT_AS)
+        held = bytearray(1 << 26)
+        begin("json", 1 << 28)
+        print(first == resource.getrlimit(resource.RLIMIT_AS), first[0] > 0)
+    """
+    assert printed(program).split() == ["True", "True"]

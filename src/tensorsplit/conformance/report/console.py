@@ -158,8 +158,9 @@ def _group(group: Group, *, piped: bool) -> Iterator[RenderableType]:
     result = group.results[0]
     new = Text("  new", "bold red") if group.news else Text("")
     yield _case(Text(printable(result.case), overflow="fold").append(new), piped=piped)
-    signal = f"{result.signal}: " if result.signal and result.signal not in result.detail else ""
-    detail = f"      {printable(signal + observation(result))}"
+    seen = observation(result)
+    signal = f"{result.signal}: " if result.signal not in seen else ""
+    detail = f"      {printable(signal + seen)}"
     yield Text(detail, "dim", no_wrap=True, overflow="ellipsis")
     if len(group.results) > 1:
         yield Text(f"      and {len(group.results) - 1:,} more like it", "dim")
