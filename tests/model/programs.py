@@ -332,6 +332,13 @@ def slice_(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
     return [v[0][tuple(index)]]
 
 
+def tile(v: list[Any], _: dict[str, Any], __: Scope) -> list[Array]:
+    """Repeat along each axis; OpenVINO dies where a constant without elements is repeated."""
+    counts = ints(v[1])
+    know(len(counts) == v[0].ndim and v[0].size)
+    return [np.tile(v[0], counts)]
+
+
 def squeeze(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
     axes = ints(v[1]) if len(v) > 1 else a["axes"]
     return [np.squeeze(v[0], tuple(axes))]

@@ -59,6 +59,7 @@ from tests.model.programs import (
     split,
     split_to_sequence,
     squeeze,
+    tile,
     top_k,
     unsqueeze,
 )
@@ -663,8 +664,7 @@ class Generator:
     def _tile(self) -> None:
         data = self._tensor()
         repeats = [self._one((1, 1, 2, 0)) for _ in self._value(data).shape]
-        apply = one(lambda x, counts: np.tile(x, ints(counts)))
-        self._step("Tile", [data, self._operand(repeats)], 1, apply)
+        self._step("Tile", [data, self._operand(repeats)], 1, tile)
 
     def _flatten(self) -> None:
         data = self._tensor()
