@@ -313,7 +313,7 @@ def concat_from_sequence(v: list[Any], a: dict[str, Any], _: Scope) -> list[Arra
 
 def reshape(v: list[Any], *_: Any) -> list[Array]:
     shape = ints(v[1])
-    know(v[0].size or -1 not in shape)
+    know((v[0].size or -1 not in shape) and min(shape, default=0) >= -1)
     return [v[0].reshape([v[0].shape[n] if size == 0 else size for n, size in enumerate(shape)])]
 
 
