@@ -519,7 +519,7 @@ class Generator:
         held = [self._identity(part) if self._chance(0.2) else part for part in parts]
         apply = one(lambda *each: np.concatenate(each, axis))
         whole = self._step("Concat", held, 1, apply, axis=axis)
-        self._step("Abs", whole, 1, one(np.abs))
+        self._step("Neg", whole, 1, one(np.negative))
 
     def _split_to_sequence(self) -> None:
         data = self._tensor()

@@ -86,6 +86,16 @@ def counts_below_0(node: ir.Node, facts: Facts) -> bool:
     return not (count is None or _is_at_least(0, count, facts) or includes_count(node, facts))
 
 
+def has_no_round(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Loop has no round, whatever it is given at run time."""
+    if not is_loop(node):
+        return False
+    count, going = count_and_condition(node)
+    holds = constant(passed_from(going))
+    most = None if count is None else facts.tensor(count).constant
+    return (holds is not None and not holds.any()) or (most is not None and max(most) < 1)
+
+
 def includes_count(node: ir.Node, facts: Facts) -> bool:
     """Return whether the first round of a Loop takes place wherever its condition holds."""
     count, going = count_and_condition(node)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
 from tensorsplit.model.loop_features import (
     count_and_condition,
     given_without_rounds,
+    has_no_round,
     includes_count,
     is_loop,
 )
-from tensorsplit.model.lower.state import InsertionPoint, Lowering
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
 
 
@@ -32,6 +33,10 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         lowering.note(entry)
         return
+    if has_no_round(node, facts):
+        _leave_out(lowering, ref)
+        lowering.changed(ref, "what it is given, as it has no round", entry)
+        return
     given = given_without_rounds(node, facts)
     stem = node.name or node.op_type
     make = InsertionPoint(lowering, stem, ref.scope, node)
@@ -47,6 +52,19 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with what it gives after no round", entry)
 
 
+def _leave_out(lowering: Lowering, ref: NodeRef) -> None:
+    """Put what a loop is given to carry, and scan outputs of no rows, in the place of a loop."""
+    node = ref.node
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    starts = {each.result: each.start for each in carried_by(node)}
+    for old in node.outputs:
+        if old.is_graph_output() or old.uses():
+            start, fact = starts.get(old), lowering.facts.tensor(old)
+            new = _no_rows(make, fact) if start is None else make.op("Identity", [start])
+            make.replace(old, new)
+    lowering.edits.retire(node)
+
+
 def _choose(lowering: Lowering, ref: NodeRef, given: list[ir.Value], going: ir.Value) -> None:
     """Have an If choose what a loop gives, if it had a round."""
     node, nodes = ref.node, tuple(ref.scope)
@@ -60,7 +78,7 @@ def _choose(lowering: Lowering, ref: NodeRef, given: list[ir.Value], going: ir.V
         lowering.stand_in((old, new))
         old.name = lowering.names.fresh(f"{make.stem}_output")
         start, fact = starts.get(old), lowering.facts.tensor(old)
-        kept = _no_rows(without, old, fact) if start is None else without.op("Identity", [start])
+        kept = _no_rows(without, fact, old) if start is None else without.op("Identity", [start])
         ends.append((after.op("Identity", [old]), kept))
         chosen.append(new)
         for end in ends[-1]:
@@ -68,10 +86,13 @@ def _choose(lowering: Lowering, ref: NodeRef, given: list[ir.Value], going: ir.V
     make.choose(going, *zip((after, without), zip(*ends, strict=True), strict=True), outputs=chosen)
 
 
-def _no_rows(make: Calculation, rows: ir.Value, fact: Tensor) -> ir.Value:
-    """Return a scan output of no rows."""
+def _no_rows(make: Calculation, fact: Tensor, rows: ir.Value | None = None) -> ir.Value:
+    """Return a scan output of no rows, in the shape of rows that an engine knows if we do not."""
+    if fact.element_type is None:
+        raise refusal("the type of a scan output is not known", "declare it")
     dims = () if fact.shape is None else fact.shape[1:]
-    if fact.shape is not None and are_known(dims) and fact.element_type is not None:
-        one = make.filled([], fact.element_type)
-        return make.op("Expand", [one, make.constant([0, *dims])])
-    return make.slice(rows, 0, 0, 0)
+    if rows is not None and not (fact.shape and are_known(dims)):
+        return make.slice(rows, 0, 0, 0)
+    one = make.filled([], fact.element_type)
+    shape = [0, *(dim if is_known(dim) else 0 for dim in dims)]
+    return make.op("Expand", [one, make.constant(shape)])
