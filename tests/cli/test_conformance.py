@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 from tensorsplit.cli import conformance_command
 from tensorsplit.conformance.cases import all_cases
 from tensorsplit.conformance.known import Deviation, dumps
+from tensorsplit.conformance.subjects import SUBJECTS
 from tests.cli.conftest import Command
 from tests.conformance.fakes import planted
 from tests.conformance.test_report import data_of
@@ -504,3 +506,11 @@ def test_twenty_of_a_kind_are_listed(
 
 def test_an_engine_that_is_named_twice_is_measured_once() -> None:
     assert len(conformance_command._chosen(["tensorsplit", "onnx-reference", "tensorsplit"])) == 2
+
+
+def test_the_built_in_engines_are_listed_with_their_versions(tensorsplit: Command) -> None:
+    ended = tensorsplit("conformance", "--list-engines")
+    lines = dict(line.split(maxsplit=1) for line in ended.out.splitlines())
+    assert list(lines) == list(SUBJECTS)
+    assert lines["tensorsplit"] == f"tensorsplit {metadata.version('tensorsplit')}"
+    assert lines["onnx-reference"] == f"onnx {metadata.version('onnx')}"

@@ -218,6 +218,7 @@ def test_svg_is_written_beside_the_drawing(tensorsplit: Command, tmp_path: Path)
     root = ElementTree.fromstring(target.read_text(encoding="utf-8"))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert [path.name for path in target.parent.iterdir()] == ["cut.svg"]
+    assert ended.err == f"tensorsplit: {target}: 1 picture\n"
 
 
 def test_an_svg_that_cannot_be_written_leaves_nothing(refused: Refused, tmp_path: Path) -> None:

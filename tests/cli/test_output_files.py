@@ -83,7 +83,7 @@ def test_what_is_no_regular_file_is_refused_before_anything_is_read(
     pipe = tmp_path / "pipe.npz"
     os.mkfifo(pipe)
     (tmp_path / "link.npz").symlink_to(pipe)
-    problem = "not a regular file" if kind.noted_in == "files" else "Not a directory"
+    problem = "not a regular file" if kind.noted_in == "files" else "is not a folder"
     for target in (pipe, tmp_path / "link.npz"):
         if words[-1] == "--save-inputs" and words[0] not in INPUTS_ARE_RANDOM:
             words = [*words[:-1], "--verify", words[-1]]

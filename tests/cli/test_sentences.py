@@ -44,7 +44,7 @@ def model(tmp_path: Path) -> str:
         (["chek"], "没有 'chek' 这个命令；您是不是要找 check？；参见 tensorsplit --help"),
         (["run"], "[TS703 用法错误] 缺少参数 'MODEL'；参见 tensorsplit run --help"),
         (["bench", "--repeat", "0"], "'--repeat' 的值无效：0 不在范围"),
-        (["rule", "TS9"], "[TS703 用法错误] 参数 'code': 'TS9' 不是代码；您是不是要找 TS"),
+        (["rule", "304"], "[TS703 用法错误] 参数 'code': '304' 不是代码；您是不是要找 TS"),
         (["lower", "m", "--to", "x"], "没有 '--to' 这个选项；您是不是要找 --for？；参见"),
         (["explain", "Split", "4y"], "参数 'shape': '4y' 不是形状；请写出 0 到 2^63-1 的维度"),
         (["split", "x.npy", "-o", "d", "--split", "1,a"], "'1,a' 不是长度的列表；请写成"),

@@ -590,12 +590,12 @@ def test_only_the_folders_that_are_named_are_made(tmp_path: Path) -> None:
 
 def test_the_way_to_a_folder_leads_through_folders(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for outputs_there in (
-        Outputs(files=[tmp_path / "file" / "one"]),
-        Outputs(folders=[tmp_path / "file"]),
-        Outputs(folders=[tmp_path / "file" / "folder"], create_dirs=True),
+    for outputs_there, said in (
+        (Outputs(files=[tmp_path / "file" / "one"]), "Not a directory"),
+        (Outputs(folders=[tmp_path / "file"]), "file is not a folder"),
+        (Outputs(folders=[tmp_path / "file" / "folder"], create_dirs=True), "Not a directory"),
     ):
-        with refused("TS702", "Not a directory"):
+        with refused("TS702", said):
             outputs_there.check()
 
 

@@ -355,7 +355,7 @@ def choose_entries(names: tuple[str, ...]) -> list[Entry]:
                 USAGE,
                 f"the library {show(name)} is {state}",
                 f"install it, or give one of {', '.join(here)}",
-                parameter="peer",
+                parameter="library",
             )
     wanted = {OURS, *(names or here)}
     return [entry for entry in ENTRIES if OURS_ON.get(entry.peer, entry.peer) in wanted]

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from tensorsplit.core.errors import USAGE, SplitError, show
+from tensorsplit.core.errors import USAGE, SplitError, did_you_mean, show
 
 Array: TypeAlias = "np.ndarray"
 
@@ -132,7 +132,7 @@ def choose_workloads(patterns: tuple[str, ...]) -> list[Workload]:
             raise SplitError(
                 USAGE,
                 f"there is no workload {show(pattern)}",
-                f"give one of {', '.join(WORKLOADS)}",
+                did_you_mean(pattern, WORKLOADS).rstrip() or f"give one of {', '.join(WORKLOADS)}",
                 parameter="workload",
             )
         chosen |= named

@@ -142,7 +142,7 @@ class CommandLine(click.Group):
             raise click.UsageError(tr("; ").join(filter(None, (problem, near.rstrip()))), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
-            _refuse_repeated(command, click.Context(command, ctx, name), rest)
+            _check_words(command, click.Context(command, ctx, name), rest)
         return name, command, rest
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
@@ -161,9 +161,20 @@ class CommandLine(click.Group):
             return super().invoke(ctx)
 
 
-def _refuse_repeated(command: click.Command, context: click.Context, args: Sequence[str]) -> None:
-    """Refuse an option that is given twice; click would take the last one without an error."""
-    _, _, order = command.make_parser(context).parse_args(list(args))
+def _check_words(command: click.Command, context: click.Context, args: Sequence[str]) -> None:
+    """Refuse an option that is given twice, of which click takes the last, and lists with blanks.
+
+    What click refuses gets the context of the command, whose help then helps.
+    """
+    try:
+        _, extra, order = command.make_parser(context).parse_args(list(args))
+    except click.UsageError as error:
+        error.ctx = context
+        raise
+    if extra and all(each.isdecimal() for each in extra):
+        words = " ".join(extra)
+        problem = tr("{words} is too much: write a list with commas, such as 3,4", words=words)
+        raise click.UsageError(problem, context)
     for option, count in Counter(order).items():
         takes_one = isinstance(option, click.Option) and not (option.multiple or option.is_flag)
         if count > 1 and takes_one:

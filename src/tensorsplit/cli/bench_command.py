@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     cls=WritingCommand,
     epilog=examples(
         "bench",
-        "bench attention 'rgb*' --peer torch",
+        "bench attention 'rgb*' --library torch",
         "bench --format json -o bench.json",
         "bench --quick",
     ),
@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     "--list", "listed", is_flag=True, help="List the workloads and the libraries, and exit."
 )
 @click.option(
-    "--peer",
-    "peers",
-    type=Word("peer", "bench.peers:PEERS"),
+    *("--library", "--peer", "peers"),
+    type=Word("library", "bench.peers:PEERS"),
     multiple=True,
     help="Compare with this library only; may be repeated. By default all that are installed.",
 )

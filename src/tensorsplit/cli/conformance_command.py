@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -21,6 +21,7 @@ from tensorsplit.cli.files import (
 )
 from tensorsplit.cli.screen import (
     FINDINGS,
+    Table,
     complain,
     examples,
     format_option,
@@ -81,6 +82,11 @@ _WIDTH = 100
     help="Run only the cases whose id matches, such as 'onnx.Split-18/*/runtime/*'.",
 )
 @click.option("--list", "lists", is_flag=True, help="List the cases and run nothing.")
+@click.option(
+    "--list-engines",
+    is_flag=True,
+    help="List the built-in engines and tools, with the versions that are installed.",
+)
 @format_option(
     *("text", "json", "html"),
     text="A matrix for the terminal, the whole run as JSON, or a page that needs no network.",
@@ -142,6 +148,7 @@ def conformance(
     engines: Sequence[str],
     patterns: Sequence[str],
     lists: bool,
+    list_engines: bool,
     style: str,
     out: Path | None,
     sources: Sequence[Path],
@@ -170,6 +177,9 @@ def conformance(
 
     if repro is not None:
         _write(_reproduction(repro, engines, seed), out)
+        return 0
+    if list_engines:
+        show(Table(list(_built_in())))
         return 0
     if lists or export is not None:
         cases = _cases(patterns)
@@ -258,6 +268,17 @@ def _reproduction(name: str, engines: Sequence[str], seed: int) -> str:
             parameter="repro",
         )
     return script(cases[0], engines[0], seed)
+
+
+def _built_in() -> Iterator[tuple[str, str]]:
+    """Yield the name of each built-in engine or tool, and the versions of its packages."""
+    from tensorsplit.conformance.subjects import SUBJECTS
+
+    for name, subject in SUBJECTS.items():
+        found = tr("(not installed)")
+        if subject.is_installed:
+            found = ", ".join(" ".join(each) for each in subject.versions().items())
+        yield name, found
 
 
 def _listing(cases: Sequence[Case], style: str) -> str:

@@ -21,8 +21,8 @@ from tensorsplit.cli.parsing import (
     parse_operands,
     parse_shape,
 )
-from tensorsplit.cli.screen import examples, say, show, write
-from tensorsplit.cli.sentences import WORDS, joined, known, tr
+from tensorsplit.cli.screen import examples, note, say, show, write
+from tensorsplit.cli.sentences import WORDS, amount, joined, known, tr
 from tensorsplit.cli.words import OPERATOR, Word
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import (
@@ -190,3 +190,4 @@ def _write_svg(explanations: Sequence[ExplainedSplit], target: Path) -> None:
             parameter="svg",
         )
     write_files({target: sheet(figures)})
+    note(f"{target}: {amount(len(figures), 'picture')}")

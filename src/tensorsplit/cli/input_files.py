@@ -95,6 +95,9 @@ def _name_and_path(word: str, declared: Sequence[DeclaredInput]) -> tuple[str | 
     name, equals, file = word.partition("=")
     if equals and not Path(word).exists():
         return name, Path(file)
+    if any(word == entry.name for entry in declared) and not Path(word).exists():
+        problem = tr("{word} is an input of the model, and no file is given for it", word=word)
+        raise SplitError(USAGE, problem, tr("write {word}=FILE", word=word), parameter="input")
     if Path(word).suffix == ".npz":
         return None, Path(word)
     needed = [entry for entry in declared if not entry.has_default] or list(declared)
@@ -226,9 +229,10 @@ def read_input_shapes(written: Sequence[str], declared: Sequence[DeclaredInput])
         name, colon, text = word.rpartition(":")
         if not colon and len(names) == 1:
             name = names[0]
-        dims = parse_shape(text) if text else ()
+        is_shape = "=" not in text  # as other options have it
+        dims = parse_shape(text) if text and is_shape else ()
         sizes = tuple(dim for dim in dims if isinstance(dim, int))
-        if name not in names or len(sizes) < len(dims):
+        if name not in names or len(sizes) < len(dims) or not is_shape:
             raise SplitError(
                 USAGE,
                 tr("{word} gives no input a shape", word=repr(word)),

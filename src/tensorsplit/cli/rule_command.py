@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ from tensorsplit.core.errors import show as quoted
 
 if TYPE_CHECKING:
     from tensorsplit.pages.codes import CodePage
+
+_BEGINNING = re.compile(r"TS\d{0,2}", re.IGNORECASE)
+"""The beginning of a code: a guess would be another code, and not the one that is meant."""
 
 
 @click.command(epilog=examples("rule", "rule TS304", "rule TS825 --format markdown"))
@@ -58,6 +62,7 @@ def kind_of(word: str) -> Kind:
     if word.upper() in REPORTED:
         return REPORTED[word.upper()]
     begun = [code for code in REPORTED if word and code.startswith(word.upper())]
+    near = "" if _BEGINNING.fullmatch(word) else did_you_mean(word, REPORTED)
     some = ""
     if begun:
         some = tr(
@@ -66,7 +71,7 @@ def kind_of(word: str) -> Kind:
     raise SplitError(
         USAGE,
         tr("{word} is not a code", word=quoted(word)),
-        (some or did_you_mean(word, REPORTED)) + tr("tensorsplit rule lists them"),
+        (some or near) + tr("tensorsplit rule lists them"),
         parameter="code",
     )
 

@@ -261,7 +261,12 @@ def _gathered(
 
 def _opened(source: str, target: str, layout: FileLayout | None = None) -> TensorSource:
     """Open a source, in which the target may not lie (TS702): the next run would read it, too."""
-    opened = open_source(source if "://" in source else str(Path(source).absolute()), layout)
+    whole = source if "://" in source else str(Path(source).absolute())
+    try:
+        opened = open_source(whole, layout)
+    except SplitError as error:
+        error.problem = error.problem.replace(whole, source)  # as it was given
+        raise
     place, path = local_path(target), local_path(source)
     if place is None or path is None:
         is_within = target.startswith(f"{source.rstrip('/')}/")

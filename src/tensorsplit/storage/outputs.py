@@ -84,6 +84,8 @@ class Outputs:
         """Refuse (TS702) outputs that are known beforehand and may not be written."""
         for folder in self.folders:
             with _refusing(folder):
+                if (found := _status(folder)) is not None and not stat.S_ISDIR(found.st_mode):
+                    raise _unwritable(f"{folder} is not a folder", "give the name of a folder")
                 self._check_folder(_real(folder))
         self._places(self.files)
 

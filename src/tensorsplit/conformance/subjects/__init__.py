@@ -460,8 +460,10 @@ def _module(name: str) -> ModuleType:
 
 
 def _unknown(name: str, why: str) -> SplitError:
-    adapter = "the path or the module of an adapter"
-    fix = f"{did_you_mean(name, SUBJECTS)}give one of {', '.join(SUBJECTS)}, or {adapter}"
+    near = did_you_mean(name, SUBJECTS)
+    fix = f"{near}tensorsplit conformance --list-engines lists the built-in ones"
+    if not near:
+        fix = f"{fix}; others are given by the path or the module of an adapter"
     problem = f"{show(name)} is not an engine or tool: {why}"
     return SplitError(UNKNOWN_ENGINE, problem, fix, parameter="engine")
 

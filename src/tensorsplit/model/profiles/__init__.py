@@ -211,7 +211,7 @@ def _unknown(target: object) -> SplitError:
     return SplitError(
         UNKNOWN_ENGINE,
         f"there is no profile for {show(target)}",
-        f"{near}known targets are {known}; @ and a version may follow an engine",
+        near.rstrip() or f"known targets are {known}; @ and a version may follow an engine",
         parameter="target",
     )
 
