@@ -412,7 +412,7 @@ def test_the_memory_is_bounded() -> None:
     x = np.zeros((1, 5000))
     for size in range(3000):
         ts.split(x, [size, 5000 - size], axis=1)
-    assert len(api._split.plans) <= api._MOST_PLANS
+        assert len(api._split.plans) <= api._MOST_PLANS
     for size in range(1, 40):
         ts.split(x, [size] + [1] * (5000 - size), axis=1)
         assert 0 < parts_remembered() <= api._MOST_PARTS
