@@ -93,7 +93,7 @@ def has_no_round(node: ir.Node, facts: Facts) -> bool:
     count, going = count_and_condition(node)
     holds = constant(passed_from(going))
     most = None if count is None else facts.tensor(count).constant
-    return (holds is not None and not holds.any()) or (most is not None and max(most) < 1)
+    return (holds is not None and not holds.any()) or (bool(most) and max(most or ()) < 1)
 
 
 def includes_count(node: ir.Node, facts: Facts) -> bool:
@@ -124,7 +124,11 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
 
 def is_loop(node: ir.Node) -> bool:
     """Return whether a node is a Loop with a body."""
-    return (node.domain, node.op_type) == ("", "Loop") and bool(bodies(node))
+    return (node.domain, node.op_type) == ("", "Loop") and _body(node) is not None
+
+
+def _body(node: ir.Node) -> ir.Graph | None:
+    return dict(bodies(node)).get("body")
 
 
 def _may_have_no_round(node: ir.Node, facts: Facts) -> bool:
@@ -139,23 +143,28 @@ def _is_at_least(least: int, count: ir.Value, facts: Facts) -> bool:
 
 def _implies_a_round(going: ir.Value | None, count: ir.Value) -> bool:
     """Return whether a condition includes that a number is above 0."""
-    made = None if going is None else going.producer()
-    if made is None or made.domain != "":
-        return False
-    if made.op_type == "And":
-        return any(_implies_a_round(each, count) for each in made.inputs)
-    if made.op_type != "Less":
-        return False
-    least = constant(made.inputs[0])
-    return _same_number(made.inputs[1], count) and least is not None and bool((least >= 0).all())
+    waiting, known = [going], {going}
+    while waiting:
+        made = None if (held := waiting.pop()) is None else held.producer()
+        if made is None or made.domain != "":
+            continue
+        if made.op_type == "Less" and len(made.inputs) > 1:
+            least = constant(made.inputs[0])
+            is_above = least is not None and bool((least >= 0).all())
+            if is_above and _same_number(made.inputs[1], count):
+                return True
+        elif made.op_type == "And":
+            waiting += [each for each in made.inputs if each not in known]
+            known.update(made.inputs)
+    return False
 
 
 def _same_number(one: ir.Value | None, other: ir.Value) -> bool:
     """Return whether two values hold one number, maybe with another rank."""
     while one is not None and one is not other:
         made = one.producer()
-        shapes = made is not None and made.domain == "" and made.op_type in ("Reshape", "Squeeze")
-        one = made.inputs[0] if made is not None and shapes else None
+        passes = made is not None and made.domain == "" and made.op_type in ("Reshape", "Squeeze")
+        one = made.inputs[0] if made is not None and passes and made.inputs else None
     return one is other
 
 
@@ -185,8 +194,8 @@ def scanned_by(node: ir.Node) -> list[ir.Value]:
     """Return the rows that a Scan gives its body; nothing for other nodes."""
     if (node.domain, node.op_type) != ("", "Scan"):
         return []
-    count = attribute_of(node, "num_scan_inputs", ir.AttributeType.INT) or 0
-    return [row for _, body in bodies(node) for row in body.inputs[len(body.inputs) - count :]]
+    count, body = attribute_of(node, "num_scan_inputs", ir.AttributeType.INT) or 0, _body(node)
+    return [] if body is None else list(body.inputs[len(body.inputs) - count :])
 
 
 def has_unread_rows(node: ir.Node) -> bool:
@@ -200,7 +209,9 @@ def _is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
 
     What it carries counts though nothing uses it, and scan outputs that nothing uses do not.
     """
-    ((_, body),) = bodies(node)
+    body = _body(node)
+    if body is None:
+        return False
     more = 1 if node.op_type == "Loop" else 0  # its condition
     states = len(body.inputs) - len(scanned_by(node)) - more
     scanned = zip(body.outputs[states:], node.outputs[states - more :], strict=False)

@@ -38,8 +38,7 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         lowering.changed(ref, "what it is given, as it has no round", entry)
         return
     given = given_without_rounds(node, facts)
-    stem = node.name or node.op_type
-    make = InsertionPoint(lowering, stem, ref.scope, node)
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
     count, going = count_and_condition(node)
     if count is not None and not includes_count(node, facts):
         is_scalar = facts.tensor(count).shape == ()
@@ -67,10 +66,8 @@ def _leave_out(lowering: Lowering, ref: NodeRef) -> None:
 
 def _choose(lowering: Lowering, ref: NodeRef, given: list[ir.Value], going: ir.Value) -> None:
     """Have an If choose what a loop gives, if it had a round."""
-    node, nodes = ref.node, tuple(ref.scope)
-    before = next(iter(nodes[nodes.index(node) + 1 :]), None)
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, before)
-    starts = {each.result: each.start for each in carried_by(node)}
+    make = InsertionPoint.after(lowering, ref)
+    starts = {each.result: each.start for each in carried_by(ref.node)}
     after, without = (Calculation(make.names, make.opset, make.stem) for _ in range(2))
     chosen, ends = [], []
     for old in given:

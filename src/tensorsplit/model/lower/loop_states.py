@@ -30,9 +30,7 @@ def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     found = unused_and_changing(node, lowering.facts, lowering.imported)
     states = [each.result for each in found]
     used = next(made for made in node.outputs if made.uses() or made.is_graph_output())
-    nodes = tuple(ref.scope)
-    before = next(iter(nodes[nodes.index(node) + 1 :]), None)
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, before)
+    make = InsertionPoint.after(lowering, ref)
     chosen = ir.Value(name=lowering.names.fresh(f"{make.stem}_chosen"))
     lowering.stand_in((used, chosen))
     used.name = lowering.names.fresh(f"{make.stem}_output")

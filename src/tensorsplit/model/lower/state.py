@@ -249,6 +249,14 @@ class InsertionPoint(Calculation):
         super().__init__(lowering.names, lowering.opset, stem)
         self.lowering, self._scope, self._before, self._origin = lowering, scope, before, origin
 
+    @classmethod
+    def after(cls, lowering: Lowering, ref: NodeRef) -> InsertionPoint:
+        """Return the point after a node."""
+        nodes = tuple(ref.scope)
+        following = nodes[nodes.index(ref.node) + 1 :]
+        stem = ref.node.name or ref.op_type
+        return cls(lowering, stem, ref.scope, next(iter(following), None))
+
     def add(self, node: ir.Node) -> None:
         """Insert a node that was made; it keeps what is noted of the node that it is made for."""
         self.nodes.append(node)
