@@ -422,6 +422,41 @@ def test_positions_are_of_32_bits_if_nothing_is_said(kind: str, dtype: Any, tmp_
     np.testing.assert_array_equal(found["b"], np.array([[1, 2], [1, 0]], dtype), strict=True)
 
 
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ("", [[4, 3], [2, 5]]),
+        ('auto_pad="valid" pads_begin="0,1" pads_end="0,1"', [[4, 3], [2, 5]]),
+        ('auto_pad="explicit" pads_begin="0,0" pads_end="0,1"', [[4, 3, 3], [2, 5, 5]]),
+        ('auto_pad="same_upper"', [[4, 3, 3], [2, 5, 5]]),
+        ('auto_pad="same_lower"', [[4, 4, 3], [2, 2, 5]]),
+    ],
+)
+@pytest.mark.parametrize("shape", ["1,1,2,3", "1,1,?,?"])
+def test_where_a_window_goes(data: str, expected: Any, shape: str, tmp_path: Path) -> None:
+    ir = IrFile()
+    text = f'<data kernel="1,2" strides="1,1" {data}/>'
+    ir.result(ir.layer("MaxPool", (ir.parameter("x", "f32", shape),), 1, text)[0])
+    model = ts.convert(ir.save(tmp_path), 18)
+    (found,) = ts.run(model, {"x": NUMBERS[None, None]}).values()
+    assert found.tolist() == [[expected]]
+
+
+@pytest.mark.parametrize(
+    ("axis", "expected"), [(0, [[6, 8], [9, 11]]), (2, [[0, 2], [3, 5]]), (-1, [[0, 2], [0, 2]])]
+)
+def test_the_index_of_an_element_counts_from_an_axis_on(
+    axis: int, expected: Any, tmp_path: Path
+) -> None:
+    ir = IrFile()
+    text = f'<data kernel="1,2" strides="1,1" axis="{axis}"/>'
+    x = ir.parameter("x", "f32", "1,2,2,3")
+    ir.result(ir.layer("MaxPool", (x,), 2, text, version="opset8")[1])
+    model = ts.convert(ir.save(tmp_path), 18)
+    (found,) = ts.run(model, {"x": np.stack([NUMBERS, NUMBERS])[None]}).values()
+    assert found[0, 1].tolist() == expected
+
+
 @pytest.mark.parametrize("axis", [-1, -2, -3])
 def test_an_axis_of_one_hot_counts_the_new_one(axis: int, tmp_path: Path) -> None:
     ir = IrFile()
