@@ -206,13 +206,25 @@ STEPS = {"hidden_size": "3", "direction": "forward"}
             (
                 "AvgPool",
                 "opset1",
-                {**ROUNDED, "kernel": "1,1", "pads_end": "0,0", "auto_pad": "same_upper"},
+                {
+                    **ROUNDED,
+                    "kernel": "1,1",
+                    "pads_end": "0,0",
+                    "auto_pad": "same_upper",
+                    "exclude-pad": "true",
+                },
                 [f"f32 1,2,{shape}"],
                 "in the padding",
             )
             for shape in ("4,4", "?,?")
         ),
-        ("AvgPool", "opset16", {**WINDOW, "dilations": "1,2"}, ["f32 1,2,7,7"], "dilations"),
+        (
+            "AvgPool",
+            "opset16",
+            {**WINDOW, "exclude-pad": "true", "dilations": "1,2"},
+            ["f32 1,2,7,7"],
+            "dilations",
+        ),
         (
             "AvgPool",
             "opset14",
@@ -227,6 +239,7 @@ STEPS = {"hidden_size": "3", "direction": "forward"}
             ["f32 1,2,?,7"],
             "counts its padding",
         ),
+        ("AvgPool", "opset1", WINDOW, ["f32 1,2,7,7"], "exclude-pad is missing"),
         ("Convolution", "opset1", FILTER, ["f32 1,2,7,7", "f32 2,2,?,3"], "shape of its input 1"),
         (
             "ConvolutionBackpropData",

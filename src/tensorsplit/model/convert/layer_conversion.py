@@ -218,9 +218,9 @@ class LayerConversion:
             raise self.refusal(f"its {name} is {show(said)}")
         return known[said]
 
-    def flag(self, name: str, default: bool) -> bool:
+    def flag(self, name: str, default: bool | None = None) -> bool:
         """Return an attribute that is yes or no."""
-        return self.choice(name, _FLAGS, str(default))
+        return self.choice(name, _FLAGS, None if default is None else str(default))
 
     def integer(self, name: str, default: int | None = None) -> int:
         """Return an attribute that is an integer."""

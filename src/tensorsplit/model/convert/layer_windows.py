@@ -159,7 +159,7 @@ def max_pool(layer: LayerConversion) -> list[ir.Value]:
 
 def average_pool(layer: LayerConversion) -> ir.Value:
     """Write a pool that takes the mean."""
-    counts_padding = not layer.flag("exclude-pad", False)
+    counts_padding = not layer.flag("exclude-pad")
     windows, rounds_up = _rounded_up(layer)
     attributes = _attributes(layer, windows)
     if any(each.dilation != 1 for each in windows):
