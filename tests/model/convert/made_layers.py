@@ -526,6 +526,21 @@ MADE = [
     Made("MatMul", _called("matmul", transpose_a=True, transpose_b=False), [SIGNED[:, 0], LARGE]),
     Made(
         "Range",
+        lambda x: _called("range", output_type="i32")(
+            _const(1, np.int32),
+            _called("squeeze")(
+                _called("gather")(
+                    _called("shape_of", output_type="i32")(x), _const([0]), _const(0)
+                ),
+                _const([0]),
+            ),
+            _const(1, np.int32),
+        ),
+        [SIGNED],
+        open=(),
+    ),
+    Made(
+        "Range",
         _called("range", output_type="i64"),
         [np.array(3), np.array(-8), np.array(-2)],
     ),

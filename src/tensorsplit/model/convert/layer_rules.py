@@ -398,7 +398,11 @@ def _range(layer: LayerConversion) -> ir.Value:
     kind = layer.named_type("output_type")
     if any(layer.element_type(place) != kind for place in range(3)):
         raise layer.refusal("its numbers are of another type than the output")
-    return layer.op("Range", layer.inputs)
+    if kind != ir.DataType.INT32:
+        return layer.op("Range", layer.inputs)
+    # onnxruntime 1.32 takes dimensions that it knows for int64 here, although they are cast before
+    wide = [layer.cast(each, ir.DataType.INT64) for each in layer.inputs]
+    return layer.cast(layer.op("Range", wide), kind)
 
 
 def _reduced(op_type: str, versions: str = "opset1", *, floats: bool = False) -> LayerRule:
