@@ -94,6 +94,17 @@ LAYOUTS = {
         {"heads": [6, 3, 3], "pad_to": [16, 8, 8], "replicate": [False, True, True]},
         *((12, 6, 6), (16, 8, 8), 1, (8, 4, 4)),
     ),
+    "one key in each group": Layout(
+        {"heads": [6, 2, 2], "groups": 2, "pad_to": [8, 1, 1], "replicate": [False, True, True]},
+        *((12, 4, 4), (8, 1, 1), 2, (4, 1, 1)),
+    ),
+    "one key for all": Layout(
+        {"heads": [7, 1], "pad_to": [16, 1], "replicate": [False, True]},
+        (14, 2),
+        (16, 1),
+        1,
+        (8, 1),
+    ),
 }
 
 

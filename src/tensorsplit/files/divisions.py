@@ -296,7 +296,9 @@ class ShardRule:
                 raise SplitError(HEAD_CUT, problem, fix, parameter="pad_to")
             found.append(piece // head * self.groups)
         whole = self.heads or ()
-        if any(a * whole[0] != found[0] * b for a, b in zip(found, whole, strict=True)):
+        # A key that is alone in its group belongs to every query head there.
+        pairs = [(a, b) for a, b in zip(found, whole, strict=True) if b != self.groups]
+        if any(a * pairs[0][1] != pairs[0][0] * b for a, b in pairs):
             problem = f"padded to {show(found)}, the heads {show(list(whole))} would not belong to"
             problem += " each other as before"
             fix = "pad all segments by the same share of their heads, or take the tensor apart and"
