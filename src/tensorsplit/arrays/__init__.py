@@ -32,8 +32,11 @@ class LibraryOf(Protocol[_ArrayT]):
     def is_array(self, value: object) -> bool:
         """Return whether the value is an array of this library; one answer for each type."""
 
-    def check(self, array: _ArrayT) -> None:
-        """Refuse an array of a kind that can't be split (TS204), with what to call instead."""
+    def check(self, array: _ArrayT) -> bool | None:
+        """Refuse an array of a kind that can't be split (TS204), with what to call instead.
+
+        Returns whether others of its class, shape and element type may be refused; None for no.
+        """
 
     def element_type(self, array: _ArrayT) -> str:
         """Return the name of the element type, as in the schemas of ONNX."""

@@ -15,7 +15,7 @@ from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.naming import named_call
-from tensorsplit.arrays.prepared import PreparedSplit, parameter_of
+from tensorsplit.arrays.prepared import PreparedSplit
 from tensorsplit.arrays.remembered import at_once, compiled_as, make_plans
 from tensorsplit.arrays.typed import (
     ArrayT,
@@ -433,14 +433,15 @@ def _run(
     plan: PreparedSplit | None = memo.plans.find(data, arguments)
     if plan is not None:
         if type(data) is not ndarray:
-            # what a library refuses need not show in a class, a shape and an element type
-            library = arrays.library_of(data, plan.operator, parameter_of(plan))
-            return arrays.execute(plan, data, library, copy, out)
-        if copy is not False or out is not None:
+            known = arrays.find_library(data)  # the plan may be that of a tensor of another class
+            if known is not None:
+                return arrays.execute(plan, data, known, copy, out)
+        elif copy is not False or out is not None:
             return arrays.execute(plan, data, numpy_arrays, copy, out)
-        parts = plan.views(data)
-        if parts is not None:
-            return parts
+        else:
+            parts = plan.views(data)
+            if parts is not None:
+                return parts
     library, plan = _validate(memo, data, tuple(map(_snapshot, arguments)))
     return arrays.execute(plan, data, library, copy, out)
 
@@ -462,5 +463,6 @@ def _validate(
         library = arrays.library_of(data, intent.operator.id, parameter)
         plan = memo.plan_of(intent, library.shape(data), library.unknown)
         check_element_type(plan.operator, library.element_type(data), plan.element_types, parameter)
-        memo.add(data, arguments, plan)
+        if not library.check(data):
+            memo.add(data, arguments, plan)
     return library, plan

@@ -25,12 +25,13 @@ def is_array(value: object) -> bool:
     return isinstance(value, KerasTensor)
 
 
-def check(array: Array) -> None:
-    """Refuse sparse and ragged tensors (TS204)."""
+def check(array: Array) -> bool:
+    """Refuse sparse and ragged tensors (TS204); returns True, for both are of the same class."""
     for kind in ("sparse", "ragged"):
         if getattr(array, kind, False):
             problem, fix = f"the tensor is {kind}", "split a dense one"
             raise SplitError(NOT_AN_ARRAY, problem, fix)
+    return True
 
 
 def element_type(array: Array) -> str:

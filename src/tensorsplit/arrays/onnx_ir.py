@@ -31,8 +31,11 @@ def is_array(value: object) -> bool:
     return isinstance(value, ir.Value)
 
 
-def check(array: Value) -> None:
-    """Refuse values of which not all is known that a node is made from (TS204)."""
+def check(array: Value) -> bool:
+    """Refuse values of which not all is known that a node is made from (TS204).
+
+    Returns True: the graph of a value may be why it is refused.
+    """
     graph = array.graph
     if graph is None:
         problem, fix = "the value is in no graph", "make it an input of a graph, or of a node there"
@@ -43,7 +46,7 @@ def check(array: Value) -> None:
     elif array.shape is None:
         problem, fix = "the rank of the value is not known", "set its `shape`"
     else:
-        return
+        return True
     raise SplitError(NOT_AN_ARRAY, problem, f"{fix}, or call `Split` of your builder")
 
 

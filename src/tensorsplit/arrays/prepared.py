@@ -208,9 +208,10 @@ class PreparedSplit(SplitPlan, Prepared):
 
     def _split(self, data: object, copy: Flag, out: Out) -> list[object]:
         """Split what is not known to fit."""
-        parameter = parameter_of(self)
-        library = arrays.library_of(data, self.operator, parameter)
-        check_element_type(self.operator, library.element_type(data), self.element_types, parameter)
+        library = arrays.library_of(data, self.operator, self._data)
+        check_element_type(
+            self.operator, library.element_type(data), self.element_types, self._data
+        )
         shape = library.shape(data)
         if shape == self.input_shape:
             self.accept(data)
@@ -241,7 +242,7 @@ class PreparedSplit(SplitPlan, Prepared):
                 f" {show_shape(self.input_shape)}",
                 "make a plan for each shape",
                 operator=self.operator,
-                parameter=parameter_of(self),
+                parameter=self._data,
             )
         return counted(plan_intent(self.intent, shape), unknown)
 
@@ -261,10 +262,10 @@ class PreparedSplit(SplitPlan, Prepared):
         """What splits an array of the planned shape; see `arrays.numpy.viewer`."""
         return numpy_arrays.viewer(self)
 
-
-def parameter_of(plan: PreparedSplit) -> str:
-    """Return what the operator version of a plan calls its data."""
-    return plan.intent.operator.inputs[0].name if plan.intent else "input"
+    @cached_property
+    def _data(self) -> str:
+        """What the operator version calls its data."""
+        return self.intent.operator.inputs[0].name if self.intent else "input"
 
 
 @dataclass(frozen=True, repr=False)

@@ -35,6 +35,8 @@ class Library:
     """How many random cases are quick enough."""
     splits_anew = True
     """Whether two arrays can be made that know nothing of each other."""
+    is_found_again = True
+    """Whether a call is remembered; not for what is refused for more than class, shape and type."""
 
     def make(self, array: Array) -> Any:
         """An array of the library that holds the same."""
@@ -225,7 +227,7 @@ class Keras(Library):
     """Symbolic tensors, of which a model is made that runs."""
 
     element_types = (*STANDARD, "float16")
-    takes_out = has_lengths = splits_anew = False
+    takes_out = has_lengths = splits_anew = is_found_again = False
     examples = 6
 
     def __init__(self) -> None:
@@ -309,7 +311,7 @@ class OnnxIr(Library):
     """Values of a graph, which is then run as a model."""
 
     element_types = (*CLASSIC, "bfloat16")
-    takes_out = has_lengths = splits_anew = False
+    takes_out = has_lengths = splits_anew = is_found_again = False
     examples = 8
 
     def make(self, array: Array) -> Any:

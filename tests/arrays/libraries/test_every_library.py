@@ -76,7 +76,7 @@ def test_a_call_is_decided_once(library: Library, decided: list[Any]) -> None:
     api._split.plans.clear()
     for _ in range(3):
         check(library, lambda x: ts.split(x, [1, 4], axis=1), data, slices(data, 1, (1, 4)))
-    assert len(decided) == 1
+    assert len(decided) == (1 if library.is_found_again else 3)
 
 
 @pytest.mark.parametrize("name", DTYPES)

@@ -139,6 +139,13 @@ def test_types_that_tensorflow_can_hold_and_not_split(name: str) -> None:
         ts.variadic_split(data, 0, [1, -1])
 
 
+def test_a_sparse_tensor_of_keras_is_refused_after_a_dense_one_like_it() -> None:
+    for _ in range(2):
+        assert len(ts.split(keras.KerasTensor((4, 6)), [2, 4], axis=1)) == 2
+    with refused("TS204", "the tensor is sparse", "split a dense one", parameter="input"):
+        ts.split(keras.KerasTensor((4, 6), sparse=True), [2, 4], axis=1)
+
+
 def model_of(split: Any, *shape: int) -> Any:
     given = keras.Input(shape)
     return keras.Model(given, split(given))
