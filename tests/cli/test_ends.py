@@ -117,7 +117,7 @@ def test_a_signal_outside_of_a_command_ends_the_process(
         ("TS101", ["diff", "torch.chnk", "Split"], "did you mean torch.chunk?"),
         ("TS703", ["rule", "TS8411"], "did you mean TS841?"),
         ("TS703", ["check", str(EXAMPLE), "--ignore", "TS841,TS8255"], "did you mean TS825?"),
-        ("TS601", ["check", str(EXAMPLE), "--for", "opevino"], "did you mean openvino?"),
+        ("TS601", ["check", str(EXAMPLE), "--for", "opevino"], "did you mean openvino?\n"),
         ("TS601", ["run", str(EXAMPLE), "--engine", "onxruntime"], "did you mean onnxruntime?"),
         ("TS703", ["check", str(EXAMPLE), "--ignore", "TS8"], "such as TS801 or TS843"),
         ("TS703", ["version"], "did you mean --version?"),
