@@ -82,6 +82,31 @@ def test_a_shorter_sequence_is_what_it_is_alone(made: Made, engine: Any, tmp_pat
     assert not found[1:, :, 3:].any()
 
 
+@pytest.mark.parametrize("lengths", [(3, 3), (3, 1), (2, 2), (1, 3)])
+def test_a_sequence_ends_where_its_constant_length_says(
+    lengths: tuple[int, int], tmp_path: Path
+) -> None:
+    ir = IrFile()
+    x, state = ir.parameter("x", "f32", "2,3,1"), ir.parameter("h", "f32", "2,1,1")
+    weights = [ir.constant(np.float32(w).tobytes(), "f32", "1,1,1") for w in (0.7, -0.4)]
+    biases = ir.constant(np.float32(0.1).tobytes(), "f32", "1,1")
+    inputs = (x, state, ir.int64(*lengths), *weights, biases)
+    data = '<data hidden_size="1" direction="forward"/>'
+    ends = ir.layer("RNNSequence", inputs, 2, data, version="opset5")
+    for end, name in zip(ends, "ab", strict=True):
+        ir.result(end, name)
+    fed = RANDOM.standard_normal((2, 3)).astype(np.float32)
+    start = RANDOM.standard_normal(2).astype(np.float32)
+    model = ts.convert(ir.save(tmp_path), 18)
+    found = ts.run(model, {"x": fed[..., None], "h": start[:, None, None]})
+    for row, length in enumerate(lengths):
+        held, expected = start[row], np.zeros(3)
+        for step in range(length):
+            expected[step] = held = np.tanh(0.7 * fed[row, step] - 0.4 * held + 0.1)
+        np.testing.assert_allclose(found["a"][row, 0, :, 0], expected, rtol=1e-5)
+        np.testing.assert_allclose(found["b"][row, 0, 0], held, rtol=1e-5)
+
+
 @pytest.mark.engine("openvino", "onnxruntime")
 @pytest.mark.parametrize("seed", range(700, 720))
 def test_splits_keep_their_meaning(seed: int, tmp_path: Path) -> None:
@@ -345,6 +370,7 @@ STEPS = {"hidden_size": "3", "direction": "forward"}
             for more, word in (
                 ({"clip": "2"}, "limits"),
                 ({"activations_alpha": "0.1"}, "parameters"),
+                ({"activations_beta": "0.1"}, "parameters"),
                 ({"activations": "elu"}, "activations"),
                 ({"activations": "tanh, relu"}, "activations"),
                 ({"direction": "sideways"}, "direction"),
