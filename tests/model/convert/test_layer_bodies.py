@@ -304,6 +304,14 @@ def test_a_loop_runs_as_often_as_is_fed(count: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["rows"], after(count))
 
 
+def test_a_loop_of_no_round_gives_what_it_starts_with(tmp_path: Path) -> None:
+    model = ts.convert(rounds(0).save(tmp_path), 18)
+    assert [bool(node.input[0]) for node in model.graph.node if node.op_type == "Loop"] == [True]
+    found = ts.run(model, FED)
+    np.testing.assert_array_equal(found["last"], FED["x"])
+    assert found["rows"].shape[0] == 0
+
+
 @pytest.mark.parametrize("count", [None, -1, 4])
 def test_a_loop_whose_condition_is_false_runs_no_round(count: int | None, tmp_path: Path) -> None:
     model = ts.convert(rounds(count).save(tmp_path), 18)

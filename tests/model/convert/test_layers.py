@@ -441,7 +441,9 @@ def test_what_a_layer_leaves_out_is_as_its_text_says(
     ]
     inputs += [ir.int64(*each) for each in constants]
     ir.result(ir.layer(type, inputs, 1, f"<data {data}/>", version=version)[0])
-    (found,) = ts.run(ts.convert(ir.save(tmp_path), 18), fed).values()
+    model = ts.convert(ir.save(tmp_path), 18)
+    onnx.checker.check_model(model, full_check=True)
+    (found,) = ts.run(model, fed).values()
     np.testing.assert_allclose(found, np.array(expected, found.dtype), rtol=1e-5, strict=True)
 
 
