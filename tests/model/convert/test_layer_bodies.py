@@ -292,6 +292,10 @@ def after(count: int) -> Any:
 @pytest.mark.parametrize("number", [("i64", ""), ("i64", "1"), ("i32", "1"), ("i32", "")])
 def test_a_loop_knows_the_number_of_its_round(number: tuple[str, str], tmp_path: Path) -> None:
     model = ts.convert(rounds(4, number).save(tmp_path), 18)
+    onnx.checker.check_model(model, full_check=True)
+    (loop,) = (node for node in model.graph.node if node.op_type == "Loop")
+    made = {node.op_type: node for node in loop.attribute[0].g.node if node.name.startswith("loop")}
+    assert ("Cast" in made, "Reshape" in made) == (number[0] == "i32", number[1] != "")
     found = ts.run(model, FED)
     np.testing.assert_array_equal(found["rows"], after(4))
     np.testing.assert_array_equal(found["last"], after(4)[-1:])
@@ -409,6 +413,12 @@ def test_an_iterator_over_inputs_that_may_differ_is_refused(
 ) -> None:
     with refused("TS514", "layer 'steps'", "as many parts"):
         ts.convert(steps(shapes=shapes).save(tmp_path), 18)
+
+
+def test_an_iterator_over_an_axis_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    ir = steps(shapes=("3,4", "3,4"))
+    with refused("TS514", "layer 'steps'", "as many parts"):
+        ts.convert(ir.save(tmp_path, ir.text.replace('axis="1"', 'axis="2"')), 18)
 
 
 def test_an_iterator_that_goes_through_nothing_is_refused(tmp_path: Path) -> None:
