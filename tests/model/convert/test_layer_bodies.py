@@ -171,6 +171,7 @@ MODELS: dict[str, Callable[[Path], Feeds]] = {
     "endless": counted,
     "three": lambda path: counted(path, 3),
     "axis-1": lambda path: counted(path, 3, 1),
+    "axis-2": lambda path: counted(path, 3, 2),
     "fed": lambda path: counted(path, None),
     "steps": stepped,
     "steps-back": lambda path: stepped(path, -1),

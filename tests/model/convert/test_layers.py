@@ -510,6 +510,17 @@ def test_an_axis_of_one_hot_counts_the_new_one(axis: int, tmp_path: Path) -> Non
     np.testing.assert_array_equal(found, expected.astype(np.float32))
 
 
+@pytest.mark.parametrize("ends", [(-1, 0), (0, -1)])
+def test_a_pad_that_repeats_an_edge_and_crops_is_refused(
+    ends: tuple[int, int], tmp_path: Path
+) -> None:
+    ir = IrFile()
+    inputs = (ir.parameter("x", "f32", "4"), *(ir.int64(end) for end in ends))
+    ir.result(ir.layer("Pad", inputs, 1, '<data pad_mode="edge"/>', version="opset12")[0])
+    with refused("TS514", "crops"):
+        ts.convert(ir.save(tmp_path), 18)
+
+
 def test_an_axis_known_only_at_run_time_is_refused(tmp_path: Path) -> None:
     ir = IrFile()
     x, axis = ir.parameter("x", "f32", "4,4"), ir.parameter("axis", "i64", "")
