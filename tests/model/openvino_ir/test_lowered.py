@@ -278,6 +278,16 @@ def test_strings_are_taken_one_by_one(shape: str, tmp_path: Path) -> None:
         assert isinstance(text, str)
 
 
+def test_parts_of_a_layer_that_is_replaced_keep_their_names(tmp_path: Path) -> None:
+    ir = IrFile()
+    inputs = (ir.parameter("x", "f32", "?,8"), ir.int64(0, scalar=True))
+    data = '<data num_splits="3"/>'
+    joined_again(ir, ir.layer("Split", inputs, 3, data, name="cut", names=["a", "b", "c"]))
+    text = lowered(ir.save(tmp_path, named(ir))).text.decode()
+    assert 'type="Split"' not in text
+    assert re.findall('names="([abc])"', text) == ["a", "b", "c"]
+
+
 @pytest.mark.engine("openvino")
 def test_strings_that_are_split_twice(tmp_path: Path) -> None:
     ir = IrFile()
