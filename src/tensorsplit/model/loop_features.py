@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 
 import onnx_ir as ir
@@ -103,32 +102,44 @@ def includes_count(node: ir.Node, facts: Facts) -> bool:
 
 
 def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
-    """Return what a Loop may give after no round that is not what it was given, and is used then.
+    """Return what a Loop may give after no round that is not what it was given, and is used.
 
-    These are its scan outputs, and what it carries if its body does not read that. What only
-    branches of an If read, on the condition by which the first round takes place, is not used then.
+    These are what it carries if its body does not read that, and scan outputs, but for those that
+    are sliced at once to no rows if the first round did not take place.
     """
     if not is_loop(node) or not _may_have_no_round(node, facts):
         return []
-    branches = dict(_branches_of(node, facts))
     kept = {each.result for each in carried_by(node) if _is_passed_on(each.inside, node)}
+    rows = node.outputs[len(states_of(node)) :] if includes_count(node, facts) else ()
+    _, going = count_and_condition(node)
     return [
         given
         for given in node.outputs
         if given not in kept
-        and (
-            given.is_graph_output() or not all(_is_safe(use.node, branches) for use in given.uses())
+        and _is_read(given)
+        and not (
+            given in rows
+            and not given.is_graph_output()
+            and all(_is_sliced(use.node, going) for use in given.uses())
         )
     ]
 
 
 def is_loop(node: ir.Node) -> bool:
     """Return whether a node is a Loop with a body."""
-    return (node.domain, node.op_type) == ("", "Loop") and _body(node) is not None
+    return (node.domain, node.op_type) == ("", "Loop") and "body" in dict(bodies(node))
 
 
-def _body(node: ir.Node) -> ir.Graph | None:
-    return dict(bodies(node)).get("body")
+def body_of(node: ir.Node) -> ir.Graph:
+    """Return the body of a Loop or a Scan that has one."""
+    return dict(bodies(node))["body"]
+
+
+def states_of(node: ir.Node) -> list[ir.Value]:
+    """Return what the body of a Loop or a Scan that has one is given of what it carries."""
+    first = 2 if node.op_type == "Loop" else 0  # after the number of the round and the condition
+    inputs = body_of(node).inputs
+    return list(inputs[first : len(inputs) - len(scanned_by(node))])
 
 
 def _may_have_no_round(node: ir.Node, facts: Facts) -> bool:
@@ -168,34 +179,25 @@ def _same_number(one: ir.Value | None, other: ir.Value) -> bool:
     return one is other
 
 
-def _branches_of(node: ir.Node, facts: Facts) -> Iterator[tuple[object, bool]]:
-    """Yield the branches of each If on the condition of a Loop, and whether it was true there."""
-    _, going = count_and_condition(node)
-    for reader in () if going is None or not includes_count(node, facts) else going.consumers():
-        if (reader.domain, reader.op_type) == ("", "If"):
-            yield from ((body, name == "then_branch") for name, body in bodies(reader))
-
-
-def _is_safe(reader: ir.Node, branches: dict[object, bool]) -> bool:
-    """Return whether a node runs after a round only, or else takes no rows."""
-    holds = branches.get(reader.graph)
-    if holds is None or holds:
-        return holds is True
-    if reader.op_type != "Slice":
+def _is_sliced(reader: ir.Node, going: ir.Value | None) -> bool:
+    """Return whether a node slices rows, and ends at 0 if a condition does not hold."""
+    if reader.op_type != "Slice" or len(reader.inputs) <= _PLACE_OF_ENDS:
         return False
-    ends = attribute_of(reader, "ends", ir.AttributeType.INTS)
-    if ends is None and len(reader.inputs) > _PLACE_OF_ENDS:
-        held = constant(reader.inputs[_PLACE_OF_ENDS])
-        ends = None if held is None else held.tolist()
-    return ends is not None and not any(ends)
+    end = reader.inputs[_PLACE_OF_ENDS]
+    made = None if end is None else end.producer()
+    if made is None or made.op_type != "Where" or len(made.inputs) < 3:
+        return False
+    otherwise = constant(made.inputs[2])
+    return made.inputs[0] is going and otherwise is not None and not otherwise.any()
 
 
 def scanned_by(node: ir.Node) -> list[ir.Value]:
     """Return the rows that a Scan gives its body; nothing for other nodes."""
-    if (node.domain, node.op_type) != ("", "Scan"):
+    if (node.domain, node.op_type) != ("", "Scan") or "body" not in dict(bodies(node)):
         return []
-    count, body = attribute_of(node, "num_scan_inputs", ir.AttributeType.INT) or 0, _body(node)
-    return [] if body is None else list(body.inputs[len(body.inputs) - count :])
+    count = attribute_of(node, "num_scan_inputs", ir.AttributeType.INT) or 0
+    inputs = body_of(node).inputs
+    return list(inputs[len(inputs) - count :])
 
 
 def has_unread_rows(node: ir.Node) -> bool:
@@ -209,13 +211,10 @@ def _is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
 
     What it carries counts though nothing uses it, and scan outputs that nothing uses do not.
     """
-    body = _body(node)
-    if body is None:
-        return False
-    more = 1 if node.op_type == "Loop" else 0  # its condition
-    states = len(body.inputs) - len(scanned_by(node)) - more
-    scanned = zip(body.outputs[states:], node.outputs[states - more :], strict=False)
-    ends = {*body.outputs[:states], *(end for end, result in scanned if _is_read(result))}
+    body, states = body_of(node), len(states_of(node))
+    carried = states + (node.op_type == "Loop")  # its condition comes first
+    scanned = zip(body.outputs[carried:], node.outputs[states:], strict=False)
+    ends = {*body.outputs[:carried], *(end for end, result in scanned if _is_read(result))}
     waiting, known = [inside], {inside}
     while waiting:
         held = waiting.pop()

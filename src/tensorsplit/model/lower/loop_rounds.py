@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known, is_known
-from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS, Calculation
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
 from tensorsplit.model.loop_features import (
@@ -15,8 +15,12 @@ from tensorsplit.model.loop_features import (
     includes_count,
     is_loop,
 )
+from tensorsplit.model.lower.scan_states import carry_size_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
+
+_ALL_ROWS = 1 << 30
+"""An end beyond the rows of every loop. OpenVINO may choose in float32, which holds this number."""
 
 
 def settle_rounds(lowering: Lowering) -> None:
@@ -25,12 +29,12 @@ def settle_rounds(lowering: Lowering) -> None:
 
 
 def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a loop start on a condition that includes its number of rounds, and an If choose by it.
+    """Have a loop start on a condition that includes its number of rounds, and its rows end by it.
 
-    The If gives what the loop gives if there was a round, else what it was given to carry.
+    What it carries is read in its body: an engine then gives what it was at the start.
     """
     node, facts = ref.node, lowering.facts
-    if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
+    if ref.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
         lowering.note(entry)
         return
     if has_no_round(node, facts):
@@ -46,9 +50,25 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         has_round = make.op("Less", [make.constant(0), number])
         going = has_round if going is None else make.op("And", [going, has_round])
         change_inputs(node, {1: going})
-    if given and going is not None:
-        _choose(lowering, ref, given, going)
+    carried = {each.result: each.inside for each in carried_by(node)}
+    rows = [each for each in given if each not in carried]
+    if rows and going is not None:
+        _end_rows(lowering, ref, rows, going)
+    if len(rows) < len(given):
+        carry_size_of(lowering, ref, [carried[each] for each in given if each in carried])
     lowering.changed(ref, "the same, with what it gives after no round", entry)
+
+
+def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.Value) -> None:
+    """Have the rows of a loop that had no round be sliced to none."""
+    make = InsertionPoint.after(lowering, ref)
+    zero = make.constant([0])
+    end = make.op("Where", [going, make.constant([_ALL_ROWS]), zero])
+    for old in rows:
+        new = ir.Value(name=lowering.names.fresh(f"{make.stem}_rows"))
+        lowering.stand_in((old, new))
+        old.name = lowering.names.fresh(f"{make.stem}_output")
+        make.op("Slice", [old, zero, end, zero], outputs=[new])
 
 
 def _leave_out(lowering: Lowering, ref: NodeRef) -> None:
@@ -64,32 +84,10 @@ def _leave_out(lowering: Lowering, ref: NodeRef) -> None:
     lowering.edits.retire(node)
 
 
-def _choose(lowering: Lowering, ref: NodeRef, given: list[ir.Value], going: ir.Value) -> None:
-    """Have an If choose what a loop gives, if it had a round."""
-    make = InsertionPoint.after(lowering, ref)
-    starts = {each.result: each.start for each in carried_by(ref.node)}
-    after, without = (Calculation(make.names, make.opset, make.stem) for _ in range(2))
-    chosen, ends = [], []
-    for old in given:
-        new = ir.Value(name=lowering.names.fresh(f"{make.stem}_chosen"))
-        lowering.stand_in((old, new))
-        old.name = lowering.names.fresh(f"{make.stem}_output")
-        start, fact = starts.get(old), lowering.facts.tensor(old)
-        kept = _no_rows(without, fact, old) if start is None else without.op("Identity", [start])
-        ends.append((after.op("Identity", [old]), kept))
-        chosen.append(new)
-        for end in ends[-1]:
-            end.type = old.type
-    make.choose(going, *zip((after, without), zip(*ends, strict=True), strict=True), outputs=chosen)
-
-
-def _no_rows(make: Calculation, fact: Tensor, rows: ir.Value | None = None) -> ir.Value:
-    """Return a scan output of no rows, in the shape of rows that an engine knows if we do not."""
+def _no_rows(make: Calculation, fact: Tensor) -> ir.Value:
+    """Return a scan output of no rows, which are of length 0 where their shape is not known."""
     if fact.element_type is None:
         raise refusal("the type of a scan output is not known", "declare it")
     dims = () if fact.shape is None else fact.shape[1:]
-    if rows is not None and not (fact.shape and are_known(dims)):
-        return make.slice(rows, 0, 0, 0)
-    one = make.filled([], fact.element_type)
     shape = [0, *(dim if is_known(dim) else 0 for dim in dims)]
-    return make.op("Expand", [one, make.constant(shape)])
+    return make.op("Expand", [make.filled([], fact.element_type), make.constant(shape)])

@@ -6,7 +6,7 @@ from functools import reduce
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
+from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.loop_features import unused_and_changing, unused_states
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
@@ -19,34 +19,29 @@ def use_states(lowering: Lowering) -> None:
 
 
 def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have another output of a loop be chosen by a condition that reads the unused ones.
+    """Have another output of a loop be sliced by an end that the unused ones decide.
 
-    The condition always holds, and the choice is between the output and itself.
+    Both ends are beyond the one row that it is made, as their sizes are not sure. (An If is no
+    choice: OpenVINO gives memory of a Loop that was freed.)
     """
     node = ref.node
-    if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
+    if ref.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
         lowering.note(entry)
         return
     found = unused_and_changing(node, lowering.facts, lowering.imported)
     states = [each.result for each in found]
     used = next(made for made in node.outputs if made.uses() or made.is_graph_output())
     make = InsertionPoint.after(lowering, ref)
-    chosen = ir.Value(name=lowering.names.fresh(f"{make.stem}_chosen"))
-    lowering.stand_in((used, chosen))
+    new = ir.Value(name=lowering.names.fresh(f"{make.stem}_used"))
+    lowering.stand_in((used, new))
     used.name = lowering.names.fresh(f"{make.stem}_output")
     sizes = []
     for state in states:
         state.name = state.name or lowering.names.fresh(f"{make.stem}_state")
         sizes.append(make.op("Size", [state]))
     total = reduce(lambda one, other: make.op("Add", [one, other]), sizes)
-    is_there = make.op("Greater", [total, make.constant(-1)])
-    branches = [Calculation(make.names, make.opset, make.stem) for _ in range(2)]
-    ends = [inner.op("Identity", [used]) for inner in branches]
-    for end in ends:
-        end.type = used.type
-    make.choose(
-        is_there,
-        *((inner, [end]) for inner, end in zip(branches, ends, strict=True)),
-        outputs=[chosen],
-    )
+    has_any = make.op("Greater", [total, make.constant(0)])
+    end = make.op("Where", [has_any, make.constant([1]), make.constant([2])])
+    rows = make.op("Slice", [make.unsqueeze(used, [0]), make.constant([0]), end])
+    lowering.stand_in((new, make.squeeze(rows, [0])))
     lowering.changed(ref, "the same, with what it carries used afterwards", entry)

@@ -1,4 +1,4 @@
-"""Scans that have to carry more: what their bodies use from around them, and how much they read."""
+"""Loops and Scans that have to carry more: what they use from around them, and sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from tensorsplit.model.graph.nodes import (
     scopes_in,
 )
 from tensorsplit.model.infer.filling import fill_value
-from tensorsplit.model.loop_features import captured_in_scan, has_unread_rows, scanned_by
+from tensorsplit.model.loop_features import (
+    body_of,
+    captured_in_scan,
+    has_unread_rows,
+    scanned_by,
+    states_of,
+)
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 
@@ -49,16 +55,24 @@ def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
 
 def _carry_size(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Have a Scan carry the number of elements of the rows so far, which nothing uses."""
-    if not _can_carry(lowering, ref, entry):
-        return
-    stem, ((_, body),) = ref.node.name or ref.op_type, bodies(ref.node)
+    if _can_carry(lowering, ref, entry):
+        carry_size_of(lowering, ref, scanned_by(ref.node)[-1:])
+        lowering.changed(ref, "the same, with the size of its rows carried", entry)
+
+
+def carry_size_of(lowering: Lowering, ref: NodeRef, values: list[ir.Value]) -> None:
+    """Have a Loop or a Scan carry a number to which the sizes of values of its body are added.
+
+    Nothing uses it, but an engine takes the values for read.
+    """
+    stem, body = ref.node.name or ref.op_type, body_of(ref.node)
     start = InsertionPoint(lowering, stem, ref.scope, ref.node).constant(0)
-    before = ir.val(lowering.names.fresh(f"{stem}_before"), ir.DataType.INT64, [])
+    held = before = ir.val(lowering.names.fresh(f"{stem}_before"), ir.DataType.INT64, [])
     inner = InsertionPoint(lowering, stem, body)
-    end = inner.op("Add", [before, inner.op("Size", [body.inputs[-1]])])
-    end.type, end.shape = before.type, before.shape
-    _add_states(lowering, ref, [(start, before, end)])
-    lowering.changed(ref, "the same, with the size of its rows carried", entry)
+    for value in values:
+        held = inner.op("Add", [held, inner.op("Size", [value])])
+    held.type, held.shape = before.type, before.shape
+    _add_states(lowering, ref, [(start, before, held)])
 
 
 def _can_carry(lowering: Lowering, ref: NodeRef, entry: Limitation) -> bool:
@@ -72,22 +86,25 @@ def _can_carry(lowering: Lowering, ref: NodeRef, entry: Limitation) -> bool:
 def _add_states(
     lowering: Lowering, ref: NodeRef, added: list[tuple[ir.Value, ir.Value, ir.Value]]
 ) -> None:
-    """Put a Scan with more states in the place of one: their starts, and in the body both ends."""
-    node, fresh, ((_, body),) = ref.node, lowering.names.fresh, bodies(ref.node)
-    states = len(node.inputs) - len(scanned_by(node))
+    """Put a node with more states in the place of one: their starts, and in the body both ends."""
+    node, fresh, body = ref.node, lowering.names.fresh, body_of(ref.node)
+    given, scanned = states_of(node), len(scanned_by(node))
     starts, inside, ends = zip(*added, strict=True)
-    body.inputs[states:states] = inside
-    body.outputs[states:states] = ends
+    place = len(body.inputs) - scanned
+    body.inputs[place:place] = inside
+    place = len(given) + (node.op_type == "Loop")  # its condition
+    body.outputs[place:place] = ends
     outputs = [ir.Value(name=fresh("scanned")) for _ in node.outputs]
     unused = [ir.Value(name=fresh("carried")) for _ in added]
     attributes = list(node.attributes.values())
     node.attributes.clear()  # its body is the new node's
+    place = len(node.inputs) - scanned
     made = ir.Node(
         node.domain,
         node.op_type,
-        [*node.inputs[:states], *starts, *node.inputs[states:]],
+        [*node.inputs[:place], *starts, *node.inputs[place:]],
         attributes,
-        outputs=[*outputs[:states], *unused, *outputs[states:]],
+        outputs=[*outputs[: len(given)], *unused, *outputs[len(given) :]],
         name=node.name,
         doc_string=node.doc_string,
         metadata_props=dict(node.metadata_props),

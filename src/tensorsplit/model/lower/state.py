@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Sequence as Values
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -282,21 +281,6 @@ class InsertionPoint(Calculation):
             raise refusal(problem, "convert to opset 9 or newer")
         checks_sum = self.lowering.limitation("computed_lengths") is None
         return self.parts(data, axis, dim, lengths, count, checks_sum=checks_sum, by_index=by_index)
-
-    def choose(
-        self,
-        condition: ir.Value,
-        *branches: tuple[Calculation, Values[ir.Value]],
-        outputs: Values[ir.Value],
-    ) -> None:
-        """Give what the first branch ends in where a condition holds, else what the second does."""
-        made = {
-            name: ir.Graph(
-                [], ends, nodes=inner.nodes, name=self.names.fresh(f"{self.stem}_{name}")
-            )
-            for name, (inner, ends) in zip(("then_branch", "else_branch"), branches, strict=True)
-        }
-        self.op("If", [condition], made, outputs)
 
     def passed_on(self, held: ir.Value) -> ir.Value:
         """Return the same as a new value, for an output; some targets can't pass strings on."""
