@@ -21,8 +21,8 @@ def use_states(lowering: Lowering) -> None:
 def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Have another output of a loop be sliced by an end that the unused ones decide.
 
-    Both ends are beyond the one row that it is made, as their sizes are not sure. (An If is no
-    choice: OpenVINO gives memory of a Loop that was freed.)
+    Both ends are beyond the one row that it is made, because their sizes are not sure. An If can't
+    be used: OpenVINO gives memory of a Loop that was freed.
     """
     node = ref.node
     if ref.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
