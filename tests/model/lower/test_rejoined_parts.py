@@ -49,6 +49,14 @@ CASES = {
         13,
         "p, q = Split(y, l) r, s = Split(q, m) z = Concat<axis = 0>(p, q)",
     ),
+    "beside an If that nothing uses": (
+        18,
+        (
+            "c = Constant<value = bool {1}>() p, q = Split(y, l) k = If(c) <then_branch = t ()"
+            " => (float[a] r) { r = Neg(q) }, else_branch = e () => (float[b] u) { u = Abs(y) }>"
+            " z = Concat<axis = 0>(p, q)"
+        ),
+    ),
     "beside a Scan that nothing uses": (
         18,
         (
@@ -97,6 +105,11 @@ def test_what_does_not_fit_is_refused_by_openvino_too(
         "p, q = Split(y, l) z = Concat<axis = 0>(p, q, p)",  # more parts
         "z = Split<num_outputs = 1>(y)",  # nothing to join
         (
+            "p, q = Split(y, l) k = If(c) <then_branch = t () => (float[a] r) { r = Neg(q) },"
+            " else_branch = e () => (float[b] u) { u = Abs(q) }> h = Concat<axis = 0>(p, q)"
+            " z = Concat<axis = 0>(h, k)"
+        ),  # a branch reads a part
+        (
             "k = Reshape(y, two) p, q = Split<axis = 1, num_outputs = 2>(k)"
             " r = Concat<axis = 0>(p, q) z = Reshape(r, flat)"
         ),  # another axis
@@ -106,7 +119,8 @@ def test_a_split_that_something_needs_gets_no_other_part(body: str) -> None:
     text = body.replace("two", "flat2")
     made = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[M] w)'
-        f" {LENGTHS[:-1]}, int64[2] flat2 = {{-1, 2}}> {{ y = Abs(x) {text} w = Neg(z) }}"
+        f" {LENGTHS[:-1]}, int64[2] flat2 = {{-1, 2}}, bool c = {{1}}>"
+        f" {{ y = Abs(x) {text} w = Neg(z) }}"
     )
     assert not any("joined again" in each.message for each in ts.check(made, target="openvino"))
     count = next(len(node.output) for node in made.graph.node if node.op_type == "Split")

@@ -10,10 +10,12 @@ import onnx_ir as ir
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.nodes import (
     attribute_of,
+    bodies,
     constant,
     domain_name,
     is_split,
     is_vendor_split,
+    scopes_in,
 )
 
 _PASSING = {
@@ -29,17 +31,33 @@ _Place: TypeAlias = tuple[ir.Node, int]
 
 
 def is_rejoined(split: ir.Node) -> bool:
-    """Return whether the parts of a Split, or of a split layer, are only joined, all in order."""
-    return bool(_wholes(split, _MOST_LEVELS))
+    """Return whether the parts of a Split, or of a split layer, are only joined, all in order.
+
+    What nothing uses in the end does not count, with the bodies in it.
+    """
+    readers: list[ir.Node] = []
+    is_joined = bool(_wholes(split, _MOST_LEVELS, readers))
+    if not is_joined or not readers:
+        return is_joined
+    inside = {reader.graph for reader in readers}
+    around = (
+        node
+        for node in split.graph or ()
+        if any(scope in inside for _, body in bodies(node) for scope in scopes_in(body))
+    )
+    return all(_is_dead(node, _MOST_LEVELS) for node in around)
 
 
-def _wholes(split: ir.Node, levels: int) -> list[ir.Value]:
-    """Return what joins all parts of a Split; nothing where anything else uses a part."""
+def _wholes(split: ir.Node, levels: int, inside: list[ir.Node]) -> list[ir.Value]:
+    """Return what joins all parts of a Split; nothing where anything else uses a part.
+
+    The nodes in bodies that use a part are not decided on, but collected.
+    """
     if len(split.outputs) < 2 or not levels:
         return []
     joins: list[ir.Node] | None = None
     for place, part in enumerate(split.outputs):
-        found = list(_places(part, levels))
+        found = list(_places(part, levels, inside))
         nodes = [each[0] for each in found if each is not None and each[1] == place]
         if len(nodes) < len(found) or set(nodes) != set(nodes if joins is None else joins):
             return []
@@ -49,7 +67,7 @@ def _wholes(split: ir.Node, levels: int) -> list[ir.Value]:
     return [node.outputs[0] for node in made] if len(made) == len(joins or ()) and is_along else []
 
 
-def _places(part: ir.Value, levels: int) -> Iterator[_Place | None]:
+def _places(part: ir.Value, levels: int, inside: list[ir.Node]) -> Iterator[_Place | None]:
     """Yield each Concat that a value gets to, with its place there; None for any other use."""
     waiting = [part]
     while waiting:
@@ -60,12 +78,14 @@ def _places(part: ir.Value, levels: int) -> Iterator[_Place | None]:
             node, domain = use.node, domain_name(use.node.domain)
             if _is_dead(node, levels):
                 continue
-            if domain in _PASSING and node.op_type == "Concat":
+            if node.graph is not part.graph:
+                inside.append(node)
+            elif domain in _PASSING and node.op_type == "Concat":
                 yield node, use.idx
             elif node.op_type in _PASSING.get(domain, ()) and use.idx == 0:
                 waiting.append(node.outputs[0])
             elif is_split(node) and use.idx == 0:
-                wholes = _wholes(node, levels - 1)
+                wholes = _wholes(node, levels - 1, inside)
                 waiting += wholes
                 yield from () if wholes else (None,)
             else:
