@@ -200,6 +200,27 @@ SUMS = """(int64 i, bool c, float[2,3] h) => (bool d, float[2,3] o, float[2,3] r
 
 
 @pytest.mark.parametrize(
+    ("given", "end", "is_found"),
+    [
+        ("n, go", "Where(go, ends, first)", False),
+        ("n, go", "Where(yes2, ends, first)", True),
+        ("n, go", "Where(go, ends, ends)", True),
+        ("n, go", "Identity(ends)", True),
+        ("k, yes2", "Where(yes2, ends, first)", True),
+    ],
+)
+def test_rows_are_safe_where_they_end_by_the_condition_of_the_loop(
+    given: str, end: str, is_found: bool
+) -> None:
+    """`ends` is beyond the rows, and `first` is 0; `yes2` says nothing of the number of rounds."""
+    model = made_of(
+        f"go = Less(zero, n) k = Size(w) y, r = Loop({given}, x) <body = b {ADDED}> e = {end}"
+        " s = Slice(r, first, e)"
+    )
+    assert bool(found(model, "openvino")) == is_found
+
+
+@pytest.mark.parametrize(
     "body",
     [
         LOOP.replace("n,", "one,").format(REPLACED),
