@@ -134,11 +134,14 @@ def test_an_engine_that_says_what_makes_no_sense_is_refused(tmp_path: Path, cont
 
 
 @pytest.mark.parametrize("name", ["missing.py", "no_suffix", "folder.py"])
-def test_an_engine_that_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
+def test_an_engine_that_is_no_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "folder.py").mkdir()
     (tmp_path / "no_suffix").write_text("KIND = 'engine'")
     with refused("TS601", name, "there is no such Python file"):
-        Subject.of(str(tmp_path / name))
+        Subject.of(f"./{name}")
 
 
 def test_two_engines_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -19,9 +19,6 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.infer.analysis import Facts
 
-_PLACE_OF_ENDS = 2
-"""Of the ends among the inputs of a Slice."""
-
 
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
     """Return what the body of a Scan uses from around it, but for constants, in order."""
@@ -105,7 +102,7 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
     """Return what a Loop may give after no round that is not what it was given, and is used.
 
     These are what it carries if its body does not read that, and scan outputs, but for those that
-    are sliced at once to no rows if the first round did not take place.
+    are left out at once if the first round did not take place.
     """
     if not is_loop(node) or not _may_have_no_round(node, facts):
         return []
@@ -120,7 +117,7 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
         and not (
             given in rows
             and not given.is_graph_output()
-            and all(_is_sliced(use.node, going) for use in given.uses())
+            and all(_leaves_out(use.node, going) for use in given.uses())
         )
     ]
 
@@ -179,16 +176,22 @@ def _same_number(one: ir.Value | None, other: ir.Value) -> bool:
     return one is other
 
 
-def _is_sliced(reader: ir.Node, going: ir.Value | None) -> bool:
-    """Return whether a node slices rows, and ends at 0 if a condition does not hold."""
-    if reader.op_type != "Slice" or len(reader.inputs) <= _PLACE_OF_ENDS:
+def _leaves_out(reader: ir.Node, going: ir.Value | None) -> bool:
+    """Return whether a node leaves out all rows if a condition does not hold, or counts them."""
+    if reader.op_type == "Shape":
+        counts = [node for value in reader.outputs for node in value.consumers()]
+        users = [node for count in counts for value in count.outputs for node in value.consumers()]
+        return all(each.op_type == "Gather" for each in counts) and all(
+            _is_expanded(each, going) for each in users
+        )
+    if reader.op_type != "Compress" or len(reader.inputs) < 2 or reader.inputs[1] is None:
         return False
-    end = reader.inputs[_PLACE_OF_ENDS]
-    made = None if end is None else end.producer()
-    if made is None or made.op_type != "Where" or len(made.inputs) < 3:
-        return False
-    otherwise = constant(made.inputs[2])
-    return made.inputs[0] is going and otherwise is not None and not otherwise.any()
+    made = reader.inputs[1].producer()
+    return made is not None and _is_expanded(made, going)
+
+
+def _is_expanded(node: ir.Node, going: ir.Value | None) -> bool:
+    return node.op_type == "Expand" and node.inputs[0] is going
 
 
 def scanned_by(node: ir.Node) -> list[ir.Value]:

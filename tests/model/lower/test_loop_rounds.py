@@ -202,20 +202,21 @@ SUMS = """(int64 i, bool c, float[2,3] h) => (bool d, float[2,3] o, float[2,3] r
 @pytest.mark.parametrize(
     ("given", "end", "is_found"),
     [
-        ("n, go", "Where(go, ends, first)", False),
-        ("n, go", "Where(yes2, ends, first)", True),
-        ("n, go", "Where(go, ends, ends)", True),
-        ("n, go", "Identity(ends)", True),
-        ("k, yes2", "Where(yes2, ends, first)", True),
+        ("n, go", "Expand(go, first2)", False),
+        ("n, go", "Expand(yes2, first2)", True),
+        ("n, go", "Cast<to = 9>(first2)", True),
+        ("n, go", "Expand(go, first2) w2 = Neg(first2)", True),
+        ("k, yes2", "Expand(yes2, first2)", True),
     ],
 )
-def test_rows_are_safe_where_they_end_by_the_condition_of_the_loop(
+def test_rows_are_safe_where_they_stay_by_the_condition_of_the_loop(
     given: str, end: str, is_found: bool
 ) -> None:
-    """`ends` is beyond the rows, and `first` is 0; `yes2` says nothing of the number of rounds."""
+    """`yes2` says nothing of the number of rounds."""
     model = made_of(
-        f"go = Less(zero, n) k = Size(w) y, r = Loop({given}, x) <body = b {ADDED}> e = {end}"
-        " s = Slice(r, first, e)"
+        f"go = Less(zero, n) k = Size(w) y, r = Loop({given}, x) <body = b {ADDED}> sh = Shape(r)"
+        f" first2 = Gather(sh, first) e = {end}"
+        " s = Compress<axis = 0>(r, e)"
     )
     assert bool(found(model, "openvino")) == is_found
 
@@ -271,7 +272,7 @@ def test_the_rows_are_the_loops_own_where_their_shape_is_not_known(process: Engi
     model.graph.output[1].type.tensor_type.shape.dim.add(dim_param="q")
     lowered = ts.lower(model, target="openvino")
     onnx.checker.check_model(lowered, full_check=True)
-    assert "Slice" in [each.op_type for each in nodes_of(lowered.graph)]
+    assert "Compress" in [each.op_type for each in nodes_of(lowered.graph)]
     assert ts.lower(lowered, target="openvino") == lowered
     rest = {"x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
     feeds = [{"n": np.array(count), **rest} for count in (FEW, 0)]
@@ -285,9 +286,9 @@ OLD = LOOP.format(
 )
 
 
-def test_before_opset_10_the_loop_stays_with_a_note() -> None:
-    """Slice takes no bounds there."""
-    model = made_of(OLD, opset=9)
+def test_before_opset_9_the_loop_stays_with_a_note() -> None:
+    """Less takes no integers there."""
+    model = made_of(OLD, opset=8)
     (warning,) = found(model, "openvino")
     assert warning.code == "TS843"
     assert "opset 13" in warning.fix

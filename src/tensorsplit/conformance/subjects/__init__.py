@@ -439,7 +439,8 @@ def _is_path(name: str) -> bool:
 def _module_of_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"tensorsplit_subject_{path.stem}", path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise _unknown(str(path), "there is no such Python file")
+        here = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+        raise _unknown(str(here), "there is no such Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # what a dataclass in it looks for
     try:

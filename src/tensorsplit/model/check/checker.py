@@ -50,7 +50,10 @@ from tensorsplit.model.features import (
 )
 from tensorsplit.model.feeds import DeclaredInput, fits
 from tensorsplit.model.graph.building import full_collections_deferred
-from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS
+from tensorsplit.model.graph.calculation import (
+    FIRST_WITH_BOUNDS_AS_INPUTS,
+    FIRST_WITH_INTEGERS_COMPARED,
+)
 from tensorsplit.model.graph.message import NodeList, copied, node_lists
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -290,9 +293,10 @@ def _before_any(profile: Profile, features: Mapping[str, object]) -> str:
 
 def _before_lowering(ref: NodeRef, facts: Facts) -> str:
     """Say what has to be done before a node can be lowered; empty for most."""
-    is_known_at_all = ref.op_type != "Loop" and (
-        not is_split(ref.node) or is_known(split_length(facts.split(ref).plan))
-    )
+    if ref.op_type == "Loop" and ref.opset < FIRST_WITH_INTEGERS_COMPARED:
+        reason = "integers can't be compared"
+        return _CONVERT.format(first=FIRST_WITH_INTEGERS_COMPARED, reason=reason)
+    is_known_at_all = not is_split(ref.node) or is_known(split_length(facts.split(ref).plan))
     if ref.opset >= FIRST_WITH_BOUNDS_AS_INPUTS or is_known_at_all:
         return ""
     return _CONVERT.format(first=FIRST_WITH_BOUNDS_AS_INPUTS, reason="lengths can't be computed")

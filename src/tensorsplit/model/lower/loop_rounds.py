@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS, Calculation
+from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
 from tensorsplit.model.loop_features import (
@@ -19,9 +19,6 @@ from tensorsplit.model.lower.scan_states import carry_size_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
 
-_ALL_ROWS = 1 << 30
-"""An end beyond the rows of every loop. OpenVINO may choose in float32, which holds this number."""
-
 
 def settle_rounds(lowering: Lowering) -> None:
     """Have a loop that may have no round give what it carries then, and scan outputs of no rows."""
@@ -34,7 +31,7 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     What it carries is read in its body: an engine then gives what it was at the start.
     """
     node, facts = ref.node, lowering.facts
-    if ref.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
+    if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         lowering.note(entry)
         return
     if has_no_round(node, facts):
@@ -60,15 +57,15 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.Value) -> None:
-    """Have the rows of a loop that had no round be sliced to none."""
+    """Have the rows of a loop that had no round be left out."""
     make = InsertionPoint.after(lowering, ref)
-    zero = make.constant([0])
-    end = make.op("Where", [going, make.constant([_ALL_ROWS]), zero])
     for old in rows:
         new = ir.Value(name=lowering.names.fresh(f"{make.stem}_rows"))
         lowering.stand_in((old, new))
         old.name = lowering.names.fresh(f"{make.stem}_output")
-        make.op("Slice", [old, zero, end, zero], outputs=[new])
+        count = make.op("Gather", [make.op("Shape", [old]), make.constant([0])])
+        stays = make.op("Expand", [going, count])
+        make.op("Compress", [old, stays], {"axis": 0}, outputs=[new])
 
 
 def _leave_out(lowering: Lowering, ref: NodeRef) -> None:

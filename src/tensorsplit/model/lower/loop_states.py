@@ -6,11 +6,17 @@ from functools import reduce
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS
+from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.loop_features import unused_and_changing, unused_states
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
+
+_WITHOUT_WHERE = (
+    *(ir.DataType.BOOL, ir.DataType.INT16, ir.DataType.UINT16, ir.DataType.UINT64),
+    ir.DataType.BFLOAT16,
+)
+"""Element types for which onnxruntime 1.32.0 has no Where."""
 
 
 def use_states(lowering: Lowering) -> None:
@@ -19,13 +25,13 @@ def use_states(lowering: Lowering) -> None:
 
 
 def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have another output of a loop be sliced by an end that the unused ones decide.
+    """Have another output of a loop be chosen by a condition that reads the unused ones.
 
-    Both ends are beyond the one row that it is made, because their sizes are not sure. An If can't
-    be used: OpenVINO gives memory of a Loop that was freed.
+    The choice is between the output and itself. (An If can't be used: OpenVINO gives memory of a
+    Loop that was freed.)
     """
     node = ref.node
-    if ref.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
+    if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         lowering.note(entry)
         return
     found = unused_and_changing(node, lowering.facts, lowering.imported)
@@ -41,7 +47,10 @@ def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         sizes.append(make.op("Size", [state]))
     total = reduce(lambda one, other: make.op("Add", [one, other]), sizes)
     has_any = make.op("Greater", [total, make.constant(0)])
-    end = make.op("Where", [has_any, make.constant([1]), make.constant([2])])
-    rows = make.op("Slice", [make.unsqueeze(used, [0]), make.constant([0]), end])
-    lowering.stand_in((new, make.squeeze(rows, [0])))
+    if lowering.facts.tensor(new).element_type not in _WITHOUT_WHERE:
+        make.op("Where", [has_any, used, used], outputs=[new])
+    else:
+        twice = make.concat([make.unsqueeze(used, [0])] * 2, 0)
+        place = make.op("Cast", [has_any], {"to": int(ir.DataType.INT64)})
+        make.op("Gather", [twice, place], outputs=[new])
     lowering.changed(ref, "the same, with what it carries used afterwards", entry)

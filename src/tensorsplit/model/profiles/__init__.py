@@ -208,12 +208,11 @@ def load(engine: str | os.PathLike[str], version: str | None = None) -> Profile:
 
 def _unknown(target: object) -> SplitError:
     near, known = did_you_mean(str(target), targets()), ", ".join(targets())
-    return SplitError(
-        UNKNOWN_ENGINE,
-        f"there is no profile for {show(target)}",
-        near.rstrip() or f"known targets are {known}; @ and a version may follow an engine",
-        parameter="target",
-    )
+    fix = near.rstrip() or f"known targets are {known}; @ and a version may follow an engine"
+    if near and "@" in str(target):
+        fix = f"{near}@ and a version may follow an engine"
+    problem = f"there is no profile for {show(target)}"
+    return SplitError(UNKNOWN_ENGINE, problem, fix, parameter="target")
 
 
 def cache_folder() -> Path:
