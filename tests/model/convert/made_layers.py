@@ -49,15 +49,15 @@ class Made(NamedTuple):
         return f"{self.type}-{'-'.join(str(np.asarray(feed).dtype) for feed in self.feeds)}"
 
 
-def _constant(values: Any, kind: Any = np.int64) -> Any:
+def _const(values: Any, kind: Any = np.int64) -> Any:
     from openvino import opset8
 
     return opset8.constant(np.array(values, kind))
 
 
-def _const(value: Any, kind: Any = np.int64) -> Any:
+def _const_of(value: Any, kind: Any = np.int64) -> Any:
     """Return what makes a constant; OpenVINO is not imported before."""
-    return lambda: _constant(value, kind)
+    return lambda: _const(value, kind)
 
 
 def _called(name: str, *given: Any, opset: str = "opset13", **named: Any) -> Callable[..., Any]:
@@ -75,10 +75,10 @@ def _called(name: str, *given: Any, opset: str = "opset13", **named: Any) -> Cal
 
 def _given(each: Any) -> Any:
     if isinstance(each, np.ndarray):
-        return _constant(each, each.dtype)
+        return _const(each, each.dtype)
     if callable(each):
         return each()
-    return _constant(each) if isinstance(each, tuple) else each
+    return _const(each) if isinstance(each, tuple) else each
 
 
 def _unary(type: str, name: str = "", feed: Any = SMALL) -> Made:
@@ -177,7 +177,7 @@ NORMAL = [
         for feed, free in ((SIGNED > -4, (0,)), (SIGNED > 4, (0,)), (SIGNED[:, :0] > 0, (1,)))
     ),
     *(
-        Made("CumSum", _called("cum_sum", _const(axis), exclusive, reverse), [SIGNED])
+        Made("CumSum", _called("cum_sum", _const_of(axis), exclusive, reverse), [SIGNED])
         for axis, exclusive, reverse in ((0, True, False), (-1, False, True), (1, True, True))
     ),
     *(
@@ -212,7 +212,7 @@ NORMAL = [
     *(
         Made(
             "ScatterElementsUpdate",
-            _called("scatter_elements_update", _const(axis), reduction),
+            _called("scatter_elements_update", _const_of(axis), reduction),
             [SIGNED, np.array([[0, 2], [1, 3], [2, 1]]), SMALL[:3, :2]],
         )
         for axis in (0, -1)
@@ -233,7 +233,7 @@ NORMAL = [
     *(
         Made(
             "OneHot",
-            _called("one_hot", _const(4), _const(2.5, np.float32), _const(-1, np.float32), axis),
+            _called("one_hot", _const_of(4), *(_const_of(n, np.float32) for n in (2.5, -1)), axis),
             [np.array([[0, 3, 4], [-1, 2, 1]])],
         )
         for axis in (0, 1, -1)
@@ -241,7 +241,7 @@ NORMAL = [
     *(
         Made(
             "TopK",
-            _called("topk", _const(3), axis, mode, sort, kind, opset=opset),
+            _called("topk", _const_of(3), axis, mode, sort, kind, opset=opset),
             [SIGNED],
             outputs=2,
         )
@@ -254,7 +254,7 @@ NORMAL = [
     *(
         Made(
             "TopK",
-            _called("topk", _const(3), axis, mode, "value", "i64", stable=True),
+            _called("topk", _const_of(3), axis, mode, "value", "i64", stable=True),
             [TIED],
             outputs=2,
         )
@@ -395,9 +395,9 @@ WINDOWS = [
             open=(),
         )
         for given, by, axes in (
-            ((7, 5), "sizes", _const((2, 3))),
-            ((13, 17), "sizes", _const((2, 3))),
-            (_floats([1.83, 0.65]), "scales", _const((2, 3))),
+            ((7, 5), "sizes", _const_of((2, 3))),
+            ((13, 17), "sizes", _const_of((2, 3))),
+            (_floats([1.83, 0.65]), "scales", _const_of((2, 3))),
             (_floats([1, 1, 2, 3]), "scales", None),
         )
         for mode, named in (
