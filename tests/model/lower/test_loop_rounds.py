@@ -165,6 +165,20 @@ def test_a_loop_that_never_has_a_round_is_left_out(given: str, process: EnginePr
     assert (state.tobytes(), rows.shape) == (X.tobytes(), (0, 1, 3))
 
 
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_what_follows_a_loop_that_never_has_a_round_is_lowered_for_what_it_is(target: Any) -> None:
+    """The split is of 6 elements then, and not of 6 or 12."""
+    model = parse_model(
+        '<ir_version: 8, opset_import: ["": 9]> g (float[6] x) => (float[?] y) <int64 n = {0}>'
+        " { v = Loop(n, , x) <body = b (int64 i, bool c, float[?] h) => (bool d, float[?] o)"
+        " { d = Identity(c) o = Concat<axis = 0>(h, h) }> y, rest = Split<axis = 0>(v) }"
+    )
+    lowered = ts.lower(model, target=target)
+    assert not [each for each in ts.check(lowered, target=target) if each.severity == "error"]
+    assert ts.lower(lowered, target=target) == lowered
+    assert ts.run(lowered, {"x": X.ravel()})["y"].tolist() == X.ravel()[:3].tolist()
+
+
 def test_a_loop_whose_rows_are_of_no_known_type_is_refused() -> None:
     body = TWICE.replace("float[2,3] u)", "u)").replace("u = Neg(h)", "u = other.Op(h)")
     model = made_of(f"y, s, t = Loop(zero, yes, x) <body = b {body}> u = Neg(t)")

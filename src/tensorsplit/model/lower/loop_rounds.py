@@ -16,8 +16,26 @@ from tensorsplit.model.loop_features import (
     is_loop,
 )
 from tensorsplit.model.lower.scan_states import carry_size_of
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
+
+
+def leave_out_loops(lowering: Lowering) -> bool:
+    """Put what loops that never have a round are given in their place; whether there were any."""
+    wanted = [
+        (lowering.refs[node], entry)
+        for node, entries in lowering.limitations.items()
+        for entry in entries
+        if entry.feature == "rounds_may_be_0"
+        and lowering.refs[node].opset >= FIRST_WITH_INTEGERS_COMPARED
+        and has_no_round(node, lowering.facts)
+    ]
+    for ref, entry in wanted:
+        with at(ref):
+            _leave_out(lowering, ref)
+            lowering.changed(ref, "what it is given, as it has no round", entry)
+    lowering.edits.finish()
+    return bool(wanted)
 
 
 def settle_rounds(lowering: Lowering) -> None:
@@ -33,10 +51,6 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node, facts = ref.node, lowering.facts
     if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         lowering.note(entry)
-        return
-    if has_no_round(node, facts):
-        _leave_out(lowering, ref)
-        lowering.changed(ref, "what it is given, as it has no round", entry)
         return
     given = given_without_rounds(node, facts)
     make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
@@ -76,8 +90,7 @@ def _leave_out(lowering: Lowering, ref: NodeRef) -> None:
     for old in node.outputs:
         if old.is_graph_output() or old.uses():
             start, fact = starts.get(old), lowering.facts.tensor(old)
-            new = _no_rows(make, fact) if start is None else make.op("Identity", [start])
-            make.replace(old, new)
+            make.replace(old, _no_rows(make, fact) if start is None else start)
     lowering.edits.retire(node)
 
 
