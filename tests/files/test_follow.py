@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,29 @@ def by_hand(case: str, layer: dict[str, np.ndarray], rank: int, ranks: int) -> d
     return {f"l.{name}": each for name, each in made.items()}
 
 
+def check_all_ways(
+    folder: Path,
+    rules: dict[str, Any],
+    counts: tuple[int, ...],
+    tensors: dict[str, np.ndarray],
+    expected: Callable[[int, int], dict[str, np.ndarray]],
+) -> None:
+    """Split and merge `m.safetensors` for each count of ranks, and reshard between all of them."""
+    for ranks in counts:
+        out = folder / str(ranks)
+        ts.files.split(folder / "m.safetensors", out, rules=rules, ranks=ranks, verify=True)
+        for rank in range(ranks):
+            check(load(rank_file(out, rank, ranks)), expected(rank, ranks))
+        ts.files.merge(out, folder / f"{ranks}.safetensors", rules=rules, verify=True)
+        check(load(folder / f"{ranks}.safetensors"), tensors)
+    for before, after in itertools.permutations(counts, 2):
+        out = folder / f"{before} to {after}"
+        source = folder / str(before)
+        ts.files.reshard(source, out, rules=rules, ranks=(before, after), verify=True)
+        for rank in range(after):
+            check(load(rank_file(out, rank, after)), expected(rank, after))
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_packed_weights_and_their_groups(tmp_path: Path, case: str) -> None:
     make, axis, rule, blocks = CASES[case]
@@ -98,19 +123,7 @@ def test_packed_weights_and_their_groups(tmp_path: Path, case: str) -> None:
     tensors = {f"l.{name}": each for name, each in layer.items()}
     numpy_files.save_file(tensors, tmp_path / "m.safetensors")
     rules = {"shard": [*follow(axis, **blocks), {"tensors": "*.qweight", "axis": axis, **rule}]}
-    for ranks in (2, 4, 8):
-        out = tmp_path / str(ranks)
-        ts.files.split(tmp_path / "m.safetensors", out, rules=rules, ranks=ranks, verify=True)
-        for rank in range(ranks):
-            check(load(rank_file(out, rank, ranks)), by_hand(case, layer, rank, ranks))
-        ts.files.merge(out, tmp_path / f"{ranks}.safetensors", rules=rules, verify=True)
-        check(load(tmp_path / f"{ranks}.safetensors"), tensors)
-    for before, after in itertools.permutations((2, 4, 8), 2):
-        out = tmp_path / f"{before} to {after}"
-        source = tmp_path / str(before)
-        ts.files.reshard(source, out, rules=rules, ranks=(before, after), verify=True)
-        for rank in range(after):
-            check(load(rank_file(out, rank, after)), by_hand(case, layer, rank, after))
+    check_all_ways(tmp_path, rules, (2, 4, 8), tensors, partial(by_hand, case, layer))
 
 
 @pytest.mark.parametrize(("rows", "lengths"), [(300, [128, 172]), (384, [256, 128])])
@@ -271,19 +284,7 @@ def test_the_state_of_an_optimizer_follows_its_parameters(tmp_path: Path, is_by_
                     found[key] = np.split(tensors[key], ranks, DIVIDED[name])[rank]
         return found
 
-    for ranks in (1, 2, 4):
-        out = tmp_path / str(ranks)
-        ts.files.split(tmp_path / "m.safetensors", out, rules=rules, ranks=ranks, verify=True)
-        for rank in range(ranks):
-            check(load(rank_file(out, rank, ranks)), expected(rank, ranks))
-        ts.files.merge(out, tmp_path / f"{ranks}.safetensors", rules=rules, verify=True)
-        check(load(tmp_path / f"{ranks}.safetensors"), tensors)
-    for before, after in itertools.permutations((1, 2, 4), 2):
-        out = tmp_path / f"{before} to {after}"
-        source = tmp_path / str(before)
-        ts.files.reshard(source, out, rules=rules, ranks=(before, after), verify=True)
-        for rank in range(after):
-            check(load(rank_file(out, rank, after)), expected(rank, after))
+    check_all_ways(tmp_path, rules, (1, 2, 4), tensors, expected)
 
 
 def test_what_is_of_the_same_shape_follows_a_fused_one(tmp_path: Path) -> None:
