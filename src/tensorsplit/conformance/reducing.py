@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from tensorsplit.core.errors import USAGE, SplitError, count_of
 from tensorsplit.engines import run
 from tensorsplit.engines.compare import Tolerance, differences
 from tensorsplit.engines.process import Reply
+from tensorsplit.model.graph.message import node_lists
 
 _SECONDS_TO_IMPORT = 60.0
 _MOST_MEMORY = 1 << 28
@@ -283,17 +283,9 @@ def _names(node: onnx.NodeProto) -> Iterator[str]:
             yield from (output.name for output in body.output)
 
 
-def _inner_scopes(model: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.FunctionProto]:
-    """Yield functions, and bodies wherever they are, each before those in it."""
-    yield from model.functions
-    scopes: list[onnx.GraphProto | onnx.FunctionProto] = [model.graph, *model.functions]
-    while scopes:
-        for node in scopes.pop().node:
-            for attribute in node.attribute:
-                graphs = [attribute.g] if attribute.HasField("g") else []
-                for body in (*graphs, *attribute.graphs):
-                    scopes.append(body)
-                    yield body
+def _inner_scopes(model: onnx.ModelProto) -> list[onnx.GraphProto | onnx.FunctionProto]:
+    """Return functions, and bodies wherever they are, each before those in it."""
+    return [listed.graph for listed in node_lists(model)[1:]]
 
 
 def _without_inner(candidate: Candidate) -> Iterator[Candidate | None]:
@@ -304,7 +296,7 @@ def _without_inner(candidate: Candidate) -> Iterator[Candidate | None]:
             for start in range(0, len(scope.node), count):
                 model = onnx.ModelProto()
                 model.CopyFrom(candidate.model)
-                inner = next(islice(_inner_scopes(model), place, None))
+                inner = _inner_scopes(model)[place]
                 if _leave_out(inner, range(start, min(start + count, len(scope.node)))):
                     yield Candidate(model, candidate.inputs, _expected(model, candidate.inputs))
             count //= 2
