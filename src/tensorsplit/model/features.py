@@ -39,10 +39,8 @@ from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 from tensorsplit.model.loop_features import (
     captured_in_scan,
-    counts_below_0,
-    given_without_rounds,
-    has_no_round,
     has_unread_rows,
+    rounds_may_be_0,
     unused_and_changing,
 )
 
@@ -235,7 +233,7 @@ def _of_any_operator(
         yield from {"operator": node.op_type, "unread_rows": True}.items()
     if unused_and_changing(node, facts, seen):
         yield from {"operator": node.op_type, "unused_in_loop": True}.items()
-    if any(each(node, facts) for each in (counts_below_0, given_without_rounds, has_no_round)):
+    if rounds_may_be_0(node, facts):
         yield from {"operator": node.op_type, "rounds_may_be_0": True}.items()
     if node.op_type in _WITH_STRINGS:
         ends = map(facts.element_types, (*node.inputs, *node.outputs))

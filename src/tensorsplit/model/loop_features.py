@@ -74,18 +74,23 @@ def count_and_condition(node: ir.Node) -> tuple[ir.Value | None, ir.Value | None
     return count, None if known is not None and known.size == 1 and known.all() else going
 
 
-def counts_below_0(node: ir.Node, facts: Facts) -> bool:
+def rounds_may_be_0(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Loop may have no round, and gives more then than what it was given."""
+    return is_loop(node) and (
+        _counts_below_0(node, facts)
+        or bool(given_without_rounds(node, facts))
+        or has_no_round(node, facts)
+    )
+
+
+def _counts_below_0(node: ir.Node, facts: Facts) -> bool:
     """Return whether a Loop may be given a number of rounds below 0, and its condition holds."""
-    if not is_loop(node):
-        return False
     count, _ = count_and_condition(node)
     return not (count is None or _is_at_least(0, count, facts) or includes_count(node, facts))
 
 
 def has_no_round(node: ir.Node, facts: Facts) -> bool:
     """Return whether a Loop has no round, whatever it is given at run time."""
-    if not is_loop(node):
-        return False
     count, going = count_and_condition(node)
     holds = constant(passed_from(going))
     most = None if count is None else facts.tensor(count).constant
@@ -104,7 +109,7 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
     These are what it carries if its body does not read that, and scan outputs, but for those that
     are left out at once if the first round did not take place.
     """
-    if not is_loop(node) or not _may_have_no_round(node, facts):
+    if not _may_have_no_round(node, facts):
         return []
     kept = {each.result for each in carried_by(node) if _is_passed_on(each.inside, node)}
     rows = node.outputs[len(states_of(node)) :] if includes_count(node, facts) else ()

@@ -128,9 +128,7 @@ def examine(model: Source, target: str | os.PathLike[str] | None = None) -> Chec
             wrong += message_errors(read.original, read.lists)
             places = [path for listed in read.lists for path in (listed.path, *listed.paths)]
             rest = _without_wrong_functions(read.original, wrong)
-            if any(
-                True for _ in message_errors(rest, node_lists(rest))
-            ):  # there is no graph to look at
+            if next(message_errors(rest, node_lists(rest)), None):  # there is no graph to look at
                 return gathered(map(of_error, wrong), 0, places)
             report = _examine(replace(read, original=rest), None)
             others = (each for each in report.findings if each.code != NOT_CALLED.code)

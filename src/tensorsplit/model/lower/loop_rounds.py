@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from tensorsplit.core.arithmetic import dimension
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
 from tensorsplit.model.graph.facts import Tensor
@@ -74,11 +75,8 @@ def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.
     """Have the rows of a loop that had no round be left out."""
     make = InsertionPoint.after(lowering, ref)
     for old in rows:
-        new = ir.Value(name=lowering.names.fresh(f"{make.stem}_rows"))
-        lowering.stand_in((old, new))
-        old.name = lowering.names.fresh(f"{make.stem}_output")
-        count = make.op("Gather", [make.op("Shape", [old]), make.constant([0])])
-        stays = make.op("Expand", [going, count])
+        new = make.in_place_of(old)
+        stays = make.op("Expand", [going, make.make(dimension(old, 0))])
         make.op("Compress", [old, stays], {"axis": 0}, outputs=[new])
 
 

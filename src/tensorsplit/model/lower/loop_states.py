@@ -38,9 +38,7 @@ def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     states = [each.result for each in found]
     used = next(made for made in node.outputs if made.uses() or made.is_graph_output())
     make = InsertionPoint.after(lowering, ref)
-    new = ir.Value(name=lowering.names.fresh(f"{make.stem}_used"))
-    lowering.stand_in((used, new))
-    used.name = lowering.names.fresh(f"{make.stem}_output")
+    new = make.in_place_of(used)
     sizes = []
     for state in states:
         state.name = state.name or lowering.names.fresh(f"{make.stem}_state")

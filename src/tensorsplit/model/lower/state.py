@@ -290,6 +290,17 @@ class InsertionPoint(Calculation):
             return self.take(self.unsqueeze(held, [0]), 0, 0)
         return self.slice(held, 0, self.lowering.length(held, 0), 0, by_index=True)
 
+    def in_place_of(self, old: ir.Value) -> ir.Value:
+        """Return a new value that takes the name and place of one, which stays under another name.
+
+        A node that reads the old one is to give it.
+        """
+        names = self.lowering.names
+        new = ir.Value(name=names.fresh(f"{self.stem}_new"))
+        self.lowering.stand_in((old, new))
+        old.name = names.fresh(f"{self.stem}_output")
+        return new
+
     def replace(self, old: ir.Value, new: ir.Value) -> None:
         """Have a value used, under its name if that can be, in the place of an output of a node."""
         lowering = self.lowering
