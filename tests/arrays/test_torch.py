@@ -211,6 +211,10 @@ class TestCopies:
                     assert [part.dtype for part in parts] == [dtype] * 2
                     for part, expected in zip(parts, wanted, strict=True):
                         assert part.view(torch.uint8).equal(expected)
+            for into in ({}, {"out": poisoned(data, dtype)}, {"out": ts.BufferPool(1 << 24)}):
+                whole = ts.join(parts[::-1], axis=1, **into)  # not the order in which they lie
+                assert whole.dtype == dtype
+                assert whole.view(torch.uint8).equal(torch.cat(wanted[::-1], 1))
 
     def test_types_of_the_same_size_are_not_mixed_up(self) -> None:
         x = torch.arange(8, dtype=torch.int8)

@@ -169,6 +169,21 @@ def test_numbers_have_as_many_digits_as_the_last_one(
     assert names[:: count - 1] == [first, f"x.{count - 1}.npy"]
 
 
+@pytest.mark.parametrize("out", ["parts", "parts.npz"])
+def test_a_dimension_of_0_that_gives_no_parts_is_refused_and_one_part_of_it_is_not(
+    tmp_path: Path, out: str
+) -> None:
+    empty = np.zeros((3, 0), "<f4")
+    np.save(tmp_path / "x.npy", empty)
+    with refusal("TS703", "tensor x: its dimension 1 is 0, which gives no parts"):
+        ts.files.split(tmp_path / "x.npy", tmp_path / out, axis=1, chunk=2)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+    ts.files.split(tmp_path / "x.npy", tmp_path / out, [0], axis=1)
+    ts.files.merge(tmp_path / out, tmp_path / "back.npy", axis=1)
+    back = np.load(tmp_path / "back.npy")
+    assert (back.shape, back.dtype) == (empty.shape, empty.dtype)
+
+
 def test_an_archive_with_two_arrays_of_one_name_is_refused(tmp_path: Path) -> None:
     for name in ("one", "two"):
         np.save(tmp_path / f"{name}.npy", np.arange(6))

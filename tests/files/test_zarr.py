@@ -148,6 +148,16 @@ def test_bits_that_equal_the_fill_value_stay(
         assert part[...].tobytes() == expected.tobytes()
 
 
+@pytest.mark.filterwarnings("error")
+def test_shards_of_complex_nans_that_signal_are_split_without_a_warning(tmp_path: Path) -> None:
+    bits = RANDOM.integers(0x7F800001, 0x7FBFFFFF, (40, 9, 2), "<u4")
+    data = np.ascontiguousarray(bits).view("<c8")[..., 0]
+    made(tmp_path / "x.zarr", data, (10, 9), shards=(20, 9), fill_value=1)
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [13, 27])
+    for part, expected in zip(parts(tmp_path / "out", "x", 2), pieces(data, [13, 27]), strict=True):
+        assert part[...].tobytes() == expected.tobytes()
+
+
 def test_chunks_missing_in_a_shard_stay_missing(tmp_path: Path) -> None:
     data = np.zeros((16, 64), "<f4")
     data[5, 3] = 1

@@ -35,12 +35,11 @@ unknown: str | None = None
 """Torch decides what holds while it traces."""
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
+_SMALL = [f"{kind}{bits}" for kind in ("int", "uint") for bits in range(1, 8)]
 _SHELLS = frozenset(
-    getattr(torch, f"{kind}{bits}")
-    for kind in ("int", "uint")
-    for bits in range(1, 8)
-    if hasattr(torch, f"{kind}{bits}")
+    getattr(torch, name) for name in (*_SMALL, "float4_e2m1fn_x2") if hasattr(torch, name)
 )
+"""Types of less than a byte: torch copies and concatenates their bytes, and not them."""
 _SAME_SIZE = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.complex128}
 """Element types of NumPy that torch knows, by their size."""
 

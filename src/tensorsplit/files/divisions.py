@@ -108,9 +108,15 @@ class SplitRule:
     multiple_of: int = 1
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
-        """Describe what becomes of a tensor; `matched` is what the pattern's ``*`` stand for."""
+        """Describe what becomes of a tensor; `matched` is what the pattern's ``*`` stand for.
+
+        Refuses (TS703) a sequence of no parts, of which nothing could be merged again.
+        """
         plan = self.operands.plan(tensor)
         count = len(plan.sizes)
+        if not count:
+            problem = f"its dimension {plan.axis} is 0, which gives no parts"
+            raise SplitError(USAGE, problem, "give the length 0, for one part", parameter="split")
         names = self.names
         if names is None:
             width = len(str(max(count - 1, 0)))

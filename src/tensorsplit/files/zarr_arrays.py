@@ -246,7 +246,8 @@ def _has_other_bits(elements: Array, value: object) -> bool:
     if elements.dtype.kind not in "fc":
         return False
     fill = np.asarray(value, elements.dtype)
-    equal = np.isnan(elements) if np.isnan(fill) else elements == fill
+    with np.errstate(invalid="ignore"):  # NumPy may warn of a NaN that signals
+        equal = np.isnan(elements) if np.isnan(fill) else elements == fill
     bits = f"V{elements.dtype.itemsize}"
     other = np.ascontiguousarray(elements).view(bits) != fill.reshape(1).view(bits)
     return bool(np.any(equal & other))
