@@ -18,6 +18,7 @@ import pytest
 
 import tensorsplit as ts
 from tests.cli.conftest import Command
+from tests.refusals import refused
 
 safetensors = pytest.importorskip("safetensors")
 numpy_files = pytest.importorskip("safetensors.numpy")
@@ -289,6 +290,15 @@ def test_what_are_not_parts(
         ts.files.merge(ranks, path.with_name("back"), rules=RULES, ranks=2)
     assert said in str(refusal.value)
     assert not path.with_name("back").exists()
+
+
+@pytest.mark.parametrize("axis", ["1", 1.0, True, [1], np.array([0, 1])])
+def test_an_axis_that_is_not_an_integer(tmp_path: Path, axis: Any) -> None:
+    np.save(tmp_path / "x.npy", RANDOM.random((4, 6)))
+    ts.files.split(tmp_path / "x.npy", tmp_path / "parts", axis=1, num_outputs=2)
+    with refused("TS105", parameter="axis"):
+        ts.files.merge(tmp_path / "parts", tmp_path / "back.npy", axis=axis)
+    assert not (tmp_path / "back.npy").exists()
 
 
 def test_parts_of_a_split_that_are_missing(tmp_path: Path) -> None:

@@ -99,6 +99,7 @@ HALVES: dict[str, Any] = {"shard": [{"tensors": "*", "axis": 0, "ranks": 2}]}
         (ts.files.split, "target", None),
         (ts.files.split, "rules", 5),
         (ts.files.split, "ranks", 2.0),
+        (ts.files.split, "ranks", np.array([2, 4])),
         (ts.files.split, "max_shard_size", "1GB"),
         (ts.files.merge, "source", 5),
         (ts.files.merge, "out", 5),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from operator import index
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from tensorsplit.arrays.joining import as_integer
 from tensorsplit.arrays.naming import strings_of
+from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import USAGE, SplitError, SplitWarning, show
 from tensorsplit.files.divisions import SplitOperands
 from tensorsplit.files.jobs import plan_merge, plan_reshard, plan_split
@@ -146,18 +147,19 @@ def merge(
             that one file can't.
 
     Raises:
-        SplitError: TS712 if ranks hold different bits of a tensor that they share, TS713 if parts
-            of a tensor are missing or do not fit, and the errors of `split`; then nothing is
-            written.
+        SplitError: TS105 for an axis that is not an integer, TS712 if ranks hold different bits of
+            a tensor that they share, TS713 if parts of a tensor are missing or do not fit, and the
+            errors of `split`; then nothing is written.
 
     Example:
         >>> ts.files.merge("ranks", "model.safetensors", rules="rules.toml")
     """
     read = _path(source, "source")
+    operands = SplitOperands(None if axis is None else as_integer("axis", axis))
     job = plan_merge(
         read,
         _path(out, "out"),
-        chosen_rules(rules, SplitOperands(axis), names, read, _count(ranks, "ranks")),
+        chosen_rules(rules, operands, names, read, _count(ranks, "ranks")),
         max_shard_size=_count(max_shard_size, "max_shard_size"),
     )
     _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)
@@ -257,11 +259,10 @@ def _path(given: object, parameter: str) -> str:
 
 def _count(given: object, parameter: str) -> int | None:
     """Return a number, or None as it is (TS703)."""
-    if given is None:
-        return None
-    if isinstance(given, SupportsIndex) and not isinstance(given, bool):
-        return index(given)
-    raise _unusable(given, "give an integer", parameter)
+    number = as_index(given)
+    if number is None and given is not None:
+        raise _unusable(given, "give an integer", parameter)
+    return number
 
 
 def _counts_of_ranks(given: object) -> tuple[int | None, int | None]:
