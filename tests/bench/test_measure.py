@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tensorsplit.bench.figures import Figures, as_json, as_text, describe, in_digits
-from tensorsplit.bench.peers import OURS, PEERS, Entry, choose_entries, installed
+from tensorsplit.bench import figures as figures_of
+from tensorsplit.bench import peers
+from tensorsplit.bench.figures import (
+    Figures,
+    as_json,
+    as_text,
+    describe,
+    in_bytes,
+    in_digits,
+    in_range,
+    in_seconds,
+)
+from tensorsplit.bench.peers import OURS, Entry, choose_entries, installed
 from tensorsplit.bench.stations import Local, apart
 from tensorsplit.bench.stations import measure as measure_at
-from tensorsplit.bench.timing import Effort, Measured
+from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
 from tensorsplit.bench.workloads import Array, Prepared, Task, UnableError, Workload
 from tensorsplit.core.errors import SplitError
 from tests.bench.samples import JOIN, PLAN, SMALL, STRINGS, VIEWS, entry, writes
@@ -131,15 +144,18 @@ def test_a_peer_that_fails_does_not_end_the_run_and_we_do() -> None:
         measure(SMALL, [entry(fail, OURS)])
 
 
-def test_a_library_that_is_not_installed_or_not_known_is_refused() -> None:
-    missing = set(PEERS) - set(installed())
-    for peer in [*missing - {OURS}, "matlab"]:
-        with pytest.raises(SplitError, match=rf"\[TS703\].*'{peer}'.*numpy"):
+def test_a_library_that_is_not_installed_or_not_known_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(peers, "installed", lambda: {OURS: "1", "numpy": "2"})
+    for peer, state in {"torch": "not installed", "matlab": "not known"}.items():
+        with pytest.raises(SplitError, match=rf"\[TS703\].*'{peer}' is {state}; .*numpy"):
             choose_entries((peer,))
 
 
 def test_json_has_every_figure() -> None:
-    taken = figures(SMALL, VIEWS)
+    first_axis = replace(SMALL, axis=0, sizes=(2, 3))
+    taken = figures(first_axis, VIEWS)
     read = json.loads(as_json(taken))
     assert read["about"] == json.loads(json.dumps(taken.about))
     for seen, measured in zip(read["measured"], taken.measured, strict=True):
@@ -151,6 +167,8 @@ def test_json_has_every_figure() -> None:
             assert ("ratio" in one) == (timed.ratio is not None)
             if timed.ratio is not None:
                 assert np.isclose(one["ratio"]["median"], timed.ratio.median, rtol=1e-3)
+            if timed.seconds is not None:
+                assert np.isclose(one["seconds"]["low"], timed.seconds.low, rtol=1e-3)
 
 
 def test_the_table_says_what_is_compared_and_what_is_wrong() -> None:
@@ -160,6 +178,69 @@ def test_the_table_says_what_is_compared_and_what_is_wrong() -> None:
     assert any(line.startswith("1 = numpy.split: ") for line in lines)
     assert any(line.split()[:2] == ["unable", "out"] and "bad <type>" in line for line in lines)
     assert lines[-1] == "wrong: small-split: wrong (out): part 0 has other values"
+    assert any(
+        line.startswith("1 = memcpy of 120 B: ") for line in as_text(figures(JOIN)).splitlines()
+    )
+
+
+def test_the_table_shows_no_figures_of_what_went_wrong_while_it_was_timed() -> None:
+    spread = Spread(2.0, 1.0, 3.0)
+    timed = Timed("other", "out", spread, spread, wrong="part 0 has other values", paused=spread)
+    measured = Measured(SMALL, 3, Spread(0.5, 0.4, 0.6), (timed,), Spread(0.25, 0.2, 0.3))
+    text = as_text(Figures(describe(ONCE), (measured,)))
+    assert "1 = memcpy of 120 B: 500 ms; 250 ms after a pause; 3 rounds\n" in text
+    (row,) = [line for line in text.splitlines() if line.split()[:1] == ["other"]]
+    assert row.split(maxsplit=2)[1:] == ["out", "wrong: part 0 has other values"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ((in_digits, 9.994), "9.99"),
+        ((in_digits, 9.996), "10.0"),
+        ((in_digits, 99.94), "99.9"),
+        ((in_digits, 99.96), "100"),
+        ((in_range, Spread(2.0, 1.5, 3.25)), "1.50\N{EN DASH}3.25"),
+        ((in_seconds, 1.0), "1 s"),
+        ((in_seconds, 0.999), "999 ms"),
+        ((in_seconds, 2.5e-6), "2.5 \N{MICRO SIGN}s"),
+        ((in_seconds, 5e-10), "0.5 ns"),
+        ((in_bytes, 1023), "1023 B"),
+        ((in_bytes, 1 << 10), "1 kB"),
+        ((in_bytes, 1 << 20), "1 MB"),
+        ((in_bytes, 3 << 29), "1.5 GB"),
+    ],
+)
+def test_how_figures_are_written(shown: tuple[Callable[[Any], str], Any], expected: str) -> None:
+    write, value = shown
+    assert write(value) == expected
+
+
+def test_a_processor_that_says_little_is_named_with_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures_of, "_CPU_INFO", tmp_path / "cpuinfo")
+    for name, shown in {
+        "Some Processor": "Some Processor (family 6, model 143)",
+        "Some Processor 8 Cores": "Some Processor 8 Cores",
+    }.items():
+        facts = f"cpu family\t: 6\nmodel\t\t: 143\nmodel name\t: {name}\n"
+        (tmp_path / "cpuinfo").write_text(f"{facts}\nmodel name\t: of the second core\n")
+        assert describe(ONCE)["machine"]["cpu"] == shown  # type: ignore[index]
+
+
+def test_the_caches_that_hold_data_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures_of, "_CACHES", tmp_path)
+    for number, facts in enumerate(
+        [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K")]
+    ):
+        folder = tmp_path / f"index{number}"
+        folder.mkdir()
+        for name, fact in zip(("level", "type", "size"), facts, strict=True):
+            (folder / name).write_text(f"{fact}\n")
+    assert describe(ONCE)["machine"]["caches"] == {"L1": "48K", "L2": "2048K"}  # type: ignore[index]
 
 
 def test_the_table_has_heads_and_no_percentiles_of_a_single_sample() -> None:

@@ -6,16 +6,20 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from threading import Timer
 
 import pytest
 
-from tensorsplit.bench.peers import choose_entries
+from tensorsplit.bench import peers, stations
+from tensorsplit.bench.peers import OURS, choose_entries
 from tensorsplit.bench.stations import BASELINE, Apart, Local, apart, measure
 from tensorsplit.bench.timing import Effort
-from tensorsplit.bench.workloads import UnableError
-from tests.bench.samples import SMALL
+from tensorsplit.bench.workloads import Task, UnableError
+from tensorsplit.core.errors import SplitError
+from tensorsplit.engines.process import Death, Reply
+from tests.bench.samples import JOIN, SMALL
 from tests.engines.test_process import is_gone
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process does")
@@ -105,10 +109,13 @@ def test_all_is_measured_after_a_pause_too() -> None:
             return (number + 2) * (10.0 if pause else 1.0) ** (number + 1)
 
     pauses: dict[int, list[float]] = {}
-    measured = measure(SMALL, [Noting(choose_entries(("numpy",)))], Effort(rounds=2, pause=0.5))
+    measured = measure(SMALL, [Noting(choose_entries(("numpy",)))], Effort(rounds=3, pause=0.5))
     assert {number: sorted(seen) for number, seen in pauses.items()} == {
-        number: [0.0, 0.0, 0.5, 0.5] for number in (BASELINE, *range(5))
+        number: [0.0] * 3 + [0.5] * 3 for number in (BASELINE, *range(5))
     }
+    assert measured.rounds == 3
+    without = [each.seconds for each in measured.entries if each.seconds]
+    assert [each.median for each in without] == [number + 2.0 for number in range(5)]
     assert measured.paused is not None
     assert (measured.baseline.median, measured.paused.median) == (1.0, 1.0)
     ratios = [(each.ratio, each.paused) for each in measured.entries]
@@ -126,6 +133,49 @@ def test_what_fails_after_a_pause_is_unable() -> None:
 
     measured = measure(SMALL, [Failing(choose_entries(("numpy",)))], Effort(rounds=2, pause=0.5))
     assert [each.cannot for each in measured.entries] == [None, "it does not wake", *[None] * 3]
+
+
+def test_nothing_of_one_workload_is_timed_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared, repeated = list[str](), list[object]()
+
+    def baseline(task: Task) -> Callable[[], object]:
+        prepared.append(task.workload.name)
+        return peers.baseline(task)
+
+    def repeats_of(call: Callable[[], object]) -> int:
+        repeated.append(call)
+        return 1
+
+    monkeypatch.setattr(stations, "baseline", baseline)
+    monkeypatch.setattr(stations, "repeats_of", repeats_of)
+    station = Local(choose_entries(("numpy",)))
+    for workload in (SMALL, JOIN):
+        station.prepare(workload)
+        for number in (BASELINE, 0, BASELINE, 0):
+            station.sample(number)
+    assert prepared == [SMALL.name, JOIN.name]
+    assert len(repeated) == 4
+
+
+def test_a_library_whose_process_ends_when_it_is_prepared_is_unable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    station = Apart("numpy")
+    died = Reply(death=Death(-11))
+    monkeypatch.setattr(station.process, "ask", lambda *_: died)
+    found = station.prepare(SMALL)
+    assert [(each.peer, each.mode) for each in found] == [("numpy", "out"), ("numpy", "fresh")]
+    assert all(each.cannot is not None and "SIGSEGV" in each.cannot for each in found)
+
+
+def test_what_a_library_says_makes_it_unable_and_what_ours_says_is_a_bug(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for peer, error in ((OURS, SplitError), ("numpy", UnableError)):
+        station = Apart(peer)
+        monkeypatch.setattr(station.process, "ask", lambda *_: Reply(refusal="no memory"))
+        with pytest.raises(error, match="no memory"):
+            station.sample(0)
 
 
 def test_the_baseline_is_at_every_station() -> None:

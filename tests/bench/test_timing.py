@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from functools import partial
+from itertools import cycle
 
 import pytest
 
-from tensorsplit.bench.timing import Effort, Spread, in_turns, sample, spread
+from tensorsplit.bench.timing import Effort, Spread, in_turns, repeats_of, sample, spread
 from tensorsplit.bench.workloads import UnableError
 
 
@@ -30,6 +31,57 @@ def test_every_sample_is_taken_once_in_each_round() -> None:
 
 def test_without_a_number_of_rounds_there_are_enough_for_a_median() -> None:
     assert in_turns({"a": lambda: 1.0}, Effort(seconds=0.0)) == {"a": [1.0] * 9}
+
+
+@pytest.mark.parametrize(
+    ("values", "effort", "rounds"),
+    [
+        ([1.0, 100.0], Effort(seconds=0.0), 9),
+        ([1.0, 100.0], Effort(seconds=1e9), 101),
+        ([1.0, 1.05], Effort(seconds=1e9), 24),  # 0.05 <= 1 % of 1.025 times the root of 24
+    ],
+)
+def test_rounds_end_when_the_median_settles_or_there_are_enough(
+    values: list[float], effort: Effort, rounds: int
+) -> None:
+    given = cycle(values)
+    taken = in_turns({"a": lambda: next(given)}, effort)["a"]
+    assert isinstance(taken, list)
+    assert len(taken) == rounds
+
+
+class Clock:
+    """A clock that stands still but for what is done."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 5.0
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+        monkeypatch.setattr("tensorsplit.bench.timing.rest", lambda: None)
+
+    def takes(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize(("seconds", "times"), [(0.0, 2000), (2e-4, 3), (0.25, 1)])
+def test_a_call_is_repeated_until_half_a_millisecond_has_passed(
+    seconds: float, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch)
+    assert repeats_of(partial(clock.takes, seconds)) == times
+
+
+def test_a_sample_is_the_share_of_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    assert sample(partial(clock.takes, 0.5), 4) == 0.5
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    try:
+        sample(lambda: None, 1)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_what_fails_is_not_taken_again_and_the_others_are() -> None:

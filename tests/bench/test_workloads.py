@@ -15,6 +15,7 @@ from tensorsplit.bench.workloads import (
     Layout,
     Prepared,
     Task,
+    UnableError,
     Workload,
     choose_workloads,
     find_fault,
@@ -81,12 +82,14 @@ def test_the_source_lies_in_memory_as_its_workload_says(
 
 
 def test_buffers_lie_one_after_the_other_at_whole_cache_lines() -> None:
-    task = make_task(SMALL)
-    first, second = (buffer.ctypes.data for buffer in task.buffers)
-    assert first % 64 == 0
-    assert second == first + 64
-    assert first == task.memory.ctypes.data
-    assert [buffer.shape for buffer in task.buffers] == [(5, 2), (5, 4)]
+    held = list[object]()
+    for number in range(16):  # blocks that begin elsewhere each time
+        held += [task := make_task(SMALL), np.empty(16 * number + 8, np.uint8)]
+        first, second = (buffer.ctypes.data for buffer in task.buffers)
+        assert first % 64 == 0
+        assert second == first + 64
+        assert first == task.memory.ctypes.data
+        assert [buffer.shape for buffer in task.buffers] == [(5, 2), (5, 4)]
 
 
 @pytest.mark.parametrize("workload", [SMALL, STRINGS], ids=["numbers", "strings"])
@@ -127,6 +130,22 @@ def test_parts_elsewhere_than_in_the_buffers_are_found() -> None:
     task = make_task(SMALL)
     elsewhere = Prepared(lambda: [part.copy() for part in task.expected], list, task.buffers)
     assert find_fault(task, elsewhere) == "the parts are not in the buffers that were given"
+
+
+def test_one_part_elsewhere_is_found() -> None:
+    task = make_task(SMALL)
+
+    def call() -> list[Array]:
+        parts: list[Array] = writes()(task).call()
+        return [parts[0], parts[1].copy()]
+
+    elsewhere = Prepared(call, list, task.buffers)
+    assert find_fault(task, elsewhere) == "the parts are not in the buffers that were given"
+
+
+def test_a_reason_is_one_line_that_a_terminal_can_show() -> None:
+    assert str(UnableError("it fails", ValueError("a \n b" * 100))).startswith("it fails: a b")
+    assert len(str(UnableError("it fails", ValueError("a \n b" * 100)))) == 200
 
 
 def test_a_changed_source_is_found() -> None:
