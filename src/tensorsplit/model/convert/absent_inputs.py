@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.calls import (
-    Key,
-    add_copy,
-    called_by,
-    check_specialised,
-    functions_of,
-)
-from tensorsplit.model.graph.nodes import change_inputs, walk
+from tensorsplit.model.graph.calls import check_specialised, separate
+from tensorsplit.model.graph.nodes import change_inputs
 
 
 def separate_absent(model: ir.Model) -> None:
@@ -29,24 +23,12 @@ def separate_absent(model: ir.Model) -> None:
 
 def _separate(model: ir.Model) -> bool:
     """Make the functions for the calls that there are now; return whether any reads less."""
-    functions, found = functions_of(model), False
-    calls: dict[Key, dict[tuple[int, ...], list[ir.Node]]] = {}
-    for ref in walk(model):
-        function = functions.get(called_by(ref.node))
-        if function is not None:
-            absent = _read_but_absent(function, ref.node)
-            calls.setdefault(called_by(ref.node), {}).setdefault(absent, []).append(ref.node)
-    for key, by_absent in calls.items():
-        first = next(iter(by_absent))
-        for absent, nodes in reversed(by_absent.items()):
-            function = functions[key] if absent == first else add_copy(model, functions[key])
-            for node in nodes:
-                node.op_type = function.name
-            for place in absent:
-                for reader, position in tuple(function.inputs[place].uses()):
-                    change_inputs(reader, {position: None})
-            found = found or bool(absent)
-    return found
+    made = separate(model, _read_but_absent)
+    for function, absent in made:
+        for place in absent:
+            for reader, position in tuple(function.inputs[place].uses()):
+                change_inputs(reader, {position: None})
+    return any(absent for _, absent in made)
 
 
 def _read_but_absent(function: ir.Function, call: ir.Node) -> tuple[int, ...]:

@@ -9,11 +9,11 @@ import onnx_ir as ir
 
 from tensorsplit.model.graph.calls import (
     Key,
-    add_copy,
     called_by,
     check_specialised,
     functions_of,
     key_of,
+    separate,
 )
 from tensorsplit.model.graph.facts import tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, walk
@@ -50,22 +50,17 @@ def _separate(model: ir.Model, concerned: set[Key]) -> bool:
 
     A call of which the types are not known yet stays as it is.
     """
-    facts, functions = analyse(model), functions_of(model)
-    calls: dict[Key, dict[Hashable, list[ir.Node]]] = {}
-    for ref in walk(model):
-        if called_by(ref.node) in concerned:
-            mark = tuple(_kind(value, facts) for value in ref.node.inputs)
-            if None not in mark:
-                calls.setdefault(called_by(ref.node), {}).setdefault(mark, []).append(ref.node)
-    found = False
-    for key, by_mark in calls.items():
-        for nodes in list(by_mark.values())[1:]:
-            copy = add_copy(model, functions[key])
-            concerned.add(key_of(copy))
-            for node in nodes:
-                node.op_type = copy.name
-            found = True
-    return found
+    facts = analyse(model)
+
+    def kinds(_: ir.Function, call: ir.Node) -> tuple[Hashable, ...] | None:
+        if called_by(call) not in concerned:
+            return None
+        found = tuple(_kind(value, facts) for value in call.inputs)
+        return None if None in found else found
+
+    new = {key_of(function) for function, _ in separate(model, kinds)} - concerned
+    concerned |= new
+    return bool(new)
 
 
 def _kind(value: ir.Value | None, facts: Facts) -> Hashable:

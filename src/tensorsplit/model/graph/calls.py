@@ -13,7 +13,7 @@ from functools import partial
 from graphlib import TopologicalSorter
 from itertools import count, zip_longest
 from operator import itemgetter
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import onnx_ir as ir
 
@@ -37,6 +37,8 @@ Attributes: TypeAlias = Mapping[str, ir.Attr]
 
 Key: TypeAlias = tuple[str, str, str]
 """The domain, the name and the overload of a function."""
+
+_Mark = TypeVar("_Mark", bound=Hashable)
 
 MAX_EXPANDED = 1 << 14
 """Functions that stand for more nodes than this, with all calls in them, are not inlined."""
@@ -244,8 +246,35 @@ def _free_name(key: Key, taken: Container[tuple[str, str]]) -> str:
     return next(new for i in count(1) if (domain, new := f"{name}_{i}") not in taken)
 
 
-def add_copy(model: ir.Model, function: ir.Function) -> ir.Function:
-    """Add a copy of a function to its model, under a name of its own; no node calls it yet."""
+def separate(
+    model: ir.Model, mark_of: Callable[[ir.Function, ir.Node], _Mark | None]
+) -> list[tuple[ir.Function, _Mark]]:
+    """Make functions once for each mark of their calls; the first keeps the function's name.
+
+    Args:
+        model: The model; its nodes call the functions that are made for them.
+        mark_of: Returns the mark of a call of a function; None for one that stays as it is.
+
+    Returns:
+        The functions that marked nodes call now, each with the mark of its calls.
+    """
+    functions = functions_of(model)
+    calls: dict[Key, dict[_Mark, list[ir.Node]]] = {}
+    for ref in walk(model):
+        key = called_by(ref.node)
+        if key in functions and (mark := mark_of(functions[key], ref.node)) is not None:
+            calls.setdefault(key, {}).setdefault(mark, []).append(ref.node)
+    made: list[tuple[ir.Function, _Mark]] = []
+    for key, by_mark in calls.items():
+        for number, (mark, nodes) in enumerate(by_mark.items()):
+            function = _added_copy(model, functions[key]) if number else functions[key]
+            for node in nodes:
+                node.op_type = function.name
+            made.append((function, mark))
+    return made
+
+
+def _added_copy(model: ir.Model, function: ir.Function) -> ir.Function:
     copy = function.clone()
     copy.name = _free_name(key_of(function), {key[:2] for key in functions_of(model)})
     model.functions[copy.identifier()] = copy
