@@ -75,7 +75,7 @@ class Subject:
         name = ALIASES.get(name, name)
         if name in subjects.SUBJECTS:
             return cls(name, name, subjects.SUBJECTS[name])
-        source = str(Path(name).absolute()) if name.endswith(".py") else name
+        source = subjects.place(name)
         told = asked(source, f"{_CHILD}:traits")
         try:
             traits = msgspec.convert(told, subjects.Traits)

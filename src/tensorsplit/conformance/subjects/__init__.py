@@ -55,6 +55,7 @@ __all__ = [
     "missing",
     "ordered",
     "perform",
+    "place",
     "prepare",
     "run_model",
     "title",
@@ -398,7 +399,7 @@ def load(name: str) -> Adapter:
     """
     if name in SUBJECTS:
         return SUBJECTS[name]
-    module = _module_of_file(Path(name)) if _is_path(name) else _module(name)
+    module = _module_of_file(Path(place(name))) if _is_path(name) else _module(name)
     kind = getattr(module, "KIND", "")
     needed = {"engine": "run", "tool": "rewrite"}.get(kind)
     if needed is None:
@@ -432,15 +433,24 @@ def title(name: str) -> str:
     return Path(name).stem if _is_path(name) else name.rpartition(".")[2]
 
 
+def place(name: str) -> str:
+    """Return a subject's name for processes in other folders (TS601 for a path to no such file)."""
+    if not _is_path(name):
+        return name
+    path = Path(name)
+    if path.suffix != ".py" or not path.is_file():
+        raise _unknown(name, "there is no such Python file")
+    return str(path.absolute())
+
+
 def _is_path(name: str) -> bool:
     return name.endswith(".py") or os.sep in name
 
 
 def _module_of_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"tensorsplit_subject_{path.stem}", path)
-    if spec is None or spec.loader is None or not path.is_file():
-        here = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-        raise _unknown(str(here), "there is no such Python file")
+    assert spec is not None  # noqa: S101 - see `place`
+    assert spec.loader is not None  # noqa: S101
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # what a dataclass in it looks for
     try:
