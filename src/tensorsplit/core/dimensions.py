@@ -210,8 +210,10 @@ def _as_ceil(found: re.Match[str]) -> str:
     return f"{_FLIPPED[sign]}{factor or ''}ceil({inside})"
 
 
-def show_shape(shape: Iterable[Dim]) -> str:
-    """Format a shape, with ``?`` for what is not known; of a long one the beginning."""
+def show_shape(shape: Iterable[Dim] | None) -> str:
+    """Format a shape, with ``?`` for a dimension that is not known; of a long one the beginning."""
+    if shape is None:
+        return "unknown"
     dims = [short_name(show_dim(dim)) for dim in islice(shape, _MOST_SHOWN + 1)]
     dims = [*dims[:_MOST_SHOWN], "..."] if len(dims) > _MOST_SHOWN else dims
     return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"

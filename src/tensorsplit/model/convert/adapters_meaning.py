@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape, are_known, is_known, may_be_same
+from tensorsplit.core.dimensions import Shape, are_known, is_known, may_be_same, show_shape
 from tensorsplit.model.convert.adapter_kinds import (
     dropped,
     only,
@@ -22,7 +22,6 @@ from tensorsplit.model.convert.broadcasting import (
     of_one_shape,
     of_product,
     same_shape,
-    show_shape,
 )
 from tensorsplit.model.convert.conversion import FIRST_WITH_ANY_CONSTANT, NodeConversion
 from tensorsplit.model.convert.operator_versions import is_used

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape, is_known, may_be_same
+from tensorsplit.core.dimensions import Shape, is_known, may_be_same, show_shape
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.calculation import (
@@ -21,13 +21,6 @@ def same_shape(one: Shape | None, other: Shape | None) -> bool:
     if one is None or other is None or len(one) != len(other) or None in (*one, *other):
         return False
     return list(map(str, one)) == list(map(str, other))
-
-
-def show_shape(shape: Shape | None) -> str:
-    """Return a shape as messages show it."""
-    if shape is None:
-        return "unknown"
-    return f"({', '.join('?' if dim is None else str(dim) for dim in shape)})"
 
 
 def of_one_shape(node: NodeConversion, index: int) -> ir.Value | None:
