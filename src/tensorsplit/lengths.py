@@ -11,7 +11,14 @@ from typing import SupportsIndex
 
 from tensorsplit.core import rules
 from tensorsplit.core.dimensions import MAX_DIM, are_known, as_index
-from tensorsplit.core.errors import OPERAND_TYPE, OPERAND_VALUE, TOO_MANY_PARTS, SplitError, show
+from tensorsplit.core.errors import (
+    OPERAND_TYPE,
+    OPERAND_VALUE,
+    TOO_MANY_PARTS,
+    SplitError,
+    show,
+    wrong_type,
+)
 from tensorsplit.core.rules import MAX_PARTS
 
 __all__ = ["at", "balanced", "chunked", "ratio"]
@@ -149,8 +156,9 @@ def _integer(operator: str, name: str, value: object, least: int, most: int) -> 
     """Return an integer of any kind (TS105) that lies in a range (TS107)."""
     found = as_index(value)
     if found is None:
-        problem = f"it is {show(value)} of type {type(value).__name__}"
-        raise SplitError(OPERAND_TYPE, problem, "give integers", operator=operator, parameter=name)
+        raise SplitError(
+            OPERAND_TYPE, wrong_type(value), "give integers", operator=operator, parameter=name
+        )
     if not least <= found <= most:
         fix = f"give an integer in [{least}, {most}]"
         raise SplitError(
@@ -173,7 +181,7 @@ def _listed(operator: str, name: str, values: Iterable[SupportsIndex]) -> list[S
     try:
         listed = list(islice(values, MAX_PARTS + 1))
     except TypeError:
-        problem = f"it is {show(values)} of type {type(values).__name__}"
+        problem = wrong_type(values)
         raise SplitError(
             OPERAND_TYPE, problem, "give a list of integers", operator=operator, parameter=name
         ) from None

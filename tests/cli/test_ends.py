@@ -110,6 +110,8 @@ def test_a_signal_outside_of_a_command_ends_the_process(
     ("code", "words", "said"),
     [
         ("TS703", ["chek"], "did you mean check?"),
+        ("TS703", ["bench", "--peers", "numpy"], "did you mean --library?"),
+        ("TS703", ["check", str(EXAMPLE), "--targets", "openvino"], "did you mean --for?"),
         ("TS101", ["ops", "Split-13"], "did you mean onnx.Split-13?"),
         ("TS101", ["ops", "onnx.Split-17"], "did you mean onnx.Split-13?"),
         ("TS101", ["ops", "onnx.SplitToSequence-9"], "did you mean onnx.SplitToSequence-11?"),

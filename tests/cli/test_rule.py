@@ -47,6 +47,25 @@ def test_the_page_of_a_check_as_json(tensorsplit: Command) -> None:
     assert [note["name"] for note in page["decisions"]] == ["D1", "D3", "D6"]
 
 
+def test_the_pages_of_several_codes_follow_each_other(tensorsplit: Command) -> None:
+    codes = ("TS825", "ts304")
+    text = tensorsplit("rule", *codes).out
+    assert text == "\n".join(tensorsplit("rule", code).out for code in codes)
+    read = json.loads(tensorsplit("rule", *codes, "--format", "json").out)
+    assert read == [json.loads(tensorsplit("rule", code, "--format", "json").out) for code in codes]
+    markdown = tensorsplit("rule", *codes, "--format", "markdown").out
+    assert [line for line in markdown.splitlines() if line.startswith("#")] == [
+        "### TS825",
+        "### TS304",
+    ]
+    assert "\n\n### TS304\n" in markdown
+
+
+def test_the_list_as_json_has_the_page_of_every_code(tensorsplit: Command) -> None:
+    pages = json.loads(tensorsplit("rule", "--format", "json").out)
+    assert [page["code"] for page in pages] == [*KINDS, *CHECKS]
+
+
 def test_the_list_has_every_code(tensorsplit: Command) -> None:
     lines = tensorsplit("rule").out.splitlines()
     assert [line.split()[0] for line in lines if line.startswith("TS")] == [*KINDS, *CHECKS]

@@ -17,7 +17,7 @@ from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.typed import NamedOut
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError, show
+from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError, wrong_type
 from tensorsplit.core.plan import SplitPlan, prove
 
 _ArrayT = TypeVar("_ArrayT")
@@ -223,7 +223,7 @@ def as_flag(copy: object, operator: str) -> bool:
         return bool(copy)
     raise SplitError(
         OPERAND_TYPE,
-        f"it is {show(copy)} of type {type(copy).__name__}",
+        wrong_type(copy),
         "give True or False",
         operator=operator,
         parameter="copy",

@@ -38,6 +38,7 @@ from tensorsplit.core.errors import (
     SplitError,
     count_of,
     show,
+    wrong_type,
 )
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.resolve import check_element_type
@@ -277,7 +278,7 @@ def as_integer(name: str, value: object) -> int:
     """Return an operand of a join, which is an integer (TS105)."""
     found = value if type(value) is int else as_index(value)
     if found is None:
-        problem = f"it is {show(value)} of type {type(value).__name__}"
+        problem = wrong_type(value)
         raise SplitError(OPERAND_TYPE, problem, "give an integer", operator=_JOIN, parameter=name)
     return found
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tensorsplit import native
 from tensorsplit.core.dimensions import as_index
-from tensorsplit.core.errors import OPERAND_TYPE, OPERAND_VALUE, SplitError, show
+from tensorsplit.core.errors import OPERAND_TYPE, OPERAND_VALUE, SplitError, show, wrong_type
 
 Array: TypeAlias = "np.ndarray"
 Block: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint8]]"
@@ -106,7 +106,7 @@ if native.kernel is not None:
 def _checked_size(max_bytes: object) -> int:
     size = as_index(max_bytes)
     if size is None:
-        problem = f"it is {show(max_bytes)} of type {type(max_bytes).__name__}"
+        problem = wrong_type(max_bytes)
         raise SplitError(OPERAND_TYPE, problem, "give a number of bytes", parameter="max_bytes")
     if size < 0:
         raise SplitError(

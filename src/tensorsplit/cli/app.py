@@ -227,9 +227,15 @@ def _unknown_option(error: click.ClickException) -> str:
     if not isinstance(error, click.NoSuchOption):
         return ""
     options = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
-    names = [name for each in options for name in (*each.opts, *each.secondary_opts)]
+    lists = [names for each in options for names in (each.opts, each.secondary_opts)]
+    first_long = {
+        name: next((each for each in names if each.startswith("--")), name)
+        for names in lists
+        for name in names
+    }
     meant = _WORDS_OF_OTHERS.get(error.option_name)
-    near = did_you_mean(meant if meant in names else error.option_name, names)
+    word = meant if meant in first_long else error.option_name
+    near = did_you_mean(word, first_long, first_long)
     problem = tr("there is no option {name}", name=show(error.option_name))
     return tr("; ").join(filter(None, (problem, near.rstrip())))
 

@@ -108,7 +108,6 @@ def _announced(chosen: Sequence[Workload]) -> Iterator[Workload]:
 
 
 def _listing(chosen: Sequence[Workload]) -> Iterable[str]:
-
     width = max(len(workload.name) for workload in chosen)
     for workload in chosen:
         yield f"{workload.name:{width}}  {known(workload.stands_for)}"

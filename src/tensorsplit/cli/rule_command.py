@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -31,28 +32,26 @@ _BEGINNING = re.compile(r"TS\d{0,2}", re.IGNORECASE)
 
 
 @click.command(epilog=examples("rule", "rule TS304", "rule TS825 --format markdown"))
-@click.argument("code", required=False, type=CODE)
+@click.argument("codes", metavar="[CODE]...", nargs=-1, type=CODE)
 @format_option("text", "json", "markdown")
-def rule(code: str | None, style: str) -> None:
-    """List the codes of errors and findings, or print the page of one."""
+def rule(codes: Sequence[str], style: str) -> None:
+    """List the codes of errors and findings, or print the page of each code that is given."""
     from tensorsplit.model.check.checks import REPORTED
     from tensorsplit.pages.codes import codes_page, page_of_code, section
 
-    if code is None:
-        if style == "json":
-            write_json([asdict(page_of_code(kind)) for kind in REPORTED.values()])
-        elif style == "markdown":
-            write(codes_page())
-        else:
-            show(Table([(kind.code, known(kind.title)) for kind in REPORTED.values()]))
-        return
-    page = page_of_code(kind_of(code))
+    kinds = list(map(kind_of, codes))
     if style == "json":
-        write_json(asdict(page))
+        pages = [asdict(page_of_code(kind)) for kind in kinds or REPORTED.values()]
+        write_json(pages[0] if len(kinds) == 1 else pages)
     elif style == "markdown":
-        write(section(page))
+        write("\n".join(section(page_of_code(kind)) for kind in kinds) or codes_page())
+    elif kinds:
+        for number, kind in enumerate(kinds):
+            if number:
+                say("")
+            _show(page_of_code(kind))
     else:
-        _show(page)
+        show(Table([(kind.code, known(kind.title)) for kind in REPORTED.values()]))
 
 
 def kind_of(word: str) -> Kind:

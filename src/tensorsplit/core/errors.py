@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 DOCUMENTATION = ""
 """Where the documentation is published; no link is printed while this is empty.
@@ -518,16 +519,21 @@ def words_of(error: Exception) -> str:
     return " ".join(words.split())[:200] or type(error).__name__
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(
+    word: str, known: Iterable[str], instead: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Return ``did you mean X? `` for the known word that is closest; empty if none is close.
 
-    Capitals don't count.
+    Capitals don't count. `instead` has what to suggest in the place of some known words.
     """
     from difflib import get_close_matches
 
     meant = {each.lower(): each for each in known}
     close = get_close_matches(word.lower(), meant, 1, 0.7)
-    return f"did you mean {meant[close[0]]}? " if close else ""
+    if not close:
+        return ""
+    found = meant[close[0]]
+    return f"did you mean {instead.get(found, found)}? "
 
 
 def count_of(number: int, word: str) -> str:
@@ -563,6 +569,11 @@ def show_bytes(number: int, rounded: Callable[[float], int] = round) -> str:
         return count_of(number, "byte")
     power = min((number.bit_length() - 1) // 10, len(_UNITS))
     return f"{rounded(10 * number / 1024**power) / 10:g} {_UNITS[power - 1]}"
+
+
+def wrong_type(value: object) -> str:
+    """Return what is wrong with a value of a type that is not taken: ``it is 'a' of type str``."""
+    return f"it is {show(value)} of type {type(value).__name__}"
 
 
 def show_path(path: str) -> str:

@@ -29,6 +29,7 @@ from tensorsplit.core.errors import (
     SplitError,
     count_of,
     show,
+    wrong_type,
 )
 
 _MOST_SHOWN = 8
@@ -132,7 +133,7 @@ class SplitPlan:
         dim = starts[-1] + sizes_of(self)[-1] if starts else 0
         found = as_index(index)
         if found is None:
-            kind, problem = OPERAND_TYPE, f"it is {show(index)} of type {type(index).__name__}"
+            kind, problem = OPERAND_TYPE, wrong_type(index)
         elif not -dim <= found < dim:
             kind, problem = OPERAND_VALUE, f"it is {show(found)}, but the dimension is {dim}"
         else:

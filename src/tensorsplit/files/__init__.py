@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from tensorsplit.arrays.joining import as_integer
 from tensorsplit.arrays.naming import strings_of
 from tensorsplit.core.dimensions import as_index
-from tensorsplit.core.errors import USAGE, SplitError, SplitWarning, show
+from tensorsplit.core.errors import USAGE, SplitError, SplitWarning, wrong_type
 from tensorsplit.files.divisions import SplitOperands
 from tensorsplit.files.jobs import plan_merge, plan_reshard, plan_split
 from tensorsplit.files.rule_files import chosen_rules
@@ -18,7 +18,6 @@ from tensorsplit.storage.outputs import Outputs
 
 if TYPE_CHECKING:
     from tensorsplit.arrays.typed import Lengths
-    from tensorsplit.core.errors import SplitError
     from tensorsplit.core.records.names import OperatorName
     from tensorsplit.files.jobs import Job
 
@@ -236,7 +235,6 @@ def _run(
     overwrite: bool,
     verify: bool,
 ) -> None:
-
     for note in job.notes:
         warnings.warn(note, SplitWarning, stacklevel=3)
     bound = _count(memory, "memory")
@@ -274,9 +272,7 @@ def _counts_of_ranks(given: object) -> tuple[int | None, int | None]:
 
 
 def _unusable(given: object, fix: str, parameter: str) -> SplitError:
-
-    problem = f"it is {show(given)} of type {type(given).__name__}"
-    return SplitError(USAGE, problem, fix, parameter=parameter)
+    return SplitError(USAGE, wrong_type(given), fix, parameter=parameter)
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ from tensorsplit.core.errors import (
     short_name,
     show,
     show_path,
+    wrong_type,
 )
 from tensorsplit.core.extras import needs
 from tensorsplit.files.divisions import (
@@ -32,6 +33,7 @@ from tensorsplit.files.divisions import (
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
 from tensorsplit.files.model_rules import built_in, completed
 
+_RULES = "give the path of a TOML file, what such a file holds, or a name of built-in rules"
 _HELP = "tensorsplit rules lists the built-in ones; rules show NAME prints one to start from"
 
 
@@ -213,7 +215,8 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -
                 notes.append(f"{where} are the built-in ones; give ./{rules} for the file")
             rules = tomllib.loads(built_in()[rules])
         elif not isinstance(rules, Mapping):
-            _check_path(rules)
+            if not isinstance(rules, (str, PathLike)):
+                raise SplitError(USAGE, wrong_type(rules), _RULES, parameter="rules")
             where = show_path(str(rules))
             rules = tomllib.loads(Path(rules).read_text(encoding="utf-8"))
         tables = convert(completed(rules, source), RuleTables)
@@ -236,11 +239,3 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -
     ]
     ruleset = RuleSet(made, None, tables.file, tables.common, "config" in rules, notes)
     return ruleset.for_ranks(counts.pop()) if counts else ruleset
-
-
-def _check_path(rules: object) -> None:
-    """Refuse (TS703) what is not a path."""
-    if not isinstance(rules, (str, PathLike)):
-        fix = "give the path of a TOML file, what such a file holds, or a name of built-in rules"
-        problem = f"they are {show(rules)} of type {type(rules).__name__}"
-        raise SplitError(USAGE, problem, fix, parameter="rules")

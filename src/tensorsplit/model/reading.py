@@ -28,6 +28,7 @@ from tensorsplit.core.errors import (
     show,
     show_path,
     words_of,
+    wrong_type,
 )
 from tensorsplit.core.extras import install_command
 from tensorsplit.core.records.openvino import DOMAIN
@@ -272,7 +273,7 @@ def read_model(source: Source, *, without_weights: bool = False) -> OnnxModel:
         return _from_ir(source)
     if isinstance(source, (str, os.PathLike)):
         return _read_path(source, without_weights=without_weights)
-    problem = f"it is {show(source)} of type {type(source).__name__}"
+    problem = wrong_type(source)
     fix = "give a path, an onnx.ModelProto or an onnx_ir.Model"
     raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
 
