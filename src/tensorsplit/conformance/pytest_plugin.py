@@ -165,7 +165,7 @@ class _CaseFile(pytest.File):
 
 
 class _Deviates(Exception):  # noqa: N818 - the engine's fault
-    """The engine does not what the standard asks for."""
+    """The engine does not do what the standard asks for."""
 
 
 class _CaseItem(pytest.Item):

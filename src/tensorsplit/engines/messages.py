@@ -317,8 +317,7 @@ def _short(error: BaseException) -> str:
         text = _ADDRESS.sub("", " ".join(str(error)[:LONGEST].split()))
     except Exception:  # noqa: BLE001 - an engine's own exceptions may do anything
         text = ""
-    text = text or type(error).__name__
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text or type(error).__name__[:LONGEST]
 
 
 def arrays_of(found: Any) -> dict[str, Any] | None:

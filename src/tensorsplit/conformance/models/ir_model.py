@@ -23,7 +23,7 @@ class _IrWriter:
         self.feeds: dict[str, object] = {}
 
     def operand(self, name: str, operand: CaseOperand) -> int:
-        """Return a Const or Parameter with an axis or lengths; its id."""
+        """Write a Const or Parameter that holds an axis or lengths; return its id."""
         array, kind = operand.array(operand.value), operand.element_type
         if operand.form == "constant":
             raw = pack(array, kind)
@@ -34,7 +34,7 @@ class _IrWriter:
         return self.parameter(name, kind, array, operand.declared)
 
     def parameter(self, name: str, element_type: str, array: Array, declared: Shape | None) -> int:
-        """Return a Parameter and what is fed for it; its id."""
+        """Write a Parameter, and note what is fed for it; return its id."""
         shape = array.shape if declared is None else declared
         self.feeds[name] = array
         form = f'shape="{_dims(shape)}" element_type="{data.IR_NAMES[element_type]}"'
@@ -48,7 +48,11 @@ class _IrWriter:
         inputs: Sequence[tuple[int, int, str, Shape]],
         outputs: Sequence[tuple[str, Shape, str]],
     ) -> int:
-        """Write any layer, from the ends of its edges and its outputs' types, shapes, names."""
+        """Write a layer, and the edges to it; return its id.
+
+        An input is the layer and the port that feed it, its element type and its shape; an output
+        is its element type, its shape and its name.
+        """
         number = len(self.layers)
         text = f'<layer id="{number}" name="{name}" type="{kind}" version="opset1">{attributes}'
         if inputs:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
@@ -35,9 +35,6 @@ from tensorsplit.model.openvino_ir.layers import (
     whole,
 )
 from tensorsplit.model.openvino_ir.port_maps import ports_text
-
-if TYPE_CHECKING:
-    pass
 
 _OPSET = 18
 _LARGEST_OPERAND = 1 << 19
