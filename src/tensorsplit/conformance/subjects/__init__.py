@@ -450,7 +450,7 @@ def _is_path(name: str) -> bool:
 def _module_of_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"tensorsplit_subject_{path.stem}", path)
     assert spec is not None  # noqa: S101 - see `place`
-    assert spec.loader is not None  # noqa: S101
+    assert spec.loader is not None  # noqa: S101 - as above
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # what a dataclass in it looks for
     try:
