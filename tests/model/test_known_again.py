@@ -477,3 +477,36 @@ def test_a_length_that_goes_with_another_dimension_is_not_constant(
         if columns >= 0:
             x = RANDOM.uniform(size=(rows, columns)).astype(np.float32)
             assert np.array_equal(ts.run(made, {"x": x, "n": np.array([rows])})["y"], x)
+
+
+COUNTS: dict[str, Callable[[int], int]] = {
+    "g = Greater(s, t) c = Cast<to = 7>(g) k = ReduceSum(c, zero)": lambda count: count,
+    "g = Less(t, s) c = Where(g, one, zero) k = ReduceSum(c, zero)": lambda count: count,
+    "g = Less(t, s) c = Cast<to = 7>(g) b = ReduceSum(c, zero) k = Div(b, few)": lambda count: (
+        count // 50
+    ),
+}
+
+
+@pytest.mark.parametrize("dim", [3, 600, "N"])
+@pytest.mark.parametrize("count", COUNTS)
+def test_a_list_in_which_is_counted_may_be_longer_than_the_axis(count: str, dim: object) -> None:
+    """A part is as long as what is counted, and the other is the rest, which may be below 0."""
+    model = parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]> g (float[{dim}] x, int64[T] s)'
+        " => (float[?] y, float[?] z) <int64[1] zero = {0}, int64[1] one = {1},"
+        f" int64[1] few = {{50}}, int64 t = {{0}}> {{ {count} n = Shape(x) r = Sub(n, k)"
+        " l = Concat<axis = 0>(k, r) y, z = Split<axis = 0>(x, l) }"
+    )
+    size = 3 if dim == "N" else int(str(dim))
+    x = RANDOM.uniform(size=size).astype(np.float32)
+    many = RANDOM.integers(1, 9, 50 * size + 50)
+    few = many[:size]
+    for made in (ts.convert(model, opset=12), lowered(ts.convert(model, opset=11), "portable")):
+        assert made is not None
+        number = COUNTS[count](size)
+        parts = ts.run(made, {"x": x, "s": few})
+        assert np.array_equal(parts["y"], x[:number])
+        assert np.array_equal(parts["z"], x[number:])
+        with refused("TS510"):
+            ts.run(made, {"x": x, "s": many})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, helper
 
+import tensorsplit as ts
 from tests.model.build import (
     BOOL,
     FLOAT,
@@ -179,10 +180,24 @@ def test_loop_without_iterations_takes_the_declared_type_and_open_dimensions_are
         graph([node("Loop", "n _ x", "l a", body=body)], [untyped("n"), untyped("x")], ["a"])
     )
     assert_same(outputs(made, n=count(0), x=np.float32(1)), [np.zeros((0, 4, 0), np.int64)])
+    body = loop_body(node("Neg", "v", "out"), carried="v", results="v out")
     body.output[2].CopyFrom(untyped("out"))
     made.graph.node[0].attribute[0].g.CopyFrom(body)
     with refused("TS510", "element type", "graph/Loop[0]"):
         run(made, n=count(0), x=np.float32(1))
+
+
+def test_loop_without_iterations_takes_what_the_nodes_of_its_body_give() -> None:
+    nodes = [node("Split", "v", "a b", axis=1, num_outputs=2), node("Shape", "a", "s")]
+    body = loop_body(*nodes, carried="v", results="v a s")
+    for output in body.output[2:]:
+        output.CopyFrom(untyped(output.name))
+    loop = node("Loop", "n _ x", "last halves shapes", body=body)
+    inputs, results = [value("x", FLOAT, ["N", 6, 0])], ["halves", "shapes"]
+    made = model(graph([loop], inputs, results, [tensor("n", 0)]), 18)
+    expected: list[Any] = [np.zeros((0, 0, 3, 0), np.float32), np.zeros((0, 3), np.int64)]
+    for each in (made, ts.lower(made, target="openvino")):
+        assert_same(outputs(each, x=np.ones((2, 6, 0), np.float32)), expected)
 
 
 def test_loop_splits_by_what_it_carries(x: Any) -> None:

@@ -425,13 +425,20 @@ def _by_rule(rule: Rule, dim: int, given: tuple[int, ...]) -> object:
 
 
 _LARGE = (97, 1000, (1 << 16) + 1, (1 << 31) - 1, 1 << 31, (1 << 32) + 1, (1 << 40) + 3)
+_LONGEST = 1 << 20
+"""Lists of any length are not sampled for a dimension that is longer."""
+
 _MANY_PARTS = 24
 _MOST_CONSTANTS = 64
 _ROUNDS = 6
 
 
 def _samples(program: Program, count: int) -> Iterator[list[Any]]:
-    """Yield values of the variables: dimensions, and lists that fit them and that do not."""
+    """Yield values of the variables: dimensions, and lists that fit them and that do not.
+
+    Raises:
+        _NotKnownError: If the lists that matter are too long.
+    """
     constants = _constants(program)
     dims = [program.dim] if program.dim is not None else _dimensions(constants, count)
     if len(program.variables) == 1:
@@ -439,6 +446,8 @@ def _samples(program: Program, count: int) -> Iterator[list[Any]]:
         return
     random = Random(0)  # noqa: S311 - the same numbers each time
     others = program.variables[1:]
+    if None in others and program.dim is not None and program.dim >= _LONGEST:
+        raise _NotKnownError
     are_few = all(kind == "dimension" for kind in others)  # lists take many values for each one
     if not are_few and program.dim is None:
         near = [number for number in constants[:8] if number >= 0]
@@ -495,6 +504,19 @@ def _of_variable(kind: Any, dim: int, count: int, constants: list[int]) -> Itera
         sizes = (count, max(0, count - 1), count + 1, 0, 1) if kind is None else (kind,)
         for size in dict.fromkeys(sizes):
             yield from _lists(dim, size)
+        if kind is None and dim < _LONGEST:
+            yield from _long_lists(dim, constants)
+
+
+def _long_lists(dim: int, constants: list[int]) -> Iterator[Array]:
+    """Yield lists that are longer than a dimension: of what is counted there may be more.
+
+    What is counted may also be divided by a constant.
+    """
+    divisor = max(map(abs, constants), default=0) + 2
+    for size in (dim + 1, min((dim + 1) * divisor, _LONGEST)):
+        for entry in (1, 0, -1, dim + 1, 1 << 40):
+            yield np.full(size, entry)
 
 
 def _lists(dim: int, count: int) -> Iterator[list[int]]:

@@ -14,6 +14,8 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.run.program import Block, Step, described, node_failed
 
@@ -54,7 +56,7 @@ def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
         if len(results) > count:
             rows.append(results[count:])
         iteration += 1
-    return [*carried, *_stacked(rows, body.outputs[1 + count :])]
+    return [*carried, *_stacked(step, rows, body.outputs[1 + count :])]
 
 
 def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
@@ -69,13 +71,13 @@ def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     states, scanned = values[:-count], values[-count:]
     if step.opset < 9:
         return _scan_batch(step, states, scanned, lengths, run)
-    declared = body.outputs[len(states) :]
+    made = body.outputs[len(states) :]
     axes = _ints(step, "scan_input_axes", count)
     back = _flags(step, "scan_input_directions", count)
     states, rows = _scan(body, states, list(map(_slices, scanned, axes, back)), run)
-    axes = _ints(step, "scan_output_axes", len(declared))
-    back = _flags(step, "scan_output_directions", len(declared))
-    return [*states, *_stacked(rows, declared, axes, back)]
+    axes = _ints(step, "scan_output_axes", len(made))
+    back = _flags(step, "scan_output_directions", len(made))
+    return [*states, *_stacked(step, rows, made, axes, back)]
 
 
 def _sequence_map(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
@@ -111,7 +113,7 @@ def _scan_batch(
     for row, length in enumerate(counts):
         slices = [_slices(v[row][:length], 0, b) for v, b in zip(scanned, back, strict=True)]
         last, rows = _scan(body, [state[row] for state in states], slices, run)
-        parts = _stacked(rows, body.outputs[len(states) :])
+        parts = _stacked(step, rows, body.outputs[len(states) :])
         samples.append([*last, *(_padded(part, longest) for part in parts)])
     return list(map(np.stack, _columns(samples, len(body.outputs))))
 
@@ -151,27 +153,26 @@ def _slices(value: object, axis: int, backward: bool) -> list[Array]:
 
 
 def _stacked(
+    step: Step,
     rows: list[list[Any]],
-    declared: Sequence[ir.Value],
+    outputs: Sequence[ir.Value],
     axes: Sequence[int] | None = None,
     back: Sequence[bool] | None = None,
 ) -> list[Array]:
     """Return each output of the iterations as one tensor with a new axis, by default the first."""
-    none = [0] * len(declared)
+    none = [0] * len(outputs)
     return [
-        _stack(parts[::-1] if backward else parts, value, axis)
-        for parts, value, axis, backward in zip(
-            _columns(rows, len(declared)), declared, axes or none, back or none, strict=True
+        _stack(parts[::-1] if backward else parts, axis)
+        if parts
+        else _no_rows(step.known(output), axis)
+        for parts, output, axis, backward in zip(
+            _columns(rows, len(outputs)), outputs, axes or none, back or none, strict=True
         )
     ]
 
 
-def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
-    """Return what was collected, as one tensor with a new axis.
-
-    Where nothing was, the body's declaration gives the element type and the other dimensions;
-    those that it leaves open are 0.
-    """
+def _stack(parts: list[Any], axis: int) -> Array:
+    """Return what was collected, as one tensor with a new axis."""
     kinds = {
         f"{element_type(p)}{list(p.shape)}" if isinstance(p, np.ndarray) else _NO_TENSOR
         for p in parts
@@ -179,19 +180,29 @@ def _stack(parts: list[Any], declared: ir.Value, axis: int) -> Array:
     if len(kinds) > 1 or _NO_TENSOR in kinds:
         problem = f"the iterations give an output as {', '.join(sorted(kinds)[:4])}"
         raise node_failed(problem, "give tensors of one type and shape")
-    rest = parts[0].shape if parts else declared.shape or ()
-    rank = len(rest) + 1
-    if not -rank <= axis < rank:
-        raise node_failed(f"an output of rank {rank} has no axis {axis}", "give one of its axes")
-    if parts:
-        return np.stack(parts, axis)
-    element = declared.dtype
-    if element is None or element == ir.DataType.UNDEFINED:
+    _check_new_axis(axis, parts[0].ndim + 1)
+    return np.stack(parts, axis)
+
+
+def _no_rows(known: Tensor, axis: int) -> Array:
+    """Return what no iteration gives.
+
+    What is known of the body gives the element type and the other dimensions; those that are not
+    known are 0.
+    """
+    element = known.element_type
+    if element is None:
         problem = "there is no iteration, and the body declares no element type for an output"
         raise node_failed(problem, "declare it")
-    dims = [max(0, dim) if isinstance(dim, int) else 0 for dim in rest]
-    dims.insert(axis % rank, 0)
+    dims = [dim if is_known(dim) else 0 for dim in known.shape or ()]
+    _check_new_axis(axis, len(dims) + 1)
+    dims.insert(axis % (len(dims) + 1), 0)
     return np.zeros(dims, object if element == ir.DataType.STRING else element.numpy())
+
+
+def _check_new_axis(axis: int, rank: int) -> None:
+    if not -rank <= axis < rank:
+        raise node_failed(f"an output of rank {rank} has no axis {axis}", "give one of its axes")
 
 
 def _varies(body: Block) -> bool:

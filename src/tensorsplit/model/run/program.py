@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import onnx_ir as ir
@@ -22,6 +22,7 @@ from tensorsplit.model.graph.calls import (
     called_by,
     functions_of,
 )
+from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import (
     Scope,
     bodies,
@@ -31,6 +32,7 @@ from tensorsplit.model.graph.nodes import (
     node_paths,
 )
 from tensorsplit.model.graph.tensors import read_tensor
+from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.reading import OnnxModel
 from tensorsplit.model.validity.model_errors import model_errors
 
@@ -49,6 +51,7 @@ class Step:
         blocks: Its bodies by attribute name.
         release: Values whose last use this is.
         pool: Memory for large outputs, of all steps of the model.
+        known: What is known of a value whatever is fed.
         kernel: What runs the node, if it is of another operator; made when it first runs.
     """
 
@@ -59,6 +62,7 @@ class Step:
     inputs: tuple[ir.Value | None, ...]
     attributes: Attributes
     pool: BufferPool
+    known: Callable[[ir.Value], Tensor]
     blocks: Mapping[str, Block] = field(default_factory=dict)
     callee: Block | None = None
     release: tuple[ir.Value, ...] = ()
@@ -140,6 +144,10 @@ class _Compiler:
         self._pool = BufferPool(_MOST_IDLE)
         self._functions = functions_of(model)
         self._specialised: dict[object, Block] = {}
+        self._facts = cache(partial(analyse, model))  # of rare steps alone
+
+    def _known(self, value: ir.Value) -> Tensor:
+        return self._facts().tensor(value)
 
     def graph(self, graph: ir.Graph, place: Place, *, is_body: bool = False) -> Block:
         """Return a graph. A body's initializers may be listed as inputs too; they are none."""
@@ -179,9 +187,8 @@ class _Compiler:
             if held is not None and node.outputs:
                 block.constants[node.outputs[0]] = _reader(held, node.outputs[0].name, path)
                 return
-        step = Step(
-            node, path, place.opsets[node.domain], place.opsets, inputs, attributes, self._pool
-        )
+        opset = place.opsets[node.domain]
+        step = Step(node, path, opset, place.opsets, inputs, attributes, self._pool, self._known)
         if function is not None:
             step.callee = self._function(function, step, place)
         step.blocks = {
