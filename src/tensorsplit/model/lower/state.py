@@ -190,13 +190,16 @@ class Lowering:
         self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, reason))
 
     def takes_by_index(self, held: ir.Value) -> bool:
-        """Return whether the target was measured not to split the value's element type."""
+        """Return whether the target was measured not to split the value's element type.
+
+        One of which it changes some values only is split as others are.
+        """
         element_type = self.facts.tensor(held).element_type
         if element_type is None:
             return False
         features = {"operator": "Split", "element_type": element_type.name.lower()}
         entries = (entry for entry in self.profile.entries if entry.feature == "element_type")
-        return any(entry.holds(features) for entry in entries)
+        return any(entry.holds(features) and must_go(entry) for entry in entries)
 
     def length(self, held: ir.Value, axis: int) -> Number:
         """Return the length of an axis: an integer if it is known, else calculated."""
