@@ -1004,7 +1004,7 @@ class Generator:
         def fill() -> list[str]:
             self._some_steps(3, depth + 1)
             go = self._identity(condition)
-            if inputs[1] and self._chance(0.4):
+            if self._chance(0.4):  # without a condition what the body gives is ignored
                 two = self._constant(np.array(1))
                 go = self._step("Less", [number, two], 1, one(np.less))[0]
             changed = self._changed(state)

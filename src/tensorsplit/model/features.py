@@ -40,6 +40,7 @@ from tensorsplit.model.infer.sequence_operators import POSITIONS
 from tensorsplit.model.loop_features import (
     captured_in_scan,
     has_unread_rows,
+    ignores_condition,
     rounds_may_be_0,
     unused_and_changing,
 )
@@ -114,6 +115,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " uses afterwards",
         "rounds_may_be_0": "is a Loop whose number of rounds may be 0 or below, and of which more"
         " is used than what it carries on",
+        "ignored_condition": "is a Loop without a condition, whose body gives one that may not"
+        " hold",
         "strings_passed_on": "is an Identity of strings",
         "strings_sliced": "is a Slice of strings",
         "strings_in_loop": "is a loop that takes in or gives out strings",
@@ -233,6 +236,8 @@ def _of_any_operator(
         yield from {"operator": node.op_type, "unread_rows": True}.items()
     if unused_and_changing(node, facts, seen):
         yield from {"operator": node.op_type, "unused_in_loop": True}.items()
+    if ignores_condition(node):
+        yield from {"operator": node.op_type, "ignored_condition": True}.items()
     if rounds_may_be_0(node, facts):
         yield from {"operator": node.op_type, "rounds_may_be_0": True}.items()
     if node.op_type in _WITH_STRINGS:

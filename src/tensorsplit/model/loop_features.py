@@ -74,6 +74,19 @@ def count_and_condition(node: ir.Node) -> tuple[ir.Value | None, ir.Value | None
     return count, None if known is not None and known.size == 1 and known.all() else going
 
 
+def ignores_condition(node: ir.Node) -> bool:
+    """Return whether a Loop is given no condition, and its body gives one that may not hold.
+
+    Such a condition has no meaning: the loop has as many rounds as its number says.
+    """
+    if not is_loop(node) or any(node.inputs[1:2]):
+        return False
+    body = body_of(node)
+    source = passed_from(body.outputs[0])
+    known = constant(source)
+    return source is not body.inputs[1] and not (known is not None and known.all())
+
+
 def rounds_may_be_0(node: ir.Node, facts: Facts) -> bool:
     """Return whether a Loop may have no round, and gives more then than what it was given."""
     return is_loop(node) and (

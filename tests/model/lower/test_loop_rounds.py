@@ -141,6 +141,68 @@ def test_after_no_round_openvino_gives_what_the_loop_was_given(
             assert got.tobytes() == own.tobytes() == wanted.tobytes()
 
 
+ENDS = """(int64 i, bool c, float[2,3] h) => (bool {}, float[2,3] o, float[1,3] row)
+    {{ {} o = Add(h, z) row, rest = Split<axis = 0>(h, halves) }}"""
+FEWER = "d = Less(i, zero)"
+"""A condition that does not hold after the first round."""
+
+IGNORED = {
+    "in the graph": LOOP.replace("yes", "").format(ENDS.format("d", FEWER)),
+    "that is a constant": LOOP.replace("yes", "").format(
+        ENDS.format("d", "d = Constant<value = bool {0}>()")
+    ),
+    "that is from around the loop": LOOP.replace("yes", "").format(
+        ENDS.format("d", "d = Identity(no)")
+    ),
+    "that other nodes read": LOOP.replace("yes", "").format(
+        ENDS.format("d", f"{FEWER} other = Not(d)")
+    ),
+    "in a branch": (
+        "y, s = If(yes2) <then_branch = t () => (float[2,3] u, float[p,1,3] v) {"
+        f" u, v = Loop(n, , x) <body = b {ENDS.format('d', FEWER)}> }}, else_branch = e () =>"
+        " (float[2,3] u, float[p,1,3] v) { u = Neg(x) v, v2 = Split<axis = 0>(x3, halves) }>"
+    ),
+    "in a function": "y, s = local.F(n, x, z, halves)",
+}
+
+
+@pytest.mark.engine
+@pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+@pytest.mark.parametrize("name", IGNORED)
+def test_a_loop_that_is_given_no_condition_has_all_its_rounds(
+    name: str, target: Any, process: EngineProcess
+) -> None:
+    """`for (int i=0; i < trip_count; ++i) { cond = ...; // ignored }`: the page of Loop."""
+    model = made_of(IGNORED[name])
+    zero = " zero = Constant<value = int64 {0}>()"
+    for function in model.functions:
+        body = f"<ir_version: 8, opset_import: ['': 18]> g () => () {{ {zero} {IGNORED['in the graph']} }}"
+        del function.node[:]
+        function.node.extend(parse_model(body.replace("'", '"')).graph.node)
+    lowered = ts.lower(model, target=target)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert not found(lowered, target)
+    assert ts.lower(lowered, target=target) == lowered
+    feed = {"n": np.array(FEW), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
+    states = [X, X + Z, X + Z + Z]
+    wanted = [states[-1] + Z, np.array([each[:1] for each in states])]
+    for engine in ["onnxruntime", "openvino"] if target == "portable" else [target]:
+        (run,) = process.call([engine, lowered.SerializeToString(), [feed], 2])
+        for expect, got, own in zip(wanted, run, ts.run(model, feed).values(), strict=True):
+            assert got.tobytes() == own.tobytes() == expect.tobytes()
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+@pytest.mark.parametrize(
+    ("given", "end"),
+    [("", "d = Identity(c)"), ("", "e = Identity(yes) d = Identity(e)"), ("yes2", FEWER)],
+)
+def test_a_condition_that_holds_or_is_obeyed_stays(given: str, end: str, target: Any) -> None:
+    model = made_of(LOOP.replace("yes", given).format(ENDS.format("d", end)))
+    assert not [each for each in found(model, target) if "condition" in each.message]
+
+
 @pytest.mark.engine("openvino")
 def test_a_condition_that_does_not_hold_is_kept(process: EngineProcess) -> None:
     lowered = ts.lower(made_of(CASES["two conditions"]), target="openvino")

@@ -10,9 +10,11 @@ from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Ca
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
 from tensorsplit.model.loop_features import (
+    body_of,
     count_and_condition,
     given_without_rounds,
     has_no_round,
+    ignores_condition,
     includes_count,
     is_loop,
 )
@@ -36,6 +38,28 @@ def leave_out_loops(lowering: Lowering) -> bool:
             _leave_out(lowering, ref)
             lowering.changed(ref, "what it is given, as it has no round", entry)
     lowering.edits.finish()
+    return bool(wanted)
+
+
+def pass_conditions_on(lowering: Lowering) -> bool:
+    """Have the body of a Loop that is given no condition pass on its own, which always holds.
+
+    The standard ignores what such a body gives; some targets obey it. Returns whether there was
+    any.
+    """
+    wanted = [
+        (lowering.refs[node], entry)
+        for node, entries in lowering.limitations.items()
+        for entry in entries
+        if entry.feature == "ignored_condition"
+    ]
+    for ref, entry in wanted:
+        body = body_of(ref.node)
+        make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
+        condition = make.op("Identity", [body.inputs[1]])
+        condition.type, condition.shape = ir.TensorType(ir.DataType.BOOL), body.inputs[1].shape
+        body.outputs[0] = condition
+        lowering.changed(ref, "the same, with a condition that always holds", entry)
     return bool(wanted)
 
 

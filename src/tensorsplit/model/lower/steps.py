@@ -37,7 +37,11 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.lower.inlining import inline
-from tensorsplit.model.lower.loop_rounds import leave_out_loops, settle_rounds
+from tensorsplit.model.lower.loop_rounds import (
+    leave_out_loops,
+    pass_conditions_on,
+    settle_rounds,
+)
 from tensorsplit.model.lower.loop_states import use_states
 from tensorsplit.model.lower.lowered_sequence import (
     Layout,
@@ -104,8 +108,8 @@ def _lower(lowering: Lowering) -> None:
     model = lowering.model
     check_sequence_nodes(lowering)
     _check(lowering)
-    steps = (inline_lengths, sort_axes, inline, take_branches, leave_out_loops, expand_maps)
-    while any(step(lowering) for step in (*steps, unwrap_optionals)):
+    steps = (inline_lengths, sort_axes, inline, take_branches, leave_out_loops, pass_conditions_on)
+    while any(step(lowering) for step in (*steps, expand_maps, unwrap_optionals)):
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)
