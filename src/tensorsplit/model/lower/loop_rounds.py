@@ -14,7 +14,6 @@ from tensorsplit.model.loop_features import (
     count_and_condition,
     given_without_rounds,
     has_no_round,
-    ignores_condition,
     includes_count,
     is_loop,
 )
