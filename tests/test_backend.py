@@ -149,7 +149,9 @@ def test_the_module_and_the_class_are_backends(tested: Any) -> None:
 )
 def test_only_the_cpu_is_supported(device: str, supported: bool) -> None:
     assert backend.supports_device(device) is supported
-    if not supported:
+    if supported:
+        assert backend.run_model(split_model(), [X], device)[0].shape == (2,)
+    else:
         with pytest.raises(SplitError, match="'CPU'"):
             backend.prepare(split_model(), device)
 
@@ -161,6 +163,8 @@ def test_a_default_may_be_left_out_or_overridden() -> None:
     assert ready.run([X])[0].shape == (2,)
     with pytest.raises(SplitError, match="TS302"):
         ready.run([X, np.array([5, 2])])
+    with pytest.raises(SplitError, match=r"TS506.* it is 3 inputs; give 2: 'x', 'split'"):
+        ready.run([X, np.array([5, 1]), X])
 
 
 def test_what_is_prepared_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +231,17 @@ def test_nodes_with_sequences_and_empty_optionals_run() -> None:
     assert backend.run_node(node, {"x": X})[0].tolist() == (X + X).tolist()
 
 
-@pytest.mark.parametrize("opset", ["13", 13.0, 0, -1, 10**6])
+def test_names_that_a_node_leaves_out_are_left_out() -> None:
+    node = helper.make_node("Clip", ["x", "", "most"], ["y"])
+    (clipped,) = backend.run_node(node, [X, np.float32(2)])
+    assert clipped.tolist() == [2.0, -1.0, 2.0, 1.5, -9.0, 2.0]
+    node = helper.make_node("TopK", ["x", "k"], ["", "places"])
+    outputs = backend.run_node(node, [X, np.array([2])])
+    assert outputs._fields == ("places",)
+    assert outputs.places.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("opset", ["13", 13.0, True, 0, -1, 10**6])
 def test_an_opset_that_there_is_not_is_refused(opset: Any) -> None:
-    with pytest.raises(SplitError):
-        run_split(opset, [X], "a b")
+    with pytest.raises(SplitError, match=r"opset|version"):
+        run_split(opset, [X], "a b", num_outputs=2)

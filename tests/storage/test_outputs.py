@@ -48,6 +48,16 @@ def test_missing_folders_are_made_where_that_is_asked_for(tmp_path: Path) -> Non
     assert names(tmp_path) == ["a", "b", "one", "two"]
 
 
+def test_a_folder_of_the_current_one_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wanted = Outputs(folders=[Path("out")])
+    wanted.check()
+    wanted.write({Path("out", "one"): b"1"})
+    assert names(tmp_path) == ["one", "out"]
+
+
 def test_a_file_that_fails_leaves_everything_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "one").write_bytes(b"before")
     files = {
@@ -334,6 +344,16 @@ def test_the_drafts_of_a_run_that_was_killed_are_swept(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links are those of POSIX")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists what a process has open")
+def test_nothing_stays_open_of_what_is_swept(tmp_path: Path) -> None:
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for number in range(3):
+        (tmp_path / f".tensorsplit-{number}.part").mkdir()
+    write_files({tmp_path / "one": b"1"})
+    assert names(tmp_path) == ["one"]
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
 def test_a_link_that_is_called_like_a_draft_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").write_bytes(b"mine")
     (tmp_path / ".tensorsplit-1.part").symlink_to("mine")
