@@ -11,8 +11,16 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.bench import peers
-from tensorsplit.bench.peers import ENTRIES, OURS, THREADS, Entry, baseline, is_ours
-from tensorsplit.bench.workloads import UnableError, Workload, make_task
+from tensorsplit.bench.peers import (
+    ENTRIES,
+    OURS,
+    THREADS,
+    Entry,
+    baseline,
+    choose_entries,
+    is_ours,
+)
+from tensorsplit.bench.workloads import UnableError, Workload, find_fault, make_task
 from tests.bench.samples import JOIN, PLAN, SMALL, VIEWS
 
 BY_KIND = {each.kind: each for each in (SMALL, JOIN, VIEWS, PLAN)}
@@ -65,8 +73,18 @@ def test_an_entry_calls_the_library_that_it_names(
     wanted = {"copy": "split", "join": "join", "views": "split", "plan": "plan"}[entry.kind]
     for name in ("split", "join", "plan"):
         monkeypatch.setattr(ts, name, noting(name))
-    entry.prepare(make_task(BY_KIND[entry.kind])).call()
+    task = make_task(BY_KIND[entry.kind])
+    prepared = entry.prepare(task)
+    prepared.call()
     assert called == ([wanted] if is_ours(entry.peer) else [])
+    assert find_fault(task, prepared) is None
+
+
+def test_beside_a_library_ours_takes_its_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "installed", lambda: dict.fromkeys((OURS, "numpy", "torch"), "1"))
+    names = dict.fromkeys(each.peer for each in choose_entries(()))
+    assert list(names) == [OURS, "numpy", f"{OURS}-torch", "torch"]
+    assert {each.peer for each in choose_entries(("numpy",))} == {OURS, "numpy"}
 
 
 def test_a_pool_holds_all_parts() -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
 import pytest
+from onnx import TensorProto, helper
 from rich.console import Console
 
 import tensorsplit as ts
@@ -15,7 +16,7 @@ from tensorsplit.core.dimensions import show_dim
 from tensorsplit.core.errors import printable
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.pages.terminal import Picture, lines
-from tensorsplit.pictures.layout import Stretch, extents, stretches
+from tensorsplit.pictures.layout import Stretch, extents, fitting, remarks, stretches
 from tensorsplit.pictures.marks import PART_CLASSES
 from tensorsplit.pictures.svg import sheet, style, svg
 
@@ -52,6 +53,7 @@ PLANS: dict[str, Plan] = {
     "nothing known": plan((None, None), num_outputs=3),
     "hostile names": plan((HOSTILE, HOSTILE), num_outputs=3),
     "long names": plan(("a" * 300, "b" * 300), num_outputs=2),
+    "an arrow in the last column": plan(("a" * 5, "b" * 12), num_outputs=2, axis=1),
     "axis dropped": ts.plan("onnx.SplitToSequence-11", (5, 4), keepdims=0),
     "no parts": ts.plan("onnx.SplitToSequence-11", (0, 4)),
     "uncounted": UncountedPlan("onnx.SplitToSequence-11", ("N", 4), 0, None, None),
@@ -168,6 +170,44 @@ def test_parts_that_are_left_out_are_counted() -> None:
     assert [stretch.offset for stretch in run[8:]] == [24, 27, 114, 117]
     assert [stretch.size for stretch in run[8:]] == [3, 87, 3, 3]
     assert run[-1].shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("most", "shown"),
+    [
+        (3, "0, 38 more, 39"),
+        (4, "0, 1, 37 more, 39"),
+        (5, "0, 1, 36 more, 38, 39"),
+        (39, ", ".join([*map(str, range(36)), "2 more", "38", "39"])),
+        (40, ", ".join(map(str, range(40)))),
+    ],
+)
+def test_as_many_parts_are_drawn_as_there_is_room_for(most: int, shown: str) -> None:
+    run = stretches(PLANS["forty parts down"], most)
+    assert ", ".join(stretch.label for stretch in run) == shown
+
+
+def test_labels_that_would_overlap_are_left_out() -> None:
+    """Each takes as many places as letters; the last one ends where there is room left."""
+    labels = [(0, "aa"), (1, "b"), (2, "c"), (4, "dd"), (5, "e"), (8, "ff"), (9, "g")]
+    assert fitting(labels, 10, len) == [(0, "aa"), (2, "c"), (4, "dd"), (8, "ff")]
+    assert fitting([(9, "gg"), (9, "g")], 10, len) == [(9, "g")]
+
+
+def test_the_axes_that_are_not_split_are_remarked() -> None:
+    assert remarks(PLANS["middle of four axes"]) == [
+        "Whole in every part: axes 0 (2), 2 (16), 3 (16)"
+    ]
+    assert remarks(plan((1, 2, 3, 4, 5, 6, 7), num_outputs=1)) == [
+        "Whole in every part: axes 1 (2), 2 (3), 3 (4), 4 (5), 5 (6), 6 (7)"
+    ]
+    assert remarks(plan((1, 2, 3, 4, 5, 6, 7, 8), num_outputs=1)) == [
+        "Whole in every part: axes 1 (2), 2 (3), 3 (4), 4 (5), 5 (6), 6 (7), ..."
+    ]
+    assert remarks(PLANS["axis dropped"]) == [
+        "Whole in every part: axis 1 (4)",
+        "Axis 0 is dropped: the parts have no such axis",
+    ]
 
 
 def test_a_million_symbolic_parts_are_drawn_at_once() -> None:
@@ -329,7 +369,9 @@ def test_lengths_of_a_count_are_drawn_although_they_are_refused() -> None:
     assert bars(document, "bad")[1] == pytest.approx((end, end + unit), abs=0.2)
 
 
-@pytest.mark.parametrize("operands", [{"split": [2, 3]}, {"num_outputs": 5}])
+@pytest.mark.parametrize(
+    "operands", [{"split": [2, 3]}, {"num_outputs": 5}, {"split": [2, 3], "axis": -2}]
+)
 def test_what_is_left_over_is_red(operands: dict[str, Any]) -> None:
     document = refused("onnx.Split-13", (6, 4), **operands)
     ((start, end),) = bars(document, "gap")
@@ -337,8 +379,20 @@ def test_what_is_left_over_is_red(operands: dict[str, Any]) -> None:
     assert "left over" in document
 
 
+def test_a_part_that_ends_with_the_data_fits() -> None:
+    document = refused("onnx.Split-18", (6,), [2, 4, 3])
+    ((start, end),) = bars(document, "gap")
+    assert bars(document, "p1") == [pytest.approx((start + (end - start) / 3, end), abs=0.2)]
+    assert bars(document, "bad") == [pytest.approx((end, end + (end - start) / 2), abs=0.2)]
+
+
+def test_an_empty_part_is_a_mark_that_can_be_seen() -> None:
+    ((start, end),) = bars(refused("onnx.Split-18", (6,), [0, 5]), "p0 empty")
+    assert end - start == 3
+
+
 @pytest.mark.parametrize("shape", [(5,), ("N", 4), (None,), (2**62, 3), (0,)])
-@pytest.mark.parametrize("lengths", [[-3, 2**62], [0] * 2000, [5, 1], [-1]])
+@pytest.mark.parametrize("lengths", [[-3, 2**62], [0] * 2000, [5, 1], [-1], []])
 def test_every_refusal_has_a_picture_or_none(shape: tuple[Any, ...], lengths: list[int]) -> None:
     explained = ts.explain("onnx.Split-18", shape, lengths)
     document = explained._repr_svg_()
@@ -355,6 +409,20 @@ def test_a_notebook_shows_plans_and_models() -> None:
     model = ts.explain("examples/uneven.onnx")
     assert repr(model) == "graph/thirds: onnx.Split-18: axis 0 (7) of (7, 4): 3 parts"
     assert "graph/thirds" in refused("examples/uneven.onnx")
+
+
+def test_a_sequence_of_a_model_is_not_said_to_be_an_output() -> None:
+    graph = helper.make_graph(
+        [
+            helper.make_node("SplitToSequence", ["x"], ["s"], axis=1),
+            helper.make_node("Split", ["x"], ["a", "b"], axis=1),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4])],
+        [],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    assert [each.given for each in ts.explain(model).splits] == ["axis = 1", "axis = 1, 2 outputs"]
 
 
 def test_control_characters_are_replaced() -> None:

@@ -96,7 +96,7 @@ def _bars(split: RefusedSplit, top: int) -> Iterator[str]:
         yield name(row, f"part {number}")
         if not fits:
             yield bar(row, min(start, end), max(start, end), "bad")
-        if size >= 0 and (fits or inside[1] > inside[0]):
+        if fits or inside[1] > inside[0]:
             css = PART_CLASSES[number % len(PART_CLASSES)]
             yield bar(row, *inside, css if size else f"{css} empty")
         yield length(row, str(size), "" if fits else "bad")
