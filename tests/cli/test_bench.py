@@ -52,7 +52,10 @@ def test_a_file(run: Command, tmp_path: Path) -> None:
 
 def test_repeat_sets_the_rounds(tensorsplit: Command) -> None:
     ended = tensorsplit("bench", "tiny", "--repeat", 2, "--peer", "numpy", "--format", "json")
-    assert json.loads(ended.out)["measured"][0]["rounds"] == 2
+    (tiny,) = json.loads(ended.out)["measured"]
+    assert tiny["rounds"] == 2
+    assert tiny["paused"]["median"] > 0
+    assert all(entry["paused"]["median"] > 0 for entry in tiny["entries"])
 
 
 def test_the_list_measures_nothing(tensorsplit: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,6 +227,7 @@ def test_errors_are_coloured_where_it_is_asked_for(
 def test_help_is_a_word_too(tensorsplit: Command) -> None:
     assert tensorsplit("help") == tensorsplit("--help")
     assert tensorsplit("help", "check") == tensorsplit("check", "--help")
+    assert tensorsplit("help", "check", "--nothing", "3") == tensorsplit("check", "--help")
     assert tensorsplit("-V") == tensorsplit("--version")
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
+from tensorsplit.cli import file_jobs
+from tests.cli.conftest import Command
 from tests.model.build import FLOAT, graph, model, node, value
 
 pty = pytest.importorskip("pty")
@@ -63,3 +68,22 @@ def test_a_pipe_shows_nothing(large: Path) -> None:
 
 def test_a_command_that_is_done_soon_shows_nothing(large: Path) -> None:
     assert error_stream(large, terminal=True, seconds=60) == ""
+
+
+@pytest.mark.parametrize("words", [(), ("--verify",)])
+def test_as_many_bytes_are_done_as_are_announced(
+    tensorsplit: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    announced, done = list[int](), list[int]()
+
+    @contextmanager
+    def progress_of(_: str, total: int, **__: bool) -> Iterator[Callable[[int], None]]:
+        announced.append(total)
+        yield done.append
+
+    monkeypatch.setattr(file_jobs, "progress_of", progress_of)
+    np.save(tmp_path / "x.npy", np.arange(1000.0))
+    out = tmp_path / "parts"
+    assert tensorsplit("split", tmp_path / "x.npy", "-o", out, "--split", "250,750", *words)[0] == 0
+    assert announced == [8000 * (1 + len(words))]
+    assert sum(done) == announced[0]
