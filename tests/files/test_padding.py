@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -326,14 +327,35 @@ def test_what_follows_is_padded_as_well(tmp_path: Path, name: str) -> None:
         check(load(tmp_path / f"{ranks}.safetensors"), tensors)
 
 
+@pytest.mark.parametrize(("length", "padded", "blocks"), [(13, 16, 4), (13, 32, 8), (21, 24, 6)])
+def test_padding_that_fills_the_last_block(
+    tmp_path: Path, length: int, padded: int, blocks: int
+) -> None:
+    rows, scales = bits(length, 3), bits(-(-length // 4), 2)
+    numpy_files.save_file({"x": rows, "s": scales}, tmp_path / "m.safetensors")
+    weight = {"tensors": "x", "axis": 0, "pad_to": padded}
+    rules = {"shard": [weight, {"tensors": "s", "axis": 0, "follow": "x", "block": 4}]}
+    for ranks in (1, 2):
+        ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules, ranks=ranks)
+        found = [load(rank_file(tmp_path / "out", rank, ranks)) for rank in range(ranks)]
+        for name, each, count in [("x", rows, padded), ("s", scales, blocks)]:
+            whole = np.concatenate([rank[name] for rank in found])
+            assert whole.tobytes() == each.tobytes() + bytes((count - len(each)) * each[0].nbytes)
+        ts.files.merge(tmp_path / "out", tmp_path / f"{ranks}.safetensors", rules=rules)
+        check(load(tmp_path / f"{ranks}.safetensors"), {"x": rows, "s": scales})
+        shutil.rmtree(tmp_path / "out")
+
+
 @pytest.mark.parametrize(
-    ("length", "pad_to", "end"),
-    [(13, 16, 13), (12, 20, 5)],  # the padding would begin, or a part would end, within a block
+    ("length", "pad_to", "ranks", "end"),
+    [(12, 20, 4, 5), (6, 12, 2, 6), (13, 18, 1, 18)],  # where a part, the whole or its padding ends
 )
-def test_padding_within_a_block(tmp_path: Path, length: int, pad_to: int, end: int) -> None:
+def test_padding_within_a_block(
+    tmp_path: Path, length: int, pad_to: int, ranks: int, end: int
+) -> None:
     tensors = {"x": bits(length), "s": bits(-(-length // 4))}
     numpy_files.save_file(tensors, tmp_path / "m.safetensors")
-    weight = {"tensors": "x", "axis": 0, "ranks": 4, "pad_to": pad_to}
+    weight = {"tensors": "x", "axis": 0, "ranks": ranks, "pad_to": pad_to}
     rules = {"shard": [weight, {"tensors": "s", "axis": 0, "follow": "x", "block": 4}]}
     said = f"TS719.*a part of x would end at its element {end}, within a block of 4"
     with pytest.raises(ts.SplitError, match=said):

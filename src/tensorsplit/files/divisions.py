@@ -436,8 +436,10 @@ class FollowRule:
             fix = "give block and packed as they are"
             raise SplitError(BLOCK_CUT, problem, fix, parameter="block")
         ends = [0, *accumulate(sizes_of(plan))]
-        for end in ends:
-            if end * self.packed % self.block and (end != length or length < ends[-1]):
+        inner = _never_cut(leader.outputs)
+        for number, end in enumerate(ends):
+            is_last = end == length == ends[-1]
+            if end * self.packed % self.block and not is_last and number not in inner:
                 problem = (
                     f"a part of {name} would end at its element"
                     f" {end * self.packed}, within a block of {self.block}"
@@ -549,6 +551,14 @@ def _noted(division: Division, length: int) -> Division:
     """Return a division whose parts say how long the whole was before it was padded."""
     outputs = (replace(each, unpadded=length) for each in division.outputs)
     return replace(division, outputs=tuple(outputs))
+
+
+def _never_cut(outputs: Iterable[NewTensor]) -> set[int]:
+    """Return before which parts of a plan nothing is cut: what has one has both, side by side."""
+    orders = [each.parts for each in outputs]
+    held = Counter(part for order in orders for part in order)
+    beside = Counter(b for order in orders for a, b in pairwise(order) if b == a + 1)
+    return {part for part, times in beside.items() if times == held[part] == held[part - 1]}
 
 
 def _layout(plan: SplitPlan, numbers: Sequence[int]) -> str:
