@@ -30,6 +30,7 @@ DEEP = _normal(2, 8, 6, 4)
 SQUARE = _normal(2, 3, 3)
 ODD = _floats([[1, np.nan, np.inf], [-np.inf, 0, -3]])
 TIED = _floats([[2, 5, 2, 5, 1], [3, 3, 3, 2, 4], [2, 5, 7, 5, 1], [0, 1, 7, 5, 1]])
+STEPS = _floats([-9, -0.5, 0, 0.25, 0.5, 0.75, 1, 1.5, 2.5, 3.5, 4, 4.5])
 QUERY = _normal(2, 4, 6)
 KEY = _normal(2, 5, 6)
 
@@ -79,6 +80,11 @@ def _given(each: Any) -> Any:
     if callable(each):
         return each()
     return _const(each) if isinstance(each, tuple) else each
+
+
+def _ends(shape: tuple[int, ...], *numbers: Any) -> list[Any]:
+    """The ranges of a FakeQuantize: where its input and its output begin and end."""
+    return [np.broadcast_to(np.float32(each), shape).copy() for each in numbers]
 
 
 def _unary(type: str, name: str = "", feed: Any = SMALL) -> Made:
@@ -197,6 +203,21 @@ NORMAL = [
         Made("NonZero", _called("non_zero", output_type=kind), [SIGNED * (SIGNED > 0)])
         for kind in ("i32", "i64")
     ),
+    *(
+        Made(
+            "FakeQuantize",
+            _called("fake_quantize", *ends, levels),
+            [feed],
+            open=free,
+        )
+        for levels, ends, feed, free in (
+            (256, _ends((), -1.3, 2.1, -0.7, 1.9), SIGNED, (0, 1)),
+            (2, _ends((1,), -3.1, 4.2, 1, -2.5), SIGNED, (0, 1)),
+            (17, _ends((), -3.7, 4.5, 1, -2.5), SIGNED, (0, 1)),
+            (16, _ends((3, 1, 1), -0.9, 1.1, [[[-2.2]], [[-1]], [[0.3]]], 2), IMAGE, (0, 2, 3)),
+            (5, _ends((), 0, 4, 0, 4), STEPS, (0,)),  # half a step goes to the even one
+        )
+    ),
     Made("Einsum", lambda x, y: _called("einsum")([x, y], "ij,kj->ik"), [SIGNED, LARGE]),
     Made(
         "GatherElements",
@@ -308,6 +329,32 @@ WINDOWS = [
             open=(),
         )
         for given in ((True, "floor", "same_upper"), (True, "ceil_torch", "same_lower"))
+    ),
+    *(
+        Made(
+            "AvgPool",
+            _called("avg_pool", *given, False, rounding, opset="opset14"),
+            [IMAGE],
+            open=(),
+        )
+        for rounding in ("ceil", "ceil_torch")
+        for given in (
+            ([3, 2], [1, 1], [0, 1], [2, 3]),  # the last window lies beyond the padding, too
+            ([2, 3], [0, 1], [0, 0], [2, 3]),
+            ([2, 3], [0, 0], [0, 0], [2, 3]),
+        )
+    ),
+    Made(
+        "AvgPool",
+        _called("avg_pool", [3, 3], [0, 0], [0, 0], [3, 3], False, "ceil_torch", opset="opset14"),
+        [IMAGE],
+        open=(0, 2, 3),
+    ),
+    Made(  # a last window in the padding alone, which is left out
+        "AvgPool",
+        _called("avg_pool", [3, 3], [1, 1], [1, 1], [2, 2], False, "ceil_torch", opset="opset14"),
+        [_normal(1, 2, 7, 8)],
+        open=(),
     ),
     *(
         Made(

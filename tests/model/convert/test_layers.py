@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -253,14 +254,24 @@ STEPS = {"hidden_size": "3", "direction": "forward"}
         (
             "AvgPool",
             "opset14",
-            {**WINDOW, "rounding_type": "ceil_torch", "exclude-pad": "false"},
-            ["f32 1,2,8,7"],
-            "counts its padding",
+            {**WINDOW, "strides": "1,4", "auto_pad": "same_lower", "exclude-pad": "true"},
+            ["f32 1,2,8,?"],
+            "gaps between them",
+        ),
+        *(
+            ("FakeQuantize", "opset1", {"levels": levels}, [data, *ends], word)
+            for levels, data, ends, word in (
+                ("1", "f32 2,3", ["f32 1"] * 4, "2 levels or more"),
+                ("4", "i32 2,3", ["i32 1"] * 4, "numbers with a fraction"),
+                ("4", "f32 1,3", ["f32 1"] * 3 + ["f32 2,1"], "input 4 may have more elements"),
+                ("4", "f32 3", ["f32 1", "f32 1,1", "f32 1", "f32 1"], "input 2 may have more"),
+                ("4", "f32 2,?", ["f32 3", "f32 1", "f32 1", "f32 1"], "input 1 may have more"),
+            )
         ),
         (
             "AvgPool",
             "opset14",
-            {**WINDOW, "rounding_type": "ceil", "exclude-pad": "false"},
+            {**WINDOW, "rounding_type": "ceil", "exclude-pad": "false", "pads_begin": "0,1"},
             ["f32 1,2,?,7"],
             "counts its padding",
         ),
@@ -388,6 +399,49 @@ def test_a_layer_that_onnx_may_take_otherwise_is_refused(
     text = " ".join(f'{name}="{value}"' for name, value in data.items())
     ir.result(ir.layer(type, fed, 1, f"<data {text}/>", name="odd", version=version)[0])
     with refused("TS514", "layer 'odd'", word):
+        ts.convert(ir.save(tmp_path), 18)
+
+
+def quantised(ir: IrFile, inputs: Sequence[Any], kind: str = "f32") -> Any:
+    """What is left of ``x`` in 5 levels."""
+    x = ir.parameter("x", kind, "3,4")
+    ir.result(ir.layer("FakeQuantize", (x, *inputs), 1, '<data levels="5"/>', name="odd")[0])
+
+
+def by_hand(x: float, low: float, high: float, first: float, last: float) -> float:
+    """What the text says of one number in 5 levels."""
+    if x <= min(low, high):
+        return first
+    if x > max(low, high):
+        return last
+    return round((x - low) / (high - low) * 4) / 4 * (last - first) + first
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("f32", np.float32), ("f16", np.float16)])
+def test_a_range_that_is_fed_is_taken_as_the_text_says(
+    kind: str, dtype: Any, tmp_path: Path
+) -> None:
+    ir = IrFile()
+    quantised(ir, [ir.parameter(name, kind, "3,1") for name in "abcd"], kind)
+    x = RANDOM.uniform(-4, 4, (3, 4)).astype(dtype)
+    # The second range falls, and the third one is wider than the numbers of float16.
+    ends: list[list[float]] = [[-2, 3, -4e4], [3, -1, 4e4], [0, 4, -2], [8, -4, 2]]
+    x[:, 0], x[:2, 1] = [-2, -1, -4e4], [3, 3]
+    fed = {name: np.array(end, dtype)[:, None] for name, end in zip("abcd", ends, strict=True)}
+    (found,) = ts.run(ts.convert(ir.save(tmp_path), 18), {"x": x, **fed}).values()
+    rows = zip(*ends, strict=True)
+    expected = [[by_hand(each, *row) for each in x[k].tolist()] for k, row in enumerate(rows)]
+    np.testing.assert_allclose(found, np.array(expected, dtype), atol=1e-3, strict=True)
+
+
+@pytest.mark.parametrize("ends", [(3, 3), (4.5, -3.7)])
+def test_a_constant_range_that_does_not_rise_is_refused(
+    ends: tuple[float, float], tmp_path: Path
+) -> None:
+    ir = IrFile()
+    numbers = [ir.constant(np.float32(each).tobytes(), "f32", "1") for each in (*ends, 1, -2.5)]
+    quantised(ir, numbers)
+    with refused("TS514", "layer 'odd'", "does not rise"):
         ts.convert(ir.save(tmp_path), 18)
 
 

@@ -347,6 +347,42 @@ def _top_k(layer: LayerConversion) -> list[ir.Value]:
     return [values, indices if kind == ir.DataType.INT64 else layer.cast(indices, kind)]
 
 
+def _fake_quantized(layer: LayerConversion) -> ir.Value:
+    """Write what a range becomes in steps, of as many numbers as there are levels."""
+    layer.check_broadcast()
+    kind, levels = layer.element_type(), layer.integer("levels")
+    if not kind.is_floating_point() or levels < 2:
+        raise layer.refusal("only numbers with a fraction are quantised, to 2 levels or more")
+    for place in range(1, 5):
+        _check_fits(layer, place)
+    bounds = [layer.node.known(place) for place in (1, 2)]
+    if bounds[0] is not None and bounds[1] is not None and np.any(bounds[0] >= bounds[1]):
+        raise layer.refusal("OpenVINO departs from its text where a range does not rise")
+    is_small = kind in (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)  # calculated as float32
+    wide = ir.DataType.FLOAT if is_small else kind
+    data, *ends = (layer.cast(each, wide) if is_small else each for each in layer.inputs)
+    begin, end, first, last = ends
+    steps = layer.node.make.constant(np.array(levels - 1).astype(wide.numpy()), wide.numpy())
+    share = layer.op("Div", [layer.op("Sub", [data, begin]), layer.op("Sub", [end, begin])])
+    step = layer.op("Div", [layer.op("Round", [layer.op("Mul", [share, steps])]), steps])
+    inside = layer.op("Add", [layer.op("Mul", [step, layer.op("Sub", [last, first])]), first])
+    is_above = layer.op("Greater", [data, layer.op("Max", [begin, end])])
+    is_below = layer.op("LessOrEqual", [data, layer.op("Min", [begin, end])])
+    upper = layer.op("Where", [is_above, last, inside])
+    made = layer.op("Where", [is_below, first, upper])
+    return layer.cast(made, kind) if is_small else made
+
+
+def _check_fits(layer: LayerConversion, place: int) -> None:
+    """Refuse an operand that ONNX may broadcast to more than the data."""
+    data, shape = layer.node.shape(), layer.node.shape(place)
+    if data is not None and shape is not None and len(shape) <= len(data):
+        ends = zip(reversed(shape), reversed(data), strict=False)
+        if all(dim == 1 or (is_known(dim) and dim == size) for dim, size in ends):
+            return
+    raise layer.refusal(f"its input {place} may have more elements than the data")
+
+
 def _floor_mod(layer: LayerConversion) -> ir.Value:
     """Write what a quotient that is rounded down leaves."""
     layer.check_broadcast()
@@ -532,6 +568,7 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "CumSum": _rule(_cumulated, "exclusive reverse", "opset3"),
         "DepthToSpace": _rule(_depth_to_space, "mode block_size"),
         "Einsum": _rule(_einsum, "equation", "opset7"),
+        "FakeQuantize": _rule(_fake_quantized, "levels auto_broadcast"),
         "Floor": _rounded("Floor"),
         "Broadcast": _rule(_broadcast_to, "mode", "opset3"),
         "Clamp": _rule(_clamp, "min max"),

@@ -94,6 +94,8 @@ def _attributes(layer: LayerConversion, windows: Sequence[_Window]) -> dict[str,
         return {**given, "pads": ends}
     if any(each.dilation != 1 for each in windows):
         raise layer.refusal("engines pad a window with dilations in different ways")
+    if any(each.stride > each.size for each in windows):
+        raise layer.refusal("engines pad windows with gaps between them in different ways")
     return {**given, "auto_pad": mode}
 
 
@@ -159,14 +161,19 @@ def max_pool(layer: LayerConversion) -> list[ir.Value]:
 
 def average_pool(layer: LayerConversion) -> ir.Value:
     """Write a pool that takes the mean."""
-    counts_padding = not layer.flag("exclude-pad")
+    given = _windows(layer, layer.numbers("kernel"))
+    # OpenVINO counts the whole window, with what a rounded size adds, where there is padding.
+    is_padded = any(each.begin or each.end for each in given) or (
+        bool(layer.choice("auto_pad", _PADDINGS, "explicit"))
+        and not all(is_known(each.length) for each in given)
+    )
+    counts_padding = not layer.flag("exclude-pad") and is_padded
     windows, rounds_up = _rounded_up(layer)
     attributes = _attributes(layer, windows)
     if any(each.dilation != 1 for each in windows):
         raise layer.refusal(f"ONNX's AveragePool has no dilations at opset {layer.node.opset}")
     del attributes["dilations"]
-    is_longer = windows != _windows(layer, layer.numbers("kernel"))
-    if counts_padding and (rounds_up or is_longer):
+    if counts_padding and rounds_up:
         raise layer.refusal("its size is rounded up, and it counts its padding")
     attributes |= {"ceil_mode": rounds_up, "count_include_pad": counts_padding}
     return layer.op(
