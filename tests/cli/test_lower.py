@@ -311,7 +311,10 @@ def test_what_a_verification_found_is_told_in_lines() -> None:
     ]
 
 
-@pytest.mark.parametrize("option", [("--rtol", "0"), ("--atol", "0"), ("--timeout", "5")])
+@pytest.mark.parametrize(
+    "option",
+    [("--rtol", "0"), ("--atol", "0"), ("--timeout", "5"), ("--save-inputs", "failing.npz")],
+)
 def test_options_of_a_verification_need_one(
     refused: Callable[..., str], tmp_path: Path, option: tuple[str, str]
 ) -> None:

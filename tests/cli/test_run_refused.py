@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto
+from onnx import SequenceProto, TensorProto
+from onnx.numpy_helper import from_array
 
 from tests.cli.build import identity, npy, save
-from tests.model.build import STRING, graph, node, tensor, value
+from tests.cli.conftest import Command
+from tests.model.build import STRING, graph, node, sequence, tensor, value
 
 Refused = Callable[..., str]
 
@@ -113,3 +115,37 @@ def test_a_wrong_split_node_is_refused_and_nothing_is_written(
     out = tmp_path / "out"
     refused("TS302", "run", path, "-i", f"x={npy(tmp_path, x)}", "-o", out)
     assert not out.exists()
+
+
+def test_a_file_alone_is_the_only_input_that_is_needed(
+    refused: Refused, tensorsplit: Command, tmp_path: Path, x: Any
+) -> None:
+    sum_of_two = graph([node("Add", "x w", "y")], [value("x"), value("w")], [value("y")])
+    message = refused("TS703", "run", save(tmp_path, sum_of_two), "-i", npy(tmp_path, x))
+    assert "is not an input of the model; write NAME=" in message
+    assert "where NAME is one of x, w" in message
+    weights = from_array(x, "w")
+    default = graph([node("Add", "x w", "y")], [value("w"), value("x")], [value("y")], [weights])
+    ended = tensorsplit("run", save(tmp_path, default), "-i", npy(tmp_path, x), "-o", tmp_path)
+    assert ended.status == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), x + x)
+
+
+def test_a_file_whose_name_holds_an_equals_sign_is_a_file(
+    tensorsplit: Command, split: Path, tmp_path: Path, x: Any
+) -> None:
+    file = npy(tmp_path, x, "of=x.npy")
+    assert tensorsplit("run", split, "-i", file, "-o", tmp_path).status == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), x[:, :1])
+
+
+def test_a_sequence_of_sequences_is_no_sequence_of_tensors(
+    refused: Refused, tmp_path: Path, x: Any
+) -> None:
+    inner = SequenceProto(elem_type=SequenceProto.TENSOR, tensor_values=[from_array(x)])
+    outer = SequenceProto(elem_type=SequenceProto.SEQUENCE, sequence_values=[inner])
+    (tmp_path / "s.pb").write_bytes(outer.SerializeToString())
+    length = graph([node("SequenceLength", "s", "n")], [sequence("s")], ["n"])
+    path = save(tmp_path, length)
+    message = refused("TS701", "run", path, "-i", f"s={tmp_path / 's.pb'}")
+    assert "its elements are not tensors" in message

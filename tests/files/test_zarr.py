@@ -121,11 +121,11 @@ def test_chunks_that_are_missing_stay_missing(tmp_path: Path, version: int) -> N
         (tmp_path / "x.zarr" / ("c/" + chunk if version == 3 else chunk.replace("/", "."))).unlink()
     expected = array[...]
     ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 7], verify=True)
-    for part, slices in zip(parts(tmp_path / "out", "x", 2), pieces(expected, [3, 7]), strict=True):
-        assert part[...].tobytes() == slices.tobytes()
+    for part, piece in zip(parts(tmp_path / "out", "x", 2), pieces(expected, [3, 7]), strict=True):
+        assert part[...].tobytes() == piece.tobytes()
     missing = "c/0/1/1" if version == 3 else "0.1.1"  # made of rows 3 to 6, which were missing
-    for part, is_missing in [("x.0.zarr", True), ("x.1.zarr", True)]:
-        assert (tmp_path / "out" / part / missing).exists() != is_missing
+    for part in ("x.0.zarr", "x.1.zarr"):
+        assert not (tmp_path / "out" / part / missing).exists()
     there = "c/0/0/0" if version == 3 else "0.0.0"  # made of rows 4 to 6, and of missing ones
     assert (tmp_path / "out" / "x.1.zarr" / there).exists()
 
