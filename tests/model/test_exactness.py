@@ -100,6 +100,65 @@ MODELS = {
         ),
         "a b",
     ),
+    "what is calculated exactly is not moved, wherever it is moved": (
+        (
+            "(int64[4] x) => (int64[4] y, int64[4] z)"
+            " {two = Constant<value_ints=[2]>() m = Mul(x, two) y = Identity(m) z = Identity(x)}"
+        ),
+        "z",
+    ),
+    "floats that are calculated count as rounded, and decide nothing": (
+        (
+            "(float[4] x, float[4] t) => (float[4] y, float[4] z)"
+            " {a = Abs(x) k = Less(a, t) y = Where(k, x, t) l = Less(x, t) z = Where(l, x, t)}"
+        ),
+        "z",
+    ),
+    "a branch that is chosen by a value that is rounded": (
+        (
+            "(float[4] x, float t) => (float[4] y) {e = Exp(t) c = Less(e, t) y = If(c) <"
+            "then_branch = t () => (float[4] a) {a = Identity(x)},"
+            "else_branch = e () => (float[4] b) {b = Neg(x)}>}"
+        ),
+        "",
+    ),
+    "a branch that is chosen by a value that is fed": (
+        (
+            "(float[4] x, bool c) => (float[4] y) {y = If(c) <"
+            "then_branch = t () => (float[4] a) {a = Identity(x)},"
+            "else_branch = e () => (float[4] b) {b = Identity(x)}>}"
+        ),
+        "y",
+    ),
+    "rounds whose number is rounded": (
+        (
+            "(float[4] x, float t, bool c, int64 m) => (float[4] y, float[4] z)"
+            " {e = Exp(t) n = Cast<to=7>(e) y = Loop(n, c, x) <body = b"
+            " (int64 i, bool k, float[4] p) => (bool k2, float[4] p2)"
+            " {k2 = Identity(k) p2 = Identity(p)}>"
+            " z = Loop(m, c, x) <body = b2 (int64 j, bool l, float[4] q) => (bool l2, float[4] q2)"
+            " {l2 = Identity(l) q2 = Identity(q)}>}"
+        ),
+        "z",
+    ),
+    "what is rounded in a later round": (
+        (
+            "(float[4] x, int64 n, bool c) => (float[4] y, float[4] z) {y, z = Loop(n, c, x, x)"
+            " <body = b (int64 i, bool k, float[4] p, float[4] q)"
+            " => (bool k2, float[4] p2, float[4] q2)"
+            " {k2 = Identity(k) p2 = Identity(q) q2 = Exp(q)}>}"
+        ),
+        "",
+    ),
+    "each element of a sequence": (
+        (
+            "(seq(float[4]) s, seq(float[4]) t) => (seq(float[2]) a, seq(float[4]) b)"
+            " {a, b = SequenceMap(s, t) <body = b (float[4] p, float[4] q)"
+            " => (float[2] left, float[4] sum)"
+            " {left, right = Split<axis=0, num_outputs=2>(p) sum = Add(p, q)}>}"
+        ),
+        "a",
+    ),
     "operators of others may do anything": (
         "(float[4] x) => (float[4] y) {y = other.Identity(x)}",
         "",

@@ -271,6 +271,7 @@ def test_a_link_inside_the_folder_is_fine(tmp_path: Path, rng: np.random.Generat
     ("location", "word"),
     [
         ("../secret.bin", "leads out"),
+        ("../model of others/secret.bin", "leads out"),
         ("sub/../../secret.bin", "leads out"),
         ("link.bin", "leads out"),
         ("dir/secret.bin", "leads out"),
@@ -278,6 +279,8 @@ def test_a_link_inside_the_folder_is_fine(tmp_path: Path, rng: np.random.Generat
         ("{folder}/model/w.bin", "not a path relative"),
         ("C:\\secret.bin", "not a path relative"),
         ("\\\\host\\secret.bin", "not a path relative"),
+        ("C:secret.bin", "not a path relative"),
+        ("\\secret.bin", "not a path relative"),
         ("", "not a path relative"),
         ("missing.bin", "no file"),
         (".", "no file"),
