@@ -6,6 +6,7 @@ import unittest
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,8 @@ def test_only_the_cpu_is_supported(device: str, supported: bool) -> None:
     else:
         with pytest.raises(SplitError, match="'CPU'"):
             backend.prepare(split_model(), device)
+        with pytest.raises(SplitError, match="'CPU'"):
+            backend.run_model(split_model(), [X], device)
 
 
 def test_a_default_may_be_left_out_or_overridden() -> None:
@@ -228,7 +231,25 @@ def test_nodes_with_sequences_and_empty_optionals_run() -> None:
     node = helper.make_node("OptionalHasElement", ["o"], ["has"])
     assert not backend.run_node(node, [None])[0]
     node = helper.make_node("Add", ["x", "x"], ["y"])
-    assert backend.run_node(node, {"x": X})[0].tolist() == (X + X).tolist()
+    assert backend.run_node(node, MappingProxyType({"x": X}))[0].tolist() == (X + X).tolist()
+
+
+@pytest.mark.parametrize(("ours", "of_onnx"), [(18, 21), (21, 18), (18, 18)])
+def test_the_newest_opset_is_one_that_both_we_and_onnx_know(
+    monkeypatch: pytest.MonkeyPatch, ours: int, of_onnx: int
+) -> None:
+    monkeypatch.setattr(backend, "NEWEST_OPSET", ours)
+    monkeypatch.setattr(onnx.defs, "onnx_opset_version", lambda: of_onnx)
+    models = list[onnx.ModelProto]()
+    run_model = backend.TensorSplitBackend.run_model
+
+    def noting(model: onnx.ModelProto, *given: Any, **named: Any) -> Any:
+        models.append(model)
+        return run_model(model, *given, **named)
+
+    monkeypatch.setattr(backend.TensorSplitBackend, "run_model", noting)
+    run_split(None, [X], "a b", num_outputs=2)
+    assert models[0].opset_import[0].version == 18
 
 
 def test_names_that_a_node_leaves_out_are_left_out() -> None:
