@@ -228,10 +228,20 @@ def test_nodes_with_sequences_and_empty_optionals_run() -> None:
     assert [part.tolist() for part in parts] == [3.0, -1.0]
     node = helper.make_node("SequenceLength", ["s"], ["n"])
     assert backend.run_node(node, [[X, X]])[0] == 2
+    assert backend.run_node(node, [(X, X, X)])[0] == 3
     node = helper.make_node("OptionalHasElement", ["o"], ["has"])
     assert not backend.run_node(node, [None])[0]
     node = helper.make_node("Add", ["x", "x"], ["y"])
     assert backend.run_node(node, MappingProxyType({"x": X}))[0].tolist() == (X + X).tolist()
+
+
+@pytest.mark.parametrize(
+    ("domain", "imported"), [("", {"": 13}), ("ai.onnx", {"": 13}), ("own", {"": 13, "own": 1})]
+)
+def test_the_domain_of_a_node_is_imported(domain: str, imported: dict[str, int]) -> None:
+    node = helper.make_node("Split", ["x"], ["a", "b"], domain=domain)
+    made = backend._model_of(node, 13, {"x": X})
+    assert {each.domain: each.version for each in made.opset_import} == imported
 
 
 @pytest.mark.parametrize(("ours", "of_onnx"), [(18, 21), (21, 18), (18, 18)])
