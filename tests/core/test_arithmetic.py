@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -21,6 +22,7 @@ from tensorsplit.core.arithmetic import (
     fitting_zero,
     in_order,
     position,
+    total,
     value,
 )
 from tensorsplit.core.dimensions import are_known
@@ -72,6 +74,40 @@ class Calculator(Maker[Listed]):
         return found
 
 
+def rounded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As an engine does that calculates with integers as float32."""
+    return lambda *numbers: function(*(np.asarray(each, np.float32) for each in numbers))
+
+
+ROUNDED_NODES = NODES | {
+    "near_quotient": rounded(lambda left, right: np.fix(left / right).astype(np.int32)),
+    "less": rounded(np.less),
+    "equal": rounded(np.equal),
+    "choose": lambda condition, yes, no: rounded(partial(np.where, condition))(yes, no),
+    "near_total": rounded(lambda numbers: numbers.sum(keepdims=True)),
+    "sums": lambda numbers: np.cumsum(numbers, dtype=np.int32),
+    "one_if": lambda condition: condition.astype(np.int32),
+}
+
+
+class Rounding(Calculator):
+    """An engine with integers of 32 bits, which most of its nodes round to float32 (D14)."""
+
+    rounds_integers = True
+
+    def constant_list(self, values: Sequence[int]) -> Listed:
+        made: Listed = np.clip(np.array(values), -(1 << 31), (1 << 31) - 1).astype(np.int32)
+        return made
+
+    def apply(self, operation: str, operands: list[Listed]) -> Listed:
+        if operation == "shaped":
+            return super().apply(operation, operands)
+        with np.errstate(over="ignore"):
+            found: Listed = ROUNDED_NODES[operation](*operands)
+        made: Listed = np.clip(found, -(1 << 31), (1 << 31) - 1).astype(np.int32)
+        return made
+
+
 def integers(rule: Rule, dim: int, given: tuple[int, ...]) -> tuple[int, ...] | None:
     try:
         sizes = apply(rule, dim, given)
@@ -82,10 +118,10 @@ def integers(rule: Rule, dim: int, given: tuple[int, ...]) -> tuple[int, ...] | 
     return sizes
 
 
-def made(number: Any) -> list[int] | None:
+def made(number: Any, engine: type[Calculator] = Calculator) -> list[int] | None:
     """What comes of a number; None if the model stops."""
     try:
-        return list(Calculator().make(number).tolist())
+        return list(engine().make(number).tolist())
     except StoppedError:
         return None
 
@@ -131,6 +167,72 @@ def test_a_guard_refuses_what_the_rule_refuses(dim: int) -> None:
             assert [made(end) for _, end in limits] == [
                 [sum(wanted[: n + 1])] for n in range(len(wanted))
             ]
+
+
+LONG = np.random.default_rng(14).integers(1 << 24, 1 << 30, 60).tolist()
+
+
+def long_cases(dim: int) -> Iterator[tuple[Rule, tuple[int, ...]]]:
+    random = np.random.default_rng(dim)
+    for count in random.integers(1, 9, 3).tolist():
+        yield rules.ceil, (count,)
+        yield rules.equal, (count,)
+        cuts = np.sort(random.integers(0, dim, count - 1))
+        fitting = np.diff([0, *cuts, dim])
+        place, other = random.integers(0, count, 2)
+        wrong, moved, rest = fitting.copy(), fitting.copy(), fitting.copy()
+        wrong[place] += random.choice([1, -1, 2])
+        moved[[place, other]] += (-dim - 1, dim + 1)
+        rest[place] = -1
+        for lengths in (fitting, wrong, moved):
+            yield rules.explicit, tuple(lengths.tolist())
+        for lengths in (fitting, wrong, moved, rest):
+            yield rules.remainder, tuple(lengths.tolist())
+
+
+@pytest.mark.parametrize("dim", [*LONG, (1 << 24) + 1, 60_000_003])
+def test_a_guard_is_exact_where_integers_are_rounded(dim: int) -> None:
+    """D14."""
+    length = Formula("value", held=np.array([dim], np.int32), is_natural=True)
+    for rule, given in long_cases(dim):
+        wanted = integers(rule, dim, given)
+        if rule in (rules.ceil, rules.equal):
+            sizes: rules.Sizes = rule(length, given)
+            count = given[0]
+        else:
+            held = np.array(given, np.int64).astype(np.int32)
+            sizes, count = rule(length, fed(held, length, len(given))), len(given)
+        assert not isinstance(sizes, rules.Chunks)
+        found = made(fitting(length, sizes, count, checks_sum=False), Rounding)
+        assert found == (None if wanted is None else list(wanted)), (rule, dim, given)
+        if rule is rules.explicit:
+            known = made(fitting(dim, fed(held, dim), count, checks_sum=False), Rounding)
+            assert known == found
+
+
+def test_the_sum_of_no_numbers_is_0_where_integers_are_rounded() -> None:
+    assert made(total(value(np.zeros(0, np.int32))), Rounding) == [0]
+
+
+@pytest.mark.parametrize("count", [5, 9, 13])
+def test_a_sum_that_comes_round_to_the_dimension_is_refused(count: int) -> None:
+    """D14: 2^30 taken five times is 2^30 again in 32 bits."""
+    dim = 1 << 30
+    length = Formula("value", held=np.array([dim], np.int32), is_natural=True)
+    lengths = fed(np.full(count, dim, np.int32), length, count)
+    sizes = rules.explicit(length, lengths)
+    assert made(fitting(length, sizes, count, checks_sum=False), Rounding) is None
+
+
+@pytest.mark.parametrize("dim", [*LONG, (1 << 24) + 1, 60_000_003])
+def test_chunks_are_exact_where_integers_are_rounded(dim: int) -> None:
+    """D14."""
+    length = Formula("value", held=np.array([dim], np.int32), is_natural=True)
+    random = np.random.default_rng(dim)
+    sizes = [*random.integers(1, dim, 4), *random.integers(1, 9, 2), dim - 1, dim, dim + 1]
+    for size in map(int, sizes):
+        chunks = rules.chunk(length, (fed(np.array([size], np.int32), length),))
+        assert made(chunks.count, Rounding) == [-(-dim // size)], (dim, size)
 
 
 @pytest.mark.parametrize(

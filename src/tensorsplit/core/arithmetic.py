@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from types import MappingProxyType
 from typing import Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from tensorsplit.core.dimensions import (
@@ -58,6 +60,9 @@ Operand: TypeAlias = "Number | tuple[int, ...] | bool | None"
 
 Condition: TypeAlias = "bool | Formula | None"
 """Whether something holds; None if a symbol leaves it open."""
+
+MOST_EXACT = 1 << 24
+"""Whole numbers up to this one are exact as float32."""
 
 _T = TypeVar("_T")
 _MOST_SYMBOLS = 64
@@ -301,8 +306,12 @@ def total(numbers: Numbers) -> Number:
         return Formula("total", numbers, is_natural=numbers.is_natural)
     if are_known(numbers):
         return sum(numbers)
-    if any(isinstance(number, Formula) for number in numbers):
+    calculated = Counter(number for number in numbers if isinstance(number, Formula))
+    if len(calculated) > _LISTED_ONE_BY_ONE:
         return total(listed(numbers))
+    if calculated:
+        known = sum(number for number in numbers if not isinstance(number, Formula))
+        return sum((number * count for number, count in calculated.items()), start=known)
     return sum(numbers) if len(numbers) <= _MOST_SYMBOLS else Symbol(None)
 
 
@@ -425,8 +434,8 @@ def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> L
     if checks_sum:
         if _all_natural(held):
             return held
-        return maximum(_poisoned(dim, held), 0)  # 2^63 - 1 and 1 is below 0 in 64 bits
-    return _sure(held, _fit(dim, held), count, as_formula(held))
+        return maximum(_poisoned(dim, as_formula(held)), 0)  # 2^63 - 1 and 1 is below 0 in 64 bits
+    return _sure(held, _fit(dim, lengths), count, as_formula(held))
 
 
 def fitting_zero(dim: Number, lengths: Numbers) -> Number:
@@ -434,7 +443,7 @@ def fitting_zero(dim: Number, lengths: Numbers) -> Number:
     held = listed(lengths)
     if is_known(dim) and isinstance(held, tuple):
         return 0
-    return _sure((0,), _fit(dim, held), 1, 0)
+    return _sure((0,), _fit(dim, lengths), 1, 0)
 
 
 def bounds(
@@ -486,14 +495,18 @@ def _all_natural(lengths: Listed) -> bool:
     return lengths.is_natural
 
 
-def _poisoned(dim: Number, lengths: Listed) -> Formula:
-    held = as_formula(lengths)
-    return choose(at_least(0, held), held, dim + 1)
+def _poisoned(dim: Number, lengths: Formula) -> Formula:
+    return choose(at_least(0, lengths), lengths, dim + 1)
 
 
-def _fit(dim: Number, lengths: Listed) -> Condition:
+def _fit(dim: Number, lengths: Numbers) -> Condition:
     """Return whether lengths are >= 0 and sum to the dimension."""
-    return same(total(lengths if _all_natural(lengths) else _poisoned(dim, lengths)), dim)
+    if isinstance(lengths, Formula):
+        natural = lengths if lengths.is_natural else _poisoned(dim, lengths)
+        return Formula("sums_to", natural, dim)
+    formulas = {each for each in lengths if isinstance(each, Formula) and not each.is_natural}
+    poisoned: dict[Number, Number] = {each: _poisoned(dim, each) for each in formulas}
+    return same(total(tuple(poisoned.get(each, each) for each in lengths)), dim)
 
 
 def _sure(numbers: Numbers, condition: Condition, count: int, otherwise: Number) -> Formula:
@@ -518,11 +531,98 @@ def _constant(number: Operand) -> int:
     raise TypeError(f"{number} is not known, and not calculated by the running model")
 
 
+def _less(left: Number, right: Number) -> Formula | None:
+    return None if _is_small(left) or _is_small(right) else Formula("less", left - right, 0)
+
+
+def _equal(left: Number, right: Number) -> Formula | None:
+    return None if _is_small(left) or _is_small(right) else Formula("equal", left - right, 0)
+
+
+def _chosen(condition: Formula, yes: Number, no: Number) -> Number | None:
+    if _is_small(yes) and _is_small(no):
+        return None
+    return no + Formula("one_if", condition, is_natural=True) * (yes - no)
+
+
+def _divided(dividend: Number, divisor: Number) -> Number:
+    """Divide what a rounded quotient leaves once more; then it is right, or too large by 1."""
+    near: Number = Formula("near_quotient", dividend, divisor)
+    near = near + Formula("near_quotient", dividend - near * divisor, divisor)
+    return near - Formula("one_if", Formula("less", dividend - near * divisor, 0))
+
+
+def _total_of(numbers: Formula) -> Number:
+    return pick(sums(joined((0,), numbers)), -1)
+
+
+def _sums_to(numbers: Formula, number: Number) -> Formula:
+    """Return whether numbers >= 0 have a sum; one that leaves the range is below 0 on the way.
+
+    A rounded sum will do for a smaller one than what is exact: it never gets smaller again.
+    """
+    if is_known(number) and number < MOST_EXACT:
+        return Formula("equal", Formula("near_total", numbers), number)
+    ends = sums(joined((0,), numbers))
+    left_range = Formula("near_total", Formula("one_if", Formula("less", ends, 0)))
+    return Formula("both", same(pick(ends, -1), number), same(left_range, 0))
+
+
+def _is_small(number: Operand) -> bool:
+    """Return whether it is sure that numbers are exact as float32."""
+    match number:
+        case int():
+            return abs(number) <= MOST_EXACT
+        case Formula(
+            operation="maximum", operands=(Formula(operation="minimum", operands=(_, most)), least)
+        ):
+            return _is_small(most) and _is_small(least)
+        case Formula(operation="choose", operands=(_, yes, no)):
+            return _is_small(yes) and _is_small(no)
+        case Formula(operation="head" | "shaped", operands=(held, _)):
+            return _is_small(held)
+    return False
+
+
+_WRITTEN: Mapping[bool, Mapping[str, Callable[..., Number | None]]] = MappingProxyType(
+    {
+        False: {"sums_to": lambda numbers, number: same(total(numbers), number)},
+        True: {
+            "less": _less,
+            "equal": _equal,
+            "choose": _chosen,
+            "divide": _divided,
+            "total": _total_of,
+            "sums_to": _sums_to,
+        },
+    }
+)
+"""What an operation is written as: for engines with exact integers, and for those without."""
+
+
+def written(formula: Formula, *, rounds_integers: bool) -> Formula:
+    """Return the formula that nodes are made of, which stands for another one.
+
+    Some engines calculate with integers as float32, but add, subtract, multiply, sum up one by one
+    and take the smaller or larger one exactly: for those (`rounds_integers`) a number is compared
+    with another one by their difference, chosen by a product, and a quotient is put right.
+    """
+    while (rule := _WRITTEN[rounds_integers].get(formula.operation)) is not None:
+        found = rule(*formula.operands)
+        if found is None:
+            break
+        formula = cast("Formula", found)
+    return formula
+
+
 class Maker(ABC, Generic[_T]):
     """Makes nodes of formulas, the same one once.
 
-    Numbers are int64 of shape [1], lists int64 of shape [n], conditions booleans of either.
+    Numbers are int64 of shape [1], lists int64 of shape [n], conditions booleans of either. Whether
+    the engine calculates with integers as float32 is `rounds_integers`.
     """
+
+    rounds_integers = False
 
     def __init__(self) -> None:
         self._made: dict[Formula, _T] = {}
@@ -541,6 +641,7 @@ class Maker(ABC, Generic[_T]):
         return self._made[number]
 
     def _calculated(self, formula: Formula) -> _T:
+        formula = written(formula, rounds_integers=self.rounds_integers)
         operation, operands = formula.operation, formula.operands
         if operation == "value":
             return cast("_T", formula.held)  # the maker's caller put it there
@@ -564,7 +665,9 @@ class Maker(ABC, Generic[_T]):
         """Return the node of an operation.
 
         They are: add, subtract, multiply, divide, minimum, maximum, less, equal, both
-        (of two conditions), choose (by a condition), total, sums (cumulative), joined, pick (an
-        element), head (the first so many elements), tail (those from a position on), shaped (as so
-        many elements), size_of (how many there are), dimension (of a tensor, at an axis).
+        (of two conditions), choose (by a condition), one_if (a condition holds, else 0), total,
+        sums (cumulative), joined, pick (an element), head (the first so many elements), tail (those
+        from a position on), shaped (as so many elements), size_of (how many there are), dimension
+        (of a tensor, at an axis). Where integers are rounded, near_quotient and near_total are what
+        divide and total give.
         """

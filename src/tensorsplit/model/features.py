@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
+from tensorsplit.core.arithmetic import MOST_EXACT
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.emit import counted
 from tensorsplit.core.errors import short_name
@@ -123,6 +124,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
+        "long_slice": "is a Slice of a tensor with a dimension above 2^24",
         "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
         "empty_in_loop": "has a dimension of 0, in a Loop",
         "empty_axis": "splits an axis of length 0",
@@ -148,6 +150,8 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "function_opset": "has a function that is written for another opset",
         "duplicate_node_name": "has two nodes of one name in a graph or function",
         "overridable_initializer": "has an input with a default (D20)",
+        "calculated_integers": "has nodes, made by lowering, that calculate whole numbers above"
+        " 2^24",
         "runtime_checks": "has nodes, made by lowering, that check values known only at run time",
     }
 )
@@ -234,6 +238,8 @@ def _of_any_operator(
         yield from {"operator": node.op_type, "captured_in_scan": True}.items()
     if has_unread_rows(node):
         yield from {"operator": node.op_type, "unread_rows": True}.items()
+    if node.op_type == "Slice" and may_be_long(node.inputs[0], facts, known=True):
+        yield from {"operator": "Slice", "long_slice": True}.items()
     if unused_and_changing(node, facts, seen):
         yield from {"operator": node.op_type, "unused_in_loop": True}.items()
     if ignores_condition(node):
@@ -245,6 +251,14 @@ def _of_any_operator(
         has_strings = any(ir.DataType.STRING in types for types in ends)
         if has_strings and not (node.op_type == "Identity" and has_sequences):
             yield _WITH_STRINGS[node.op_type], True
+
+
+def may_be_long(held: ir.Value | None, facts: Facts, *, known: bool = False) -> bool:
+    """Return whether a tensor may have, or is ``known`` to have, a dimension above 2^24."""
+    shape = facts.tensor(held).shape
+    if shape is None:
+        return not known
+    return any(dim > MOST_EXACT if is_known(dim) else not known for dim in shape)
 
 
 def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:

@@ -19,14 +19,15 @@ _NODES: dict[str, Callable[..., Any]] = {
     "add": ops.add,
     "subtract": ops.subtract,
     "multiply": ops.multiply,
-    "divide": ops.divide,  # the CPU plugin rounds towards 0, though the operator's page differs
+    "near_quotient": ops.divide,  # the CPU plugin rounds towards 0, though its page differs
     "minimum": ops.minimum,
     "maximum": ops.maximum,
     "less": ops.less,
     "equal": ops.equal,
     "both": ops.logical_and,
     "choose": ops.select,
-    "total": lambda numbers: ops.reduce_sum(numbers, constant([0]), True),
+    "one_if": lambda condition: ops.convert(condition, "i64"),
+    "near_total": lambda numbers: ops.reduce_sum(numbers, constant([0]), True),
     "sums": lambda numbers: ops.cum_sum(numbers, constant(0)),
     "joined": lambda *lists: ops.concat(list(lists), 0),
     "pick": lambda numbers, index: ops.gather(numbers, index, constant(0)),
@@ -44,6 +45,8 @@ class NodeMaker(Maker[Value]):
 
     Guards, the nodes at which the running model stops, get a name if one is given.
     """
+
+    rounds_integers = True
 
     def __init__(self, guard: str = "") -> None:
         super().__init__()

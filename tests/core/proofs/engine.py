@@ -1,4 +1,4 @@
-"""An engine of z3: it calculates formulas as engines do, in 64-bit two's complement."""
+"""Engines of z3: they calculate formulas as engines do, in two's complement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensorsplit.core.arithmetic import Maker
 from tests.core.proofs.numbers import Term, plain
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
-_ALL = 1 << 64
+_MOST_EXACT = 1 << 24
 _SECONDS = 10
 
 
@@ -35,10 +35,13 @@ class Machine(Maker[Listed]):
     Integers of z3 stand for the 64 bits: what leaves their range comes back at the other end.
 
     Attributes:
+        lowest, highest: The range of its integers.
         stops: The conditions on which the running model stops.
         crashes: Those on which an engine may die, or a node has no meaning: a division by 0, or an
             element that is not there.
     """
+
+    lowest, highest = LOWEST, HIGHEST
 
     def __init__(self, *assumed: Term) -> None:
         super().__init__()
@@ -100,7 +103,7 @@ class Machine(Maker[Listed]):
         assert all(z3.is_int_value(operand.count) for operand in operands)  # none is cut
         elements = [operand.elements * (size // len(operand.elements)) for operand in operands]
         rows = zip(*elements, strict=True)
-        return Listed.of(*(self._in_64_bits(self._known(function(self, *row))) for row in rows))
+        return Listed.of(*(self._in_range(self._known(function(self, *row))) for row in rows))
 
     def _known(self, term: Term) -> Term:
         """A condition as true or false where it always, or never, holds."""
@@ -111,20 +114,19 @@ class Machine(Maker[Listed]):
                     return z3.BoolVal(found)
         return term
 
-    def _in_64_bits(self, number: Term) -> Term:
+    def _in_range(self, number: Term) -> Term:
         """What is left of a number in two's complement."""
         if z3.is_bool(number):
             return number
-        number = z3.simplify(number)
-        for out, way in ((number > HIGHEST, -1), (number < LOWEST, 1)):
-            while self._may_be(out):
-                number = z3.If(out, number + way * _ALL, number)
-                out = number > HIGHEST if way < 0 else number < LOWEST  # noqa: PLW2901 - once more
+        number, numbers = z3.simplify(number), self.highest - self.lowest + 1
+        for way in (-1, 1):
+            while self._may_be(out := number > self.highest if way < 0 else number < self.lowest):
+                number = z3.If(out, number + way * numbers, number)
         return number
 
     def divide(self, left: Term, right: Term) -> Term:
         """The quotient, rounded towards 0."""
-        self.crashes += [right == 0, z3.And(left == LOWEST, right == -1)]
+        self.crashes += [right == 0, z3.And(left == self.lowest, right == -1)]
         if z3.is_int_value(right):
             size = abs(right.as_long())
             quotient = z3.If(left >= 0, left / size, -(-left / size))
@@ -144,12 +146,12 @@ class Machine(Maker[Listed]):
 
     def _total(self, numbers: Listed) -> Listed:
         assert z3.is_int_value(numbers.count)
-        return Listed.of(self._in_64_bits(z3.Sum([z3.IntVal(0), *numbers.elements])))
+        return Listed.of(self._in_range(z3.Sum([z3.IntVal(0), *numbers.elements])))
 
     def _sums(self, numbers: Listed) -> Listed:
         ends = [z3.IntVal(0)]
         for number in numbers.elements:
-            ends.append(self._in_64_bits(ends[-1] + number))
+            ends.append(self._in_range(ends[-1] + number))
         return Listed.of(*ends[1:])
 
     def _joined(self, *lists: Listed) -> Listed:
@@ -196,4 +198,68 @@ _ELEMENTWISE: dict[str, Callable[..., Term]] = {
     "equal": lambda _, left, right: left == right,
     "both": lambda _, left, right: z3.And(left, right),
     "choose": lambda _, condition, yes, no: z3.If(condition, yes, no),
+}
+
+
+class Rounding(Machine):
+    """An engine with 32 bits that calculates with integers as float32 in most nodes.
+
+    What such a node gives of larger numbers may be anything, but quotients are near.
+    """
+
+    rounds_integers = True
+    lowest, highest = -(1 << 31), (1 << 31) - 1
+
+    def constant_list(self, values: Sequence[int]) -> Listed:
+        return super().constant_list([min(max(v, self.lowest), self.highest) for v in values])
+
+    def apply(self, operation: str, operands: list[Listed]) -> Listed:
+        if operation in _ROUNDED:
+            return self._elementwise(_ROUNDED[operation], operands)
+        return super().apply(operation, operands)
+
+    def _rounded(self, exact: Term, *operands: Term) -> Term:
+        """A result that is right only where the operands are small; those given are enough."""
+        anything = z3.FreshConst(exact.sort())
+        if not z3.is_bool(exact):
+            self._assumed.append(z3.And(self.lowest <= anything, anything <= self.highest))
+        return z3.If(z3.And(*map(_is_small, operands)), exact, anything)
+
+    def less(self, left: Term, right: Term) -> Term:
+        return self._rounded(left < right, _smaller(left, right))
+
+    def equal(self, left: Term, right: Term) -> Term:
+        return self._rounded(left == right, _smaller(left, right))
+
+    def choose(self, condition: Term, yes: Term, no: Term) -> Term:
+        return self._rounded(z3.If(condition, yes, no), yes, no)
+
+    def near_quotient(self, left: Term, right: Term) -> Term:
+        exact = self.divide(left, right)
+        near = z3.FreshInt()
+        most = 1 + z3.If(exact < 0, -exact, exact) / (1 << 21)
+        self._assumed.append(z3.And(exact - most <= near, near <= exact + most))
+        return z3.If(z3.And(_is_small(left), _is_small(right)), exact, near)
+
+    def _near_total(self, numbers: Listed) -> Listed:
+        (exact,) = self._total(numbers).elements
+        sizes = z3.Sum([z3.If(number < 0, -number, number) for number in numbers.elements])
+        return Listed.of(self._rounded(exact, sizes))
+
+
+def _is_small(number: Term) -> Term:
+    return z3.And(number >= -_MOST_EXACT, number <= _MOST_EXACT)
+
+
+def _smaller(left: Term, right: Term) -> Term:
+    """The operand of a comparison with a smaller size: it is exact if that is."""
+    return z3.If(z3.If(left < 0, -left, left) < z3.If(right < 0, -right, right), left, right)
+
+
+_ROUNDED: dict[str, Callable[..., Term]] = {
+    "less": Rounding.less,
+    "equal": Rounding.equal,
+    "choose": Rounding.choose,
+    "near_quotient": Rounding.near_quotient,
+    "one_if": lambda _, condition: z3.If(condition, z3.IntVal(1), z3.IntVal(0)),
 }

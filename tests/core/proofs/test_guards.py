@@ -21,7 +21,7 @@ from tensorsplit.core.arithmetic import (
     value,
 )
 from tests.core.proofs import standard
-from tests.core.proofs.engine import HIGHEST, LOWEST, Listed, Machine
+from tests.core.proofs.engine import HIGHEST, Listed, Machine, Rounding
 from tests.core.proofs.numbers import MOST, Term
 from tests.core.proofs.standard import Lengths
 
@@ -30,7 +30,11 @@ IS_DIMENSION = z3.And(DIM >= 0, DIM <= HIGHEST)
 
 
 def in_64_bits(*numbers: Term) -> Term:
-    return z3.And(*(z3.And(number >= LOWEST, number <= HIGHEST) for number in numbers))
+    return in_range_of(Machine, *numbers)
+
+
+def in_range_of(engine: type[Machine], *numbers: Term) -> Term:
+    return z3.And(*(z3.And(engine.lowest <= each, each <= engine.highest) for each in numbers))
 
 
 class Case(NamedTuple):
@@ -131,6 +135,16 @@ def test_a_guard_stops_the_model_where_lengths_are_wrong(case: Case) -> None:
         case.prove(machine, made, case.lengths.are(made))
 
 
+@cases(3, 2)
+def test_a_guard_is_exact_where_integers_are_rounded(case: Case) -> None:
+    """D14: an engine that calculates with 32 bits, and with float32 in most nodes."""
+    longest = Rounding.highest - 1 - case.parts  # d + n - 1 is in 32 bits
+    machine = Rounding(DIM >= 0, longest >= DIM, in_range_of(Rounding, *case.given))
+    dim = dimension([DIM], 0)
+    made = machine.make(fitting(dim, case.sizes(dim), case.parts, checks_sum=False)).elements
+    case.prove(machine, made, case.lengths.are(made))
+
+
 @cases(6, 2)
 def test_a_node_that_checks_sums_never_gets_a_negative_length(case: Case) -> None:
     for machine in case.machines:
@@ -193,10 +207,11 @@ def test_chunks_are_as_many_as_fit() -> None:
         machine.prove(z3.Not(z3.Or(machine.crashes)), told)
 
 
+@pytest.mark.parametrize("engine", [Machine, Rounding])
 @pytest.mark.parametrize("behind", [0, 1])
-def test_a_position_out_of_range_stops_the_model(behind: int) -> None:
+def test_a_position_out_of_range_stops_the_model(behind: int, engine: type[Machine]) -> None:
     index, count = z3.Ints("index count")
-    machine = Machine(in_64_bits(index), count >= 0, count < HIGHEST)
+    machine = engine(in_range_of(engine, index), count >= 0, count < engine.highest)
     at, there = value(Listed.of(index)), value(Listed.of(count))
     found = machine.number(position(at, there, there - 1 + behind))
 

@@ -253,6 +253,20 @@ def test_parts_that_are_joined_again_are_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine("openvino")
+def test_a_long_axis_is_split_where_its_parts_are(tmp_path: Path) -> None:
+    """D14."""
+    data = np.random.default_rng(24).integers(0, 256, 33_554_439).astype(np.uint8)
+    ir = open_split((0, 0), shape="?", element="u8", fed="i64")
+    given = ([16_777_217, 16_777_222], [16_777_217, 16_777_221], [16_777_217, 16_777_223], [5, -1])
+    cases = [[data, np.array(each)] for each in given]
+    right, *wrong, rest = run_in_openvino(saved(ir, tmp_path), cases)
+    np.testing.assert_array_equal(right[0], data[:16_777_217])
+    np.testing.assert_array_equal(right[1], data[16_777_217:])
+    np.testing.assert_array_equal(rest[1], data[5:])
+    assert all(isinstance(each, str) for each in wrong)
+
+
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("count", [2, 4])
 def test_equal_parts_that_are_joined_again_are_checked(count: int, tmp_path: Path) -> None:
     ir = IrFile()

@@ -15,6 +15,7 @@ from tensorsplit.core.arithmetic import (
     Number,
     Numbers,
     bounds,
+    choose,
     dimension,
     fitting,
     maximum,
@@ -50,6 +51,7 @@ _NODES = {
     "subtract": "Sub",
     "multiply": "Mul",
     "divide": "Div",
+    "near_quotient": "Div",
     "less": "Less",
     "equal": "Equal",
     "both": "And",
@@ -67,11 +69,18 @@ class Calculation(Maker[ir.Value]):
     the stem. It has guards if one of the nodes stops the running model where lengths do not fit.
     """
 
-    def __init__(self, names: Names, opset: int, stem: str) -> None:
+    def __init__(
+        self, names: Names, opset: int, stem: str, *, rounds_integers: bool = False
+    ) -> None:
         super().__init__()
+        self.rounds_integers = rounds_integers
         self.names, self.opset, self.stem = names, opset, stem
         self.nodes: list[ir.Node] = []
         self.has_guards = False
+
+    def inner(self) -> Calculation:
+        """Return another one for the same engine, for a body."""
+        return Calculation(self.names, self.opset, self.stem, rounds_integers=self.rounds_integers)
 
     def op(
         self,
@@ -137,17 +146,26 @@ class Calculation(Maker[ir.Value]):
     def _minimum(self, left: ir.Value, right: ir.Value) -> ir.Value:
         if self.opset >= _FIRST_WITH_INTEGER_MAX:
             return self.op("Min", [left, right])
-        return self.op("Where", [self.op("Less", [left, right]), left, right])
+        return self._one_of(left, right, value(left), value(right))
 
     def _maximum(self, left: ir.Value, right: ir.Value) -> ir.Value:
         if self.opset >= _FIRST_WITH_INTEGER_MAX:
             return self.op("Max", [left, right])
-        return self.op("Where", [self.op("Less", [left, right]), right, left])
+        return self._one_of(left, right, value(right), value(left))
+
+    def _one_of(self, left: ir.Value, right: ir.Value, yes: Number, no: Number) -> ir.Value:
+        """Return one of two numbers if the left one is smaller, else the other."""
+        return self.make(choose(Formula("less", value(left), value(right)), yes, no))
+
+    def _one_if(self, condition: ir.Value) -> ir.Value:
+        return self.op("Cast", [condition], {"to": int(ir.DataType.INT64)})
 
     def _total(self, numbers: ir.Value) -> ir.Value:
         if self.opset >= _FIRST_WITH_AXES_AS_INPUT:
             return self.op("ReduceSum", [numbers, self.make(0)], {"keepdims": 1})
         return self.op("ReduceSum", [numbers], {"axes": [0], "keepdims": 1})
+
+    _near_total = _total
 
     def _sums(self, numbers: ir.Value) -> ir.Value:
         return self.op("CumSum", [numbers, self.constant(0)])

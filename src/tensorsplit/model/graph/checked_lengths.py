@@ -23,6 +23,7 @@ from tensorsplit.core.arithmetic import (
     position,
     size_of,
     value,
+    written,
 )
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN
@@ -103,6 +104,7 @@ class _Matching:
         return self._found[number, held]
 
     def _is_calculated(self, formula: Formula, held: ir.Value) -> bool:
+        formula = written(formula, rounds_integers=True)
         if formula.operation == "value":
             return self._is_given(formula.held, held)
         if formula.operation == "numbers":

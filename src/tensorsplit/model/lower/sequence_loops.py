@@ -70,7 +70,7 @@ def give_out(lowering: Lowering, old: ir.Value, sequence: LoweredSequence) -> No
         problem = f"the output '{old.name}' is a sequence without tensors or of an unknown type"
         raise refusal(problem, "declare its type")
     else:
-        inner, number = Calculation(make.names, make.opset, make.stem), _number(make)
+        inner, number = make.inner(), _number(make)
         part = packed.at(inner, inner.number(number, ir.DataType.INT64))
         body = ir.Graph([], [part], nodes=inner.nodes, name=make.names.fresh(f"{make.stem}_body"))
         (made,) = _collecting_loop(make, make.scalar(packed.count), number, body, [kind])
@@ -104,7 +104,7 @@ def join_in_loop(
     packed = replace(packed, data=packed.whole, zero=0)
     first = part(make, 0)
     start = make.slice(first, 0, 0, axis, by_index=packed.by_index)
-    inner, number = Calculation(make.names, make.opset, make.stem), _number(make)
+    inner, number = make.inner(), _number(make)
     going, so_far = (
         ir.val(make.names.fresh(f"{make.stem}_{name}"), dtype)
         for name, dtype in (("going", ir.DataType.BOOL), ("so_far", kind))
@@ -142,7 +142,7 @@ def _collecting_loop(
         problem = f"a Loop would have to carry a sequence, which it can't at opset {make.opset}"
         fix = f"convert the model to opset {_FIRST_WITH_SEQUENCES_IN_LOOPS} first"
         raise refusal(problem, fix)
-    names, last = make.names, Calculation(make.names, make.opset, make.stem)
+    names, last = make.names, make.inner()
     starts = [make.op("SequenceEmpty", [], {"dtype": int(kind)}) for kind in kinds]
     going = ir.val(names.fresh(f"{make.stem}_going"), ir.DataType.BOOL, [])
     goes_on = last.op("Identity", [going])

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import Number, Numbers, dimension
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, CANNOT_LOWER, SplitError
-from tensorsplit.model.features import features_of, is_sequence
+from tensorsplit.model.features import features_of, is_sequence, may_be_long
 from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import Sequence
@@ -248,7 +248,8 @@ class InsertionPoint(Calculation):
         before: ir.Node | None = None,
         origin: ir.Node | None = None,
     ) -> None:
-        super().__init__(lowering.names, lowering.opset, stem)
+        rounds = lowering.limitation("calculated_integers") is not None
+        super().__init__(lowering.names, lowering.opset, stem, rounds_integers=rounds)
         self.lowering, self._scope, self._before, self._origin = lowering, scope, before, origin
 
     @classmethod
@@ -284,6 +285,15 @@ class InsertionPoint(Calculation):
             raise refusal(problem, "convert to opset 9 or newer")
         checks_sum = self.lowering.limitation("computed_lengths") is None
         return self.parts(data, axis, dim, lengths, count, checks_sum=checks_sum, by_index=by_index)
+
+    def slice(
+        self, data: ir.Value, start: Number, end: Number, axis: Number, *, by_index: bool = False
+    ) -> ir.Value:
+        """Do as `Calculation.slice`, and note what the target may do wrongly then."""
+        if not by_index and may_be_long(data, self.lowering.facts):
+            for entry in self.lowering.profile.about({"operator": "Slice", "long_slice": True}):
+                self.lowering.note(entry)
+        return super().slice(data, start, end, axis, by_index=by_index)
 
     def passed_on(self, held: ir.Value) -> ir.Value:
         """Return the same as a new value, for an output; some targets can't pass strings on."""

@@ -207,6 +207,8 @@ class EditedGraph:
 class LayerMaker(Maker[End]):
     """Makes layers of formulas; their names start with one."""
 
+    rounds_integers = True
+
     def __init__(self, graph: EditedGraph, name: str) -> None:
         super().__init__()
         self._graph, self._name = graph, name

@@ -46,6 +46,7 @@ def _gather(data: LayerOperand, axis: LayerOperand, precision: str = "I64") -> L
     return LayerType("Gather", "opset8", (data, 1, axis), {"batch_dims": "0"}, precision)
 
 
+_INT64 = LayerType("Convert", "opset1", (0,), {"destination_type": "i64"})
 _SHAPE = LayerType("ShapeOf", "opset3", (0,), {"output_type": "i64"})
 
 LAYER_TYPES: Mapping[str, LayerType] = MappingProxyType(
@@ -53,7 +54,7 @@ LAYER_TYPES: Mapping[str, LayerType] = MappingProxyType(
         "add": _elementwise("Add"),
         "subtract": _elementwise("Subtract"),
         "multiply": _elementwise("Multiply"),
-        "divide": LayerType(
+        "near_quotient": LayerType(
             "Divide", "opset1", (0, 1), {"auto_broadcast": "numpy", "m_pythondiv": "true"}
         ),
         "minimum": _elementwise("Minimum"),
@@ -62,7 +63,11 @@ LAYER_TYPES: Mapping[str, LayerType] = MappingProxyType(
         "equal": _elementwise("Equal", "BOOL"),
         "both": _elementwise("LogicalAnd", "BOOL"),
         "choose": LayerType("Select", "opset1", (0, 1, 2), {"auto_broadcast": "numpy"}),
-        "total": LayerType("ReduceSum", "opset1", (0, (0,)), {"keep_dims": "true"}),
+        "one_if": _INT64,
+        "near_total": LayerType("ReduceSum", "opset1", (0, (0,)), {"keep_dims": "true"}),
+        "sums": LayerType(
+            "CumSum", "opset3", (0, _scalar((0,))), {"exclusive": "false", "reverse": "false"}
+        ),
         "pick": _gather(0, (0,)),
         "head": _slice((0,), 1),
         "tail": _slice(1, (_FAR,)),
@@ -70,7 +75,7 @@ LAYER_TYPES: Mapping[str, LayerType] = MappingProxyType(
         "size_of": _SHAPE,
         "dimension": _gather(_SHAPE, (0,)),
         "shape": _SHAPE,
-        "int64": LayerType("Convert", "opset1", (0,), {"destination_type": "i64"}),
+        "int64": _INT64,
         "range": LayerType(
             "Range",
             "opset4",
