@@ -376,7 +376,10 @@ def _no_floats(node: NodeConversion) -> None:
 
 
 def _constant_down(node: NodeConversion) -> None:
-    """Write a constant's numbers or strings as a tensor, as needed before opset 12."""
+    """Write a constant's numbers or strings as a tensor, as needed before opset 12.
+
+    OpenVINO reads nothing else before opset 13.
+    """
     attributes = node.node.attributes
     held = None if "value" in attributes else held_by(attributes)
     if held is not None:
@@ -467,6 +470,6 @@ ADAPTERS = table(
     ("QuantizeLinear", 23, None, _quantized_as_floats),
     ("DequantizeLinear", 23, None, _quantized_type),
     ("Mod", 28, None, _no_floats),
-    ("Constant", 12, None, _constant_down),
+    ("Constant", 13, None, _constant_down),
     ("Constant", 11, None, _constant_dense),
 )
