@@ -453,6 +453,8 @@ class Generator:
         """A vector of one number: calculated, sometimes in float16 at last, or a constant."""
         if self._chance(0.3):
             return self._constant([number])
+        if not self._body.is_closed and number >= 0 and self._chance(0.2):
+            return self._counted(number)
         made = self._number(number)
         if not self._chance(0.1):
             return made
@@ -461,6 +463,14 @@ class Generator:
         one_half = self._constant(np.array([1], half))
         made = self._step("Mul", [made, one_half], 1, one(np.multiply), calculated=True)[0]
         return self._cast_to(made, dtype)
+
+    def _counted(self, number: int) -> str:
+        """A vector of one number: so many elements of an input are true; of other data, others."""
+        sizes = {name: size for name, size in self._symbols.items() if size >= number}
+        declared: Any = self._one(list(sizes)) if sizes else number
+        mask = self._random.permutation(np.arange(sizes.get(declared, number)) < number)
+        numbers = self._cast_to(self._add_input(mask, [declared]), np.dtype(np.int64))
+        return self._with_axes("ReduceSum", numbers, reduced(np.sum), [0], 1, calculated=True)[0]
 
     def _number(self, number: int) -> str:
         """A vector of one number: a dimension, a difference of two, or a half."""
@@ -475,7 +485,12 @@ class Generator:
         rest = self._constant([size - number])
         if self._chance(0.5):
             for other, value in self._body.values.items():
-                if isinstance(value, np.ndarray) and size - number in value.shape:
+                if not isinstance(value, np.ndarray):
+                    continue
+                if value.dtype == np.int64 and np.array_equal(value, [size - number]):
+                    rest = other
+                    break
+                if size - number in value.shape:
                     rest = self._dimension(other, value.shape.index(size - number))
                     break
         return self._step("Sub", [made, rest], 1, one(np.subtract), calculated=True)[0]
