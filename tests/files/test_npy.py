@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.files import byte_copies
 from tests.cli.conftest import Command
 from tests.refusals import refused as refusal
 
@@ -168,6 +169,28 @@ def test_numbers_have_as_many_digits_as_the_last_one(
     ts.files.split(tmp_path / "x.npy", tmp_path / "parts", num_outputs=count)
     names = sorted(path.name for path in (tmp_path / "parts").iterdir())
     assert names[:: count - 1] == [first, f"x.{count - 1}.npy"]
+
+
+def test_the_directory_of_an_archive_is_not_read_for_each_array(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrays = {f"a{number}": RANDOM.random((2, 3)) for number in range(600)}
+    np.savez(tmp_path / "x.npz", **arrays)  # type: ignore[arg-type]  # numpy's stubs
+    opened = []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, path: str) -> None:
+            super().__init__(path)
+            opened.append(path)
+
+    monkeypatch.setattr(byte_copies, "ZipFile", Counted)
+    ts.files.split(tmp_path / "x.npz", tmp_path / "parts.npz", [1, 2], axis=1, verify=True)
+    assert 0 < len(opened) <= 6  # written and verified by three tasks
+    ts.files.merge(tmp_path / "parts.npz", tmp_path / "back.npz", axis=1)
+    assert len(opened) <= 9
+    with np.load(tmp_path / "back.npz") as found:
+        assert set(found.files) == set(arrays)
+        assert all(found[name].tobytes() == each.tobytes() for name, each in arrays.items())
 
 
 @pytest.mark.parametrize("out", ["parts", "parts.npz"])

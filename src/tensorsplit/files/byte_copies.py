@@ -12,7 +12,7 @@ import errno
 import os
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from io import FileIO
 from itertools import accumulate, groupby, islice, product
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, TypeAlias, TypeVar
 from zipfile import ZipFile
 
 import numpy as np
@@ -39,6 +39,7 @@ from tensorsplit.core.plan import SplitPlan
 from tensorsplit.files.sources import refusing
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+T = TypeVar("T")
 
 LEAST_MEMORY = 16 << 20
 """What a task needs: a block of rows, the same rows taken apart, and what was read of them."""
@@ -123,21 +124,37 @@ class Move:
         return sum(each.width for each in self.targets)
 
 
-def copies(move: Move) -> Iterator[RangeCopies | RowCopies | MemberCopy]:
-    """Yield the tasks that copy a tensor."""
-    rows, width = move.rows, move.width
-    if rows * width == 0:
-        return
-    columns = max(sum(len(p.columns) for p in places) for places in (move.sources, move.targets))
-    is_short = rows > 1 and max(width, move.written) <= _LONGEST_ROW
+def copies(moves: Iterable[Move]) -> Iterator[RangeCopies | RowCopies | MemberCopies]:
+    """Yield the tasks that copy tensors in order; small ones side by side are copied by one."""
+    for kind, some in groupby((each for each in moves if each.rows * each.width), _kind):
+        if kind is MemberCopies:
+            for batch in _batches(some, lambda each: each.rows * each.written):
+                yield MemberCopies(batch)
+        elif kind is RangeCopies:
+            ranges = (each for move in some for each in _ranges(move))
+            for pieces in _batches(ranges, lambda each: each.size):
+                yield RangeCopies(pieces)
+        else:
+            yield from (task for move in some for task in _row_copies(move))
+
+
+def _kind(move: Move) -> type[RangeCopies | RowCopies | MemberCopies]:
+    """Return by which tasks a tensor is copied."""
     if any(each.member for each in move.sources):
-        yield MemberCopy(move, is_short)
-    elif is_short and width < _LONG * columns:
-        step = max(1, max(_TASK, 4 * _block(move)) // width)
-        for first in range(0, rows, step):
-            yield RowCopies(move, first, min(step, rows - first))
-    else:
-        yield from _batches(_ranges(move))
+        return MemberCopies
+    columns = max(sum(len(p.columns) for p in places) for places in (move.sources, move.targets))
+    return RowCopies if _is_short(move) and move.width < _LONG * columns else RangeCopies
+
+
+def _is_short(move: Move) -> bool:
+    """Return whether rows are short enough to be put together and taken apart in blocks."""
+    return move.rows > 1 and max(move.width, move.written) <= _LONGEST_ROW
+
+
+def _row_copies(move: Move) -> Iterator[RowCopies]:
+    step = max(1, max(_TASK, 4 * _block(move)) // move.width)
+    for first in range(0, move.rows, step):
+        yield RowCopies(move, first, min(step, move.rows - first))
 
 
 def _ranges(move: Move) -> Iterator[ByteRange]:
@@ -200,17 +217,18 @@ def _columns(places: Iterable[RowPlace]) -> list[_Column]:
     return sorted(found, key=itemgetter(0))
 
 
-def _batches(ranges: Iterable[ByteRange]) -> Iterator[RangeCopies]:
-    batch: list[ByteRange] = []
+def _batches(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+    """Yield what one task copies after the other: not many bytes, and not many pieces."""
+    batch: list[T] = []
     size = 0
-    for each in ranges:
-        if batch and (size + each.size > _TASK or len(batch) == _MOST_RANGES):
-            yield RangeCopies(tuple(batch))
+    for each in items:
+        if batch and (size + size_of(each) > _TASK or len(batch) == _MOST_RANGES):
+            yield tuple(batch)
             batch, size = [], 0
         batch.append(each)
-        size += each.size
+        size += size_of(each)
     if batch:
-        yield RangeCopies(tuple(batch))
+        yield tuple(batch)
 
 
 def _block(move: Move) -> int:
@@ -421,21 +439,15 @@ class RowCopies:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberCopy:
-    """A task that copies members of zip archives, which can only be read from their beginning on.
+class MemberCopies:
+    """A task that copies members of zip archives, each of them from its beginning on."""
 
-    Attributes:
-        move: What is read and written.
-        is_short: Whether rows are short, and are put together and taken apart in blocks.
-    """
-
-    move: Move
-    is_short: bool
+    moves: tuple[Move, ...]
 
     @property
     def nbytes(self) -> int:
         """The bytes that are written."""
-        return self.move.rows * self.move.written
+        return sum(each.rows * each.written for each in self.moves)
 
     def write(self, memory: int) -> int:
         """Copy the rows, block by block."""
@@ -453,46 +465,63 @@ class MemberCopy:
         return checksum
 
     def _written(self, memory: int) -> Iterator[tuple[str, int, Bytes]]:
-        """Yield what is written: file, place and bytes."""
+        """Yield what is written: file, place and bytes; an archive is opened once for all."""
         with ExitStack() as closing:
-            files = []
-            for each in self.move.sources:
-                with refusing(each.path):
-                    archive = closing.enter_context(ZipFile(each.path))
-                    file = closing.enter_context(archive.open(each.member))
-                _next_bytes(file, each.offset, each.path)
-                files.append(file)
-            yield from (self._blocks if self.is_short else self._pieces)(files, memory)
-            for file, each in zip(files, self.move.sources, strict=True):
-                _next_bytes(file, 0, each.path)
+            archives: dict[str, ZipFile] = {}
+            for path in dict.fromkeys(each.path for move in self.moves for each in move.sources):
+                with refusing(path):
+                    archives[path] = closing.enter_context(ZipFile(path))
+            for move in self.moves:
+                yield from _members_copied(move, archives, memory)
 
-    def _pieces(self, files: Sequence[IO[bytes]], _memory: int) -> Iterator[tuple[str, int, Bytes]]:
-        """Yield each piece of each row, in the order in which it lies in its source."""
-        move = self.move
-        of_source = dict(zip(move.sources, files, strict=True))
-        pieces = list(pieces_of(move))
-        for row in range(move.rows):
-            for source, _, target, inside, size in pieces:
-                offset = target.offset + row * target.width + inside
-                for done in range(0, size, _BLOCK):
-                    count = min(_BLOCK, size - done)
-                    data = _next_bytes(of_source[source], count, source.path)
-                    yield target.path, offset + done, data
 
-    def _blocks(self, files: Sequence[IO[bytes]], memory: int) -> Iterator[tuple[str, int, Bytes]]:
-        """Yield the columns of each block of rows."""
-        move, step = self.move, _rows_of_block(self.move, memory)
-        buffer = np.empty((min(step, move.rows), move.width), np.uint8)
+def _members_copied(
+    move: Move, archives: Mapping[str, ZipFile], memory: int
+) -> Iterator[tuple[str, int, Bytes]]:
+    """Yield what is written of a tensor that is in members of archives."""
+    with ExitStack() as closing:
+        files = []
+        for each in move.sources:
+            with refusing(each.path):
+                file = closing.enter_context(archives[each.path].open(each.member))
+            _next_bytes(file, each.offset, each.path)
+            files.append(file)
+        yield from (_member_blocks if _is_short(move) else _member_pieces)(move, files, memory)
+        for file, each in zip(files, move.sources, strict=True):
+            _next_bytes(file, 0, each.path)
 
-        def read(number: int, data: Bytes) -> None:
-            data[:] = _next_bytes(files[number], data.size, move.sources[number].path)
 
-        for first in range(0, move.rows, step):
-            block = buffer[: move.rows - first]
-            _put_together(block, move.sources, read)
-            taken = _take_apart(block, move.targets)
-            for to, part in zip(move.targets, taken, strict=True):
-                yield to.path, to.offset + first * to.width, part
+def _member_pieces(
+    move: Move, files: Sequence[IO[bytes]], _memory: int
+) -> Iterator[tuple[str, int, Bytes]]:
+    """Yield each piece of each row, in the order in which it lies in its source."""
+    of_source = dict(zip(move.sources, files, strict=True))
+    pieces = list(pieces_of(move))
+    for row in range(move.rows):
+        for source, _, target, inside, size in pieces:
+            offset = target.offset + row * target.width + inside
+            for done in range(0, size, _BLOCK):
+                count = min(_BLOCK, size - done)
+                data = _next_bytes(of_source[source], count, source.path)
+                yield target.path, offset + done, data
+
+
+def _member_blocks(
+    move: Move, files: Sequence[IO[bytes]], memory: int
+) -> Iterator[tuple[str, int, Bytes]]:
+    """Yield the columns of each block of rows."""
+    step = _rows_of_block(move, memory)
+    buffer = np.empty((min(step, move.rows), move.width), np.uint8)
+
+    def read(number: int, data: Bytes) -> None:
+        data[:] = _next_bytes(files[number], data.size, move.sources[number].path)
+
+    for first in range(0, move.rows, step):
+        block = buffer[: move.rows - first]
+        _put_together(block, move.sources, read)
+        taken = _take_apart(block, move.targets)
+        for to, part in zip(move.targets, taken, strict=True):
+            yield to.path, to.offset + first * to.width, part
 
 
 def _next_bytes(file: IO[bytes], size: int, path: str) -> Bytes:

@@ -201,13 +201,15 @@ class DenseWriting:
         headers = ((str(self._path(e.name)), e.header) for e in self._files if e.header)
         while some := tuple(islice(headers, _MOST_HEADERS)):
             yield HeaderWrites(some)
-        for each in self._moves:
-            targets = tuple(replace(t, path=str(self._path(t.path))) for t in each.targets)
-            yield from copies(replace(each, targets=targets))
+        yield from copies(map(self._placed, self._moves))
 
     def finish(self) -> None:
         """Write the files down to the disk."""
         sync_files(self._path(each.name) for each in self._files)
+
+    def _placed(self, move: Move) -> Move:
+        targets = (replace(each, path=str(self._path(each.path))) for each in move.targets)
+        return replace(move, targets=tuple(targets))
 
     def _path(self, name: str) -> Path:
         return self._draft / name
