@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tensorsplit import operators
+from tensorsplit.cli.screen import Table, rendered
 from tests.cli.conftest import Command
 
 Refused = Callable[..., str]
@@ -152,3 +154,16 @@ def test_tables_fold_and_break_no_identifier(
     assert all(
         word in compared for word in ("split_lengths", "keepdims", "onnx.SplitToSequence-24")
     )
+
+
+@pytest.mark.parametrize("width", range(41, 61))
+def test_a_table_loses_no_word_and_is_as_wide_as_there_is_room(width: int) -> None:
+    random = Random(width)
+    words = [chr(97 + n % 26) * random.randint(1, 9) for n in range(60)]
+    rows = [(" ".join(words[n : n + 3]), words[n + 3], " ".join(words[n + 4 : n + 12]))
+            for n in range(0, 48, 12)]  # fmt: skip
+    shown = rendered(Table(rows, ("one", "two", "three"), indent=1), width=width)
+    assert sorted(shown.split()) == sorted(
+        ["one", "two", "three", *" ".join(map(" ".join, rows)).split()]
+    )
+    assert max(map(len, shown.splitlines())) <= width

@@ -32,6 +32,29 @@ def test_the_command_writes_model_inputs_and_script(tensorsplit: Command, tmp_pa
     assert not Path("right-reduced").exists()
 
 
+def test_a_model_with_a_sequence_between_its_nodes_is_reduced(
+    tensorsplit: Command, tmp_path: Path
+) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[7] x, float[1] new) => (float[8] y)
+        {
+            three = Constant <value = int64 {3}> ()
+            s = SplitToSequence <axis = 0> (x, three)
+            longer = SequenceInsert (s, new, three)
+            y = ConcatFromSequence <axis = 0> (longer)
+        }"""
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    words = ["reduce", str(tmp_path / "model.onnx"), "--engine", "onnx-reference", "--seed", "1"]
+    ended = tensorsplit(*words, "-o", str(tmp_path / "out"))
+    assert ended.status == 0, ended.err
+    reduced = onnx.load(tmp_path / "out" / "model.onnx")
+    assert [node.op_type for node in reduced.graph.node] == ["SequenceInsert"]
+    assert ended.out.startswith("onnx-reference: output 'y': ")
+    assert "would allow it" not in ended.out
+
+
 def test_an_ir_is_refused(tensorsplit: Command) -> None:
     ended = tensorsplit("reduce", "model.xml", "--engine", "openvino")
     assert ended.status == 2

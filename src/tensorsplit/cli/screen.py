@@ -81,21 +81,21 @@ class Table:
         least = [max(map(_longest_word, column)) for column in zip(*lines, strict=True)]
         whole = max(cell_len(line[0]) for line in lines)
         least[0] = whole if whole <= options.max_width // 2 else least[0]
-        if self.indent + sum(least) + _GUTTER * (len(least) - 1) > options.max_width:
+        room = options.max_width - self.indent - _GUTTER * (len(least) - 1)
+        if sum(least) > room:
             yield from self._folded()
             return
         table = RichTable(
-            box=None,
-            pad_edge=False,
-            padding=(0, _GUTTER, 0, 0),
-            header_style="bold",
-            show_header=bool(self.heads),
+            box=None, padding=(0, _GUTTER, 0, 0), header_style="bold", show_header=bool(self.heads)
         )
-        for width, head in zip(least, self.heads or [""] * len(least), strict=True):
-            table.add_column(head, min_width=width, overflow="fold")  # Chinese has no blanks
+        longest = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+        widths = _widths(least, longest, room)  # Rich's own may be more than there is room for
+        for width, head in zip(widths, self.heads or [""] * len(least), strict=True):
+            table.add_column(head, width=width, overflow="fold")  # Chinese has no blanks
         for row in self.rows:
             table.add_row(*row)
-        yield Padding(table, (0, 0, 0, self.indent))
+        wide = options.update(max_width=options.max_width + _GUTTER)  # blanks after the last column
+        yield from console.render(Padding(table, (0, 0, 0, self.indent)), wide)
 
     def _folded(self) -> Iterator[RenderableType]:
         from rich.padding import Padding
@@ -105,6 +105,15 @@ class Table:
             yield Text(" " * self.indent + first, "bold", no_wrap=True, overflow="ignore")
             for head, cell in zip(self.heads[1:] or [""] * len(cells), cells, strict=True):
                 yield Padding(Text(f"{head}: {cell}" if head else cell), (0, 0, 0, self.indent + 2))
+
+
+def _widths(least: Sequence[int], longest: Sequence[int], room: int) -> list[int]:
+    """Return the widths of columns: those of their longest cells, or less for the widest ones."""
+    for most in range(room, 0, -1):
+        widths = [max(low, min(high, most)) for low, high in zip(least, longest, strict=True)]
+        if sum(widths) <= room:
+            break
+    return widths
 
 
 def _longest_word(text: str) -> int:

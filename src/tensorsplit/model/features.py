@@ -34,7 +34,7 @@ from tensorsplit.model.graph.nodes import (
     scopes_in,
     tensor_of,
 )
-from tensorsplit.model.graph.rejoined import is_rejoined
+from tensorsplit.model.graph.rejoined import is_rejoined, is_unused
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -128,6 +128,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
         "empty_in_loop": "has a dimension of 0, in a Loop",
         "empty_axis": "splits an axis of length 0",
+        "unused": "is a Split that nothing uses, with lengths that may not fit",
         "vendor_operator": "is of the domain org.openvinotoolkit",
         "dynamic_axis": "splits an axis of which the length is not known",
         "equal_parts_on_dynamic_axis": "gives no lengths, and the length of the axis is not known",
@@ -445,8 +446,11 @@ def _of_intent(
         if len(facts.counts_alike.get(node, ())) > 1:
             yield "equal_parts_alike", True
     is_counted = not intent.operator.is_sequence
-    if is_counted and _may_not_fit(intent, dim) and is_rejoined(node):
-        yield REJOINED, True
+    if is_counted and _may_not_fit(intent, dim):
+        if is_rejoined(node):
+            yield REJOINED, True
+        if is_unused(node):
+            yield "unused", True
     if not is_known(dim):
         yield "dynamic_axis", True
         if intent.rule is equal:
@@ -470,7 +474,7 @@ def _of_import(
 ) -> Iterator[tuple[str, object]]:
     """Yield what an engine has to know at import and does not."""
     dim = _dimension(intent, node, seen)
-    if intent.rule is ceil and not is_known(dim):
+    if intent.rule is ceil and not is_known(dim) and len(node.outputs) > 1:
         sizes = made.sizes if isinstance(made, SplitPlan) else ()
         if not are_known(sizes) or len(set(sizes)) != 1:
             yield "count_on_dynamic_axis", True

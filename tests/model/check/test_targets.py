@@ -62,6 +62,37 @@ def test_openvino_does_not_take_a_count_on_a_dynamic_axis() -> None:
     assert codes(made, "openvino") == ["TS843"]
 
 
+def test_one_part_of_any_length_is_taken_by_openvino() -> None:
+    made = model(graph([node("Split", "x", "a", num_outputs=1)], [X], ["a"]))
+    assert "TS843" not in codes(made, "openvino")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "outputs", "found"),
+    [
+        ([2, 5], ["a", "b"], []),
+        ([2, 5], ["b"], []),
+        ([2, 5], ["y"], ["TS843"]),  # nothing that is given out is calculated from a part
+    ],
+)
+def test_openvino_leaves_out_a_split_that_nothing_uses(
+    lengths: list[int], outputs: list[str], found: list[str]
+) -> None:
+    parts = node("Split", "x l", "a b")
+    others = [node("Neg", "a", "c"), node("Abs", "x", "y")]
+    made = model(graph([parts, *others], [X], outputs, [tensor("l", lengths)]))
+    told = [each for each in check(made, "openvino") if each.code.startswith("TS84")]
+    assert [each.code for each in told] == found
+    assert all("left out" in each.message for each in told)
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino"])
+def test_a_list_of_no_lengths_is_refused(target: str) -> None:
+    nodes = [node("SplitToSequence", "x l", "s"), node("SequenceLength", "s", "n")]
+    made = model(graph(nodes, [value("x", FLOAT, [0, 2])], ["n"], [tensor("l", [])]))
+    assert "TS841" in codes(made, target)
+
+
 @pytest.mark.parametrize(
     ("counts", "axis", "found"),
     [

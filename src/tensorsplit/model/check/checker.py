@@ -315,6 +315,7 @@ _LEFT = {
     "version": "convert it to opset 13 (tensorsplit convert MODEL --opset 13 -o MODEL)",
     "if_in_scan": "move the If out of the Scan",
     "scan_in_scan": "make one of the two a Loop",
+    "unused": "use a part of it, or leave it out",
     "empty_in_loop": "run it in another engine, if data without elements matter",
     "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
     "wide_values": "run it in another engine, if these values matter",

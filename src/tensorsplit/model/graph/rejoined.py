@@ -48,6 +48,11 @@ def is_rejoined(split: ir.Node) -> bool:
     return all(_is_dead(node, _MOST_LEVELS) for node in around)
 
 
+def is_unused(node: ir.Node) -> bool:
+    """Return whether nothing that the graph gives out is calculated from what a node gives."""
+    return _is_dead(node, _MOST_LEVELS)
+
+
 def _wholes(split: ir.Node, levels: int, inside: list[ir.Node]) -> list[ir.Value]:
     """Return what joins all parts of a Split; nothing where anything else uses a part.
 
