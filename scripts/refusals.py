@@ -18,13 +18,16 @@ from typing import TypeAlias
 
 Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
 
-OTHERS = frozenset(
-    (
-        *("arrays", "torch", "openvino", "native", "reference_ops.py", "backend.py", "lengths.py"),
-        *("conformance", "bench", "pictures"),
-    )
+OTHERS = (
+    *("arrays", "torch", "openvino", "native", "reference_ops.py", "backend.py", "lengths.py"),
+    *("pictures", "conformance/cases", "conformance/models", "conformance/report"),
+    *("conformance/case.py", "conformance/oracle.py", "conformance/pytest_plugin.py"),
+    *("bench/figures.py", "bench/stations.py"),
 )
-"""What none of the commands that work on models and files calls; its refusals stay in English."""
+"""Folders and files whose refusals no command shows; they stay in English."""
+
+SHOWN = ("arrays/arguments.py", "arrays/dialect_calls.py")
+"""Files in these folders whose refusals commands do show."""
 
 _REFUSAL = (1, 2)
 _USED_AS_TEXT = {
@@ -54,6 +57,12 @@ def refusals(package: Path) -> dict[str | tuple[str, str], None]:
     return _Texts(package).found
 
 
+def _is_shown(path: Path) -> bool:
+    """Return whether commands show refusals of a file of the package."""
+    is_other = any(path.is_relative_to(other) for other in OTHERS)
+    return not is_other or path.as_posix() in SHOWN
+
+
 class _Texts:
     """The functions, calls and constants of a package, by name, and the texts found so far."""
 
@@ -69,7 +78,7 @@ class _Texts:
         trees = [
             ast.parse(path.read_text(encoding="utf-8"))
             for path in sorted(package.rglob("*.py"))
-            if path.relative_to(package).parts[0] not in OTHERS
+            if _is_shown(path.relative_to(package))
         ]
         for tree in trees:
             self._index(tree)

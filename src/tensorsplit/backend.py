@@ -152,7 +152,7 @@ def _paired(names: Sequence[str], inputs: object) -> dict[str, object]:
     if not isinstance(inputs, (list, tuple)):
         raise SplitError(
             USAGE,
-            f"the inputs are a {type(inputs).__name__}",
+            f"it is of type {type(inputs).__name__}",
             "give a list of inputs, or a mapping from their names",
             parameter="inputs",
         )

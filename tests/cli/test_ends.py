@@ -112,6 +112,12 @@ def test_a_signal_outside_of_a_command_ends_the_process(
         ("TS703", ["chek"], "did you mean check?"),
         ("TS703", ["bench", "--peers", "numpy"], "did you mean --library?"),
         ("TS703", ["check", str(EXAMPLE), "--targets", "openvino"], "did you mean --for?"),
+        ("TS703", ["check", str(EXAMPLE), "--json"], "did you mean --format json?"),
+        ("TS703", ["check", "-for", "openvino", str(EXAMPLE)], "did you mean --for?"),
+        ("TS703", ["lower", str(EXAMPLE)], "--for ENGINE is not given;"),
+        ("TS703", ["split"], "SOURCE is not given;"),
+        ("TS601", ["check", str(EXAMPLE), "--for", "openvino,openvno"], "did you mean openvino?"),
+        ("TS601", ["lower", str(EXAMPLE), "--for", "openvino,portable", "-o", "o"], "one target"),
         ("TS101", ["ops", "Split-13"], "did you mean onnx.Split-13?"),
         ("TS101", ["ops", "onnx.Split-17"], "did you mean onnx.Split-13?"),
         ("TS101", ["ops", "onnx.SplitToSequence-9"], "did you mean onnx.SplitToSequence-11?"),
@@ -208,7 +214,7 @@ def test_a_run_without_all_inputs_says_how_to_give_them(
     ended = tensorsplit("run", tmp_path / "m.onnx", "-i", f"x={tmp_path / 'x.npy'}")
     assert ended.status == 2
     assert "parameter 'y'" in ended.err
-    assert "give --input NAME=FILE, or --seed N" in ended.err
+    assert "give --input NAME=FILE for each, or --seed N" in ended.err
 
 
 def test_errors_are_coloured_where_it_is_asked_for(

@@ -448,7 +448,7 @@ def test_what_the_command_itself_wrote_is_replaced_until_it_is_changed(
     before = out.read_bytes()
     assert tensorsplit("convert", second, "--opset", 11, "-o", out).status == 0
     assert out.read_bytes() != before
-    refused("TS702", "explain", first, "--svg", out)
+    refused("TS702", "lower", first, "--for", "portable", "-o", out)
     refused("TS702", "infer", first, "-o", out)
     refused("TS702", *wrote, second)
     copy = tmp_path / "copy.onnx"
@@ -457,6 +457,46 @@ def test_what_the_command_itself_wrote_is_replaced_until_it_is_changed(
     out.write_bytes(before)
     refused("TS702", *wrote, out)
     assert out.read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs attributes of files")
+def test_parts_that_the_command_wrote_are_replaced_until_one_is_changed(
+    tensorsplit: Command, refused: Refused, tmp_path: Path
+) -> None:
+    x = npy(tmp_path, np.arange(6, dtype=np.float32))
+    try:
+        os.setxattr(x, "user.note", b"")
+    except OSError:
+        pytest.skip("this file system has no attributes")
+    parts, whole = tmp_path / "parts", tmp_path / "whole.npy"
+    for lengths in ("2,2,2", "1,2,3", "0,1,5"):
+        assert tensorsplit("split", x, "-o", parts, "--split", lengths).status == 0
+        assert tensorsplit("merge", parts, "-o", whole).status == 0
+    assert np.array_equal(np.load(whole), np.load(x))
+    assert "holds" in refused("TS702", "split", x, "-o", parts, "--split", "3,3")
+    before = (parts / "x.1.npy").read_bytes()
+    (parts / "x.1.npy").write_bytes(before)
+    assert "give --overwrite" in refused("TS702", "split", x, "-o", parts, "--split", "2,2,2")
+    assert (parts / "x.1.npy").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("lower", "{model}", "--for", "portable", "-o", "out.xml"), "OUT.onnx"),
+        (("convert", "{model}", "--opset", "13", "-o", "out.npy"), "OUT.onnx"),
+        (("explain", "{model}", "--svg", "out.png"), "FILE.svg"),
+        (("run", "{model}", "--seed", "1", "-o", "a.npy"), "a folder"),
+    ],
+)
+def test_nothing_is_written_into_a_file_with_the_name_of_another_kind(
+    refused: Refused, tmp_path: Path, words: tuple[str, ...], wanted: str
+) -> None:
+    (path,) = split_of(tmp_path, "m.onnx")
+    filled = [word.format(model=path) for word in words]
+    filled[-1] = str(tmp_path / filled[-1])
+    assert wanted in refused("TS703", *filled)
+    assert not Path(filled[-1]).exists()
 
 
 def test_the_model_itself_is_replaced_where_it_is_the_output(

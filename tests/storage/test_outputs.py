@@ -40,7 +40,7 @@ def names(folder: Path) -> list[str]:
 
 def test_missing_folders_are_made_where_that_is_asked_for(tmp_path: Path) -> None:
     files = {tmp_path / "a" / "b" / "one": content(b"1"), tmp_path / "two": content(b"2")}
-    with refused("TS702", "there is no folder", "--create-dirs"):
+    with refused("TS702", "there is no folder", "make it"):
         write_files(files)
     assert names(tmp_path) == []
     write_files(files, create_dirs=True)
@@ -302,7 +302,7 @@ def test_only_the_file_that_is_read_may_be_replaced_by_its_name(tmp_path: Path) 
     fits = Outputs(reads=[model, weights, Path("a\0b")], replaceable=model)
     fits.write({model: "after"})
     assert model.read_bytes() == b"after"
-    with refused("TS702", "exists", "--overwrite"):
+    with refused("TS702", "exists", "overwrite=True"):
         fits.write({other: "after"})
     with refused("TS702", "weights is a file that is read"):
         fits.write({weights: "after"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,9 @@ def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | N
         return Operand(values, rank, None if _is_integer(element_type) else element_type, source)
     if isinstance(value, float):
         return Operand((value,), 0, "float")
-    return Operand((_integer(name, value, expected),), 0)
+    is_listed = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    wanted = "give a list of integers" if is_listed else "give an integer"
+    return Operand((_integer(name, value, expected, wanted),), 0)
 
 
 def _from_array(
@@ -102,7 +104,9 @@ def _length(name: str, item: object, expected: ArrayLibrary | None) -> Any:
     return item if type(item) is int or is_symbolic(item) else _integer(name, item, expected)
 
 
-def _integer(name: str, value: Any, expected: ArrayLibrary | None) -> int:
+def _integer(
+    name: str, value: Any, expected: ArrayLibrary | None, wanted: str = "give integers"
+) -> int:
     if is_symbolic(value):
         raise SplitError(
             UNKNOWN_COUNT, "it is known only when the trace runs", "give a number", parameter=name
@@ -120,6 +124,6 @@ def _integer(name: str, value: Any, expected: ArrayLibrary | None) -> int:
     raise SplitError(
         OPERAND_TYPE,
         f"it is {'' if fix else f'{show(value)} '}of type {type(value).__name__}",
-        fix or "give integers",
+        fix or wanted,
         parameter=name,
     )

@@ -170,6 +170,9 @@ def _check_words(command: click.Command, context: click.Context, args: Sequence[
         _, extra, order = command.make_parser(context).parse_args(list(args))
     except click.UsageError as error:
         error.ctx = context
+        if isinstance(error, click.NoSuchOption):  # of -for, click names -f
+            whole = (word for word in args if word.startswith(error.option_name))
+            raise click.NoSuchOption(next(whole, error.option_name), ctx=context) from None
         raise
     if extra and all(each.isdecimal() for each in extra):
         words = " ".join(extra)
@@ -204,7 +207,8 @@ def _report(error: Exception) -> int:
         case click.ClickException():
             context = getattr(error, "ctx", None)
             command = "tensorsplit" if context is None else context.command_path
-            message = _unknown_option(error) or error.format_message().rstrip(".。")
+            message = _unknown_option(error) or _missing(error)
+            message = message or error.format_message().rstrip(".。")
             complain(f"[{USAGE.code}] {message}{tr('; see {command} --help', command=command)}")
         case click.Abort():
             return INTERRUPTED
@@ -237,7 +241,23 @@ def _unknown_option(error: click.ClickException) -> str:
     word = meant if meant in first_long else error.option_name
     near = did_you_mean(word, first_long, first_long)
     problem = tr("there is no option {name}", name=show(error.option_name))
+    word = error.option_name.lstrip("-")
+    for each in options:
+        if isinstance(each.type, click.Choice) and word in each.type.choices:
+            problem += tr("; did you mean {option}?", option=f"{each.opts[0]} {word}")
+            near = ""
     return tr("; ").join(filter(None, (problem, near.rstrip())))
+
+
+def _missing(error: click.ClickException) -> str:
+    """Return the message for an argument or option that is not given; empty for other errors."""
+    parameter = getattr(error, "param", None)
+    if not isinstance(error, click.MissingParameter) or parameter is None or error.ctx is None:
+        return ""
+    name = parameter.make_metavar(error.ctx)
+    if isinstance(parameter, click.Option):
+        name = f"{max(parameter.opts, key=lambda each: each.startswith('--'))} {name}"
+    return tr("{name} is not given", name=name)
 
 
 def _report_failure(error: Exception) -> None:

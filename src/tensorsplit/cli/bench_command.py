@@ -14,7 +14,7 @@ from tensorsplit.bench.timing import PAUSE, Effort
 from tensorsplit.bench.workloads import choose_workloads
 from tensorsplit.cli.files import NotedPath, WritingCommand, write_files
 from tensorsplit.cli.screen import FINDINGS, examples, format_option, is_terminal, say, show, write
-from tensorsplit.cli.sentences import WORDS, known, tr
+from tensorsplit.cli.sentences import WORDS, known, localized, tr
 from tensorsplit.cli.words import Count, Word
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _listing(chosen: Sequence[Workload]) -> Iterable[str]:
     for workload in chosen:
         yield f"{workload.name:{width}}  {known(workload.stands_for)}"
         beside = tr("beside {name}", name=workload.baseline)
-        yield f"{'':{width}}  {workload}; {beside}"
+        yield f"{'':{width}}  {localized(str(workload))}; {beside}"
     here = installed()
     peers = (f"{peer} {here.get(peer, tr('(not installed)'))}" for peer in PEERS)
     yield tr("libraries: {names}", names=", ".join(peers))

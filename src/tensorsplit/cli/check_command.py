@@ -81,7 +81,7 @@ _STYLES = {
     type=TARGET,
     multiple=True,
     help="Also report what this engine does not run, or runs wrongly: onnxruntime, openvino,"
-    " portable, or another that was measured; may be repeated.",
+    " portable, or another that was measured; may be repeated, or list several: openvino,portable.",
 )
 @click.option(
     "--ignore",
@@ -133,7 +133,8 @@ def check(
     from tensorsplit.model.check import findings as reported
 
     settings = read_settings()
-    wanted = list(dict.fromkeys(targets)) or [each for each in (settings.target,) if each]
+    asked = (each.strip() for word in targets for each in word.split(","))
+    wanted = list(dict.fromkeys(asked)) or [each for each in (settings.target,) if each]
     listed = (word for words in ignore for word in words.split(","))
     ignored = {kind_of(word.strip()).code for word in (*settings.ignore, *listed)}
     if not models:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
+_OTHER_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
 _MODELS = (".onnx", ".xml", ".pb")
 _OPERANDS = tuple(dict.fromkeys(name for record in operators.values() for name in record.operands))
 
@@ -159,6 +160,8 @@ def _draw(explanations: Sequence[ExplainedSplit], svg: Path | None) -> None:
 
     from tensorsplit.pages.terminal import Picture
 
+    if svg is not None and svg.suffix.lower() in _OTHER_PICTURES:
+        raise click.UsageError(tr("{path} would hold an SVG; give --svg FILE.svg", path=svg))
     if svg is not None:
         _write_svg(explanations, svg)
     for number, entry in enumerate(explanations):

@@ -29,6 +29,7 @@ from tensorsplit.files.jobs import plan_split
 from tensorsplit.files.rule_files import chosen_rules
 
 _LENGTHS = re.compile(r"\bsplit = \[([\d, ]+)\]")
+_MANY_LENGTHS = re.compile(r", such as split = \[\d+\] \*[^,]*")
 
 
 @contextlib.contextmanager
@@ -40,7 +41,9 @@ def _named_as_options(chunk: int | None) -> Iterator[None]:
         lengths = "--split" if chunk is None else "--chunk"
         options = {"split": lengths, "num_outputs": "--num-outputs", "axis": "--axis"}
         error.parameter = options.get(error.parameter or "", error.parameter)
+        error.fix = _MANY_LENGTHS.sub(" with --split", error.fix)
         error.fix = _LENGTHS.sub(lambda said: f"--split {said[1].replace(' ', '')}", error.fix)
+        error.fix = re.sub("variadic_split", "--operator openvino.VariadicSplit-1", error.fix)
         raise
 
 

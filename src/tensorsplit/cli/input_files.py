@@ -235,7 +235,7 @@ def read_input_shapes(written: Sequence[str], declared: Sequence[DeclaredInput])
         if name not in names or len(sizes) < len(dims) or not is_shape:
             raise SplitError(
                 USAGE,
-                tr("{word} gives no input a shape", word=repr(word)),
+                tr("{word} is not the name of an input and a shape", word=repr(word)),
                 tr(
                     "write NAME:1,3,224 or NAME:1x3x224, where NAME is one of {names}",
                     names=", ".join(names),

@@ -17,6 +17,7 @@ from tensorsplit.cli.files import (
     WritingCommand,
     may_replace,
     read_source,
+    refuse_other_kind,
     refuse_terminal,
 )
 from tensorsplit.cli.input_files import INPUT_SHAPE_OPTION, read_input_shapes
@@ -79,6 +80,7 @@ def _writes_model(command: Callable[..., _Status]) -> Callable[..., _Status]:
                 tr("there is no -o OUT; say where the result goes, or --dry-run")
             )
         refuse_terminal(out)
+        refuse_other_kind(model, out)
         output = Output(None if dry_run else out, copy_external_data)
         return command(model=model, output=output, **options)
 
@@ -275,6 +277,8 @@ def lower(
     _say_verdict(output, verdict)
     if same:
         output.write(opened, made)
+        if output.target not in (None, model) and not report.changes and output.has_report:
+            say(tr("{path} is a copy of it", path=output.target))
     return 0 if same else FINDINGS
 
 

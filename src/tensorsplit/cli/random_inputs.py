@@ -24,7 +24,9 @@ from tensorsplit.cli.words import Count
 from tensorsplit.core.errors import (
     ELEMENT_TYPE,
     EXTERNAL_DATA,
+    LIMIT,
     MALFORMED_MODEL,
+    OUTPUT_COUNT,
     UNSUPPORTED_NODE,
     UNWRITABLE,
     SplitError,
@@ -35,7 +37,14 @@ if TYPE_CHECKING:
     from tensorsplit.model.reading import OnnxModel
 
 _MOST_NAMED = 4
-_WHATEVER_IS_FED = (ELEMENT_TYPE, EXTERNAL_DATA, MALFORMED_MODEL, UNSUPPORTED_NODE)
+_WHATEVER_IS_FED = (
+    ELEMENT_TYPE,
+    EXTERNAL_DATA,
+    LIMIT,
+    MALFORMED_MODEL,
+    OUTPUT_COUNT,
+    UNSUPPORTED_NODE,
+)
 """Refusals for which no input is to blame."""
 
 

@@ -22,11 +22,10 @@ def rules(words: tuple[str, ...]) -> None:
         show(Table([(name, title_of(text)) for name, text in built_in().items()]))
         return
     if len(words) != 2 or words[0] != "show":
+        name = words[-1] if words != ("show",) else "NAME"
+        command = f"tensorsplit rules show {name}"
         raise click.UsageError(
-            tr(
-                "give no words, or show and a name: rules show {name}",
-                name=words[-1] if words != ("show",) else "NAME",
-            )
+            tr("rules takes no words, or show and a name: {command}", command=command)
         )
     name = words[1]
     if name not in built_in():

@@ -122,6 +122,10 @@ def run(
     from tensorsplit.engines.compare import Tolerance, compare
     from tensorsplit.model.exactness import moved_outputs
 
+    if folder is not None and folder.suffix in (".npy", ".npz", ".pb"):
+        raise click.UsageError(
+            tr("-o is a folder, in which each output gets a file: {path} is not", path=folder)
+        )
     if style is not None and folder is None:
         raise click.UsageError(tr("--format needs -o DIR"))
     if (rtol, atol) != (None, None):
@@ -166,11 +170,8 @@ def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) ->
         wanted = (f"{entry.name}: {localized(str(entry))}" for entry in missing)
         raise SplitError(
             MISSING_INPUT,
-            tr("the model has inputs that are not given"),
-            tr(
-                "give --input NAME=FILE, or --seed N for random values, for {names}",
-                names="; ".join(wanted),
-            ),
+            tr("the model has inputs that are not given: {names}", names="; ".join(wanted)),
+            tr("give --input NAME=FILE for each, or --seed N for random values"),
             parameter=", ".join(entry.name for entry in missing),
         )
 
@@ -200,7 +201,8 @@ def _values(array: Array) -> str:
         return np.array2string(array, max_line_width=78, separator=", ", floatmode="unique")
     ends = [*range(_FIRST), *range(array.size - _LAST, array.size)]
     texts = [np.array2string(np.asarray(x), floatmode="unique") for x in array.flat[ends]]
-    return f"[{', '.join(texts[:_FIRST])}, ..., {', '.join(texts[_FIRST:])}] {tr('(in order)')}"
+    shown = f"[{', '.join(texts[:_FIRST])}, ..., {', '.join(texts[_FIRST:])}]"
+    return f"{shown} {tr('(the first and the last ones)')}"
 
 
 def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterator[str]:

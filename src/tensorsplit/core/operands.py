@@ -44,6 +44,9 @@ class Operand(NamedTuple):
         return f"[{', '.join(shown)}{', ...' if len(self.values) > 12 else ''}]"
 
 
+_MOST_TYPES = 4
+"""So many types of elements are named; where there are more, integers of all types will do."""
+
 Operands: TypeAlias = Iterable[tuple[str, Operand]]
 """Operands by the names of the standard; absent ones are left out."""
 
@@ -55,10 +58,12 @@ def check_operand(operator: Operator, name: str, kind: str, operand: Operand) ->
     """Check that a version has such an operand (TS103), and its type and shape (TS105, TS106)."""
     attribute, parameter = operator.attribute(name), operator.input(name)
     if kind == "attribute" and attribute is not None:
-        fits, wanted = operand.element_type is None, "integers"
+        fits = operand.element_type is None
+        wanted = "an integer" if _ranks(operator, name, kind) == (0,) else "integers"
     elif kind == "input" and parameter is not None:
         types = operator.types_of(parameter).element_types
-        fits, wanted = _is_among(types, operand), ", ".join(sorted(types))
+        fits = _is_among(types, operand)
+        wanted = ", ".join(sorted(types)) if len(types) <= _MOST_TYPES else "integers"
     else:
         raise _unknown(operator, name, kind)
     if not fits:
@@ -90,9 +95,10 @@ def _check_rank(operator: Operator, name: str, kind: str, operand: Operand) -> N
         counts = operator.absent or operator.attribute("num_outputs")
         if operand.rank == 0 and counts and not is_axis and operand.values:
             (count,) = operand.values
+            parts = f"{show(count)} part{'' if count == 1 else 's'}"
             fix = (
-                f"use num_outputs={show(count)} for {show(count)} parts, split_to_sequence for"
-                f" chunks of {show(count)}, or {fix}"
+                f"use num_outputs={show(count)} for {parts}, split_to_sequence for chunks of"
+                f" {show(count)}, or {fix}"
             )
         raise SplitError(
             OPERAND_RANK,

@@ -99,7 +99,8 @@ def _check_reply(engine: str, reply: Reply, memory: int | None, seconds: float |
         return
     said = reply.error.problem if reply.error else reply.refusal or f"its process {reply.death}"
     if reply.death is not None or _OUT_OF_MEMORY.search(said):
-        problem = f"{engine} needs more than the {show_bytes(memory)} that --memory allows ({said})"
+        said = "" if said.startswith("MemoryError") else f" ({said})"
+        problem = f"{engine} needs more than the {show_bytes(memory)} that --memory allows{said}"
         fix = "allow more, with --memory (memory= in Python)"
         raise SplitError(LIMIT, problem, fix, parameter="memory")
 

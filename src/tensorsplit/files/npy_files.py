@@ -30,7 +30,7 @@ from tensorsplit.files.dense_files import DenseFile, DenseWriting, move_of
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.npz_archives import ArchiveWriting
-from tensorsplit.files.sources import check_regular, refusing
+from tensorsplit.files.sources import PickledError, check_regular, refusing
 from tensorsplit.storage.outputs import is_draft
 
 _SUFFIX = ".npy"
@@ -124,7 +124,10 @@ class NpyHeader:
 
 def read_header(file: IO[bytes]) -> NpyHeader:
     """Read a header as NumPy does; ValueError for what can't be split."""
-    start = io.BytesIO(file.read(_LONGEST_HEADER))
+    octets = file.read(_LONGEST_HEADER)
+    if not octets:
+        raise ValueError("it is empty")
+    start = io.BytesIO(octets)
     version = np.lib.format.read_magic(start)
     length = "<H" if version == (1, 0) else "<I"
     if version not in ((1, 0), (2, 0), (3, 0)):
@@ -139,7 +142,7 @@ def read_header(file: IO[bytes]) -> NpyHeader:
         io.BytesIO(struct.pack("<I", len(patched)) + patched)
     )
     if dtype.hasobject:
-        raise ValueError("its elements are pickled objects, which are never read")
+        raise PickledError
     if not all(type(dim) is int and 0 <= dim <= MAX_DIM for dim in shape):
         raise ValueError(f"its shape is {show(shape)}")
     descr = "<f1" if patched != text else np.lib.format.dtype_to_descr(dtype)

@@ -466,5 +466,5 @@ def _header_of(file: str, tensors: Sequence[_Placed]) -> bytes:
     text += b" " * (-len(text) % 8)
     if len(text) > _LONGEST_WRITTEN:
         problem = f"{file} would hold more tensors than safetensors reads"
-        raise SplitError(UNWRITABLE, problem, "give --max-shard-size")
+        raise SplitError(UNWRITABLE, problem, "give --max-shard-size (max_shard_size= in Python)")
     return struct.pack("<Q", len(text)) + text

@@ -18,6 +18,13 @@ from tensorsplit.core.errors import (
 )
 
 
+class PickledError(ValueError):
+    """The elements of an array are objects, which only code that is stored with them can read."""
+
+    def __init__(self) -> None:
+        super().__init__("its elements are pickled objects, which are never read")
+
+
 @contextlib.contextmanager
 def refusing(source: str) -> Iterator[None]:
     """Turn whatever a reader raises into a refusal of the source (TS705)."""
@@ -44,6 +51,8 @@ def _refusal(source: str, error: Exception) -> SplitError:
     problem, fix = f"{show_path(source)}: {words_of(error)}", "give a whole file"
     if isinstance(error, FileNotFoundError):
         problem, fix = f"{show_path(source)}: there is no such file", "give the path of a file"
+    if isinstance(error, PickledError):
+        fix = "save it as numbers: its dtype is object"
     if isinstance(error, PermissionError):
         path = os.fsdecode(error.filename or source)
         problem = f"{show_path(path)}: {error.strerror}{_owner_of(path)}"

@@ -18,7 +18,7 @@ from zarr.core.metadata import ArrayV2Metadata, ArrayV3Metadata
 
 from tensorsplit.core.dimensions import MAX_DIM
 from tensorsplit.core.errors import LARGE_METADATA, SplitError, show, show_path
-from tensorsplit.files.sources import refusing
+from tensorsplit.files.sources import PickledError, refusing
 from tensorsplit.files.zarr_codecs import Metadata, runs_code
 from tensorsplit.files.zarr_stores import (
     Allowance,
@@ -217,4 +217,4 @@ def _check(metadata: Metadata) -> None:
     if getattr(metadata, "storage_transformers", ()):
         raise ValueError("its chunks are stored in a way that is not known")
     if runs_code(metadata):
-        raise ValueError("its elements are pickled objects, which are never read")
+        raise PickledError

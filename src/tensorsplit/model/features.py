@@ -445,18 +445,18 @@ def _of_intent(
         yield "equal_parts", True
         if len(facts.counts_alike.get(node, ())) > 1:
             yield "equal_parts_alike", True
-    is_counted = not intent.operator.is_sequence
-    if is_counted and _may_not_fit(intent, dim):
-        if is_rejoined(node):
-            yield REJOINED, True
-        if is_unused(node):
-            yield "unused", True
+    if not intent.operator.is_sequence and _may_not_fit(intent, dim):
+        yield from ((name, True) for name, holds in _LOSING_CHECKS.items() if holds(node))
     if not is_known(dim):
         yield "dynamic_axis", True
         if intent.rule is equal:
             yield "equal_parts_on_dynamic_axis", True
     if intent.operator.is_sequence:
         yield from _of_parts(intent, dim, node)
+
+
+_LOSING_CHECKS = {REJOINED: is_rejoined, "unused": is_unused}
+"""In which uses an engine may leave out a Split, and with it the check that its lengths fit."""
 
 
 def _of_lengths(intent: Intent, node: ir.Node) -> Iterator[tuple[str, object]]:

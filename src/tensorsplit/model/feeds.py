@@ -81,7 +81,7 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) 
     if not isinstance(feeds, Mapping):
         raise SplitError(
             USAGE,
-            f"the inputs are a {type(feeds).__name__}",
+            f"it is of type {type(feeds).__name__}",
             "give a mapping from input names to arrays",
             parameter="inputs",
         )
@@ -111,14 +111,14 @@ def _check(entry: DeclaredInput, value: object) -> object:
         return value
     if entry.kind.endswith("sequence"):
         if not isinstance(value, (list, tuple)):
-            raise _misfit(INPUT_TYPE, entry, f"it is a {type(value).__name__}")
+            raise _misfit(INPUT_TYPE, entry, f"it is of type {type(value).__name__}")
         return [_tensor(entry, item, f"element {i} ") for i, item in enumerate(value)]
     return _tensor(entry, value, "it ")
 
 
 def _tensor(entry: DeclaredInput, value: object, subject: str) -> np.ndarray:
     if not is_array(value):
-        raise _misfit(INPUT_TYPE, entry, f"{subject}is a {type(value).__name__}")
+        raise _misfit(INPUT_TYPE, entry, f"{subject}is of type {type(value).__name__}")
     if isinstance(value, np.ma.MaskedArray):
         raise _misfit(INPUT_TYPE, entry, f"{subject}is a masked array, whose mask would be lost")
     array = np.asarray(value)

@@ -294,6 +294,8 @@ def _read_path(source: str | os.PathLike[str], *, without_weights: bool) -> Onnx
         octets = b"" if parsed else read_file(path, MAX_MESSAGE)
     except FileNotFoundError:
         raise _unreadable(name, "there is no such file", "give the path of a model") from None
+    except IsADirectoryError:
+        raise _unreadable(name, "it is a folder", "give the path of a model") from None
     except SplitError:
         raise
     except (OSError, ValueError) as error:

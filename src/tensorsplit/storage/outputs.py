@@ -156,10 +156,14 @@ class Outputs:
                 _sync_folders(draft)
             with _locked(place.parent):
                 self._replaceable(target, names)
-                if (before := _status(place)) is None:
+                before = _status(place)
+                if before is not None and names is None:
+                    _keep_attributes(draft, place, before)
+                for path in _files_in(draft) if self.writer else ():
+                    _sign(path, self.writer)
+                if before is None:
                     draft.rename(place)
                 elif names is None:
-                    _keep_attributes(draft, place, before)
                     draft.replace(place)
                 else:
                     _exchange(draft, place)
@@ -179,8 +183,8 @@ class Outputs:
             if _real(read).is_relative_to(place):
                 raise _unwritable(f"{target} holds {read}, which is read")
         held = sorted(entry.name for entry in place.iterdir())
-        if held and not self.overwrite:
-            raise _unwritable(f"{target} is not empty", "give --overwrite, or another path")
+        if held and not (self.overwrite or all(map(self._wrote, _files_in(place)))):
+            raise _unwritable(f"{target} is not empty", self._leave_to_replace)
         if other := next((name for name in held if name not in names), None):
             problem = f"{target} holds {other}, which the result does not replace"
             raise _unwritable(problem, "remove it, or give another path")
@@ -222,16 +226,21 @@ class Outputs:
             if is_read and not own:
                 also = "" if read == target else f", as {read}"
                 raise _unwritable(f"{target} is a file that is read{also}")
-        if not (self.overwrite or is_named or self._wrote(place, found)):
-            raise _unwritable(f"{target} exists", "give --overwrite, or another path")
+        if not (self.overwrite or is_named or self._wrote(place)):
+            raise _unwritable(f"{target} exists", self._leave_to_replace)
 
-    def _wrote(self, place: Path, found: os.stat_result) -> bool:
+    @property
+    def _leave_to_replace(self) -> str:
+        """How the user lets an output be replaced: in a command, or in Python."""
+        return f"give {'--overwrite' if self.writer else 'overwrite=True'}, or another path"
+
+    def _wrote(self, place: Path) -> bool:
         """Return whether this writer wrote a file, and nobody changed it since."""
         noted = b""
         if sys.platform == "linux":
             with contextlib.suppress(OSError):  # there is no such note
                 noted = os.getxattr(place, _NOTE)
-        return bool(self.writer) and noted == _note(self.writer, found)
+        return bool(self.writer) and noted == _note(self.writer, place.stat())
 
     def _check_folder(self, folder: Path) -> None:
         """Refuse a folder that is missing and not to be made, or can't be written."""
@@ -244,7 +253,8 @@ class Outputs:
                     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
                 return
             if not (self.create_dirs or each in ours):
-                raise _unwritable(f"there is no folder {each}", "make it, or give --create-dirs")
+                or_else = ", or give --create-dirs" if self.writer else ""
+                raise _unwritable(f"there is no folder {each}", f"make it{or_else}")
 
 
 @contextlib.contextmanager
@@ -337,9 +347,22 @@ def _make(draft: Path, place: Path, content: Content, writer: str) -> None:
         _fill(file, draft, content)
     if before is not None:
         _keep_attributes(draft, place, before)
+    _sign(draft, writer)
+
+
+def _sign(written: Path, writer: str) -> None:
+    """Note in a file who wrote it, where the file system has attributes."""
     if sys.platform == "linux":
-        with contextlib.suppress(OSError):  # there are no attributes on this file system
-            os.setxattr(draft, _NOTE, _note(writer, draft.stat()))
+        with contextlib.suppress(OSError):
+            os.setxattr(written, _NOTE, _note(writer, written.stat()))
+
+
+def _files_in(path: Path) -> Iterator[Path]:
+    """Yield all files in a folder; of a file, itself."""
+    if not path.is_dir():
+        yield path
+    for folder, _, names in os.walk(path):
+        yield from (Path(folder, name) for name in names)
 
 
 def _note(writer: str, written: os.stat_result) -> bytes:

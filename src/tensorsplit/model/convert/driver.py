@@ -75,7 +75,7 @@ def _checked(opset: object) -> int:
     if number is None or not 1 <= number <= _newest():
         raise SplitError(
             UNKNOWN_OPERATOR,
-            f"there is no opset {show(opset)}",
+            "no opset is given" if opset is None else f"there is no opset {show(opset)}",
             f"give an integer from 1 to {_newest()}",
             parameter="opset",
         )

@@ -207,6 +207,9 @@ def load(engine: str | os.PathLike[str], version: str | None = None) -> Profile:
 
 
 def _unknown(target: object) -> SplitError:
+    if not isinstance(target, str) or "," in target:
+        problem, fix = f"it is {show(target)}", "give the name of one target"
+        return SplitError(UNKNOWN_ENGINE, problem, fix, parameter="target")
     near, known = did_you_mean(str(target), targets()), ", ".join(targets())
     fix = near.rstrip() or f"known targets are {known}; @ and a version may follow an engine"
     if near and "@" in str(target):
