@@ -241,11 +241,10 @@ def _unknown_option(error: click.ClickException) -> str:
     word = meant if meant in first_long else error.option_name
     near = did_you_mean(word, first_long, first_long)
     problem = tr("there is no option {name}", name=show(error.option_name))
-    word = error.option_name.lstrip("-")
+    choice = error.option_name.lstrip("-")
     for each in options:
-        if isinstance(each.type, click.Choice) and word in each.type.choices:
-            problem += tr("; did you mean {option}?", option=f"{each.opts[0]} {word}")
-            near = ""
+        if isinstance(each.type, click.Choice) and choice in each.type.choices:
+            near = tr("did you mean {option}?", option=f"{each.opts[0]} {choice}")
     return tr("; ").join(filter(None, (problem, near.rstrip())))
 
 
