@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tensorsplit.model.infer.analysis import Facts
 
 _MOST_LENGTHS = 12
+_MOST_REQUESTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def _requested(intent: Intent, dim: int) -> tuple[int, ...]:
         made = part_sizes(intent, "d")
     except SplitError:
         return ()
-    if not isinstance(made, tuple) or len(made) > 1000:
+    if not isinstance(made, tuple) or len(made) > _MOST_REQUESTED:
         return ()
     return tuple(_evaluated(size, dim) for size in made)
 

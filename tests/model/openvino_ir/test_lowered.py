@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -296,10 +297,30 @@ def test_parts_of_a_layer_that_is_replaced_keep_their_names(tmp_path: Path) -> N
     ir = IrFile()
     inputs = (ir.parameter("x", "f32", "?,8"), ir.int64(0, scalar=True))
     data = '<data num_splits="3"/>'
-    joined_again(ir, ir.layer("Split", inputs, 3, data, name="cut", names=["a", "b", "c"]))
-    text = lowered(ir.save(tmp_path, named(ir))).text.decode()
-    assert 'type="Split"' not in text
-    assert re.findall('names="([abc])"', text) == ["a", "b", "c"]
+    names = ["a", "b\\,1,b2", "\N{LATIN SMALL LETTER E WITH ACUTE}&amp;"]
+    joined_again(ir, ir.layer("Split", inputs, 3, data, name="cut", names=names))
+    layers = ElementTree.fromstring(lowered(ir.save(tmp_path, named(ir))).text).find("layers")
+    assert layers is not None
+    assert "Split" not in [each.get("type") for each in layers]
+    found = [port.get("names") for port in layers.iter("port") if port.get("names")]
+    assert found == ["a", "b\\,1,b2", "\N{LATIN SMALL LETTER E WITH ACUTE}&"]
+
+
+def test_layers_that_are_added_have_ids_and_names_of_their_own(tmp_path: Path) -> None:
+    """The ids of a file may have gaps, as those of one that was edited before."""
+    ir = open_split((2, 3, -1), fed="i64")
+    spread = re.sub(
+        r'(layer id|from-layer|to-layer)="(\d+)"',
+        lambda found: f'{found[1]}="{3 + 5 * int(found[2])}"',
+        named(ir),
+    )
+    path = saved(ir, tmp_path, spread)
+    assert lowered(path).text == path.read_bytes()
+    layers = ElementTree.fromstring(path.read_bytes()).find("layers")
+    assert layers is not None
+    for name in ("id", "name"):
+        found = [each.get(name) for each in layers]
+        assert len(found) == len(set(found)) > len(ir.layers)
 
 
 @pytest.mark.engine("openvino")
