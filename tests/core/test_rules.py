@@ -29,6 +29,18 @@ def test_lengths_must_sum_to_the_dimension(dim: int, lengths: Sizes, total: int)
         apply(rules.explicit, dim, lengths)
 
 
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (12, "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1] sums to 12,"),
+        (13, "[1, 1, 1, 1, 1, 1, 1, 1, ... 13 lengths] sums to 13,"),
+    ],
+)
+def test_of_many_lengths_the_first_are_shown(count: int, shown: str) -> None:
+    with refused("TS302", shown):
+        apply(rules.explicit, 6, (1,) * count)
+
+
 @pytest.mark.parametrize("dim", [6, None])
 @pytest.mark.parametrize(
     "lengths", [(-1, 7), (7, -1), (-6,), (12, -6), (-(1 << 64), (1 << 64) + 6)]

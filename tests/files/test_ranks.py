@@ -319,6 +319,10 @@ def test_shares_that_are_not_equal(tmp_path: Path, axis: int) -> None:
         ({"heads": 2, "segments": [2, 2]}, "heads is a number, or a list of one for each segment"),
         ({"heads": 0}, ">= 1"),
         ({"split": [2, 2], "groups": 2}, "split goes without"),
+        ({"split": [2, 2], "heads": 2, "replicate": True}, "split goes without"),
+        ({"follow": "y", "split": [2, 2]}, "follow goes without"),
+        ({"block": 2}, "block and packed go with follow"),
+        ({"packed": 2}, "block and packed go with follow"),
         ({"split": []}, "length >= 1"),
         ({"split": [2, 2], "ranks": 4}, "lengths of 2 ranks"),
     ],
@@ -328,3 +332,57 @@ def test_rules_that_contradict_themselves(tmp_path: Path, rule: dict[str, Any], 
     rules = {"shard": [{"tensors": "x", "axis": 0, "ranks": 2, **rule}]}
     with pytest.raises(ts.SplitError, match=f"TS7(03|15).*{re.escape(said)}"):
         ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules)
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        (
+            {"split": [{"tensors": "x", "follow": "y", "axis": 0}], "rename": []},
+            "follow needs names",
+        ),
+        (
+            {
+                "shard": [
+                    {"tensors": "x", "axis": 0, "ranks": 2},
+                    {"tensors": "y", "axis": 0, "ranks": 4},
+                ]
+            },
+            "rules: ranks is 2, 4; give all rules the same",
+        ),
+    ],
+)
+def test_tables_that_contradict_each_other(
+    tmp_path: Path, rules: dict[str, Any], said: str
+) -> None:
+    numpy_files.save_file({"x": bits(4), "y": bits(4)}, tmp_path / "m.safetensors")
+    with pytest.raises(ts.SplitError, match=f"TS703.*{re.escape(said)}"):
+        ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"axis": 0},
+        {"split": [2, 2]},
+        {"num_outputs": 2},
+        {"chunk": 2},
+        {"operator": "onnx.Split-18"},
+        {"opset": 18},
+        {"names": ["a", "b"]},
+    ],
+)
+def test_rules_take_the_place_of_a_split(tmp_path: Path, more: dict[str, Any]) -> None:
+    numpy_files.save_file({"x": bits(4)}, tmp_path / "m.safetensors")
+    rules = {"split": [{"tensors": "x", "num_outputs": 2}]}
+    with pytest.raises(ts.SplitError, match=r"TS703.*rules are given, and a split as well"):
+        ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules, **more)
+
+
+def test_the_name_of_a_part_says_what_the_star_of_its_rule_stands_for(tmp_path: Path) -> None:
+    numpy_files.save_file({"q": bits(4), "k": bits(4)}, tmp_path / "m.safetensors")
+    rules = {"split": [{"tensors": "layer.*", "num_outputs": 2, "names": ["q", "k"]}]}
+    with pytest.raises(
+        ts.SplitError, match=r"TS703.*the name '[qk]' does not say what the \* of 'layer\.\*'"
+    ):
+        ts.files.merge(tmp_path / "m.safetensors", tmp_path / "whole.safetensors", rules=rules)

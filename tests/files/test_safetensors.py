@@ -265,8 +265,9 @@ def test_a_pattern_that_matches_nothing_is_said(
 ) -> None:
     path, _ = checkpoint
     rules = {"rename": [{"tensors": ["scale", "scales"], "name": "s"}]}
-    with pytest.warns(ts.SplitWarning, match="'scales' matches no tensor"):
+    with pytest.warns(ts.SplitWarning, match="'scales' matches no tensor") as warned:
         ts.files.split(path, path.with_name("out.safetensors"), rules=rules)
+    assert len(warned) == 1
 
 
 def test_split_and_sharded_at_once(checkpoint: tuple[Path, dict[str, np.ndarray]]) -> None:
