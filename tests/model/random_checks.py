@@ -429,8 +429,11 @@ def quoted(model: onnx.ModelProto, engine: Any) -> Iterable[str]:
     """The messages of the engine that `check` says a model may still meet, of some data."""
     for finding in ts.check(model, target=engine):
         yield from re.findall(r': "([^"]+)"', finding.message)
+        if "SIGSEGV" in finding.message:
+            yield ENDED
 
 
+ENDED = "the process ended with signal"
 MOST_SECONDS = 60
 """Of one run in a child; an engine that takes longer is ended by SIGALRM."""
 
@@ -452,7 +455,7 @@ def in_a_child(function: Callable[..., None], *arguments: Any) -> None:
         message = pipe.read().decode(errors="replace")
     _, status = os.waitpid(child, 0)
     if status or message:
-        raise Wrong(message if not status else f"the process ended with signal {status}")
+        raise Wrong(message if not status else f"{ENDED} {status}")
 
 
 def run_outside(case: Case, made: onnx.ModelProto, engine: Any) -> None:

@@ -317,6 +317,7 @@ _LEFT = {
     "scan_in_scan": "make one of the two a Loop",
     "unused": "use a part of it, or leave it out",
     "empty_in_loop": "run it in another engine, if data without elements matter",
+    "long_slice": "use Split in its place, or run it in another engine",
     "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
     "wide_values": "run it in another engine, if these values matter",
 }

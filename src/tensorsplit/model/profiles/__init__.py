@@ -57,7 +57,7 @@ VERDICTS: tuple[str, ...] = get_args(Verdict)
 """The engine refuses, gives wrong results, or its process dies; or a target leaves the feature
 out."""
 
-LEFT = frozenset({"version", "if_in_scan", "scan_in_scan", "long_slice", "unused"})
+LEFT = frozenset({"version", "if_in_scan", "scan_in_scan", "long_slice", "unused", "empty_in_loop"})
 """Features that a node keeps, whatever it is rewritten to."""
 
 Extent: TypeAlias = Literal["all", "some", "uses", "edge", "values"]
