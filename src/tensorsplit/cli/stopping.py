@@ -38,8 +38,8 @@ class Stopped(BaseException):
 class Stopping:
     """Raises `Stopped` in its block when a signal comes, unless the caller ignores that signal.
 
-    What the block begins to clean up is cleaned up whole: for a second, further signals are only
-    noted. Where Python can't pass on what is raised, as in ``__del__``, it is raised once more.
+    A clean-up that has begun runs to its end: for a second, further signals are only noted. Where
+    Python can't pass on what is raised, as in ``__del__``, it is raised once more.
 
     Attributes:
         status: The exit status for the last signal that came, 0 if none did.

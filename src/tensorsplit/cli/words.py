@@ -1,6 +1,6 @@
 """Words that stand for something: what the help calls them, and what a shell offers for them.
 
-The offered words are loaded on request. Whether a word means anything, its command decides.
+The offered words are loaded on request. The command decides whether a word means anything.
 """
 
 from __future__ import annotations

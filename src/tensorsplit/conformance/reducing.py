@@ -189,7 +189,7 @@ class _Reduction:
             raise SplitError(
                 USAGE,
                 f"{title} gives what tensorsplit gives; there is nothing to reduce",
-                "give the inputs that show it, with --input or --seed",
+                "give inputs with which the engine is wrong, with --input or --seed",
                 parameter="engine",
             )
         self._failure = failure

@@ -1,8 +1,8 @@
 """The start of the process of an engine: the program that `process` runs, by its path.
 
 It sets the search path, leaves the network where the kernel allows that, and then runs `worker`.
-The kernel allows it to a process of one thread only, so that this imports nothing of the package:
-NumPy starts threads.
+The kernel allows that only in a process with one thread, so this program imports nothing of the
+package: NumPy starts threads.
 """
 
 from __future__ import annotations

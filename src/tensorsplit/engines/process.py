@@ -192,9 +192,10 @@ class EngineProcess:
     """The process of one engine; calls from several threads take turns.
 
     The name is for messages. The adapter, which the process calls, is ``module:function``, or a
-    module with a function ``run``. The environment is added to that of this process. An answer may
-    take so many bytes of memory; half of the machine's if None, as the engine has it as well.
-    Another interpreter than this one may be named by its path (see `elsewhere`).
+    module with a function ``run``. The environment is added to that of this process. `most` is
+    the most bytes that an answer may take; None stands for half of the machine's memory, because
+    the engine holds the answer too. Another interpreter than this one may be named by its path
+    (see `elsewhere`).
     """
 
     def __init__(
@@ -369,7 +370,7 @@ class _Running:
     ) -> tuple[Reply, bool]:
         """Return the reply to a call within so many seconds, and whether it was read.
 
-        The answer may take so many bytes of memory.
+        `most` is the most bytes of memory that the answer may take.
         """
         done, expired = threading.Event(), threading.Event()
         watcher = threading.Thread(target=self._watch, args=(seconds, done, expired), daemon=True)

@@ -76,11 +76,11 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " and its parts may be uneven",
         "count": "uses num_outputs",
         "equal_parts": "gives no lengths, and has equal parts",
-        "equal_parts_alike": "gives no lengths, as another Split of a like tensor on the same axis,"
-        " which has another number of parts",
+        "equal_parts_alike": "gives no lengths, and neither does another Split of a similar tensor"
+        " on the same axis, which has another number of parts",
         "runtime_lengths": "has lengths that are known only at run time",
         "checked_lengths": "has lengths that nodes made by lowering check",
-        "uncounted_lengths": "has lengths that are known only at run time, and not how many",
+        "uncounted_lengths": "has lengths whose values and number are known only at run time",
         "external_lengths": "has lengths that are external data",
         "uneven_count": "uses num_outputs, and its parts are not equal",
         "omitted_lengths": "uses num_outputs, and has an input for the lengths that has no name",

@@ -57,7 +57,7 @@ def read(context: Any, name: str, vendor: str) -> Given:
 
     OpenVINO gives neither the opset nor the number of outputs. So a node is read as the newest
     version that takes what it gives; versions that share their operands differ in nothing that a
-    node shows here. A node that none takes is refused in the words of the newest.
+    node shows here. A node that no version takes is refused with the message of the newest.
     """
     versions = [
         record for record in operators.values() if (record.vendor, record.name) == (vendor, name)

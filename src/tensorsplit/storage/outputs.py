@@ -484,7 +484,7 @@ def _sync_placed(folder: Path, target: Path) -> None:
         _sync(folder)
     except OSError as error:
         reason = error.strerror or error
-        problem = f"{target} is written, but its folder is not down to the disk: {reason}"
+        problem = f"{target} is written, but its folder could not be flushed to the disk: {reason}"
         raise _unwritable(problem, "look at the disk, and run it again") from None
 
 

@@ -199,7 +199,7 @@ def _ignored_keepdims(split: _Split) -> Found:
     attribute = split.ref.node.attributes.get(keepdims or "")
     if attribute is not None and attribute.value == 0 and source is not None:
         message = f"it is 0, but '{source}' is given, so that the axis stays"
-        fix = f"leave {keepdims} out, or squeeze the parts if the axis is to go"
+        fix = f"leave {keepdims} out, or squeeze the parts if the axis should be dropped"
         yield checks.IGNORED_KEEPDIMS, message, fix, keepdims
 
 

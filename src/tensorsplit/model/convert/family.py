@@ -196,7 +196,7 @@ def _make_variadic(node: NodeConversion) -> None:
     if intent.operator.is_sequence:
         raise SplitError(
             CANNOT_EXPRESS,
-            f"{VENDOR_SPLIT.id} gives tensors, and the node a sequence of them",
+            f"{VENDOR_SPLIT.id} gives tensors, but the node gives a sequence of them",
             "lower the sequences first: tensorsplit lower --for portable",
             operator=intent.operator.id,
         )

@@ -177,8 +177,8 @@ def load(engine: str | os.PathLike[str], version: str | None = None) -> Profile:
             installed, or for the newest if none is. Of no meaning for a path.
 
     Returns:
-        The profile. Of one version, what was measured on this machine comes before what the
-        package has. Its `remarks` say where it is of another version than the one in use.
+        The profile. If the package has one of the same version, that of this machine is taken. Its
+        `remarks` say where it is of another version than the one in use.
 
     Raises:
         SplitError: TS601 if no profile of the engine exists; TS703 if the file holds none.
