@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -540,6 +541,51 @@ def test_chunks_that_decode_to_more_than_their_size(tmp_path: Path, kind: str) -
     (tmp_path / "x.zarr" / "0").write_bytes(make())
     with refused("TS705", "decodes to more"):
         ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 5])
+
+
+@pytest.mark.parametrize("kept", [0, 8, 16, 20, -1])
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_blosc_chunk_that_ends_too_early_is_not_read_beyond(
+    tmp_path: Path, version: int, kept: int
+) -> None:
+    codec = numcodecs.Blosc() if version == 2 else zarr.codecs.BloscCodec()
+    data = np.frombuffer(RANDOM.bytes(4096), np.uint8)  # which blosc stores as it is
+    made(tmp_path / "x.zarr", data, (4096,), zarr_format=version, compressors=codec)
+    chunk = tmp_path / "x.zarr" / ("0" if version == 2 else "c/0")
+    chunk.write_bytes(chunk.read_bytes()[:kept])
+    with refused("TS705", "ends before the data that its header announces"):
+        ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [1000, 3096])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_codec_that_only_decodes_is_refused_with_the_name_of_the_source(tmp_path: Path) -> None:
+    made(tmp_path / "x.zarr", X, zarr_format=2, compressors=numcodecs.Zstd())
+    document = tmp_path / "x.zarr" / ".zarray"
+    described = json.loads(document.read_text())
+    described["compressor"]["level"] = "high"
+    document.write_text(json.dumps(described))
+    with refused("TS705", "x.zarr"):
+        ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 7])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "word"),
+    [("must_understand", False, "consolidate"), ("attributes", "", "attributes are not")],
+)
+def test_a_group_that_zarr_does_not_describe_is_refused(
+    tmp_path: Path, member: str, value: Any, word: str
+) -> None:
+    group = zarr.create_group(tmp_path / "g.zarr")
+    group.create_group("s").create_array("x", data=X, chunks=(4, 3, 5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # version 3 does not describe it yet
+        zarr.consolidate_metadata(tmp_path / "g.zarr")
+    document = tmp_path / "g.zarr" / "s" / "zarr.json"
+    document.write_text(json.dumps({**json.loads(document.read_text()), member: value}))
+    with refused("TS705", word):
+        ts.files.split(tmp_path / "g.zarr", tmp_path / "out.zarr", [3, 7])
+    assert not (tmp_path / "out.zarr").exists()
 
 
 @pytest.mark.parametrize("shards", [None, (8,)])

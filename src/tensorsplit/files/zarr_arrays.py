@@ -166,8 +166,9 @@ class StoredArray:
     def encode(self, elements: Array) -> Buffer | None:
         """Return a chunk as it is to be stored; None for a shard in which each chunk is missing.
 
-        A codec that would change elements is refused (TS705). In a shard, chunks that are all fill
-        value are left out, unless there are other bits that count as equal to it.
+        In a shard, chunks that are all fill value are left out, unless there are other bits that
+        count as equal to it. Raises what the codecs raise, and a ValueError for one that would
+        change elements.
         """
         config = self._spec.config
         if self._is_sharded and not _has_other_bits(elements, self._fill):
@@ -178,7 +179,7 @@ class StoredArray:
         if encoded is None or keeps_values(self.metadata):
             return encoded
         if not _same_bits(self._decoded(encoded), elements):
-            raise unreadable(str(self._store), "its codecs would change elements")
+            raise ValueError("its codecs would change elements")
         return encoded
 
     def _decoded(self, data: Buffer) -> Array:

@@ -177,9 +177,14 @@ def _check(codec: str, settings: Mapping[str, object], data: bytes, limit: int) 
         raise ValueError("it decodes to more than a chunk holds")
 
 
-def _bound_of_header(start: int) -> Callable[[Mapping[str, object], bytes, int], int]:
-    """Read the 32 bits from some byte of a header on."""
-    return lambda _, data, __: int.from_bytes(data[start : start + 4], "little")
+def _bound_of_blosc(_: Mapping[str, object], data: bytes, __: int) -> int:
+    """Read what a blosc buffer decodes to; ValueError where it ends too early.
+
+    Blosc is not given how long the buffer is, and would read what lies after it in memory.
+    """
+    if len(data) < _BLOSC_HEADER or int.from_bytes(data[12:16], "little") > len(data):
+        raise ValueError("it ends before the data that its header announces")
+    return int.from_bytes(data[4:8], "little")
 
 
 def _bound_of_items(_: Mapping[str, object], data: bytes, __: int) -> int:
@@ -224,11 +229,12 @@ def _lzma_file(settings: Mapping[str, Any], data: bytes) -> lzma.LZMAFile:
 
 
 _ZSTD_BLOCK = 128 << 10
+_BLOSC_HEADER = 16
 
 _BOUNDS: dict[str, Callable[[Mapping[str, object], bytes, int], int]] = {
     **dict.fromkeys(("vlen-utf8", "vlen-bytes", "vlen-array"), _bound_of_items),
-    "blosc": _bound_of_header(4),
-    "lz4": _bound_of_header(0),
+    "blosc": _bound_of_blosc,
+    "lz4": lambda _, data, __: int.from_bytes(data[:4], "little"),
     "zstd": _bound_of_zstd,
     "gzip": lambda _, data, most: _count(gzip.GzipFile(fileobj=BytesIO(data)), most),
     "zlib": lambda _, data, most: len(zlib.decompressobj().decompress(data, most + 1)),

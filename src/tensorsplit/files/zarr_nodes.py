@@ -174,7 +174,7 @@ class _DocumentReader:
             version = 3 if kind == "zarr.json" else 2
             if described.get("zarr_format") != version:
                 raise ValueError(f"zarr_format is {show(described.get('zarr_format'))}")
-            if not isinstance(described.pop("attributes", None) or {}, dict):
+            if not isinstance(described.pop("attributes", None), dict | None):
                 raise ValueError("its attributes are not an object")
             if kind == ".zgroup" or described.get("node_type") == "group":
                 if size_of(self._store, join(path, CONSOLIDATED)) is not None:

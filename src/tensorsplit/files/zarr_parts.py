@@ -32,12 +32,13 @@ from tensorsplit.core.errors import (
     show,
     show_int,
     show_path,
+    words_of,
 )
 from tensorsplit.core.plan import offsets_of, sizes_of
 from tensorsplit.files.byte_copies import LEAST_MEMORY, Move, RowPlace, pieces_of
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import Division, FileLayout, Recast, StoredTensor, WriteTask
-from tensorsplit.files.sources import local_path
+from tensorsplit.files.sources import local_path, refusing
 from tensorsplit.files.zarr_arrays import (
     Array,
     ArrayPlace,
@@ -55,7 +56,7 @@ from tensorsplit.files.zarr_nodes import (
     is_name,
     members,
 )
-from tensorsplit.files.zarr_stores import join, store_at, write_value
+from tensorsplit.files.zarr_stores import join, store_at, unreadable, write_value
 
 if TYPE_CHECKING:
     from zarr.abc.store import Store
@@ -532,7 +533,11 @@ def _describe_group(store: Store, path: str, documents: Mapping[str, bytes]) -> 
     if is_consolidated:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            zarr.consolidate_metadata(store, path=path)
+            try:
+                zarr.consolidate_metadata(store, path=path)
+            except (TypeError, ValueError) as error:  # of a member that it does not know
+                problem = f"zarr can't consolidate its groups: {words_of(error)}"
+                raise unreadable(path or ".", problem) from None
 
 
 def _set(store: Store, key: str, value: bytes) -> None:
@@ -570,7 +575,8 @@ class _ChunkTask:
                 target.copy(chunk, sources.array(origin[0]), origin[1])
                 continue
             elements = sources.made(self.cut, chunk)
-            encoded = None if elements is None else target.encode(elements)
+            with refusing(join(self.cut.sources[0].url, self.cut.sources[0].path)):
+                encoded = None if elements is None else target.encode(elements)
             if encoded is not None:
                 target.save(chunk, encoded)
         return self.nbytes
