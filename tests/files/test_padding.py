@@ -362,6 +362,13 @@ def test_padding_within_a_block(
         ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules)
 
 
+def test_a_length_that_ranks_do_not_divide_is_refused_with_how_to_pad_it(tmp_path: Path) -> None:
+    numpy_files.save_file({"x": bits(13)}, tmp_path / "m.safetensors")
+    rules: dict[str, Any] = {"shard": [{"tensors": "x", "axis": 0, "ranks": 4}]}
+    with pytest.raises(ts.SplitError, match=r"TS303.*13 is not a multiple of 4; .* with pad_to"):
+        ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules)
+
+
 def test_what_follows_has_to_say_how_long_it_was(tmp_path: Path) -> None:
     numpy_files.save_file({"x": bits(13), "s": bits(13)}, tmp_path / "m.safetensors")
     weight = {"tensors": "x", "axis": 0, "ranks": 4, "pad_to": 16}

@@ -36,6 +36,7 @@ from tensorsplit.core.schema import Operator
 from tensorsplit.files.formats import Division, NewTensor, Recast, StoredTensor
 
 _LONGEST_NAME = 240
+_FOR_RANKS = "choose a number of ranks that divides it, or pad it with pad_to or pad_each_to"
 _EQUAL = "openvino.Split-1"  # parts of one length, of any element type
 
 
@@ -269,7 +270,7 @@ class ShardRule:
         sizes = [
             size
             for piece, count in zip(pieces, counts, strict=True)
-            for size in _divided([piece], count, "ranks") * count
+            for size in _divided([piece], count, "ranks", _FOR_RANKS) * count
         ]
         step = len(sizes)  # the parts from one group, or rank, to the next
         starts = [0, *accumulate(counts)][:-1]
@@ -576,12 +577,14 @@ def _layout(plan: SplitPlan, numbers: Sequence[int]) -> str:
     return blake2b(repr((plan.axis, ranges)).encode(), digest_size=8).hexdigest()
 
 
-def _divided(sizes: Iterable[int], count: int, parameter: str) -> list[int]:
+def _divided(
+    sizes: Iterable[int], count: int, parameter: str, fix: str = "choose others"
+) -> list[int]:
     """Return each length divided by a count; TS303 if one can't be."""
     for size in sizes:
         if size % count:
             problem = f"the length {size} is not a multiple of {count}"
-            raise SplitError(NOT_DIVISIBLE, problem, "choose others", parameter=parameter)
+            raise SplitError(NOT_DIVISIBLE, problem, fix, parameter=parameter)
     return [size // count for size in sizes]
 
 
