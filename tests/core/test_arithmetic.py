@@ -13,7 +13,6 @@ import pytest
 from tensorsplit.core import rules
 from tensorsplit.core.arithmetic import (
     Formula,
-    Maker,
     Symbol,
     bounds,
     dimension,
@@ -27,6 +26,7 @@ from tensorsplit.core.arithmetic import (
 )
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.core.errors import SplitError
+from tensorsplit.core.maker import Maker
 from tensorsplit.core.rules import Rule, apply
 
 Listed: TypeAlias = "np.ndarray[Any, Any]"

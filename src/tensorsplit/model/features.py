@@ -13,10 +13,10 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import MOST_EXACT
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.emit import counted
 from tensorsplit.core.errors import short_name
+from tensorsplit.core.maker import MOST_EXACT
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones

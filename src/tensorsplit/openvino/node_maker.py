@@ -9,7 +9,8 @@ import numpy as np
 import openvino
 from openvino import opset8 as ops
 
-from tensorsplit.core.arithmetic import Formula, Maker, Number, value
+from tensorsplit.core.arithmetic import Formula, Number, value
+from tensorsplit.core.maker import Maker
 
 Value: TypeAlias = Any
 """An ``openvino.Output``."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import z3
 
-from tensorsplit.core.arithmetic import Maker
+from tensorsplit.core.maker import Maker
 from tests.core.proofs.numbers import Term, plain
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1

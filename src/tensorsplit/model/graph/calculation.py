@@ -11,7 +11,6 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import (
     Formula,
-    Maker,
     Number,
     Numbers,
     bounds,
@@ -24,6 +23,7 @@ from tensorsplit.core.arithmetic import (
 )
 from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
+from tensorsplit.core.maker import Maker
 from tensorsplit.model.graph.building import Names
 
 FIRST_WITH_LENGTHS_AS_INPUT = 13

@@ -23,8 +23,8 @@ from tensorsplit.core.arithmetic import (
     position,
     size_of,
     value,
-    written,
 )
+from tensorsplit.core.maker import written
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent

@@ -10,7 +10,8 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from tensorsplit.core.arithmetic import Maker, Number
+from tensorsplit.core.arithmetic import Number
+from tensorsplit.core.maker import Maker
 from tensorsplit.model.openvino_ir.layer_types import JOINED, LAYER_TYPES, LayerOperand, LayerType
 from tensorsplit.model.openvino_ir.layers import Layer, PlacedElements, parse_network
 
