@@ -18,6 +18,7 @@ from tensorsplit.core import errors
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.reading import read_model
 from tests.cli.conftest import Command, process
+from tests.model.ir_files import IrFile
 from tests.refusals import refused as refusal
 
 Save = Callable[[str], Path]
@@ -397,3 +398,24 @@ def test_given_inputs_have_no_seed(tmp_path: Path) -> None:
     choice = InputChoice((f"x={tmp_path / 'x.npy'}",), (), 7, None)
     completed = choice.completed(read_model(model))
     assert (completed.seed, str(completed), completed.random) == (None, "the inputs given", {})
+
+
+def test_a_default_gives_way_to_a_shape_that_is_given(save: Save) -> None:
+    text = "g (float[N] x, float[M] w) => (float[?] y) <float[2] w = {1.5, 2.5}>"
+    source = read_model(save(f"{text} {{ y = Concat<axis=0>(x, w) }}"))
+    plain = InputChoice((), (), None, None).completed(source)
+    assert list(plain.random) == ["x"]
+    shaped = InputChoice((), ("w:5",), None, None).completed(source)
+    assert set(shaped.random) == {"x", "w"}
+    assert shaped.feeds["w"].shape == (5,)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_dimensions_stay_in_the_ranges_that_an_ir_declares(tmp_path: Path, seed: int) -> None:
+    ir = IrFile()
+    ir.result(ir.parameter("x", "f32", "1..3,9..,..2"))
+    made = InputChoice((), (), seed, None).completed(read_model(ir.save(tmp_path)))
+    few, many, at_most = made.feeds["x"].shape
+    assert 1 <= few <= 3
+    assert many >= 9
+    assert at_most <= 2

@@ -159,6 +159,13 @@ MODELS = {
         ),
         "a",
     ),
+    "positions of operators of others may be any": (
+        (
+            "(float[4] x, int64[2] i) => (float[2] y, float[2] z)"
+            " {j = other.Shift(i) y = Gather(x, j) z = Gather(x, i)}"
+        ),
+        "z",
+    ),
     "operators of others may do anything": (
         "(float[4] x) => (float[4] y) {y = other.Identity(x)}",
         "",

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
+from tensorsplit.model.data_files import read_data
 from tensorsplit.model.graph.tensors import array_of
 from tests.model.build import graph, model, node, outputs, run, tensor, value
 from tests.oracle import DTYPES, assert_same, random_array, slices
@@ -267,6 +268,15 @@ def test_a_link_inside_the_folder_is_fine(tmp_path: Path, rng: np.random.Generat
     assert_same(outputs(path, x=x), slices(x, 0, [2, 4]))
 
 
+def test_the_folder_of_the_model_may_be_reached_by_a_link(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    x = rng.random(6).astype(np.float32)
+    path = saved(tmp_path, outside("w.bin", [2], offset=8))
+    (tmp_path / "link").symlink_to(path.parent, target_is_directory=True)
+    assert_same(outputs(tmp_path / "link" / path.name, x=x), slices(x, 0, [2, 4]))
+
+
 @pytest.mark.parametrize(
     ("location", "word"),
     [
@@ -393,3 +403,10 @@ def test_external_strings_are_refused(tmp_path: Path) -> None:
 
 def test_all_stored_types_are_covered() -> None:
     assert set(STORED) == TYPES
+
+
+def test_data_that_is_cut_short_meanwhile_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(bytes(range(10)))
+    assert read_data(tmp_path / "w.bin", 4, 6) == bytes(range(4, 10))
+    with refused("TS504", "'w.bin' was cut short while it was read", parameter="w"):
+        read_data(tmp_path / "w.bin", 4, 7, "w")

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tensorsplit import SplitError
+from tensorsplit.model.openvino_ir.layers import listed_names
+from tensorsplit.model.openvino_ir.translation import read_ir
 from tensorsplit.model.reading import read_model
 from tensorsplit.model.run.evaluator import CompiledModel
 from tests.model.ir_files import IrFile, X, cut_file, refused, run
@@ -58,7 +60,12 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     "no layers": (lambda _: '<net version="11"/>', "TS502"),
     "layer without id": (swap('layer id="0"', "layer"), "TS502"),
     "layer id of words": (swap('layer id="0"', 'layer id="zero"'), "TS502"),
+    "layer id in other digits": (
+        swap('layer id="0"', 'layer id="\N{ARABIC-INDIC DIGIT ZERO}"'),
+        "TS502",
+    ),
     "two layers of one id": (swap('layer id="1"', 'layer id="0"'), "TS502"),
+    "one more layer of an id": (swap("</layers>", '<layer id="3" type="No"/></layers>'), "TS502"),
     "two ports of one id": (swap('port id="4"', 'port id="3"'), "TS502"),
     "port without id": (swap('port id="0"', "port"), "TS502"),
     "edge from no layer": (swap('from-layer="0"', 'from-layer="77"'), "TS502"),
@@ -69,12 +76,18 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     "two edges to one port": (extra_edge(0, 0, 3, 1), "TS502"),
     "input without edge": (lambda ir: ir.text.replace(ir.edges[0], ""), "TS502"),
     "circle": (swap('from-layer="0" from-port="0"', 'from-layer="3" from-port="3"'), "TS502"),
+    "Parameter with two outputs": (
+        swap('<port id="0" precision="FP32"/>', '<port id="0"/><port id="1"/>'),
+        "TS502",
+    ),
     "Parameter without shape": (swap('shape="6,8" ', ""), "TS502"),
     "unknown element type": (swap('"f32"', '"f31"'), "TS502"),
     "no element type": (swap('element_type="f32"', ""), "TS502"),
     "Const of unknown shape": (swap('shape="2"', 'shape="?"'), "TS502"),
     "Const without offset": (swap('offset="0"', ""), "TS502"),
     "Const with a negative offset": (swap('offset="0"', 'offset="-8"'), "TS502"),
+    "Const at the largest offset": (swap('offset="0"', f'offset="{(1 << 63) - 1}"'), "TS504"),
+    "Const at no offset of 64 bits": (swap('offset="0"', f'offset="{1 << 63}"'), "TS502"),
     "Const beyond the data": (swap('offset="8"', 'offset="9"'), "TS504"),
     "Const far beyond the data": (swap('offset="8"', 'offset="9000000000000000000"'), "TS504"),
     "size that is not the shape's": (swap('shape="2"', 'shape="3"'), "TS504"),
@@ -103,6 +116,31 @@ def test_malformed_files_are_refused(tmp_path: Path, name: str) -> None:
     before = sorted(tmp_path.iterdir())
     assert refused(path, x=X).code == code
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(32, True), (33, False)])
+def test_bodies_may_lie_so_deep_in_each_other(tmp_path: Path, depth: int, is_read: bool) -> None:
+    text = ""
+    for number in range(depth):
+        body = f"<body><layers>{text}</layers><edges/></body>" if number else ""
+        text = f'<layer id="9" name="n{number}" type="Outer" version="opset1">{body}</layer>'
+    text = f"<body><layers>{text}</layers><edges/></body>"
+    ir = cut_file((2, 4))
+    outer = f'<layer id="9" name="outer" type="Outer" version="opset1">{text}</layer></layers>'
+    path = ir.save(tmp_path, ir.text.replace("</layers>", outer, 1))
+    if is_read:
+        assert read_ir(path).message.graph.node
+    else:
+        with pytest.raises(SplitError, match=f"TS502.*bodies lie {depth} deep in each other"):
+            read_ir(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("", ()), ("a", ("a",)), ("a,,b\\,c,", ("a", "b,c")), (",", ()), ("\\,", (",",))],
+)
+def test_names_are_listed_with_commas(text: str, names: tuple[str, ...]) -> None:
+    assert listed_names(text) == names
 
 
 def test_missing_files_are_refused(tmp_path: Path) -> None:
