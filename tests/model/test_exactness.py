@@ -116,9 +116,10 @@ MODELS = {
     ),
     "a branch that is chosen by a value that is rounded": (
         (
-            "(float[4] x, float t) => (float[4] y) {e = Exp(t) c = Less(e, t) y = If(c) <"
+            "(float[4] x, float[4] w, float t) => (float[4] y)"
+            " {e = Exp(t) c = Less(e, t) y = If(c) <"
             "then_branch = t () => (float[4] a) {a = Identity(x)},"
-            "else_branch = e () => (float[4] b) {b = Neg(x)}>}"
+            "else_branch = e () => (float[4] b) {b = Identity(w)}>}"
         ),
         "",
     ),
@@ -161,7 +162,7 @@ MODELS = {
     ),
     "positions of operators of others may be any": (
         (
-            "(float[4] x, int64[2] i) => (float[2] y, float[2] z)"
+            "(float[4] x, int64[2] i) => (float[2] y, float[2] z) <int64[2] j>"
             " {j = other.Shift(i) y = Gather(x, j) z = Gather(x, i)}"
         ),
         "z",
