@@ -167,3 +167,12 @@ def test_a_table_loses_no_word_and_is_as_wide_as_there_is_room(width: int) -> No
         ["one", "two", "three", *" ".join(map(" ".join, rows)).split()]
     )
     assert max(map(len, shown.splitlines())) <= width
+
+
+def test_a_cell_of_several_lines_is_as_wide_as_its_longest_line() -> None:
+    shown = rendered(Table([("x", "aa bb\ncccc", "end")], ("one", "two", "three")), width=60)
+    assert [line.rstrip() for line in shown.splitlines()] == [
+        "one  two    three",
+        "x    aa bb  end",
+        "     cccc",
+    ]

@@ -71,6 +71,7 @@ class Layout(NamedTuple):
     groups: int = 1
     shared: tuple[int, ...] = ()  # into how many parts each is divided at most
     most_ranks: int = 8
+    stretches: tuple[int, ...] = ()  # in how many of them each is padded
 
 
 LAYOUTS = {
@@ -99,6 +100,22 @@ LAYOUTS = {
         {"heads": [6, 2, 2], "groups": 2, "pad_to": [8, 1, 1], "replicate": [False, True, True]},
         *((12, 4, 4), (8, 1, 1), 2, (4, 1, 1)),
     ),
+    "query heads of each key": Layout(
+        {
+            "heads": [6, 2, 2],
+            "pad_to": [8, 1, 1],
+            "pad_in": [2, 1, 1],
+            "replicate": [False, True, True],
+        },
+        *((12, 4, 4), (8, 1, 1), 1, (8, 2, 2)),
+        stretches=(2, 1, 1),
+    ),
+    "stretches": Layout(
+        {"segments": [15, 8], "pad_to": 8, "pad_in": [3, 2]}, (15, 8), (8, 8), stretches=(3, 2)
+    ),
+    "one segment in stretches": Layout(
+        {"heads": 6, "pad_to": 8, "pad_in": 2}, (12,), (8,), stretches=(2,)
+    ),
     "one key for all": Layout(
         {"heads": [7, 1], "pad_to": [16, 1], "replicate": [False, True]},
         (14, 2),
@@ -115,9 +132,12 @@ def by_hand(whole: np.ndarray, layout: Layout, rank: int, ranks: int) -> np.ndar
     padded_groups = []
     for _ in range(groups):
         pieces = []
-        for length, block in zip(layout.lengths, layout.blocks, strict=True):
+        stretches = layout.stretches or [1] * len(layout.lengths)
+        for length, block, count in zip(layout.lengths, layout.blocks, stretches, strict=True):
             piece = whole[place : place + length // groups]
-            pieces.append(padded(piece, 0, block))
+            pieces.append(
+                np.concatenate([padded(each, 0, block) for each in np.split(piece, count)])
+            )
             place += length // groups
         padded_groups.append(pieces)
     assert place == len(whole)
@@ -288,7 +308,16 @@ def test_padding_that_is_not_zeros_is_not_dropped(ranks: Path, place: tuple[int,
             {"pad_to": [8, 1, 1], "heads": [6, 3, 3]},
             r"TS703.*heads \[6, 3, 3\] would not belong to",
         ),
-        ({"pad_to": 8, "heads": [8, 2, 2]}, "each group of its query heads"),
+        ({"pad_to": 8, "heads": [8, 2, 2]}, "by pad_in the query heads of each key"),
+        (
+            {"pad_to": [4, 1, 1], "heads": [6, 3, 3], "pad_in": [2, 1, 1]},
+            "TS703.*would not belong to",
+        ),
+        ({"pad_in": 2}, "TS703.*pad_in goes with pad_to"),
+        ({"pad_to": 8, "pad_in": 2, "groups": 2}, "TS703.*pad_in goes .* without groups"),
+        ({"pad_to": 8, "pad_in": [2, 1]}, "TS703.*pad_in is a number"),
+        ({"pad_to": 8, "pad_in": 5}, "TS303.*pad_in.*12 is not a multiple of 5"),
+        ({"pad_to": 6, "pad_in": 3, "heads": 4}, "TS714.*3 stretches would cut 4 heads"),
     ],
 )
 def test_rules_that_do_not_pad(tmp_path: Path, rule: dict[str, Any], said: str) -> None:
@@ -299,7 +328,7 @@ def test_rules_that_do_not_pad(tmp_path: Path, rule: dict[str, Any], said: str) 
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["segments", "heads", "heads of a group"])
+@pytest.mark.parametrize("name", ["segments", "heads", "heads of a group", "stretches"])
 def test_what_follows_is_padded_as_well(tmp_path: Path, name: str) -> None:
     layout = LAYOUTS[name]
     rows, scales = bits(4 * sum(layout.lengths), 3), bits(sum(layout.lengths), 2)

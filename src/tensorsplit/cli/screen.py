@@ -88,7 +88,7 @@ class Table:
         table = RichTable(
             box=None, padding=(0, _GUTTER, 0, 0), header_style="bold", show_header=bool(self.heads)
         )
-        longest = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+        longest = [max(map(_longest_line, column)) for column in zip(*lines, strict=True)]
         widths = _widths(least, longest, room)  # Rich's own may be more than there is room for
         for width, head in zip(widths, self.heads or [""] * len(least), strict=True):
             table.add_column(head, width=width, overflow="fold")  # Chinese has no blanks
@@ -114,6 +114,12 @@ def _widths(least: Sequence[int], longest: Sequence[int], room: int) -> list[int
         if sum(widths) <= room:
             break
     return widths
+
+
+def _longest_line(text: str) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, text.splitlines()), default=0)
 
 
 def _longest_word(text: str) -> int:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import accumulate, pairwise, repeat
+from itertools import accumulate, combinations, pairwise, repeat, starmap
 from typing import Any, SupportsIndex, TypeAlias
 
 from tensorsplit.arrays.arguments import bind_values
@@ -167,6 +167,8 @@ class ShardRule:
             of before it is divided: one number for all segments, or one for each; None for no
             padding.
         pad_each_to: The same, for what each rank gets of it.
+        pad_in: In how many stretches of one length each segment is padded, each at its end; None
+            for one.
     """
 
     axis: int
@@ -180,6 +182,7 @@ class ShardRule:
     split: Sequence[int] | None = None
     pad_to: Sequence[int] | None = None
     pad_each_to: Sequence[int] | None = None
+    pad_in: Sequence[int] | None = None
 
     @property
     def pads(self) -> bool:
@@ -248,16 +251,17 @@ class ShardRule:
     ) -> tuple[SplitPlan, list[list[int]], list[tuple[int, int]]]:
         """Plan equal shares of each segment, and say which of these each rank gets.
 
-        Also says how long each segment of each group is, without padding and with it.
+        Also says how long each stretch of each segment is, without padding and with it.
         """
         plan = self._fused(tensor)
         lengths = _divided(sizes_of(plan), self.groups, "groups")  # of a group
         shares, is_by_group = 1, self.groups % self.ranks == 0
         if not is_by_group:
             (shares,) = _divided([self.ranks], self.groups, "groups")
-        pieces = self._padded(lengths, shares)
-        spans = list(zip(lengths, pieces, strict=True)) * self.groups
-        heads = self._padded_heads(lengths, pieces)
+        stretches = self.pad_in or [1] * len(lengths)
+        spans = self._padded(lengths, shares, stretches)
+        pieces = [padded * count for (_, padded), count in zip(spans, stretches, strict=True)]
+        heads = self._padded_heads(lengths, spans, stretches)
         copies = self._copies(heads)
         self._check_heads(heads, copies)
         if is_by_group:
@@ -279,37 +283,59 @@ class ShardRule:
             group, share = divmod(rank, shares)
             places = zip(starts, copies, strict=False)
             parts.append([group * step + start + share // each for start, each in places])
+        repeated = zip(spans, stretches, strict=True)
+        spans = [span for span, count in repeated for _ in range(count)] * self.groups
         return replace(plan, sizes=tuple(sizes) * (self.ranks // shares)), parts, spans
 
-    def _padded(self, lengths: Sequence[int], shares: int) -> list[int]:
-        """Return how long the segments of a group are with their padding."""
+    def _padded(
+        self, lengths: Sequence[int], shares: int, stretches: Sequence[int]
+    ) -> list[tuple[int, int]]:
+        """Return how long a stretch of each segment is, without padding and with it."""
         blocks = self.pad_to or [each * shares for each in self.pad_each_to or ()] or [1]
         if len(blocks) == 1:
             blocks = [*blocks] * len(lengths)
-        pairs = zip(lengths, blocks, strict=True)
-        return [-(-length // block) * block for length, block in pairs]
+        spans = []
+        for segment, block, count in zip(lengths, blocks, stretches, strict=True):
+            (length,) = _divided([segment], count, "pad_in")
+            spans.append((length, -(-length // block) * block))
+        return spans
 
-    def _padded_heads(self, lengths: Sequence[int], pieces: Sequence[int]) -> list[int]:
+    def _padded_heads(
+        self,
+        lengths: Sequence[int],
+        spans: Sequence[tuple[int, int]],
+        stretches: Sequence[int],
+    ) -> list[int]:
         """Return how many heads each segment has with its padding (TS703, TS714)."""
         found = []
-        for length, piece, heads in zip(lengths, pieces, self.heads or (), strict=False):
-            (head,) = _divided([length * self.groups], heads, "heads")
-            if piece == length or heads == self.groups:  # where a group is a head, that is padded
+        for segment, (length, padded), count, heads in zip(
+            lengths, spans, stretches, self.heads or (), strict=False
+        ):
+            (head,) = _divided([segment * self.groups], heads, "heads")
+            if padded == length or heads == self.groups:  # where a group is a head, that is padded
                 found.append(heads)
                 continue
-            if piece % head:
-                problem = f"the padded length {piece} would cut a head of {head}"
+            if length % head:
+                problem = f"{count} stretches would cut {count_of(heads, 'head')}"
+                fix = "choose a number that divides the heads"
+                raise SplitError(HEAD_CUT, problem, fix, parameter="pad_in")
+            if padded % head:
+                problem = f"the padded length {padded} would cut a head of {head}"
                 fix = f"pad to a multiple of {head}"
                 raise SplitError(HEAD_CUT, problem, fix, parameter="pad_to")
-            found.append(piece // head * self.groups)
+            found.append(padded * count // head * self.groups)
         whole = self.heads or ()
         # A key that is alone in its group belongs to every query head there.
-        pairs = [(a, b) for a, b in zip(found, whole, strict=True) if b != self.groups]
-        if any(a * pairs[0][1] != pairs[0][0] * b for a, b in pairs):
+        known = [
+            each
+            for each in zip(found, whole, stretches, strict=False)
+            if each[1] != self.groups or self.groups == 1
+        ]
+        if not all(starmap(_belong_as_before, combinations(known, 2))):
             problem = f"padded to {show(found)}, the heads {show(list(whole))} would not belong to"
             problem += " each other as before"
-            fix = "pad all segments by the same share of their heads, or take the tensor apart and"
-            fix += " pad each group of its query heads"
+            fix = "pad all segments by the same share of their heads, or by pad_in the query heads"
+            fix += " of each key"
             raise SplitError(USAGE, problem, fix, parameter="pad_to")
         return found
 
@@ -337,6 +363,17 @@ class ShardRule:
                 if heads < count and not any(self.replicate):
                     fix += ", or say replicate, if these are heads of keys or values"
                 raise SplitError(HEAD_CUT, problem, fix, parameter="heads")
+
+
+_Heads: TypeAlias = tuple[int, int, int]
+"""The heads of a segment with their padding and without it, and in how many stretches it is."""
+
+
+def _belong_as_before(one: _Heads, other: _Heads) -> bool:
+    """Return whether heads that are padded belong to the same ones of another segment as before."""
+    if one[0] * other[1] == other[0] * one[1]:
+        return one[2] == other[2] or one[0] == one[1]
+    return any(a[0] == a[1] and b[2] % a[1] == 0 for a, b in ((one, other), (other, one)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from tensorsplit.files.sources import check_regular, local_path, refusing_access
 
 _NUMBERS = (
     *("split", "segments", "groups", "heads", "num_outputs", "multiple_of"),
-    *("block", "packed", "pad_to", "pad_each_to"),
+    *("block", "packed", "pad_to", "pad_each_to", "pad_in"),
 )
 _CONFIG = "config.json"
 _LARGEST_CONFIG = 1 << 20

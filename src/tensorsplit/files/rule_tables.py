@@ -84,6 +84,7 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
     multiple_of: _Count = 1
     pad_to: _Count | list[_Count] | None = None
     pad_each_to: _Count | list[_Count] | None = None
+    pad_in: _Count | list[_Count] | None = None
     follow: str | None = None
     block: _Count = 1
     packed: _Count = 1
@@ -112,6 +113,8 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     def _check_padding(self) -> None:
         """Raise a ValueError for padding that contradicts other fields."""
+        if self.pad_in is not None and (self.pad_to is None or self.groups > 1):
+            raise ValueError("pad_in goes with pad_to, and without groups")
         if self.pad_to is None and self.pad_each_to is None:
             return
         if self.pad_to is not None and self.pad_each_to is not None:
@@ -126,6 +129,8 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
             raise ValueError(
                 "pad_to and pad_each_to are a number, or a list of one for each segment"
             )
+        if self.pad_in is not None and len(_listed(self.pad_in) or ()) != count:
+            raise ValueError("pad_in is a number, or of several segments a list of one for each")
 
     def count(self) -> int | None:
         """Return the number of ranks that it states; None if it states none."""
@@ -146,6 +151,7 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
             self.split,
             _listed(self.pad_to),
             _listed(self.pad_each_to),
+            _listed(self.pad_in),
         )
 
 
