@@ -107,6 +107,14 @@ MODELS = {
         ),
         "z",
     ),
+    "nor in an optional": (
+        (
+            "(int64[4] x) => (optional(int64[4]) o, int64[4] y, int64[4] z)"
+            " {two = Constant<value_ints=[2]>() m = Mul(x, two) o = Optional(m)"
+            " y = OptionalGetElement(o) p = Optional(x) z = OptionalGetElement(p)}"
+        ),
+        "z",
+    ),
     "floats that are calculated count as rounded, and decide nothing": (
         (
             "(float[4] x, float[4] t) => (float[4] y, float[4] z)"

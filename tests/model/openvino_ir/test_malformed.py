@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tensorsplit import SplitError
-from tensorsplit.model.openvino_ir.layers import listed_names
+from tensorsplit.model.openvino_ir.layers import layers_of, listed_names, read_network
 from tensorsplit.model.openvino_ir.translation import read_ir
 from tensorsplit.model.reading import read_model
 from tensorsplit.model.run.evaluator import CompiledModel
@@ -67,6 +67,19 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     "two layers of one id": (swap('layer id="1"', 'layer id="0"'), "TS502"),
     "one more layer of an id": (swap("</layers>", '<layer id="3" type="No"/></layers>'), "TS502"),
     "two ports of one id": (swap('port id="4"', 'port id="3"'), "TS502"),
+    "one more port of an id": (
+        swap('<port id="0"/><port id="1"/>', '<port id="0"/><port id="0"/><port id="1"/>'),
+        "TS502",
+    ),
+    "Result of two": (
+        lambda ir: ir.text.replace(
+            "</layers><edges>",
+            '<layer id="9" type="Result"><input><port id="0"/><port id="1"/></input></layer>'
+            '</layers><edges><edge from-layer="0" from-port="0" to-layer="9" to-port="0"/>'
+            '<edge from-layer="0" from-port="0" to-layer="9" to-port="1"/>',
+        ),
+        "TS502",
+    ),
     "port without id": (swap('port id="0"', "port"), "TS502"),
     "edge from no layer": (swap('from-layer="0"', 'from-layer="77"'), "TS502"),
     "edge from no port": (swap('from-port="0"', 'from-port="5"'), "TS502"),
@@ -133,6 +146,14 @@ def test_bodies_may_lie_so_deep_in_each_other(tmp_path: Path, depth: int, is_rea
     else:
         with pytest.raises(SplitError, match=f"TS502.*bodies lie {depth} deep in each other"):
             read_ir(path)
+
+
+def test_a_port_says_its_dimensions_in_their_order(tmp_path: Path) -> None:
+    ports = '<port id="0"><dim>0</dim><dim>-1</dim><dim>5</dim></port>'
+    ir = cut_file((2, 4))
+    change = swap('<port id="0" precision="FP32"/>', ports)
+    x = layers_of(read_network(ir.save(tmp_path, change(ir))))[0]
+    assert [port.shape for port in x.outputs.values()] == [(0, None, 5)]
 
 
 @pytest.mark.parametrize(

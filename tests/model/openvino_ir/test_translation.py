@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 from pathlib import Path
@@ -14,6 +15,7 @@ from onnx import TensorProto
 from tensorsplit import SplitError, infer_shapes
 from tensorsplit import run as run_model
 from tensorsplit.core.extras import install_command
+from tensorsplit.model.openvino_ir.port_maps import BodyPort, BodyPorts, read_ports
 from tensorsplit.model.openvino_ir.translation import read_ir
 from tensorsplit.model.reading import read_model
 from tests.model.build import check
@@ -508,3 +510,37 @@ def test_a_model_that_gives_nothing_is_refused(tmp_path: Path) -> None:
     ir = IrFile()
     ir.parameter("x", "f32", "2")
     assert refused(ir.save(tmp_path), x=np.zeros(2, np.float32)).code == "TS502"
+
+
+IDS = {"input": [0, 1], "output": [2], "Parameter": [5, 7], "Result": [9]}
+
+
+def test_how_a_body_is_joined_to_its_layer() -> None:
+    """Parts are single elements of a whole axis where the file says nothing else."""
+    entries = [
+        ["input", {"external_port_id": "1", "internal_layer_id": "7", "axis": "0"}],
+        ["output", {"external_port_id": "2", "internal_layer_id": "9"}],
+        ["input", {"external_port_id": "-1", "internal_layer_id": "5", "purpose": "current"}],
+    ]
+    text = json.dumps([IDS, entries, [{"from-layer": "9", "to-layer": "7"}]])
+    assert read_ports(text, "layer") == BodyPorts(
+        (BodyPort(1, 1, 0, "", 0, -1, 1, 1), BodyPort(None, 0, None, "current", 0, -1, 1, 1)),
+        (BodyPort(0, 0, None, "", 0, -1, 1, 1),),
+        ((0, 1),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"external_port_id": "3"}, "external_port_id 3, which is not there; name one of 0, 1"),
+        ({"internal_layer_id": "6"}, "internal_layer_id 6, which is not there; name one of 5, 7"),
+        ({"internal_layer_id": "-1"}, "internal_layer_id -1, which is not there"),
+        ({"stride": "two"}, "have the stride 'two'; it is an integer"),
+        ({"axis": ""}, "have the axis ''; it is an integer"),
+    ],
+)
+def test_a_body_that_is_joined_to_nothing_is_refused(attributes: dict[str, str], said: str) -> None:
+    entry = {"external_port_id": "0", "internal_layer_id": "5", **attributes}
+    with pytest.raises(SplitError, match=f"TS502.*{re.escape(said)}"):
+        read_ports(json.dumps([IDS, [["input", entry]], []]), "layer")
