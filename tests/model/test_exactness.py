@@ -189,6 +189,17 @@ def test_what_is_moved(name: str) -> None:
     assert moved_outputs(read_model(model)) == set(moved.split())
 
 
+def test_a_scan_of_opset_8_is_given_lengths_first() -> None:
+    model = parse_model(
+        '<ir_version: 10, opset_import: ["": 8]> g (float[1,4] x, float[1,3,4] d)'
+        " => (float[1,4] y, float[1,3,4] z) {e = Exp(d) y, z = Scan <num_scan_inputs = 1,"
+        " body = b (float[4] p, float[4] q) => (float[4] p2, float[4] s)"
+        " {p2 = Identity(p) s = Identity(q)}>(x, e)}"
+    )
+    model.graph.node[1].input.insert(0, "")
+    assert moved_outputs(read_model(model)) == {"y"}
+
+
 def test_a_function_moves_what_it_is_given() -> None:
     model = parse_model(
         '<ir_version: 10, opset_import: ["": 18, "own": 1]>'
