@@ -36,6 +36,7 @@ def test_a_rewriting_is_verified_bit_for_bit() -> None:
     assert [(each.engine, each.differences) for each in found.results] == [("tensorsplit", ())]
     np.testing.assert_array_equal(found.outputs["y"], found.inputs["x"][:4])
     assert str(found) == "tensorsplit: the same"
+    assert repr(found) == "<Verification equal: tensorsplit: the same>"
 
 
 def test_other_lengths_are_found() -> None:
@@ -43,6 +44,7 @@ def test_other_lengths_are_found() -> None:
     assert not found
     assert {each.aspect for each in found.results[0].differences} == {"shape"}
     assert "output 'y': shape (3,), but tensorsplit has (4,)" in str(found)
+    assert repr(found).startswith("<Verification different: tensorsplit: output 'y'")
 
 
 def test_what_is_computed_may_be_rounded_and_what_is_moved_may_not() -> None:

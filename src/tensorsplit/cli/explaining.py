@@ -119,8 +119,8 @@ def explain(
         raise SplitError(
             UNKNOWN_OPERATOR,
             tr("{target} is neither an operator nor a model file", target=repr(target)),
-            near
-            + tr(
+            near.rstrip()
+            or tr(
                 "give one of {names}, a name such as Split, or a model's path",
                 names=", ".join(operators),
             ),

@@ -60,6 +60,10 @@ class Verification:
     def __bool__(self) -> bool:
         return all(each.is_equal for each in self.results)
 
+    def __repr__(self) -> str:
+        seen = "; ".join(str(self).splitlines())
+        return f"<Verification {'equal' if self else 'different'}: {seen}>"
+
     def __str__(self) -> str:
         lines = [f"{name} is not installed, and was not run" for name in self.missing]
         if self.refusal is not None:

@@ -63,12 +63,37 @@ def test_a_record_says_what_tells_it_from_other_versions(identifier: str) -> Non
     assert all(part.description for part in parts)
 
 
-@pytest.mark.parametrize(
-    "identifier", ["", "Split-13", "onnx.Split-3", "onnx.split-13", "onnx.Split", 13, None, b"x"]
-)
+@pytest.mark.parametrize("identifier", ["", "reshape", 13, None, b"x"])
 def test_an_unknown_identifier_is_refused_with_those_there_are(identifier: Any) -> None:
     with refused("TS101", "onnx.Split-18", "openvino.Split-1", parameter="operator"):
         ts.operators[identifier]
+
+
+@pytest.mark.parametrize(
+    ("identifier", "meant"),
+    [
+        ("Split-13", "onnx.Split-13"),
+        ("onnx.Split-3", "onnx.Split-2"),
+        ("onnx.split-13", "onnx.Split-13"),
+        ("onnx.Split", "onnx.Split-18"),
+        ("SplitToSequence", "onnx.SplitToSequence-24"),
+    ],
+)
+def test_an_identifier_that_is_nearly_right_is_refused_with_the_one_that_is_meant(
+    identifier: str, meant: str
+) -> None:
+    with pytest.raises(UnknownOperatorError) as caught:
+        ts.operators[identifier]
+    assert caught.value.fix == f"did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    ("called", "meant"),
+    [("tf.split", "tensorflow.split"), ("np.array_split", "numpy.array_split")],
+)
+def test_a_library_may_be_called_as_it_is_imported(called: Any, meant: str) -> None:
+    with refused("TS101", f"did you mean {meant}?"):
+        ts.like(called)
 
 
 def test_an_unknown_identifier_is_a_key_error_as_in_any_mapping() -> None:

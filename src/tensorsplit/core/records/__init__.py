@@ -67,10 +67,11 @@ class UnknownOperatorError(SplitError, KeyError):
 
 
 def _unknown(identifier: object, known: Iterable[str]) -> UnknownOperatorError:
+    near = near_operator(show(identifier).strip("'"), known).rstrip()
     return UnknownOperatorError(
         UNKNOWN_OPERATOR,
         f"{show(identifier)} is not an operator version",
-        f"{near_operator(show(identifier).strip(chr(39)), known)}use one of {', '.join(operators)}",
+        near or f"use one of {', '.join(operators)}",
         parameter="operator",
     )
 
@@ -80,6 +81,9 @@ operators = OperatorTable((*onnx.OPERATORS, *openvino.OPERATORS))
 
 dialects = OperatorTable(DIALECTS)
 """What other libraries and standards mean by a split; none of it is of the family."""
+
+
+_IMPORTED_AS = {"np": "numpy", "jnp": "jax.numpy", "tf": "tensorflow"}
 
 
 def in_force(name: str, opset: SupportsIndex, *, vendor: str = "onnx") -> Operator:
@@ -143,8 +147,13 @@ def operator_names() -> Iterable[str]:
 def near_operator(word: str, known: Iterable[str]) -> str:
     """Return ``did you mean X? `` for the known operator that is closest; empty if none is close.
 
-    For a version that does not exist, that is the one in force there: Split-11 for Split-12.
+    For a version that does not exist, that is the one in force there: Split-11 for Split-12; for a
+    name without a version, the newest. A library may be called as it is imported: tf.split.
     """
+    if named := versions_of(word):
+        return did_you_mean(named[-1].id, known)
+    library, dot, name = word.partition(".")
+    word = f"{_IMPORTED_AS.get(library, library)}{dot}{name}"
     name, _, number = word.rpartition("-")
     versions = versions_of(name)
     if versions and number.isdecimal() and len(number) <= _DIGITS:
