@@ -25,6 +25,7 @@ from tensorsplit.cli.language import CATALOGUES, DOMAIN, WORDS, paragraphs
 from tensorsplit.cli.sentences import OF_CLICK
 from tensorsplit.core.differences import ASPECTS
 from tensorsplit.core.records import operators
+from tensorsplit.engines.compare import JUDGED
 from tensorsplit.engines.diagnosis import FIXED_WORDS
 from tensorsplit.model.check.checks import REPORTED, SEVERITIES
 from tensorsplit.pages import page_of
@@ -75,6 +76,7 @@ def messages() -> Iterator[str | tuple[str, str]]:
 
 def refused() -> Iterator[str | tuple[str, str]]:
     """Yield the texts of refusals and findings: of the source, and of profiles that come first."""
+    yield from JUDGED
     for text in refusals(PACKAGE):
         yield text
         if isinstance(text, str) and "split = {0}" in text:  # as `tensorsplit split` has it

@@ -265,3 +265,14 @@ def test_schedulers_that_are_not_there(tmp_path: Path) -> None:
         ts.files.split(source, tmp_path / "out", LENGTHS, workers=2, scheduler="tcp://127.0.0.1:9")
     with refused("TS703"):
         ts.files.split(source, tmp_path / "out", LENGTHS, workers=0)
+
+
+def test_an_address_without_a_port_is_refused_in_one_line(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.arange(6))
+    words = ["split", "x.npy", "-o", "out", "--num-outputs", "2", "--scheduler", "nonsense"]
+    command = [sys.executable, "-m", "tensorsplit", *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "[TS710]" in line
+    assert "missing port" in line

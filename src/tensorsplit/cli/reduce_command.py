@@ -19,7 +19,7 @@ from tensorsplit.cli.files import (
 )
 from tensorsplit.cli.random_inputs import InputChoice, input_options, members
 from tensorsplit.cli.screen import examples, note, say
-from tensorsplit.cli.sentences import amount, tr
+from tensorsplit.cli.sentences import amount, localized, tr
 from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, Word
 from tensorsplit.conformance import SECONDS_OF_A_CASE
 from tensorsplit.core.errors import printable
@@ -103,7 +103,7 @@ def reduce(
     sizes = " -> ".join(amount(each.size[0], "node") for each in (found.before, found.after))
     late = "" if found.is_finished else tr("; the time was over before all was tried")
     say(
-        printable(f"{engine}: {found.failure.detail}"),
+        printable(f"{engine}: {localized(found.failure.detail)}"),
         printable(f"{sizes}{late}"),
         *(printable(str(path)) for path in files),
     )

@@ -135,6 +135,10 @@ _Make: TypeAlias = Callable[..., Difference]
 _Judge: TypeAlias = Callable[[Array, Array, Array], tuple[Array, str]]
 _MOVED = "this output is only moved, never computed, so it must match bit for bit"
 _BITS_ASKED = "--rtol 0 and --atol 0 ask for the same bits"
+_WITHIN, _BEYOND = "within {0}", "beyond {0}"
+_OFFER = "beyond {0}; --atol {1} would allow it"
+JUDGED = (_MOVED, _BITS_ASKED, _WITHIN, _BEYOND, _OFFER)
+"""By what values are judged, with tolerances in the braces."""
 
 
 def compare(
@@ -235,10 +239,10 @@ def _judge(
     allowed = (excess <= atol) & np.isfinite(gaps) | (gaps == 0)
     words = tolerance.words(rtol, atol)
     if allowed.all():
-        return allowed, f"within {words}"
+        return allowed, _WITHIN.format(words)
     needed = float(np.max(np.where(allowed, 0, excess)))
-    offer = f"; --atol {_rounded_up(needed)} would allow it" if math.isfinite(needed) else ""
-    return allowed, f"beyond {words}{offer}"
+    text = _OFFER if math.isfinite(needed) else _BEYOND
+    return allowed, text.format(words, _rounded_up(needed) if text is _OFFER else "")
 
 
 def _rounded_up(number: float) -> str:

@@ -178,12 +178,15 @@ class DaskCluster:
     def __enter__(self) -> Self:
         with needs("files"):
             from distributed import Client
+            from distributed.comm import resolve_address
         with contextlib.ExitStack() as closing:
             closing.enter_context(_silence())
             where: object = self._address
             if where is None:
                 where = closing.enter_context(_processes(self._workers))
             try:
+                if self._address is not None:
+                    resolve_address(self._address)  # a client that refuses one writes a traceback
                 timeout = min(self._timeout, _CONNECTING)
                 client = Client(where, timeout=timeout, set_as_default=False)
             except (OSError, ValueError) as error:
