@@ -138,7 +138,7 @@ def test_shapes_that_surely_differ_are_refused() -> None:
     for shapes in [((2, 3), (3,)), ((2, 3), (1, 3)), (("N", 3), ("N", 1)), ((), (1,))]:
         with refused("TS512", "graph/Add[0]", "before opset 7"):
             convert(of("Add", 6, *shapes), 13)
-    with refused("TS512", "Gemm", "(2, 3)", "(3)"):
+    with refused("TS512", "Gemm", "(2, 3)", "(3,)"):
         convert(of("Gemm", 6, (2, 4), (4, 3), (3,)), 7)
     with refused("TS512", "Max", "before opset 8"):
         convert(of("Max", 6, (2, 3), (3,)), 8)

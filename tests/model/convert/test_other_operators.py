@@ -189,7 +189,7 @@ def test_an_operator_goes_to_every_opset_that_has_words_for_it(name: str) -> Non
     [
         ([node("Add", "x w", "y", name="n")], 13, 6, ["Add", "(2, 3, 4)", "(3, 1)"]),
         ([node("Where", "b x x", "y", name="n")], 16, 8, ["Where", "no Where"]),
-        ([node("PRelu", "r r", "y", name="n")], 9, 6, ["PRelu", "(3)", "each channel"]),
+        ([node("PRelu", "r r", "y", name="n")], 9, 6, ["PRelu", "(3,)", "each channel"]),
         ([node("Reshape", "x k", "y", name="n")], 13, 4, ["Reshape", "run time"]),
         (
             [node("LayerNormalization", "x r", "y", name="n")],

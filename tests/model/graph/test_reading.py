@@ -164,7 +164,7 @@ def test_paths_that_are_no_file_are_refused(
 ) -> None:
     with refused("TS501", "no such file"):
         read_model(tmp_path / "missing.onnx")
-    with refused("TS501", "Is a directory"):
+    with refused("TS501", "it is a folder"):
         read_model(tmp_path)
     with refused("TS501", "a device"):
         read_model(os.devnull)
