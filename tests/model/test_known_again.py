@@ -510,3 +510,28 @@ def test_a_list_in_which_is_counted_may_be_longer_than_the_axis(count: str, dim:
         assert np.array_equal(parts["z"], x[number:])
         with refused("TS510"):
             ts.run(made, {"x": x, "s": many})
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("lengths", [[6], [2, 4], [1, 0, 5]])
+def test_lengths_of_unknown_rank_are_a_list_or_refused(lengths: list[int], target: Any) -> None:
+    """A list of one length, which each shape broadcasts with, is known again as others are."""
+    count = len(lengths)
+    parts = ["p", "q", "r"][:count]
+    model = parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[N] x, int64[K] e, int64[S] s) =>'
+        f" ({', '.join(f'float[?] {part}' for part in parts)})"
+        f" {{ l = Reshape(e, s) {', '.join(parts)} = Split(x, l) }}"
+    )
+    made = lowered(model, target)
+    assert made is not None
+    assert not errors(made, target)
+    assert lowered(made, target) == made
+    x, places = RANDOM.uniform(size=6).astype(np.float32), np.cumsum([0, *lengths])
+    given = {"x": x, "e": np.array(lengths)}
+    got = ts.run(made, {**given, "s": np.array([count])})
+    for part, start, end in zip(parts, places[:-1], places[1:], strict=True):
+        assert np.array_equal(got[part], x[start:end])
+    for shape in ([1, count], [count, 1], [] if count == 1 else [count, 1, 1]):
+        with refused("TS510"):
+            ts.run(made, {**given, "s": np.array(shape, np.int64)})

@@ -128,6 +128,14 @@ def sizes_of(
     if intent.rule is chunk:
         one = make.op("Reshape", [integers, make.make(1)])
         return intent.rule(dim, (fed(one, dim),))
+    if lowering.facts.tensor(held).shape is None:
+        integers = _as_list(make, integers)
     outputs = None if intent.operator.is_sequence else len(ref.node.outputs)
     is_counted = lowering.imported.tensor(held).shape == (outputs,)
     return intent.rule(dim, fed(integers, dim, None if is_counted else outputs))
+
+
+def _as_list(make: Calculation, held: ir.Value) -> ir.Value:
+    """Return a tensor of unknown rank as a list; the model stops if it is none."""
+    shape = make.op("Reshape", [make.op("Shape", [held]), make.constant([1])])
+    return make.op("Reshape", [held, shape])
