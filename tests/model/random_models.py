@@ -465,11 +465,14 @@ class Generator:
         return self._cast_to(made, dtype)
 
     def _counted(self, number: int) -> str:
-        """A vector of one number: so many elements of an input are true; of other data, others."""
+        """A vector of one number: how many elements of an input are above 0."""
         sizes = {name: size for name, size in self._symbols.items() if size >= number}
         declared: Any = self._one(list(sizes)) if sizes else number
-        mask = self._random.permutation(np.arange(sizes.get(declared, number)) < number)
-        numbers = self._cast_to(self._add_input(mask, [declared]), np.dtype(np.int64))
+        is_above = self._random.permutation(np.arange(sizes.get(declared, number)) < number)
+        scores = self._add_input(np.where(is_above, 2, -1).astype(np.float32), [declared])
+        zero = self._constant(np.array(0, np.float32))
+        found = self._step("Greater", [scores, zero], 1, one(np.greater))[0]
+        numbers = self._cast_to(found, np.dtype(np.int64))
         return self._with_axes("ReduceSum", numbers, reduced(np.sum), [0], 1, calculated=True)[0]
 
     def _number(self, number: int) -> str:
@@ -520,6 +523,9 @@ class Generator:
                 inputs.append("")
         elif opset < 13:
             attributes["split"] = self._lengths(dimension, count)
+        elif self._chance(0.15) and not self._body.is_closed:
+            count = 2
+            inputs.append(self._as_many_as_found(data, axis % len(shape)))
         else:
             inputs.append(self._operand(self._lengths(dimension, count)))
         if inputs[1:] != [""] and self._body.given and axis >= 0:
@@ -528,6 +534,14 @@ class Generator:
         parts = self._step("Split", inputs, count, partial(split, count), **attributes)
         if self._chance(0.2):
             self._join_again(parts, axis)
+
+    def _as_many_as_found(self, data: str, axis: int) -> str:
+        """Lengths of two parts: as many as elements of an input are above 0, and the rest."""
+        dimension = self._value(data).shape[axis]
+        first = self._counted(self._pick(0, dimension))
+        whole = self._dimension(data, axis)
+        rest = self._step("Sub", [whole, first], 1, one(np.subtract), calculated=True)[0]
+        return self._step("Concat", [first, rest], 1, one(lambda *v: np.concatenate(v)), axis=0)[0]
 
     def _join_again(self, parts: list[str], axis: int) -> None:
         """Join all parts in order, some of them passed on: an engine may leave all of it out."""
