@@ -136,6 +136,6 @@ def sizes_of(
 
 
 def _as_list(make: Calculation, held: ir.Value) -> ir.Value:
-    """Return a tensor of unknown rank as a list; the model stops if it is none."""
+    """Return a tensor of unknown rank as a list; the model stops if it is not one."""
     shape = make.op("Reshape", [make.op("Shape", [held]), make.constant([1])])
     return make.op("Reshape", [held, shape])
