@@ -53,7 +53,7 @@ def saved(value: np.ndarray) -> bytes:
 
 ONCE = b'"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
 HOSTILE: dict[str, tuple[str, bytes, str]] = {
-    "npy empty": ("x.npy", b"", "magic"),
+    "npy empty": ("x.npy", b"", "it is empty"),
     "npy of text": ("x.npy", b"hello, world" * 10, "magic string"),
     "npy negative": ("x.npy", array((-3, 4)), "its shape is (-3, 4)"),
     "npy huge": ("x.npy", array((2**62, 2**62)), "but 0 follow the header"),
