@@ -19,7 +19,7 @@ from tensorsplit.core.errors import short_name
 from tensorsplit.core.maker import MOST_EXACT
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
-from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones
+from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.model.graph.checked_lengths import are_checked
 from tensorsplit.model.graph.facts import Sequence
 from tensorsplit.model.graph.nodes import (
@@ -100,6 +100,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "joined": "gives a sequence to ConcatFromSequence",
         "later_parts": "has parts after the first that are used",
         REJOINED: "has parts that are all joined again in order, and lengths that may not fit",
+        "empty_part": "gives a part a length of 0, uses it, and its lengths may not fit",
         "no_parts": "gives a sequence without tensors",
         "empty_lengths": "has a list of lengths without elements",
         "sequence_in_body": "takes a sequence into a body, or gives one out",
@@ -298,8 +299,7 @@ def _of_layer_lengths(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[t
     given, dim = known_lengths(intent), _dimension(intent, node, facts)
     if given is not None and -1 in given and not is_known(dim):
         yield "open_remainder", True
-    if _may_not_fit(intent, dim) and is_rejoined(node):
-        yield REJOINED, True
+    yield from _of_lost_checks(intent, dim, node)
     if given is not None or len(node.inputs) < _INPUTS_WITH_LENGTHS:
         return
     yield "runtime_lengths", True
@@ -445,8 +445,8 @@ def _of_intent(
         yield "equal_parts", True
         if len(facts.counts_alike.get(node, ())) > 1:
             yield "equal_parts_alike", True
-    if not intent.operator.is_sequence and _may_not_fit(intent, dim):
-        yield from ((name, True) for name, holds in _LOSING_CHECKS.items() if holds(node))
+    if not intent.operator.is_sequence:
+        yield from _of_lost_checks(intent, dim, node)
     if not is_known(dim):
         yield "dynamic_axis", True
         if intent.rule is equal:
@@ -455,8 +455,16 @@ def _of_intent(
         yield from _of_parts(intent, dim, node)
 
 
-_LOSING_CHECKS = {REJOINED: is_rejoined, "unused": is_unused}
-"""In which uses an engine may leave out a Split, and with it the check that its lengths fit."""
+def _of_lost_checks(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, object]]:
+    """Yield uses in which an engine may leave out a Split, and the check that its lengths fit."""
+    if not _may_not_fit(intent, dim):
+        return
+    if is_rejoined(node):
+        yield REJOINED, True
+    if is_unused(node):
+        yield "unused", True
+    if _uses_empty_part(intent, node):
+        yield "empty_part", True
 
 
 def _of_lengths(intent: Intent, node: ir.Node) -> Iterator[tuple[str, object]]:
@@ -493,6 +501,15 @@ def _are_checked(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> bool:
         return False
     is_open = _may_not_fit(intent, dim)
     return is_open and always_fit(lengths, data, intent.axis, len(node.outputs), facts)
+
+
+def _uses_empty_part(intent: Intent, node: ir.Node) -> bool:
+    """Return whether a part of a constant length of 0 is used."""
+    lengths = known_lengths(intent)
+    if lengths is None or intent.rule not in (explicit, remainder):
+        return False
+    parts = zip(lengths, node.outputs, strict=False)
+    return any(not length and (part.uses() or part.is_graph_output()) for length, part in parts)
 
 
 def _may_not_fit(intent: Intent, dim: Dim) -> bool:

@@ -1,4 +1,7 @@
-"""Splits whose parts are all joined again: OpenVINO leaves both out, and with them the refusal."""
+"""Splits that OpenVINO leaves out, and the refusal with them.
+
+Their parts are all joined again, or all that is used of them is a part of length 0.
+"""
 
 from __future__ import annotations
 
@@ -142,4 +145,32 @@ def test_equal_parts_before_opset_10_stay_with_a_note() -> None:
     made = made_of(9, "p, q = Split(y) z = Concat<axis = 0>(p, q)")
     found = [each.message for each in ts.check(made, target="openvino")]
     assert any("are taken for the data" in message for message in found)
+    assert ts.lower(made, target="openvino") == made
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("split", ["Split<split = [0, 4]>(y)", "Split(y, l)"])
+def test_a_used_part_of_length_0_keeps_the_check(
+    split: str, target: Any, process: EngineProcess
+) -> None:
+    """OpenVINO treats it as a constant, and leaves the Split out where nothing else is used."""
+    made = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": {11 if "<" in split else 13}]> g (float[N] x)'
+        f" => (float[M] w) <int64[2] l = {{0, 4}}> {{ y = Abs(x) p, q = {split} w = Neg(p) }}"
+    )
+    found = [each.message for each in ts.check(made, target="openvino")]
+    assert any("is treated as a constant" in message for message in found)
+    lowered = ts.lower(made, target=target)
+    assert not any("constant" in each.message for each in ts.check(lowered, target="openvino"))
+    assert ts.lower(lowered, target=target) == lowered
+    feeds = [{"x": X[:count]} for count in (4, 5, 3)]
+    got, *refusals = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
+    assert got[0].shape == (0,)
+    assert all(isinstance(each, str) for each in refusals), "illegal, and not refused"
+
+
+def test_a_part_of_length_0_that_nothing_uses_stays() -> None:
+    made = made_of(13, "p, q, r = Split(y, k) z = Concat<axis = 0>(q, p)")
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 3, 0]), "k"))
     assert ts.lower(made, target="openvino") == made

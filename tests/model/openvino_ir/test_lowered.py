@@ -268,6 +268,19 @@ def test_a_long_axis_is_split_where_its_parts_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine("openvino")
+def test_a_used_part_of_length_0_keeps_the_check(tmp_path: Path) -> None:
+    ir = IrFile()
+    x = ir.parameter("x", "f32", "?,8")
+    empty, _ = ir.variadic_split(x, ir.int64(0, scalar=True), ir.int64(0, 6), 2)
+    ir.result(ir.layer("Abs", (empty,), 1)[0])
+    path = saved(ir, tmp_path)
+    right, wrong = run_in_openvino(path, [[X], [X[:5]]])
+    assert right[0].shape == (0, 8)
+    assert isinstance(wrong, str)
+    assert lowered(path).text == path.read_bytes()
+
+
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("count", [2, 4])
 def test_equal_parts_that_are_joined_again_are_checked(count: int, tmp_path: Path) -> None:
     ir = IrFile()
