@@ -191,7 +191,7 @@ _INPUTS_WITH_LENGTHS = 3
 _FIRST_WITH_SEQUENCES_IN_BODIES = 13
 """From here on If and Loop take sequences and give them out."""
 
-_FIRST_WITH_AXES_IN_ANY_ORDER = 11
+FIRST_WITH_AXES_IN_ANY_ORDER = 11
 """Before, engines may infer the shape that onnx does, from axes in order and from the front."""
 
 
@@ -230,7 +230,7 @@ def _of_any_operator(
 ) -> Iterator[tuple[str, object]]:
     """Yield what holds of nodes of ONNX's own domain whether they have sequences or not."""
     node = ref.node
-    if ref.opset < _FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(node, facts) is not None:
+    if ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(node, facts) is not None:
         yield from {"operator": node.op_type, "unsorted_axes": True}.items()
     if node.op_type == "Loop" and any(_is_empty(each, facts) for each in node.inputs[2:]):
         yield from {"operator": node.op_type, "empty_in_loop": True}.items()

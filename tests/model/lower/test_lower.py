@@ -984,6 +984,42 @@ def test_what_is_used_afterwards_may_be_of_any_type(kind: str) -> None:
     assert run(made, feeds, engine="onnxruntime")["y"].tolist() == feeds["x"].tolist()
 
 
+@pytest.mark.parametrize("target", ["openvino", "portable", "onnxruntime"])
+def test_axes_that_onnx_infers_wrongly_are_put_in_order_where_shapes_are_declared(
+    target: Any,
+) -> None:
+    """Onnx takes a negative axis of Squeeze before opset 11 for none, and keeps the rank."""
+    text = """<ir_version: 8, opset_import: ["": 10]> g (int32[1,6,M] x) => (int32[a,b] z) {
+        y = Squeeze<axes = [-3]>(x) w = Split<axis = 1>(y) z = Identity(w) }"""
+    model = onnx.parser.parse_model(text)
+    made = lower(model, target=target)
+    onnx.checker.check_model(made, full_check=True)
+    assert lower(made, target=target) == made
+    x = np.random.default_rng(1).integers(1, 9, (1, 6, 4)).astype(np.int32)
+    np.testing.assert_array_equal(run(made, {"x": x})["z"], x[0], strict=True)
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("kind", ["int32", "uint32", "int64", "float"])
+def test_what_is_used_afterwards_keeps_its_values(kind: str, target: Any) -> None:
+    """OpenVINO rounds whole numbers above 2^24 in Where, unless there is one condition (D14)."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g ({kind}[N] x, float[2] f) => ({kind}[M] y) <int64 n = {{2}}> {{
+            y, unused = Loop(n, , x, f) <body = b (int64 i, bool c, {kind}[P] h, float[p] s)
+                => (bool d, {kind}[P] o, float[q] t) {{
+                d = Identity(c) o = Identity(h) t = Concat<axis = 0>(s, s)
+            }}>
+        }}"""
+    )
+    made = lower(model, target=target)
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(made.graph.input[0].type.tensor_type.elem_type)
+    x = np.random.default_rng(9).integers(1 << 24, 1 << 31, 9).astype(dtype)
+    found = run(made, {"x": x, "f": np.ones(2, np.float32)}, engine="openvino")["y"]
+    np.testing.assert_array_equal(found, x, strict=True)
+
+
 def test_a_map_takes_each_sequence_at_its_place_and_gives_out_what_it_took_in() -> None:
     text = (
         "g (float[N,2] x, float[N,2] v, float[2] w) => (float[N,2] y, float[N,2] z)"

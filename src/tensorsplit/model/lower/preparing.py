@@ -7,7 +7,12 @@ from itertools import chain
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.features import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS, axes_in_order
+from tensorsplit.model.features import (
+    FIRST_WITH_AXES_IN_ANY_ORDER,
+    OPTIONAL_OPERATORS,
+    SEQUENCE_OPERATORS,
+    axes_in_order,
+)
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
@@ -16,7 +21,7 @@ from tensorsplit.model.graph.nodes import (
     passed_from,
     scopes,
 )
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
+from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.validity.node_errors import wrong_types
 
@@ -97,11 +102,36 @@ def sort_axes(lowering: Lowering) -> bool:
     """
     wanted = _limited(lowering, "unsorted_axes")
     for ref, entry in wanted:
-        axes = axes_in_order(ref.node, lowering.facts)
-        assert axes is not None  # noqa: S101 - see the feature
-        ref.node.attributes["axes"] = ir.AttrInt64s("axes", axes)
-        lowering.changed(ref, "the same, with its axes in order", entry)
+        _sort(lowering, ref, lowering.profile.says(entry))
     return bool(wanted)
+
+
+def sort_axes_for_onnx(lowering: Lowering) -> None:
+    """Put axes in order in a model that was changed, for any target.
+
+    Onnx's inference is wrong about others (see errata), so that what lowering declares after such a
+    node contradicts it, and onnx's checker refuses the model.
+    """
+    if not lowering.report.changes or not any(map(_may_be_unsorted, lowering.refs.values())):
+        return
+    lowering.look()
+    for ref in filter(_may_be_unsorted, lowering.refs.values()):
+        if axes_in_order(ref.node, lowering.facts) is not None:
+            _sort(lowering, ref, "onnx infers a wrong shape for others")
+
+
+def _may_be_unsorted(ref: NodeRef) -> bool:
+    has_axes = ref.node.domain == "" and ref.op_type in ("Squeeze", "Unsqueeze")
+    return has_axes and ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER
+
+
+def _sort(lowering: Lowering, ref: NodeRef, reason: str) -> None:
+    axes = axes_in_order(ref.node, lowering.facts)
+    assert axes is not None  # noqa: S101 - see the callers
+    ref.node.attributes["axes"] = ir.AttrInt64s("axes", axes)
+    lowering.report.changes.append(
+        LoweredNode(ref.path, ref.op_type, "the same, with its axes in order", reason)
+    )
 
 
 def take_branches(lowering: Lowering) -> bool:

@@ -54,6 +54,7 @@ from tensorsplit.model.lower.preparing import (
     inline_lengths,
     rename_duplicates,
     sort_axes,
+    sort_axes_for_onnx,
     take_branches,
     unwrap_optionals,
 )
@@ -125,6 +126,7 @@ def _lower(lowering: Lowering) -> None:
     keep_checks(lowering)
     use_states(lowering)
     settle_rounds(lowering)
+    sort_axes_for_onnx(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
 
