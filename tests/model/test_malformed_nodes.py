@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 import warnings
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,23 @@ def test_a_malformed_call_of_a_function_is_refused_with_a_code(tool: Tool) -> No
             ends = [untyped(name) for name in (*outputs.split(), "w")]
             whole = graph([call, node("Neg", "x", "w")], [value("x", FLOAT, [2, 2])], ends)
             check_refusal(tool, model(whole, 18, [called], custom=1))
+
+
+@pytest.mark.parametrize("op_type", ["Loop", "Scan", "If"])
+def test_a_body_with_too_few_or_many_ends_is_refused_with_a_code(op_type: str) -> None:
+    ends = [value(name, onnx.TensorProto.BOOL, []) for name in "icedfk"]
+    for inputs, outputs, given, made in product(range(3), range(3), range(0, 5, 2), range(2)):
+        body = graph([node("Identity", "c", "d")], ends[:inputs], ends[3 : 3 + outputs])
+        held: dict[str, dict[str, Any]] = {
+            "Loop": {"body": body},
+            "Scan": {"body": body, "num_scan_inputs": 1},
+            "If": {"then_branch": body, "else_branch": body},
+        }
+        wrong = node(op_type, " ".join("nnnn"[:given]), "y" * made, **held[op_type])
+        number = value("n", onnx.TensorProto.INT64, [])
+        whole = model(graph([wrong, node("Identity", "n", "z")], [number], [untyped("z")]), 18)
+        check_refusal(lambda made: ts.check(made, "openvino"), whole)
+        check_refusal(lambda made: ts.lower(made, "openvino"), whole)
 
 
 def test_what_crashes_the_inference_of_onnx_is_kept_from_it() -> None:

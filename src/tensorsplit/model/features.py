@@ -34,7 +34,7 @@ from tensorsplit.model.graph.nodes import (
     scopes_in,
     tensor_of,
 )
-from tensorsplit.model.graph.rejoined import is_rejoined, is_unused
+from tensorsplit.model.graph.rejoined import gives_only_shapes, is_rejoined, is_unused
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -100,7 +100,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "joined": "gives a sequence to ConcatFromSequence",
         "later_parts": "has parts after the first that are used",
         REJOINED: "has parts that are all joined again in order, and lengths that may not fit",
-        "empty_part": "gives a part a length of 0, uses it, and its lengths may not fit",
+        "unread_parts": "has constant lengths that may not fit, and of its parts only shapes are"
+        " used, or one of length 0",
         "no_parts": "gives a sequence without tensors",
         "empty_lengths": "has a list of lengths without elements",
         "sequence_in_body": "takes a sequence into a body, or gives one out",
@@ -240,7 +241,9 @@ def _of_any_operator(
         yield from {"operator": node.op_type, "captured_in_scan": True}.items()
     if has_unread_rows(node):
         yield from {"operator": node.op_type, "unread_rows": True}.items()
-    if node.op_type == "Slice" and may_be_long(node.inputs[0], facts, known=True):
+    if node.op_type == "Slice" and any(
+        may_be_long(held, facts, known=True) for held in node.inputs[:1]
+    ):
         yield from {"operator": "Slice", "long_slice": True}.items()
     if unused_and_changing(node, facts, seen):
         yield from {"operator": node.op_type, "unused_in_loop": True}.items()
@@ -463,8 +466,8 @@ def _of_lost_checks(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[s
         yield REJOINED, True
     if is_unused(node):
         yield "unused", True
-    if _uses_empty_part(intent, node):
-        yield "empty_part", True
+    elif _gives_constants(intent, node):
+        yield "unread_parts", True
 
 
 def _of_lengths(intent: Intent, node: ir.Node) -> Iterator[tuple[str, object]]:
@@ -503,11 +506,16 @@ def _are_checked(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> bool:
     return is_open and always_fit(lengths, data, intent.axis, len(node.outputs), facts)
 
 
-def _uses_empty_part(intent: Intent, node: ir.Node) -> bool:
-    """Return whether a part of a constant length of 0 is used."""
+def _gives_constants(intent: Intent, node: ir.Node) -> bool:
+    """Return whether what is used of a split may be known before the model runs.
+
+    It is shapes of parts of constant lengths, or a part of the length 0.
+    """
     lengths = known_lengths(intent)
     if lengths is None or intent.rule not in (explicit, remainder):
         return False
+    if gives_only_shapes(node):
+        return True
     parts = zip(lengths, node.outputs, strict=False)
     return any(not length and (part.uses() or part.is_graph_output()) for length, part in parts)
 

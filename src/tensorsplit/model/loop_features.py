@@ -82,9 +82,11 @@ def ignores_condition(node: ir.Node) -> bool:
     if not is_loop(node) or any(node.inputs[1:2]):
         return False
     body = body_of(node)
+    if not body.outputs:  # which is refused elsewhere
+        return False
     source = passed_from(body.outputs[0])
     known = constant(source)
-    return source is not body.inputs[1] and not (known is not None and known.all())
+    return source not in body.inputs[1:2] and not (known is not None and known.all())
 
 
 def rounds_may_be_0(node: ir.Node, facts: Facts) -> bool:

@@ -463,6 +463,27 @@ def test_a_constant_of_a_shape_is_expanded_before_opset_9(filled: int | None) ->
     np.testing.assert_array_equal(found, wanted, strict=True)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32])
+@pytest.mark.parametrize("count", [1, 2, 64])
+def test_a_cumulative_sum_is_added_up_before_opset_11(count: int, dtype: Any) -> None:
+    numbers = np.random.default_rng(count).integers(-9, 9, count).astype(dtype)
+    made = of(node("CumSum", "x i", "y"), 11, [tensor("i", 0)], x=numbers)
+    for opset in (10, 8):
+        found = there(made, opset, x=numbers)
+        np.testing.assert_array_equal(found, np.cumsum(numbers, dtype=dtype), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("count", "held"), [(65, {}), (3, {"exclusive": 1}), (3, {"reverse": 1}), ("N", {})]
+)
+def test_another_cumulative_sum_has_no_form_before_opset_11(count: Any, held: Any) -> None:
+    nodes = [node("CumSum", "x i", "y", **held)]
+    inputs = [value("x", KINDS["float32"], [count])]
+    made = model(graph(nodes, inputs, [untyped("y")], [tensor("i", 0)]), 11)
+    with refused("TS512", "there is no CumSum at opset 10"):
+        convert(made, 10)
+
+
 IMAGE = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
 
 

@@ -171,7 +171,7 @@ IGNORED = {
 }
 
 
-@pytest.mark.engine
+@pytest.mark.engine("onnxruntime", "openvino")
 @pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
 @pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
 @pytest.mark.parametrize("name", IGNORED)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 import onnx_ir as ir
 
+from tensorsplit.core.arithmetic import listed, pick, value
+from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.convert.adapter_kinds import (
     attribute_renamed,
     attribute_to_input,
@@ -19,6 +23,9 @@ from tensorsplit.model.convert.adapter_kinds import (
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import axes_from_front
+
+_MOST_ADDED = 64
+"""So many numbers, and no more, are added up by a node for each."""
 
 _NEGATIVE_AXES = 11
 _FIRST_WITH_BROADCAST_MAX = 8
@@ -296,6 +303,20 @@ def _constant_of_shape_down(node: NodeConversion) -> None:
     node.replace(node.make.op("Expand", [element, node.input(0)]))
 
 
+def _cum_sum_down(node: NodeConversion) -> None:
+    """Add up a list one by one, where it is short and its length is known."""
+    shape, axis, make = node.shape(), node.known(1), node.make
+    if shape is None or len(shape) != 1 or axis is None or node.input(0) is None:
+        return
+    count = shape[0]
+    if node.attribute("exclusive") or node.attribute("reverse") or not is_known(count):
+        return
+    if 0 < count <= _MOST_ADDED:
+        numbers = value(node.input(0))
+        ends = accumulate(pick(numbers, place) for place in range(count))
+        node.replace(make.make(listed(tuple(ends))))
+
+
 def _resize_up(node: NodeConversion) -> None:
     """Convert Resize-10: asymmetric coordinates, and `nearest` rounds down."""
     node.set_inputs(node.input(0), node.make.constant([], np.float32), node.input(1))
@@ -369,6 +390,7 @@ ADAPTERS = table(
     ("Dropout", 12, to_inputs("ratio"), _dropout_down),
     ("Tile", 6, _tile_up, _tile_down),
     ("ConstantOfShape", 9, None, _constant_of_shape_down),
+    ("CumSum", 11, None, _cum_sum_down),
     ("Gemm", 11, None, _gemm_zero),
     ("Upsample", 7, _scales_of_image, _scales_to_image),
     ("Upsample", 9, to_inputs("scales"), to_attributes("scales")),

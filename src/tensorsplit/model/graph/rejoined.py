@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -24,6 +24,7 @@ _PASSING = {
 }
 """Operators of a domain that an engine takes out where they change nothing."""
 
+_OF_SHAPES = ("Shape", "Size", "ShapeOf")
 _MOST_LEVELS = 16
 """Splits of parts of splits, and nodes that nothing uses, are followed so deep."""
 
@@ -51,6 +52,11 @@ def is_rejoined(split: ir.Node) -> bool:
 def is_unused(node: ir.Node) -> bool:
     """Return whether nothing that the graph gives out is calculated from what a node gives."""
     return _is_dead(node, _MOST_LEVELS)
+
+
+def gives_only_shapes(node: ir.Node) -> bool:
+    """Return whether all that is used of what a node gives is the shapes, if anything."""
+    return _is_dead(node, _MOST_LEVELS, but=_OF_SHAPES)
 
 
 def _wholes(split: ir.Node, levels: int, inside: list[ir.Node]) -> list[ir.Value]:
@@ -97,10 +103,16 @@ def _places(part: ir.Value, levels: int, inside: list[ir.Node]) -> Iterator[_Pla
                 yield None
 
 
-def _is_dead(node: ir.Node, levels: int) -> bool:
-    """Return whether nothing uses what a node gives, so that an engine leaves it out before."""
+def _is_dead(node: ir.Node, levels: int, but: Container[str] = ()) -> bool:
+    """Return whether nothing uses what a node gives, so that an engine leaves it out before.
+
+    Nodes of some types may use it.
+    """
     return levels > 0 and not any(
-        value.is_graph_output() or not all(_is_dead(use.node, levels - 1) for use in value.uses())
+        value.is_graph_output()
+        or not all(
+            use.node.op_type in but or _is_dead(use.node, levels - 1, but) for use in value.uses()
+        )
         for value in node.outputs
     )
 
