@@ -249,11 +249,40 @@ def test_a_loop_whose_rows_are_of_no_known_type_is_refused() -> None:
         ts.lower(model, target="openvino")
 
 
-def test_a_condition_that_includes_the_number_of_rounds_gets_nothing_more() -> None:
-    body = f"go = Less(zero, n) y, s = Loop(n, go, x) <body = b {REPLACED}>"
-    lowered = ts.lower(made_of(body), target="openvino")
-    operators = [each.op_type for each in nodes_of(lowered.graph)]
-    assert (operators.count("Less"), operators.count("And")) == (1, 0)
+@pytest.mark.parametrize(
+    ("condition", "more"),
+    [
+        ("go = Less(zero, n)", 0),
+        ("go = Less(one, n)", 0),
+        ("m = Reshape(n, flat) k = Squeeze(m, first) go = Less(zero, k)", 0),
+        ("a = Less(zero, n) go = And(yes2, a)", 0),
+        ("k = Neg(n) go = Less(zero, k)", 1),
+        ("k = Add(n, one) go = Less(zero, k)", 1),
+        ("go = Less(minus, n)", 1),
+        ("go = Less(n, one)", 1),
+        ("k = Size(w) go = Less(zero, k)", 1),
+        ("a = Less(zero, n) go = Or(yes2, a)", 1),
+    ],
+)
+def test_a_condition_that_includes_the_number_of_rounds_gets_nothing_more(
+    condition: str, more: int
+) -> None:
+    model = made_of(f"{condition} y, s = Loop(n, go, x) <body = b {REPLACED}>")
+    before = [each.op_type for each in nodes_of(model.graph)]
+    after = [each.op_type for each in nodes_of(ts.lower(model, target="openvino").graph)]
+    assert [after.count(each) - before.count(each) for each in ("Less", "And")] == [more, more]
+
+
+def test_rows_of_an_unknown_length_have_length_0_where_a_loop_has_no_round() -> None:
+    model = parse_model(
+        '<ir_version: 8, opset_import: ["": 13]> g (float[N,3] x) => (float[r,k,3] s)'
+        " <int64 n = {0}> { y, s = Loop(n, , x) <body = b (int64 i, bool c, float[a,3] h) =>"
+        " (bool d, float[e,3] o, float[f,3] row) { d = Identity(c) o = Concat<axis = 0>(h, h)"
+        " row = Neg(h) }> }"
+    )
+    lowered = ts.lower(model, target="openvino")
+    assert ts.run(lowered, {"x": X})["s"].shape == (0, 0, 3)
+    assert "Loop" not in [each.op_type for each in nodes_of(lowered.graph)]
 
 
 @pytest.mark.parametrize("target", ["openvino", "portable"])
