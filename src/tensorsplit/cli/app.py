@@ -253,9 +253,10 @@ def _missing(error: click.ClickException) -> str:
     parameter = getattr(error, "param", None)
     if not isinstance(error, click.MissingParameter) or parameter is None or error.ctx is None:
         return ""
-    name = parameter.make_metavar(error.ctx)
+    name = parameter.human_readable_name
     if isinstance(parameter, click.Option):
-        name = f"{max(parameter.opts, key=lambda each: each.startswith('--'))} {name}"
+        option = max(parameter.opts, key=lambda each: each.startswith("--"))
+        name = f"{option} {parameter.metavar or parameter.type.name.upper()}"
     return tr("{name} is not given", name=name)
 
 
