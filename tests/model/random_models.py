@@ -453,7 +453,7 @@ class Generator:
         """A vector of one number: calculated, sometimes in float16 at last, or a constant."""
         if self._chance(0.3):
             return self._constant([number])
-        if not self._body.is_closed and number >= 0 and self._chance(0.2):
+        if not self._body.is_closed and 0 <= number <= MOST_ELEMENTS and self._chance(0.2):
             return self._counted(number)
         made = self._number(number)
         if not self._chance(0.1):
