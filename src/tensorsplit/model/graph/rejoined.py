@@ -24,6 +24,7 @@ _PASSING = {
 }
 """Operators of a domain that an engine takes out where they change nothing."""
 
+_FEW_LEVELS = 4
 _OF_SHAPES = ("Shape", "Size", "ShapeOf")
 _MOST_LEVELS = 16
 """Splits of parts of splits, and nodes that nothing uses, are followed so deep."""
@@ -56,7 +57,7 @@ def is_unused(node: ir.Node) -> bool:
 
 def gives_only_shapes(node: ir.Node) -> bool:
     """Return whether all that is used of what a node gives is the shapes, if anything."""
-    return _is_dead(node, _MOST_LEVELS, but=_OF_SHAPES)
+    return _is_dead(node, _FEW_LEVELS, but=_OF_SHAPES)
 
 
 def _wholes(split: ir.Node, levels: int, inside: list[ir.Node]) -> list[ir.Value]:

@@ -21,6 +21,7 @@ from tensorsplit.model.graph.nodes import (
     passed_from,
     scopes,
 )
+from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.validity.node_errors import wrong_types
@@ -104,6 +105,20 @@ def sort_axes(lowering: Lowering) -> bool:
     for ref, entry in wanted:
         _sort(lowering, ref, lowering.profile.says(entry))
     return bool(wanted)
+
+
+def keep_unread(lowering: Lowering) -> bool:
+    """Have lengths calculated where the target would leave a Split out, before the other nodes.
+
+    It no longer sees the shapes of such parts at import then, and what follows is lowered for that.
+    Returns whether anything was changed.
+    """
+    before = len(lowering.report.changes)
+    for ref, _ in _limited(lowering, "unread_parts"):
+        with at(ref):
+            lower_split(lowering, ref)
+    lowering.edits.finish()
+    return len(lowering.report.changes) > before
 
 
 def sort_axes_for_onnx(lowering: Lowering) -> None:

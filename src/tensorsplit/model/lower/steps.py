@@ -52,6 +52,7 @@ from tensorsplit.model.lower.lowered_sequence import (
 from tensorsplit.model.lower.preparing import (
     check_sequence_nodes,
     inline_lengths,
+    keep_unread,
     rename_duplicates,
     sort_axes,
     sort_axes_for_onnx,
@@ -110,7 +111,7 @@ def _lower(lowering: Lowering) -> None:
     check_sequence_nodes(lowering)
     _check(lowering)
     steps = (inline_lengths, sort_axes, inline, take_branches, leave_out_loops, pass_conditions_on)
-    while any(step(lowering) for step in (*steps, expand_maps, unwrap_optionals)):
+    while any(step(lowering) for step in (*steps, expand_maps, unwrap_optionals, keep_unread)):
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)
