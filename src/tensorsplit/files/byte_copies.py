@@ -39,7 +39,7 @@ from tensorsplit.core.plan import SplitPlan
 from tensorsplit.files.sources import refusing
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 LEAST_MEMORY = 16 << 20
 """What a task needs: a block of rows, the same rows taken apart, and what was read of them."""
@@ -217,9 +217,9 @@ def _columns(places: Iterable[RowPlace]) -> list[_Column]:
     return sorted(found, key=itemgetter(0))
 
 
-def _batches(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[tuple[T, ...]]:
+def _batches(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[tuple[_T, ...]]:
     """Yield what one task copies after the other: not many bytes, and not many pieces."""
-    batch: list[T] = []
+    batch: list[_T] = []
     size = 0
     for each in items:
         if batch and (size + size_of(each) > _TASK or len(batch) == _MOST_RANGES):

@@ -25,12 +25,9 @@ from tensorsplit.model.profiles import Limitation
 def leave_out_loops(lowering: Lowering) -> bool:
     """Put what loops that never have a round are given in their place; whether there were any."""
     wanted = [
-        (lowering.refs[node], entry)
-        for node, entries in lowering.limitations.items()
-        for entry in entries
-        if entry.feature == "rounds_may_be_0"
-        and lowering.refs[node].opset >= FIRST_WITH_INTEGERS_COMPARED
-        and has_no_round(node, lowering.facts)
+        (ref, entry)
+        for ref, entry in lowering.limited("rounds_may_be_0")
+        if ref.opset >= FIRST_WITH_INTEGERS_COMPARED and has_no_round(ref.node, lowering.facts)
     ]
     for ref, entry in wanted:
         with at(ref):
@@ -46,12 +43,7 @@ def pass_conditions_on(lowering: Lowering) -> bool:
     The standard ignores what such a body gives; some targets obey it. Returns whether there was
     any.
     """
-    wanted = [
-        (lowering.refs[node], entry)
-        for node, entries in lowering.limitations.items()
-        for entry in entries
-        if entry.feature == "ignored_condition"
-    ]
+    wanted = lowering.limited("ignored_condition")
     for ref, entry in wanted:
         body = body_of(ref.node)
         make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)

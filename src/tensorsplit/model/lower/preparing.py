@@ -23,7 +23,6 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, at, refusal
-from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.validity.node_errors import wrong_types
 
 _CHECKED = SEQUENCE_OPERATORS | OPTIONAL_OPERATORS
@@ -66,22 +65,12 @@ def rename_duplicates(lowering: Lowering) -> None:
             seen.add(node.name or "")
 
 
-def _limited(lowering: Lowering, feature: str) -> list[tuple[NodeRef, Limitation]]:
-    """Return the nodes with a feature that the target can't do, and what it can't."""
-    return [
-        (ref, entry)
-        for node, ref in lowering.refs.items()
-        for entry in lowering.limitations.get(node, ())
-        if entry.feature == feature
-    ]
-
-
 def inline_lengths(lowering: Lowering) -> bool:
     """Write lengths that are external data into the model, where the target can't read them.
 
     Returns whether there were any.
     """
-    wanted = _limited(lowering, "external_lengths")
+    wanted = lowering.limited("external_lengths")
     for ref, entry in wanted:
         with at(ref):
             source = passed_from(ref.input(1))
@@ -101,7 +90,7 @@ def sort_axes(lowering: Lowering) -> bool:
 
     Returns whether there were any.
     """
-    wanted = _limited(lowering, "unsorted_axes")
+    wanted = lowering.limited("unsorted_axes")
     for ref, entry in wanted:
         _sort(lowering, ref, lowering.profile.says(entry))
     return bool(wanted)
@@ -114,7 +103,7 @@ def keep_unread(lowering: Lowering) -> bool:
     Returns whether anything was changed.
     """
     before = len(lowering.report.changes)
-    for ref, _ in _limited(lowering, "unread_parts"):
+    for ref, _ in lowering.limited("unread_parts"):
         with at(ref):
             lower_split(lowering, ref)
     lowering.edits.finish()

@@ -139,6 +139,15 @@ class Lowering:
         """Return what the target can't do of a feature."""
         return next((entry for entry in self.profile.entries if entry.feature == feature), None)
 
+    def limited(self, feature: str) -> list[tuple[NodeRef, Limitation]]:
+        """Return the nodes with a feature that the target can't do, and what it can't."""
+        return [
+            (self.refs[node], entry)
+            for node, entries in self.limitations.items()
+            for entry in entries
+            if entry.feature == feature
+        ]
+
     def reason(self, node: ir.Node, but: str = "") -> Limitation | None:
         """Return why a node must be changed, but for one feature; None if it may stay."""
         entries = filter(must_go, self.limitations.get(node, ()))
@@ -158,11 +167,9 @@ class Lowering:
         if self.limitation(feature) is None or not any(map(may_have, nodes)):
             return
         self.look()
-        for node, entries in self.limitations.items():
-            for entry in entries:
-                if entry.feature == feature:
-                    with at(self.refs[node]):
-                        change(self, self.refs[node], entry)
+        for ref, entry in self.limited(feature):
+            with at(ref):
+                change(self, ref, entry)
         self.edits.finish()
 
     def stand_in(self, *pairs: tuple[ir.Value, ir.Value]) -> None:
