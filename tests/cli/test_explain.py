@@ -81,7 +81,7 @@ def test_a_scalar_is_a_chunk_length_and_a_list_are_lengths(
 def test_an_axis_that_is_dropped(tensorsplit: Command) -> None:
     out = tensorsplit("explain", "SplitToSequence", "2,4", "keepdims=0").out
     assert "Axis 0 is dropped" in out
-    assert [row[3] for row in rows(out)] == ["(4)", "(4)"]
+    assert [row[3] for row in rows(out)] == ["(4,)", "(4,)"]
 
 
 def test_floats_are_the_second_input_of_split_1(tensorsplit: Command) -> None:
@@ -244,4 +244,4 @@ def test_a_dialect_is_drawn_as_an_operator_is(tensorsplit: Command) -> None:
     ended = tensorsplit("explain", "torch.chunk", "5", "chunks=4")
     assert ended.status == 0
     assert ended.out.startswith("torch.chunk  chunks = 4\nRule: at most n chunks")
-    assert "axis 0 (5) of (5): 3 parts" in ended.out
+    assert "axis 0 (5) of (5,): 3 parts" in ended.out

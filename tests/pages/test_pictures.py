@@ -98,7 +98,7 @@ def test_the_text_of_a_split_of_columns_in_ascii() -> None:
     assert (
         text(PLANS["rank 1"], width=60, ascii_only=True)
         == """\
-axis 0 (12) of (12): 3 parts
+axis 0 (12) of (12,): 3 parts
 
      axis 0 (12) ->
      +--------------------+---+----------------------------+
@@ -109,9 +109,9 @@ size | 5                  | 0 | 7                          |
      (not to scale)
 
 part  offset  size  shape
-0     0       5     (5)
-1     5       0     (0)
-2     5       7     (7)
+0     0       5     (5,)
+1     5       0     (0,)
+2     5       7     (7,)
 """
     )
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from tensorsplit.core.dimensions import show_dim
+from tensorsplit.core.dimensions import show_dim, show_shape
 from tensorsplit.core.errors import ENGLISH, Words
 from tensorsplit.pictures.layout import (
     ELLIPSIS,
@@ -23,7 +23,6 @@ from tensorsplit.pictures.layout import (
     is_across,
     other_axis,
     remarks,
-    shape_text,
     stretches,
     table_rows,
     to_scale,
@@ -167,7 +166,7 @@ def _block_label(stretch: Stretch, words: Words) -> str:
     is_last = stretch.label == "last"
     name = words.text("last") if is_last else words.text("part {n}", n=stretch.label)
     empty = f"  {words.text('empty')}" if stretch.empty else ""
-    return f"{name}  {shape_text(stretch.shape)}{empty}"
+    return f"{name}  {show_shape(stretch.shape)}{empty}"
 
 
 def _table(plan: Plan, width: int, words: Words) -> Iterator[Text]:

@@ -17,6 +17,7 @@ from tensorsplit.core.dimensions import (
     are_known,
     is_known,
     show_dim,
+    show_shape,
     sum_of,
     times,
 )
@@ -163,7 +164,7 @@ def heading(plan: Plan, words: Words = ENGLISH) -> str:
         "axis {axis} ({dimension}) of {shape}: {parts}",
         axis=plan.axis,
         dimension=show_dim(plan.input_shape[plan.axis]),
-        shape=shape_text(plan.input_shape),
+        shape=show_shape(plan.input_shape),
         parts=parts,
     )
 
@@ -187,11 +188,6 @@ def remarks(plan: Plan, words: Words = ENGLISH) -> list[str]:
     return found
 
 
-def shape_text(shape: Shape) -> str:
-    """Return a shape for a reader."""
-    return f"({', '.join(map(show_dim, shape))})"
-
-
 def table_rows(run: Sequence[Stretch], words: Words = ENGLISH) -> list[tuple[str, str, str, str]]:
     """Return the table of the parts: a header, and a row for each."""
     heads = words.text("part"), words.text("offset"), words.text("size"), words.text("shape")
@@ -201,7 +197,7 @@ def table_rows(run: Sequence[Stretch], words: Words = ENGLISH) -> list[tuple[str
             rows.append((ELLIPSIS, stretch.label, "", ""))
         else:
             offset, size = show_dim(stretch.offset), show_dim(stretch.size)
-            rows.append((stretch.label, offset, size, shape_text(stretch.shape)))
+            rows.append((stretch.label, offset, size, show_shape(stretch.shape)))
     return rows
 
 

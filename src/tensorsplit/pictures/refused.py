@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from textwrap import wrap
 
-from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.dimensions import Shape, show_shape
 from tensorsplit.core.errors import SplitError
-from tensorsplit.pictures.layout import shape_text
 from tensorsplit.pictures.marks import LONGEST_LINE, PAD, PART_CLASSES, WIDTH, label, rect
 
 _LEFT, _RIGHT = PAD + 66, 60  # the room for the names of the bars, and for their lengths
@@ -43,7 +42,7 @@ class RefusedSplit:
 
 def refused_heading(split: RefusedSplit) -> str:
     """Return the split in one line."""
-    return f"axis {split.axis} ({split.dim}) of {shape_text(split.input_shape)}: refused"
+    return f"axis {split.axis} ({split.dim}) of {show_shape(split.input_shape)}: refused"
 
 
 def describe_refused(split: RefusedSplit) -> Iterator[str]:

@@ -15,7 +15,7 @@ from importlib.resources import files
 from itertools import accumulate
 from typing import TypeAlias
 
-from tensorsplit.core.dimensions import show_dim
+from tensorsplit.core.dimensions import show_dim, show_shape
 from tensorsplit.core.errors import printable
 from tensorsplit.pictures.layout import (
     ELLIPSIS,
@@ -27,7 +27,6 @@ from tensorsplit.pictures.layout import (
     is_across,
     other_axis,
     remarks,
-    shape_text,
     shortened,
     stretches,
     table_rows,
@@ -125,7 +124,7 @@ def _description(figures: Sequence[tuple[str, Drawn]]) -> Iterator[str]:
             else:
                 yield (
                     f"Part {stretch.label}: offset {show_dim(stretch.offset)},"
-                    f" size {show_dim(stretch.size)}, shape {shape_text(stretch.shape)}."
+                    f" size {show_dim(stretch.size)}, shape {show_shape(stretch.shape)}."
                 )
         yield from (f"{remark}." for remark in remarks(plan))
 
