@@ -22,7 +22,8 @@ from tensorsplit.model.graph.nodes import (
     scopes,
 )
 from tensorsplit.model.lower.split_nodes import lower_split
-from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, at, refusal
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
+from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.validity.node_errors import wrong_types
 
 _CHECKED = SEQUENCE_OPERATORS | OPTIONAL_OPERATORS
@@ -92,7 +93,7 @@ def sort_axes(lowering: Lowering) -> bool:
     """
     wanted = lowering.limited("unsorted_axes")
     for ref, entry in wanted:
-        _sort(lowering, ref, lowering.profile.says(entry))
+        _sort(lowering, ref, entry)
     return bool(wanted)
 
 
@@ -121,7 +122,7 @@ def sort_axes_for_onnx(lowering: Lowering) -> None:
     lowering.look()
     for ref in filter(_may_be_unsorted, lowering.refs.values()):
         if axes_in_order(ref.node, lowering.facts) is not None:
-            _sort(lowering, ref, "onnx infers a wrong shape for others")
+            _sort(lowering, ref, reason="onnx infers a wrong shape for others")
 
 
 def _may_be_unsorted(ref: NodeRef) -> bool:
@@ -129,13 +130,11 @@ def _may_be_unsorted(ref: NodeRef) -> bool:
     return has_axes and ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER
 
 
-def _sort(lowering: Lowering, ref: NodeRef, reason: str) -> None:
+def _sort(lowering: Lowering, ref: NodeRef, *entries: Limitation, reason: str = "") -> None:
     axes = axes_in_order(ref.node, lowering.facts)
     assert axes is not None  # noqa: S101 - see the callers
     ref.node.attributes["axes"] = ir.AttrInt64s("axes", axes)
-    lowering.report.changes.append(
-        LoweredNode(ref.path, ref.op_type, "the same, with its axes in order", reason)
-    )
+    lowering.changed(ref, "the same, with its axes in order", *entries, reason=reason)
 
 
 def take_branches(lowering: Lowering) -> bool:

@@ -190,10 +190,12 @@ class Lowering:
         text = f"{self.profile.name}: {entry.note}"
         self.report.note(text, warns=entry.extent == "values")
 
-    def changed(self, ref: NodeRef, became: str, *entries: Limitation | None) -> None:
-        """Note a change, and the entries of the profile that are the reason."""
-        reasons = (self.profile.says(entry) for entry in entries if entry is not None)
-        reason = "; ".join(dict.fromkeys(reasons))
+    def changed(
+        self, ref: NodeRef, became: str, *entries: Limitation | None, reason: str = ""
+    ) -> None:
+        """Note a change, and the entries of the profile that are the reason, or another reason."""
+        said = (self.profile.says(entry) for entry in entries if entry is not None)
+        reason = reason or "; ".join(dict.fromkeys(said))
         self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, reason))
 
     def takes_by_index(self, held: ir.Value) -> bool:
