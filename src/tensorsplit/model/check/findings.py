@@ -57,18 +57,25 @@ class Finding:
 
     def lines(self, words: Words) -> tuple[str, ...]:
         """Return what is wrong or odd, and what would be right, without the node."""
-        where = f"{self.parameter}: " if self.parameter else ""
-        message = words.made(self.message)
-        first = f"{words.text(self.severity)} [{self.code}] {where}{message}"
+        message = ": ".join(filter(None, (self.parameter, words.made(self.message))))
+        first = f"{words.text(self.severity)} [{self.code}] {message}"
         return (first, f"  {words.made(self.fix)}") if self.fix else (first,)
 
     def __repr__(self) -> str:
         return f"<Finding {self}>"
 
     def __str__(self) -> str:
-        where = f"{self.parameter}: " if self.parameter else ""
-        text = f"{self.severity} [{self.code}] {self.node}: {where}{self.message}"
+        return f"{self.severity} [{self.code}] {self.in_one_line(self.node, self.parameter)}"
+
+    def in_one_line(self, *places: str | None) -> str:
+        """Return what is wrong or odd, after the places that are given, and what would be right."""
+        text = ": ".join(filter(None, (*places, self.message)))
         return f"{text}; {self.fix}" if self.fix else text
+
+    @property
+    def subject(self) -> str:
+        """The operator version and the parameter, as far as there are any."""
+        return ", ".join(filter(None, (self.operator, self.parameter)))
 
     def as_warning(self, reason: str) -> Finding:
         """Return an error as a warning, because of a reason; any other finding as it is."""
@@ -246,7 +253,7 @@ def as_github(reports: Reports) -> str:
             level = {NOTE: "notice"}.get(finding.severity, finding.severity)
             values = {"file": str(_path(model)), "line": "1", "title": f"{kind.code} {kind.title}"}
             said = ",".join(f"{name}={_escaped(text, ':,')}" for name, text in values.items())
-            text = f"{finding.node}: {_described(finding)} ({kind.reference})"
+            text = f"{finding.in_one_line(finding.node, finding.subject)} ({kind.reference})"
             lines.append(f"::{level} {said}::{_escaped(text)}\n")
     return "".join(lines)
 
@@ -304,7 +311,7 @@ def _result(finding: Finding, rule: int, artifact: dict[str, Any]) -> dict[str, 
         "ruleId": finding.code,
         "ruleIndex": rule,
         "level": finding.severity,
-        "message": {"text": _described(finding)},
+        "message": {"text": finding.in_one_line(finding.subject)},
         "locations": [
             {
                 "physicalLocation": {
@@ -321,13 +328,6 @@ def _result(finding: Finding, rule: int, artifact: dict[str, Any]) -> dict[str, 
         ],
         "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint}:1"},
     }
-
-
-def _described(finding: Finding) -> str:
-    """Describe a finding and its fix in one line, without the node."""
-    where = ", ".join(filter(None, (finding.operator, finding.parameter)))
-    text = f"{where}: {finding.message}" if where else finding.message
-    return f"{text}; {finding.fix}" if finding.fix else text
 
 
 def _uri(model: str) -> str:
