@@ -183,3 +183,23 @@ def test_a_part_of_length_0_that_nothing_uses_stays() -> None:
     made = made_of(13, "p, q, r = Split(y, k) z = Concat<axis = 0>(q, p)")
     made.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 3, 0]), "k"))
     assert ts.lower(made, target="openvino") == made
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_a_split_of_which_lowering_leaves_only_shapes_keeps_the_check(
+    target: Any, process: EngineProcess
+) -> None:
+    """Of the parts of a sequence that is only counted, nothing is read but lengths."""
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N, M] x, int64[2] r) => (int64 n)'
+        " <int64[2] l = {1, 3}> { p, q = Split(x, l) s = SplitToSequence<axis = 1>(q, r)"
+        " n = SequenceLength(s) }"
+    )
+    lowered = ts.lower(made, target=target)
+    assert ts.lower(lowered, target=target) == lowered
+    x, r = np.outer(X, X[:3]), np.array([1, 2])
+    feeds = [{"x": x[:count], "r": r} for count in (4, 5, 3)]
+    got, *refusals = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
+    assert got[0] == 2
+    assert all(isinstance(each, str) for each in refusals), "illegal, and not refused"

@@ -17,10 +17,12 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
     constant,
+    is_split,
     malformed,
     passed_from,
     scopes,
 )
+from tensorsplit.model.graph.rejoined import gives_only_shapes
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
@@ -109,6 +111,17 @@ def keep_unread(lowering: Lowering) -> bool:
             lower_split(lowering, ref)
     lowering.edits.finish()
     return len(lowering.report.changes) > before
+
+
+def is_left_unread(lowering: Lowering) -> bool:
+    """Do as `keep_unread`, where nodes were replaced and a Split may have lost its readers so."""
+    nodes = (node for scope in scopes(lowering.model) for node in scope)
+    if not lowering.report.changes or lowering.limitation("unread_parts") is None:
+        return False
+    if not any(is_split(node) and gives_only_shapes(node) for node in nodes):
+        return False
+    lowering.look()
+    return keep_unread(lowering)
 
 
 def sort_axes_for_onnx(lowering: Lowering) -> None:
