@@ -760,6 +760,32 @@ def test_before_opset_10_the_rest_of_a_dimension_can_not_be_calculated() -> None
         lower(_before_10("a, b = org.openvinotoolkit.VariadicSplit(x, i, l)"), target="portable")
 
 
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("target", ["onnxruntime", "portable"])
+@pytest.mark.parametrize("axis", [0, -2])
+@pytest.mark.parametrize("opset", [6, 9])
+def test_before_opset_10_halves_and_thirds_of_one_tensor_are_told_apart(
+    opset: int, axis: int, target: Any
+) -> None:
+    """Onnxruntime takes the three nodes for one: it compares inputs and attributes, not outputs."""
+    made = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["": {opset}]> g (float[N, 2] x)
+        => (float[N, 2] whole, float[H, 2] half, float[T, 2] third, float[T, 2] other) {{
+            a = Split<axis = {axis}>(x) b, c = Split<axis = {axis}>(x)
+            d, e, f = Split<axis = {axis}>(x) g, h, i = Split<axis = {axis}>(x)
+            whole = Neg(a) half = Neg(c) third = Neg(f) other = Neg(g)
+        }}""")
+    lowered = lower(made, target=target)
+    assert lower(lowered, target=target) == lowered
+    assert not any(each.code == "TS843" for each in check(lowered, target=target))
+    x = np.random.default_rng(5).uniform(1, 2, (6, 2)).astype(np.float32)
+    given = run(lowered, {"x": x}, engine="onnxruntime")
+    expected = {"whole": x, "half": x[3:], "third": x[4:], "other": x[:2]}
+    assert {name: each.tolist() for name, each in given.items()} == {
+        name: (-each).tolist() for name, each in expected.items()
+    }
+
+
 def test_before_opset_10_a_split_with_an_attribute_stays_as_it_is() -> None:
     for attributes in ("axis = 0, split = [3, 4]", "split = [3, 4]"):
         model = _before_10(f"a, b = Split<{attributes}>(x)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import onnx_ir as ir
 
@@ -44,17 +45,40 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
             f"{ref.path} has no check of its lengths against a dimension that is known only at"
             f" run time, and not every engine refuses those that do not fit: {error.problem}"
         )
-        attributes = {"axis": axis, **held}
-        if is_onnx_split(node) and _is_written(node, attributes):
+        attributes, more = {"axis": axis, **held}, _axes_to_differ_by(lowering, node)
+        if not more and is_onnx_split(node) and _is_written(node, attributes):
             return
-        made = [ir.Value(name=lowering.names.fresh(f"{point.stem}_part")) for _ in node.outputs]
-        point.op("Split", [data], attributes, made)
-        became = "Split"
+        made = _parts(point, data, attributes, more, len(node.outputs))
+        became = "Split of the data with more axes" if more else "Split"
     pairs = list(zip(node.outputs, made, strict=True))
     inherit(point.nodes, node, pairs)
     lowering.stand_in(*((old, new) for old, new in pairs if old.name))
     lowering.changed(ref, became, *filter(must_go, lowering.limitations[node]))
     lowering.edits.retire(node)
+
+
+def _axes_to_differ_by(lowering: Lowering, node: ir.Node) -> list[int]:
+    """Return axes of length 1 that a Split without lengths needs, before those of its data.
+
+    Otherwise the target takes it for another one of the same data into more or fewer parts.
+    """
+    if all(entry.feature != "equal_parts_alike" for entry in lowering.limitations[node]):
+        return []
+    return list(range(sorted(lowering.facts.counts_alike[node]).index(len(node.outputs))))
+
+
+def _parts(
+    point: InsertionPoint, data: ir.Value, held: Mapping[str, Any], more: list[int], count: int
+) -> list[ir.Value]:
+    """Split by attributes, with more axes in front meanwhile."""
+    made = [ir.Value(name=point.names.fresh(f"{point.stem}_part")) for _ in range(count)]
+    if not more:
+        point.op("Split", [data], held, made)
+        return made
+    axis = held["axis"]
+    moved = {**held, "axis": axis if axis < 0 else axis + len(more)}
+    point.op("Split", [point.unsqueeze(data, more)], moved, made)
+    return [point.squeeze(part, more) for part in made]
 
 
 def _is_written(node: ir.Node, attributes: Mapping[str, object]) -> bool:
