@@ -804,7 +804,7 @@ class Generator:
         columns = self._pick(1, 4)
         weights = self._initializer(self._data(value.dtype, [columns, value.shape[1]]))
         bias = self._initializer(self._data(value.dtype, [columns]))
-        apply = one(lambda x, w, b: x @ w.T + b)
+        apply = one(lambda x, w, b: np.einsum("ij,kj->ik", x, w) + b)  # of matrices alone
         self._step("Gemm", [left, weights, bias], 1, apply, calculated=True, transB=1)
 
     def _quantize(self) -> None:
