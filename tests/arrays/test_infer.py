@@ -160,9 +160,11 @@ class TestSequenceOfUnknownLength:
         made = ts.infer("onnx.SplitToSequence-24", (None, 8), 3)
         assert made == ts.SequenceShape(count=None, part=(None, 8))
 
-    def test_a_plan_needs_the_number(self) -> None:
-        with refused("TS309", operator="onnx.SplitToSequence-24", parameter="shape"):
-            ts.plan("onnx.SplitToSequence-24", ("N", 8), 3)
+    @pytest.mark.parametrize(("dimension", "shown"), [("N", "ceil(N/3)"), (None, "unknown")])
+    def test_a_plan_needs_the_number(self, dimension: str | None, shown: str) -> None:
+        words = f"the number of parts is {shown};"
+        with refused("TS309", words, operator="onnx.SplitToSequence-24", parameter="shape"):
+            ts.plan("onnx.SplitToSequence-24", (dimension, 8), 3)
 
 
 @pytest.mark.parametrize("unknown", ["N", None, N, onnx_ir.SymbolicDim("N")])

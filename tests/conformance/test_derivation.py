@@ -117,6 +117,26 @@ def test_as_many_failures_as_chance_would_give_explain_nothing(count: int, expla
     assert len(left) == 8 + (0 if findings else count)
 
 
+@pytest.mark.parametrize(
+    ("names", "extent"),
+    [
+        (("edge-halves-o11", "edge-halves-o2"), "uses"),
+        (("edge-halves-o11", "edge-thirds-o11"), "all"),
+        (("edge-halves-o11", "lengths-1.2of3-axis0-o11"), "all"),
+    ],
+)
+def test_one_edge_case_that_fails_does_not_say_that_every_input_does(
+    names: tuple[str, ...], extent: str
+) -> None:
+    failed = [
+        Observation(Result(f"onnx.Split-{n}/float/r1/{name}", "e", "wrong"), frozenset({SOME}))
+        for n, name in enumerate(names)
+    ]
+    assert said(derive(failed * 2 + seen("pass", 40))[0]) == [
+        ("runtime_lengths", "Split", "", extent)
+    ]
+
+
 @pytest.mark.parametrize(("crashes", "verdict"), [(3, "refused"), (4, "crash")])
 def test_a_crash_in_a_tenth_of_the_failures_is_said_first(crashes: int, verdict: str) -> None:
     cases = seen("refused-but-legal", 40 - crashes, SOME) + seen("crash", crashes, SOME)
@@ -255,9 +275,11 @@ def test_what_no_case_contradicts_is_taken_over_from_the_profile_before() -> Non
     assert all("onnxruntime 1.31.1" in entry["carried"] for entry in carried)
 
 
-def rerun(version: str, failing: Iterable[str]) -> dict[str, Any]:
+def rerun(
+    version: str, failing: Iterable[str], begin: str = "onnx.Split-18/float/static-r"
+) -> dict[str, Any]:
     """Return the entries of a profile, by feature, after a run in which some cases fail."""
-    chosen = [each for each in all_cases() if each.id.startswith("onnx.Split-18/float/static-r")]
+    chosen = [each for each in all_cases() if each.id.startswith(begin)]
     named = set(failing)
     results = tuple(
         Result(each.id, "onnxruntime", "refused-but-legal" if each.id in named else "pass", "seen")
@@ -297,3 +319,12 @@ def test_what_a_new_version_does_right_is_said_no_longer() -> None:
     found = rerun("1.31.2", [])
     assert "omitted_lengths" not in found
     assert "vendor_operator" in found  # which no case shows
+
+
+def test_what_a_version_does_wrong_in_some_uses_is_no_error_where_the_suite_has_no_other() -> None:
+    """Every case of it has the parts joined; where they are outputs, the engine is right."""
+    halves = [each.id for each in all_cases() if "also-halves" in each.id]
+    entry = rerun("1.32.0", halves, "onnx.Split-11/double/")["equal_parts_alike"]
+    assert (entry["extent"], entry["failed"]) == ("uses", entry["cases"])
+    new = rerun("1.32.1", halves, "onnx.Split-11/double/")["equal_parts_alike"]
+    assert new["extent"] == "uses"

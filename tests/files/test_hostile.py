@@ -76,6 +76,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         "x.npz",
     ),
     "st empty": ("x.safetensors", b"", "has 0"),
+    "st cut": ("x.safetensors", b"1234567", "has 7 bytes, and the length of a header"),
     "st length": ("x.safetensors", tensors({"a": F32}, b"1234", 2**63), "9223372036854775808"),
     "st long": ("x.safetensors", tensors(b" " * (13 << 20)), "longer than"),
     "st no json": ("x.safetensors", tensors(b"hello"), "x.safetensors"),

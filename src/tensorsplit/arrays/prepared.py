@@ -596,7 +596,7 @@ def counted(made: SplitPlan | UncountedPlan, fix: str | None = None) -> SplitPla
         return made
     raise SplitError(
         UNKNOWN_COUNT,
-        f"the number of parts is {made.count}",
+        f"the number of parts is {'unknown' if made.count is None else show_dim(made.count)}",
         fix or "plan for a shape whose split dimension is a number, or use infer",
         operator=made.operator,
         parameter="shape",

@@ -5,7 +5,8 @@ was seen with, with its value, or with both. An entry is one condition.
 
 1. Where all cases with a condition fail, and too many to be chance, the condition explains them
    (extent ``all``). Of such conditions the one that explains most of what is left becomes an entry,
-   of several the most general one, until none explains more.
+   of several the most general one, until none explains more. Where all its cases are one edge case
+   at several opsets, what is around its nodes may matter too (``uses``).
 2. What is left depends on more than one feature. One after the other, the condition that explains
    most, with few passes beside the failures, becomes an entry: ``some`` if ordinary inputs fail,
    ``edge`` if all failures have a dimension of 0. What too few have in common may be
@@ -18,6 +19,7 @@ was seen with, with its value, or with both. An entry is one condition.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ _CHANCE = 0.01
 _LEAST = 3
 _MENTIONED = 0.1
 _PURITY = 4
+_EDGE = re.compile(r".*/(edge-[^/]*?)(?:-o\d+)?")
 _OPERATORS = ("version", "operator")
 _RUNTIME = ("runtime_lengths", "runtime_axis", "runtime_sequence_index", "count_on_dynamic_axis")
 _VERDICTS = {
@@ -144,7 +147,15 @@ def _always(left: Sequence[Observation]) -> Explanation | None:
         if all(map(_fails, entries)) and not is_chance(condition)
     }
     best = max(ranks, key=ranks.__getitem__, default=None)
-    return None if best is None else _finding(best, "all", under[best])
+    if best is None:
+        return None
+    return _finding(best, "uses" if _are_one_edge(under[best]) else "all", under[best])
+
+
+def _are_one_edge(entries: Sequence[Observation]) -> bool:
+    """Return whether all cases are the same edge case, at whatever opset and of whatever type."""
+    names = [_EDGE.fullmatch(entry.result.case) for entry in entries]
+    return all(names) and len({name[1] for name in names if name}) == 1
 
 
 def _mostly(left: Sequence[Observation]) -> Explanation | None:

@@ -121,8 +121,10 @@ def read_header(path: Path) -> Header:
         from safetensors import SafetensorError, safe_open
     with path.open("rb") as file:
         field = file.read(8)
-        length = struct.unpack("<Q", field)[0] if len(field) == 8 else -1
         size = os.fstat(file.fileno()).st_size
+        if len(field) < 8:
+            raise ValueError(f"it has {size} bytes, and the length of a header alone takes 8")
+        length = struct.unpack("<Q", field)[0]
         if not 0 < length <= size - 8:
             raise ValueError(f"its header can't be {length} bytes long: the file has {size}")
         if length > _LONGEST_HEADER:
