@@ -175,6 +175,24 @@ def test_ranks_come_back(model: tuple[Path, dict[str, np.ndarray]], rules: dict[
         assert file.metadata() == {"format": "np", "中": "文"}
 
 
+@pytest.mark.filterwarnings("ignore:'no such' matches no tensor")
+@pytest.mark.parametrize("divided", ["*", "no such"])
+def test_ranks_come_back_of_which_a_file_holds_nothing(tmp_path: Path, divided: str) -> None:
+    tensors = {"a": bits(4, 3), "b": bits(8)}
+    numpy_files.save_file(tensors, tmp_path / "m.safetensors")
+    rules = {"shard": [{"tensors": divided, "axis": 0}], "common": "all.safetensors"}
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "4", rules=rules, ranks=4, verify=True)
+    assert len(held(tmp_path / "4")) == 5
+    ts.files.reshard(tmp_path / "4", tmp_path / "2", rules=rules, ranks=(4, 2), verify=True)
+    for ranks in (4, 2):
+        back = tmp_path / f"{ranks}.safetensors"
+        ts.files.merge(tmp_path / str(ranks), back, rules=rules, verify=True)
+        assert same(load(back), tensors)
+    (tmp_path / "2" / "all.safetensors").unlink()
+    with refused("TS705", "all.safetensors"):
+        ts.files.merge(tmp_path / "2", tmp_path / "lost.safetensors", rules=rules)
+
+
 @pytest.mark.usefixtures("ways")
 @pytest.mark.parametrize(("before", "after"), [(4, 2), (2, 4), (4, 1), (1, 4), (2, 2)])
 @pytest.mark.parametrize("size", [None, 300])

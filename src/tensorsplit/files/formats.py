@@ -143,6 +143,12 @@ class FileLayout:
     common: str | None = None
     max_shard_size: int | None = None
 
+    @property
+    def files(self) -> list[tuple[str, int | None]]:
+        """The file of each rank, and that of what is for all, which has None for its rank."""
+        ranks = (*range(self.ranks or 0), *([] if self.common is None else [None]))
+        return [(name, rank) for rank in ranks for name in self.files_of(rank)]
+
     def files_of(self, rank: int | None) -> list[str]:
         """Return the files of what is for a rank, or for all; none without tensor parallelism."""
         if self.ranks is None:

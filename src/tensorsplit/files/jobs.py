@@ -337,8 +337,7 @@ def _job(
     if not changes:
         raise SplitError(UNREADABLE_TENSORS, "the source holds no tensors", parameter="source")
     check_names(changes)
-    files = [name for rank in range(layout.ranks or 0) for name in layout.files_of(rank)]
-    check_file_names([*files, layout.common] if layout.common is not None else files)
+    check_file_names(name for name, _ in layout.files)
     writing = opened.writing(changes, target, layout)
     notes = [*said, *opened.notes]
     return Job(changes, notes, writing, target, opened.reads)

@@ -194,10 +194,8 @@ def _open_folder(folder: Path) -> SafetensorsSource:
 def _open_ranks(folder: Path, layout: FileLayout) -> SafetensorsSource:
     """Read the files of each rank: one, or several with their index."""
     with refusing(str(folder)):
-        ranks = (*range(layout.ranks or 0), *([] if layout.common is None else [None]))
-        files = [(name, rank) for rank in ranks for name in layout.files_of(rank)]
         found = []
-        for name, rank in files:
+        for name, rank in layout.files:
             place = folder / name
             index = place.with_name(_stem_of(place) + INDEX)
             if not place.exists() and not index.exists():
@@ -368,9 +366,10 @@ class SafetensorsSource:
 
         Those of larger elements come first, so that all are aligned.
         """
-        files: dict[str, list[_Placed]] = {}
+        # some may be empty
+        files: dict[str, list[_Placed]] = {name: [] for name, _ in layout.files}
         if layout.ranks is None and not self._is_ranked:
-            files = {each.path.name: [] for each in self._headers}  # some may be empty
+            files = {each.path.name: [] for each in self._headers}
         for change in changes:
             headers = [self._found[each] for each in change.stored]
             name = f"{self._stem}{SUFFIX}" if self._is_ranked else headers[0].path.name
