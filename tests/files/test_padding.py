@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tests.files.test_follow import check_all_ways
 from tests.files.test_ranks import bits, check, load, rank_file
 
 numpy_files = pytest.importorskip("safetensors.numpy")
@@ -374,6 +375,24 @@ def test_padding_that_fills_the_last_block(
         ts.files.merge(tmp_path / "out", tmp_path / f"{ranks}.safetensors", rules=rules)
         check(load(tmp_path / f"{ranks}.safetensors"), {"x": rows, "s": scales})
         shutil.rmtree(tmp_path / "out")
+
+
+def test_padding_that_fills_the_last_block_of_a_fused_tensor(tmp_path: Path) -> None:
+    rows, scales = bits(15, 3), bits(4, 2)
+    numpy_files.save_file({"x": rows, "s": scales}, tmp_path / "m.safetensors")
+    weight = {"tensors": "x", "axis": 0, "segments": [8, 7], "pad_to": 12}
+    rules = {"shard": [weight, {"tensors": "s", "axis": 0, "follow": "x", "block": 4}]}
+
+    def expected(rank: int, ranks: int) -> dict[str, np.ndarray]:
+        shares = []
+        for each, first, length in ((rows, 8, 12), (scales, 2, 3)):
+            whole = np.zeros((2, length, *each.shape[1:]), each.dtype)
+            whole[0, :first], whole[1, : len(each) - first] = each[:first], each[first:]
+            part = np.split(whole, ranks, axis=1)[rank]
+            shares.append(part.reshape(-1, *each.shape[1:]))
+        return {"x": shares[0], "s": shares[1]}
+
+    check_all_ways(tmp_path, rules, (1, 3), {"x": rows, "s": scales}, expected)
 
 
 @pytest.mark.parametrize(

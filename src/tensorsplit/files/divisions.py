@@ -563,6 +563,8 @@ def _padding_last(
 ) -> tuple[SplitPlan, list[list[int]]]:
     """Put all padding after the whole: return that plan, and the same parts by its numbers.
 
+    That of the last segment comes first, because it may fill a block that the whole ends in.
+
     Args:
         plan: The plan of the padded whole.
         parts: Which of its parts each rank gets.
@@ -573,7 +575,12 @@ def _padding_last(
     bounds = [0, *accumulate(size for a, b in spans for size in (a, b - a))]
     ends = [0, *accumulate(sizes_of(plan))]
     cuts = sorted({*bounds, *ends})
-    order = sorted(range(len(cuts) - 1), key=lambda each: bisect_right(bounds, cuts[each]) % 2 == 0)
+
+    def kind(piece: int) -> int:
+        bound = bisect_right(bounds, cuts[piece])
+        return 0 if bound % 2 else 1 if bound == len(bounds) - 1 else 2
+
+    order = sorted(range(len(cuts) - 1), key=kind)
     numbers = {each: number for number, each in enumerate(order)}
 
     def pieces(part: int) -> list[int]:
