@@ -307,13 +307,14 @@ for more in range(1, 12):
     resource.setrlimit(resource.RLIMIT_NOFILE, (taken + more, hard))
     try:
         ts.files.split(folder / "a.zarr", folder / f"{more}.zarr", num_outputs=2)
-        end = "whole"
-    except (ts.SplitError, OSError):
-        end = "absent"
+        end = said = "whole"
+    except ts.SplitError as error:
+        end, said = "absent", str(error)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     ends.add(end)
     assert held(f"{more}.zarr") == (whole if end == "whole" else []), more
     assert not list(folder.glob(".tensorsplit*")), more
+    assert end == "whole" or "raise the limit of open files" in said, said
 assert ends == {"whole", "absent"}
 """
     printed(code, tmp_path)

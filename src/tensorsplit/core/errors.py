@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -517,6 +518,13 @@ def words_of(error: Exception) -> str:
     """
     words = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
     return " ".join(words.split())[:200] or type(error).__name__
+
+
+def fix_of(error: Exception, otherwise: str) -> str:
+    """Return what to do about an error of the system; `otherwise` for what hangs on the input."""
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "raise the limit of open files (ulimit -n), or close others"
+    return otherwise
 
 
 def did_you_mean(

@@ -13,6 +13,7 @@ from tensorsplit.core.errors import (
     UNREADABLE_TENSORS,
     UNWRITABLE,
     SplitError,
+    fix_of,
     show_path,
     words_of,
 )
@@ -48,7 +49,7 @@ def refusing_access(source: str) -> Iterator[None]:
 
 
 def _refusal(source: str, error: Exception) -> SplitError:
-    problem, fix = f"{show_path(source)}: {words_of(error)}", "give a whole file"
+    problem, fix = f"{show_path(source)}: {words_of(error)}", fix_of(error, "give a whole file")
     if isinstance(error, FileNotFoundError):
         problem, fix = f"{show_path(source)}: there is no such file", "give the path of a file"
     if isinstance(error, PickledError):
@@ -82,7 +83,8 @@ def refusing_writes(url: str) -> Iterator[None]:
         yield
     except Exception as error:  # noqa: BLE001 - each kind of storage has its own
         problem = f"cannot write to {show_path(url)}: {words_of(error)}"
-        raise SplitError(UNWRITABLE, problem, "give another URL, or run it again") from None
+        fix = fix_of(error, "give another URL, or run it again")
+        raise SplitError(UNWRITABLE, problem, fix) from None
 
 
 def check_regular(path: Path) -> None:

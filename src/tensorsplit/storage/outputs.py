@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 from uuid import uuid4
 
-from tensorsplit.core.errors import UNWRITABLE, SplitError, SplitWarning
+from tensorsplit.core.errors import UNWRITABLE, SplitError, SplitWarning, fix_of
 
 if sys.platform != "win32":
     import fcntl
@@ -34,6 +34,7 @@ Writer: TypeAlias = Callable[[IO[bytes]], object]
 _MOST_LINKS = 40
 _DRAFTS = ".tensorsplit-*.part"
 _NOTE = "user.tensorsplit"
+_ELSEWHERE = "give another path"
 _NEVER_SYNCED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # on this file system
 _BINARY = getattr(os, "O_BINARY", 0)  # for Windows
 
@@ -529,7 +530,7 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _unwritable(problem: str, fix: str = "give another path") -> SplitError:
+def _unwritable(problem: str, fix: str = _ELSEWHERE) -> SplitError:
     return SplitError(UNWRITABLE, problem, fix)
 
 
@@ -539,5 +540,5 @@ def _refusing(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or error
-        raise _unwritable(f"cannot write to {target}: {reason}; nothing was written") from None
+        problem = f"cannot write to {target}: {error.strerror or error}; nothing was written"
+        raise _unwritable(problem, fix_of(error, _ELSEWHERE)) from None
