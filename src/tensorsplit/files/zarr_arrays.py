@@ -15,10 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from zarr.core.array_spec import ArrayConfig
-from zarr.core.buffer import default_buffer_prototype
-from zarr.core.metadata import ArrayV2Metadata
-from zarr.core.sync import sync
+from zarr.buffer import default_buffer_prototype
 from zarr.storage import StorePath
 
 from tensorsplit.files.byte_copies import (
@@ -31,6 +28,7 @@ from tensorsplit.files.byte_copies import (
 )
 from tensorsplit.files.sources import refusing
 from tensorsplit.files.zarr_codecs import Metadata, bounded_pipeline, keeps_values
+from tensorsplit.files.zarr_internals import ArrayConfig, ArrayV2Metadata, sync
 from tensorsplit.files.zarr_nodes import find
 from tensorsplit.files.zarr_stores import (
     Allowance,
@@ -45,7 +43,7 @@ from tensorsplit.files.zarr_stores import (
 )
 
 if TYPE_CHECKING:
-    from zarr.core.buffer import Buffer
+    from zarr.abc.buffer import Buffer
 
 Array: TypeAlias = "np.ndarray"
 

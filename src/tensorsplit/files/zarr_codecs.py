@@ -22,12 +22,12 @@ from zarr import AsyncArray
 from zarr.abc.codec import ArrayArrayCodec, ArrayBytesCodec, BytesBytesCodec, Codec, CodecPipeline
 from zarr.abc.numcodec import Numcodec
 from zarr.codecs import BytesCodec, ShardingCodec, TransposeCodec, VLenBytesCodec, VLenUTF8Codec
-from zarr.core.metadata import ArrayV2Metadata, ArrayV3Metadata
 from zarr.registry import get_pipeline_class
 
+from tensorsplit.files.zarr_internals import ArraySpec, ArrayV2Metadata, ArrayV3Metadata
+
 if TYPE_CHECKING:
-    from zarr.core.array_spec import ArraySpec
-    from zarr.core.buffer import Buffer
+    from zarr.abc.buffer import Buffer
     from zarr.storage import StorePath
 
 Metadata: TypeAlias = "ArrayV2Metadata | ArrayV3Metadata"

@@ -13,13 +13,12 @@ from hashlib import sha256
 from itertools import islice
 
 import numpy as np
-from zarr.core.chunk_grids import RegularChunkGrid
-from zarr.core.metadata import ArrayV2Metadata, ArrayV3Metadata
 
 from tensorsplit.core.dimensions import MAX_DIM
 from tensorsplit.core.errors import LARGE_METADATA, SplitError, show, show_path
 from tensorsplit.files.sources import PickledError, refusing
 from tensorsplit.files.zarr_codecs import Metadata, runs_code
+from tensorsplit.files.zarr_internals import ArrayV2Metadata, ArrayV3Metadata, RegularChunkGrid
 from tensorsplit.files.zarr_stores import (
     Allowance,
     BeyondAllowanceError,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import zarr
-from zarr.core.buffer import default_buffer_prototype
+from zarr.buffer import default_buffer_prototype
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import (
