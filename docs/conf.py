@@ -64,8 +64,8 @@ autodoc_type_aliases = {
             "Flag",
             "GivenShape",
         ),
-        *("KeepDims", "Lengths", "Like", "Named", "NamedOut", "OperatorName", "Out", "OutWhole"),
-        *("Shape", "Source", "Target"),
+        *("KeepDims", "Lengths", "Like", "ModelLike", "Named", "NamedOut", "OperatorName", "Out"),
+        *("OutWhole", "Shape", "Target"),
     )
 }
 """Types that are written by their names."""

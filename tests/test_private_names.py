@@ -12,7 +12,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "tensorsplit"
 
-NAMES = {
+NAMES: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
     ("onnx_ir", "onnx-ir"): {
         "model/graph/nodes.py": ("Node._inputs", "Value._add_usage", "Value._remove_usage"),
         "core/dimensions.py": ("SymbolicDim._expr",),

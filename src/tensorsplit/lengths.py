@@ -113,7 +113,7 @@ def chunked(dim: SupportsIndex, chunks: SupportsIndex) -> tuple[int, ...]:
     return _by_rule(rules.at_most, whole, count)
 
 
-def _by_rule(rule: rules.Rule, dim: int, count: int) -> tuple[int, ...]:
+def _by_rule(rule: rules.LengthRule, dim: int, count: int) -> tuple[int, ...]:
     sizes = rules.apply(rule, dim, (count,))
     assert isinstance(sizes, tuple) and are_known(sizes)  # noqa: S101, PT018 - as the dimension is
     return sizes

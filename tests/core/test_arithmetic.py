@@ -27,7 +27,7 @@ from tensorsplit.core.arithmetic import (
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.maker import Maker
-from tensorsplit.core.rules import Rule, apply
+from tensorsplit.core.rules import LengthRule, apply
 
 Listed: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -108,7 +108,7 @@ class Rounding(Calculator):
         return made
 
 
-def integers(rule: Rule, dim: int, given: tuple[int, ...]) -> tuple[int, ...] | None:
+def integers(rule: LengthRule, dim: int, given: tuple[int, ...]) -> tuple[int, ...] | None:
     try:
         sizes = apply(rule, dim, given)
     except SplitError:
@@ -130,7 +130,7 @@ def axis_of(dim: int) -> Formula:
     return dimension(np.empty(dim), 0)
 
 
-def cases() -> Iterator[tuple[Rule, tuple[int, ...]]]:
+def cases() -> Iterator[tuple[LengthRule, tuple[int, ...]]]:
     for count in range(1, 6):
         yield rules.ceil, (count,)
         yield rules.equal, (count,)
@@ -172,7 +172,7 @@ def test_a_guard_refuses_what_the_rule_refuses(dim: int) -> None:
 LONG = np.random.default_rng(14).integers(1 << 24, 1 << 30, 60).tolist()
 
 
-def long_cases(dim: int) -> Iterator[tuple[Rule, tuple[int, ...]]]:
+def long_cases(dim: int) -> Iterator[tuple[LengthRule, tuple[int, ...]]]:
     random = np.random.default_rng(dim)
     for count in random.integers(1, 9, 3).tolist():
         yield rules.ceil, (count,)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tensorsplit.core import rules
-from tensorsplit.core.rules import MAX_PARTS, Rule, Uncounted, apply
+from tensorsplit.core.rules import MAX_PARTS, LengthRule, Uncounted, apply
 from tests.refusals import refused
 
 Sizes = tuple[Any, ...]
@@ -155,7 +155,7 @@ def test_a_last_part_below_zero_is_refused(dim: int, count: int, last: int, exam
 @pytest.mark.parametrize("rule", [rules.equal, rules.ceil])
 @pytest.mark.parametrize("count", [0, -1, -(10**30)])
 @pytest.mark.parametrize("dim", [0, 6, None])
-def test_a_count_of_parts_is_at_least_one(rule: Rule, count: int, dim: int | None) -> None:
+def test_a_count_of_parts_is_at_least_one(rule: LengthRule, count: int, dim: int | None) -> None:
     with refused("TS107", ">= 1"):
         apply(rule, dim, (count,))
 
@@ -204,7 +204,7 @@ def test_chunks_of_an_unknown_dimension_have_no_known_number() -> None:
     ],
 )
 def test_an_unknown_dimension_leaves_unknown_what_depends_on_it(
-    rule: Rule, given: Sizes, sizes: Sizes
+    rule: LengthRule, given: Sizes, sizes: Sizes
 ) -> None:
     assert apply(rule, None, given) == sizes
 
@@ -220,7 +220,9 @@ def test_an_unknown_dimension_leaves_unknown_what_depends_on_it(
     ],
     ids=["equal", "ceil", "chunk", "ones", "explicit"],
 )
-def test_more_parts_than_can_be_listed_are_refused(rule: Rule, dim: int, given: Sizes) -> None:
+def test_more_parts_than_can_be_listed_are_refused(
+    rule: LengthRule, dim: int, given: Sizes
+) -> None:
     with refused("TS308", MAX_PARTS):
         apply(rule, dim, given)
 

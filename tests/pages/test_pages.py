@@ -22,7 +22,7 @@ from tensorsplit import operators
 from tensorsplit.cli.app import COMMANDS
 from tensorsplit.core.errors import KINDS
 from tensorsplit.core.extras import install_command
-from tensorsplit.core.rules import Rule, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.rules import LengthRule, chunk, equal, explicit, ones, remainder
 from tensorsplit.core.rules import ceil as ceil_parts
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.check.checks import REPORTED
@@ -212,7 +212,7 @@ def test_numbers_of_inputs_and_outputs_are_those_of_the_schema(record: Operator)
     ],
 )
 def test_formulas_say_the_lengths_of_the_parts(
-    rule: Rule, d: int, given: object, sizes: tuple[int, ...]
+    rule: LengthRule, d: int, given: object, sizes: tuple[int, ...]
 ) -> None:
     known = {"d": d, "n": len(sizes), "s": given, "ceil": ceil, "min": min, "sum": sum}
     code = compile(FORMULAS[rule], "formula", "eval")

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from tensorsplit.model.check.findings import CheckReport
-    from tensorsplit.model.reading import OnnxModel, Source
+    from tensorsplit.model.reading import ModelLike, OnnxModel
 
 UNREADABLE = 2
 _SUFFIXES = (".onnx", ".xml")
@@ -229,7 +229,7 @@ def _examined(model: str, targets: Sequence[str], _: str) -> CheckReport:
         return _reported(source_of(model), targets)
 
 
-def _reported(source: Source, targets: Sequence[str]) -> CheckReport:
+def _reported(source: ModelLike, targets: Sequence[str]) -> CheckReport:
     """Return what is found, for each of the targets; what holds for all is there once."""
     from tensorsplit.model.check.checker import examine
     from tensorsplit.model.check.findings import combined
@@ -298,7 +298,7 @@ def _untraced(model: str, targets: Sequence[str], out: str) -> CheckReport:
     return _reported(rewritten, targets)
 
 
-def _kept(model: str, source: Source, targets: Sequence[str], why: object) -> CheckReport:
+def _kept(model: str, source: ModelLike, targets: Sequence[str], why: object) -> CheckReport:
     """Say why a model is not rewritten; return what is found of it."""
     reason = worded(why) if isinstance(why, SplitError) else why
     note(tr("{model} is not rewritten: {reason}", model=model, reason=reason))

@@ -15,7 +15,7 @@ from tensorsplit.cli.words import OPERATOR
 from tensorsplit.core.differences import Change, OperatorDiff
 from tensorsplit.core.differences import diff as compare_records
 from tensorsplit.core.records import operator_named, operators
-from tensorsplit.core.rules import Rule, equal, ones
+from tensorsplit.core.rules import LengthRule, equal, ones
 from tensorsplit.pages import Page, index, markdown, page_of
 from tensorsplit.pages.content import opsets
 
@@ -60,7 +60,7 @@ def _list(style: str) -> None:
     elif style == "markdown":
         write(index())
     else:
-        absent: dict[Rule | None, str] = {
+        absent: dict[LengthRule | None, str] = {
             None: tr("refused"),
             equal: tr("equal parts"),
             ones: tr("parts of length 1"),

@@ -14,7 +14,7 @@ from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, part_sizes
-from tensorsplit.core.rules import Rule, ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.rules import LengthRule, ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.core.schema import Lengths, Operator
 
 
@@ -30,7 +30,7 @@ class AtRunTime(Enum):
     COMPUTED = auto()
 
 
-Source: TypeAlias = "tuple[int, ...] | AtRunTime"
+EmittedOperand: TypeAlias = "tuple[int, ...] | AtRunTime"
 
 
 class Emission(NamedTuple):
@@ -42,7 +42,7 @@ class Emission(NamedTuple):
     """
 
     attributes: dict[str, int | tuple[int, ...]]
-    inputs: dict[str, Source]
+    inputs: dict[str, EmittedOperand]
 
 
 _COUNTED = (equal, ceil)
@@ -141,7 +141,9 @@ def _check_taken(split: Operator, name: str, element_type: str, operator: str) -
         )
 
 
-def _as_given(intent: Intent, target: Operator, lengths: Lengths, rank: int) -> Source | None:
+def _as_given(
+    intent: Intent, target: Operator, lengths: Lengths, rank: int
+) -> EmittedOperand | None:
     """Return what the rule is given, for an operand of the target; None if it can't hold that."""
     if intent.rule is ones:
         return (1,) if rank == 0 and intent.keepdims else None
@@ -154,7 +156,7 @@ def _as_given(intent: Intent, target: Operator, lengths: Lengths, rank: int) -> 
     return None
 
 
-def _does_the_same(intent: Intent, rule: Rule, dim: Dim) -> bool:
+def _does_the_same(intent: Intent, rule: LengthRule, dim: Dim) -> bool:
     """Return whether a rule does what the intent's does, what it refuses included.
 
     The rules of a count agree where each part has the same length, which takes a known dimension;
@@ -182,7 +184,7 @@ def takes_integers(operator: Operator, operand: str) -> bool:
     return "int64" in operator.types_of(parameter).element_types
 
 
-def _emission(lengths: Lengths, rank: int, source: Source) -> Emission:
+def _emission(lengths: Lengths, rank: int, source: EmittedOperand) -> Emission:
     if lengths.kind == "input" or isinstance(source, AtRunTime):
         return Emission({}, {lengths.operand: source})
     return Emission({lengths.operand: source if rank else source[0]}, {})

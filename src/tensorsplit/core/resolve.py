@@ -33,7 +33,7 @@ from tensorsplit.core.operands import (
     whole_lengths,
 )
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.core.rules import MAX_PARTS, Rule, Uncounted, apply
+from tensorsplit.core.rules import MAX_PARTS, LengthRule, Uncounted, apply
 from tensorsplit.core.schema import Lengths, Operator
 
 
@@ -55,7 +55,7 @@ class Intent:
     operator: Operator
     axis: int | None
     source: str | None
-    rule: Rule | None
+    rule: LengthRule | None
     given: tuple[int, ...] | None
     outputs: int | None
     keepdims: bool
@@ -115,7 +115,9 @@ def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Uncounted:
 
 
 @lru_cache(maxsize=1024)
-def _symbolic_sizes(rule: Rule, dim: Dim, given: tuple[int, ...]) -> tuple[Dim, ...] | Uncounted:
+def _symbolic_sizes(
+    rule: LengthRule, dim: Dim, given: tuple[int, ...]
+) -> tuple[Dim, ...] | Uncounted:
     """Return the lengths of expressions, which are remembered: a model repeats the same few."""
     return apply(rule, dim, given)
 

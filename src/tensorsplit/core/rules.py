@@ -77,10 +77,10 @@ class Uncounted:
 
 
 Sizes: TypeAlias = "Numbers | Chunks"
-Rule: TypeAlias = Callable[[Number, Numbers], Sizes]
+LengthRule: TypeAlias = Callable[[Number, Numbers], Sizes]
 
 
-def apply(rule: Rule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Uncounted:
+def apply(rule: LengthRule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Uncounted:
     """Apply a rule to dimensions of any kind; expressions and None stand for unknown numbers."""
     if is_known(dim) and are_known(given):
         sizes = rule(dim, given)

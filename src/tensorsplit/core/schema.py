@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from tensorsplit.core.rules import Rule
+from tensorsplit.core.rules import LengthRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Lengths:
     """
 
     operand: str
-    rules: Mapping[int, Rule]
+    rules: Mapping[int, LengthRule]
     kind: str
 
 
@@ -141,7 +141,7 @@ class Operator:
     type_constraints: tuple[TypeConstraint, ...]
     lengths: tuple[Lengths, ...]
     attributes: tuple[Attribute, ...] = ()
-    absent: Rule | None = None
+    absent: LengthRule | None = None
     axis: str = "axis"
     axis_default: int | None = 0
     axis_ranks: tuple[int, ...] = (0,)

@@ -15,13 +15,13 @@ from tensorsplit.engines.engine_names import AUTO, ENGINES, Engine, EngineName
 if TYPE_CHECKING:
     from tensorsplit.engines.sessions import Session
     from tensorsplit.model.profiles import Target
-    from tensorsplit.model.reading import Source
+    from tensorsplit.model.reading import ModelLike
 
 __all__ = ["ENGINES", "Engine", "EngineName", "run", "session"]
 
 
 def run(
-    model: Source,
+    model: ModelLike,
     inputs: Mapping[str, Any],
     *,
     engine: Engine = AUTO,
@@ -70,7 +70,7 @@ def run(
 
 
 def session(
-    model: Source,
+    model: ModelLike,
     *,
     engine: Engine = AUTO,
     lower: bool | Target = False,

@@ -18,7 +18,7 @@ from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.feeds import DeclaredInput
 from tensorsplit.model.lower import LoweredIr, lower_graph, lower_ir
 from tensorsplit.model.profiles import load
-from tensorsplit.model.reading import OnnxModel, Source, open_model, read_model
+from tensorsplit.model.reading import ModelLike, OnnxModel, open_model, read_model
 from tensorsplit.model.run.evaluator import CompiledModel
 
 _TARGETS = {"onnx-reference": "portable"}
@@ -48,7 +48,7 @@ class Session:
 
     def __init__(
         self,
-        model: Source,
+        model: ModelLike,
         engine: str = AUTO,
         *,
         lower: bool | str | os.PathLike[str] = False,
@@ -127,7 +127,7 @@ class Session:
 
 
 def run(
-    model: Source,
+    model: ModelLike,
     inputs: Mapping[str, Any],
     *,
     engine: str = OURS,
@@ -164,7 +164,7 @@ def load_limited(
     The model is its path, or its bytes and the folder of its data.
     """
     begin(engine, memory)
-    model: Source = (
+    model: ModelLike = (
         content
         if isinstance(content, str)
         else OnnxModel(ModelProto.FromString(content), None if folder is None else Path(folder))

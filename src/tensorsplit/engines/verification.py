@@ -14,7 +14,7 @@ from tensorsplit.engines.engine_names import OURS, READS_IR, EngineName, check_e
 from tensorsplit.engines.sessions import run
 from tensorsplit.model.exactness import moved_outputs
 from tensorsplit.model.fitting_inputs import complete_inputs
-from tensorsplit.model.reading import OnnxModel, Source, read_model
+from tensorsplit.model.reading import ModelLike, OnnxModel, read_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class Verification:
 
 
 def verify(
-    model: Source,
-    other: Source,
+    model: ModelLike,
+    other: ModelLike,
     *,
     inputs: Mapping[str, Any] | None = None,
     seed: int = 0,

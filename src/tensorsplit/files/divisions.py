@@ -494,7 +494,7 @@ class FollowRule:
         return -(-length * self.packed // self.block)
 
 
-Rule: TypeAlias = SplitRule | ShardRule | FollowRule | RenameRule
+TensorRule: TypeAlias = SplitRule | ShardRule | FollowRule | RenameRule
 
 
 @contextlib.contextmanager

@@ -17,9 +17,9 @@ from tensorsplit.core.errors import NOT_PARTS, USAGE, SplitError, short_name, sh
 from tensorsplit.files.divisions import (
     FollowRule,
     RenameRule,
-    Rule,
     ShardRule,
     SplitRule,
+    TensorRule,
     carried,
     check_names,
     fill,
@@ -180,7 +180,7 @@ def _wholes(rule: PatternRule, tensor: StoredTensor, default: str) -> Iterator[s
             yield whole
 
 
-def _new_names(rule: Rule, pattern: str, name: str) -> Sequence[str]:
+def _new_names(rule: TensorRule, pattern: str, name: str) -> Sequence[str]:
     """Return the names that a rule gives to parts, of which one may be as given."""
     if isinstance(rule, FollowRule):
         return rule.names or [pattern]

@@ -22,10 +22,10 @@ from tensorsplit.core.errors import (
 from tensorsplit.core.extras import needs
 from tensorsplit.files.divisions import (
     FollowRule,
-    Rule,
     ShardRule,
     SplitOperands,
     SplitRule,
+    TensorRule,
     carried,
     fill,
     located,
@@ -47,7 +47,7 @@ class PatternRule:
     """
 
     pattern: str
-    rule: Rule
+    rule: TensorRule
 
     def matched(self, name: str) -> list[str] | None:
         """Return what each ``*`` stands for, or the whole name; None if it is another name."""

@@ -9,10 +9,10 @@ import msgspec
 from tensorsplit.files.divisions import (
     FollowRule,
     RenameRule,
-    Rule,
     ShardRule,
     SplitOperands,
     SplitRule,
+    TensorRule,
 )
 from tensorsplit.files.formats import RANK_FILE
 
@@ -23,7 +23,7 @@ _Patterns: TypeAlias = "str | list[str]"
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tensors: _Patterns
 
-    def rule(self) -> Rule:
+    def rule(self) -> TensorRule:
         raise NotImplementedError
 
 
@@ -65,7 +65,7 @@ class _SplitTable(_Table, frozen=True, forbid_unknown_fields=True):
         if self.follow is not None and not self.names:
             raise ValueError("follow needs names")
 
-    def rule(self) -> Rule:
+    def rule(self) -> TensorRule:
         if self.follow is not None:
             return FollowRule(self.follow, self.axis, self.block, self.packed, self.names or ())
         values = (self.axis, self.split, self.num_outputs, self.chunk, self.operator, self.opset)
@@ -136,7 +136,7 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
         """Return the number of ranks that it states; None if it states none."""
         return len(self.split) if self.ranks is None and self.split is not None else self.ranks
 
-    def rule(self) -> Rule:
+    def rule(self) -> TensorRule:
         if self.follow is not None:
             return FollowRule(self.follow, self.axis, self.block, self.packed)
         return ShardRule(
@@ -158,7 +158,7 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
 class _RenameTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
     name: str
 
-    def rule(self) -> Rule:
+    def rule(self) -> TensorRule:
         return RenameRule(self.name)
 
 

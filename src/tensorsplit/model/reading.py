@@ -61,7 +61,7 @@ from tensorsplit.storage.documents import likeness, read_file
 if TYPE_CHECKING:
     from tensorsplit.model.openvino_ir.translation import IrFile
 
-Source: TypeAlias = "str | os.PathLike[str] | ModelProto | ir.Model | OnnxModel"
+ModelLike: TypeAlias = "str | os.PathLike[str] | ModelProto | ir.Model | OnnxModel"
 """What can be read as a model: a path, a model in memory, or what was read before."""
 
 _WHOLE = "give a whole .onnx file, or an .xml"
@@ -252,7 +252,7 @@ def _is_own(error: Exception) -> bool:
     return [name for name in packages if name in ("tensorsplit", "onnx_ir")][-1:] != ["onnx_ir"]
 
 
-def read_model(source: Source, *, without_weights: bool = False) -> OnnxModel:
+def read_model(source: ModelLike, *, without_weights: bool = False) -> OnnxModel:
     """Read a model, well-formed as far as its encoding goes, without its external data.
 
     What was read before comes back as it is.
@@ -355,7 +355,7 @@ def _unreadable(name: str, problem: str, fix: str) -> SplitError:
     return SplitError(UNREADABLE_MODEL, f"{show_path(name)}: {problem}", fix, parameter="model")
 
 
-def open_model(source: Source) -> OnnxModel:
+def open_model(source: ModelLike) -> OnnxModel:
     """Read an ONNX model to look at or to rewrite: nobody else holds its onnx-ir model.
 
     What was read before is not parsed again. Large weights stay in the file of a model.

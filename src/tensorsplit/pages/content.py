@@ -18,7 +18,7 @@ from tensorsplit.core.errors import KINDS, REMAINDER, Kind
 from tensorsplit.core.records import NEWEST_OPSET, operators
 from tensorsplit.core.rules import (
     MAX_PARTS,
-    Rule,
+    LengthRule,
     at_most,
     balanced,
     ceil,
@@ -37,7 +37,7 @@ from tensorsplit.core.rules import (
 from tensorsplit.core.schema import Operator, Parameter
 from tensorsplit.pages.standard_examples import Drawn, drawn_examples, layers
 
-RULES: dict[Rule, str] = {
+RULES: dict[LengthRule, str] = {
     explicit: "the lengths as given: each >= 0, summing to the dimension",
     remainder: "the lengths as given: each >= 0, summing to the dimension; one may be -1, and is"
     " what the others leave",
@@ -56,7 +56,7 @@ RULES: dict[Rule, str] = {
 }
 """Every length rule in words; n is what the operand gives."""
 
-FORMULAS: dict[Rule, str] = {
+FORMULAS: dict[LengthRule, str] = {
     explicit: "s[i]",
     remainder: "s[i] if s[i] >= 0 else d - sum(s) - 1",
     equal: "d / n",
@@ -69,7 +69,7 @@ FORMULAS: dict[Rule, str] = {
 d is the dimension, s what gives the lengths, n the number of parts.
 """
 
-_EXAMPLES: dict[Rule, tuple[tuple[int, ...], object]] = {
+_EXAMPLES: dict[LengthRule, tuple[tuple[int, ...], object]] = {
     explicit: ((7, 4), [2, 5]),
     remainder: ((7, 4), [-1, 2]),
     equal: ((6, 4), 3),
@@ -328,7 +328,7 @@ def _decisions(record: Operator) -> Iterator[Note]:
         yield Note(decision.id, decision.text, codes)
 
 
-def _uses(*rules: Rule) -> Callable[[Operator], bool]:
+def _uses(*rules: LengthRule) -> Callable[[Operator], bool]:
     """Return whether a version can use one of the length rules."""
     return lambda record: (
         record.absent in rules

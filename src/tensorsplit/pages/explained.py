@@ -13,7 +13,7 @@ from tensorsplit.core.errors import SplitError, count_of, show
 from tensorsplit.core.records import operator_named, versions_of
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.resolve import plan as plan_intent
-from tensorsplit.core.rules import Rule, explicit, remainder
+from tensorsplit.core.rules import LengthRule, explicit, remainder
 from tensorsplit.core.schema import Operator
 from tensorsplit.pictures.layout import Plan, heading
 from tensorsplit.pictures.refused import RefusedSplit
@@ -36,7 +36,7 @@ class ExplainedSplit:
 
     operator: str  # the version; only the name of the operator where that is not known
     given: str = ""  # the operands
-    rule: Rule | None = None
+    rule: LengthRule | None = None
     plan: Plan | None = None  # None if it is not known before the model runs
     note: str = ""  # why it is not known, or a remark
     node: str = ""  # its path in a model

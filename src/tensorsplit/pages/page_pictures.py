@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorsplit.arrays.typed import GivenShape
-from tensorsplit.core.rules import Rule, ceil, equal, explicit, remainder
+from tensorsplit.core.rules import LengthRule, ceil, equal, explicit, remainder
 from tensorsplit.core.schema import Operator
 from tensorsplit.pages.content import Page
 from tensorsplit.pages.explained import explain
@@ -18,7 +18,7 @@ PICTURES: dict[str, tuple[str, tuple[int, ...], dict[str, object]]] = {
 }
 """The pictures of guides and of the README: an operator, a shape and its operands."""
 
-_REFUSED: dict[Rule, tuple[tuple[int, ...], object]] = {
+_REFUSED: dict[LengthRule, tuple[tuple[int, ...], object]] = {
     explicit: ((6,), [2, 3]),
     remainder: ((6,), [-1, 7]),
     equal: ((7,), 2),

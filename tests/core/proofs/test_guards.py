@@ -40,7 +40,7 @@ def in_range_of(engine: type[Machine], *numbers: Term) -> Term:
 class Case(NamedTuple):
     """A rule on a dimension and lengths that only the running model knows."""
 
-    rule: rules.Rule
+    rule: rules.LengthRule
     statement: standard.Statement
     parts: int
 

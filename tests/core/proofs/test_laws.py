@@ -12,7 +12,7 @@ from tensorsplit.core.arithmetic import in_order
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.resolve import plan
-from tensorsplit.core.rules import Chunks, Rule, ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.rules import Chunks, LengthRule, ceil, chunk, equal, explicit, ones, remainder
 from tests.core.proofs.numbers import (
     MOST,
     BeyondError,
@@ -31,7 +31,7 @@ EACH_COUNT = pytest.mark.parametrize("count", range(1, MOST + 1))
 pytestmark = pytest.mark.usefixtures("whole_numbers")
 
 
-def lengths(rule: Rule, *given: Any) -> Parts:
+def lengths(rule: LengthRule, *given: Any) -> Parts:
     """List the lengths that a rule gives for any dimension."""
     sizes = rule(Whole(DIM), given)
     if not isinstance(sizes, Chunks):
@@ -127,7 +127,7 @@ def test_lengths_of_which_none_is_open_are_taken_as_given(count: int) -> None:
     ],
 )
 def test_lengths_that_a_rule_gives_may_be_given(
-    rule: Rule, given: Callable[[int], Parts], count: int
+    rule: LengthRule, given: Callable[[int], Parts], count: int
 ) -> None:
     """As `split` of the versions that take lengths, with the same parts."""
 

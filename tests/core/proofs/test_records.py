@@ -10,7 +10,7 @@ import z3
 
 from tensorsplit.core.records import operators
 from tensorsplit.core.resolve import part_sizes
-from tensorsplit.core.rules import MAX_PARTS, Rule, ceil, equal
+from tensorsplit.core.rules import MAX_PARTS, LengthRule, ceil, equal
 from tests.core.proofs.numbers import MOST, Outcome, Whole, outcomes, term_of, terms_of
 from tests.core.proofs.operators import DIM, FORMS, IS_DIMENSION, Form, counts_of
 from tests.core.proofs.standard import MOST_PARTS, STANDARD
@@ -73,7 +73,7 @@ def test_only_more_parts_than_were_proved_are_left_out(form: Form) -> None:
 
 
 @pytest.mark.parametrize("rule", [equal, ceil])
-def test_every_other_count_is_refused(rule: Rule) -> None:
+def test_every_other_count_is_refused(rule: LengthRule) -> None:
     count = z3.Int("count")
     assert MAX_PARTS == MOST_PARTS
     wrong = z3.And(IS_DIMENSION, z3.Or(count < 1, count > MOST_PARTS))

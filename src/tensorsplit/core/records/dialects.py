@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tensorsplit.core import rules
-from tensorsplit.core.rules import Rule
+from tensorsplit.core.rules import LengthRule
 from tensorsplit.core.schema import Attribute, Lengths, Operator, Parameter, TypeConstraint
 
 _ANY = TypeConstraint("T", ("any",), frozenset(), any=True, description="any type it supports")
@@ -26,7 +26,7 @@ def _dialect(
     identifier: str,
     source: str,
     summary: str,
-    given: Mapping[str, Mapping[int, Rule]],
+    given: Mapping[str, Mapping[int, LengthRule]],
     along: tuple[str, int | None] = ("axis", 0),
     *,
     negative: bool = True,

@@ -68,7 +68,7 @@ from tensorsplit.model.graph.tensors import element_name
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.profiles import Limitation, Profile, Target, must_go
-from tensorsplit.model.reading import OnnxModel, Source, declared_input, read_model
+from tensorsplit.model.reading import ModelLike, OnnxModel, declared_input, read_model
 from tensorsplit.model.validity.message_errors import has_type, message_errors, shadowed_names
 from tensorsplit.model.validity.model_errors import model_errors
 
@@ -116,7 +116,7 @@ def check(
 
 
 @full_collections_deferred()
-def examine(model: Source, target: str | os.PathLike[str] | None = None) -> CheckReport:
+def examine(model: ModelLike, target: str | os.PathLike[str] | None = None) -> CheckReport:
     """Do as `check`, and count the split nodes that were examined."""
     profile = None if target is None else profiles.load(target)
     wrong: list[SplitError] = []

@@ -41,7 +41,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.sequence_operators import POSITIONS
-from tensorsplit.model.reading import OnnxModel, Source, open_model, read_model
+from tensorsplit.model.reading import ModelLike, OnnxModel, open_model, read_model
 from tensorsplit.model.validity.model_errors import check_well_formed
 
 _ADAPTERS = adapters_operands.ADAPTERS | adapters_meaning.ADAPTERS
@@ -51,7 +51,7 @@ _LOOKED_AT = {*FAMILY, *POSITIONS, "Constant"}
 
 @full_collections_deferred()
 def open_converted(
-    model: Source, opset: object, *, variadic: bool = False
+    model: ModelLike, opset: object, *, variadic: bool = False
 ) -> tuple[OnnxModel, ConversionReport]:
     """Return the model as `tensorsplit.convert` makes it, and what was done."""
     target = None if opset is None and variadic else _checked(opset)

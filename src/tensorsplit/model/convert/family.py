@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed, fitting, value
 from tensorsplit.core.dimensions import Dim
-from tensorsplit.core.emit import AtRunTime, Emission, Source, emit, takes_integers
+from tensorsplit.core.emit import AtRunTime, Emission, EmittedOperand, emit, takes_integers
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, check_count, check_element_type
@@ -143,7 +143,7 @@ def _run_time_lengths(node: NodeConversion, intent: Intent, dim: Number) -> Numb
     return sizes
 
 
-def _lengths(node: NodeConversion, intent: Intent, source: Source) -> ir.Value:
+def _lengths(node: NodeConversion, intent: Intent, source: EmittedOperand) -> ir.Value:
     """Return the lengths as an input: calculated, what the node was given, or a constant.
 
     The new node itself refuses those that are calculated and do not fit.

@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent
-from tensorsplit.core.rules import Rule, explicit
+from tensorsplit.core.rules import LengthRule, explicit
 from tensorsplit.model.convert.conversion import Conversion
 from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import (
@@ -147,7 +147,7 @@ def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
     _retire(conversion, parts)
 
 
-def _intent(opset: int, axis: int, rule: Rule, given: tuple[int, ...], count: int) -> Intent:
+def _intent(opset: int, axis: int, rule: LengthRule, given: tuple[int, ...], count: int) -> Intent:
     """Return the intent of a Split whose rule is known."""
     return Intent(in_force("Split", opset), axis, None, rule, given, count, True, None)
 

@@ -11,12 +11,12 @@ from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import tensor_of
 from tensorsplit.model.graph.nodes import bodies, is_onnx_split, walk
 from tensorsplit.model.infer.analysis import analyse
-from tensorsplit.model.reading import OnnxModel, Source, open_model
+from tensorsplit.model.reading import ModelLike, OnnxModel, open_model
 from tensorsplit.model.validity.model_errors import check_well_formed
 
 
 @full_collections_deferred()
-def open_untraced(model: Source) -> tuple[OnnxModel, ConversionReport]:
+def open_untraced(model: ModelLike) -> tuple[OnnxModel, ConversionReport]:
     """Return a model whose splits take as many parts of any dimension, and what was rewritten.
 
     It is another model: it runs where the original refuses. Shapes that were declared for the

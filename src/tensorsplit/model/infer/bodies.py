@@ -215,7 +215,7 @@ def _stacked(fact: Fact, count: Dim, axis: int) -> Fact:
     return Tensor(fact.element_type, (*fact.shape[:axis], count, *fact.shape[axis:]))
 
 
-_Rule: TypeAlias = Callable[[AnalyseBody, ir.Node, list[Fact], Context], list[Fact]]
+_InferNode: TypeAlias = Callable[[AnalyseBody, ir.Node, list[Fact], Context], list[Fact]]
 
-RULES: Mapping[str, _Rule] = {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _map}
+RULES: Mapping[str, _InferNode] = {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _map}
 """What each operator gives, where it is well-formed."""

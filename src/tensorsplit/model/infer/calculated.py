@@ -17,7 +17,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, is_known
 from tensorsplit.core.errors import SplitError
-from tensorsplit.core.rules import Rule, apply, equal, explicit
+from tensorsplit.core.rules import LengthRule, apply, equal, explicit
 from tensorsplit.model.graph.nodes import constant
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
@@ -337,7 +337,7 @@ def _always_fit(program: Program, count: int) -> bool:
 
 def rule_of_lengths(
     lengths: ir.Value, data: ir.Value, axis: int, count: int, facts: Facts
-) -> tuple[Rule, tuple[int, ...]] | None:
+) -> tuple[LengthRule, tuple[int, ...]] | None:
     """Return the rule by which lengths that are not constant are calculated; see `rule_of`."""
     if constant(lengths) is not None:
         return None
@@ -346,7 +346,7 @@ def rule_of_lengths(
 
 
 @lru_cache(maxsize=1024)
-def rule_of(program: Program, count: int) -> tuple[Rule, tuple[int, ...]] | None:
+def rule_of(program: Program, count: int) -> tuple[LengthRule, tuple[int, ...]] | None:
     """Return the rule, and what it is given, by which a program gives the lengths of so many parts.
 
     The program gives the lengths as one list, and the node that gets them refuses those that do not
@@ -356,7 +356,7 @@ def rule_of(program: Program, count: int) -> tuple[Rule, tuple[int, ...]] | None
     try:
         found = _lengths(program, count, _samples)
         fitting = [lengths for _, lengths in found if lengths is not None]
-        candidates: list[tuple[Rule, tuple[int, ...]]] = [(equal, (count,))]
+        candidates: list[tuple[LengthRule, tuple[int, ...]]] = [(equal, (count,))]
         candidates += [(explicit, lengths) for lengths in fitting[-1:]]
         for rule, wanted in candidates:
             if fitting and all(_by_rule(rule, dim, wanted) == lengths for dim, lengths in found):
@@ -417,7 +417,7 @@ def _is_range(dim: int, start: tuple[int, ...], end: tuple[int, ...]) -> bool:
     return len(start) == len(end) == 1 and 0 <= start[0] <= end[0] <= dim
 
 
-def _by_rule(rule: Rule, dim: int, given: tuple[int, ...]) -> object:
+def _by_rule(rule: LengthRule, dim: int, given: tuple[int, ...]) -> object:
     try:
         return apply(rule, dim, given)
     except SplitError:

@@ -441,9 +441,9 @@ _ELEMENTWISE: Mapping[str, Callable[..., Dim]] = {
     "Where": _where,
 }
 
-_Rule: TypeAlias = Callable[[Node, Tensor], Iterable[Dim]]
+_Calculate: TypeAlias = Callable[[Node, Tensor], Iterable[Dim]]
 
-_CALCULATED: Mapping[str, _Rule] = {
+_CALCULATED: Mapping[str, _Calculate] = {
     "Cast": _cast,
     "Clip": _clip,
     "ConstantOfShape": _constant_of_shape,
@@ -459,7 +459,7 @@ _CALCULATED: Mapping[str, _Rule] = {
 }
 """How the elements of an output are calculated, by operator."""
 
-_MOVED: Mapping[str, _Rule] = {
+_MOVED: Mapping[str, _Calculate] = {
     "Concat": lambda node, _: chain(*map(node.elements, range(len(node.inputs)))),
     "Gather": _gather,
     "Slice": _slice,

@@ -18,7 +18,7 @@ from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import Sequence, Tensor, declared
 from tensorsplit.model.graph.nodes import Scope, bodies
 from tensorsplit.model.infer.analysis import Facts, analyse
-from tensorsplit.model.reading import OnnxModel, Source, open_model, read_model
+from tensorsplit.model.reading import ModelLike, OnnxModel, open_model, read_model
 
 Dims: TypeAlias = Values[SupportsIndex]
 
@@ -70,7 +70,7 @@ def infer_shapes(
 
 @full_collections_deferred()
 def open_filled(
-    model: Source, input_shapes: Mapping[str, Dims]
+    model: ModelLike, input_shapes: Mapping[str, Dims]
 ) -> tuple[OnnxModel, list[ir.Value]]:
     """Return the model as `infer_shapes` fills it in, and the values that got a type or shape."""
     read = read_model(model, without_weights=True)

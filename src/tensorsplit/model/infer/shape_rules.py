@@ -30,7 +30,7 @@ from tensorsplit.core.dimensions import (
 from tensorsplit.model.graph.facts import NotKnownError
 from tensorsplit.model.infer.elements import WHOLE, Node, elements_of
 
-_ShapeRule: TypeAlias = Callable[[Node], Shape]
+_ShapeFunction: TypeAlias = Callable[[Node], Shape]
 _Window: TypeAlias = tuple[Dim, int, int, int]
 
 _FAR = (1 << 31) - 1
@@ -375,7 +375,7 @@ def _one_hot(node: Node) -> Shape:
     return (*shape[:axis], None if isinstance(length, float) else length, *shape[axis:])
 
 
-_RULES: Mapping[str, _ShapeRule] = {
+_RULES: Mapping[str, _ShapeFunction] = {
     "AveragePool": partial(_window, weights_at=None),
     "Concat": _concat,
     "ConstantOfShape": lambda node: node.elements(0),

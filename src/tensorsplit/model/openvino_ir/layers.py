@@ -53,7 +53,7 @@ class Port(NamedTuple):
     precision: str
 
 
-class Source(NamedTuple):
+class OutputPort(NamedTuple):
     """What feeds an input: a layer, and the id of one of its output ports."""
 
     layer: Layer
@@ -80,7 +80,7 @@ class Layer:
     attributes: Mapping[str, str]
     inputs: Mapping[int, Port]
     outputs: Mapping[int, Port]
-    sources: tuple[Source, ...] = ()
+    sources: tuple[OutputPort, ...] = ()
 
 
 class PlacedElements(TreeBuilder):
@@ -249,9 +249,9 @@ def _ports(item: Element | None, path: str) -> dict[int, Port]:
 
 def _edges(
     graph: Element, layers: Mapping[int, Layer], prefix: str
-) -> dict[tuple[int, int], Source]:
+) -> dict[tuple[int, int], OutputPort]:
     """Return what feeds each input port, by layer and port id."""
-    found: dict[tuple[int, int], Source] = {}
+    found: dict[tuple[int, int], OutputPort] = {}
     edges = graph.find("edges")
     for edge in edges.findall("edge") if edges is not None else ():
         start, leaves, end, enters = (
@@ -264,14 +264,14 @@ def _edges(
         elif (end, enters) in found:
             problem, fix = "is not the only one to end there", "keep one"
         else:
-            found[end, enters] = Source(layers[start], leaves)
+            found[end, enters] = OutputPort(layers[start], leaves)
             continue
         shown = f"the edge from layer {start}, port {leaves} to layer {end}, port {enters}"
         raise malformed(f"{shown} {problem}", fix, prefix)
     return found
 
 
-def _sources(layer: Layer, edges: Mapping[tuple[int, int], Source]) -> tuple[Source, ...]:
+def _sources(layer: Layer, edges: Mapping[tuple[int, int], OutputPort]) -> tuple[OutputPort, ...]:
     for port in layer.inputs:
         if (layer.id, port) not in edges:
             raise malformed(f"nothing feeds its input port {port}", "add an edge", layer.path)

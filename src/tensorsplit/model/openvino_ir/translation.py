@@ -26,7 +26,7 @@ from tensorsplit.model.openvino_ir import LAYER_PATH, LAYER_PORTS, LAYER_VERSION
 from tensorsplit.model.openvino_ir.layers import (
     CONSTANTS,
     Layer,
-    Source,
+    OutputPort,
     in_running_order,
     layers_of,
     listed_names,
@@ -202,7 +202,7 @@ class _Writer:
     ) -> GraphProto:
         """Return a graph with its Parameters as inputs and the names of its Results in order."""
         graph = GraphProto(name=name, input=inputs.values())
-        names = {Source(layer, *layer.outputs): entry.name for layer, entry in inputs.items()}
+        names = {OutputPort(layer, *layer.outputs): entry.name for layer, entry in inputs.items()}
         owners = {entry.name: layer for layer, entry in inputs.items()}
         results = []
         for result, wanted in zip(_of_type("Result", layers), outputs, strict=True):
@@ -221,9 +221,9 @@ class _Writer:
         for layer in in_running_order(layers):
             for number, port in layer.outputs.items():
                 if (layer, number) not in names:
-                    names[Source(layer, number)] = self._new_name(layer, port.place)
+                    names[OutputPort(layer, number)] = self._new_name(layer, port.place)
             if layer.type in CONSTANTS:
-                called = names[Source(layer, *layer.outputs)]
+                called = names[OutputPort(layer, *layer.outputs)]
                 self._add_constant(graph, layer, called, is_operand=layer in operands)
             elif layer.type not in ("Parameter", "Result"):
                 self._add_layer(graph, layer, names, depth)
@@ -241,7 +241,7 @@ class _Writer:
     def _body(self, layers: Sequence[Layer], depth: int) -> GraphProto:
         """Return the body that layers are."""
         inputs = {
-            layer: _of_port(self._new_name(layer, 0), Source(layer, *layer.outputs))
+            layer: _of_port(self._new_name(layer, 0), OutputPort(layer, *layer.outputs))
             for layer in _of_type("Parameter", layers)
         }
         outputs = [self._new_name(layer, 0) for layer in _of_type("Result", layers)]
@@ -257,10 +257,10 @@ class _Writer:
         return name
 
     def _add_layer(
-        self, graph: GraphProto, layer: Layer, names: Mapping[Source, str], depth: int
+        self, graph: GraphProto, layer: Layer, names: Mapping[OutputPort, str], depth: int
     ) -> None:
         inputs = [names[source] for source in layer.sources]
-        outputs = [names[Source(layer, port)] for port in layer.outputs]
+        outputs = [names[OutputPort(layer, port)] for port in layer.outputs]
         version = layer.element.get("version", "")
         record = _RECORDS.get((layer.type, version.removeprefix("opset")))
         values = _passed_on(layer) if record is None else _operands(layer, record)
@@ -412,7 +412,7 @@ def _passed_on(layer: Layer) -> dict[str, object]:
     }
 
 
-def _of_port(name: str, source: Source) -> ValueInfoProto:
+def _of_port(name: str, source: OutputPort) -> ValueInfoProto:
     """Return a value as the file describes its port; a split gives the type of its data."""
     layer, port = source.layer, source.layer.outputs[source.port]
     if layer.type == "Parameter":
