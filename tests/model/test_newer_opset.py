@@ -74,13 +74,15 @@ def test_check_warns_of_the_opset() -> None:
 
 @pytest.mark.usefixtures("changed")
 def test_an_operator_that_changed_is_refused() -> None:
-    with refused("TS101", f"onnx.Split does not exist at opset {NEXT}"):
+    with refused("TS101", f"opset {NEXT} is newer than what is known of onnx.Split"):
         ts.run(model(), {"x": X})
     assert [finding.severity for finding in ts.check(model())] == ["error"]
 
 
 def test_an_opset_that_the_installed_onnx_does_not_know_is_refused() -> None:
-    with refused("TS101", f"opset {NEXT}"):
+    with refused(
+        "TS101", f"opset {NEXT} is newer than the installed onnx; install one that knows it"
+    ):
         ts.run(model(), {"x": X})
 
 
@@ -104,7 +106,7 @@ def test_a_model_is_converted_to_the_opset_and_back() -> None:
 @pytest.mark.usefixtures("changed")
 def test_a_split_that_changed_is_not_converted() -> None:
     for opset in (13, 18):
-        with refused("TS101", f"onnx.Split does not exist at opset {NEXT}"):
+        with refused("TS101", f"opset {NEXT} is newer than what is known of onnx.Split"):
             ts.convert(model(), opset)
 
 

@@ -115,7 +115,15 @@ def _in_force(name: str, opset: int, vendor: str) -> Operator:
             parameter="operator",
         )
     first = min(record.since_version for record in versions)
-    if not first <= opset <= NEWEST_OPSET:
+    if opset > NEWEST_OPSET:
+        raise SplitError(
+            UNKNOWN_OPERATOR,
+            f"opset {show_int(opset)} is newer than what is known of {vendor}.{name}",
+            f"use an opset from {first} to {NEWEST_OPSET}",
+            operator=f"{vendor}.{name}",
+            parameter="opset",
+        )
+    if opset < first:
         raise SplitError(
             UNKNOWN_OPERATOR,
             f"{vendor}.{name} does not exist at opset {show_int(opset)}",

@@ -17,10 +17,12 @@ from onnx import FunctionProto, NodeProto, defs
 from tensorsplit.core.errors import (
     MALFORMED_MODEL,
     NO_ADAPTER,
+    UNKNOWN_OPERATOR,
     SplitError,
     SplitWarning,
     short_name,
     show,
+    show_int,
 )
 from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
 from tensorsplit.core.records.openvino import DOMAIN
@@ -353,6 +355,14 @@ def record_of(node: ir.Node, opset: int) -> Operator:
     if is_vendor_split(node):
         version = node.metadata_props.get(LAYER_VERSION, VENDOR_SPLIT.since_version)
         return operators[f"{VENDOR_SPLIT.vendor}.{node.op_type}-{version}"]
+    if opset > max(NEWEST_OPSET, defs.onnx_opset_version()):
+        raise SplitError(
+            UNKNOWN_OPERATOR,
+            f"opset {show_int(opset)} is newer than the installed onnx",
+            f"install one that knows it, or use an opset up to {NEWEST_OPSET}",
+            operator=f"onnx.{node.op_type}",
+            parameter="opset",
+        )
     if not is_unchanged(node.op_type, opset):
         return in_force(node.op_type, opset)
     record = in_force(node.op_type, NEWEST_OPSET)
