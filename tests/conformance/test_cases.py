@@ -24,6 +24,7 @@ from tensorsplit.conformance.cases import all_cases, find
 from tests import oracle
 from tests.conformance.equality import same
 from tests.interpreters import printed
+from tests.refusals import refused
 
 CASES = all_cases()
 LEGAL = [case for case in CASES if case.expects == "parts"]
@@ -337,6 +338,15 @@ def test_our_engine_refuses_for_the_reason_that_is_meant(decision: str, tmp_path
         with pytest.raises(ts.SplitError) as caught:
             run_ours(case, tmp_path)
         assert caught.value.code in CODES[decision], (case.id, str(caught.value))
+
+
+def test_each_insertion_of_the_suite_is_at_a_position_beyond_the_end(tmp_path: Path) -> None:
+    """At the end itself, the count, the standard allows one."""
+    cases = of(use="SequenceInsert", decision="D19", expects="refusal")
+    assert cases
+    for case in cases:
+        with refused("TS511"):
+            run_ours(case, tmp_path)
 
 
 def test_every_refusal_belongs_to_a_reason() -> None:

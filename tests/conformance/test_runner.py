@@ -129,6 +129,20 @@ def test_a_process_takes_hundreds_of_cases(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(made) == 1
 
 
+def test_cases_one_by_one_keep_one_process_until_they_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[EngineProcess] = []
+    close = EngineProcess.close
+    monkeypatch.setattr(EngineProcess, "close", lambda self: (ended.append(self), close(self))[1])
+    cases = runner.OneByOne(planted_subject("swaps"))
+    for each in CASES[:2]:
+        assert [result.case for result in cases.results(each)] == [each.id]
+    assert not ended
+    cases.close()
+    assert ended
+
+
 def test_a_subject_that_there_is_not_is_refused() -> None:
     with refused("TS601", parameter="engine"):
         Subject.of("no-such-engine")

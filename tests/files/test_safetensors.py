@@ -13,6 +13,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.files.divisions import RenameRule
 from tensorsplit.files.rule_files import PatternRule
+from tests.refusals import refused
 
 numpy_files = pytest.importorskip("safetensors.numpy")
 RANDOM = np.random.default_rng(11)
@@ -248,6 +249,18 @@ def test_files_are_divided(folder: tuple[Path, dict[str, np.ndarray]]) -> None:
     assert list(sizes) == [f"model-{n:05}-of-00004.safetensors" for n in range(1, 5)]
     assert max(sizes.values()) <= 140
     assert sum(sizes.values()) == 416
+
+
+def test_a_file_that_is_carried_over_is_not_replaced_by_a_rank(
+    folder: tuple[Path, dict[str, np.ndarray]],
+) -> None:
+    """The index does not list it, so that nothing is known of it."""
+    place, _ = folder
+    (place / "rank-1-of-2.safetensors").write_bytes(RANDOM.bytes(100))
+    rows = {"shard": [{"tensors": "*.qkv.weight", "axis": 0}]}
+    with refused("TS706", "rank-1-of-2.safetensors", "carried over"):
+        ts.files.split(place, place.with_name("out"), rules=rows, ranks=2)
+    assert not place.with_name("out").exists()
 
 
 def test_one_tensor_of_a_checkpoint(checkpoint: tuple[Path, dict[str, np.ndarray]]) -> None:

@@ -84,3 +84,5 @@ def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(native, "processors_allowed", lambda allowed=allowed: allowed)
         assert native._read_threads("") == threads
         assert native._read_threads("3") == min(threads, 3)
+        assert native._read_threads("9" * 9) == threads
+        assert isinstance(native._read_threads("9" * 10), native.Refused)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 from tensorsplit.model.data_files import read_data
-from tensorsplit.model.graph.tensors import array_of
+from tensorsplit.model.graph.tensors import array_of, read_tensor
 from tests.model.build import graph, model, node, outputs, run, tensor, value
 from tests.oracle import DTYPES, assert_same, random_array, slices
 from tests.refusals import refused
@@ -155,6 +156,19 @@ def test_sparse_initializers_stand_for_dense_tensors(indices: Any) -> None:
     assert_same(outputs(returning(sparse=[sparse([2, 3], [7, 8], indices)])), [expected])
     constant = node("Constant", "", "w", sparse_value=sparse([2, 3], [7, 8], indices))
     assert_same(outputs(model(graph([constant], [], ["w"]))), [expected])
+
+
+def test_a_tensor_that_is_made_on_demand_is_read_as_the_one_that_is_made() -> None:
+    def later(made: TensorProto) -> Any:
+        shape = ir.Shape(made.dims)
+        return ir.LazyTensor(
+            lambda: ir.TensorProtoTensor(made), ir.DataType(made.data_type), shape=shape, name="w"
+        )
+
+    words = read_tensor(later(tensor("w", ["a", "\u00e9"], object)))
+    assert (words.dtype, words.tolist()) == (np.dtype(object), ["a", "\u00e9"])
+    with refused("TS502", "w", 8, 12):
+        read_tensor(later(TensorProto(name="w", data_type=1, dims=[3], raw_data=bytes(8))))
 
 
 def test_sparse_lengths(rng: np.random.Generator) -> None:
