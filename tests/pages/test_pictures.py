@@ -386,6 +386,16 @@ def test_a_part_that_ends_with_the_data_fits() -> None:
     assert bars(document, "bad") == [pytest.approx((end, end + (end - start) / 2), abs=0.2)]
 
 
+def test_the_length_of_each_bar_is_beside_all_bars() -> None:
+    document = refused("onnx.Split-18", (6,), [2, 4, 3])
+    drawn = [bar for css in ("gap", "p0", "p1", "bad") for bar in bars(document, css)]
+    assert len(drawn) == 4
+    labels = ElementTree.fromstring(document).iter(f"{SVG}text")
+    lengths = {each.text: float(each.attrib["x"]) for each in labels if (each.text or "").isdigit()}
+    assert lengths.keys() == {"6", "2", "4", "3"}
+    assert min(lengths.values()) > max(end for _, end in drawn)
+
+
 def test_an_empty_part_is_a_mark_that_can_be_seen() -> None:
     ((start, end),) = bars(refused("onnx.Split-18", (6,), [0, 5]), "p0 empty")
     assert end - start == 3
