@@ -134,7 +134,12 @@ def test_cases_one_by_one_keep_one_process_until_they_are_closed(
 ) -> None:
     ended: list[EngineProcess] = []
     close = EngineProcess.close
-    monkeypatch.setattr(EngineProcess, "close", lambda self: (ended.append(self), close(self))[1])
+
+    def noted(process: EngineProcess) -> None:
+        ended.append(process)
+        close(process)
+
+    monkeypatch.setattr(EngineProcess, "close", noted)
     cases = runner.OneByOne(planted_subject("swaps"))
     for each in CASES[:2]:
         assert [result.case for result in cases.results(each)] == [each.id]

@@ -19,6 +19,8 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.infer.analysis import Facts
 
+FIRST_SCAN_WITHOUT_BATCHES = 9
+
 
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
     """Return what the body of a Scan uses from around it, but for constants, in order."""

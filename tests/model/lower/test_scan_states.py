@@ -11,6 +11,8 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
+from tensorsplit.model.lower import lower_graph
+from tensorsplit.model.reading import open_model
 from tests.model.build import nodes_of
 
 RANDOM = np.random.default_rng(8)
@@ -67,6 +69,33 @@ def test_openvino_runs_a_scan_that_uses_values_from_around_it(
     assert np.array_equal(got[-1], (X + W)[:, :2])
     assert all(isinstance(each, str) for each in refusals), "illegal, and not refused"
     assert np.array_equal(ts.run(lowered, feeds[0])["y"], (X + W)[:, :2])
+
+
+OLD = """<ir_version: 4, opset_import: ["": OPSET]> g (float[SHAPE] x, float[6] w) =>
+    (float[SHAPE] y) { y = Scan(GIVEN) <num_scan_inputs = 1, body = s (float[6] row) =>
+    (float[6] a) { a = Add(row, w) }> }"""
+
+
+def test_scans_carry_what_they_use_from_opset_9_on() -> None:
+    made = parse_model(OLD.replace("OPSET", "9").replace("SHAPE", "T,6").replace("GIVEN", "x"))
+    lowered = ts.lower(made, target="openvino")
+    (scan,) = [each for each in lowered.graph.node if each.op_type == "Scan"]
+    assert list(scan.input) == ["w", "x"]
+    assert np.array_equal(ts.run(lowered, {"x": X, "w": W})["y"], X + W)
+
+
+def test_a_scan_with_batches_stays_and_has_to_be_written_in_another_way_first() -> None:
+    made = parse_model(OLD.replace("OPSET", "8").replace("SHAPE", "2,T,6").replace("GIVEN", ", x"))
+    (found,) = ts.check(made, target="openvino")
+    assert (found.code, found.node) == ("TS841", "graph/Scan[0]")
+    assert found.fix.startswith(
+        "write it as a Scan of opset 9 or newer, which has no batches, then"
+    )
+    opened = open_model(made)
+    report = lower_graph(opened, "openvino")
+    assert (report.changes, len(report.notes)) == ([], 1)
+    assert found.message.startswith(report.notes[0])
+    assert ts.lower(made, target="openvino") == made
 
 
 def test_a_scan_that_uses_constants_only_stays_as_it_is() -> None:

@@ -67,6 +67,7 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.graph.tensors import element_name
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.seen import seen
+from tensorsplit.model.loop_features import FIRST_SCAN_WITHOUT_BATCHES
 from tensorsplit.model.profiles import Limitation, Profile, Target, must_go
 from tensorsplit.model.reading import ModelLike, OnnxModel, declared_input, read_model
 from tensorsplit.model.validity.message_errors import has_type, message_errors, shadowed_names
@@ -294,6 +295,8 @@ def _before_lowering(ref: NodeRef, facts: Facts) -> str:
     if ref.op_type == "Loop" and ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         reason = "integers can't be compared"
         return _CONVERT.format(first=FIRST_WITH_INTEGERS_COMPARED, reason=reason)
+    if ref.op_type == "Scan" and ref.opset < FIRST_SCAN_WITHOUT_BATCHES:
+        return "write it as a Scan of opset 9 or newer, which has no batches"
     is_known_at_all = not is_split(ref.node) or is_known(split_length(facts.split(ref).plan))
     if ref.opset >= FIRST_WITH_BOUNDS_AS_INPUTS or is_known_at_all:
         return ""

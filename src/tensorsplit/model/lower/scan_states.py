@@ -12,6 +12,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.loop_features import (
+    FIRST_SCAN_WITHOUT_BATCHES,
     body_of,
     captured_in_scan,
     has_unread_rows,
@@ -20,8 +21,6 @@ from tensorsplit.model.loop_features import (
 )
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
-
-_FIRST_WITHOUT_BATCHES = 9
 
 
 def carry_captured(lowering: Lowering) -> None:
@@ -77,7 +76,7 @@ def carry_size_of(lowering: Lowering, ref: NodeRef, values: list[ir.Value]) -> N
 
 def _can_carry(lowering: Lowering, ref: NodeRef, entry: Limitation) -> bool:
     """Return whether a Scan is of a version that can be given more states; note it if not."""
-    if ref.opset >= _FIRST_WITHOUT_BATCHES and scanned_by(ref.node):
+    if ref.opset >= FIRST_SCAN_WITHOUT_BATCHES and scanned_by(ref.node):
         return True
     lowering.note(entry)
     return False
