@@ -99,6 +99,27 @@ def test_integers_are_compared_one_by_one_before_opset_12(op_type: str, extreme:
         convert(made, 8)  # Less takes no integers there
 
 
+@pytest.mark.parametrize(("op_type", "compare"), [("Less", np.less), ("Greater", np.greater)])
+def test_integers_are_compared_as_doubles_before_opset_9_where_these_are_exact(
+    op_type: str, compare: Any
+) -> None:
+    edge = (1 << 53) - 1
+    near = np.array([-(1 << 60), -edge, 5, edge - 1, edge, edge + 1, 1 << 62])
+    for least in (edge, -edge):
+        constants = [tensor("c", [least])]
+        for inputs, wanted in (("x c", compare(near, least)), ("c x", compare(least, near))):
+            made = of(node(op_type, inputs, "y"), 13, constants, x=near)
+            assert there(made, 8, x=near).tolist() == wanted.tolist()
+    with refused("TS512", op_type, "int64"):
+        convert(of(node(op_type, "x c", "y"), 13, [tensor("c", [edge + 1])], x=near), 8)
+    with refused("TS512", op_type, "int64"):
+        convert(of(node(op_type, "x z", "y"), 13, x=near, z=near[::-1]), 8)
+    short, other = RNG.integers(-(1 << 31), 1 << 31, (2, 40)).astype(np.int32)
+    other[:9] = short[:9] + RNG.integers(-1, 2, 9)
+    made = of(node(op_type, "x z", "y"), 13, x=short, z=other)
+    assert there(made, 7, x=short, z=other).tolist() == compare(short, other).tolist()
+
+
 @pytest.mark.parametrize("rank", [2, 3, 4])
 def test_a_slope_for_each_channel_is_one_in_every_version(rank: int) -> None:
     data = RNG.uniform(-2, 2, (2, 3, 3, 3)[:rank]).astype(np.float32)

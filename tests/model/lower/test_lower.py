@@ -354,6 +354,20 @@ def test_strings_at_old_opsets_are_split_right_or_refused(
 
 
 @pytest.mark.parametrize("engine", OWN_AND_OPENVINO)
+@pytest.mark.parametrize("opset", [6, 8, 9, 10, 11])
+def test_a_part_of_strings_may_be_empty_at_every_opset(opset: int, engine: Any) -> None:
+    """OpenVINO reads a constant without elements as one number."""
+    text = "g (string[4,2] x) => (string[0,2] a, string[4,2] b, string[0,2] c)"
+    case = Case("strings", opset, f"{text} {{ a, b, c = Split<axis=0, split=[0,4,0]>(x) }}")
+    made = lower(case.model, target="openvino")
+    onnx.checker.check_model(made, full_check=True)
+    x = case.inputs()["x"]
+    found = run(made, {"x": x}, engine=engine)
+    assert found["a"].shape == found["c"].shape == (0, 2)
+    assert np.array_equal(found["b"], x)
+
+
+@pytest.mark.parametrize("engine", OWN_AND_OPENVINO)
 @pytest.mark.parametrize("dim", ["5", "N"])
 @pytest.mark.parametrize("opset", [9, 10, 11])
 def test_strings_at_old_opsets_are_passed_on_or_refused(opset: int, dim: str, engine: Any) -> None:

@@ -33,6 +33,9 @@ _BINARY = f"{_SYMMETRIC} Sub Div Pow Greater Less"
 _FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE)
 _FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
 _FIRST_WITH_CAST_BY_NUMBER = 6
+_MOST_BITS_COMPARED = 32
+_FIRST_ROUNDED = 1 << 53
+"""Smaller integers are exact as doubles, and so is whether another one is above or below them."""
 
 
 def _is_part(part: Shape | None, whole: Shape | None) -> bool:
@@ -122,6 +125,21 @@ def _integer_extremes(node: NodeConversion) -> None:
         pair = [found, other] if node.op_type == "Min" else [other, found]
         found = make.op("Where", [make.op("Less", pair), found, other])
     node.replace(found)
+
+
+def _integers_compared(node: NodeConversion) -> None:
+    """Compare integers as doubles where those are exact: Less and Greater take floats before 9.
+
+    A double holds 53 bits. Integers of more are compared right with a constant that is smaller.
+    """
+    kind = node.dtype()
+    if kind is None or not kind.is_integer():
+        return
+    constants = [each.ravel().tolist() for each in map(node.known, (0, 1)) if each is not None]
+    is_small = any(all(abs(item) < _FIRST_ROUNDED for item in held) for held in constants)
+    if kind.bitwidth <= _MOST_BITS_COMPARED or is_small:
+        to = {"to": ir.DataType.DOUBLE.value}
+        node.set_inputs(*(node.make.op("Cast", [each], to) for each in node.node.inputs))
 
 
 def _prelu_up(node: NodeConversion) -> None:
@@ -439,6 +457,7 @@ ADAPTERS = table(
     (_BINARY, 7, _binary_up, _binary_down),
     ("Sum Max Min Mean", 8, _variadic_up, _variadic_down),
     ("Max Min", 12, None, _integer_extremes),
+    ("Greater Less", 9, None, _integers_compared),
     ("PRelu", 7, _prelu_up, _prelu_down),
     ("Gemm", 7, _product_up, stated("broadcast", 1)),
     ("Softmax LogSoftmax Hardmax", 13, _softmax_up, _softmax_down),

@@ -35,6 +35,9 @@ FIRST_WITH_BOUNDS_AS_INPUTS = 10
 FIRST_WITH_INTEGERS_COMPARED = 9
 """From here on Less and Greater take integers."""
 
+FIRST_WITH_SUMS = 11
+"""From here on CumSum adds up the elements of a list."""
+
 _FIRST_WITH_INTEGER_CONSTANTS = 9
 _FIRST_WITH_NUMBERED_TYPES = 6
 _FIRST_WITH_RANGE = 11
@@ -131,9 +134,11 @@ class Calculation(Maker[ir.Value]):
         None at all is a slice of nothing: OpenVINO's import reads an empty constant as a scalar.
         """
         listed = list(values)
-        if listed or self.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
+        if listed:
             return self.constant(listed)
         zero = self.make(0)
+        if self.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
+            return self.slice(zero, 0, 0, 0)
         return self.op("Slice", [zero, zero, zero])
 
     def apply(self, operation: str, operands: list[ir.Value]) -> ir.Value:
@@ -168,6 +173,13 @@ class Calculation(Maker[ir.Value]):
     _near_total = _total
 
     def _sums(self, numbers: ir.Value) -> ir.Value:
+        if self.opset < FIRST_WITH_SUMS:
+            raise SplitError(
+                CANNOT_EXPRESS,
+                f"not expressible at opset {self.opset}: many lengths are added up at run time, and"
+                f" CumSum is there from {FIRST_WITH_SUMS} on",
+                f"convert to opset {FIRST_WITH_SUMS} or newer",
+            )
         return self.op("CumSum", [numbers, self.constant(0)])
 
     def _joined(self, *lists: ir.Value) -> ir.Value:

@@ -8,14 +8,14 @@ from typing import Any
 
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import Number, Numbers, fed
+from tensorsplit.core.arithmetic import Number, Numbers, fed, pick
 from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, chunk, equal, explicit, remainder
 from tensorsplit.model.features import known_lengths
 from tensorsplit.model.graph.building import inherit
-from tensorsplit.model.graph.calculation import Calculation
+from tensorsplit.model.graph.calculation import FIRST_WITH_SUMS, Calculation
 from tensorsplit.model.graph.nodes import NodeRef, is_onnx_split, is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import rule_of_lengths
@@ -156,7 +156,10 @@ def sizes_of(
         integers = _as_list(make, integers)
     outputs = None if intent.operator.is_sequence else len(ref.node.outputs)
     is_counted = lowering.imported.tensor(held).shape == (outputs,)
-    return intent.rule(dim, fed(integers, dim, None if is_counted else outputs))
+    lengths: Numbers = fed(integers, dim, None if is_counted else outputs)
+    if outputs is not None and ref.opset < FIRST_WITH_SUMS:
+        lengths = tuple(pick(lengths, place) for place in range(outputs))
+    return intent.rule(dim, lengths)
 
 
 def _as_list(make: Calculation, held: ir.Value) -> ir.Value:
