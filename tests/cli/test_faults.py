@@ -99,6 +99,24 @@ def test_a_folder_in_place_of_another(faulty: Faulty, tensorsplit: Command, tmp_
     assert failed >= WRITING | {"renameat2", "unlinkat"}
 
 
+@pytest.mark.parametrize("command", ["merge", "reshard"])
+def test_the_files_of_ranks(
+    faulty: Faulty, tensorsplit: Command, tmp_path: Path, command: str
+) -> None:
+    source, rules = tmp_path / "x.safetensors", tmp_path / "rules.toml"
+    tensors = {"x": ARRAY, "whole": RANDOM.random(3)}
+    pytest.importorskip("safetensors.numpy").save_file(tensors, source)
+    rules.write_text('shard = [{ tensors = "x", axis = 0, pad_to = 8 }]')
+    ranks = tmp_path / "ranks"
+    assert tensorsplit("split", source, "-o", ranks, "--rules", rules, "--ranks", 4).status == 0
+    words = (command, ranks, "--rules", rules)
+    if command == "reshard":
+        words += ("-o", tmp_path / "out" / "2", "--from", 4, "--to", 2)
+    else:
+        words += ("-o", tmp_path / "out" / "whole.safetensors")
+    assert faulty("six", *words) >= WRITING | {"copy_file_range"}
+
+
 @pytest.fixture
 def weighty(tmp_path: Path) -> Path:
     """A model with weights in a file beside it, and an input ``x``."""
