@@ -75,6 +75,11 @@ def linked(path: Path, target: str | Path) -> None:
     (path / "link").symlink_to(target)
 
 
+def circular(path: Path) -> None:
+    node(path, ARRAYS, 2)
+    (path / "1").symlink_to("1")
+
+
 def spoiled(path: Path) -> None:
     group(path, *(f"y{number}" for number in range(20)))
     for name in ("y3", "y7"):
@@ -100,6 +105,7 @@ STORES: dict[str, tuple[str, Maker]] = {
     "loop": ("TS705", lambda path: linked(path, "..")),
     "itself": ("TS705", lambda path: linked(path, "link")),
     "outside": ("TS705", lambda path: linked(path, "/usr")),
+    "circular": ("TS705", circular),
     "spoiled": ("TS705", spoiled),
     "both": ("right", both),
 }

@@ -23,7 +23,7 @@ from zarr.buffer import default_buffer_prototype
 from zarr.storage import FsspecStore, LocalStore
 
 from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
-from tensorsplit.files.sources import local_path, refusing_writes
+from tensorsplit.files.sources import local_path, refusing_access, refusing_writes
 from tensorsplit.files.zarr_internals import sync
 
 if TYPE_CHECKING:
@@ -102,13 +102,14 @@ class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
         """Return the bytes of a value; None if it is not there, TS705 if it may not be read."""
         path = self.root / key
         _check_inside(str(path.parent), str(self.root))
-        try:
-            found = path.lstat()
-            if stat.S_ISLNK(found.st_mode):
-                _check_inside(str(path), str(self.root))
-                found = path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        with refusing_access(str(path)):
+            try:
+                found = path.lstat()
+                if stat.S_ISLNK(found.st_mode):
+                    _check_inside(str(path), str(self.root))
+                    found = path.stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
         if not stat.S_ISREG(found.st_mode):
             raise unreadable(str(path), "it is not a regular file")
         return int(found.st_size)
