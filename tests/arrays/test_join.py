@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -180,6 +181,7 @@ def test_wrong_buffers_are_refused() -> None:
         ("TS403", np.zeros((4, 6))),
         ("TS403", [np.zeros((4, 6), np.float32)]),
         ("TS403", np.ma.zeros((4, 6), np.float32)),
+        ("TS403", Mock(spec=np.ndarray)),
         ("TS404", frozen),
         ("TS405", x),
         ("TS405", x[::-1]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import OrderedDict
+from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.arrays import naming
 from tests.refusals import refused
 
 RNG = np.random.default_rng(3)
@@ -115,6 +117,18 @@ def test_parts_are_joined_in_any_order(name: str) -> None:
         plan.join({"q": parts["q"], "K": parts["k"], "v": parts["v"]})
     with refused("TS312", "part 1 has shape (4, 3)"):
         plan.join({**parts, "k": parts["v"], "v": parts["k"]})
+
+
+def test_names_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ending(*names: object) -> Iterator[Any]:
+        yield from names
+        raise AssertionError("more was read than needed")
+
+    monkeypatch.setattr(naming, "MAX_PARTS", 3)
+    for words, names in (("0 is not a string", (0,)), ("there are more than 3", "abcd")):
+        with refused("TS316", words, operator="onnx.Split-18", parameter="names"):
+            ts.plan("onnx.Split-18", (4, 6), [2, 4], axis=1, names=ending(*names))
+    assert ts.plan("onnx.Split-18", (4, 6), [1, 2, 3], axis=1, names=iter("abc")).names == (*"abc",)
 
 
 def test_names_that_can_not_be_used() -> None:

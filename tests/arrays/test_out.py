@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import ml_dtypes
 import numpy as np
@@ -84,7 +85,10 @@ class TestType:
     def test_each_buffer_has_the_type_of_the_data(self, dtype: Any) -> None:
         refuse("TS403", [buffer(2, 4), np.zeros((4, 4), dtype)], "buffer 1", "int32")
 
-    @pytest.mark.parametrize("junk", [None, [[0] * 4] * 4, 3, "x", memoryview(b"a"), np.int32(3)])
+    @pytest.mark.parametrize(
+        "junk",
+        [None, [[0] * 4] * 4, 3, "x", memoryview(b"a"), np.int32(3), Mock(spec=np.ndarray)],
+    )
     def test_each_buffer_is_an_array(self, junk: Any) -> None:
         refuse("TS403", [buffer(2, 4), junk], "buffer 1", type(junk).__name__)
 

@@ -109,11 +109,9 @@ def test_the_files_of_ranks(
     rules.write_text('shard = [{ tensors = "x", axis = 0, pad_to = 8 }]')
     ranks = tmp_path / "ranks"
     assert tensorsplit("split", source, "-o", ranks, "--rules", rules, "--ranks", 4).status == 0
-    words = (command, ranks, "--rules", rules)
-    if command == "reshard":
-        words += ("-o", tmp_path / "out" / "2", "--from", 4, "--to", 2)
-    else:
-        words += ("-o", tmp_path / "out" / "whole.safetensors")
+    target = tmp_path / "out" / {"merge": "whole.safetensors", "reshard": "2"}[command]
+    counts = ("--from", 4, "--to", 2) if command == "reshard" else ()
+    words = (command, ranks, "--rules", rules, "-o", target, *counts)
     assert faulty("six", *words) >= WRITING | {"copy_file_range"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import combinations, islice
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -53,7 +53,7 @@ def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
     _check_elements_only("the data or a buffer", (array, *out))
     buffers: list[Array] = []
     for number, (given, shape) in enumerate(zip(out, plan.output_shapes, strict=True)):
-        if not isinstance(given, np.ndarray):
+        if not _is_array(given):
             raise SplitError(
                 OUT_TYPE, f"buffer {number} is a {type(given).__name__}", "give NumPy arrays"
             )
@@ -68,13 +68,18 @@ def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
     return buffers
 
 
+def _is_array(value: object) -> TypeGuard[Array]:
+    """Return whether a value is an array, and does not only say so, as a proxy does."""
+    return issubclass(type(value), np.ndarray)
+
+
 def check_buffer(parts: Sequence[Array], plan: SplitPlan, out: object) -> Array:
     """Return the buffer that parts are joined in as a plain array.
 
     One that they can't be written to is refused (TS402 to TS405).
     """
     _check_elements_only("the buffer or a part", (out, *parts))
-    if not isinstance(out, np.ndarray):
+    if not _is_array(out):
         raise SplitError(OUT_TYPE, f"it is of type {type(out).__name__}", "give one NumPy array")
     buffer = np.ndarray.view(out, np.ndarray)
     if buffer.shape != plan.input_shape:

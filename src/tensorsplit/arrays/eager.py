@@ -448,7 +448,7 @@ def _run(
 
 def _snapshot(value: Any) -> object:
     """Return an immutable copy of a value; never of large arrays."""
-    is_small = isinstance(value, ndarray) and value.size <= _MOST_PARTS
+    is_small = issubclass(type(value), ndarray) and value.size <= _MOST_PARTS
     return value.copy() if is_small or type(value) is list else value
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
 from tensorsplit.core.errors import OTHER_NAMES, UNUSABLE_NAMES, Kind, SplitError, count_of, show
+from tensorsplit.core.rules import MAX_PARTS
 
 _MOST_SHOWN = 8
 
@@ -20,22 +22,31 @@ def names_of(given: object, parameter: str, operator: str | None = None) -> tupl
     names = strings_of(given, UNUSABLE_NAMES, fix, parameter=parameter, operator=operator)
     if len({*names}) == len(names):
         return names
-    problem = f"{show(next(name for name in names if names.count(name) > 1))} is there twice"
+    twice = next(name for name, count in Counter(names).items() if count > 1)
+    problem = f"{show(twice)} is there twice"
     raise SplitError(UNUSABLE_NAMES, problem, fix, operator=operator, parameter=parameter)
 
 
 def strings_of(
     given: object, kind: Kind, fix: str, *, parameter: str, operator: str | None = None
 ) -> tuple[str, ...]:
-    """Return strings in order; refuse all else, such as one string, whose letters are not meant."""
+    """Return strings in order; refuse all else, such as one string, whose letters are not meant.
+
+    What has no end is refused too: at the first item that is not a string, or that is too many.
+    """
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):
         problem = f"it is {show(given)}"
     else:
-        items = tuple(given)
-        others = [item for item in items if not isinstance(item, str)]
-        if not others:
-            return items
-        problem = f"{show(others[0])} is not a string"
+        items = []
+        for item in islice(given, MAX_PARTS + 1):
+            if not isinstance(item, str):
+                problem = f"{show(item)} is not a string"
+                break
+            items.append(item)
+        else:
+            if len(items) <= MAX_PARTS:
+                return tuple(items)
+            problem = f"there are more than {MAX_PARTS}"
     raise SplitError(kind, problem, fix, operator=operator, parameter=parameter)
 
 
