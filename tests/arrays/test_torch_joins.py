@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import warnings
 from collections.abc import Callable
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit import native
 from tests.refusals import refused
 
 torch = pytest.importorskip("torch")
+module: Any = importlib.import_module("tensorsplit.arrays.torch")
 
 PLAN = ts.plan("onnx.Split-18", (4, 6), [2, 4], axis=1)
 NAMED = ts.plan("onnx.Split-18", (4, 6), {"a": 2, "b": 4}, axis=1)
@@ -229,3 +232,53 @@ def test_what_traces_or_watches_sees_a_concatenation() -> None:
         whole = joined(X)
     assert torch.cat in called
     assert whole.equal(X)
+
+
+WIDE = torch.arange(40 * 192.0).reshape(40, 192)
+HALVES = [part.clone() for part in WIDE.chunk(2, 1)]
+
+
+@pytest.fixture
+def by_kernel(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the kernel joined, for each time that it was asked."""
+    asked: list[bool] = []
+    join = module.join_by_kernel
+
+    def ask(*arguments: Any) -> bool:
+        asked.append(join(*arguments))
+        return asked[-1]
+
+    monkeypatch.setattr(module, "join_by_kernel", ask)
+    return asked
+
+
+def test_buffers_are_written_by_the_kernel(by_kernel: list[bool]) -> None:
+    out = torch.full_like(WIDE, torch.nan)
+    assert ts.join(HALVES, axis=1, out=out) is out
+    assert torch.equal(out, WIDE)
+    assert torch.equal(ts.join(HALVES, axis=1, out=POOL), WIDE)
+    assert by_kernel == [native.in_use != "numpy"] * 2
+
+
+def test_a_buffer_that_was_saved_for_gradients_has_changed() -> None:
+    factor, out = torch.ones_like(WIDE, requires_grad=True), torch.ones_like(WIDE)
+    product = factor * out
+    ts.join(HALVES, axis=1, out=out)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+
+
+def test_what_the_kernel_does_not_know_is_written_by_torch(by_kernel: list[bool]) -> None:
+    parts = [part.clone().requires_grad_() for part in HALVES]
+    out = torch.zeros_like(WIDE)
+    ts.join(parts, axis=1, out=out)
+    out.sum().backward()
+    assert all((part.grad == 1).all() for part in parts)
+    numbers = torch.complex(WIDE, WIDE + 1).conj()
+    out = torch.zeros_like(numbers)
+    ts.join(numbers.chunk(2, 1), axis=1, out=out)
+    assert torch.equal(out, numbers)
+    with torch.inference_mode():
+        out = torch.zeros_like(WIDE)
+        assert torch.equal(ts.join(HALVES, axis=1, out=out), WIDE)
+    assert by_kernel == []

@@ -247,13 +247,13 @@ def joined(parts: list[Any], plan: SplitPlan) -> Array:
 
 
 def _fill(whole: Array, parts: list[Array], plan: SplitPlan) -> Array:
-    if not _join_by_kernel(whole, parts, plan):
+    if not join_by_kernel(whole, parts, plan):
         for part, index in zip(parts, plan.indices, strict=True):
             whole[index] = part
     return whole
 
 
-def _join_by_kernel(whole: object, parts: list[Array], plan: SplitPlan) -> bool:
+def join_by_kernel(whole: object, parts: list[Array], plan: SplitPlan) -> bool:
     """Join parts in an array with the kernel; False, with nothing written, where it can't."""
     kernel = find_kernel()
     fits = type(whole) is np.ndarray and whole.shape == plan.input_shape
@@ -285,7 +285,7 @@ def joined_into(parts: list[Array], plan: SplitPlan, out: object) -> Any:
 
     One that doesn't fit is refused before any byte is written (TS402 to TS405).
     """
-    if not any(map(is_more_than_elements, parts)) and _join_by_kernel(out, parts, plan):
+    if not any(map(is_more_than_elements, parts)) and join_by_kernel(out, parts, plan):
         return out
     buffer = check_buffer(parts, plan, out)
     _fill(buffer, [np.asarray(part) for part in parts], plan)

@@ -11,7 +11,7 @@ import torch
 
 from tensorsplit import native
 from tensorsplit.arrays.buffers import check_buffer, check_buffers, strides_of_whole
-from tensorsplit.arrays.numpy import check_few, standard_name
+from tensorsplit.arrays.numpy import check_few, join_by_kernel, standard_name
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.emit import check_concat, check_split
@@ -268,13 +268,22 @@ def joined_into(parts: list[Tensor], plan: SplitPlan, out: Any) -> object:
     shape = plan.input_shape
     _check_buffer("the buffer", out, parts[0] if parts else out, shape, f"the whole has {shape}")
     if not _is_transformed() and all(map(_has_address, (out, *parts))):
-        check_buffer(list(map(_addresses, parts)), plan, _addresses(out))
+        held, whole = list(map(_addresses, parts)), _addresses(out)
+        check_buffer(held, plan, whole)
+        if all(map(_is_for_the_kernel, (out, *parts))) and join_by_kernel(whole, held, plan):
+            torch.autograd.graph.increment_version([out])
+            return out
     elif any(out is part for part in parts):
         raise SplitError(OUT_OVERLAP, "the buffer is a part", "give a buffer of its own")
     whole = _bytes(out)
     for part, index in zip(parts, plan.indices, strict=True):
         whole[index].copy_(_bytes(part))
     return out
+
+
+def _is_for_the_kernel(array: Tensor) -> bool:
+    """Return whether nothing of torch has to know that a tensor is read or written."""
+    return array.is_cpu and not array.is_inference() and _is_plain_memory(array)
 
 
 def _check_buffers(array: Tensor, plan: SplitPlan, out: object) -> None:
@@ -328,7 +337,7 @@ def _is_transformed() -> bool:
 
 
 class _Memory:
-    """Where the elements of a tensor are; nobody reads them."""
+    """Where the elements of a tensor are, on any device."""
 
     def __init__(self, array: Tensor) -> None:
         size = array.element_size()
