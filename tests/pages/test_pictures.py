@@ -386,14 +386,19 @@ def test_a_part_that_ends_with_the_data_fits() -> None:
     assert bars(document, "bad") == [pytest.approx((end, end + (end - start) / 2), abs=0.2)]
 
 
-def test_the_length_of_each_bar_is_beside_all_bars() -> None:
-    document = refused("onnx.Split-18", (6,), [2, 4, 3])
-    drawn = [bar for css in ("gap", "p0", "p1", "bad") for bar in bars(document, css)]
-    assert len(drawn) == 4
-    labels = ElementTree.fromstring(document).iter(f"{SVG}text")
-    lengths = {each.text: float(each.attrib["x"]) for each in labels if (each.text or "").isdigit()}
-    assert lengths.keys() == {"6", "2", "4", "3"}
-    assert min(lengths.values()) > max(end for _, end in drawn)
+def test_all_bars_are_between_their_names_and_their_lengths() -> None:
+    too_long = refused("onnx.Split-18", (6,), [2, 4, 3])
+    negative = refused("openvino.VariadicSplit-1", (6,), axis=0, split_lengths=[-1, 7])
+    starts = set[float]()
+    for document, numbers in ((too_long, "6243"), (negative, "6-17")):
+        drawn = [bar for css in ("gap", "p0", "p1", "bad") for bar in bars(document, css)]
+        assert len(drawn) == 4
+        labels = list(ElementTree.fromstring(document).iter(f"{SVG}text"))
+        lengths = [each for each in labels if (each.text or "-").lstrip("-").isdigit()]
+        assert "".join(each.text or "" for each in lengths) == numbers
+        assert min(float(each.attrib["x"]) for each in lengths) > max(end for _, end in drawn)
+        starts.add(min(start for start, _ in drawn))
+    assert len(starts) == 1
 
 
 def test_an_empty_part_is_a_mark_that_can_be_seen() -> None:
