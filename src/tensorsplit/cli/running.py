@@ -163,7 +163,7 @@ def run(
     return 0 if same else FINDINGS
 
 
-def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) -> None:
+def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) -> None:
     """Refuse a run without all inputs (TS505); the message describes those that are missing."""
     missing = [entry for entry in declared if entry.name not in feeds and not entry.has_default]
     if missing:
@@ -176,7 +176,7 @@ def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, Any]) ->
         )
 
 
-def _described(outputs: Mapping[str, Any]) -> Iterator[str]:
+def _described(outputs: Mapping[str, object]) -> Iterator[str]:
     """Yield every output as lines of text: name, element type, shape and values."""
     for name, value in outputs.items():
         if value is None:
@@ -205,7 +205,7 @@ def _values(array: Array) -> str:
     return f"{shown} {tr('(the first and the last ones)')}"
 
 
-def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterator[str]:
+def _save(outputs: Mapping[str, object], folder: Path, style: str | None) -> Iterator[str]:
     """Write the outputs; which file holds which.
 
     The files are called as the outputs, with everything replaced that could mean another folder;
@@ -248,7 +248,9 @@ def _save(outputs: Mapping[str, Any], folder: Path, style: str | None) -> Iterat
             yield tr("{name}: empty, no file", name=name)
 
 
-def _pieces(outputs: Mapping[str, Any], *, whole_sequences: bool) -> Iterator[tuple[str, str, Any]]:
+def _pieces(
+    outputs: Mapping[str, object], *, whole_sequences: bool
+) -> Iterator[tuple[str, str, Any]]:
     """Yield what goes into one file each: its label in messages, its file name, and the value."""
     for name, value in outputs.items():
         if isinstance(value, list) and not whole_sequences:

@@ -104,7 +104,7 @@ def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             atol: float | None,
             choice: InputChoice,
             limits: dict[str, Any],
-            **options: Any,
+            **options: object,
         ) -> Any:
             if not verify:
                 given = {"rtol": rtol, "atol": atol, "save-inputs": choice.save_to, **limits}
@@ -172,7 +172,7 @@ def _lines(found: Verification, inputs: str) -> Iterator[str]:
         yield from (tr("the original model: {difference}", difference=each) for each in before)
 
 
-def same_as(found: Sequence[Difference], expected: Mapping[str, Any]) -> str:
+def same_as(found: Sequence[Difference], expected: Mapping[str, object]) -> str:
     """Describe what is equal bit for bit, and what up to rounding, if no difference counts."""
     outputs = (difference.output for difference in found)
     rounded = {name if name in expected else name.rpartition("[")[0]: None for name in outputs}

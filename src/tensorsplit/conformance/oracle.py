@@ -32,13 +32,13 @@ def parts(array: Array, axis: int, sizes: Sequence[int], keepdims: bool = True) 
     return found
 
 
-def without(shape: Sequence[Any], axis: int) -> tuple[Any, ...]:
+def without(shape: Sequence[object], axis: int) -> tuple[Any, ...]:
     """Return a shape that has lost an axis."""
     axis %= len(shape)
     return (*shape[:axis], *shape[axis + 1 :])
 
 
-def resized(shape: Sequence[Any], axis: int, size: object) -> tuple[Any, ...]:
+def resized(shape: Sequence[object], axis: int, size: object) -> tuple[Any, ...]:
     """Return a shape with another length on an axis."""
     axis %= len(shape)
     return (*shape[:axis], size, *shape[axis + 1 :])

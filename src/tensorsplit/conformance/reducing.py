@@ -87,7 +87,7 @@ class Reduced:
 
 def reduced(
     model: onnx.ModelProto,
-    inputs: Mapping[str, Any],
+    inputs: Mapping[str, object],
     engine: str,
     *,
     seconds: float,

@@ -343,7 +343,7 @@ class _Run:
         if self._is_cancelled:
             raise CancelledError
 
-    def execute(self, allowed: _TimeLimit, model: bytes, inputs: Mapping[str, Any]) -> Reply:
+    def execute(self, allowed: _TimeLimit, model: bytes, inputs: Mapping[str, object]) -> Reply:
         """Run the model that a tool returns in our own engine; it may hang too."""
         judge: EngineProcess | None = getattr(self._of_thread, "judge", None)
         if judge is None:

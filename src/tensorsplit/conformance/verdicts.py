@@ -99,7 +99,7 @@ def _of_death(make: _Make, death: Death, affected: str, accepted: str) -> Result
     return make("crash", detail, signal=death.signal, memory=bool(memory))
 
 
-def _of_outputs(make: _Make, built: Built, outputs: Mapping[str, Any]) -> Result:
+def _of_outputs(make: _Make, built: Built, outputs: Mapping[str, object]) -> Result:
     """Return the verdict on outputs by name."""
     outside = _is_from_outside(outputs, built)
     if built.expected is None:
@@ -131,7 +131,7 @@ def _words(first: Difference) -> str:
     return f"{name}: {count}; the first is {first.found}, not {first.expected}"
 
 
-def _is_from_outside(outputs: Mapping[str, Any], built: Built) -> bool:
+def _is_from_outside(outputs: Mapping[str, object], built: Built) -> bool:
     """Return whether something was read that is not the data.
 
     More elements came out than there are, and some of them are in no input. (That some came out
@@ -168,7 +168,7 @@ def _elements(value: object) -> int:
     return sum(array.size for array in _arrays(value))
 
 
-def _shapes(outputs: Mapping[str, Any]) -> str:
+def _shapes(outputs: Mapping[str, object]) -> str:
     """Return the shapes of outputs, such as ``a float32 [2, 3], b float32 [2, 3]``."""
     texts = [f"{name} {_shape(value)}" for name, value in outputs.items()]
     if len(texts) > _MOST_OUTPUTS:

@@ -368,7 +368,7 @@ def _expression(dim: Dim) -> Any:
     return dim
 
 
-def _dim_of(expression: Any) -> Dim:
+def _dim_of(expression: object) -> Dim:
     import onnx_ir
 
     return _short(_simplest(onnx_ir.SymbolicDim(expression)))

@@ -132,7 +132,7 @@ def needs(extra: str) -> Iterator[None]:
 def stand_in(name: str, refusal: SplitError) -> Callable[..., object]:
     """Return a function that refuses every call, for one whose module can't be loaded."""
 
-    def call(*_: Any, **__: Any) -> Any:
+    def call(*_: object, **__: object) -> Any:
         raise copy(refusal)
 
     call.__name__ = call.__qualname__ = name

@@ -27,7 +27,7 @@ Run: TypeAlias = Callable[[Mapping[str, Any], Sequence[str]], dict[str, Any]]
 
 
 def run_onnx_reference(
-    model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: str | bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, object]:
     """Run an ONNX model, by its path or bytes, in onnx's reference evaluator; no weights."""
     return load_onnx_reference(model, weights)(inputs, outputs)
@@ -53,7 +53,7 @@ def load_onnx_reference(model: str | bytes, weights: bytes) -> Run:
 
 
 def run_onnxruntime(
-    model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: str | bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, object]:
     """Run a model in onnxruntime, on the CPU; arguments as of `run_onnx_reference`."""
     return load_onnxruntime(model, weights)(inputs, outputs)
@@ -127,7 +127,7 @@ def _from_ort(value: Any) -> object:
 
 
 def run_openvino(
-    model: str | bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: str | bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, object]:
     """Run an ONNX model or an IR in OpenVINO, on the CPU.
 
@@ -223,7 +223,7 @@ def from_openvino(tensor: Any) -> Any:
     return unpack(data, dtype, prod(shape)).reshape(shape)
 
 
-def ordered(model: str | bytes, inputs: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+def ordered(model: str | bytes, inputs: Mapping[str, object], names: Sequence[str]) -> list[Any]:
     """Return what is fed, in the engine's own order of inputs, without those it dropped as unused.
 
     Raises:

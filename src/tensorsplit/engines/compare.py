@@ -197,8 +197,8 @@ def compare(
 
 
 def differences(
-    outputs: Mapping[str, Any],
-    expected: Mapping[str, Any],
+    outputs: Mapping[str, object],
+    expected: Mapping[str, object],
     *,
     engine: str,
     reference: str,

@@ -89,7 +89,7 @@ def diagnosis_of_wrong_model(source: OnnxModel) -> list[Diagnosis]:
 
 
 def diagnose(
-    source: OnnxModel, feeds: Mapping[str, Any], limits: Mapping[str, Any]
+    source: OnnxModel, feeds: Mapping[str, object], limits: Mapping[str, object]
 ) -> Iterator[Diagnosis]:
     """Yield what each installed engine does with a model that is not wrong itself.
 

@@ -73,14 +73,14 @@ def perform(  # noqa: PLR0917 - what is sent, in this order
     return messages.arrays_of(adapter.run(model, weights, inputs, outputs))
 
 
-def _has_raw(value: Any) -> bool:
+def _has_raw(value: object) -> bool:
     """Return whether it holds an array of a type of ml_dtypes, where there is no ml_dtypes."""
     if isinstance(value, (list, dict)):
         return any(map(_has_raw, value.values() if isinstance(value, dict) else value))
     return getattr(getattr(value, "dtype", None), "kind", "") == "V"
 
 
-def answer(called: str, request: Sequence[Any]) -> dict[str, Any]:
+def answer(called: str, request: Sequence[object]) -> dict[str, Any]:
     """Answer a call, of which only the function's name counts."""
     functions: dict[str, Callable[..., Any]] = {"prepare": prepare, "perform": perform}
     try:

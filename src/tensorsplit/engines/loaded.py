@@ -38,7 +38,7 @@ class LoadedModel:
         self._end = finalize(self, _forget, process, self._number)
         self._end.atexit = False
 
-    def ask(self, request: Sequence[Any], seconds: float) -> Reply:
+    def ask(self, request: Sequence[object], seconds: float) -> Reply:
         """Do as `EngineProcess.ask`, of the function that runs the model."""
         is_there = self._pid is not None and self.process.pid == self._pid
         unused: list[int] = []

@@ -340,7 +340,7 @@ def _array_of(value: object, left: Iterator[int]) -> Any:
     return np.asarray(value)
 
 
-def _counted(items: Iterable[Any], left: Iterator[int]) -> Iterator[Any]:
+def _counted(items: Iterable[object], left: Iterator[int]) -> Iterator[Any]:
     """Yield items as long as there are numbers left, of which each takes one.
 
     ValueError for one more: an adapter may return what has no end.

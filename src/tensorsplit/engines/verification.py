@@ -78,7 +78,7 @@ def verify(
     model: ModelLike,
     other: ModelLike,
     *,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, object] | None = None,
     seed: int = 0,
     engines: Sequence[EngineName] = (),
     rtol: float | None = None,
@@ -140,11 +140,11 @@ def verify(
 def verify_on(
     source: OnnxModel,
     made: OnnxModel,
-    feeds: Mapping[str, Any],
+    feeds: Mapping[str, object],
     *,
     engines: Sequence[str],
     tolerance: Tolerance,
-    limits: Mapping[str, Any],
+    limits: Mapping[str, object],
 ) -> Verification:
     """Do as `verify`, on given inputs alone."""
     absent = tuple(name for name in engines if not is_installed(name))

@@ -121,7 +121,7 @@ def _marked(mark: str) -> list[int]:
     return found
 
 
-def outcome(function: Callable[..., Any], arguments: Iterable[Any]) -> dict[str, Any]:
+def outcome(function: Callable[..., Any], arguments: Iterable[object]) -> dict[str, Any]:
     """Do as `messages.outcome`; refusals of this package's own are passed on field by field."""
     try:
         return {"result": function(*arguments)}

@@ -33,7 +33,7 @@ class _Later(ModuleType):
         if self.is_ready or name.startswith("_"):
             return getattr(import_module("sympy"), name)
 
-        def call(*given: Any) -> Any:
+        def call(*given: object) -> Any:
             return getattr(import_module("sympy"), name)(*given)
 
         return call

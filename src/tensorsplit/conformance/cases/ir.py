@@ -163,7 +163,7 @@ def _refusals() -> Iterator[Case]:
         yield _refused(operator, "rank0", "rank", "D18", shape=())
 
 
-def _refused(operator: str, name: str, key: str, decision: str = "", **fields: Any) -> Case:
+def _refused(operator: str, name: str, key: str, decision: str = "", **fields: object) -> Case:
     """Return a split of 6 into two parts; `fields` replace its own."""
     lengths = {"operand": CaseOperand((2, 4))} if operator == VARIADIC else {}
     said: dict[str, Any] = {

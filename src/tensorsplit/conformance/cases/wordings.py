@@ -24,7 +24,7 @@ def draw(key: str, options: Sequence[_T]) -> _T:
     return options[zlib.crc32(key.encode()) % len(options)]
 
 
-def lengths_text(lengths: Sequence[Any]) -> str:
+def lengths_text(lengths: Sequence[object]) -> str:
     """Return lengths as a part of an id; many equal ones are counted."""
     text = ".".join(f"{length}".replace("-", "m") for length in lengths)
     return text if len(text) <= 16 else f"{len(lengths)}parts"

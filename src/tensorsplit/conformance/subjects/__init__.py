@@ -356,7 +356,7 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
     return arrays_of(found)
 
 
-def run_model(model: bytes, inputs: Mapping[str, Any]) -> dict[str, Any]:
+def run_model(model: bytes, inputs: Mapping[str, object]) -> dict[str, Any]:
     """Run a model that a tool has returned in our own engine; SplitError as of ``run``."""
     return tensorsplit.run(onnx.load_from_string(model), inputs)
 

@@ -64,7 +64,7 @@ main();
 
 
 def run_onnxruntime_web(
-    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run in onnxruntime-web, on one thread."""
     del weights

@@ -28,7 +28,7 @@ _BATCH = re.compile(r"(ex\.input|out\.append)\(.*batch_index=(\d+)")
 
 
 def run_ncnn(
-    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run in ncnn, with numbers as they are; the shapes of what is fed are given to pnnx.
 
@@ -54,7 +54,7 @@ def run_ncnn(
     return results
 
 
-def _by_pnnx(model: bytes, arrays: Sequence[Any], folder: str) -> tuple[str, str]:
+def _by_pnnx(model: bytes, arrays: Sequence[object], folder: str) -> tuple[str, str]:
     """Convert a model in a folder; return ncnn's text, and the script that shows how to run it.
 
     What kills pnnx kills this process too, so that a crash is seen as one.
@@ -92,7 +92,7 @@ def _pnnx_shape(value: object) -> str:
 
 
 def _by_ncnn(
-    text: str, weights: Path, arrays: Sequence[Any], into: Sequence[int], out_of: Sequence[int]
+    text: str, weights: Path, arrays: Sequence[object], into: Sequence[int], out_of: Sequence[int]
 ) -> list[Any]:
     """Run the model that pnnx made; each array has the index of an axis for the batch."""
     import ncnn

@@ -24,7 +24,7 @@ from tensorsplit.engines.messages import Unsupported
 
 
 def run_numpy(
-    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run in our own engine."""
     del outputs
@@ -38,7 +38,7 @@ def run_numpy(
 
 
 def run_tvm(
-    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run a model by Apache TVM: its ONNX frontend for Relax, compiled by LLVM for the CPU."""
     import tvm
@@ -62,7 +62,7 @@ def _from_tvm(value: Any) -> Any:
 
 
 def run_iree(
-    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run in IREE: ONNX through torch-mlir, compiled by LLVM for the CPU.
 
@@ -103,7 +103,7 @@ def run_iree(
 
 
 def run_opencv(
-    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run in OpenCV's dnn module; an output without elements may come out as None."""
     import cv2
@@ -116,7 +116,7 @@ def run_opencv(
 
 
 def run_tract(
-    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run in tract; an input whose shape the model leaves open gets that of what is fed."""
     import tract
@@ -137,7 +137,7 @@ def run_tract(
 
 
 def run_mnn(
-    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run in MNN: converted by the module that its command ``mnnconvert`` calls, on the CPU.
 
@@ -199,7 +199,7 @@ def _mnn_value(array: Any) -> Any:
 
 
 def run_tinygrad(
-    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run in tinygrad's ONNX runner, on the device that tinygrad chooses.
 
@@ -224,7 +224,7 @@ def run_tinygrad(
 
 
 def run_onnx2torch(
-    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run in onnx2torch: ONNX as a PyTorch module."""
     import onnx2torch
@@ -258,7 +258,7 @@ def _from_torch(tensor: Any) -> Any:
 
 
 def run_jaxonnxruntime(
-    model: bytes, weights: bytes, inputs: Mapping[str, Any], outputs: Sequence[str]
+    model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
 ) -> dict[str, Any]:
     """Run in jaxonnxruntime, with 64-bit types, which JAX has only on request."""
     import jax

@@ -261,7 +261,7 @@ class NodeConversion:
         self.node.attributes.pop(name, None)
         return value
 
-    def put(self, **values: Any) -> None:
+    def put(self, **values: object) -> None:
         """Set attributes to Python values."""
         for name, value in values.items():
             self.ref.put(name, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import onnx_ir as ir
@@ -92,7 +92,10 @@ class LayerConversion:
         )
 
     def op(
-        self, op_type: str, inputs: Iterable[ir.Value], attributes: Mapping[str, Any] | None = None
+        self,
+        op_type: str,
+        inputs: Iterable[ir.Value],
+        attributes: Mapping[str, object] | None = None,
     ) -> ir.Value:
         """Add a node; returns its output."""
         return self.node.make.op(op_type, inputs, attributes)
@@ -101,7 +104,7 @@ class LayerConversion:
         self,
         op_type: str,
         inputs: Iterable[ir.Value | None],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, object],
         count: int,
     ) -> list[ir.Value]:
         """Add a node that has several outputs; returns them."""

@@ -27,7 +27,7 @@ _NO_TENSOR = "no tensor"
 _RANDOM = ("Random", "Bernoulli", "Multinomial", "Dropout")
 
 
-def _run_if(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
+def _run_if(step: Step, inputs: Sequence[object], run: RunBody) -> list[Any]:
     """Run an If: return the outputs of the branch that the condition selects."""
     chosen = "then_branch" if _flag(inputs[0]) else "else_branch"
     return run(step.blocks[chosen], [])
@@ -59,7 +59,7 @@ def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     return [*carried, *_stacked(step, rows, body.outputs[1 + count :])]
 
 
-def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
+def _run_scan(step: Step, inputs: Sequence[object], run: RunBody) -> list[Any]:
     """Run a Scan: return the last states, then what was collected, along its axes and directions.
 
     At opset 8 there is a batch axis, and an optional first input with the length of each row.
@@ -80,7 +80,7 @@ def _run_scan(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     return [*states, *_stacked(step, rows, made, axes, back)]
 
 
-def _sequence_map(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
+def _sequence_map(step: Step, inputs: Sequence[object], run: RunBody) -> list[Any]:
     """Run a SequenceMap: the body on each sample, with tensors that are the same for each."""
     body = step.blocks["body"]
     first = inputs[0]

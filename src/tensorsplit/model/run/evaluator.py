@@ -97,7 +97,7 @@ class _Frame:
                 self.values.pop(value, None)
         return [self.value(value) for value in self.block.outputs]
 
-    def _run_body(self, body: Block, arguments: Sequence[Any]) -> list[object]:
+    def _run_body(self, body: Block, arguments: Sequence[object]) -> list[object]:
         return _Frame(body, dict(zip(body.inputs, arguments, strict=True)), self).run()
 
     def _step(self, step: Step) -> Sequence[object]:
@@ -131,7 +131,7 @@ class _Frame:
         return operators.run(step, inputs)
 
 
-def _all_described(values: Sequence[Any]) -> str:
+def _all_described(values: Sequence[object]) -> str:
     """Return the types and shapes of values, as text of bounded length."""
     shown = [described(value) for value in values[:6]]
     return ", ".join([*shown, *(["..."] if len(values) > 6 else [])]) or "no inputs"

@@ -17,7 +17,7 @@ import numpy as np
 from tensorsplit.model.graph.tensors import Array, clamped
 
 
-def squeeze(data: Array, *, axes: Sequence[int] | None = None, **_: Any) -> list[Array]:
+def squeeze(data: Array, *, axes: Sequence[int] | None = None, **_: object) -> list[Array]:
     """Remove axes of length 1, in whatever order they are given; without axes all of them."""
     return [np.squeeze(data, None if axes is None else tuple(axes))]
 
@@ -192,7 +192,7 @@ def global_lp_pool(data: Array, *, p: float = 2, **_: object) -> list[Array]:
     return [norm.astype(data.dtype)]
 
 
-def _norm(data: Array, p: float, axes: Any, *, keepdims: bool = False) -> Any:
+def _norm(data: Array, p: float, axes: object, *, keepdims: bool = False) -> Any:
     return (np.abs(data) ** p).sum(axes, keepdims=keepdims) ** (1 / p)
 
 
@@ -243,7 +243,7 @@ def unique(data: Array, *, axis: int | None = None, sorted: int = 1, **_: object
     return [found, *(each.ravel().astype(np.int64) for each in (first, back, counts))]
 
 
-def pad(data: Array, widths: Sequence[tuple[int, int]], mode: str, value: Any) -> Any:
+def pad(data: Array, widths: Sequence[tuple[int, int]], mode: str, value: object) -> Any:
     """Pad data, of which negative padding removes elements first."""
     cut = tuple(
         slice(max(0, -before), side - max(0, -after))

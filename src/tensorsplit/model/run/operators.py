@@ -64,7 +64,7 @@ def _prepared(step: Step) -> Callable[[Sequence[Any]], list[Any]]:
         return _implementation(step, attributes, step.opsets, step.op_type)
     made: list[Callable[[Sequence[Any]], list[Any]]] = []
 
-    def run_version(inputs: Sequence[Any]) -> list[Any]:
+    def run_version(inputs: Sequence[object]) -> list[Any]:
         if not all(isinstance(value, np.ndarray) for value in inputs if value is not None):
             raise node_failed("an input is not a tensor", "give tensors")
         return version(_Call(step, inputs, attributes, made))
@@ -141,7 +141,7 @@ def _implementation(
         return lambda inputs: list(map(_as_array, implementation.run(*inputs)))
     given = {name: getattr(implementation, name) for name in implementation.attributes_names_}
 
-    def run_directly(inputs: Sequence[Any]) -> list[Any]:
+    def run_directly(inputs: Sequence[object]) -> list[Any]:
         """Do as `OpRun.run`, without what that finds out each time."""
         found = implementation._run(*inputs, **given)  # noqa: SLF001 - what classes define
         if type(found) is not tuple or not all(type(value) is np.ndarray for value in found):
@@ -163,7 +163,7 @@ def _embedded(attribute: ir.Attr) -> ir.Attr:
     return ir.AttrTensor(attribute.name, ir.tensor(read_tensor(attribute.value, attribute.name)))
 
 
-def _with_defaults(**defaults: Any) -> Callable[[_Call], list[Any]]:
+def _with_defaults(**defaults: object) -> Callable[[_Call], list[Any]]:
     """Run a version that differs in the defaults of its attributes."""
 
     def run_with(call: _Call) -> list[Array]:
