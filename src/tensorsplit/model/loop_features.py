@@ -28,11 +28,9 @@ def captured_in_scan(node: ir.Node) -> list[ir.Value]:
         return []
     inside = [scope for _, body in bodies(node) for scope in scopes_in(body)]
     own, used = set(inside), dict[ir.Value, None]()
-    for scope in inside:
-        ends = scope.outputs if isinstance(scope, ir.Graph) else ()
-        for value in chain(*(inner.inputs for inner in scope), ends):
-            if value is not None and value.graph not in own:
-                used[value] = None
+    for value in chain(*(inner.inputs for inner in chain(*inside))):  # which make all outputs
+        if value is not None and value.graph not in own:
+            used[value] = None
     return [value for value in used if tensor_of(passed_from(value) or value) is None]
 
 

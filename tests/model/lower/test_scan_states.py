@@ -191,6 +191,33 @@ def test_rows_that_the_body_does_not_read_are_counted(
         assert np.array_equal(ts.run(lowered, feed)["y"], np.array(wanted))
 
 
+@pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
+@pytest.mark.parametrize("name", [*CASES, *UNREAD])
+def test_what_a_body_takes_and_gives_has_a_type(name: str) -> None:
+    body = UNREAD.get(name)
+    made = made_of(CASES[name]) if body is None else parse_model(ROWS.replace("BODY", body))
+    lowered = ts.lower(made, target="openvino")
+    (scan,) = [each for each in nodes_of(lowered.graph) if each.op_type == "Scan"]
+    (inner,) = [each.g for each in scan.attribute if each.name == "body"]
+    assert [len(inner.input), len(inner.output)] == [len(scan.input), len(scan.output)]
+    for end in (*inner.input, *inner.output):
+        assert end.type.tensor_type.elem_type, end.name
+
+
+@pytest.mark.parametrize(
+    ("made", "became"),
+    [
+        (made_of(f"y = {SCAN.format('a = Add(row, w)')}"), "what its body uses"),
+        (parse_model(ROWS.replace("BODY", UNREAD["a constant"])), "the size of its rows"),
+    ],
+)
+def test_the_report_says_what_a_scan_carries(made: onnx.ModelProto, became: str) -> None:
+    (change,) = lower_graph(open_model(made), "openvino").changes
+    assert (change.node, change.operator) == ("graph/Scan[0]", "Scan")
+    assert change.became == f"the same, with {became} carried"
+    assert change.reason.startswith("openvino")
+
+
 READ = {
     "by a state": "h2 = Add(h, row) u = Identity(v)",
     "by a branch": "h2 = Identity(h) m = ReduceMax<keepdims = 0>(h) g = Less(zero, m) u = If(g)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import onnx_ir as ir
 
 from tensorsplit.model.graph.nodes import (
@@ -76,7 +78,7 @@ def carry_size_of(lowering: Lowering, ref: NodeRef, values: list[ir.Value]) -> N
 
 def _can_carry(lowering: Lowering, ref: NodeRef, entry: Limitation) -> bool:
     """Return whether a Scan is of a version that can be given more states; note it if not."""
-    if ref.opset >= FIRST_SCAN_WITHOUT_BATCHES and scanned_by(ref.node):
+    if ref.opset >= FIRST_SCAN_WITHOUT_BATCHES:
         return True
     lowering.note(entry)
     return False
@@ -115,9 +117,6 @@ def _add_states(
 
 def _use(body: ir.Graph, inside: dict[ir.Value, ir.Value]) -> None:
     """Have the nodes of a body, and of those in it, use the values that it is given."""
-    for scope in scopes_in(body):
-        for node in scope:
-            held = enumerate(node.inputs)
-            change_inputs(node, {i: inside[value] for i, value in held if value in inside})
-        if isinstance(scope, ir.Graph):
-            scope.outputs[:] = [inside.get(end, end) for end in scope.outputs]
+    for node in chain(*scopes_in(body)):
+        held = enumerate(node.inputs)
+        change_inputs(node, {i: inside[value] for i, value in held if value in inside})
