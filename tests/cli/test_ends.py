@@ -328,6 +328,22 @@ def test_help_has_examples(tensorsplit: Command, command: list[str]) -> None:
     assert f"  tensorsplit {' '.join(command)}" in ended.out.partition("Examples:")[2]
 
 
+@pytest.mark.parametrize(
+    ("command", "default"),
+    [
+        *((name, "256MiB") for name in ("merge", "reshard", "split")),
+        *((name, "10.0") for name in ("conformance", "profile", "reduce")),
+        *((name, "text") for name in ("bench", "check", "diff", "doctor", "ops", "rule")),
+        ("run", "auto"),
+    ],
+)
+def test_help_says_what_is_taken_if_nothing_is_given(
+    tensorsplit: Command, command: str, default: str
+) -> None:
+    said = " ".join(tensorsplit(command, "--help").out.split())
+    assert f"[default: {default}" in said
+
+
 @pytest.mark.parametrize("command", [[], ["explain"]])
 def test_the_short_option_for_help(tensorsplit: Command, command: list[str]) -> None:
     assert tensorsplit(*command, "-h") == tensorsplit(*command, "--help")

@@ -8,6 +8,7 @@ from typing import Any
 
 import onnx
 import pytest
+from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.model import profiles
@@ -120,6 +121,18 @@ def test_openvino_has_no_sequence_outputs() -> None:
     split = node("SplitToSequence", "x l", "s", axis=1)
     made = model(graph([split], [X], [sequence("s")], [tensor("l", [2, 4])]))
     assert ("graph", "TS841") in {(f.node, f.code) for f in check(made, "openvino")}
+
+
+def test_a_body_that_takes_a_sequence_from_around_it_is_found_and_no_other_node() -> None:
+    made = parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[4,6] x, bool c) => (float[1,6] y)'
+        " <int64 zero = {0}, int64 one = {1}> { s = SplitToSequence(x) first = SequenceAt(s, zero)"
+        " y = If(c) <then_branch = t () => (float[1,6] r) { r = SequenceAt(s, one) },"
+        " else_branch = e () => (float[1,6] u) { p = SequenceConstruct(first) u = SequenceAt(p,"
+        " zero) }> }"
+    )
+    found = [each.node for each in check(made, "openvino") if "outside of the body" in each.message]
+    assert found == ["graph/If[2].then_branch/SequenceAt[0]"]
 
 
 def test_openvino_may_change_large_integers() -> None:
