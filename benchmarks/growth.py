@@ -23,8 +23,8 @@ from studies import STUDIES
 import tensorsplit as ts
 from tensorsplit.bench.figures import Figures, as_json, describe
 from tensorsplit.bench.peers import choose_entries
-from tensorsplit.bench.stations import apart, measure
 from tensorsplit.bench.timing import Effort
+from tensorsplit.bench.workers import measure, separate_workers
 
 SECONDS = 1.0
 """For each point; there are about forty."""
@@ -45,10 +45,10 @@ def take(*, quick: bool = False) -> Figures:
     """Measure every point of every study, beside NumPy."""
     effort = Effort(rounds=1) if quick else Effort(seconds=SECONDS)
     measured = []
-    with apart(choose_entries(("numpy",))) as stations:
+    with separate_workers(choose_entries(("numpy",))) as workers:
         for study in STUDIES:
             click.echo(study.title)
-            measured += [measure(workload, stations, effort) for workload in study.workloads]
+            measured += [measure(workload, workers, effort) for workload in study.workloads]
     return Figures(describe(effort), tuple(measured))
 
 

@@ -34,8 +34,8 @@ from tensorsplit.bench.figures import (
     in_seconds,
 )
 from tensorsplit.bench.peers import OURS, choose_entries, is_ours
-from tensorsplit.bench.stations import apart, measure
 from tensorsplit.bench.timing import PAUSE, Effort, Measured, Spread, Timed
+from tensorsplit.bench.workers import measure, separate_workers
 from tensorsplit.bench.workloads import WORKLOADS
 from tensorsplit.pages.markdown import row
 from tensorsplit.pictures.layout import shortened
@@ -54,10 +54,10 @@ _BLOCK = re.compile(r"(<!-- begin ([\w-]+)[^>]*-->\n).*?(<!-- end \2 -->)", re.D
 def take() -> Figures:
     """Measure every workload beside every peer that is installed."""
     effort, measured = Effort(pause=PAUSE), []
-    with apart(choose_entries(())) as stations:
+    with separate_workers(choose_entries(())) as workers:
         for workload in WORKLOADS.values():
             click.echo(workload.name)
-            measured.append(measure(workload, stations, effort))
+            measured.append(measure(workload, workers, effort))
     return Figures(describe(effort), tuple(measured))
 
 

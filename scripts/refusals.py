@@ -22,7 +22,7 @@ OTHERS = (
     *("arrays", "torch", "openvino", "native", "reference_ops.py", "backend.py", "lengths.py"),
     *("pictures", "conformance/cases", "conformance/models", "conformance/report"),
     *("conformance/case.py", "conformance/oracle.py", "conformance/pytest_plugin.py"),
-    *("bench/figures.py", "bench/stations.py"),
+    *("bench/figures.py", "bench/workers.py"),
 )
 """Folders and files whose refusals no command shows; they stay in English."""
 

@@ -24,9 +24,9 @@ from tensorsplit.bench.figures import (
     in_seconds,
 )
 from tensorsplit.bench.peers import OURS, Entry, choose_entries, installed
-from tensorsplit.bench.stations import Local, apart
-from tensorsplit.bench.stations import measure as measure_at
 from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
+from tensorsplit.bench.workers import LocalWorker, separate_workers
+from tensorsplit.bench.workers import measure as measure_at
 from tensorsplit.bench.workloads import Array, Prepared, Task, UnableError, Workload
 from tensorsplit.core.errors import SplitError
 from tests.bench.samples import JOIN, PLAN, SMALL, STRINGS, VIEWS, entry, writes
@@ -35,7 +35,7 @@ ONCE = Effort(rounds=1)
 
 
 def measure(workload: Workload, entries: Iterable[Entry], effort: Effort = ONCE) -> Measured:
-    return measure_at(workload, [Local(entries)], effort)
+    return measure_at(workload, [LocalWorker(entries)], effort)
 
 
 def unable(task: Task) -> Prepared:
@@ -74,9 +74,9 @@ def test_arrays_of_other_libraries_are_split_by_both(library: str) -> None:
         pytest.skip(f"{library} is not installed")
     chosen = choose_entries((library,))
     assert {each.peer for each in chosen} == {OURS, f"{OURS}-{library}", library}
-    with apart(chosen) as stations:  # in processes of their own: JAX and forks don't go together
+    with separate_workers(chosen) as workers:  # JAX and forks don't go together
         for workload in (SMALL, JOIN, VIEWS, STRINGS):
-            timed = measure_at(workload, stations, ONCE).entries
+            timed = measure_at(workload, workers, ONCE).entries
             assert not [each.wrong for each in timed if each.wrong]
             states = [each.cannot for each in timed if each.peer != OURS]
             assert all((state is not None) == (workload is STRINGS) for state in states)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorsplit.bench import stations
+from tensorsplit.bench import workers
 from tensorsplit.bench.peers import Entry
 from tensorsplit.bench.workloads import Prepared, Task
 from tests.cli.conftest import Command
@@ -59,7 +59,7 @@ def test_repeat_sets_the_rounds(tensorsplit: Command) -> None:
 
 
 def test_the_list_measures_nothing(tensorsplit: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stations, "measure", None)
+    monkeypatch.setattr(workers, "measure", None)
     ended = tensorsplit("bench", "--list")
     assert ended.status == 0
     assert "attention       query, key and value of a transformer\n" in ended.out
@@ -70,11 +70,11 @@ def test_a_wrong_result_is_status_1(run: Command, monkeypatch: pytest.MonkeyPatc
     def find_fault(task: Task, prepared: Prepared) -> str:
         return "part 0 has other values"
 
-    def local(entries: list[Entry]) -> AbstractContextManager[list[stations.Local]]:
-        return nullcontext([stations.Local(entries)])
+    def local(entries: list[Entry]) -> AbstractContextManager[list[workers.LocalWorker]]:
+        return nullcontext([workers.LocalWorker(entries)])
 
-    monkeypatch.setattr(stations, "apart", local)
-    monkeypatch.setattr(stations, "find_fault", find_fault)
+    monkeypatch.setattr(workers, "separate_workers", local)
+    monkeypatch.setattr(workers, "find_fault", find_fault)
     ended = run()
     assert ended.status == 1
     assert "wrong: tiny: numpy (out): part 0 has other values\n" in ended.out
@@ -96,7 +96,7 @@ def test_wrong_usage(refused: Callable[..., str], words: tuple[str, ...]) -> Non
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_measured(
     refused: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stations, "measure", None)
+    monkeypatch.setattr(workers, "measure", None)
     file = tmp_path / "file"
     file.touch()
     refused("TS702", "bench", "tiny", "-o", file / "x")

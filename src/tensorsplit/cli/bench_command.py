@@ -71,7 +71,7 @@ def bench(
     which is stopped while another one is timed. The exit status is 1 if a result is wrong.
     """
     from tensorsplit.bench.figures import Figures, as_json, as_text, describe, lines
-    from tensorsplit.bench.stations import apart, measure
+    from tensorsplit.bench.workers import measure, separate_workers
 
     if quick and repeat is not None:
         raise click.UsageError(tr("--quick is --repeat 1; give one of them"))
@@ -80,8 +80,8 @@ def bench(
         say(*_listing(chosen))
         return 0
     effort = Effort(rounds=1) if quick else Effort(rounds=repeat, pause=PAUSE)
-    with apart(choose_entries(peers)) as stations:
-        measured = tuple(measure(entry, stations, effort) for entry in _announced(chosen))
+    with separate_workers(choose_entries(peers)) as workers:
+        measured = tuple(measure(entry, workers, effort) for entry in _announced(chosen))
     figures = Figures(describe(effort), measured)
     if output is not None:
         write_files({output: as_json(figures) if style == "json" else as_text(figures, WORDS)})

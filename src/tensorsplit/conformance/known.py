@@ -139,8 +139,8 @@ def compare(
     )
     document = replace(document, results=marked)
     new = tuple(result for result in document.deviations() if not result.deviation)
-    mended = tuple(entry for entry in stale if entry.seen_in)
-    return Comparison(document, new, tuple(e for e in stale if not e.seen_in), mended)
+    fixed = tuple(entry for entry in stale if entry.seen_in)
+    return Comparison(document, new, tuple(e for e in stale if not e.seen_in), fixed)
 
 
 def _shows(result: Result | None, entry: Deviation) -> bool:

@@ -1,6 +1,6 @@
-"""Stations: each library is timed in a process of its own, which stands still for the others.
+"""Workers: each library is timed in a process of its own, which stands still for the others.
 
-A station prepares the entries of a library, times them and checks their results. Between its turns
+A worker prepares the entries of a library, times them and checks their results. Between its turns
 its process is stopped, so that a thread that spins there takes no time from another library.
 """
 
@@ -38,14 +38,14 @@ from tensorsplit.bench.workloads import (
 from tensorsplit.engines.process import EngineProcess
 
 BASELINE = -1
-"""The number of the baseline at every station; entries are counted from 0."""
+"""The number of the baseline at every worker; entries are counted from 0."""
 
 _SECONDS = 300.0  # for one answer
 _CAN_STOP = hasattr(signal, "SIGSTOP")
 
 
-class Local:
-    """A station in this process: numbers are places in what `prepare` returned, or `BASELINE`."""
+class LocalWorker:
+    """A worker in this process: numbers are places in what `prepare` returned, or `BASELINE`."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._entries = tuple(entries)
@@ -98,12 +98,12 @@ class Local:
     @property
     def _prepared_task(self) -> Task:
         if self._task is None:
-            raise RuntimeError("a station is prepared before it is asked")
+            raise RuntimeError("a worker is prepared before it is asked")
         return self._task
 
 
-class Apart:
-    """A station in a process of its own, which is stopped but for its turns; see `apart`."""
+class SeparateWorker:
+    """A worker in a process of its own, which is stopped but for its turns."""
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
@@ -111,7 +111,7 @@ class Apart:
         self._workload: object = None
 
     def prepare(self, workload: Workload) -> list[Timed]:
-        """Do as `Local.prepare`; if the process ends, the library can't do it."""
+        """Do as `LocalWorker.prepare`; if the process ends, the library can't do it."""
         self._workload = msgspec.to_builtins(workload)
         try:
             told = self._ask("prepare", [])
@@ -122,11 +122,11 @@ class Apart:
         return msgspec.convert(told, list[Timed])
 
     def sample(self, number: int, pause: float = 0.0) -> float:
-        """Do as `Local.sample`; UnableError if that ends the process."""
+        """Do as `LocalWorker.sample`; UnableError if that ends the process."""
         return float(self._ask("sample", [number, pause]))
 
     def fault(self, number: int) -> str | None:
-        """Do as `Local.fault`."""
+        """Do as `LocalWorker.fault`."""
         try:
             found: str | None = self._ask("fault", [number])
         except UnableError as reason:
@@ -155,71 +155,73 @@ class Apart:
 
 
 @contextmanager
-def apart(entries: Iterable[Entry]) -> Iterator[list[Apart]]:
-    """Yield a station for the baseline and each library, in processes that end afterwards."""
+def separate_workers(entries: Iterable[Entry]) -> Iterator[list[SeparateWorker]]:
+    """Yield a worker for the baseline and each library, in processes that end afterwards."""
     peers = dict.fromkeys(["", *(entry.peer for entry in entries)])
     with ExitStack() as stack:
-        stations = [Apart(peer) for peer in peers]
-        for station in stations:
-            stack.callback(station.process.close)
-        yield stations
+        workers = [SeparateWorker(peer) for peer in peers]
+        for worker in workers:
+            stack.callback(worker.process.close)
+        yield workers
 
 
 @cache
-def _station(peer: str) -> Local:
-    """Return the station of this process."""
-    return Local(entry for entry in ENTRIES if entry.peer == peer)
+def _worker_of(peer: str) -> LocalWorker:
+    """Return the worker of this process."""
+    return LocalWorker(entry for entry in ENTRIES if entry.peer == peer)
 
 
 def answer(peer: str, workload: object, method: str, about: list[Any]) -> object:
-    """Answer `Apart` in the process of a library.
+    """Answer `SeparateWorker` in the process of a library.
 
     Each question names the workload: the system may have ended the process that was prepared.
     """
-    station = _station(peer)
-    if method == "prepare" or not station.is_prepared:
-        told = station.prepare(msgspec.convert(workload, Workload))
+    worker = _worker_of(peer)
+    if method == "prepare" or not worker.is_prepared:
+        told = worker.prepare(msgspec.convert(workload, Workload))
     if method == "prepare":
         return msgspec.to_builtins(told)
     if method == "fault":
-        return station.fault(*about)
-    seconds = station.sample(*about)
+        return worker.fault(*about)
+    seconds = worker.sample(*about)
     if not _CAN_STOP:
         rest()
     return seconds
 
 
-def measure(workload: Workload, stations: Sequence[Local | Apart], effort: Effort) -> Measured:
-    """Time a workload at every station beside its baseline; check the results before and after.
+def measure(
+    workload: Workload, workers: Sequence[LocalWorker | SeparateWorker], effort: Effort
+) -> Measured:
+    """Time a workload at every worker beside its baseline; check the results before and after.
 
-    The baseline is timed at the first station. A peer whose result is wrong before the timing is
+    The baseline is timed at the first worker. A peer whose result is wrong before the timing is
     not timed; nor are entries for other kinds. Where the effort has a pause, each sample is taken
     without and with it, and compared with a baseline like it.
     """
     found = {
-        (station, number): timed
-        for station in stations
-        for number, timed in enumerate(station.prepare(workload))
+        (worker, number): timed
+        for worker in workers
+        for number, timed in enumerate(worker.prepare(workload))
     }
     ready = [place for place, timed in found.items() if timed.is_ready]
-    first = stations[0], BASELINE
-    samples: dict[tuple[Local | Apart, int, float], Callable[[], float]] = {
-        (station, number, pause): partial(station.sample, number, pause)
-        for station, number in [first, *ready]
+    first = workers[0], BASELINE
+    samples: dict[tuple[LocalWorker | SeparateWorker, int, float], Callable[[], float]] = {
+        (worker, number, pause): partial(worker.sample, number, pause)
+        for worker, number in [first, *ready]
         for pause in effort.pauses
     }
     taken = in_turns(samples, effort)
     least = [_numbers(taken[*first, pause]) for pause in effort.pauses]
-    for station, number in ready:
-        peer, mode = found[station, number].peer, found[station, number].mode
+    for worker, number in ready:
+        peer, mode = found[worker, number].peer, found[worker, number].mode
         try:
-            mine = [_numbers(taken[station, number, pause]) for pause in effort.pauses]
+            mine = [_numbers(taken[worker, number, pause]) for pause in effort.pauses]
         except UnableError as reason:
-            found[station, number] = Timed(peer, mode, cannot=str(reason))
+            found[worker, number] = Timed(peer, mode, cannot=str(reason))
             continue
         ratios = map(_ratio, mine, least)
-        wrong = station.fault(number)
-        found[station, number] = Timed(
+        wrong = worker.fault(number)
+        found[worker, number] = Timed(
             peer, mode, next(ratios), spread(mine[0]), wrong=wrong, paused=next(ratios, None)
         )
     baseline = map(spread, least)

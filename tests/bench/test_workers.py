@@ -12,10 +12,16 @@ from threading import Timer
 
 import pytest
 
-from tensorsplit.bench import peers, stations
+from tensorsplit.bench import peers, workers
 from tensorsplit.bench.peers import OURS, choose_entries
-from tensorsplit.bench.stations import BASELINE, Apart, Local, apart, measure
 from tensorsplit.bench.timing import Effort
+from tensorsplit.bench.workers import (
+    BASELINE,
+    LocalWorker,
+    SeparateWorker,
+    measure,
+    separate_workers,
+)
 from tensorsplit.bench.workloads import Task, UnableError
 from tensorsplit.core.errors import SplitError
 from tensorsplit.engines.process import Death, Reply
@@ -30,16 +36,16 @@ def stat(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(") ")[2].split()
 
 
-def pid_of(station: Apart) -> int:
-    assert station.process.pid is not None
-    return station.process.pid
+def pid_of(worker: SeparateWorker) -> int:
+    assert worker.process.pid is not None
+    return worker.process.pid
 
 
 def test_every_library_has_a_process_that_ends() -> None:
-    with apart(choose_entries(("numpy",))) as stations:
-        assert [station.peer for station in stations] == ["", "tensorsplit", "numpy"]
-        measured = measure(SMALL, stations, Effort(rounds=1))
-        pids = {pid_of(station) for station in stations}
+    with separate_workers(choose_entries(("numpy",))) as workers:
+        assert [worker.peer for worker in workers] == ["", "tensorsplit", "numpy"]
+        measured = measure(SMALL, workers, Effort(rounds=1))
+        pids = {pid_of(worker) for worker in workers}
         assert len(pids - {os.getpid()}) == 3
     assert all(map(is_gone, pids))
     assert [entry.peer for entry in measured.entries] == ["tensorsplit"] * 3 + ["numpy"] * 2
@@ -56,21 +62,21 @@ def test_a_thread_that_spins_gets_no_time_between_the_turns(
         "threading.Thread(target=spin, daemon=True).start()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    with apart(choose_entries(("numpy",))[:1]) as stations:
-        station = stations[-1]
-        station.prepare(SMALL)
-        assert station.sample(0) > 0
-        state, used = stat(pid_of(station))[0], stat(pid_of(station))[11:13]
+    with separate_workers(choose_entries(("numpy",))[:1]) as workers:
+        worker = workers[-1]
+        worker.prepare(SMALL)
+        assert worker.sample(0) > 0
+        state, used = stat(pid_of(worker))[0], stat(pid_of(worker))[11:13]
         time.sleep(0.1)
         assert state in "Tt"
-        assert stat(pid_of(station))[11:13] == used
+        assert stat(pid_of(worker))[11:13] == used
         assert int(used[0]) > 0
 
 
 @LINUX
 def test_a_library_that_ends_its_process_is_unable() -> None:
-    with apart(choose_entries(("numpy",))) as stations:
-        numpy = stations[-1]
+    with separate_workers(choose_entries(("numpy",))) as workers:
+        numpy = workers[-1]
         numpy.prepare(SMALL)
         killing = Timer(0.2, os.kill, (pid_of(numpy), signal.SIGKILL))
         killing.start()
@@ -81,8 +87,8 @@ def test_a_library_that_ends_its_process_is_unable() -> None:
 
 @LINUX
 def test_a_process_that_the_system_ended_between_two_turns_is_prepared_again() -> None:
-    with apart(choose_entries(("numpy",))) as stations:
-        numpy = stations[-1]
+    with separate_workers(choose_entries(("numpy",))) as workers:
+        numpy = workers[-1]
         numpy.prepare(SMALL)
         for ask in (numpy.sample, numpy.fault):
             os.kill(pid_of(numpy), signal.SIGKILL)
@@ -90,7 +96,7 @@ def test_a_process_that_the_system_ended_between_two_turns_is_prepared_again() -
 
 
 def test_what_fails_while_it_is_timed_is_unable_and_the_others_are_timed() -> None:
-    class Failing(Local):
+    class Failing(LocalWorker):
         def sample(self, number: int, pause: float = 0.0) -> float:
             if number == 1:
                 raise UnableError("its process was ended")
@@ -103,7 +109,7 @@ def test_what_fails_while_it_is_timed_is_unable_and_the_others_are_timed() -> No
 
 
 def test_all_is_measured_after_a_pause_too() -> None:
-    class Noting(Local):
+    class Noting(LocalWorker):
         def sample(self, number: int, pause: float = 0.0) -> float:
             pauses.setdefault(number, []).append(pause)
             return (number + 2) * (10.0 if pause else 1.0) ** (number + 1)
@@ -125,7 +131,7 @@ def test_all_is_measured_after_a_pause_too() -> None:
 
 
 def test_what_fails_after_a_pause_is_unable() -> None:
-    class Failing(Local):
+    class Failing(LocalWorker):
         def sample(self, number: int, pause: float = 0.0) -> float:
             if number == 1 and pause:
                 raise UnableError("it does not wake")
@@ -146,13 +152,13 @@ def test_nothing_of_one_workload_is_timed_for_the_next(monkeypatch: pytest.Monke
         repeated.append(call)
         return 1
 
-    monkeypatch.setattr(stations, "baseline", baseline)
-    monkeypatch.setattr(stations, "repeats_of", repeats_of)
-    station = Local(choose_entries(("numpy",)))
+    monkeypatch.setattr(workers, "baseline", baseline)
+    monkeypatch.setattr(workers, "repeats_of", repeats_of)
+    worker = LocalWorker(choose_entries(("numpy",)))
     for workload in (SMALL, JOIN):
-        station.prepare(workload)
+        worker.prepare(workload)
         for number in (BASELINE, 0, BASELINE, 0):
-            station.sample(number)
+            worker.sample(number)
     assert prepared == [SMALL.name, JOIN.name]
     assert len(repeated) == 4
 
@@ -160,10 +166,10 @@ def test_nothing_of_one_workload_is_timed_for_the_next(monkeypatch: pytest.Monke
 def test_a_library_whose_process_ends_when_it_is_prepared_is_unable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    station = Apart("numpy")
+    worker = SeparateWorker("numpy")
     died = Reply(death=Death(-11))
-    monkeypatch.setattr(station.process, "ask", lambda *_: died)
-    found = station.prepare(SMALL)
+    monkeypatch.setattr(worker.process, "ask", lambda *_: died)
+    found = worker.prepare(SMALL)
     assert [(each.peer, each.mode) for each in found] == [("numpy", "out"), ("numpy", "fresh")]
     assert all(each.cannot is not None and "SIGSEGV" in each.cannot for each in found)
 
@@ -172,14 +178,14 @@ def test_what_a_library_says_makes_it_unable_and_what_ours_says_is_a_bug(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for peer, error in ((OURS, SplitError), ("numpy", UnableError)):
-        station = Apart(peer)
-        monkeypatch.setattr(station.process, "ask", lambda *_: Reply(refusal="no memory"))
+        worker = SeparateWorker(peer)
+        monkeypatch.setattr(worker.process, "ask", lambda *_: Reply(refusal="no memory"))
         with pytest.raises(error, match="no memory"):
-            station.sample(0)
+            worker.sample(0)
 
 
-def test_the_baseline_is_at_every_station() -> None:
-    with apart(()) as (station,):
-        assert station.prepare(SMALL) == []
-        assert station.sample(BASELINE) > 0
-        assert station.sample(BASELINE, 0.001) > 0
+def test_the_baseline_is_at_every_worker() -> None:
+    with separate_workers(()) as (worker,):
+        assert worker.prepare(SMALL) == []
+        assert worker.sample(BASELINE) > 0
+        assert worker.sample(BASELINE, 0.001) > 0
