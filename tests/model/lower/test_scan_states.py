@@ -138,11 +138,12 @@ def test_a_scan_in_a_scan_is_found() -> None:
 
 def test_a_scan_keeps_what_is_noted_of_it() -> None:
     made = made_of("y = " + SCAN.format("a = Add(row, w)"))
+    made.graph.node[0].name = "each row"
     made.graph.node[0].doc_string = "adds"
     made.graph.node[0].metadata_props.add(key="layer", value="3")
     lowered = ts.lower(made, target="openvino")
     (scan,) = [each for each in nodes_of(lowered.graph) if each.op_type == "Scan"]
-    assert (scan.doc_string, scan.metadata_props[0].value) == ("adds", "3")
+    assert (scan.name, scan.doc_string, scan.metadata_props[0].value) == ("each row", "adds", "3")
 
 
 ROWS = """<ir_version: 8, opset_import: ["": 18]> g (float[T,6] x, float[6] w, bool c) =>
