@@ -139,8 +139,8 @@ def compare(
     )
     document = replace(document, results=marked)
     new = tuple(result for result in document.deviations() if not result.deviation)
-    fixed = tuple(entry for entry in stale if entry.seen_in)
-    return Comparison(document, new, tuple(e for e in stale if not e.seen_in), fixed)
+    outdated = tuple(entry for entry in stale if entry.seen_in)
+    return Comparison(document, new, tuple(e for e in stale if not e.seen_in), outdated)
 
 
 def _shows(result: Result | None, entry: Deviation) -> bool:
