@@ -13,6 +13,8 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
+from tensorsplit.model.lower import lower_graph
+from tests.model.build import onnx_model
 
 X = np.random.default_rng(5).uniform(1, 2, 6).astype(np.float32)
 LENGTHS = "<int64[2] l = {1, 3}, int64[2] m = {2, 1}, int64[1] flat = {-1}, int64 i = {0},"
@@ -203,3 +205,13 @@ def test_a_split_of_which_lowering_leaves_only_shapes_keeps_the_check(
     got, *refusals = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
     assert got[0] == 2
     assert all(isinstance(each, str) for each in refusals), "illegal, and not refused"
+
+
+def test_a_split_that_lowering_leaves_without_a_reader_is_noted() -> None:
+    """That the part is three long is known, and nothing else of it is wanted."""
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N] x, int64[2] r) => (int64 n)'
+        " <int64[2] l = {1, 3}> { p, q = Split(x, l) s = SplitToSequence(q, r)"
+        " n = SequenceLength(s) }"
+    )
+    assert any("nothing uses" in note for note in lower_graph(onnx_model(made), "openvino").notes)

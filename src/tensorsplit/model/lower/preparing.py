@@ -114,13 +114,18 @@ def keep_unread(lowering: Lowering) -> bool:
 
 
 def is_left_unread(lowering: Lowering) -> bool:
-    """Do as `keep_unread`, where nodes were replaced and a Split may have lost its readers so."""
+    """Do as `keep_unread`, where nodes were replaced and a Split may have lost its readers so.
+
+    One that nothing uses any more is noted.
+    """
     nodes = (node for scope in scopes(lowering.model) for node in scope)
     if not lowering.report.changes or lowering.limitation("unread_parts") is None:
         return False
     if not any(is_split(node) and gives_only_shapes(node) for node in nodes):
         return False
     lowering.look()
+    for _, entry in lowering.limited("unused"):
+        lowering.note(entry)
     return keep_unread(lowering)
 
 
