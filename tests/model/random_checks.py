@@ -47,6 +47,8 @@ LACKING = (
     "Memory descriptor may not be modified in StaticMemory object",
     # it takes the open dimensions of data without elements for 0 after Unsqueeze
     "must match the length of the chosen axis: 0",
+    # nor does it load a Slice of constants whose bounds it can calculate, but does not fold
+    "Can not create StaticMemory object. The memory desc is undefined",
     # onnxruntime's optimiser loses a value of the graph that an If on a constant reads
     "is not a graph input, initializer, or output of a previous node",
     # it loads no pool of data with 0 channels
@@ -462,10 +464,15 @@ def in_a_child(function: Callable[..., None], *arguments: Any) -> None:
         raise Wrong(message if not status else f"{ENDED} {status}")
 
 
-def run_outside(case: Case, made: onnx.ModelProto, engine: Any) -> None:
-    """Run a model in an engine that sees it as it is, on legal and illegal data."""
+def run_outside(case: Case, made: onnx.ModelProto, engine: Any, *, is_plain: bool = False) -> None:
+    """Run a model in an engine that sees it as it is, on legal and illegal data.
+
+    A plain one has to give tensors without elements in their shape.
+    """
     if case.is_careful:
-        in_a_child(run_outside, replace(case, is_careful=False), made, engine)
+        in_a_child(
+            partial(run_outside, is_plain=is_plain), replace(case, is_careful=False), made, engine
+        )
         return
     load = adapters.load_openvino if engine == "openvino" else adapters.load_onnxruntime
     if engine == "openvino":  # which would keep the defaults (D20)
@@ -474,7 +481,7 @@ def run_outside(case: Case, made: onnx.ModelProto, engine: Any) -> None:
         run = load(made.SerializeToString(), b"")
     for feeds, values in case.legal:
         got = run(feeds, case.outputs)
-        if engine == "openvino":
+        if engine == "openvino" and not is_plain:
             got = {name: as_declared(held, values[name]) for name, held in got.items()}
         compare(got, values, case)
     for feeds in case.illegal:
@@ -499,7 +506,7 @@ def without_defaults(model: onnx.ModelProto) -> onnx.ModelProto:
 def can_run(plain: Case, engine: Any) -> bool:
     """Whether an engine runs a model without splits, as declared, on all its data."""
     try:
-        run_outside(plain, plain.model, engine)
+        run_outside(plain, plain.model, engine, is_plain=True)
     except Exception:  # noqa: BLE001 - as above
         return False
     return True
