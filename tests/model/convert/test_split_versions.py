@@ -294,11 +294,11 @@ def test_lengths_that_fit_whatever_is_fed_are_not_checked_again(
 
 
 @pytest.mark.parametrize("target", [2, 9])
-@pytest.mark.parametrize(("rows", "split"), [(6, []), (7, [3, 4])])
+@pytest.mark.parametrize(("rows", "split"), [(6, [3, 3]), (7, [3, 4])])
 def test_neighbouring_slices_with_calculated_bounds_are_one_split(
     rows: int, split: list[int], target: int
 ) -> None:
-    """Equal parts need no lengths; before opset 10 bounds are attributes."""
+    """Before opset 10 bounds are attributes."""
     made = parse_model(f"""<ir_version: 8, opset_import: ["": 13]>
         g (float[{rows}, 4] x) => (float[A, 4] a, float[B, 4] b)
         <int64[1] zero = {{0}}, int64[1] two = {{2}}> {{
@@ -312,6 +312,41 @@ def test_neighbouring_slices_with_calculated_bounds_are_one_split(
     (cut,) = there.graph.node
     assert cut.op_type == "Split"
     lengths = [list(entry.ints) for entry in cut.attribute if entry.name == "split"]
-    assert lengths == ([split] if split else [])
+    assert lengths == [split]
     assert not there.graph.initializer
     check_equal(there, [X[:3], X[3:rows]], x=X[:rows])
+
+
+@pytest.mark.parametrize("target", [9, 11, 13, 17])
+def test_splits_of_one_tensor_that_engines_would_take_for_one_give_their_lengths(
+    target: int,
+) -> None:
+    """Onnxruntime compares inputs and attributes, and not how many outputs there are."""
+    made = parse_model("""<ir_version: 8, opset_import: ["": 18]> g (float[6, 4] x) => () {
+        a, b = Split<num_outputs = 2>(x) c, d, e = Split<num_outputs = 3>(x)
+        f, g = Split<axis = 1, num_outputs = 2>(x)
+    }""")
+    made.graph.output.extend(value(name, shape=[None, None]) for name in "abcdefg")
+    there = infer_shapes(converted(made, target))
+    x = X[:6]
+    check_equal(there, [*np.split(x, 2), *np.split(x, 3), *np.split(x, 2, 1)], x=x)
+    constants = {each.output[0]: each for each in there.graph.node if each.op_type == "Constant"}
+    held = [each for each in there.graph.node if each.op_type == "Split"]
+    is_given = [
+        len(each.input) == 2 or any(attribute.name == "split" for attribute in each.attribute)
+        for each in held
+    ]
+    assert is_given == [True, True, False]
+    assert len(constants) == (2 if target >= 13 else 0)
+
+
+def test_slices_with_constant_bounds_stay_slices() -> None:
+    """Attributes hold bounds before opset 10; together they would be three equal parts."""
+    made = parse_model("""<ir_version: 8, opset_import: ["": 13]>
+        g (float[6, 4] x) => (float[2, 4] a, float[2, 4] b, float[2, 4] c)
+        <int64[1] o = {0}, int64[1] p = {2}, int64[1] q = {4}, int64[1] r = {6}> {
+            a = Slice(x, o, p, o) b = Slice(x, p, q, o) c = Slice(x, q, r, o)
+        }""")
+    there = converted(made, 9)
+    assert [each.op_type for each in there.graph.node] == ["Slice"] * 3
+    check_equal(there, np.split(X[:6], 3), x=X[:6])

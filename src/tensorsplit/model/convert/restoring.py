@@ -7,12 +7,16 @@ calculate there is found by trying them (ADR 26).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
+from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.errors import SplitError
+from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.records import in_force
-from tensorsplit.core.resolve import Intent
+from tensorsplit.core.resolve import Intent, plan
 from tensorsplit.core.rules import LengthRule, explicit
 from tensorsplit.model.convert.conversion import Conversion
 from tensorsplit.model.graph.building import inherit
@@ -127,11 +131,13 @@ def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
     data = first.node.inputs[0]  # by now it may be a part that was restored itself
     assert data is not None  # noqa: S101 - it is a part of it
     bounds = tuple(bound for part in parts for bound in (part.start, part.end))
+    if all(constant(bound) is not None for bound in bounds):
+        return  # attributes can hold them
     program = program_of(bounds, data, axis, conversion.facts)
     found = program and rule_of(program, len(parts))
     if not found:
         return
-    rule, given = found
+    rule, given = _written_out(_intent(first.opset, axis, *found, len(parts)), conversion, data)
     make = Calculation(conversion.names, first.opset, first.node.name or "Split")
     outputs = [ir.Value(name=make.names.fresh(f"{make.stem}_part")) for _ in parts]
     lengths = {"split": list(given)} if rule is explicit else {}
@@ -145,6 +151,22 @@ def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
         conversion.restored[node] = _intent(first.opset, axis, rule, given, len(parts))
     _stand_in(conversion, pairs)
     _retire(conversion, parts)
+
+
+def _written_out(
+    intent: Intent, conversion: Conversion, data: ir.Value
+) -> tuple[LengthRule, tuple[int, ...]]:
+    """Return the rule of an intent, and what it is given: lengths, where all of them are known.
+
+    An engine may take Splits of one tensor that give no lengths for one node.
+    """
+    shape = conversion.facts.tensor(data).shape
+    assert intent.rule is not None and intent.given is not None  # noqa: S101, PT018 - see `_intent`
+    with suppress(SplitError):
+        made = None if shape is None else plan(intent, shape)
+        if isinstance(made, SplitPlan) and are_known(made.sizes):
+            return explicit, made.sizes
+    return intent.rule, intent.given
 
 
 def _intent(opset: int, axis: int, rule: LengthRule, given: tuple[int, ...], count: int) -> Intent:

@@ -18,7 +18,7 @@ import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import SplitError
-from tensorsplit.core.rules import equal
+from tensorsplit.core.rules import ceil, equal
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import (
     Attributes,
@@ -91,8 +91,8 @@ class Facts:
             data are not fully known before the model runs; each with the nodes of the main graph
             that lead to it.
         uncalled: The functions that no node of the main graph leads to.
-        counts_alike: Into how many parts splits without lengths split tensors of one type and shape
-            along one axis; the same set for all these nodes.
+        counts_alike: Into how many parts splits that give no lengths split tensors of one type and
+            shape along one axis; the same set for all these nodes.
     """
 
     def __init__(self) -> None:
@@ -375,7 +375,7 @@ class Analysis:
         if split.errors and self._strict and around.runs is not False:
             raise split.errors[0].located(node=path)
         self._judge(path, split.errors, split.is_decided, around)
-        if split.intent is not None and split.intent.rule is equal:
+        if split.intent is not None and split.intent.rule in (equal, ceil):
             data = without_elements(inputs[0])
             counts = self._counts.setdefault((data, split.intent.axis), set())
             counts.add(len(node.outputs))
