@@ -11,7 +11,7 @@ import pytest
 from tensorsplit.model.graph import nodes
 from tensorsplit.model.graph.binding import Known, bind, execute
 from tensorsplit.model.graph.calls import attributes_of
-from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Other, Sequence, Tensor
+from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Other, SequenceFact, Tensor
 from tests.model.build import graph, link, linked, model, tensor, value
 from tests.model.build import node as message
 from tests.oracle import assert_same, slices
@@ -93,7 +93,7 @@ def test_facts_and_arrays_bind_alike() -> None:
         assert (intent.axis, intent.given, intent.source, intent.outputs) == (1, (1, 2), "split", 2)
     for fact in (Other(), Tensor(INT), Tensor()):
         assert bind(made, 13, [Tensor(), fact]).given is None
-    sequences: list[Known] = [[], Sequence()]
+    sequences: list[Known] = [[], SequenceFact()]
     for sequence in sequences:
         with refused("TS105", parameter="split"):
             bind(made, 13, [UNKNOWN, sequence])

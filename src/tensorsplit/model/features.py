@@ -6,8 +6,7 @@ wrongly. Checking and lowering both look at a model through them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Sequence as Sequenced
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -21,7 +20,7 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.model.graph.checked_lengths import are_checked
-from tensorsplit.model.graph.facts import Sequence
+from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     Scope,
@@ -183,7 +182,7 @@ def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
     if value is None:
         return False
     # Its classes are protocols, for which `isinstance` takes ten times as long
-    return isinstance(facts.of(value), Sequence) or type(value.type) is ir.SequenceType
+    return isinstance(facts.of(value), SequenceFact) or type(value.type) is ir.SequenceType
 
 
 _INPUTS_WITH_LENGTHS = 3
@@ -313,7 +312,7 @@ def _of_layer_lengths(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[t
         yield "checked_lengths", True
 
 
-def model_features(model: ir.Model, without: Sequenced[ir.Function] = ()) -> Features:
+def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Features:
     """Return the features of a model without some functions: what of `MODEL_FEATURES` holds."""
     functions = [each for each in model.functions.values() if each not in without]
     graph, opset = model.graph, domain_opsets(model.opset_imports).get("", 0)
@@ -582,11 +581,11 @@ def _of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str
     yield from _of_uses(node)
     for value in (*node.inputs, *node.outputs):
         fact = facts.of(value)
-        if not isinstance(fact, Sequence):
+        if not isinstance(fact, SequenceFact):
             continue
         yield from _of_type(value, facts).items()
         imported = seen.of(value)
-        if not isinstance(imported, Sequence) or not is_known(imported.count):
+        if not isinstance(imported, SequenceFact) or not is_known(imported.count):
             yield "unknown_number_of_parts", True
         if value in node.inputs and value is not None and value.graph not in (None, node.graph):
             yield "captured_sequence", True

@@ -28,8 +28,7 @@ from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.core.errors import OUTPUT_COUNT, SEQUENCE_INDEX, SplitError
 from tensorsplit.model.feeds import DeclaredInput, check_feeds
 from tensorsplit.model.graph.calls import inline
-from tensorsplit.model.graph.facts import Fact, Tensor, tensor_of
-from tensorsplit.model.graph.facts import Sequence as SequenceFact
+from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of

@@ -32,7 +32,7 @@ from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
     Other,
-    Sequence,
+    SequenceFact,
     Tensor,
     declared,
     tensor_of,
@@ -140,11 +140,11 @@ def _other_shape(name: str, said: Fact, fact: Fact) -> str:
     what, shape, made = name, None, tuple[Shape | None, ...]()
     if isinstance(said, Tensor) and isinstance(fact, Tensor):
         shape, made = said.shape, (fact.shape,)
-    elif isinstance(said, Sequence) and isinstance(fact, Sequence):
+    elif isinstance(said, SequenceFact) and isinstance(fact, SequenceFact):
         what, shape, made = f"every tensor of {name}", said.part, fact.parts or (fact.part,)
     for index, part in enumerate(made):
         if shape is not None and part is not None and not _fit(shape, part):
-            of = f"tensor {index}" if isinstance(fact, Sequence) and fact.parts else "the part"
+            of = f"tensor {index}" if isinstance(fact, SequenceFact) and fact.parts else "the part"
             return (
                 f"{what} is declared with shape {show_shape(shape)}, but {of} has shape"
                 f" {show_shape(part)}"
@@ -306,7 +306,7 @@ _RULES: tuple[Callable[[_Split], Found], ...] = (
 def _sequence_parts(ref: NodeRef, facts: Facts) -> Found:
     """Yield findings on tensors of one sequence that do not fit together."""
     inputs = [facts.of(value) for value in ref.node.inputs]
-    if ref.node.domain != "" or not inputs or not isinstance(inputs[0], Sequence):
+    if ref.node.domain != "" or not inputs or not isinstance(inputs[0], SequenceFact):
         return
     if ref.node.op_type == "ConcatFromSequence":
         names = ("axis", "new_axis")

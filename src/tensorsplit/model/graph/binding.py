@@ -6,7 +6,7 @@ Static checks and execution both bind here, so that they can't disagree.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence as Listed
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -32,7 +32,15 @@ from tensorsplit.core.operands import Operand
 from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.calls import Attributes
-from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact, Other, Sequence, Tensor, declared
+from tensorsplit.model.graph.facts import (
+    ABSENT,
+    UNKNOWN,
+    Fact,
+    Other,
+    SequenceFact,
+    Tensor,
+    declared,
+)
 from tensorsplit.model.graph.nodes import constant, record_of
 from tensorsplit.model.graph.tensors import Array
 
@@ -43,7 +51,7 @@ Known: TypeAlias = "Fact | Array | list[Any] | None"
 def bind(
     node: ir.Node,
     opset: int,
-    inputs: Listed[Known] | None = None,
+    inputs: Sequence[Known] | None = None,
     attributes: Attributes | None = None,
 ) -> Intent:
     """Return what a split node asks for, as far as it is known without its data.
@@ -121,7 +129,7 @@ def _attribute(name: str, attribute: ir.Attr) -> Operand:
     raise SplitError(OPERAND_TYPE, f"the attribute is {seen}", fix, parameter=short_name(name))
 
 
-def _inputs(record: Operator, inputs: Listed[Known]) -> list[tuple[str, Operand]]:
+def _inputs(record: Operator, inputs: Sequence[Known]) -> list[tuple[str, Operand]]:
     if not inputs or inputs[0] is None:
         raise SplitError(
             MISSING_OPERAND,
@@ -161,7 +169,7 @@ def _operand(name: str, value: Known) -> Operand:
 
 
 def _kind(value: object) -> str:
-    is_sequence = isinstance(value, (list, Sequence))
+    is_sequence = isinstance(value, (list, SequenceFact))
     return "a sequence" if is_sequence else f"a {type(value).__name__}"
 
 

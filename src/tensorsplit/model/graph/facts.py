@@ -37,7 +37,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class SequenceFact:
     """A sequence of tensors; what is not known is None.
 
     Attributes:
@@ -72,7 +72,7 @@ class Other:
     is_absent: bool = False
 
 
-Fact: TypeAlias = "Tensor | Sequence | Other"
+Fact: TypeAlias = "Tensor | SequenceFact | Other"
 
 
 class NotKnownError(Exception):
@@ -114,7 +114,7 @@ def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:
     if isinstance(kind, ir.TensorType) or (kind is None and shape is not None):
         return Tensor((kind and kind.dtype) or None, dims)
     if isinstance(kind, ir.SequenceType) and isinstance(kind.elem_type, ir.TensorType):
-        return Sequence(kind.dtype or None, dims)
+        return SequenceFact(kind.dtype or None, dims)
     return Other(kind, dims)
 
 
@@ -123,7 +123,7 @@ def of_parts(
     parts: Iterable[Shape | None],
     part: Shape | None = None,
     count: int | None = None,
-) -> Sequence:
+) -> SequenceFact:
     """Return a sequence whose tensors' shapes are known one by one; of none, what ``part`` says.
 
     With a count, so many tensors have these shapes, some of them the same.
@@ -134,7 +134,7 @@ def of_parts(
         common = join_shapes(common, shape)
     count = len(listed) if count is None else count
     kept = listed if count <= MAX_LISTED_PARTS else None
-    return Sequence(element_type, common, count, kept)
+    return SequenceFact(element_type, common, count, kept)
 
 
 def join(left: Fact, right: Fact) -> Fact:
@@ -145,13 +145,13 @@ def join(left: Fact, right: Fact) -> Fact:
         return Tensor(
             _same_type(left.element_type, right.element_type), join_shapes(left.shape, right.shape)
         )
-    if isinstance(left, Sequence) and isinstance(right, Sequence):
+    if isinstance(left, SequenceFact) and isinstance(right, SequenceFact):
         element_type = _same_type(left.element_type, right.element_type)
         part = join_shapes(left.part, right.part)
         for one, other in ((left, right), (right, left)):
             if one.count == 0 and one.part is None:  # nothing, of which nothing is known
                 part = other.part
-        return Sequence(element_type, part, _same_dim(left.count, right.count))
+        return SequenceFact(element_type, part, _same_dim(left.count, right.count))
     if isinstance(left, Other) and isinstance(right, Other) and left.type == right.type:
         return Other(left.type, join_shapes(left.shape, right.shape))
     return UNKNOWN
@@ -161,7 +161,9 @@ def kind_only(fact: Fact) -> Fact:
     """Return what is known of a value without its shape and its elements."""
     if isinstance(fact, Tensor):
         return Tensor(fact.element_type)
-    return Sequence(fact.element_type) if isinstance(fact, Sequence) else replace(fact, shape=None)
+    if isinstance(fact, SequenceFact):
+        return SequenceFact(fact.element_type)
+    return replace(fact, shape=None)
 
 
 def merge_declared(found: Fact, declared: Fact) -> Fact:
@@ -171,9 +173,11 @@ def merge_declared(found: Fact, declared: Fact) -> Fact:
     if isinstance(found, Tensor) and isinstance(declared, Tensor):
         shape = _fill(found.shape, declared.shape)
         return Tensor(found.element_type or declared.element_type, shape, found.values)
-    if isinstance(found, Sequence) and isinstance(declared, Sequence):
+    if isinstance(found, SequenceFact) and isinstance(declared, SequenceFact):
         part = _fill(found.part, declared.part)
-        return Sequence(found.element_type or declared.element_type, part, found.count, found.parts)
+        return SequenceFact(
+            found.element_type or declared.element_type, part, found.count, found.parts
+        )
     if isinstance(found, Other) and isinstance(declared, Other) and found.type == declared.type:
         return Other(found.type, _fill(found.shape, declared.shape), found.is_absent)
     return declared if found == UNKNOWN else found

@@ -34,7 +34,7 @@ from tensorsplit.model.graph.facts import (
     Fact,
     NotKnownError,
     Other,
-    Sequence,
+    SequenceFact,
     Tensor,
     declared,
     join,
@@ -471,7 +471,7 @@ def fact_of_fed(value: ir.Value, fed: Any, opset: int | None) -> Fact:
 
     Its elements are left out where the opset is None.
     """
-    if isinstance(fed, (Tensor, Sequence, Other)):
+    if isinstance(fed, (Tensor, SequenceFact, Other)):
         return fed
     if isinstance(fed, np.ndarray) and not isinstance(value.type, ir.OptionalType):
         elements = None if opset is None else values_of(fed, opset)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from collections.abc import Sequence as Listed
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeAlias
 
@@ -15,7 +14,7 @@ from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
     NotKnownError,
-    Sequence,
+    SequenceFact,
     Tensor,
     join,
     kind_only,
@@ -159,13 +158,13 @@ def _scan(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], context: Cont
 
 def _map(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> list[Fact]:
     body = _body(node)
-    if not inputs or not isinstance(inputs[0], Sequence):
+    if not inputs or not isinstance(inputs[0], SequenceFact):
         raise NotKnownError
     count = inputs[0].count
     runs = count > 0 if is_known(count) else None
-    parts: list[Fact] = [fact.tensor if isinstance(fact, Sequence) else fact for fact in inputs]
+    parts: list[Fact] = [fact.tensor if isinstance(fact, SequenceFact) else fact for fact in inputs]
     return [
-        Sequence(fact.element_type, fact.shape, count) if isinstance(fact, Tensor) else UNKNOWN
+        SequenceFact(fact.element_type, fact.shape, count) if isinstance(fact, Tensor) else UNKNOWN
         for fact in analyse("body", body, parts, runs)
     ]
 
@@ -177,15 +176,15 @@ def _body(node: ir.Node) -> ir.Graph:
     return found
 
 
-def _axes(node: ir.Node, name: str, count: int) -> Listed[int]:
+def _axes(node: ir.Node, name: str, count: int) -> Sequence[int]:
     """Return the axis of each input or output of a Scan."""
-    found: Listed[int] = attribute_of(node, name, ir.AttributeType.INTS) or (0,) * count
+    found: Sequence[int] = attribute_of(node, name, ir.AttributeType.INTS) or (0,) * count
     if len(found) != count:
         raise NotKnownError
     return found
 
 
-def _without_axes(facts: list[Fact], axes: Listed[int]) -> tuple[list[Fact], Dim]:
+def _without_axes(facts: list[Fact], axes: Sequence[int]) -> tuple[list[Fact], Dim]:
     """Return one slice of each of what a Scan runs along, and how many there are."""
     pairs = [_without_axis(fact, axis) for fact, axis in zip(facts, axes, strict=True)]
     return [fact for fact, _ in pairs], next((dim for _, dim in pairs if dim is not None), None)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Sequence as Values
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import SupportsIndex, TypeAlias, overload
 
@@ -15,12 +14,12 @@ from tensorsplit.arrays.onnx_ir import shape_in_model
 from tensorsplit.core.dimensions import Dim, as_shape, show_shape, text_of
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
 from tensorsplit.model.graph.building import full_collections_deferred
-from tensorsplit.model.graph.facts import Sequence, Tensor, declared
+from tensorsplit.model.graph.facts import SequenceFact, Tensor, declared
 from tensorsplit.model.graph.nodes import Scope, bodies
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.reading import ModelLike, OnnxModel, open_model, read_model
 
-Dims: TypeAlias = Values[SupportsIndex]
+Dims: TypeAlias = Sequence[SupportsIndex]
 
 
 @overload  # first: to a checker without stubs of protobuf a message is of any class
@@ -126,7 +125,7 @@ def fill_value(value: ir.Value, facts: Facts) -> bool:
         found, shape = fact.element_type, fact.shape
         if found is not None and not _is_tensor_type(kind):
             value.type = ir.TensorType(found)
-    elif isinstance(fact, Sequence):
+    elif isinstance(fact, SequenceFact):
         found, shape = fact.element_type, fact.part
         if found is not None and kind is None:
             value.type = ir.SequenceType(ir.TensorType(found))
@@ -161,7 +160,7 @@ def described(values: Iterable[ir.Value]) -> list[str]:
 
 def _line(value: ir.Value) -> str:
     fact = declared(value)
-    kind = "sequence of " if isinstance(fact, Sequence) else ""
+    kind = "sequence of " if isinstance(fact, SequenceFact) else ""
     text = f"{value.name}: {kind}tensor({(value.dtype or ir.DataType.UNDEFINED).name.lower()})"
-    shape = fact.part if isinstance(fact, Sequence) else fact.shape
+    shape = fact.part if isinstance(fact, SequenceFact) else fact.shape
     return text if shape is None else f"{text} {show_shape(shape)}"

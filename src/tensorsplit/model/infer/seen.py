@@ -11,7 +11,7 @@ from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import (
     Fact,
-    Sequence,
+    SequenceFact,
     Tensor,
     declared,
     tensor_of,
@@ -98,7 +98,7 @@ class _Import(Analysis):
         if is_loose:
             return without_elements(fact)
         given = inputs[0] if inputs else None
-        if isinstance(given, Sequence) and isinstance(fact, Tensor) and fact.shape:
+        if isinstance(given, SequenceFact) and isinstance(fact, Tensor) and fact.shape:
             place = held[POSITIONS[node.op_type]] if node.op_type in POSITIONS else ()
             if given.parts is None or place is None:
                 return replace(fact, shape=(None,) * len(fact.shape))
@@ -107,7 +107,7 @@ class _Import(Analysis):
 
 def _in_numbers(fact: Fact) -> Fact:
     """Return what a declaration says without names."""
-    if isinstance(fact, Sequence):
+    if isinstance(fact, SequenceFact):
         return replace(fact, part=_numbers(fact.part))
     return replace(fact, shape=_numbers(fact.shape))
 
@@ -127,7 +127,7 @@ def _open_on(fact: Fact, axis: int) -> Fact:
 
     if isinstance(fact, Tensor):
         return replace(fact, shape=opened(fact.shape), values=None)
-    if isinstance(fact, Sequence):
+    if isinstance(fact, SequenceFact):
         parts = fact.parts and tuple(map(opened, fact.parts))
         return replace(fact, part=opened(fact.part), parts=parts)
     return fact

@@ -14,7 +14,7 @@ from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
     NotKnownError,
-    Sequence,
+    SequenceFact,
     Tensor,
     join_shapes,
     of_parts,
@@ -23,7 +23,7 @@ from tensorsplit.model.graph.facts import (
 from tensorsplit.model.graph.nodes import attribute_of
 from tensorsplit.model.graph.tensors import element_type_of
 
-_Kind = TypeVar("_Kind", Tensor, Sequence)
+_Kind = TypeVar("_Kind", Tensor, SequenceFact)
 
 
 def _input(inputs: list[Fact], index: int, kind: type[_Kind]) -> _Kind:
@@ -34,7 +34,7 @@ def _input(inputs: list[Fact], index: int, kind: type[_Kind]) -> _Kind:
 
 
 def _at(node: ir.Node, inputs: list[Fact]) -> Fact:
-    sequence = _input(inputs, 0, Sequence)
+    sequence = _input(inputs, 0, SequenceFact)
     position, parts = _position(node, inputs, sequence.count), sequence.parts
     if parts is None or position is None:
         return sequence.tensor
@@ -43,12 +43,12 @@ def _at(node: ir.Node, inputs: list[Fact]) -> Fact:
 
 
 def _length(_: ir.Node, inputs: list[Fact]) -> Fact:
-    count = inputs[0].count if inputs and isinstance(inputs[0], Sequence) else None
+    count = inputs[0].count if inputs and isinstance(inputs[0], SequenceFact) else None
     return Tensor(ir.DataType.INT64, (), None if count is None else (count,))
 
 
 def _insert(node: ir.Node, inputs: list[Fact]) -> Fact:
-    sequence, tensor = _input(inputs, 0, Sequence), _input(inputs, 1, Tensor)
+    sequence, tensor = _input(inputs, 0, SequenceFact), _input(inputs, 1, Tensor)
     position = _position(node, inputs, sequence.count)
     element_type = sequence.element_type or tensor.element_type
     if sequence.parts is not None and position is not None:
@@ -56,16 +56,16 @@ def _insert(node: ir.Node, inputs: list[Fact]) -> Fact:
         parts.insert(position, tensor.shape)
         return of_parts(element_type, parts)
     common = tensor.shape if sequence.count == 0 else join_shapes(sequence.part, tensor.shape)
-    return Sequence(element_type, common, add(sequence.count, 1))
+    return SequenceFact(element_type, common, add(sequence.count, 1))
 
 
 def _erase(node: ir.Node, inputs: list[Fact]) -> Fact:
-    sequence = _input(inputs, 0, Sequence)
+    sequence = _input(inputs, 0, SequenceFact)
     position, parts = _position(node, inputs, sequence.count), list(sequence.parts or ())
     if position is not None and -len(parts) <= position < len(parts):
         del parts[position]
         return of_parts(sequence.element_type, parts, sequence.part)
-    return Sequence(sequence.element_type, sequence.part, add(sequence.count, -1))
+    return SequenceFact(sequence.element_type, sequence.part, add(sequence.count, -1))
 
 
 def _construct(_: ir.Node, inputs: list[Fact]) -> Fact:
@@ -80,7 +80,7 @@ def _empty(node: ir.Node, _: list[Fact]) -> Fact:
 
 
 def _concat(node: ir.Node, inputs: list[Fact]) -> Fact:
-    sequence = _input(inputs, 0, Sequence)
+    sequence = _input(inputs, 0, SequenceFact)
     axis = attribute_of(node, "axis", ir.AttributeType.INT)
     new_axis = attribute_of(node, "new_axis", ir.AttributeType.INT, 0)
     shape, made = sequence.part, Tensor(sequence.element_type)
@@ -95,7 +95,7 @@ def _concat(node: ir.Node, inputs: list[Fact]) -> Fact:
     return Tensor(sequence.element_type, (*shape[:axis], length, *after))
 
 
-def _total(sequence: Sequence, shape: Shape, axis: int) -> Dim:
+def _total(sequence: SequenceFact, shape: Shape, axis: int) -> Dim:
     """Return the sum of a dimension over the tensors."""
     if sequence.parts is None:
         return times(sequence.count, shape[axis])
@@ -123,7 +123,7 @@ def check_position(node: ir.Node, inputs: list[Fact]) -> bool:
     is_insert = node.op_type == "SequenceInsert"
     if is_insert and not _is_given(node, inputs):
         return True
-    count: Dim = inputs[0].count if inputs and isinstance(inputs[0], Sequence) else None
+    count: Dim = inputs[0].count if inputs and isinstance(inputs[0], SequenceFact) else None
     index = _position(node, inputs, count)
     if index is None or not is_known(count):
         return False

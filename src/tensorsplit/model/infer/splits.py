@@ -22,7 +22,7 @@ from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
     Other,
-    Sequence,
+    SequenceFact,
     Tensor,
     of_parts,
     tensor_of,
@@ -128,8 +128,10 @@ def _check_data(operator: Operator, intent: Intent | None, data: Fact) -> None:
         types = operator.types_of(parameter)
         allowed = intent.element_types if intent else None if types.any else types.element_types
         check_element_type(operator.id, data.element_type.name.lower(), allowed, parameter.name)
-    elif isinstance(data, Sequence) or (isinstance(data, Other) and data.type is not None):
-        problem = f"the data is {'a sequence' if isinstance(data, Sequence) else fact_text(data)}"
+    elif isinstance(data, SequenceFact) or (isinstance(data, Other) and data.type is not None):
+        problem = (
+            f"the data is {'a sequence' if isinstance(data, SequenceFact) else fact_text(data)}"
+        )
         raise SplitError(NOT_AN_ARRAY, problem, "give a tensor", parameter=parameter.name)
 
 
@@ -148,7 +150,7 @@ def _plan(found: KnownSplit, intent: Intent, data: Tensor) -> None:
 
 def _planned(made: SplitPlan | UncountedPlan, data: Tensor, intent: Intent) -> list[Fact]:
     if isinstance(made, UncountedPlan):
-        return [Sequence(data.element_type, made.part_shape, made.count)]
+        return [SequenceFact(data.element_type, made.part_shape, made.count)]
     if intent.operator.is_sequence:
         before, after = made.input_shape[: made.axis], made.input_shape[made.axis + 1 :]
         length = intent.given[0] if intent.given else 1  # of each part, if there are none
@@ -184,7 +186,7 @@ def _open(intent: Intent, data: Tensor, inputs: list[Fact], *, is_open: bool) ->
         count = len(intent.given)
     elif lengths is not None and len(lengths) == 1:
         count = lengths[0]
-    return [Sequence(data.element_type, part, count)]
+    return [SequenceFact(data.element_type, part, count)]
 
 
 def fact_text(fact: Fact) -> str:
@@ -192,7 +194,7 @@ def fact_text(fact: Fact) -> str:
     if isinstance(fact, Other):
         return f"of type {fact.type}"
     kind, shape = "a tensor", fact.shape if isinstance(fact, Tensor) else fact.part
-    if isinstance(fact, Sequence):
+    if isinstance(fact, SequenceFact):
         kind = "a sequence of tensors"
     of_type = "" if fact.element_type is None else f" of {fact.element_type.name.lower()}"
     of_shape = "" if shape is None else f" of shape {show_shape(shape)}"

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import called_by, functions_of
-from tensorsplit.model.graph.facts import Fact, Sequence, Tensor, declared, tensor_of
+from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, declared, tensor_of
 from tensorsplit.model.graph.nodes import bodies, is_split, model_opsets
 from tensorsplit.model.infer.analysis import Facts, analyse, fact_of_fed
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -210,7 +210,7 @@ def _is_enough(node: ir.Node, index: int, fact: Fact) -> bool:
     """Return whether what is known of an input of a checked node is all that the check needs."""
     if node.op_type in POSITIONS:
         if index == 0:
-            return isinstance(fact, Sequence) and is_known(fact.count)
+            return isinstance(fact, SequenceFact) and is_known(fact.count)
         return index != POSITIONS[node.op_type] or _has_elements(fact)
     if index > 0:
         return _has_elements(fact)

@@ -32,7 +32,7 @@ from tensorsplit.core.arithmetic import (
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.rules import Chunks
 from tensorsplit.model.graph.calculation import TO_THE_END, Calculation
-from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.facts import SequenceFact, Tensor
 from tensorsplit.model.lower.state import InsertionPoint, refusal
 
 MAX_PARTS_OF_ONE_NODE = 4096
@@ -73,7 +73,7 @@ class Layout:
         shape[axis : axis + (not self.dropped)] = [size]
         return shape
 
-    def tensors(self, fact: Sequence) -> tuple[Tensor, ...]:
+    def tensors(self, fact: SequenceFact) -> tuple[Tensor, ...]:
         """Return what is known of the tensors that hold a sequence."""
         shape = None if fact.part is None else tuple(self.around(fact.part, None))
         held = Tensor(fact.element_type, shape)
@@ -338,12 +338,12 @@ Part: TypeAlias = "ir.Value | Callable[[], ir.Value]"
 class LoweredSequence:
     """What stands for a sequence: its tensors, one tensor that holds all parts, or both."""
 
-    fact: Sequence
+    fact: SequenceFact
     parts: tuple[Part, ...] | None
     packed: PackedParts | None = None
 
     @classmethod
-    def of(cls, packed: PackedParts, fact: Sequence) -> LoweredSequence:
+    def of(cls, packed: PackedParts, fact: SequenceFact) -> LoweredSequence:
         """Return the sequence of the parts of one tensor."""
         sizes, parts = packed.known_sizes, None
         if sizes is not None:
@@ -414,7 +414,7 @@ def piece(point: InsertionPoint, tensor: ir.Value, layout: Layout) -> Piece:
     return point.elements(moved), value(row)
 
 
-def layout_for(fact: Sequence, sequences: Iterable[LoweredSequence]) -> Layout:
+def layout_for(fact: SequenceFact, sequences: Iterable[LoweredSequence]) -> Layout:
     """Return how sequences can be laid out in one tensor if this is known of all of them.
 
     They stay as they lie where their tensors are sure to fit. Only those of a known number of

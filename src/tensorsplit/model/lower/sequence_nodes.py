@@ -22,7 +22,7 @@ from tensorsplit.core.arithmetic import (
 )
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.rules import Chunks, chunks_of
-from tensorsplit.model.graph.facts import Sequence
+from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import NodeRef, malformed
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 from tensorsplit.model.lower.lowered_sequence import (
@@ -65,12 +65,12 @@ class SequenceNode:
         """The first input."""
         return self.sequence(self.ref.input(0))
 
-    def packed(self, fact: Sequence) -> PackedParts:
+    def packed(self, fact: SequenceFact) -> PackedParts:
         """Return the first input in one tensor, laid out as the sequence needs it."""
         return self.given.in_layout(layout_for(fact, [self.given]), self.point)
 
     @property
-    def fact(self) -> Sequence:
+    def fact(self) -> SequenceFact:
         """What is known of the sequence that the node makes."""
         return self.lowering.sequence(self.node.outputs[0])
 

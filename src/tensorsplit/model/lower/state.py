@@ -16,7 +16,7 @@ from tensorsplit.core.errors import CANNOT_EXPRESS, CANNOT_LOWER, SplitError
 from tensorsplit.model.features import features_of, is_sequence, may_be_long
 from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import Calculation
-from tensorsplit.model.graph.facts import Sequence
+from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     Scope,
@@ -216,10 +216,10 @@ class Lowering:
         known = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
         return known if is_known(known) else dimension(held, axis)
 
-    def sequence(self, held: ir.Value) -> Sequence:
+    def sequence(self, held: ir.Value) -> SequenceFact:
         """Return what is known of a sequence."""
         fact = self.facts.of(held)
-        return fact if isinstance(fact, Sequence) else Sequence()
+        return fact if isinstance(fact, SequenceFact) else SequenceFact()
 
 
 def _own_opset(model: ir.Model) -> int:

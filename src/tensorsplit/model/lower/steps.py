@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from collections.abc import Sequence as Values
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -22,7 +21,7 @@ from tensorsplit.model.features import (
     model_features,
 )
 from tensorsplit.model.graph.building import full_collections_deferred
-from tensorsplit.model.graph.facts import Sequence, Tensor
+from tensorsplit.model.graph.facts import SequenceFact, Tensor
 from tensorsplit.model.graph.nodes import (
     Carried,
     NodeRef,
@@ -225,12 +224,12 @@ class Passage:
     """
 
     step: SequenceNode
-    fact: Sequence | None = None
+    fact: SequenceFact | None = None
     layout: Layout | None = None
     tensors: tuple[Tensor, ...] = (Tensor(),)
 
     @classmethod
-    def packed(cls, step: SequenceNode, fact: Sequence, layout: Layout) -> Passage:
+    def packed(cls, step: SequenceNode, fact: SequenceFact, layout: Layout) -> Passage:
         """Return the way of a sequence in one tensor, beside the lengths of its parts."""
         return cls(step, fact, layout, layout.tensors(fact))
 
@@ -266,7 +265,7 @@ class Passage:
             sequences[old] = LoweredSequence(self.fact, tuple(values))
         else:
             packed = PackedParts.of(point, values[0], self.layout, value(values[-1]))
-            fact = Sequence(self.fact.element_type, self.fact.part)
+            fact = SequenceFact(self.fact.element_type, self.fact.part)
             sequences[old] = LoweredSequence.of(packed, fact)
 
 
@@ -350,7 +349,7 @@ def _passes(end: ir.Value, start: ir.Value) -> bool:
 
 
 def _given_out(
-    step: SequenceNode, passages: list[Passage], body: ir.Graph, ends: Values[ir.Value]
+    step: SequenceNode, passages: list[Passage], body: ir.Graph, ends: Sequence[ir.Value]
 ) -> list[ir.Value]:
     """Return what a body gives out; a sequence's stand-in is made in it, for one output only."""
     point, given = InsertionPoint(step.lowering, step.point.stem, body), dict.fromkeys(body.outputs)
@@ -364,7 +363,9 @@ def _given_out(
     return outputs
 
 
-def _replace(step: SequenceNode, inputs: Values[ir.Value | None], passages: list[Passage]) -> None:
+def _replace(
+    step: SequenceNode, inputs: Sequence[ir.Value | None], passages: list[Passage]
+) -> None:
     """Put a node with other inputs and outputs in the place of a node with bodies."""
     old = step.node
     made = [passage.values(output) for passage, output in zip(passages, old.outputs, strict=True)]

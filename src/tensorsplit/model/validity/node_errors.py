@@ -12,8 +12,15 @@ import onnx_ir as ir
 
 from tensorsplit.core.errors import SplitError, count_of, show
 from tensorsplit.model.graph.calls import Attributes, is_open
-from tensorsplit.model.graph.facts import UNKNOWN, Fact, Other, Tensor, declared, tensor_of
-from tensorsplit.model.graph.facts import Sequence as SequenceFact
+from tensorsplit.model.graph.facts import (
+    UNKNOWN,
+    Fact,
+    Other,
+    SequenceFact,
+    Tensor,
+    declared,
+    tensor_of,
+)
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies, malformed
 
 FactOf: TypeAlias = Callable[[ir.Value | None], Fact]
