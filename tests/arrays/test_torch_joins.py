@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -258,6 +259,28 @@ def test_buffers_are_written_by_the_kernel(by_kernel: list[bool]) -> None:
     assert torch.equal(out, WIDE)
     assert torch.equal(ts.join(HALVES, axis=1, out=POOL), WIDE)
     assert by_kernel == [native.in_use != "numpy"] * 2
+
+
+def test_memory_that_a_tensor_gives_up_meanwhile_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As another thread may have it do."""
+    array = WIDE.numpy() * 0
+    memory, out = weakref.ref(array), torch.from_numpy(array)
+    del array
+    join = module.join_by_kernel
+
+    def give_up(*arguments: Any) -> bool:
+        out.set_()
+        assert memory() is not None
+        join(*arguments)
+        written.append(np.array(memory()))
+        return True
+
+    written: list[Any] = []
+    monkeypatch.setattr(module, "join_by_kernel", give_up)
+    ts.join(HALVES, axis=1, out=out)
+    if native.in_use != "numpy":
+        assert (written[0] == WIDE.numpy()).all()
+    assert memory() is None
 
 
 def test_a_buffer_that_was_saved_for_gradients_has_changed() -> None:

@@ -268,9 +268,13 @@ def joined_into(parts: list[Tensor], plan: SplitPlan, out: Any) -> object:
     shape = plan.input_shape
     _check_buffer("the buffer", out, parts[0] if parts else out, shape, f"the whole has {shape}")
     if not _is_transformed() and all(map(_has_address, (out, *parts))):
-        held, whole = list(map(_addresses, parts)), _addresses(out)
+        given = [out, *parts]
+        are_plain = all(map(_is_for_the_kernel, given))
+        if are_plain:  # other threads can't give these other memory while the kernel uses it
+            given = [each.detach() for each in given]
+        whole, *held = map(_addresses, given)
         check_buffer(held, plan, whole)
-        if all(map(_is_for_the_kernel, (out, *parts))) and join_by_kernel(whole, held, plan):
+        if are_plain and join_by_kernel(whole, held, plan):
             torch.autograd.graph.increment_version([out])
             return out
     elif any(out is part for part in parts):
