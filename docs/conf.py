@@ -160,6 +160,26 @@ def describe(
             return
 
 
+_ARROW = re.compile(r'(?<=>)([^<>"]+)</a>\s*(<details[^>]*>)\s*<summary>')
+
+
+def name_toggles(
+    _: Sphinx, __: str, ___: str, context: dict[str, Any], ____: nodes.document | None
+) -> None:
+    """Name each arrow of the navigation, for screen readers, after the page that it belongs to."""
+    generate = context["generate_toctree_html"]
+
+    def generate_named(kind: str, **options: Any) -> Any:
+        tree = generate(kind, **options)
+        return (
+            _ARROW.sub(r'\1</a>\2<summary aria-label="\1">', str(tree))
+            if kind == "sidebar"
+            else tree
+        )
+
+    context["generate_toctree_html"] = generate_named
+
+
 def show_one_signature() -> None:
     """Document each function once: overloads are for type checkers."""
     analyze = ModuleAnalyzer.analyze
@@ -249,6 +269,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", mark_drawings)
     app.connect("doctree-read", say_what_is_not_translated)
     app.connect("html-page-context", describe)
+    app.connect("html-page-context", name_toggles, priority=900)  # after the theme's own
     show_one_signature()
     app.connect("sphinx-click-process-options", escape_stars)
     app.connect("sphinx-click-process-usage", show_examples)

@@ -21,7 +21,10 @@ PAGES = [
     "command-line/README",
     "command-line/split",
     "api",
+    "why",
+    "adr/0033-numpy-alone",
     "zh/index",
+    "zh/contributing",
     "zh/operators/onnx.Split-18",
 ]
 

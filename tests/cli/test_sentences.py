@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import runpy
 import shutil
@@ -282,3 +283,30 @@ def test_a_text_without_a_translation_is_named(
     update.__globals__["CATALOGUES"] = tmp_path
     update()
     assert capsys.readouterr().out == f"{copy}: not translated: out of memory\n"
+
+
+def test_no_message_is_put_together_in_steps() -> None:
+    """The catalogues have whole messages: of a part that is added with +=, no translation fits."""
+    added = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in (ROOT / "src" / "tensorsplit").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.AugAssign) and ast.unparse(node.target) in ("fix", "problem")
+    ]
+    assert added == []
+
+
+def test_an_advice_with_a_second_half_is_in_chinese(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[B] x) => (float[3] a, float[3] b) <int64[2] l = {3, 3}> { a, b = Split (x, l) }"""
+    onnx.save(parser.parse_model(text), tmp_path / "traced.onnx")
+    (tmp_path / "x.gguf").write_bytes(b"GGUF")
+    np.save(tmp_path / "x.npy", np.arange(1, 7))
+    out = ("-o", str(tmp_path / "out"))
+    for words, *command in (
+        ("请用 check --fix-traced", "check", str(tmp_path / "traced.onnx")),
+        ("在整个张量之间切分", "split", str(tmp_path / "x.gguf"), *out, "--num-outputs", "2"),
+        ("接受一个 -1", "split", str(tmp_path / "x.npy"), *out, "--split", "7,-1"),
+    ):
+        done = tensorsplit(*command, TENSORSPLIT_LANG="zh_CN")
+        assert words in done.stdout + done.stderr

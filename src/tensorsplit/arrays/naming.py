@@ -80,7 +80,7 @@ def in_order(
         for kind, found in (("without", missing), ("with the unknown", unknown))
         if found
     ]
-    fix = f"the parts are {', '.join(map(show, names[:_MOST_SHOWN]))}"
-    fix += ", ..." if len(names) > _MOST_SHOWN else ""
+    rest = ", ..." if len(names) > _MOST_SHOWN else ""
+    fix = f"the parts are {', '.join(map(show, names[:_MOST_SHOWN]))}{rest}"
     problem = f"it is a dict {' and '.join(what)}"
     raise SplitError(OTHER_NAMES, problem, fix, operator=operator, parameter=parameter)

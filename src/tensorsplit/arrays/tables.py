@@ -176,8 +176,10 @@ def joined(parts: list[Table], plan: SplitPlan) -> Table:
     library, known = _known(parts[0])
     whole = known.join(sys.modules[library], parts)
     if shape(whole) != plan.input_shape:
-        problem = f"{library} makes a {name} of shape {shape(whole)} of them, which has to be of"
-        problem += f" {plan.input_shape}"
+        problem = (
+            f"{library} makes a {name} of shape {shape(whole)} of them, which has to be of"
+            f" {plan.input_shape}"
+        )
         fix = "give parts with columns, and with the same ones"
         raise SplitError(PART_TYPE, problem, fix, operator=plan.operator, parameter="parts")
     return whole

@@ -43,7 +43,11 @@ def _named_as_options(chunk: int | None) -> Iterator[None]:
         error.parameter = options.get(error.parameter or "", error.parameter)
         error.fix = _MANY_LENGTHS.sub(" with --split", error.fix)
         error.fix = _LENGTHS.sub(lambda said: f"--split {said[1].replace(' ', '')}", error.fix)
-        error.fix = re.sub("variadic_split", "--operator openvino.VariadicSplit-1", error.fix)
+        if "variadic_split" in error.fix:
+            error.fix = tr(
+                "give lengths >= 0; --operator openvino.VariadicSplit-1 takes one -1, for what the"
+                " others leave"
+            )
         raise
 
 

@@ -332,10 +332,14 @@ class ShardRule:
             if each[1] != self.groups or self.groups == 1
         ]
         if not all(starmap(_belong_as_before, combinations(known, 2))):
-            problem = f"padded to {show(found)}, the heads {show(list(whole))} would not belong to"
-            problem += " each other as before"
-            fix = "pad all segments by the same share of their heads, or by pad_in the query heads"
-            fix += " of each key"
+            problem = (
+                f"padded to {show(found)}, the heads {show(list(whole))} would not belong to"
+                " each other as before"
+            )
+            fix = (
+                "pad all segments by the same share of their heads, or by pad_in the query heads"
+                " of each key"
+            )
             raise SplitError(USAGE, problem, fix, parameter="pad_to")
         return found
 
@@ -358,10 +362,11 @@ class ShardRule:
             count, what = (self.groups, "group") if is_grouped else (self.ranks, "rank")
             if heads % count:
                 problem = f"{count_of(count, what)} would cut {count_of(heads, 'head')}"
-                problem += "" if heads == before else ", those of the padding counted"
+                if heads != before:
+                    problem = f"{problem}; those of the padding are counted"
                 fix = "choose a number that divides the heads"
                 if heads < count and not any(self.replicate):
-                    fix += ", or say replicate, if these are heads of keys or values"
+                    fix = f"{fix}; or say replicate, if these are heads of keys or values"
                 raise SplitError(HEAD_CUT, problem, fix, parameter="heads")
 
 
@@ -431,8 +436,10 @@ class FollowRule:
                 TS703 if the other one is not divided.
         """
         if self.axis is None and tensor.shape != leader.tensor.shape:
-            problem = f"it is of shape {show(tensor.shape)}, and"
-            problem += f" {short_name(leader.tensor.name)} of {show(leader.tensor.shape)}"
+            problem = (
+                f"it is of shape {show(tensor.shape)}, and"
+                f" {short_name(leader.tensor.name)} of {show(leader.tensor.shape)}"
+            )
             fix = "give its axis, or no rule: every rank gets what no rule names"
             raise SplitError(BLOCK_CUT, problem, fix, parameter="follow")
         if self.carries(leader):

@@ -299,12 +299,15 @@ def open_source(source: str, layout: FileLayout | None = None) -> TensorSource:
                 return module.open_source(source, layout or FileLayout())
     path = local_path(source)
     problem = f"{show_path(source)} has no known format"
-    fix = "give an .npy, .npz or .safetensors file, a folder of these with an index, or a zarr"
-    fix += " store"
+    fix = (
+        "give an .npy, .npz or .safetensors file, a folder of these with an index, or a zarr store"
+    )
     if path is not None and not path.exists():
         problem = f"{show_path(source)}: there is no such file or folder"
     elif source.lower().endswith(GGUF):
         problem = f"{show_path(source)} is a GGUF file, which is not read"
-        fix = "split or merge the .safetensors that it was made of; llama-gguf-split of llama.cpp"
-        fix += " divides GGUF files between whole tensors"
+        fix = (
+            "split or merge the .safetensors that it was made from; llama-gguf-split of llama.cpp"
+            " divides GGUF files between whole tensors"
+        )
     raise SplitError(UNREADABLE_TENSORS, problem, fix, parameter="source")

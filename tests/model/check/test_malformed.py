@@ -187,7 +187,7 @@ def test_nodes_of_one_name_are_told_apart() -> None:
 
 
 def test_cycles_are_told_from_nodes_in_a_wrong_order() -> None:
-    itself = "is read before it is produced, and is made of what the node itself makes"
+    itself = "is made of what the node itself makes"
     nodes = [
         node("Relu", "b", "a"),
         node("Relu", "a", "b"),

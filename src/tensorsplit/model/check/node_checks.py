@@ -247,7 +247,10 @@ def _open_dimension(split: _Split) -> Found:
         message = f"{name} on axis {split.plan.axis} is known only at run time, and {needs}"
         fix = "fix the dimension in the model's inputs if it never changes"
         if as_counted(split.ref, intent, split.plan) is not None:
-            fix += ", or check with --fix-traced if the lengths were traced at one size"
+            fix = (
+                "fix the dimension in the model's inputs if it never changes, or check with"
+                " --fix-traced if the lengths were traced at one size"
+            )
         yield checks.OPEN_DIMENSION, message, fix, intent.source
 
 

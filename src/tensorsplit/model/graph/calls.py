@@ -345,8 +345,10 @@ def inline(model: ir.Model, wanted: Container[ir.OperatorIdentifier] | None = No
         imports = (model.graph if ref.function is None else ref.function).opset_imports
         for domain, version in function.opset_imports.items():
             if imports.setdefault(domain, version) != version:
-                problem = f"the {function_label(function)} imports opset {version} of"
-                problem += f" {show(domain or 'ai.onnx')}, and its caller {imports[domain]}"
+                problem = (
+                    f"the {function_label(function)} imports opset {version} of"
+                    f" {show(domain or 'ai.onnx')}, and its caller {imports[domain]}"
+                )
                 raise malformed(problem, "convert the model to one opset", ref.path)
         for inner in _inlined(ref, function, names, edits):
             if called_by(inner) in gone:

@@ -200,7 +200,7 @@ class _Search:
             self._cycles[scope] = list(map(frozenset, islice(_cycles(reads), _MOST_CYCLES)))
         problem, fix = f"its input {name} is read before it is produced", "sort the nodes"
         if any(node in cycle and producer in cycle for cycle in self._cycles[scope]):
-            problem += ", and is made of what the node itself makes"
+            problem = f"its input {name} is made of what the node itself makes"
             fix = "have it read another value: ONNX has no cycles"
         return malformed(problem, fix)
 
