@@ -535,3 +535,31 @@ def test_lengths_of_unknown_rank_are_a_list_or_refused(lengths: list[int], targe
     for shape in ([1, count], [count, 1], [] if count == 1 else [count, 1, 1]):
         with refused("TS510"):
             ts.run(made, {**given, "s": np.array(shape, np.int64)})
+
+
+EMPTY = {
+    "of a number that is not known": "(float[0,M] x, int64[1] k) => (float[A,B] y) <int64[1] one ="
+    " {1}, int64[1] zero = {0}> { s = Shape(x)  d = Slice(s, k, one, zero)  y = Split<axis=0>(x, d)"
+    " }",
+    "that are 0 whatever is fed": "(float[0,M] x, int64[A] k) => (float[B,C] y, float[D,E] z)"
+    " <int64[1] zero = {0}> { f = Min(k, zero)  g = Max(f, zero)  l = Concat<axis=0>(g, zero)"
+    " y, z = Split<axis=0>(x, l) }",
+}
+"""Lengths of an axis without elements that fit whenever they are as many as the parts."""
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+@pytest.mark.parametrize("target", CHECKED)
+@pytest.mark.parametrize("name", EMPTY)
+def test_lengths_that_fit_an_empty_axis_whatever_is_fed_are_checked_once(
+    name: str, target: Any
+) -> None:
+    model = model_of(15, f"g {EMPTY[name]}")
+    made = lowered(model, target)
+    assert made is not None
+    assert not errors(made, target)
+    assert lowered(made, target) == made
+    x = RANDOM.uniform(size=(0, 3)).astype(np.float32)
+    assert ts.run(made, {"x": x, "k": np.array([0])})["y"].shape == (0, 3)
+    with refused("TS510"):
+        ts.run(made, {"x": x, "k": np.array([1] if "number" in name else [1, 1])})

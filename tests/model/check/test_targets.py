@@ -27,6 +27,7 @@ from tests.model.build import (
     value,
 )
 from tests.model.check.untyped_outputs import check, examine
+from tests.refusals import refused
 
 X = value("x", FLOAT, ["N", 6])
 
@@ -246,6 +247,30 @@ def test_before_opset_10_no_lengths_are_computed(opset: int, dim: Any, is_first:
     fixes = {each.fix for each in check(made, "portable") if each.code == "TS841"}
     rewrite = "rewrite it with: tensorsplit check MODEL --for portable --fix"
     assert fixes == {f"{convert if is_first else ''}{rewrite}"}
+
+
+CONVERTED = (
+    "convert it to opset 13, as before 10 lengths can't be computed (tensorsplit convert MODEL"
+    " --opset 13 -o MODEL), then rewrite it with: tensorsplit check MODEL --for {} --fix"
+)
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "portable", "openvino"])
+def test_floats_of_run_time_are_first_made_the_attribute(target: Any) -> None:
+    """Nothing else that is advised takes them: they may turn out not to be whole."""
+    text = '<ir_version: 3, opset_import: ["": 1]> g (float[N] x{}) => (float[A] a, float[B] b) {}'
+    fed = parse_model(text.format(", float[2] l", "{ a, b = Split<axis=0>(x, l) }"))
+    fixes = {each.fix for each in check(fed, target) if "tensorsplit" in each.fix}
+    first = "give the lengths as the attribute, then "
+    assert fixes
+    assert all(fix.startswith(first) for fix in fixes)
+    with refused("TS310", "floats"):
+        ts.convert(fed, 13)
+    given = parse_model(text.format("", "{ a, b = Split<axis=0, split=[2,3]>(x) }"))
+    known = {each.fix for each in check(given, target) if "tensorsplit" in each.fix}
+    assert {fix.removeprefix(first) for fix in fixes} <= known | {CONVERTED.format(target)}
+    lowered = ts.lower(ts.convert(given, 13), target)
+    assert [each for each in check(lowered, target) if each.severity == "error"] == []
 
 
 def test_what_nothing_depends_on_is_a_warning() -> None:

@@ -39,7 +39,7 @@ from tensorsplit.model.check.findings import (
     of_check,
     of_error,
 )
-from tensorsplit.model.check.node_checks import findings_of
+from tensorsplit.model.check.node_checks import AS_ATTRIBUTE, findings_of, has_fed_floats
 from tensorsplit.model.features import (
     data_features,
     features_of,
@@ -197,6 +197,8 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
             findings += found.values()
         else:
             fix = partial(_fix, first=blocked or _before_lowering(ref, facts))
+            if has_fed_floats(ref, facts):
+                fix = partial(_fix_floats, fix)
             found = of_features(profile, features_of(ref, facts, imported), ref.path, fix)
             is_used = ref.node in used
             findings += (each if is_used else each.as_warning(_NOBODY) for each in found.values())
@@ -277,6 +279,9 @@ def _not_called(function: onnx_ir.Function) -> Finding:
     return of_check(NOT_CALLED, function_label(function), message, fix)
 
 
+_COMMAND = "tensorsplit "
+"""What an advice holds that names a command, which refuses a model as long as it can't do that."""
+
 _LOWER = f"{REWRITE}tensorsplit check MODEL --for {{engine}} --fix"
 _CONVERT = (
     "convert it to opset 13, as before {first} {reason} (tensorsplit convert MODEL --opset 13 -o"
@@ -301,6 +306,12 @@ def _before_lowering(ref: NodeRef, facts: Facts) -> str:
     if ref.opset >= FIRST_WITH_BOUNDS_AS_INPUTS or is_known_at_all:
         return ""
     return _CONVERT.format(first=FIRST_WITH_BOUNDS_AS_INPUTS, reason="lengths can't be computed")
+
+
+def _fix_floats(fix: Callable[..., str], profile: Profile, entry: Limitation) -> str:
+    """Return the advice for a limitation on a split whose lengths are floats until it runs."""
+    advice: str = fix(profile, entry)
+    return f"{AS_ATTRIBUTE}, then {advice}" if _COMMAND in advice else advice
 
 
 _REFUSED = {

@@ -281,15 +281,35 @@ def _length_or_chunk(split: _Split) -> Found:
         yield checks.LENGTH_OR_CHUNK, message, fix, intent.source
 
 
+AS_ATTRIBUTE = "give the lengths as the attribute"
+"""What to do about floats that are known only at run time: no other operator is sure to take them,
+as they may turn out not to be whole."""
+
+
 def _float_lengths(split: _Split) -> Found:
     source = split.intent.source
-    value, parameter = split.input(source), split.operator.input(source or "")
-    if value is None or parameter is None:
-        return
-    if "int64" not in split.operator.types_of(parameter).element_types:
+    value = split.input(source)
+    if value is not None and _takes_floats(split.operator, source):
         message = f"the lengths come from '{value.name}', whose elements are floats"
         fix = "give them as the attribute, or convert the model to opset 13 or newer"
+        if split.intent.given is None:
+            fix = AS_ATTRIBUTE
         yield checks.FLOAT_LENGTHS, message, fix, source
+
+
+def has_fed_floats(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether the lengths of a split are floats that are known only at run time."""
+    split = facts.split(ref) if is_split(ref.node) else None
+    if split is None or split.operator is None or split.intent is None:
+        return False
+    intent = split.intent
+    return intent.given is None and _takes_floats(split.operator, intent.source)
+
+
+def _takes_floats(operator: Operator, source: str | None) -> bool:
+    """Return whether the lengths of an operator's version are floats, where they are an input."""
+    parameter = operator.input(source or "")
+    return parameter is not None and "int64" not in operator.types_of(parameter).element_types
 
 
 _RULES: tuple[Callable[[_Split], Found], ...] = (

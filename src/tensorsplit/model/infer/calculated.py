@@ -322,17 +322,22 @@ def always_fit(lengths: ir.Value, data: ir.Value, axis: int, count: int, facts: 
 
 @lru_cache(maxsize=1024)
 def _always_fit(program: Program, count: int) -> bool:
-    """Return whether the last guard stops the model exactly where lengths do not fit."""
+    """Return whether the last guard stops the model exactly where lengths do not fit.
+
+    There need be no such guard where they fit whatever they are calculated from.
+    """
     try:
         found = outcomes(program, count)
     except _NotKnownError:
         return False
     guard = {max(chain.from_iterable(each.stops for each in found), default=-1)}
-    for dim, results, stops in found:
-        fits = results is not None and _fits(dim, results[0], count)
-        if (not stops and not fits) or (stops == guard and fits):
-            return False
-    return True
+    fitting = [
+        each.results is not None and _fits(each.dim, each.results[0], count) for each in found
+    ]
+    return all(fitting) or not any(
+        (not each.stops and not fits) or (each.stops == guard and fits)
+        for each, fits in zip(found, fitting, strict=True)
+    )
 
 
 def rule_of_lengths(
