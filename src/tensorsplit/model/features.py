@@ -236,7 +236,8 @@ def _of_any_operator(
         yield from {"operator": node.op_type, "empty_in_loop": True}.items()
     if node.op_type == "Scan" and ref.around[-1:] == ("Scan",):
         yield from {"operator": node.op_type, "scan_in_scan": True}.items()
-    if captured_in_scan(node):
+    captured = captured_in_scan(node)
+    if captured:
         yield from {"operator": node.op_type, "captured_in_scan": True}.items()
     if has_unread_rows(node):
         yield from {"operator": node.op_type, "unread_rows": True}.items()
@@ -251,7 +252,7 @@ def _of_any_operator(
     if rounds_may_be_0(node, facts):
         yield from {"operator": node.op_type, "rounds_may_be_0": True}.items()
     if node.op_type in _WITH_STRINGS:
-        ends = map(facts.element_types, (*node.inputs, *node.outputs))
+        ends = map(facts.element_types, (*node.inputs, *node.outputs, *captured))
         has_strings = any(ir.DataType.STRING in types for types in ends)
         if has_strings and not (node.op_type == "Identity" and has_sequences):
             yield _WITH_STRINGS[node.op_type], True

@@ -521,6 +521,8 @@ NO_WAY = {
     " string[2] p) => (bool d, string[2] q) { d = Identity(c)  q = Identity(p) }> }": "strings",
     "(string[2] x) => (string[2] y) { y = Scan<num_scan_inputs = 1, body = b (string p) => (string"
     " q) { q = Identity(p) }>(x) }": "strings",
+    "(float[N,2] x, string[K] s) => (int64[N,1] y) { y = Scan<num_scan_inputs = 1, body = b"
+    " (float[2] r) => (int64[1] q) { q = Shape(s) }>(x) }": "a loop carries strings",
     "(string[N,M] x, int64 k) => (string[A,B] y) { s = SplitToSequence<axis = 0>(x, k)"
     "  y = ConcatFromSequence<axis = 1>(s) }": "a loop carries strings",
     "(string[N,M] x, int64[L] k) => (string[A,B] y) { s = SplitToSequence<axis = 1>(x, k)"
