@@ -533,8 +533,15 @@ def check_onnxruntime(case: Case) -> None:
     """The original gives these values in onnxruntime too, if that runs it: they are right.
 
     It slices nothing from data without elements, which keeps its shape, takes Splits of one tensor
-    without lengths for one node, and obeys a condition that has no meaning.
+    without lengths for one node, obeys a condition that has no meaning, and gathers only the first
+    string of each row.
     """
+    if any(node.op_type == "Gather" for node in nodes_of(case.model.graph)) and any(
+        getattr(value, "dtype", None) == object
+        for feeds, values in case.legal
+        for value in (*feeds.values(), *values.values())
+    ):
+        return
     found = "".join(finding.message for finding in ts.check(case.model, target="onnxruntime"))
     if any(text in found for text in ("which has another number of parts", "is obeyed")):
         return
