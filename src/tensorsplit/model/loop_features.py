@@ -202,16 +202,28 @@ def _leaves_out(reader: ir.Node, going: ir.Value | None) -> bool:
         counts = [node for value in reader.outputs for node in value.consumers()]
         users = [node for count in counts for value in count.outputs for node in value.consumers()]
         return all(each.op_type == "Gather" for each in counts) and all(
-            _is_expanded(each, going) for each in users
+            _is_limited(each, going) for each in users
         )
-    if reader.op_type != "Compress" or len(reader.inputs) < 2 or reader.inputs[1] is None:
+    place = _LIMITS.get(reader.op_type)
+    if place is None or place != len(reader.inputs) - 1:
         return False
-    made = reader.inputs[1].producer()
-    return made is not None and _is_expanded(made, going)
+    limit = reader.inputs[place]
+    made = None if limit is None else limit.producer()
+    return made is not None and _is_limited(made, going)
 
 
-def _is_expanded(node: ir.Node, going: ir.Value | None) -> bool:
-    return node.op_type == "Expand" and node.inputs[0] is going
+_LIMITS = {"Compress": 1, "Slice": 2}
+"""The last input of what ends rows: it says which of them stay, or where they end."""
+
+
+def _is_limited(node: ir.Node, going: ir.Value | None) -> bool:
+    """Return whether a number of rows is made conditions, or 0, if a condition does not hold."""
+    if node.op_type == "Expand":
+        return node.inputs[0] is going
+    casts = (held.producer() for held in node.inputs if held is not None)
+    return node.op_type == "Mul" and any(
+        cast is not None and cast.op_type == "Cast" and cast.inputs[0] is going for cast in casts
+    )
 
 
 def scanned_by(node: ir.Node) -> list[ir.Value]:

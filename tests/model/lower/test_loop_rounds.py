@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -398,3 +399,29 @@ def test_before_opset_9_the_loop_stays_with_a_note() -> None:
     assert warning.code == "TS843"
     assert "opset 13" in warning.fix
     assert ts.lower(model, target="openvino") == model
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("opset", [16, 22])
+def test_rows_that_compress_does_not_take_end_where_there_is_no_round(
+    opset: int, target: Any
+) -> None:
+    """Compress takes no bfloat16, and Loop gives it out."""
+    version = 8 if opset < 21 else 10
+    made = parse_model(
+        f'<ir_version: {version}, opset_import: ["" : {opset}]>'
+        " g (int64 n, bfloat16[N,3] x) => (bfloat16[A,B] y, bfloat16[C,D,E] s) {"
+        " y, s = Loop(n, , x) <body = b (int64 i, bool c, bfloat16[F,3] h) => (bool d,"
+        " bfloat16[G,3] o, bfloat16[H,3] r) { d = Identity(c) o = Identity(h) r = Identity(h) }> }"
+    )
+    lowered = ts.lower(made, target)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert [each for each in ts.check(lowered, target) if each.severity == "error"] == []
+    assert ts.lower(lowered, target) == lowered
+    x = RANDOM.uniform(1, 2, (2, 3)).astype(ml_dtypes.bfloat16)
+    for count in (0, 1, 3):
+        found = ts.run(lowered, {"n": np.array(count), "x": x})
+        assert found["s"].shape[0] == count
+        assert all(np.array_equal(row, x) for row in found["s"])
+        assert np.array_equal(found["y"], x)

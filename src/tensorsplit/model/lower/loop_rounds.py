@@ -90,9 +90,12 @@ def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.
     """Have the rows of a loop that had no round be left out."""
     make = InsertionPoint.after(lowering, ref)
     for old in rows:
-        new = make.in_place_of(old)
-        stays = make.op("Expand", [going, make.make(dimension(old, 0))])
-        make.op("Compress", [old, stays], {"axis": 0}, outputs=[new])
+        new, count = make.in_place_of(old), make.make(dimension(old, 0))
+        if lowering.facts.tensor(old).element_type == ir.DataType.BFLOAT16:  # not of Compress
+            end = make.op("Mul", [count, make.int64(going, ir.DataType.BOOL)])
+            make.op("Slice", [old, make.make(0), end], outputs=[new])
+        else:
+            make.op("Compress", [old, make.op("Expand", [going, count])], {"axis": 0}, [new])
 
 
 def _leave_out(lowering: Lowering, ref: NodeRef) -> None:
