@@ -324,7 +324,7 @@ def always_fit(lengths: ir.Value, data: ir.Value, axis: int, count: int, facts: 
 def _always_fit(program: Program, count: int) -> bool:
     """Return whether the last guard stops the model exactly where lengths do not fit.
 
-    There need be no such guard where they fit whatever they are calculated from.
+    Where they fit whatever they are calculated from, that needs no guard.
     """
     try:
         found = outcomes(program, count)
