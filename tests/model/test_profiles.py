@@ -92,7 +92,8 @@ def test_what_a_release_fixed_is_no_limitation_of_it() -> None:
 
 
 def test_an_engine_that_was_not_measured_is_refused() -> None:
-    with refused("TS601", "tensorrt", "openvino, portable, tinygrad", parameter="target"):
+    advice = "portable is for engines that have no profile"
+    with refused("TS601", "tensorrt", "openvino, portable, tinygrad", advice, parameter="target"):
         profiles.load("tensorrt")
 
 

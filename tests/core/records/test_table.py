@@ -76,6 +76,8 @@ def test_an_unknown_identifier_is_refused_with_those_there_are(identifier: Any) 
         ("onnx.Split-3", "onnx.Split-2"),
         ("onnx.split-13", "onnx.Split-13"),
         ("onnx.Split", "onnx.Split-18"),
+        ("Split", "onnx.Split-18"),
+        ("openvino.Split", "openvino.Split-1"),
         ("SplitToSequence", "onnx.SplitToSequence-24"),
     ],
 )

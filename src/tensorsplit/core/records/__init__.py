@@ -158,8 +158,8 @@ def near_operator(word: str, known: Iterable[str]) -> str:
     For a version that does not exist, that is the one in force there: Split-11 for Split-12; for a
     name without a version, the newest. A library may be called as it is imported: tf.split.
     """
-    if named := versions_of(word):
-        return did_you_mean(named[-1].id, known)
+    if versions_of(word):
+        return did_you_mean(operator_named(word).id, known)
     library, dot, name = word.partition(".")
     word = f"{_IMPORTED_AS.get(library, library)}{dot}{name}"
     name, _, number = word.rpartition("-")

@@ -211,7 +211,10 @@ def _unknown(target: object) -> SplitError:
         problem, fix = f"it is {show(target)}", "give the name of one target"
         return SplitError(UNKNOWN_ENGINE, problem, fix, parameter="target")
     near, known = did_you_mean(str(target), targets()), ", ".join(targets())
-    fix = near.rstrip() or f"known targets are {known}; @ and a version may follow an engine"
+    fix = near.rstrip() or (
+        f"known targets are {known}; portable is for engines that have no profile, and @ and a"
+        " version may follow an engine"
+    )
     if near and "@" in str(target):
         fix = f"{near}@ and a version may follow an engine"
     problem = f"there is no profile for {show(target)}"
