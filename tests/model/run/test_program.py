@@ -45,7 +45,7 @@ NEG = node("Neg", "x", "y")
     ("nodes", "word", "place"),
     [
         ([node("Neg", "z", "y")], "nothing produces its input 'z'", "graph/Neg[0]"),
-        ([node("Neg", "y", "y")], "before it is produced", "graph/Neg[0]"),
+        ([node("Neg", "y", "y")], "made of what the node itself makes", "graph/Neg[0]"),
         ([node("Neg", "a", "y"), node("Abs", "x", "a")], "before it is produced", "graph/Neg[0]"),
         ([NEG, NEG], "'y' is produced twice", "graph/Neg[1]"),
         ([node("Split", "x k", "y y")], "'y' is produced twice", "graph/Split[0]"),
