@@ -149,6 +149,12 @@ def type_of(value: Any) -> str:
     return f"tensor({kind})"
 
 
+def gemm(x: Any, weights: Any, bias: Any) -> Any:
+    """Gemm with transposed weights; ValueError for data that is no matrix."""
+    _rows, _columns = x.shape
+    return x @ weights.T + bias
+
+
 def ranks(value: Any) -> set[int]:
     """The ranks of a tensor, or of those of a sequence."""
     return {each.ndim for each in (value if isinstance(value, list) else [value])}
@@ -804,8 +810,7 @@ class Generator:
         columns = self._pick(1, 4)
         weights = self._initializer(self._data(value.dtype, [columns, value.shape[1]]))
         bias = self._initializer(self._data(value.dtype, [columns]))
-        apply = one(lambda x, w, b: np.einsum("ij,kj->ik", x, w) + b)  # of matrices alone
-        self._step("Gemm", [left, weights, bias], 1, apply, calculated=True, transB=1)
+        self._step("Gemm", [left, weights, bias], 1, one(gemm), calculated=True, transB=1)
 
     def _quantize(self) -> None:
         data = self._tensor(1, calculated=True)
