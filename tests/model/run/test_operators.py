@@ -343,6 +343,15 @@ def test_cast_before_opset_6_names_its_element_type(x: Any) -> None:
     assert np.array_equal(got, (x * 9).astype(np.int32))
 
 
+@pytest.mark.parametrize(("axis", "shape"), [(0, (0, 3)), (1, (2, 0)), (-1, (2, 0))])
+def test_gather_of_no_indices_keeps_the_other_axes(axis: int, shape: Any) -> None:
+    """Strings too; the reference of onnx 1.20 gives a list."""
+    for data in (np.ones((2, 3), np.float32), np.array([["a", "b", "c"]] * 2, object)):
+        at = np.zeros(0, np.int64)
+        got = result(13, node("Gather", "x at", "y", axis=axis), x=data, at=at)
+        assert (got.shape, got.dtype) == (shape, data.dtype)
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_gather_elements_takes_fewer_indices_than_data(axis: int, x: Any) -> None:
     x = x[0]

@@ -326,6 +326,14 @@ def _sampled(call: _Call) -> list[Array]:
     return call.given(mode=modes.get(mode, mode)).run(opset=20)
 
 
+def _taken(call: _Call) -> list[Array]:
+    """Run Gather; of no indices the reference of onnx 1.20 gives a list, whatever the data is."""
+    data, indices = call.inputs
+    if indices.size:
+        return call.run()
+    return [np.take(data, indices.astype(np.int64), call.attribute("axis", 0))]
+
+
 def _gathered(call: _Call) -> list[Array]:
     """Run GatherElements with fewer indices than data, which the reference refuses."""
     data, indices = call.inputs
@@ -562,6 +570,7 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
     "DequantizeLinear": (19, _as(19)),
     "Dropout": (7, _not_dropped),
     "Flatten": (math.inf, _matrix),
+    "Gather": (math.inf, _taken),
     "GatherElements": (math.inf, _gathered),
     "GRU": (math.inf, _recurrent("Sigmoid", "Tanh")),
     "Gemm": (7, _multiplied),
