@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
+from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import LengthRule, ceil, chunk, equal, explicit, ones, remainder
@@ -71,6 +72,16 @@ def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
     if absent is not None and may_be_absent and _does_the_same(intent, absent, dim):
         return Emission({target.keepdims: int(intent.keepdims)} if target.keepdims else {}, {})
     return _explicitly(intent, target, dim)
+
+
+def written_out(intent: Intent, made: SplitPlan | UncountedPlan | None) -> Intent:
+    """Return an intent that gives the lengths of its plan, if all of them are known.
+
+    Without lengths, engines may take Splits of one tensor into 2 and 3 equal parts for one node.
+    """
+    if not isinstance(made, SplitPlan) or not are_known(made.sizes):
+        return intent
+    return replace(intent, source=None, rule=explicit, given=made.sizes)
 
 
 def counted(intent: Intent) -> Intent | None:

@@ -8,12 +8,19 @@ from operator import attrgetter
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, Numbers, dimension, fed, fitting, value
-from tensorsplit.core.dimensions import Dim, are_known, is_known
-from tensorsplit.core.emit import AtRunTime, Emission, EmittedOperand, emit, takes_integers
+from tensorsplit.core.dimensions import Dim
+from tensorsplit.core.emit import (
+    AtRunTime,
+    Emission,
+    EmittedOperand,
+    emit,
+    takes_integers,
+    written_out,
+)
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.core.resolve import Intent, check_count, check_element_type, part_sizes
-from tensorsplit.core.rules import Chunks, ceil, equal, explicit
+from tensorsplit.core.resolve import Intent, check_count, check_element_type
+from tensorsplit.core.rules import Chunks, ceil, equal
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.convert.absent_inputs import separate_absent
 from tensorsplit.model.convert.adapters_operands import count_from_front
@@ -86,29 +93,17 @@ def asked(node: NodeConversion) -> Intent:
 
 def _emission(node: NodeConversion, intent: Intent, target: Operator) -> Emission | None:
     """Return the operands at the target; None where only Slice nodes can do it."""
-    is_attribute, dim = target.attribute("split") is not None, _dimension(node)
-    if target.absent is equal:
-        intent = _told_apart(node, intent, dim)
+    is_attribute, facts = target.attribute("split") is not None, node.conversion.facts
+    is_counted = target.absent is equal and intent.rule in (ceil, equal)
+    if is_counted and len(facts.counts_alike.get(node.node, ())) > 1:
+        intent = written_out(intent, facts.split(node.ref).plan)
     try:
-        return emit(intent, target, dim)
+        return emit(intent, target, _dimension(node))
     except SplitError as error:
         integers = intent.source is None or takes_integers(intent.operator, intent.source)
         if error.kind is CANNOT_EXPRESS and is_attribute and integers:
             return None
         raise
-
-
-def _told_apart(node: NodeConversion, intent: Intent, dim: Dim) -> Intent:
-    """Return an intent that gives its lengths, if they are known, where others could be meant.
-
-    Onnxruntime takes Splits of one tensor into 2 and 3 equal parts for one node otherwise.
-    """
-    counts = node.conversion.facts.counts_alike.get(node.node, ())
-    if intent.rule not in (ceil, equal) or len(counts) < 2 or not is_known(dim):
-        return intent
-    sizes = part_sizes(intent, dim)
-    assert isinstance(sizes, tuple) and are_known(sizes)  # noqa: S101, PT018 - as the dimension is
-    return replace(intent, source=None, rule=explicit, given=sizes)
 
 
 def _dimension(node: NodeConversion) -> Dim:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.emit import written_out
 from tensorsplit.core.errors import SplitError
-from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, plan
 from tensorsplit.core.rules import LengthRule, explicit
@@ -137,10 +136,13 @@ def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
     found = program and rule_of(program, len(parts))
     if not found:
         return
-    rule, given = _written_out(_intent(first.opset, axis, *found, len(parts)), conversion, data)
+    intent = _intent(first.opset, axis, *found, len(parts))
+    shape = conversion.facts.tensor(data).shape
+    with suppress(SplitError):  # the running model refuses what does not fit
+        intent = written_out(intent, None if shape is None else plan(intent, shape))
     make = Calculation(conversion.names, first.opset, first.node.name or "Split")
     outputs = [ir.Value(name=make.names.fresh(f"{make.stem}_part")) for _ in parts]
-    lengths = {"split": list(given)} if rule is explicit else {}
+    lengths = {"split": list(intent.given or ())} if intent.rule is explicit else {}
     as_input = first.opset >= FIRST_WITH_LENGTHS_AS_INPUT
     make.op("Split", [data], {"axis": axis, **({} if as_input else lengths)}, outputs)
     (node,) = make.nodes
@@ -148,25 +150,9 @@ def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
     inherit([node], first.node, pairs)
     first.scope.insert_before(first.node, node)
     if as_input:
-        conversion.restored[node] = _intent(first.opset, axis, rule, given, len(parts))
+        conversion.restored[node] = intent
     _stand_in(conversion, pairs)
     _retire(conversion, parts)
-
-
-def _written_out(
-    intent: Intent, conversion: Conversion, data: ir.Value
-) -> tuple[LengthRule, tuple[int, ...]]:
-    """Return the rule of an intent, and what it is given: lengths, where all of them are known.
-
-    An engine may take Splits of one tensor that give no lengths for one node.
-    """
-    shape = conversion.facts.tensor(data).shape
-    assert intent.rule is not None and intent.given is not None  # noqa: S101, PT018 - see `_intent`
-    with suppress(SplitError):
-        made = None if shape is None else plan(intent, shape)
-        if isinstance(made, SplitPlan) and are_known(made.sizes):
-            return explicit, made.sizes
-    return intent.rule, intent.given
 
 
 def _intent(opset: int, axis: int, rule: LengthRule, given: tuple[int, ...], count: int) -> Intent:
