@@ -113,20 +113,20 @@ def keep_unread(lowering: Lowering) -> bool:
     return len(lowering.report.changes) > before
 
 
-def is_left_unread(lowering: Lowering) -> bool:
+def keep_left_unread(lowering: Lowering) -> bool:
     """Do as `keep_unread`, where nodes were replaced and a Split may have lost its readers so.
 
     One that nothing uses any more is noted.
     """
-    nodes = (node for scope in scopes(lowering.model) for node in scope)
-    if not lowering.report.changes or lowering.limitation("unread_parts") is None:
+    if not lowering.report.changes or not lowering.look_for("unread_parts", _may_be_unread):
         return False
-    if not any(is_split(node) and gives_only_shapes(node) for node in nodes):
-        return False
-    lowering.look()
     for _, entry in lowering.limited("unused"):
         lowering.note(entry)
     return keep_unread(lowering)
+
+
+def _may_be_unread(node: ir.Node) -> bool:
+    return is_split(node) and gives_only_shapes(node)
 
 
 def sort_axes_for_onnx(lowering: Lowering) -> None:

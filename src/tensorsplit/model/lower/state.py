@@ -153,6 +153,17 @@ class Lowering:
         entries = filter(must_go, self.limitations.get(node, ()))
         return next((entry for entry in entries if entry.feature != but), None)
 
+    def look_for(self, feature: str, may_have: Callable[[ir.Node], object]) -> bool:
+        """Look at the model as it is now, if the target lacks a feature that a node may have.
+
+        Returns whether it did.
+        """
+        nodes = (node for scope in scopes(self.model) for node in scope)
+        if self.limitation(feature) is None or not any(map(may_have, nodes)):
+            return False
+        self.look()
+        return True
+
     def change_each(
         self,
         feature: str,
@@ -163,10 +174,8 @@ class Lowering:
 
         Nothing is looked at where the target can take it, or no node may have it.
         """
-        nodes = (node for scope in scopes(self.model) for node in scope)
-        if self.limitation(feature) is None or not any(map(may_have, nodes)):
+        if not self.look_for(feature, may_have):
             return
-        self.look()
         for ref, entry in self.limited(feature):
             with at(ref):
                 change(self, ref, entry)

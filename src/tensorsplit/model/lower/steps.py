@@ -51,7 +51,7 @@ from tensorsplit.model.lower.lowered_sequence import (
 from tensorsplit.model.lower.preparing import (
     check_sequence_nodes,
     inline_lengths,
-    is_left_unread,
+    keep_left_unread,
     keep_unread,
     rename_duplicates,
     sort_axes,
@@ -130,7 +130,7 @@ def _lower(lowering: Lowering) -> None:
     sort_axes_for_onnx(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
-    if is_left_unread(lowering):
+    if keep_left_unread(lowering):
         lowering.look()
         _lower(lowering)  # what follows is seen less of at import
 
