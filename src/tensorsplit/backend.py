@@ -52,7 +52,7 @@ class TensorSplitRep(BackendRep):
     def __init__(self, model: OnnxModel) -> None:
         self._session = Session(model, OURS)
 
-    def run(self, inputs: object, **_kwargs: Any) -> tuple[Any, ...]:
+    def run(self, inputs: object, **_kwargs: object) -> tuple[Any, ...]:
         """Run the model.
 
         Args:
@@ -167,7 +167,7 @@ def _paired(names: Sequence[str], inputs: object) -> dict[str, object]:
     return dict(zip(names, inputs, strict=True))
 
 
-def _model_of(node: Any, opset: Any, fed: Mapping[str, object]) -> onnx.ModelProto:
+def _model_of(node: Any, opset: object, fed: Mapping[str, object]) -> onnx.ModelProto:
     """Return a model of one node, of which nothing is declared that the node does not need."""
     if type(opset) is not int and opset is not None:
         raise SplitError(

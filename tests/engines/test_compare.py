@@ -174,7 +174,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("engines")
 def test_refusals_and_crashes_are_differences() -> None:
-    told = compare(None, {"x": DATA}, ["right", "refusing", "wrong", "crashing"])
+    told = compare("model.onnx", {"x": DATA}, ["right", "refusing", "wrong", "crashing"])
     assert [(entry.engine, entry.aspect) for entry in told] == [
         ("refusing", "refused"),
         ("wrong", "values"),
@@ -187,13 +187,13 @@ def test_refusals_and_crashes_are_differences() -> None:
 def test_what_the_reference_refuses_and_what_can_not_be_run_is_raised() -> None:
     for reference, engine in (("refusing", "right"), ("right", "gone"), ("right", "limited")):
         with pytest.raises(SplitError):
-            compare(None, {"x": DATA}, [engine], reference=reference)
+            compare("model.onnx", {"x": DATA}, [engine], reference=reference)
 
 
 @pytest.mark.usefixtures("engines")
 def test_outputs_that_were_computed_before_can_be_the_reference() -> None:
-    assert compare(None, {"x": DATA}, ["right"], reference={"y": DATA}) == []
-    (difference,) = compare(None, {"x": DATA}, ["right"], reference={"y": -DATA})
+    assert compare("model.onnx", {"x": DATA}, ["right"], reference={"y": DATA}) == []
+    (difference,) = compare("model.onnx", {"x": DATA}, ["right"], reference={"y": -DATA})
     assert difference.index == (0,)
 
 

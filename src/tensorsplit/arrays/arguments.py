@@ -65,7 +65,7 @@ def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | N
 
 
 def _from_array(
-    name: str, value: Any, expected: ArrayLibrary | None
+    name: str, value: object, expected: ArrayLibrary | None
 ) -> tuple[tuple[float, ...], int, str] | None:
     """Return elements, rank and element type of an array, which is of the expected library."""
     library = find_library(value)
@@ -105,7 +105,7 @@ def _length(name: str, item: object, expected: ArrayLibrary | None) -> Any:
 
 
 def _integer(
-    name: str, value: Any, expected: ArrayLibrary | None, wanted: str = "give integers"
+    name: str, value: object, expected: ArrayLibrary | None, wanted: str = "give integers"
 ) -> int:
     if is_symbolic(value):
         raise SplitError(

@@ -145,7 +145,7 @@ def _check_writable(name: str, buffer: Array, part: Array) -> None:
         raise SplitError(OUT_READ_ONLY, problem, "give writable buffers") from error
 
 
-def kind(array: Array) -> tuple[Any, ...]:
+def kind(array: Array) -> tuple[object, ...]:
     """Return the element type and the device."""
     return array.dtype, array.device
 

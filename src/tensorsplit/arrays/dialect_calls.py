@@ -64,7 +64,7 @@ def like(dialect: DialectName | OperatorName) -> DialectCall:
     record = operator_named(dialect)
 
     def call(
-        input: object, *given: Any, copy: Flag = False, out: Out = None, **operands: Any
+        input: object, *given: object, copy: Flag = False, out: Out = None, **operands: object
     ) -> list[Any]:
         names = record.operands[: len(given)]
         twice = next((name for name in names if name in operands), None)

@@ -69,7 +69,7 @@ def views(array: Array, plan: SplitPlan) -> list[Array]:
 copies = views
 
 
-def kind(array: Array) -> tuple[Any, ...]:
+def kind(array: Array) -> tuple[object, ...]:
     """Return the element type, and the devices but for what is traced."""
     is_traced = isinstance(array, jax.core.Tracer)
     devices = None if is_traced else ", ".join(sorted(map(str, array.devices())))
@@ -106,7 +106,7 @@ def _concatenated_bits(parts: tuple[Array, ...], axis: int) -> Array:
     return lax.bitcast_convert_type(lax.concatenate(bits, axis), dtype)
 
 
-def _derivative(axis: int, parts: tuple[Any], tangents: tuple[object]) -> tuple[Array, Array]:
+def _derivative(axis: int, parts: tuple[object], tangents: tuple[object]) -> tuple[Array, Array]:
     return _concatenated_bits(parts[0], axis), lax.concatenate(tangents[0], axis)
 
 

@@ -62,7 +62,7 @@ def views(array: Array, plan: SplitPlan) -> list[Array]:
 copies = views
 
 
-def kind(array: Array) -> tuple[Any, ...]:
+def kind(array: Array) -> tuple[object, ...]:
     """Return the element type."""
     return (array.dtype,)
 

@@ -98,7 +98,7 @@ def views(array: Array, plan: Any) -> list[Array]:
 copies = views
 
 
-def kind(array: Array) -> tuple[Any, ...]:
+def kind(array: Array) -> tuple[object, ...]:
     """Return the element type."""
     return (_variable(array).type.dtype,)
 

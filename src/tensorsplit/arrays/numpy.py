@@ -185,7 +185,7 @@ def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
     return parts
 
 
-def kind(array: Array) -> tuple[Any, ...]:
+def kind(array: Array) -> tuple[object, ...]:
     """Return the element type, with its byte order."""
     return (array.dtype,)
 

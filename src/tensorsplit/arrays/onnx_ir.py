@@ -104,7 +104,7 @@ def _each(graph: Any, operator: str, values: Sequence[Value], axis: int) -> Sequ
     return [tape.op(operator, [value, axes]) for value in values]
 
 
-def kind(array: Value) -> tuple[Any, ...]:
+def kind(array: Value) -> tuple[object, ...]:
     """Return the element type."""
     return (array.dtype,)
 

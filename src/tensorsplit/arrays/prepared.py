@@ -166,7 +166,7 @@ class PreparedSplit(SplitPlan, Prepared):
         out: OutWhole = ...,
     ) -> ArrayT: ...
     def join(
-        self, parts: Any, *, like: Like = None, copy: Flag | None = None, out: OutWhole = None
+        self, parts: object, *, like: Like = None, copy: Flag | None = None, out: OutWhole = None
     ) -> object:
         """Join parts as the plan makes them: ``plan.join(plan(x))`` is ``x``, bit for bit.
 

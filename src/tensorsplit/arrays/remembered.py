@@ -12,7 +12,7 @@ import numpy as np
 from tensorsplit import native
 from tensorsplit.core.errors import did_you_mean
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
 
 _INTEGERS = frozenset({int, *(np.dtype(code).type for code in "bhilqBHILQ")})
 """Types whose values never change and whose type and value are all there is to know."""
@@ -77,7 +77,7 @@ def at_once(plans: Plans) -> Callable[[Function], Function]:
     return decorate
 
 
-def _with_hints(function: Callable[..., Any], names: Sequence[str]) -> Callable[..., object]:
+def _with_hints(function: Callable[..., object], names: Sequence[str]) -> Callable[..., object]:
     """Have the refusal of an unknown argument name the argument that is meant."""
 
     def call(*arguments: object, **keywords: object) -> object:

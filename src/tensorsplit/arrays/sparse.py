@@ -58,7 +58,7 @@ def copies(array: Array, plan: SplitPlan) -> list[Array]:
     return [part.copy() for part in views(array, plan)]
 
 
-def kind(array: Array) -> tuple[Any, ...]:
+def kind(array: Array) -> tuple[object, ...]:
     """Return the element type, and the format."""
     return array.dtype, array.format
 

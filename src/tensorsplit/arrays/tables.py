@@ -160,7 +160,7 @@ def copies(table: Table, plan: SplitPlan) -> list[Table]:
     return parts if copy is None else list(map(copy, parts))
 
 
-def kind(table: Table) -> tuple[Any, ...]:
+def kind(table: Table) -> tuple[object, ...]:
     """Return the class, and the names and types of the columns."""
     return type(table).__name__, _known(table)[1].columns(table)
 

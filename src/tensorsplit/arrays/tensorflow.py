@@ -89,7 +89,7 @@ def views(array: Array, plan: SplitPlan) -> list[Array]:
 copies = views
 
 
-def kind(array: Array) -> tuple[Any, ...]:
+def kind(array: Array) -> tuple[object, ...]:
     """Return the element type, and the device of what is not traced."""
     return array.dtype.base_dtype, array.device or None
 

@@ -76,7 +76,7 @@ def copies(array: Array, plan: SplitPlan) -> list[Array]:
     return [part.clone() for part in views(array, plan)]
 
 
-def kind(array: Array) -> tuple[Any, ...]:
+def kind(array: Array) -> tuple[object, ...]:
     """Return the element type and the device."""
     return element_type(array), array.device
 

@@ -79,7 +79,7 @@ def element_type(array: Tensor) -> str:
     return type_name(array.dtype)
 
 
-def type_name(dtype: Any) -> str:
+def type_name(dtype: object) -> str:
     """Return the name of an element type in the schemas of ONNX."""
     return standard_name(str(dtype).removeprefix("torch.").removesuffix("_x2"))
 
@@ -201,7 +201,7 @@ def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
     return parts
 
 
-def kind(array: Tensor) -> tuple[Any, ...]:
+def kind(array: Tensor) -> tuple[object, ...]:
     """Return the element type and the device."""
     return array.dtype, array.device
 
@@ -260,7 +260,7 @@ def joined_in_pool(parts: list[Tensor], plan: SplitPlan, pool: BufferPool) -> Te
     return joined_into(parts, plan, _pooled(parts[0], shape_of(plan), pool))
 
 
-def joined_into(parts: list[Tensor], plan: SplitPlan, out: Any) -> object:
+def joined_into(parts: list[Tensor], plan: SplitPlan, out: object) -> object:
     """Return the buffer, with the parts written to it.
 
     One that doesn't fit is refused before any byte is written (TS402 to TS405).

@@ -43,7 +43,7 @@ from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.resolve import Intent, check_element_type
 
 Tensor: TypeAlias = torch.Tensor
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
@@ -67,7 +67,7 @@ class Decisions(Protocol):
     ) -> Intent | None:
         """Return the intent of a call with these operands."""
 
-    def plan_of(self, intent: Any, shape: Shape) -> SplitPlan:
+    def plan_of(self, intent: object, shape: Shape) -> SplitPlan:
         """Return the plan for a shape, whose dimensions are None where they are not known."""
 
 
@@ -171,7 +171,7 @@ def run(
     return list(parts)
 
 
-def _settled(dims: tuple[Any, ...], planned: Shape) -> tuple[Any, ...]:
+def _settled(dims: tuple[object, ...], planned: Shape) -> tuple[Any, ...]:
     """Return dimensions with the numbers of a plan, where they are the same."""
     if len(planned) != len(dims):
         return dims

@@ -131,7 +131,7 @@ def _is_settled(values: Sequence[float]) -> bool:
     return seen.high - seen.low <= _CLOSE_ENOUGH * seen.median * sqrt(len(values))
 
 
-def repeats_of(call: Callable[[], Any]) -> int:
+def repeats_of(call: Callable[[], object]) -> int:
     """Return how often a call is to be repeated, so that half a millisecond passes."""
     call()
     start = time.perf_counter()
@@ -140,7 +140,7 @@ def repeats_of(call: Callable[[], Any]) -> int:
     return min(_MOST_CALLS, ceil(_LEAST_SAMPLE / once))
 
 
-def sample(call: Callable[[], Any], repeats: int, pause: float = 0.0) -> float:
+def sample(call: Callable[[], object], repeats: int, pause: float = 0.0) -> float:
     """Return the seconds of one call; what it returns is given back within the time.
 
     First the process comes to rest, so that idle threads take no time from it, and sleeps for the

@@ -87,7 +87,7 @@ class CommandLine(click.Group):
 
     context_class = HelpContext
 
-    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
+    def main(self, args: Sequence[str] | None = None, *_: object, **extra: Any) -> Any:
         """Run the command line, with the arguments of the process if none are given, and exit."""
         extra.update(prog_name="tensorsplit", standalone_mode=False)
         if args is None:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -30,6 +30,7 @@ from tensorsplit.engines.engine_names import ENGINES
 
 if TYPE_CHECKING:
     from tensorsplit.engines.diagnosis import Diagnosis
+    from tensorsplit.engines.limits import Limits
 
 JSON_VERSION = 1
 
@@ -46,7 +47,7 @@ JSON_VERSION = 1
 @input_options("An input, as `run` takes it; other inputs are random.")
 @limit_options
 @format_option("text", "json")
-def doctor(*, model: str, choice: InputChoice, limits: dict[str, Any], style: str) -> int:
+def doctor(*, model: str, choice: InputChoice, limits: Limits, style: str) -> int:
     """Try a model in every installed engine, and say how to fix what is wrong.
 
     No options are needed. The model is checked for each engine, run on random inputs and compared

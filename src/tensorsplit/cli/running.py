@@ -39,6 +39,7 @@ from tensorsplit.engines.engine_names import check_engine, resolved
 from tensorsplit.storage.outputs import Content
 
 if TYPE_CHECKING:
+    from tensorsplit.engines.limits import Limits
     from tensorsplit.model.feeds import DeclaredInput
 
 ARCHIVE = "outputs.npz"
@@ -109,7 +110,7 @@ def run(
     rtol: float | None,
     atol: float | None,
     tolerance: float | None,
-    limits: dict[str, Any],
+    limits: Limits,
     folder: Path | None,
     style: str | None,
 ) -> int:
@@ -143,14 +144,14 @@ def run(
         _check_given(source.inputs, inputs.feeds)
     with inputs.explained():
         outputs = sessions.run(source, inputs.feeds, engine=engine, **limits)
-    judging = {"reference": outputs, "reference_name": engine, **limits}
+    judge = partial(compare, reference=outputs, reference_name=engine, **limits)
     if tolerance is not None:  # the largest difference in any output; 0 compares the bits of all
-        judging["tolerance"] = Tolerance(0, tolerance) if tolerance else None
+        judge = partial(judge, tolerance=Tolerance(0, tolerance) if tolerance else None)
     elif others:
-        judging |= {"tolerance": Tolerance(rtol, atol), "moved": moved_outputs(source)}
+        judge = partial(judge, tolerance=Tolerance(rtol, atol), moved=moved_outputs(source))
     same, verdicts = True, []
     for other in dict.fromkeys(others):
-        found = compare(source, inputs.feeds, [other], **judging)
+        found = judge(source, inputs.feeds, [other])
         if all(difference.is_allowed for difference in found):
             names = {"engine": other, "reference": engine}
             rounded = tr("{engine}: the same as {reference} up to rounding", **names)

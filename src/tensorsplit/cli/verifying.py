@@ -19,6 +19,7 @@ from tensorsplit.engines.engine_names import OURS
 
 if TYPE_CHECKING:
     from tensorsplit.engines.compare import Difference
+    from tensorsplit.engines.limits import Limits
     from tensorsplit.engines.verification import Verification
     from tensorsplit.model.reading import OnnxModel
 
@@ -41,7 +42,7 @@ class _Size(click.FloatRange):
 SIZE = _Size(min=0)
 
 
-def tolerance_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def tolerance_options(command: Callable[..., int]) -> Callable[..., int]:
     """Return the options ``--rtol`` and ``--atol``, passed on as numbers or None."""
     atol = click.option(
         "--atol",
@@ -61,7 +62,7 @@ def tolerance_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return rtol(atol(command))
 
 
-def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def limit_options(command: Callable[..., int]) -> Callable[..., int]:
     """Return the options ``--memory`` and ``--timeout``, passed on as one, `limits`."""
 
     @click.option(
@@ -79,19 +80,19 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
         " and 600 seconds for other engines.",
     )
     @wraps(command)
-    def with_limits(*, memory: int | None, timeout: float | None, **options: object) -> object:
+    def with_limits(*, memory: int | None, timeout: float | None, **options: object) -> int:
         return command(limits={"memory": memory, "timeout": timeout}, **options)
 
     return with_limits
 
 
-def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def verifies(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Add the options of a command that can verify its result, passed on as `verification`.
 
     It is None where nothing is to be verified. `text` says what ``--verify`` does.
     """
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+    def add(command: Callable[..., int]) -> Callable[..., int]:
         @click.option("--verify", is_flag=True, help=text)
         @tolerance_options
         @limit_options
@@ -103,9 +104,9 @@ def verifies(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             rtol: float | None,
             atol: float | None,
             choice: InputChoice,
-            limits: dict[str, Any],
+            limits: Limits,
             **options: object,
-        ) -> Any:
+        ) -> int:
             if not verify:
                 given = {"rtol": rtol, "atol": atol, "save-inputs": choice.save_to, **limits}
                 needing = {f"--{name}": value for name, value in given.items()}
@@ -127,7 +128,7 @@ class VerificationOptions:
     choice: InputChoice
     rtol: float | None
     atol: float | None
-    limits: dict[str, Any]
+    limits: Limits
 
     def run(
         self, source: OnnxModel, made: OnnxModel, others: Sequence[str]

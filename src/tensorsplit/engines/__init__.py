@@ -22,7 +22,7 @@ __all__ = ["ENGINES", "Engine", "EngineName", "run", "session"]
 
 def run(
     model: ModelLike,
-    inputs: Mapping[str, Any],
+    inputs: Mapping[str, object],
     *,
     engine: Engine = AUTO,
     memory: int | None = None,

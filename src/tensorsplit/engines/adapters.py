@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
@@ -20,15 +20,22 @@ from tensorsplit.arrays.numpy import element_type, numpy_name
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
 from tensorsplit.engines.messages import Unsupported
 
+if TYPE_CHECKING:
+    import onnxruntime
+    import openvino
+
 Array: TypeAlias = "np.ndarray"
 
-Run: TypeAlias = Callable[[Mapping[str, Any], Sequence[str]], dict[str, Any]]
+Outputs: TypeAlias = dict[str, Any]
+"""The outputs of a model, by name."""
+
+Run: TypeAlias = Callable[[Mapping[str, object], Sequence[str]], Outputs]
 """Runs a model that is loaded, on inputs by name; returns the outputs that are named."""
 
 
 def run_onnx_reference(
     model: str | bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, object]:
+) -> Outputs:
     """Run an ONNX model, by its path or bytes, in onnx's reference evaluator; no weights."""
     return load_onnx_reference(model, weights)(inputs, outputs)
 
@@ -45,7 +52,7 @@ def load_onnx_reference(model: str | bytes, weights: bytes) -> Run:
         if isinstance(constant, np.ndarray):
             constant.flags.writeable = False  # an output may be a view of it
 
-    def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+    def run(inputs: Mapping[str, object], outputs: Sequence[str]) -> Outputs:
         found = evaluator.run(list(outputs), dict(inputs))
         return dict(zip(outputs, found, strict=True))
 
@@ -54,7 +61,7 @@ def load_onnx_reference(model: str | bytes, weights: bytes) -> Run:
 
 def run_onnxruntime(
     model: str | bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, object]:
+) -> Outputs:
     """Run a model in onnxruntime, on the CPU; arguments as of `run_onnx_reference`."""
     return load_onnxruntime(model, weights)(inputs, outputs)
 
@@ -69,7 +76,7 @@ def load_onnxruntime(model: str | bytes, weights: bytes) -> Run:
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     is_plain = not any(_FOREIGN.fullmatch(output.type) for output in session.get_outputs())
 
-    def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+    def run(inputs: Mapping[str, object], outputs: Sequence[str]) -> Outputs:
         names, values = list(outputs), dict(inputs)
         if is_plain:
             feeds = {name: _ort_value(x) if _is_foreign(x) else x for name, x in values.items()}
@@ -111,7 +118,7 @@ def _ort_value(value: object) -> object:
     return tensor
 
 
-def _from_ort(value: Any) -> object:
+def _from_ort(value: onnxruntime.OrtValue) -> object:
     """Return an output of onnxruntime as an array."""
     from onnx import TensorProto
     from onnx.helper import tensor_dtype_to_np_dtype
@@ -128,7 +135,7 @@ def _from_ort(value: Any) -> object:
 
 def run_openvino(
     model: str | bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, object]:
+) -> Outputs:
     """Run an ONNX model or an IR in OpenVINO, on the CPU.
 
     The weights are what the ``.bin`` file of an IR holds, where the model is the text of the IR.
@@ -144,24 +151,24 @@ def load_openvino(model: str | bytes, weights: bytes) -> Run:
     network = core.read_model(model) if isinstance(model, str) else core.read_model(model, weights)
     infer = compile_openvino(core, network)
 
-    def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+    def run(inputs: Mapping[str, object], outputs: Sequence[str]) -> Outputs:
         return infer(openvino_tensors(network, model, inputs), outputs)
 
     return run
 
 
 def compile_openvino(
-    core: Any, network: Any
-) -> Callable[[Mapping[int, Any], Sequence[str]], dict[str, Any]]:
+    core: openvino.Core, network: openvino.Model
+) -> Callable[[Mapping[int, openvino.Tensor], Sequence[str]], Outputs]:
     """Compile a model that OpenVINO has read; it runs on tensors as of `openvino_tensors`.
 
     After a run that failed it is compiled again: nodes keep the shapes of that run, so that data
     that is right is refused, or comes out in another shape (measured on 2026.4).
     """
     made = partial(core.compile_model, network, "CPU", {"EXECUTION_MODE_HINT": "ACCURACY"})
-    compiled: Any = made()
+    compiled: openvino.CompiledModel | None = made()
 
-    def infer(fed: Mapping[int, Any], outputs: Sequence[str]) -> dict[str, Any]:
+    def infer(fed: Mapping[int, openvino.Tensor], outputs: Sequence[str]) -> Outputs:
         nonlocal compiled
         taken = compiled = compiled or made()
         request = taken.create_infer_request()  # without the state of an earlier run
@@ -177,7 +184,9 @@ def compile_openvino(
     return infer
 
 
-def openvino_tensors(network: Any, model: str | bytes, inputs: Mapping[str, Any]) -> dict[int, Any]:
+def openvino_tensors(
+    network: openvino.Model, model: str | bytes, inputs: Mapping[str, object]
+) -> dict[int, openvino.Tensor]:
     """Return what is fed to OpenVINO, by the position of the input.
 
     Inputs have the name of their layer, or one of the names of its tensor.
@@ -193,7 +202,7 @@ _OPENVINO_NAMES = {name: other for other, name in ELEMENT_TYPES.items()}
 _OPENVINO_ONLY = ("nf4", "u1", "u3", "u6")
 
 
-def to_openvino(value: object) -> object:
+def to_openvino(value: object) -> openvino.Tensor:
     """Return an array as OpenVINO's tensor, bit for bit."""
     import openvino
 
@@ -211,7 +220,7 @@ def to_openvino(value: object) -> object:
     return tensor
 
 
-def from_openvino(tensor: Any) -> Any:
+def from_openvino(tensor: openvino.Tensor) -> Array:
     """Return a tensor of OpenVINO as a new array."""
     name, shape = tensor.element_type.get_type_name(), tuple(tensor.shape)
     if name == "string":

@@ -21,6 +21,7 @@ from tensorsplit.core.errors import (
 from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.sessions import run
 from tensorsplit.model.graph.tensors import Array
+from tensorsplit.model.reading import ModelLike
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +143,8 @@ JUDGED = (_MOVED, _BITS_ASKED, _WITHIN, _BEYOND, _OFFER)
 
 
 def compare(
-    model: Any,
-    inputs: Mapping[str, Any],
+    model: ModelLike,
+    inputs: Mapping[str, object],
     engines: Sequence[str],
     *,
     reference: str | Mapping[str, object] = OURS,
@@ -253,7 +254,7 @@ def _rounded_up(number: float) -> str:
 
 
 def _values(
-    make: _Make, judge: _Judge, name: str, expected: Any, found: Any
+    make: _Make, judge: _Judge, name: str, expected: object, found: Any
 ) -> Iterator[Difference]:
     kinds = [_kind(side) for side in (expected, found)]
     if kinds[0] != kinds[1]:

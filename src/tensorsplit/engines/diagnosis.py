@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import metadata
-from typing import Any
 
 from tensorsplit.core.errors import SplitError
 from tensorsplit.engines.compare import Difference, Tolerance, compare
 from tensorsplit.engines.engine_names import ENGINES, OURS
+from tensorsplit.engines.limits import Limits
 from tensorsplit.engines.verification import is_installed, reference_run
 from tensorsplit.model.check.checker import examine
 from tensorsplit.model.check.checks import ERROR, TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
@@ -88,28 +88,28 @@ def diagnosis_of_wrong_model(source: OnnxModel) -> list[Diagnosis]:
     return [Diagnosis(OURS, version_of(OURS), WRONG_MODEL, _shortened(map(_said, errors))), *others]
 
 
-def diagnose(
-    source: OnnxModel, feeds: Mapping[str, object], limits: Mapping[str, object]
-) -> Iterator[Diagnosis]:
+def diagnose(source: OnnxModel, feeds: Mapping[str, object], limits: Limits) -> Iterator[Diagnosis]:
     """Yield what each installed engine does with a model that is not wrong itself.
 
     Args:
         source: The model.
         feeds: By name, what it is fed.
-        limits: `memory` and `timeout` of each run, as `run` takes them.
+        limits: Those of each run.
 
     Raises:
         SplitError: As of `reference_run`, for what no engine runs.
     """
     first, *rest = installed_engines()
     reference, expected, refusal = reference_run(source, feeds, rest, limits)
-    judging: dict[str, Any] = {
-        "tolerance": Tolerance(),
-        "moved": moved_outputs(source),
-        "reference": expected,
-        "reference_name": reference,
+    judge = partial(
+        compare,
+        inputs=feeds,
+        tolerance=Tolerance(),
+        moved=moved_outputs(source),
+        reference=expected,
+        reference_name=reference,
         **limits,
-    }
+    )
     for engine in (first, *rest):
         if engine == reference:
             why = (THE_REFERENCE,)
@@ -117,11 +117,10 @@ def diagnose(
         elif engine == OURS:
             yield Diagnosis(engine, version_of(engine), NOT_RUN, (str(refusal),))
         else:
-            found = compare(source, feeds, [engine], **judging)
+            found = judge(source, engines=[engine])
             differences = [each for each in found if not each.is_allowed]
             both = [engine] if source.openvino is not None else [reference, engine]
-            judge = partial(compare, inputs=feeds, engines=both, **judging)
-            lower = partial(_why_lowering_fails, source, engine, judge)
+            lower = partial(_why_lowering_fails, source, engine, partial(judge, engines=both))
             yield _diagnosis(engine, examine(source, engine), differences, lower)
 
 

@@ -59,7 +59,7 @@ def perform(  # noqa: PLR0917 - what is sent, in this order
     path: str,
     model: bytes,
     weights: bytes,
-    inputs: Mapping[str, Any],
+    inputs: Mapping[str, object],
     outputs: Sequence[str],
     target_opset: int,
 ) -> Any:
@@ -82,7 +82,7 @@ def _has_raw(value: object) -> bool:
 
 def answer(called: str, request: Sequence[object]) -> dict[str, Any]:
     """Answer a call, of which only the function's name counts."""
-    functions: dict[str, Callable[..., Any]] = {"prepare": prepare, "perform": perform}
+    functions: dict[str, Callable[..., object]] = {"prepare": prepare, "perform": perform}
     try:
         return {"result": functions[called.partition(":")[2]](*request)}
     except Exception as error:  # noqa: BLE001 - an engine may raise anything

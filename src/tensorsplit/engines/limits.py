@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 from weakref import finalize
 
 from tensorsplit.core.errors import LIMIT, USAGE, SplitError, show, show_bytes
@@ -31,6 +31,13 @@ _ENVIRONMENT = {"MALLOC_ARENA_MAX": "2"}  # each arena reserves 64 MB, used or n
 _LOADER = "tensorsplit.engines.sessions:load_limited"
 _begun: list[int] = []
 _MODULES = {OURS: "tensorsplit.engines.sessions", "onnx-reference": "onnx.reference"}
+
+
+class Limits(TypedDict, total=False):
+    """The limits of a run, as `engines.run` takes them; None for none."""
+
+    memory: int | None
+    timeout: float | None
 
 
 class LimitedModel:
@@ -58,7 +65,7 @@ class LimitedModel:
         self._end = finalize(self, self._process.close)
         self._end.atexit = False
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, object]) -> dict[str, Any]:
         """Run the model within the limits."""
         usual = threading.TIMEOUT_MAX if self._engine == OURS else timeout()
         if self._process.pid is None:  # what importing the engine takes does not count

@@ -15,7 +15,7 @@ from tensorsplit.engines.process import Death, EngineProcess, Reply, timeout
 from tensorsplit.engines.worker import outcome, perform
 
 _numbers = count(1)
-_loaded: dict[int, Callable[..., Any]] = {}
+_loaded: dict[int, Callable[..., object]] = {}
 """In the process of an engine: the function that runs each model."""
 
 
@@ -30,7 +30,7 @@ class LoadedModel:
         arguments: What the adapter is called with.
     """
 
-    def __init__(self, process: EngineProcess, loader: str, arguments: Sequence[Any]) -> None:
+    def __init__(self, process: EngineProcess, loader: str, arguments: Sequence[object]) -> None:
         self.process = process
         self._loader = [loader, list(arguments)]
         self._number = next(_numbers)
@@ -55,7 +55,7 @@ class LoadedModel:
                 return Reply(reply.result[0])
         return Reply(death=Death(None))  # a process that was started again has been asked before
 
-    def __call__(self, *request: Any) -> Any:
+    def __call__(self, *request: object) -> Any:
         """Run the model, or raise the refusals of `EngineProcess.call`."""
         return self.ask(request, timeout()).value(self.process.name)
 
@@ -67,11 +67,11 @@ class LoadedModel:
 class LoadedHere:
     """As `LoadedModel`, in this very process."""
 
-    def __init__(self, engine: str, loader: str, arguments: Sequence[Any]) -> None:
+    def __init__(self, engine: str, loader: str, arguments: Sequence[object]) -> None:
         self._engine = engine
         self._run = self._value(perform, loader, arguments)
 
-    def __call__(self, *request: Any) -> Any:
+    def __call__(self, *request: object) -> Any:
         """Run the model, or raise the refusals of `EngineProcess.call`."""
         return self._value(self._run, *request)
 
@@ -79,12 +79,12 @@ class LoadedHere:
         """Forget the model."""
         self._run = None
 
-    def _value(self, function: Any, *arguments: Any) -> object:
+    def _value(self, function: Any, *arguments: object) -> object:
         return Reply.of(outcome(function, arguments)).value(self._engine)
 
 
 def run(
-    number: int, loader: Sequence[Any] | None, unused: Sequence[int], request: Sequence[Any]
+    number: int, loader: Sequence[Any] | None, unused: Sequence[int], request: Sequence[object]
 ) -> list[Any]:
     """Run a model in this process, an engine's, which loads it first if a loader is given.
 

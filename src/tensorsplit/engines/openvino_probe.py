@@ -18,6 +18,7 @@ from openvino import opset8
 
 from tensorsplit.core.errors import ENGINE_REFUSED, SplitError
 from tensorsplit.engines.adapters import (
+    Outputs,
     Run,
     compile_openvino,
     from_openvino,
@@ -40,7 +41,7 @@ def load(model: str | bytes, weights: bytes) -> Run:
     core, network = _read(model, weights)
     made: dict[Any, Any] = {}  # for the shapes that were fed last: what is checked, what runs
 
-    def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+    def run(inputs: Mapping[str, object], outputs: Sequence[str]) -> Outputs:
         tensors = openvino_tensors(network, model, inputs)
         shapes = tuple(tuple(tensor.shape) for tensor in tensors.values())
         with _stops():
@@ -69,14 +70,14 @@ def load_guarded(model: str | bytes, weights: bytes) -> Run:
     with _stops():
         infer = compile_openvino(core, network)
 
-    def run(inputs: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+    def run(inputs: Mapping[str, object], outputs: Sequence[str]) -> Outputs:
         with _stops():
             return infer(openvino_tensors(network, model, inputs), outputs)
 
     return run
 
 
-def _read(model: str | bytes, weights: bytes) -> tuple[Any, Any]:
+def _read(model: str | bytes, weights: bytes) -> tuple[openvino.Core, openvino.Model]:
     core = openvino.Core()
     return core, core.read_model(model) if isinstance(model, str) else core.read_model(
         model, weights
@@ -99,7 +100,9 @@ def _stops() -> Iterator[None]:
         ) from None
 
 
-def _check_splits(core: Any, model: Any, tensors: dict[int, Any]) -> None:
+def _check_splits(
+    core: openvino.Core, model: openvino.Model, tensors: dict[int, openvino.Tensor]
+) -> None:
     """Refuse a wrong split layer (TS1xx to TS3xx).
 
     In bodies, those are checked whose operands are constants and whose data has a known shape.
@@ -118,7 +121,7 @@ def _check_splits(core: Any, model: Any, tensors: dict[int, Any]) -> None:
         _check_known(layer, branch)
 
 
-def _check_known(layer: Any, branch: int | None, place: str = "") -> None:
+def _check_known(layer: openvino.Node, branch: int | None, place: str = "") -> None:
     """Check a layer and its bodies as far as they are known; of an If one branch, or both."""
     if is_split(layer) and is_known(layer):
         data, *operands = layer.input_values()
@@ -129,7 +132,12 @@ def _check_known(layer: Any, branch: int | None, place: str = "") -> None:
             _check_known(inner, None, f"{place}{path(layer)} / ")
 
 
-def _compute(core: Any, model: Any, values: list[Any], tensors: dict[int, Any]) -> list[Any]:
+def _compute(
+    core: openvino.Core,
+    model: openvino.Model,
+    values: list[openvino.Output],
+    tensors: dict[int, openvino.Tensor],
+) -> list[Any]:
     """Return the values that some layers compute."""
     results = [opset8.result(value) for value in values]
     part = openvino.Model(results, model.get_parameters(), "operands")

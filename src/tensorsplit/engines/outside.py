@@ -61,7 +61,7 @@ class OutsideModel:
         self.validator = Validator(model.model)
         self._loaded: dict[object, LoadedModel | LoadedHere] = {}
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, object]) -> dict[str, Any]:
         """Run the model on what `check_feeds` takes, after all that could harm the engine."""
         feeds = check_feeds(self._model.inputs, inputs)
         undecided = self._check(feeds)

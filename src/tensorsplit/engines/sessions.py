@@ -27,7 +27,7 @@ _TARGETS = {"onnx-reference": "portable"}
 class _Runner(Protocol):
     """What runs a model in one of the ways."""
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]: ...
+    def run(self, inputs: Mapping[str, object]) -> dict[str, Any]: ...
 
     def close(self) -> None: ...
 
@@ -82,7 +82,7 @@ class Session:
                 self.engine, content, lowered, is_isolated=isolate is not False
             )
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, inputs: Mapping[str, object]) -> dict[str, Any]:
         """Run the model; see `tensorsplit.run` for what goes in and comes out.
 
         Args:
@@ -128,7 +128,7 @@ class Session:
 
 def run(
     model: ModelLike,
-    inputs: Mapping[str, Any],
+    inputs: Mapping[str, object],
     *,
     engine: str = OURS,
     memory: int | None = None,

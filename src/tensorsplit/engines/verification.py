@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tensorsplit.arrays.naming import strings_of
@@ -11,6 +12,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, USAGE, SplitError
 from tensorsplit.engines.compare import Difference, Tolerance, compare
 from tensorsplit.engines.engine_names import OURS, READS_IR, EngineName, check_engine
+from tensorsplit.engines.limits import Limits
 from tensorsplit.engines.sessions import run
 from tensorsplit.model.exactness import moved_outputs
 from tensorsplit.model.fitting_inputs import complete_inputs
@@ -144,7 +146,7 @@ def verify_on(
     *,
     engines: Sequence[str],
     tolerance: Tolerance,
-    limits: Mapping[str, object],
+    limits: Limits,
 ) -> Verification:
     """Do as `verify`, on given inputs alone."""
     absent = tuple(name for name in engines if not is_installed(name))
@@ -153,20 +155,21 @@ def verify_on(
     is_ir = source.openvino is not None
     also = [OURS] if is_ir and made.openvino is None else []
     rest = dict.fromkeys(name for name in (*also, *others) if name != first)
-    judging: dict[str, Any] = {
-        "tolerance": tolerance,
-        "moved": moved_outputs(source),
-        "reference": expected,
-        "reference_name": first,
+    judge = partial(
+        compare,
+        tolerance=tolerance,
+        moved=moved_outputs(source),
+        reference=expected,
+        reference_name=first,
         **limits,
-    }
+    )
     foreign = _not_run_here(made) if first == OURS and rest else None
     tried = [first] if foreign is None else []
-    results = [EngineResult(name, tuple(compare(made, feeds, [name], **judging))) for name in tried]
+    results = [EngineResult(name, tuple(judge(made, feeds, [name]))) for name in tried]
     for engine in rest:
-        found = compare(made, feeds, [engine], **judging)
+        found = judge(made, feeds, [engine])
         reads = not is_ir or engine == "openvino"
-        before = compare(source, feeds, [engine], **judging) if reads else ()
+        before = judge(source, feeds, [engine]) if reads else ()
         results.append(EngineResult(engine, tuple(found), tuple(before)))
     why = refusal or foreign
     return Verification(first, dict(feeds), expected, tuple(results), absent, why)
@@ -205,7 +208,7 @@ def verify_sizes(source: OnnxModel, made: OnnxModel) -> Verification:
 
 
 def reference_run(
-    source: OnnxModel, feeds: Mapping[str, Any], others: Sequence[str], limits: Mapping[str, Any]
+    source: OnnxModel, feeds: Mapping[str, object], others: Sequence[str], limits: Limits
 ) -> tuple[str, dict[str, object], SplitError | None]:
     """Run a model in our own engine, or in the first of the others where that lacks an operator.
 

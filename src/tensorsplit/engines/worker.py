@@ -63,7 +63,7 @@ def limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
-def perform(adapter: str, request: Iterable[Any]) -> Any:
+def perform(adapter: str, request: Iterable[object]) -> Any:
     """Call an adapter: ``module:function``, or a module with a function ``run``."""
     module, _, function = adapter.partition(":")
     return getattr(import_module(module), function or "run")(*request)
@@ -121,7 +121,7 @@ def _marked(mark: str) -> list[int]:
     return found
 
 
-def outcome(function: Callable[..., Any], arguments: Iterable[object]) -> dict[str, Any]:
+def outcome(function: Callable[..., object], arguments: Iterable[object]) -> dict[str, Any]:
     """Do as `messages.outcome`; refusals of this package's own are passed on field by field."""
     try:
         return {"result": function(*arguments)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 from tensorsplit.arrays.joining import as_integer
 from tensorsplit.arrays.naming import strings_of
@@ -39,7 +39,7 @@ def split(
     opset: SupportsIndex | None = None,
     names: Sequence[str] | None = None,
     array: str | Sequence[str] | None = None,
-    rules: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    rules: str | os.PathLike[str] | Mapping[str, object] | None = None,
     ranks: int | None = None,
     max_shard_size: int | None = None,
     memory: int = MEMORY,

@@ -123,7 +123,7 @@ def _columns(division: Division, parts: Sequence[int], width: int) -> _Columns:
     return tuple((start, end - start) for start, end in ends)
 
 
-def _whole(size: Any, count: Any, plan: SplitPlan | None) -> int:
+def _whole(size: Any, count: object, plan: SplitPlan | None) -> int:
     """Return a number of bytes divided by a count."""
     if size % count:
         raise SplitError(

@@ -16,7 +16,7 @@ Value: TypeAlias = Any
 """An ``openvino.Output``."""
 
 _FAR = (1 << 31) - 1
-_NODES: dict[str, Callable[..., Any]] = {
+_NODES: dict[str, Callable[..., Value]] = {
     "add": ops.add,
     "subtract": ops.subtract,
     "multiply": ops.multiply,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
+import openvino
 from openvino import opset8 as ops
 
 from tensorsplit.core.dimensions import Shape
@@ -25,12 +25,12 @@ from tensorsplit.openvino.split_conversions import AxisSplit, axis_split, parts
 _FAMILY = {record.name: record for record in operators.values() if record.vendor == "openvino"}
 
 
-def is_split(layer: Any) -> bool:
+def is_split(layer: openvino.Node) -> bool:
     """Return whether a layer is a split."""
     return layer.get_type_name() in _FAMILY
 
 
-def is_known(layer: Any) -> bool:
+def is_known(layer: openvino.Node) -> bool:
     """Return whether a split layer's operands are constants, and its data has a known shape."""
     data, *operands = layer.input_values()
     return data.get_partial_shape().is_static and None not in map(constant_values, operands)
@@ -49,19 +49,19 @@ def check_split(layer: object, sizes: Shape, operands: Sequence[Value], place: s
         plan(_intent(layer, operands), sizes)
 
 
-def bodies(layer: Any) -> list[Any]:
+def bodies(layer: openvino.Node) -> list[openvino.Model]:
     """Return the models that a layer runs: both branches of an If, the body of a loop."""
     if layer.get_type_name() == "If":
         return [layer.get_function(place) for place in (0, 1)]
     return [layer.get_function()] if hasattr(layer, "get_function") else []
 
 
-def path(layer: Any) -> str:
+def path(layer: openvino.Node) -> str:
     """Return how a layer is named in messages."""
     return f"layer '{layer.get_friendly_name()}'"
 
 
-def guard_bodies(model: Any, place: str = "") -> None:
+def guard_bodies(model: openvino.Model, place: str = "") -> None:
     """Do as `guard_splits`, in the bodies of a model alone."""
     for layer in model.get_ordered_ops():
         for body in bodies(layer):
@@ -69,7 +69,7 @@ def guard_bodies(model: Any, place: str = "") -> None:
     model.validate_nodes_and_infer_types()
 
 
-def guard_splits(model: Any, place: str = "") -> None:
+def guard_splits(model: openvino.Model, place: str = "") -> None:
     """Make a model stop where the operands of a split layer do not fit, in its bodies too.
 
     Layers whose operands are constants, and whose data has a known shape, stay as they are.
@@ -104,7 +104,7 @@ def stopped_at(message: str) -> str | None:
 
 
 @contextmanager
-def _named(layer: Any, place: str) -> Iterator[str]:
+def _named(layer: openvino.Node, place: str) -> Iterator[str]:
     """Name a split layer; a refusal of it says that name."""
     called = f"{place}{path(layer)}"
     try:
@@ -114,7 +114,7 @@ def _named(layer: Any, place: str) -> Iterator[str]:
         raise error.located(operator=record.id, node=called) from None
 
 
-def _intent(layer: Any, values: Sequence[Value]) -> Intent:
+def _intent(layer: openvino.Node, values: Sequence[Value]) -> Intent:
     """Bind a split layer, as far as its inputs are constants."""
     record, attributes = _FAMILY[layer.get_type_name()], layer.get_attributes()
     names = [parameter.name for parameter in record.inputs[1:]]

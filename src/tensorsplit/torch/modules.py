@@ -137,7 +137,7 @@ class Join(_Layer):
         return join(parts, **self.operands) if self.plan is None else self.plan.join(parts)
 
 
-def _checked(split: Any, axis: Any, num_outputs: Any, opset: Any) -> dict[str, object]:
+def _checked(split: Any, axis: object, num_outputs: Any, opset: Any) -> dict[str, object]:
     """Return operands that no one else can change, without those that are the defaults."""
     record = in_force("Split", opset, vendor="onnx")
     names = names_of(split, "split", record.id) if isinstance(split, Mapping) else None
@@ -165,7 +165,7 @@ def _conflict(plan: Plan) -> SplitError:
     return SplitError(USAGE, problem, fix, operator=plan.operator, parameter="plan")
 
 
-def _traced(layer: torch.nn.Module, given: Any, proxy: Any) -> Any:
+def _traced(layer: torch.nn.Module, given: object, proxy: Any) -> Any:
     """Return the output of one node that calls the layer (TS703 if nothing holds the layer)."""
     tracer = proxy.tracer
     path = tracer.path_of_module(layer)

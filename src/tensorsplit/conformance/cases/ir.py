@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 from tensorsplit.conformance.case import SHAPE_CLASSES, Case
 from tensorsplit.conformance.cases.making import case_of, drawn_rank, kinds_of_data, shaped
@@ -19,7 +18,7 @@ from tensorsplit.conformance.cases.wordings import (
     lengths_text,
 )
 from tensorsplit.conformance.data import ALLOWED
-from tensorsplit.conformance.models.onnx_model import CaseOperand, Shape
+from tensorsplit.conformance.models.onnx_model import CaseOperand, Fields, Shape
 
 VARIADIC, SPLIT = "openvino.VariadicSplit-1", "openvino.Split-1"
 _FORMS = ("constant", "runtime")
@@ -41,7 +40,7 @@ def cases() -> Iterator[Case]:
             yield _drawn(draw(key, lengths), form, "static", (rank, axis))
             yield _drawn(draw(key, counts), "", "static", (rank, axis))
     for element_type, form in product(_INTEGERS, _FORMS):
-        said: dict[str, Any] = {
+        said: Fields = {
             "axis_operand": CaseOperand(1, form, element_type),
             "operand": CaseOperand((3, 4), form, element_type),
         }
@@ -54,7 +53,7 @@ def cases() -> Iterator[Case]:
 
 def _types(element_type: str) -> Iterator[Case]:
     """Yield an element type, in numbers that are plain and in extreme ones."""
-    rows: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
+    rows: dict[str, tuple[str, tuple[int, ...], Fields]] = {
         name: (VARIADIC, sizes, {"operand": CaseOperand(sizes)})
         for name, sizes in TYPE_SPLITS.items()
     }
@@ -73,7 +72,7 @@ def _drawn(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None
     axis_form = draw(f"axis {key}", _FORMS)
     is_list = bool(form and draw(f"list {key}", (0, 1)))
     how = f"axis{'list' * is_list}{'-runtime' if axis_form == 'runtime' else ''}"
-    said: dict[str, Any] = {"attributes": {"num_splits": split.said}}
+    said: Fields = {"attributes": {"num_splits": split.said}}
     rule, text, decision = "num_splits", f"{split.said}", "" if split.dim else "D2"
     if form:
         unknown: Shape | None = (None,) if draw(f"count {key}", (0, 1)) else None
@@ -142,7 +141,7 @@ def _refusals() -> Iterator[Case]:
                 declared=declared,
             )
     for (lengths, outputs), form in product((((2, 4), 3), ((2, 2, 2), 2), ((6,), 2)), _FORMS):
-        said: dict[str, Any] = {"operand": CaseOperand(lengths, form), "outputs": outputs}
+        said: Fields = {"operand": CaseOperand(lengths, form), "outputs": outputs}
         name = f"{len(lengths)}lengths-{outputs}outputs"
         yield _refused(VARIADIC, name, "outputs", "D5", **said)
     for count, outputs in ((4, 4), (2, 3), (3, 2), (0, 1), (-3, 3), (7, 7)):
@@ -166,7 +165,7 @@ def _refusals() -> Iterator[Case]:
 def _refused(operator: str, name: str, key: str, decision: str = "", **fields: object) -> Case:
     """Return a split of 6 into two parts; `fields` replace its own."""
     lengths = {"operand": CaseOperand((2, 4))} if operator == VARIADIC else {}
-    said: dict[str, Any] = {
+    said: Fields = {
         "attributes": {} if lengths else {"num_splits": 2},
         **lengths,
         "axis_operand": CaseOperand(0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from tensorsplit.conformance.cases.wordings import (
 from tensorsplit.conformance.data import WIDE, has_extremes
 from tensorsplit.conformance.models.ir_model import build as build_ir
 from tensorsplit.conformance.models.onnx_graphs import build as build_onnx
-from tensorsplit.conformance.models.onnx_model import SplitModel
+from tensorsplit.conformance.models.onnx_model import Fields, SplitModel
 
 BODIES: tuple[tuple[str, ...], ...] = ((), *((place,) for place in PLACES[1:]))
 """Where a split node is."""
@@ -42,7 +42,7 @@ def case_of(
     shape_class: str = "",
     form: str = "",
     decision: str = "",
-    legal: Mapping[str, Any] | None = None,
+    legal: Fields | None = None,
     **fields: Any,
 ) -> Case:
     """Build the case of a `SplitModel` with these fields; `legal` are other legal feeds.
@@ -100,7 +100,7 @@ def decision_of_type(element_type: str, extreme: bool = False) -> str:
     return "D16" if extreme and element_type in WIDE else ""
 
 
-def kinds_of_data(element_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def kinds_of_data(element_type: str) -> Iterator[tuple[str, Fields]]:
     """Yield a name and fields for plain elements and, where the type has such, extreme ones."""
     for extreme in (False, True)[: 1 + has_extremes(element_type)]:
         decision = decision_of_type(element_type, extreme)
@@ -124,7 +124,7 @@ def drawn_opset(operator: str, places: tuple[str, ...], key: str) -> int:
     return draw(f"opset {key}", opsets_with(operator, places))
 
 
-def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> dict[str, Any]:
+def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> Fields:
     """Return the fields of a `SplitModel` for a dimension on an axis, which may be negative.
 
     With the class ``zero-size`` another dimension is 0, unless the one that is split is.

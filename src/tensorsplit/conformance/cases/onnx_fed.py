@@ -6,7 +6,7 @@ states data that the model splits, the parts of it, and data that it has to refu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -26,7 +26,7 @@ from tensorsplit.conformance.cases.wordings import (
     SPLITS,
     lengths_text,
 )
-from tensorsplit.conformance.models.onnx_model import CaseOperand
+from tensorsplit.conformance.models.onnx_model import CaseOperand, Fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class FedRow:
     said: Any = None  # lengths, or that of a chunk, where they are legal
     wrong: object = None  # and where they are not; None: the same
     form: str = ""  # of the second input
-    attributes: dict[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, object] = field(default_factory=dict)
     element_type: str = "int64"  # of the lengths
     positions: tuple[int, int] | None = None  # in a sequence: one that it has, and one it has not
 
@@ -115,7 +115,7 @@ def _rows(operator: str) -> Iterator[FedRow]:
         for dim in (7, 1):
             yield FedRow(f"{dim}into3", "equal", "D3", (2, 2, 2), dim)
     if operator == SPLITS[0]:
-        floats: dict[str, Any] = {"form": "runtime", "element_type": "float"}
+        floats: Fields = {"form": "runtime", "element_type": "float"}
         yield FedRow("2.3", "floats", "D12", (2, 4), 6, (2.0, 4.0), (2.0, 3.0), **floats)
     if operator == SPLITS[-1]:
         for dim in (5, 2):

@@ -37,7 +37,7 @@ from tensorsplit.conformance.cases.wordings import (
     draw,
 )
 from tensorsplit.conformance.data import ALLOWED
-from tensorsplit.conformance.models.onnx_model import CaseOperand
+from tensorsplit.conformance.models.onnx_model import CaseOperand, Fields
 
 _NESTED = (
     *(("if", "loop"), ("loop", "if"), ("scan", "if"), ("if", "function")),
@@ -79,7 +79,7 @@ def _everywhere(operator: str) -> Iterator[Case]:
                 for split in wording.splits
             )
             split = wording.drawn(key, of_nothing=of_nothing)
-            told: dict[str, Any] = {"opset": opset, "rank": rank, "places": places}
+            told: Fields = {"opset": opset, "rank": rank, "places": places}
             yield _case(operator, wording, split, key, cls=shape_class, **told)
 
 
@@ -115,7 +115,7 @@ def _types_in_bodies(operator: str) -> Iterator[Case]:
         wording = draw(key, WORDINGS[operator])
         if element_type == "bfloat16" and places and operator in SEQUENCES:
             continue  # no sequence of it can be used where none can come out
-        told: dict[str, Any] = {"opset": opset, "places": places, "element_type": element_type}
+        told: Fields = {"opset": opset, "places": places, "element_type": element_type}
         yield _case(operator, wording, wording.drawn(key), key, group="types-", **told)
 
 
@@ -168,7 +168,7 @@ def _case(
     cls: str = "",
     element_type: str = "",
     group: str = "",
-    used: tuple[str, Any] | None = None,
+    used: tuple[str, object] | None = None,
 ) -> Case:
     """Build one case of a split; fields that are not given are sampled.
 
@@ -229,7 +229,7 @@ def _types(operator: str) -> Iterator[Case]:
     """Yield every element type, in numbers that are plain and in extreme ones."""
     opsets = OPSETS[operator]
     for element_type, (number, name) in product(ALLOWED[operator], enumerate(TYPE_SPLITS)):
-        said: dict[str, Any] = {"opset": opsets[number % len(opsets)], "shape": (2, 7), "axis": 1}
+        said: Fields = {"opset": opsets[number % len(opsets)], "shape": (2, 7), "axis": 1}
         said |= lengths_of(operator, TYPE_SPLITS[name], axis=1)
         said["use"] = "output" if operator in SEQUENCES else ""
         for kind, fields in kinds_of_data(element_type):
@@ -240,7 +240,7 @@ TYPE_SPLITS = {"uneven": (2, 5), "many": (1, 3, 1, 2)}
 """Splits of 7, for each element type."""
 
 
-def lengths_of(operator: str, sizes: tuple[int, ...], **attributes: int) -> dict[str, Any]:
+def lengths_of(operator: str, sizes: tuple[int, ...], **attributes: int) -> Fields:
     """Express parts of these lengths in a version, with other attributes."""
     if operator in ATTRIBUTE_SPLITS:
         return {"sizes": sizes, "attributes": {"split": sizes, **attributes}}
@@ -255,7 +255,7 @@ def _edges() -> Iterator[Case]:
     """Yield what engines were seen to get wrong: unnamed outputs, unknown counts, many parts."""
     for operator in SPLITS:
         text = "string" if operator != SPLITS[0] else "double"  # the first version has no strings
-        rows: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+        rows: dict[str, tuple[tuple[int, ...], Fields]] = {
             "unnamed-0": ((1, 2, 3), {"unnamed": (0,)}),
             "unnamed-2": ((1, 2, 3), {"unnamed": (2,)}),
             "unnamed-0.1": ((1, 2, 3), {"unnamed": (0, 1)}),
@@ -285,7 +285,7 @@ def _edges() -> Iterator[Case]:
     for opset, (dim, sizes), unnamed in product(
         OPSETS["onnx.Split-18"], ((6, (2, 2, 2)), (7, (3, 3, 1))), ((0,), (2,))
     ):
-        said: dict[str, Any] = {
+        said: Fields = {
             "attributes": {"num_outputs": 3},
             "unnamed": unnamed,
             "opset": opset,
@@ -298,7 +298,7 @@ def _edge(
     operator: str, name: str, *rules: str, sizes: tuple[int, ...], key: str = "", **fields: Any
 ) -> Case:
     """Return a split of a vector by its lengths; `fields` replace its own."""
-    said: dict[str, Any] = {
+    said: Fields = {
         "opset": draw(f"opset {operator} {key or name}", OPSETS[operator]),
         "shape": (sum(sizes),),
         "sizes": sizes,
@@ -338,7 +338,7 @@ def _unknown_counts(operator: str) -> Iterator[Case]:
 
 def _edges_of_sequences(operator: str) -> Iterator[Case]:
     ones, data, words = (1,) * _MANY, (2, 1, 3), (7, 1, 9, 3)
-    rows: dict[str, tuple[CaseOperand, tuple[int, ...], dict[str, Any]]] = {
+    rows: dict[str, tuple[CaseOperand, tuple[int, ...], Fields]] = {
         "many-chunks": (CaseOperand(1, "initializer"), ones, {}),
         "many-lengths": (CaseOperand(ones, "runtime"), ones, {}),
         "constant-data": (CaseOperand(data, "initializer"), data, {"is_constant": True}),

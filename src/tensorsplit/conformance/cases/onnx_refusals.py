@@ -5,10 +5,9 @@ Each row is a node in the terms of the standard. That it makes no split is state
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
-from typing import Any
 
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases.making import (
@@ -26,7 +25,7 @@ from tensorsplit.conformance.cases.wordings import (
     draw,
     lengths_text,
 )
-from tensorsplit.conformance.models.onnx_model import CaseOperand, Shape
+from tensorsplit.conformance.models.onnx_model import CaseOperand, Fields, Shape
 
 _INPUTS = ("initializer", "constant", "runtime", "overridable")
 
@@ -38,7 +37,7 @@ class RefusedNode:
     name: str
     keys: tuple[str, ...]
     decision: str = ""
-    attributes: dict[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, object] = field(default_factory=dict)
     operand: CaseOperand | None = None
     blank: bool = False
     outputs: int = 1
@@ -151,7 +150,7 @@ def _wrong_lengths(operator: str) -> Iterator[RefusedNode]:
             for lengths, outputs in (((2, 4), 3), ((2, 2, 2), 2), ((6,), 2))
         ]
     for name, key, decision, lengths, outputs in rows:
-        ways: list[dict[str, Any]] = [{"operand": CaseOperand(lengths, way)} for way in _INPUTS]
+        ways: list[Fields] = [{"operand": CaseOperand(lengths, way)} for way in _INPUTS]
         if operator in ATTRIBUTE_SPLITS:
             ways = [{"attributes": {"split": lengths}}]
         for said in ways:
@@ -160,13 +159,13 @@ def _wrong_lengths(operator: str) -> Iterator[RefusedNode]:
 
 def _unequal() -> Iterator[RefusedNode]:
     for dim, count in ((7, 3), (5, 2), (5, 4), (2, 3), (1, 2)):
-        said: dict[str, Any] = {"outputs": count, "shape": (dim,), "form": "absent"}
+        said: Fields = {"outputs": count, "shape": (dim,), "form": "absent"}
         yield RefusedNode(f"{dim}into{count}", ("equal",), "D3", **said)
 
 
 def _counts() -> Iterator[RefusedNode]:
     """Yield counts that Split-18 does not take, and none or lengths beside one."""
-    said: dict[str, Any]
+    said: Fields
     for dim, count in ((5, 4), (3, 7), (4, 6), (9, 7), (1, 3)):
         said = {"attributes": {"num_outputs": count}, "outputs": count, "shape": (dim,)}
         yield RefusedNode(f"{dim}into{count}", ("count",), "D1", **said)
@@ -196,7 +195,7 @@ def _floats() -> Iterator[RefusedNode]:
         operand = CaseOperand(lengths, form, "float")
         yield RefusedNode(f"float-{name}", ("floats",), "D12", operand=operand, outputs=2)
     operand = CaseOperand((2.0, 4.0), "initializer", "float")
-    both: dict[str, Any] = {"attributes": {"split": (2, 4)}, "operand": operand}
+    both: Fields = {"attributes": {"split": (2, 4)}, "operand": operand}
     yield RefusedNode(
         "attribute-and-input", ("lengths-attribute", "floats"), "D12", outputs=2, **both
     )
@@ -210,7 +209,7 @@ def _chunks() -> Iterator[RefusedNode]:
             yield RefusedNode(name, ("chunk-positive",), "D10", operand=operand)
 
 
-def _two(operator: str, **attributes: int) -> dict[str, Any]:
+def _two(operator: str, **attributes: int) -> Fields:
     """Express two parts in a version, with other attributes."""
     said = lengths_of(operator, (2, 4), **attributes)
     return {"outputs": len(said.pop("sizes")), **said}

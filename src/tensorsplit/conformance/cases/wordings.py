@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from tensorsplit.conformance.models.onnx_model import CaseOperand
+from tensorsplit.conformance.models.onnx_model import CaseOperand, Fields
 
 _T = TypeVar("_T")
 
@@ -126,7 +126,7 @@ class Wording:
     keepdims: int | None = None
     blank: bool = False
 
-    def says(self, split: Stated, element_type: str) -> dict[str, Any]:
+    def says(self, split: Stated, element_type: str) -> Fields:
         """Return the fields of a `SplitModel` that say a split, but for its places and shapes."""
         attributes = {self.attribute: split.said} if self.attribute else {}
         if self.keepdims is not None:
@@ -189,7 +189,7 @@ _LENGTHS = _by_input("lengths", LENGTHS, "lengths")
 _SMALLER = (*EQUAL, *_LAST_SMALLER)
 _COUNT = Wording("count", "attribute", _SMALLER, ("count",), attribute="num_outputs")
 _JUST_ONES = Wording("ones", "absent", _ONES, ("ones",))
-_IGNORED: dict[str, Any] = {"rule": "keepdims-ignored", "keepdims": 0, "decision": "D8"}
+_IGNORED: Fields = {"rule": "keepdims-ignored", "keepdims": 0, "decision": "D8"}
 _SEQUENCE = (
     *_LENGTHS,
     *_by_input("lengths-i32", LENGTHS, "lengths", operand="int32")[::2],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from tensorsplit.conformance import data
 from tensorsplit.conformance.oracle import Array
 
 Shape = tuple[int | str | None, ...]
+
+Fields: TypeAlias = dict[str, Any]
+"""Fields of a `SplitModel`, or of a row that becomes one, by name."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -39,7 +39,7 @@ from tensorsplit.core.errors import (
     show_path,
 )
 from tensorsplit.engines import adapters
-from tensorsplit.engines.adapters import is_ir, ordered
+from tensorsplit.engines.adapters import Outputs, is_ir, ordered
 from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.interpreters import Interpreter
 from tensorsplit.engines.messages import Unsupported, arrays_of
@@ -338,7 +338,7 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
     source: str,
     model: bytes,
     weights: bytes,
-    inputs: Mapping[str, Any],
+    inputs: Mapping[str, object],
     outputs: Sequence[str],
     target_opset: int,
 ) -> Any:
@@ -356,7 +356,7 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
     return arrays_of(found)
 
 
-def run_model(model: bytes, inputs: Mapping[str, object]) -> dict[str, Any]:
+def run_model(model: bytes, inputs: Mapping[str, object]) -> Outputs:
     """Run a model that a tool has returned in our own engine; SplitError as of ``run``."""
     return tensorsplit.run(onnx.load_from_string(model), inputs)
 

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from tensorsplit.engines.adapters import Outputs
 from tensorsplit.engines.messages import Unsupported
 
 _PROGRAM = r"""
@@ -65,7 +66,7 @@ main();
 
 def run_onnxruntime_web(
     model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Outputs:
     """Run in onnxruntime-web, on one thread."""
     del weights
     fed = {name: _to_node(value) for name, value in inputs.items()}

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from tensorsplit.engines.adapters import ordered
+from tensorsplit.engines.adapters import Outputs, ordered
 from tensorsplit.engines.messages import Unsupported
 
 _PNNX_TYPES = {"float64": "f64", "float32": "f32", "float16": "f16", "bool": "bool"} | {
@@ -29,7 +29,7 @@ _BATCH = re.compile(r"(ex\.input|out\.append)\(.*batch_index=(\d+)")
 
 def run_ncnn(
     model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Outputs:
     """Run in ncnn, with numbers as they are; the shapes of what is fed are given to pnnx.
 
     A tensor of ncnn has no element type, but a size of its elements: the model says the type.

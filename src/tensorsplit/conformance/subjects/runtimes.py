@@ -19,13 +19,13 @@ import numpy as np
 import onnx
 
 import tensorsplit
-from tensorsplit.engines.adapters import is_ir, ordered
+from tensorsplit.engines.adapters import Outputs, is_ir, ordered
 from tensorsplit.engines.messages import Unsupported
 
 
 def run_numpy(
     model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Outputs:
     """Run in our own engine."""
     del outputs
     if not is_ir(model):
@@ -39,7 +39,7 @@ def run_numpy(
 
 def run_tvm(
     model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Outputs:
     """Run a model by Apache TVM: its ONNX frontend for Relax, compiled by LLVM for the CPU."""
     import tvm
     from tvm import relax
@@ -63,7 +63,7 @@ def _from_tvm(value: Any) -> Any:
 
 def run_iree(
     model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Outputs:
     """Run in IREE: ONNX through torch-mlir, compiled by LLVM for the CPU.
 
     This is what the command iree-import-onnx does, then compile and call. The compiler runs in a
@@ -104,7 +104,7 @@ def run_iree(
 
 def run_opencv(
     model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Outputs:
     """Run in OpenCV's dnn module; an output without elements may come out as None."""
     import cv2
 
@@ -117,7 +117,7 @@ def run_opencv(
 
 def run_tract(
     model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Outputs:
     """Run in tract; an input whose shape the model leaves open gets that of what is fed."""
     import tract
 
@@ -138,7 +138,7 @@ def run_tract(
 
 def run_mnn(
     model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Outputs:
     """Run in MNN: converted by the module that its command ``mnnconvert`` calls, on the CPU.
 
     That command itself runs pip and calls a log service, both when it is imported. The converter
@@ -200,7 +200,7 @@ def _mnn_value(array: Any) -> Any:
 
 def run_tinygrad(
     model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Outputs:
     """Run in tinygrad's ONNX runner, on the device that tinygrad chooses.
 
     Its CPU device needs clang. Where there is none, and no device is requested in ``DEV``, its
@@ -225,7 +225,7 @@ def run_tinygrad(
 
 def run_onnx2torch(
     model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Outputs:
     """Run in onnx2torch: ONNX as a PyTorch module."""
     import onnx2torch
     import torch
@@ -259,7 +259,7 @@ def _from_torch(tensor: Any) -> Any:
 
 def run_jaxonnxruntime(
     model: bytes, weights: bytes, inputs: Mapping[str, object], outputs: Sequence[str]
-) -> dict[str, Any]:
+) -> Outputs:
     """Run in jaxonnxruntime, with 64-bit types, which JAX has only on request."""
     import jax
     from jaxonnxruntime import call_onnx

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import onnx_ir as ir
+from onnx import defs
 
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes
@@ -116,7 +117,7 @@ def _not_default(node: ir.Node, name: str, before: Any) -> str | None:
     return None
 
 
-def _default(entry: Any) -> ir.Attr | None:
+def _default(entry: defs.OpSchema.Attribute | None) -> ir.Attr | None:
     if entry is None or not entry.default_value.type:
         return None
     return ir.serde.deserialize_attribute(entry.default_value)

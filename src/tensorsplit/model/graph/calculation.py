@@ -113,7 +113,7 @@ class Calculation(Maker[ir.Value]):
         """Collect a node that was made."""
         self.nodes.append(node)
 
-    def constant(self, value: Any, dtype: Any = np.int64) -> ir.Value:
+    def constant(self, value: object, dtype: Any = np.int64) -> ir.Value:
         """Add a Constant node; returns its output, whose value is known to later readers too."""
         array = np.array(value, dtype)
         if self.opset < _FIRST_WITH_INTEGER_CONSTANTS and array.dtype == np.int64:

@@ -260,11 +260,14 @@ class Trial(NamedTuple):
     stops: frozenset[int]
 
 
-_Samples: TypeAlias = Callable[[Program, int], Iterator[list[Any]]]
+_Sample: TypeAlias = list[Any]
+"""A value for each variable of a program: a number, or a list of them."""
+
+_Samples: TypeAlias = Callable[[Program, int], Iterator[_Sample]]
 """Yields values of the variables of a program for so many parts."""
 
 
-def _calculated(program: Program, variables: list[Any]) -> Trial:
+def _calculated(program: Program, variables: _Sample) -> Trial:
     """Return the outcome for values of the variables."""
     known: list[Any] = []
     stops: set[int] = set()
@@ -438,7 +441,7 @@ _MOST_CONSTANTS = 64
 _ROUNDS = 6
 
 
-def _samples(program: Program, count: int) -> Iterator[list[Any]]:
+def _samples(program: Program, count: int) -> Iterator[_Sample]:
     """Yield values of the variables: dimensions, and lists that fit them and that do not.
 
     Raises:
@@ -465,7 +468,7 @@ def _samples(program: Program, count: int) -> Iterator[list[Any]]:
             yield [dim, *values]
 
 
-def _at_dimension(dim: int, program: Program, count: int) -> Iterator[list[Any]]:
+def _at_dimension(dim: int, program: Program, count: int) -> Iterator[_Sample]:
     """Yield values of the variables at one dimension: each value of each of them, in turn."""
     if program.dim not in (None, dim):
         return
@@ -654,11 +657,11 @@ def _cast(inputs: Inputs, attributes: Attributes) -> Array:
     return made
 
 
-def _many(function: Callable[[Any, Any], Any]) -> Callable[[Inputs, Attributes], Array]:
+def _many(function: Callable[[Array, Array], Array]) -> Callable[[Inputs, Attributes], Array]:
     return lambda inputs, _: reduce(function, inputs)
 
 
-def _plainly(function: Callable[..., Any]) -> Callable[[Inputs, Attributes], Array]:
+def _plainly(function: Callable[..., Array]) -> Callable[[Inputs, Attributes], Array]:
     return lambda inputs, _: function(*inputs)
 
 

@@ -17,9 +17,9 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.tensors import Array
-from tensorsplit.model.run.program import Block, Step, described, node_failed
+from tensorsplit.model.run.program import Block, Step, Values, described, node_failed
 
-RunBody: TypeAlias = "Callable[[Block, Sequence[object]], list[Any]]"
+RunBody: TypeAlias = Callable[[Block, Sequence[object]], Values]
 """Runs a body with the values of its inputs."""
 
 _ENDLESS = 1 << 32
@@ -27,13 +27,13 @@ _NO_TENSOR = "no tensor"
 _RANDOM = ("Random", "Bernoulli", "Multinomial", "Dropout")
 
 
-def _run_if(step: Step, inputs: Sequence[object], run: RunBody) -> list[Any]:
+def _run_if(step: Step, inputs: Sequence[object], run: RunBody) -> Values:
     """Run an If: return the outputs of the branch that the condition selects."""
     chosen = "then_branch" if _flag(inputs[0]) else "else_branch"
     return run(step.blocks[chosen], [])
 
 
-def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
+def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> Values:
     """Run a Loop: return the last values of what is carried, then what was collected.
 
     Without the input `cond` the body's condition is ignored, as the standard's table says.
@@ -44,7 +44,7 @@ def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     condition = inputs[1] if obeys else np.array(True)
     carried = list(inputs[2:])
     count = len(carried)
-    rows: list[list[Any]] = []
+    rows: list[Values] = []
     iteration = 0
     while iteration < limit and (not obeys or _flag(condition)):
         if iteration == 1 and limit >= _ENDLESS and not (obeys and _varies(body)):
@@ -59,7 +59,7 @@ def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> list[Any]:
     return [*carried, *_stacked(step, rows, body.outputs[1 + count :])]
 
 
-def _run_scan(step: Step, inputs: Sequence[object], run: RunBody) -> list[Any]:
+def _run_scan(step: Step, inputs: Sequence[object], run: RunBody) -> Values:
     """Run a Scan: return the last states, then what was collected, along its axes and directions.
 
     At opset 8 there is a batch axis, and an optional first input with the length of each row.
@@ -80,7 +80,7 @@ def _run_scan(step: Step, inputs: Sequence[object], run: RunBody) -> list[Any]:
     return [*states, *_stacked(step, rows, made, axes, back)]
 
 
-def _sequence_map(step: Step, inputs: Sequence[object], run: RunBody) -> list[Any]:
+def _sequence_map(step: Step, inputs: Sequence[object], run: RunBody) -> Values:
     """Run a SequenceMap: the body on each sample, with tensors that are the same for each."""
     body = step.blocks["body"]
     first = inputs[0]
@@ -95,9 +95,7 @@ def _sequence_map(step: Step, inputs: Sequence[object], run: RunBody) -> list[An
     return _columns(results, len(body.outputs))
 
 
-def _scan_batch(
-    step: Step, states: list[Any], scanned: list[Any], lengths: Any, run: RunBody
-) -> list[Any]:
+def _scan_batch(step: Step, states: Values, scanned: Values, lengths: Any, run: RunBody) -> Values:
     """Run a Scan-8: each row of the batch by itself; elements beyond a row's length are zero."""
     body = step.blocks["body"]
     back = _flags(step, "directions", len(scanned))
@@ -124,8 +122,8 @@ def _padded(part: Array, length: int) -> Array:
 
 
 def _scan(
-    body: Block, states: list[Any], slices: list[list[Array]], run: RunBody
-) -> tuple[list[Any], list[list[Any]]]:
+    body: Block, states: Values, slices: list[list[Array]], run: RunBody
+) -> tuple[Values, list[Values]]:
     """Return the last states, and what else each iteration gives."""
     lengths = sorted({len(parts) for parts in slices})
     if len(lengths) > 1:
@@ -138,7 +136,7 @@ def _scan(
     return states, rows
 
 
-def _columns(rows: list[list[Any]], count: int) -> list[list[Any]]:
+def _columns(rows: list[Values], count: int) -> list[Values]:
     """Return what the iterations give, by output."""
     return [[row[k] for row in rows] for k in range(count)]
 
@@ -154,7 +152,7 @@ def _slices(value: object, axis: int, backward: bool) -> list[Array]:
 
 def _stacked(
     step: Step,
-    rows: list[list[Any]],
+    rows: list[Values],
     outputs: Sequence[ir.Value],
     axes: Sequence[int] | None = None,
     back: Sequence[bool] | None = None,
@@ -171,7 +169,7 @@ def _stacked(
     ]
 
 
-def _stack(parts: list[Any], axis: int) -> Array:
+def _stack(parts: Values, axis: int) -> Array:
     """Return what was collected, as one tensor with a new axis."""
     kinds = {
         f"{element_type(p)}{list(p.shape)}" if isinstance(p, np.ndarray) else _NO_TENSOR
@@ -243,7 +241,7 @@ def _flags(step: Step, name: str, count: int) -> list[bool]:
     return [value == 1 for value in _ints(step, name, count)]
 
 
-OPERATORS: Mapping[str, Callable[[Step, Sequence[Any], RunBody], list[Any]]] = {
+OPERATORS: Mapping[str, Callable[[Step, Sequence[Any], RunBody], Values]] = {
     "If": _run_if,
     "Loop": _loop,
     "Scan": _run_scan,

@@ -16,7 +16,7 @@ from tensorsplit.model.graph.binding import bind, execute
 from tensorsplit.model.infer.validation import Validator
 from tensorsplit.model.reading import OnnxModel
 from tensorsplit.model.run import control_flow, operators
-from tensorsplit.model.run.program import Block, Step, compile_model, described, node_failed
+from tensorsplit.model.run.program import Block, Step, Values, compile_model, described, node_failed
 
 
 class CompiledModel:
@@ -38,7 +38,7 @@ class CompiledModel:
     def close(self) -> None:
         """Do nothing: garbage collection frees the memory."""
 
-    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, feeds: Mapping[str, object]) -> dict[str, Any]:
         """Run the model on what `check_feeds` takes.
 
         The outputs come by name in the graph's order: arrays, lists of arrays for sequences, None
@@ -89,7 +89,7 @@ class _Frame:
             frame = frame.parent
         raise KeyError(value.name)
 
-    def run(self) -> list[Any]:
+    def run(self) -> Values:
         """Run the nodes in order; returns the values of the block's outputs."""
         for step in self.block.steps:
             self.values.update(zip(step.node.outputs, self._step(step), strict=True))

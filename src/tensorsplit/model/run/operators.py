@@ -13,7 +13,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -34,7 +34,7 @@ from tensorsplit.model.graph.binding import bind, execute
 from tensorsplit.model.graph.nodes import bodies, domain_opsets, scopes_in, tensors
 from tensorsplit.model.graph.tensors import Array, read_tensor
 from tensorsplit.model.run import kernels
-from tensorsplit.model.run.program import Step, described, node_failed
+from tensorsplit.model.run.program import Kernel, Step, Values, described, node_failed
 from tensorsplit.model.validity.message_errors import check_attributes
 
 _LARGE = 1 << 20
@@ -42,7 +42,7 @@ _LARGE_FOR_TWO = 1 << 22
 """From so many bytes on fresh pages cost more than copying."""
 
 
-def run(step: Step, inputs: Sequence[Any]) -> list[Any]:
+def run(step: Step, inputs: Sequence[object]) -> Values:
     """Run a node that has been checked against its schema; raises whatever its implementation does.
 
     Absent inputs are None, and so are outputs that the node does not name.
@@ -52,7 +52,7 @@ def run(step: Step, inputs: Sequence[Any]) -> list[Any]:
     return step.kernel(inputs)
 
 
-def _prepared(step: Step) -> Callable[[Sequence[Any]], list[Any]]:
+def _prepared(step: Step) -> Kernel:
     """Return what runs a node, again and again."""
     if step.domain == "" and step.op_type in _SEQUENCES:
         implementation = _SEQUENCES[step.op_type]
@@ -62,9 +62,9 @@ def _prepared(step: Step) -> Callable[[Sequence[Any]], list[Any]]:
     until, version = _OURS.get(step.op_type, (0.0, _Call.run))
     if step.domain != "" or step.opset >= until:
         return _implementation(step, attributes, step.opsets, step.op_type)
-    made: list[Callable[[Sequence[Any]], list[Any]]] = []
+    made: list[Kernel] = []
 
-    def run_version(inputs: Sequence[object]) -> list[Any]:
+    def run_version(inputs: Sequence[object]) -> Values:
         if not all(isinstance(value, np.ndarray) for value in inputs if value is not None):
             raise node_failed("an input is not a tensor", "give tensors")
         return version(_Call(step, inputs, attributes, made))
@@ -78,7 +78,7 @@ class _Call(NamedTuple):
     step: Step
     inputs: Sequence[Any]
     attributes: Mapping[str, ir.Attr]
-    made: list[Callable[[Sequence[Any]], list[Any]]]  # what runs it, once that was made
+    made: list[Kernel]  # what runs it, once that was made
 
     def attribute(self, name: str, default: object = None) -> Any:
         return self.attributes[name].value if name in self.attributes else default
@@ -87,12 +87,12 @@ class _Call(NamedTuple):
     def names_more(self) -> bool:
         return any(value.name for value in self.step.node.outputs[1:])
 
-    def given(self, *inputs: Any, **attributes: Any) -> _Call:
+    def given(self, *inputs: object, **attributes: Any) -> _Call:
         """Return the call with these inputs, if there are any, and these attributes as well."""
         made = {name: ir.convenience.convert_attribute(name, v) for name, v in attributes.items()}
         return self._replace(inputs=inputs or self.inputs, attributes={**self.attributes, **made})
 
-    def run(self, opset: int | None = None, op_type: str | None = None) -> list[Any]:
+    def run(self, opset: int | None = None, op_type: str | None = None) -> Values:
         """Have onnx's reference implementation run it, at the node's opset or at that given."""
         step = self.step
         if not self.made:
@@ -102,9 +102,13 @@ class _Call(NamedTuple):
         return self.made[0](self.inputs)
 
 
+_RunCall: TypeAlias = Callable[[_Call], Values]
+"""Runs a node of an operator, with all that is known of the call."""
+
+
 def _implementation(
     step: Step, attributes: Mapping[str, ir.Attr], opsets: Mapping[str, int], op_type: str
-) -> Callable[[Sequence[Any]], list[Any]]:
+) -> Kernel:
     """Return what onnx's evaluator makes of the node alone, with names of our own.
 
     The evaluator does not run whole graphs (ADR 7): it ignores function overloads and defaults of
@@ -141,7 +145,7 @@ def _implementation(
         return lambda inputs: list(map(_as_array, implementation.run(*inputs)))
     given = {name: getattr(implementation, name) for name in implementation.attributes_names_}
 
-    def run_directly(inputs: Sequence[object]) -> list[Any]:
+    def run_directly(inputs: Sequence[object]) -> Values:
         """Do as `OpRun.run`, without what that finds out each time."""
         found = implementation._run(*inputs, **given)  # noqa: SLF001 - what classes define
         if type(found) is not tuple or not all(type(value) is np.ndarray for value in found):
@@ -163,7 +167,7 @@ def _embedded(attribute: ir.Attr) -> ir.Attr:
     return ir.AttrTensor(attribute.name, ir.tensor(read_tensor(attribute.value, attribute.name)))
 
 
-def _with_defaults(**defaults: object) -> Callable[[_Call], list[Any]]:
+def _with_defaults(**defaults: object) -> _RunCall:
     """Run a version that differs in the defaults of its attributes."""
 
     def run_with(call: _Call) -> list[Array]:
@@ -173,7 +177,7 @@ def _with_defaults(**defaults: object) -> Callable[[_Call], list[Any]]:
     return run_with
 
 
-def _as(opset: int, op_type: str | None = None) -> Callable[[_Call], list[Any]]:
+def _as(opset: int, op_type: str | None = None) -> _RunCall:
     """Run a version that means what that of a newer opset does, which may have another name."""
     return lambda call: call.run(opset, op_type)
 
@@ -210,7 +214,7 @@ def _aligned(call: _Call) -> list[Array]:
     return call._replace(inputs=[left, right], attributes={}).run()
 
 
-def _alike(run: Callable[[_Call], list[Any]]) -> Callable[[_Call], list[Any]]:
+def _alike(run: _RunCall) -> _RunCall:
     """Run an operator on any number of operands, which are not broadcast before opset 8."""
 
     def run_alike(call: _Call) -> list[Array]:
@@ -385,7 +389,7 @@ def _matrix(call: _Call) -> list[Array]:
     return [data.reshape(math.prod(data.shape[:axis]), math.prod(data.shape[axis:]))]
 
 
-def _computed(kernel: Callable[..., list[Any]]) -> Callable[[_Call], list[Any]]:
+def _computed(kernel: Callable[..., Values]) -> _RunCall:
     """Run a kernel of our own."""
 
     def run_kernel(call: _Call) -> list[Array]:
@@ -485,14 +489,14 @@ def _transposed(call: _Call) -> list[Array]:
     return [np.concatenate(parts, 1)]
 
 
-def _recurrent(*usual: str) -> Callable[[_Call], list[Any]]:
+def _recurrent(*usual: str) -> _RunCall:
     """Return what runs LSTM, GRU or RNN, each row of the batch by its length.
 
     The reference takes all rows for as long as the data, knows the usual activations only, and
     limits nothing.
     """
 
-    def run(call: _Call) -> list[Any]:
+    def run(call: _Call) -> Values:
         asked = list(call.attribute("activations", usual))
         changes = usual and asked not in (list(usual), [*usual, *usual])
         if changes or any(call.attribute(name) for name in ("clip", "input_forget")):
@@ -559,7 +563,7 @@ _BINARY = (
     *("Add", "Sub", "Mul", "Div", "Pow"),
     *("And", "Or", "Xor", "Greater", "Less", "Equal"),
 )
-_OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
+_OURS: Mapping[str, tuple[float, _RunCall]] = {
     **dict.fromkeys(_BINARY, (7, _aligned)),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), (13, _flattened)),
     "AveragePool": (math.inf, _computed(kernels.average_pool)),
@@ -612,19 +616,19 @@ _OURS: Mapping[str, tuple[float, Callable[[_Call], list[Any]]]] = {
 """By operator: the first opset from which on the reference runs it right, and what to do before."""
 
 
-def _sequence_at(sequence: Any, index: Any) -> Any:
+def _sequence_at(sequence: Any, index: object) -> Any:
     """Return the tensor at a position (SequenceAt); negative positions count from the back."""
     return _tensors(sequence)[_place(index, len(sequence), len(sequence) - 1)]
 
 
-def _sequence_erase(sequence: Any, index: Any = None) -> Any:
+def _sequence_erase(sequence: Any, index: object = None) -> Any:
     """Return a sequence without the tensor at a position (SequenceErase), by default the last."""
     last = len(_tensors(sequence)) - 1
     place = _place(np.array(last) if index is None else index, len(sequence), last)
     return sequence[:place] + sequence[place + 1 :]
 
 
-def _sequence_insert(sequence: Any, tensor: Any, index: Any = None) -> Any:
+def _sequence_insert(sequence: Any, tensor: object, index: object = None) -> Any:
     """Return a sequence with a tensor before a position (SequenceInsert), by default at the end."""
     if not isinstance(tensor, np.ndarray):
         raise node_failed("what is to be inserted is not a tensor", "give a tensor")
@@ -645,7 +649,7 @@ def _optional_get_element(value: object) -> Any:
     return value
 
 
-def _tensors(value: object) -> list[Any]:
+def _tensors(value: object) -> Values:
     if not isinstance(value, list):
         raise node_failed("the input is not a sequence", "give a sequence of tensors")
     return value
@@ -661,7 +665,7 @@ def _place(value: Any, count: int, last: int) -> int:
     return int(found)
 
 
-_SEQUENCES: Mapping[str, Callable[..., Any]] = {
+_SEQUENCES: Mapping[str, Callable[..., object]] = {
     "SequenceAt": _sequence_at,
     "SequenceErase": _sequence_erase,
     "SequenceInsert": _sequence_insert,

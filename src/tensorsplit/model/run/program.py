@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -40,6 +41,13 @@ _MOST_IDLE = 1 << 28
 """How many bytes a compiled model keeps for its next run."""
 
 
+Values: TypeAlias = list[Any]
+"""Values of a run: tensors in arrays, sequences in lists; None for an empty optional or nothing."""
+
+Kernel: TypeAlias = Callable[[Sequence[Any]], Values]
+"""Runs a node on the values of its inputs."""
+
+
 @dataclass(slots=True, eq=False)
 class Step:
     """A node, ready to run.
@@ -66,7 +74,7 @@ class Step:
     blocks: Mapping[str, Block] = field(default_factory=dict)
     callee: Block | None = None
     release: tuple[ir.Value, ...] = ()
-    kernel: Callable[[Sequence[object]], list[object]] | None = None
+    kernel: Kernel | None = None
 
     @property
     def op_type(self) -> str:

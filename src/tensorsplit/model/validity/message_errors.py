@@ -15,6 +15,7 @@ from onnx import (
     FunctionProto,
     ModelProto,
     NodeProto,
+    OperatorSetIdProto,
     TensorProto,
     TypeProto,
 )
@@ -119,7 +120,7 @@ def message_errors(model: ModelProto, lists: Iterable[NodeList]) -> Iterator[Spl
         yield from _tensor_errors(listed)
 
 
-def _import_errors(imports: Any, path: str) -> Iterator[SplitError]:
+def _import_errors(imports: Iterable[OperatorSetIdProto], path: str) -> Iterator[SplitError]:
     opsets: dict[str, int] = {}
     for entry in imports:
         domain = domain_name(entry.domain)
