@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import onnx_ir as ir
+from onnx import defs
 
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.emit import counted
@@ -41,6 +42,7 @@ from tensorsplit.model.loop_features import (
     captured_in_scan,
     has_unread_rows,
     ignores_condition,
+    reads_condition,
     rounds_may_be_0,
     unused_and_changing,
 )
@@ -119,6 +121,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " is used than what it carries on",
         "ignored_condition": "is a Loop without a condition, whose body gives one that may not"
         " hold",
+        "reads_condition": "is a Loop whose body reads its condition, which the body passes on, or"
+        " the loop is given none",
         "strings_passed_on": "is an Identity of strings",
         "strings_sliced": "is a Slice of strings",
         "strings_in_loop": "is a loop that takes in or gives out strings",
@@ -126,6 +130,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "scan_in_scan": "is a Scan in the body of a Scan",
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
         "long_slice": "is a Slice of a tensor with a dimension above 2^24",
+        "empty_constant": "takes, or gives out of its graph, a constant without elements",
         "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
         "empty_in_loop": "has a dimension of 0, in a Loop",
         "empty_axis": "splits an axis of length 0",
@@ -167,6 +172,7 @@ def seen_feature(name: str, value: object) -> str:
 
 
 _WIDE = frozenset({"int64", "uint64", "double"})
+_INDICES = {"tensor(int32)", "tensor(int64)"}
 _COMPLEX = frozenset({ir.DataType.COMPLEX64, ir.DataType.COMPLEX128})
 _BODIES = frozenset({"If", "Loop", "Scan"})
 _WITH_STRINGS = {
@@ -205,23 +211,25 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
             does not, is a feature; whether it may meet wrong data follows from the facts.
     """
     node, seen = ref.node, facts if seen is None else seen
+    found: Features
     if is_onnx_split(node):
         return _of_split(ref, facts, seen)
     if is_vendor_split(node):
-        return {"operator": node.op_type, "vendor_operator": True} | _type_of(node, facts)
+        found = {"operator": node.op_type, "vendor_operator": True} | _type_of(node, facts)
+        return found | dict(_of_constants(ref))
     own = node.domain == ""
     if own and node.op_type in OPTIONAL_OPERATORS:
         return {"optional": True}
     has_sequences = own and any(
         is_sequence(value, facts) for value in (*node.inputs, *node.outputs)
     )
-    found: Features = {}
+    found = dict(_of_constants(ref)) if own else {}
     if has_sequences and node.op_type in _BODIES:
-        found = {"operator": node.op_type, "sequence_in_body": True}
+        found |= {"operator": node.op_type, "sequence_in_body": True}
         if ref.opset < _FIRST_WITH_SEQUENCES_IN_BODIES:
             found["sequence_in_body_before_13"] = True
     elif has_sequences or (own and node.op_type in SEQUENCE_OPERATORS):
-        found = {"operator": node.op_type} | dict(_of_sequences(ref, facts, seen))
+        found |= {"operator": node.op_type} | dict(_of_sequences(ref, facts, seen))
     return found | (dict(_of_any_operator(ref, facts, seen, has_sequences)) if own else {})
 
 
@@ -232,30 +240,73 @@ def _of_any_operator(
     node = ref.node
     if ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(node, facts) is not None:
         yield from {"operator": node.op_type, "unsorted_axes": True}.items()
-    if node.op_type == "Loop" and any(_is_empty(each, facts) for each in node.inputs[2:]):
-        yield from {"operator": node.op_type, "empty_in_loop": True}.items()
-    if node.op_type == "Scan" and ref.around[-1:] == ("Scan",):
-        yield from {"operator": node.op_type, "scan_in_scan": True}.items()
-    captured = captured_in_scan(node)
-    if captured:
-        yield from {"operator": node.op_type, "captured_in_scan": True}.items()
-    if has_unread_rows(node):
-        yield from {"operator": node.op_type, "unread_rows": True}.items()
+    yield from _of_loops(ref, facts, seen)
     if node.op_type == "Slice" and any(
         may_be_long(held, facts, known=True) for held in node.inputs[:1]
     ):
         yield from {"operator": "Slice", "long_slice": True}.items()
-    if unused_and_changing(node, facts, seen):
-        yield from {"operator": node.op_type, "unused_in_loop": True}.items()
-    if ignores_condition(node):
-        yield from {"operator": node.op_type, "ignored_condition": True}.items()
-    if rounds_may_be_0(node, facts):
-        yield from {"operator": node.op_type, "rounds_may_be_0": True}.items()
     if node.op_type in _WITH_STRINGS:
+        captured = captured_in_scan(node)
         ends = map(facts.element_types, (*node.inputs, *node.outputs, *captured))
         has_strings = any(ir.DataType.STRING in types for types in ends)
         if has_strings and not (node.op_type == "Identity" and has_sequences):
             yield _WITH_STRINGS[node.op_type], True
+
+
+def empty_operands(ref: NodeRef) -> list[int]:
+    """Return the places of a node's data that are constants without elements.
+
+    Operands that are left out so, such as the lengths of `Resize`, and those that are integers
+    only, such as shapes and axes, are none.
+    """
+    empty = [i for i, held in enumerate(ref.node.inputs) if held is not None and _holds_none(held)]
+    if not empty or is_vendor_split(ref.node):
+        return [place for place in empty if place == 0]
+    formal = () if ref.schema is None else ref.schema.inputs
+    return [place for place in empty if formal and _is_data(formal[min(place, len(formal) - 1)])]
+
+
+def _holds_none(held: ir.Value) -> bool:
+    """Return whether a value is a constant without elements."""
+    tensor = None if held.is_graph_input() else tensor_of(held)
+    return tensor is not None and 0 in tensor.shape
+
+
+def _is_data(formal: defs.OpSchema.FormalParameter) -> bool:
+    is_optional = formal.option == defs.OpSchema.FormalParameterOption.Optional
+    return not is_optional and not formal.types <= _INDICES
+
+
+def _of_constants(ref: NodeRef) -> Iterator[tuple[str, object]]:
+    if gives_empty_constant(ref.node) or empty_operands(ref):
+        yield "empty_constant", True
+
+
+def gives_empty_constant(node: ir.Node) -> bool:
+    """Return whether a graph gives out a constant without elements as it is."""
+    return any(value.is_graph_output() and _holds_none(value) for value in node.outputs)
+
+
+def _of_loops(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, object]]:
+    """Yield what holds of a Loop or a Scan, with its operator if anything does."""
+    node = ref.node
+    if node.op_type not in ("Loop", "Scan"):
+        return
+    is_loop, is_inner = node.op_type == "Loop", ref.around[-1:] == ("Scan",)
+    holds = {
+        "empty_in_loop": is_loop and any(_is_empty(each, facts) for each in node.inputs[2:]),
+        "scan_in_scan": not is_loop and is_inner,
+        "captured_in_scan": captured_in_scan(node),
+        "unread_rows": has_unread_rows(node),
+        "unused_in_loop": unused_and_changing(node, facts, seen),
+        "ignored_condition": ignores_condition(node),
+        "reads_condition": reads_condition(node),
+        "rounds_may_be_0": rounds_may_be_0(node, facts),
+    }
+    found = [name for name, held in holds.items() if held]
+    if found:
+        yield "operator", node.op_type
+    yield from ((name, True) for name in found)
 
 
 def may_be_long(held: ir.Value | None, facts: Facts, *, known: bool = False) -> bool:
@@ -355,7 +406,7 @@ def _has_duplicates(scope: Scope) -> bool:
 def _of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
     node = ref.node
     found: Features = {"operator": node.op_type} | _type_of(node, facts)
-    found |= dict(_of_place(ref, facts)) | dict(_of_uses(node))
+    found |= dict(_of_place(ref, facts)) | dict(_of_uses(node)) | dict(_of_constants(ref))
     if any(not value.name for value in node.outputs):
         found["unnamed_output"] = True
     split = facts.split(ref)

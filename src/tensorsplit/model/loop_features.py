@@ -89,6 +89,38 @@ def ignores_condition(node: ir.Node) -> bool:
     return source not in body.inputs[1:2] and not (known is not None and known.all())
 
 
+def reads_of_condition(node: ir.Node) -> list[tuple[ir.Node, int]]:
+    """Return what reads a Loop's condition in its body, but for the node that passes it on.
+
+    These are nodes, each with the place of its input.
+    """
+    if not is_loop(node) or len(body_of(node).inputs) < 2:
+        return []
+    condition = body_of(node).inputs[1]
+    passed = _passed_condition(node)
+    made = None if passed is None else passed.producer()
+    uses = [*condition.uses(), *(() if passed is None else passed.uses())]
+    return [(use.node, use.idx) for use in uses if use.node is not made]
+
+
+def _passed_condition(node: ir.Node) -> ir.Value | None:
+    """Return what one Identity makes of a Loop's condition, if the body gives that as condition."""
+    end = next(iter(body_of(node).outputs), None)
+    made = None if end is None else end.producer()
+    if made is None or (made.domain, made.op_type) != ("", "Identity"):
+        return None
+    return end if made.inputs[0] is body_of(node).inputs[1] else None
+
+
+def reads_condition(node: ir.Node) -> bool:
+    """Return whether nodes use a Loop's condition in its body, where OpenVINO's import loses it.
+
+    That is where the loop is given none, or the body passes on the one that it is given.
+    """
+    is_lost = is_loop(node) and (not any(node.inputs[1:2]) or _passed_condition(node) is not None)
+    return is_lost and bool(reads_of_condition(node))
+
+
 def rounds_may_be_0(node: ir.Node, facts: Facts) -> bool:
     """Return whether a Loop may have no round, and gives more then than what it was given."""
     return is_loop(node) and (

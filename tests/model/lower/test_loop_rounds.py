@@ -194,6 +194,76 @@ def test_a_loop_that_is_given_no_condition_has_all_its_rounds(
             assert got.tobytes() == own.tobytes() == expect.tobytes()
 
 
+READS = "(int64 i, bool c, float[2,3] h) => (bool d, float[2,3] o, {}) {{ {} o = Add(h, z) {} }}"
+"""A body that reads its condition: what it gives of it, how the loop ends, and what reads."""
+
+SIGNS = "float[2,3] row", "row = Where(c, z, h)"
+ENDINGS = {
+    "passed on": "d = Identity(c)",
+    "passed on twice": "e = Identity(c) d = Identity(e)",
+    "both": "three = Constant<value = int64 {3}>() e = Less(i, three) d = And(c, e)",
+    "a constant": "d = Constant<value = bool {1}>()",
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    "reader",
+    [
+        SIGNS[1],
+        "m = Not(c) row = Where(m, h, z)",
+        (
+            "row = If(c) <then_branch = t () => (float[2,3] p) { p = Identity(z) }, else_branch = e"
+            " () => (float[2,3] q) { q = Neg(h) }>"
+        ),
+        "k = Where(d, z, h) row = Where(c, k, h)",
+    ],
+)
+@pytest.mark.parametrize("end", ENDINGS)
+@pytest.mark.parametrize("given", ["", "yes2"])
+def test_a_body_that_reads_its_condition_runs_in_openvino(
+    given: str, end: str, reader: str, process: EngineProcess
+) -> None:
+    """An error of `check` says what OpenVINO refuses, and nothing else."""
+    body = READS.format("float[2,3] row", ENDINGS[end], reader)
+    model = made_of(f"y, r = Loop(n, {given}, x) <body = b {body}> s = Slice(r, first, ends)")
+    model.graph.output[1].type.tensor_type.shape.dim[1].dim_value = 2
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
+    feed = {"n": np.array(FEW), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
+    runs = [process.call(["openvino", each.SerializeToString(), [feed], 2])[0]
+            for each in (model, lowered)]  # fmt: skip
+    said, after = (
+        [each for each in ts.check(made, target="openvino") if each.severity == "error"]
+        for made in (model, lowered)
+    )
+    assert (isinstance(runs[0], str), after) == (bool(said), [])
+    for got in (runs[1][1], ts.run(model, feed)["s"], ts.run(lowered, feed)["s"]):
+        assert got.tobytes() == np.array([Z] * FEW).tobytes()
+
+
+@pytest.mark.engine("onnxruntime", "openvino")
+@pytest.mark.parametrize("shape", ["", "[1]"])
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+def test_a_body_reads_the_condition_of_the_round_before_though_the_loop_ignores_it(
+    target: Any, shape: str, process: EngineProcess
+) -> None:
+    body = READS.format("float[2,3] row", f"{FEWER} other = Not(d)", SIGNS[1])
+    model = made_of(f"y, r = Loop(n, , x) <body = b {body.replace('bool c', f'bool{shape} c')}>"
+                    " s = Slice(r, first, ends)")  # fmt: skip
+    model.graph.output[1].type.tensor_type.shape.dim[1].dim_value = 2
+    lowered = ts.lower(model, target=target)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target=target) == lowered
+    feed = {"n": np.array(FEW), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
+    expect = np.array([Z, X + Z, X + Z + Z])  # the condition holds in the first round alone
+    for engine in ["onnxruntime", "openvino"] if target == "portable" else [target]:
+        ((_, got),) = process.call([engine, lowered.SerializeToString(), [feed], 2])
+        own = ts.run(model, feed)["s"]
+        assert got.tobytes() == own.tobytes() == expect.tobytes()
+
+
 @pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
 @pytest.mark.parametrize(
     ("given", "end"),

@@ -71,6 +71,16 @@ def test_openvino_runs_a_scan_that_uses_values_from_around_it(
     assert np.array_equal(ts.run(lowered, feeds[0])["y"], (X + W)[:, :2])
 
 
+def test_what_a_scan_carries_is_split_with_a_guard_at_once() -> None:
+    """That its lengths fit is no longer known."""
+    body = SCAN.format("p = Split <axis = 0> (v, n) z = Add(row, p) a = Neg(z)")
+    made = made_of(f"v = Neg(w) n = Shape(v) y = {body}")
+    lowered = ts.lower(made, target="openvino")
+    assert ts.lower(lowered, target="openvino") == lowered
+    feed = {"x": X, "w": W, "l": np.array([6, 0]), "c": np.array(True)}
+    assert np.array_equal(ts.run(lowered, feed)["y"], W - X)
+
+
 OLD = """<ir_version: 4, opset_import: ["": OPSET]> g (float[SHAPE] x, float[6] w) =>
     (float[SHAPE] y) { y = Scan(GIVEN) <num_scan_inputs = 1, body = s (float[6] row) =>
     (float[6] a) { a = Add(row, w) }> }"""

@@ -11,6 +11,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
+from tests.refusals import refused
 
 X = np.random.default_rng(4).uniform(1, 2, 5).astype(np.float32)
 FIVE = np.arange(5, 10, dtype=np.float32)
@@ -106,3 +107,118 @@ def test_the_engine_runs_what_it_does_not_see(
     for part, want in zip(got, case.expected, strict=True):
         assert part.tolist() == want.tolist()
     assert all(isinstance(each, str) for each in refusals), "illegal, and not refused"
+
+
+EMPTY = "<float[0] z = {}, float[0,2] zs = {}, float[2,0] zt = {}"
+STRINGS = ", string[0] w = {}"
+OF_NOTHING: dict[str, tuple[str, str, list[tuple[int, ...]]]] = {
+    "a split": ("float[P] y, float[Q] v", "y, v = Split<axis=0>(z)", [(0,), (0,)]),
+    "a split of a matrix": ("float[P,Q] y", "y, v = Split<axis=1>(zs)", [(0, 1)]),
+    "on the axis without elements": ("float[P,Q] y", "y, v = Split<axis=1>(zt)", [(2, 0)]),
+    "chunks": ("float[P] y", ("s = SplitToSequence<axis=0>(zs, one) t = SequenceInsert(s, zs)"
+               " u = ConcatFromSequence<axis=0>(t) n = Shape(u) y = Cast<to=1>(n)"), [(2,)]),
+    "strings": ("string[P] y", "y, v = Split<axis=0>(w)", [(0,)]),
+    "a sequence": ("float[P] y", "s = SequenceConstruct(z, x, z) y = ConcatFromSequence<axis=0>(s)",
+                   [(5,)]),
+    "a join": ("float[P] y", "y = Concat<axis=0>(z, z)", [(0,)]),
+    "another node": ("float[P] y, int64[1] n", "y = Neg(z) n = Shape(z)", [(0,), (1,)]),
+    "what passes it on": ("float[P] y", "a = Identity(z) y, v = Split<axis=0>(a)", [(0,)]),
+    "an output": ("float[P,Q] y", "y = Constant<value = float[3,0] {}>()", [(3, 0)]),
+    "what a branch gives": (
+        "float[P] y",
+        ("y = If(on) <then_branch = t () => (float[A] a) { a = Constant<value = float[0] {}>() },"
+        " else_branch = e () => (float[B] b) { b = Neg(x) }>"),
+        [(0,)],
+    ),
+    "what a branch reads": (
+        "float[P] y",
+        ("y = If(on) <then_branch = t () => (float[A] a) { a = Identity(z) },"
+        " else_branch = e () => (float[B] b) { b = Neg(x) }>"),
+        [(0,)],
+    ),
+    "what a loop starts on": (
+        "float[P] y",
+        ("y = Loop(three, , z) <body = b (int64 i, bool c, float[A] s) => (bool d, float[B] t)"
+        " { d = Identity(c) t = Concat<axis=0>(s, x) }>"),
+        [(15,)],
+    ),
+    "what a layer splits": (
+        "float[P] y",
+        "y, v = org.openvinotoolkit.VariadicSplit(z, axis, lengths)",
+        [(0,)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("opset", [8, 11, 13, 18])
+@pytest.mark.parametrize("name", OF_NOTHING)
+def test_openvino_takes_constants_without_elements_for_what_they_are(
+    name: str, opset: int, processes: dict[str, EngineProcess]
+) -> None:
+    """Its import makes a scalar of each."""
+    outputs, text, shapes = OF_NOTHING[name]
+    if opset < 11 and any(part in text for part in ("Sequence", "Loop", "If", "(w)")):
+        opset = 12
+    if opset > 17:
+        text = text.replace("Split<axis=", "Split<num_outputs=2, axis=")
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}, "org.openvinotoolkit": 1]>'
+        f" g (float[5] x, bool on) => ({outputs}, float[5] more)"
+        f" {EMPTY}{STRINGS * ('(w)' in text)}, int64 one = {{1}}, int64 three = {{3}},"
+        f" int64 axis = {{0}}, int64[2] lengths = {{0, -1}}> {{ {text} more = Neg(x) }}"
+    )
+    assert any(
+        "a constant without elements" in str(each) for each in ts.check(model, target="openvino")
+    )
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    after = [str(each) for each in ts.check(lowered, target="openvino")]
+    assert not [each for each in after if "a constant without elements" in each]
+    assert ts.lower(lowered, target="openvino") == lowered
+    feeds = {"x": X, "on": np.array(True)}
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert [each.shape for each in got] == [*shapes, (5,)]
+    assert [each.shape for each in ts.run(lowered, feeds).values()] == [*shapes, (5,)]
+    assert got[-1].tolist() == (-X).tolist()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y = Reshape(one, shape)",
+        "y = ReduceSum(x, shape)",
+        "y = Resize(x, none, none, size)",
+        "y = Expand(x, shape)",
+        "y = ConstantOfShape(shape)",
+    ],
+)
+def test_operands_without_elements_that_openvino_reads_as_such_stay(text: str) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[5] x, float[1] one) => (float[?] y)'
+        f" <int64[0] shape = {{}}, float[0] none = {{}}, int64[1] size = {{9}}> {{ {text} }}"
+    )
+    assert ts.lower(model, target="openvino") == model
+    assert ts.check(model, target="openvino") == []
+
+
+@pytest.mark.parametrize("element_type", ["int64", "bool", "int8", "uint8", "float16", "double"])
+@pytest.mark.filterwarnings("ignore:.*openvino 2026.4.1.*:tensorsplit.SplitWarning")
+def test_constants_of_old_opsets_are_floats(element_type: str) -> None:
+    """The page of Constant-1: the output is a tensor of float16, float or double."""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 3, opset_import: ["": 7]> g (float[5] x) => ({element_type}[P] y)'
+        f" <{element_type}[0] z = {{}}> {{ y, v = Split(z) }}"
+    )
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.run(lowered, {"x": X})["y"].shape == (0,)
+
+
+def test_strings_without_elements_need_constants_of_strings() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 3, opset_import: ["": 8]> g (float[5] x) => (string[P] y)'
+        " <string[0] z = {}> { y, v = Split(z) }"
+    )
+    with refused("TS513", "a constant of strings"):
+        ts.lower(model, target="openvino")

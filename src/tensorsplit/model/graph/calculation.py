@@ -46,6 +46,8 @@ _FIRST_WITH_AXES_AS_INPUT = 13
 _FIRST_WITH_EMPTY_SHAPES = 14
 _FIRST_WITH_AXES_TO_MULTIPLY = 18
 
+_FLOATS = (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
+
 TO_THE_END = (1 << 31) - 1
 """An end of a slice that lies beyond every dimension."""
 
@@ -117,9 +119,7 @@ class Calculation(Maker[ir.Value]):
         """Add a Constant node; returns its output, whose value is known to later readers too."""
         array = np.array(value, dtype)
         if self.opset < _FIRST_WITH_INTEGER_CONSTANTS and array.dtype == np.int64:
-            name = self.opset < _FIRST_WITH_NUMBERED_TYPES
-            to = ir.DataType.INT64.name if name else int(ir.DataType.INT64)
-            return self.op("Cast", [self.constant(value, np.float64)], {"to": to})
+            return self._cast(self.constant(value, np.float64), ir.DataType.INT64)
         # Said in full: what onnx-ir finds out for itself costs more than the node
         shape, element = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
         tensor = ir.Tensor(array, element, shape=shape)
@@ -127,6 +127,11 @@ class Calculation(Maker[ir.Value]):
         output = self.op("Constant", [], {"value": attribute})
         output.shape, output.type = ir.Shape(array.shape), ir.TensorType(element)
         return output
+
+    def _cast(self, held: ir.Value, element_type: ir.DataType) -> ir.Value:
+        is_named = self.opset < _FIRST_WITH_NUMBERED_TYPES
+        to = element_type.name if is_named else int(element_type)
+        return self.op("Cast", [held], {"to": to})
 
     def constant_list(self, values: Iterable[int]) -> ir.Value:
         """Return integers as int64 of rank 1.
@@ -386,7 +391,17 @@ class Calculation(Maker[ir.Value]):
         return self.slice(nothing, 0, 0, axis, by_index=element_type == ir.DataType.STRING)
 
     def filled(self, shape: list[int], element_type: ir.DataType) -> ir.Value:
-        """Return a constant of zeros, or of empty strings."""
+        """Return a constant of zeros, or of empty strings.
+
+        Raises:
+            SplitError: TS310 for strings before opset 9, where constants are floats.
+        """
+        if self.opset < _FIRST_WITH_INTEGER_CONSTANTS and element_type not in _FLOATS:
+            if element_type == ir.DataType.STRING:
+                first = _FIRST_WITH_INTEGER_CONSTANTS
+                problem = f"not expressible at opset {self.opset}: a constant of strings"
+                raise SplitError(CANNOT_EXPRESS, problem, f"convert to opset {first} or newer")
+            return self._cast(self.filled(shape, ir.DataType.FLOAT), element_type)
         if element_type == ir.DataType.STRING:
             held: ir.TensorProtocol = ir.StringTensor([b""] * prod(shape), shape=ir.Shape(shape))
         else:

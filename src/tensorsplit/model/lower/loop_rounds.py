@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension
@@ -16,8 +17,9 @@ from tensorsplit.model.loop_features import (
     has_no_round,
     includes_count,
     is_loop,
+    reads_of_condition,
 )
-from tensorsplit.model.lower.scan_states import carry_size_of
+from tensorsplit.model.lower.scan_states import add_states, carry_size_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
 
@@ -47,10 +49,43 @@ def pass_conditions_on(lowering: Lowering) -> bool:
     for ref, entry in wanted:
         body = body_of(ref.node)
         make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
-        condition = make.op("Identity", [body.inputs[1]])
-        condition.type, condition.shape = ir.TensorType(ir.DataType.BOOL), body.inputs[1].shape
-        body.outputs[0] = condition
+        given, old = body.inputs[1], body.outputs[0]
+        reads = reads_of_condition(ref.node)
+        body.outputs[0] = _as_condition(make.op("Identity", [given]), given)
+        if reads:  # they see what the round before gave
+            start = InsertionPoint(lowering, make.stem, ref.scope, ref.node)
+            shape = given.shape or ir.Shape([])
+            before = _as_condition(ir.val(lowering.names.fresh(f"{make.stem}_condition")), given)
+            end = make.op("Reshape", [old, make.constant(shape.numpy())])
+            for node, place in reads:
+                change_inputs(node, {place: before})
+            first = start.constant(np.ones(shape.numpy()), np.bool_)
+            add_states(lowering, ref, [(first, before, _as_condition(end, given))])
         lowering.changed(ref, "the same, with a condition that always holds", entry)
+    lowering.edits.finish()
+    return bool(wanted)
+
+
+def _as_condition(made: ir.Value, like: ir.Value) -> ir.Value:
+    made.type, made.shape = ir.TensorType(ir.DataType.BOOL), like.shape or ir.Shape([])
+    return made
+
+
+def hold_conditions(lowering: Lowering) -> bool:
+    """Have the body of a Loop read True in place of its condition, which holds in each round.
+
+    It does so where the target loses the condition, but for the node that passes it on. Returns
+    whether there was any.
+    """
+    wanted = lowering.limited("reads_condition")
+    for ref, entry in wanted:
+        body = body_of(ref.node)
+        make = InsertionPoint(lowering, ref.node.name or ref.op_type, body, next(iter(body)))
+        shape = body.inputs[1].shape or ir.Shape([])
+        holds = make.constant(np.ones(shape.numpy()), np.bool_)
+        for node, place in reads_of_condition(ref.node):
+            change_inputs(node, {place: holds})
+        lowering.changed(ref, "the same, with True in place of the condition in its body", entry)
     return bool(wanted)
 
 
@@ -72,9 +107,13 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
     count, going = count_and_condition(node)
     if count is not None and not includes_count(node, facts):
-        is_scalar = facts.tensor(count).shape == ()
-        number = count if is_scalar else make.scalar(make.number(count, ir.DataType.INT64))
-        has_round = make.op("Less", [make.constant(0), number])
+        is_list = bool(body_of(node).inputs[1].shape)  # as its condition is one
+        if not is_list and facts.tensor(count).shape == ():
+            number = count
+        else:
+            listed = make.number(count, ir.DataType.INT64)
+            number = make.make(listed) if is_list else make.scalar(listed)
+        has_round = make.op("Less", [make.make(0) if is_list else make.constant(0), number])
         going = has_round if going is None else make.op("And", [going, has_round])
         change_inputs(node, {1: going})
     carried = {each.result: each.inside for each in carried_by(node)}

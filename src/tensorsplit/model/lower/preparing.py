@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 
 import numpy as np
@@ -12,15 +13,19 @@ from tensorsplit.model.features import (
     OPTIONAL_OPERATORS,
     SEQUENCE_OPERATORS,
     axes_in_order,
+    empty_operands,
+    gives_empty_constant,
 )
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
+    change_inputs,
     constant,
     is_split,
     malformed,
     passed_from,
     scopes,
+    tensor_of,
 )
 from tensorsplit.model.graph.rejoined import gives_only_shapes
 from tensorsplit.model.lower.split_nodes import lower_split
@@ -86,6 +91,45 @@ def inline_lengths(lowering: Lowering) -> bool:
                 producer.attributes["value"] = ir.AttrTensor("value", inside)
             lowering.changed(ref, "the same, with its lengths in the model", entry)
     return bool(wanted)
+
+
+def slice_empty(lowering: Lowering) -> bool:
+    """Put slices of nothing in the place of constants without elements that nodes use as data.
+
+    Returns whether there were any.
+    """
+    wanted = lowering.limited("empty_constant")
+    for ref, entry in wanted:
+        node = ref.node
+        with at(ref):
+            before = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+            old = {place: ref.input(place) for place in empty_operands(ref)}
+            change_inputs(node, {place: _nothing(before, held) for place, held in old.items()})
+            if gives_empty_constant(node):
+                before.replace(node.outputs[0], _nothing(before, node.outputs[0]))
+                lowering.edits.retire(node)
+            _drop(lowering, old.values())
+            lowering.changed(ref, "the same, with a slice of nothing for a constant", entry)
+    lowering.edits.finish()
+    return bool(wanted)
+
+
+def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:
+    tensor = None if constant is None else tensor_of(constant)
+    assert tensor is not None  # noqa: S101 - see the feature
+    shape = tensor.shape.numpy()
+    return make.empty(shape, shape.index(0), tensor.dtype)
+
+
+def _drop(lowering: Lowering, constants: Iterable[ir.Value | None]) -> None:
+    """Remove constants that nothing uses any more."""
+    for held in constants:
+        if held is None or held.uses() or held.is_graph_output():
+            continue
+        if (made := held.producer()) is not None:
+            lowering.edits.retire(made)
+        elif held.graph is not None and held.name is not None:
+            held.graph.initializers.pop(held.name, None)
 
 
 def sort_axes(lowering: Lowering) -> bool:

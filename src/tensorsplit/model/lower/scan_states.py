@@ -25,9 +25,12 @@ from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 
 
-def carry_captured(lowering: Lowering) -> None:
-    """Have a Scan carry what its body uses from around it, where the target wants it so."""
-    lowering.change_each("captured_in_scan", captured_in_scan, _carry_captured)
+def carry_captured(lowering: Lowering) -> bool:
+    """Have a Scan carry what its body uses from around it, where the target wants it so.
+
+    Less is known of that then. Returns whether there was any.
+    """
+    return lowering.change_each("captured_in_scan", captured_in_scan, _carry_captured)
 
 
 def carry_sizes(lowering: Lowering) -> None:
@@ -50,7 +53,7 @@ def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     ends = [ir.val(fresh("carried"), type=new.type, shape=new.shape) for new in inside.values()]
     for new, end in zip(inside.values(), ends, strict=True):
         body.append(ir.Node("", "Identity", [new], outputs=[end], name=fresh("Identity")))
-    _add_states(lowering, ref, list(zip(captured, inside.values(), ends, strict=True)))
+    add_states(lowering, ref, list(zip(captured, inside.values(), ends, strict=True)))
     lowering.changed(ref, "the same, with what its body uses carried", entry)
 
 
@@ -73,7 +76,7 @@ def carry_size_of(lowering: Lowering, ref: NodeRef, values: list[ir.Value]) -> N
     for value in values:
         held = inner.op("Add", [held, inner.op("Size", [value])])
     held.type, held.shape = before.type, before.shape
-    _add_states(lowering, ref, [(start, before, held)])
+    add_states(lowering, ref, [(start, before, held)])
 
 
 def _can_carry(lowering: Lowering, ref: NodeRef, entry: Limitation) -> bool:
@@ -84,7 +87,7 @@ def _can_carry(lowering: Lowering, ref: NodeRef, entry: Limitation) -> bool:
     return False
 
 
-def _add_states(
+def add_states(
     lowering: Lowering, ref: NodeRef, added: list[tuple[ir.Value, ir.Value, ir.Value]]
 ) -> None:
     """Put a node with more states in the place of one: their starts, and in the body both ends."""

@@ -169,17 +169,20 @@ class Lowering:
         feature: str,
         may_have: Callable[[ir.Node], object],
         change: Callable[[Lowering, NodeRef, Limitation], None],
-    ) -> None:
+    ) -> bool:
         """Change each node with a feature that the target can't take; the outer ones come first.
 
-        Nothing is looked at where the target can take it, or no node may have it.
+        Nothing is looked at where the target can take it, or no node may have it. Returns whether
+        anything was changed.
         """
         if not self.look_for(feature, may_have):
-            return
+            return False
+        before = len(self.report.changes)
         for ref, entry in self.limited(feature):
             with at(ref):
                 change(self, ref, entry)
         self.edits.finish()
+        return len(self.report.changes) > before
 
     def stand_in(self, *pairs: tuple[ir.Value, ir.Value]) -> None:
         """Have values that were newly made take the name, type and place of others: old, new.

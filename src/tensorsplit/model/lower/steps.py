@@ -37,6 +37,7 @@ from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.lower.inlining import inline
 from tensorsplit.model.lower.loop_rounds import (
+    hold_conditions,
     leave_out_loops,
     pass_conditions_on,
     settle_rounds,
@@ -54,6 +55,7 @@ from tensorsplit.model.lower.preparing import (
     keep_left_unread,
     keep_unread,
     rename_duplicates,
+    slice_empty,
     sort_axes,
     sort_axes_for_onnx,
     take_branches,
@@ -110,8 +112,9 @@ def _lower(lowering: Lowering) -> None:
     model = lowering.model
     check_sequence_nodes(lowering)
     _check(lowering)
-    steps = (inline_lengths, sort_axes, inline, take_branches, leave_out_loops, pass_conditions_on)
-    while any(step(lowering) for step in (*steps, expand_maps, unwrap_optionals, keep_unread)):
+    steps = (inline_lengths, sort_axes, inline, slice_empty, take_branches, leave_out_loops)
+    of_loops = (pass_conditions_on, hold_conditions, expand_maps)
+    while any(step(lowering) for step in (*steps, *of_loops, unwrap_optionals, keep_unread)):
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)
@@ -122,7 +125,7 @@ def _lower(lowering: Lowering) -> None:
         if output in sequences:
             give_out(lowering, output, sequences[output])
     lowering.edits.finish()
-    carry_captured(lowering)
+    is_carried = carry_captured(lowering)
     carry_sizes(lowering)
     keep_checks(lowering)
     use_states(lowering)
@@ -130,9 +133,9 @@ def _lower(lowering: Lowering) -> None:
     sort_axes_for_onnx(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
-    if keep_left_unread(lowering):
+    if keep_left_unread(lowering) or is_carried:
         lowering.look()
-        _lower(lowering)  # what follows is seen less of at import
+        _lower(lowering)  # of what follows less is known, or seen at import
 
 
 def _check(lowering: Lowering) -> None:
