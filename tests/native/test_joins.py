@@ -11,7 +11,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit import native
 from tests.interpreters import printed
-from tests.native.splits import DTYPES
+from tests.native.splits import DTYPES, Guarded
 from tests.oracle import assert_same, slices
 
 SHAPES: list[tuple[tuple[int, ...], int, tuple[int, ...]]] = [
@@ -51,9 +51,40 @@ def test_every_byte_is_joined(
     for keepdims in {True, set(sizes) != {1}}:
         parts = [part.copy() for part in slices(want, axis, sizes, keepdims)]
         whole = poisoned(want)
-        done = kernel.join_into(whole, axis, sizes, keepdims, parts)
-        assert done or want[(0,) * axis].nbytes < 64 * len(sizes)
-        assert whole.tobytes() == (want if done else poisoned(want)).tobytes()
+        assert kernel.join_into(whole, axis, sizes, keepdims, parts)
+        assert whole.tobytes() == want.tobytes()
+
+
+NARROW: list[tuple[int, ...]] = [
+    *((width,) * count for width in (1, 2, 4, 8, 16) for count in (*range(2, 10), 15, 16, 17, 33)),
+    *((1, 3), (3, 1), (1, 2, 1), (2, 0, 6), (1, 1, 5), (4, 1, 1, 1, 1), (7, 9, 3), (20, 17, 31)),
+    (*[1] * 20, 40, *[2] * 9, 3, *[8] * 5),
+    (*[4] * 300, 2),
+    (24,) * 256,
+]
+"""How many bytes of each part a row of the whole has."""
+
+
+@pytest.mark.parametrize("sizes", NARROW, ids=str)
+def test_narrow_strips(kernel: Any, rng: np.random.Generator, sizes: tuple[int, ...]) -> None:
+    for rows, shift in ((1, 0), (31, 1), (66, 13), (1000, 0), (2111, 3)):
+        want = data("u1", (rows, sum(sizes)), rng)
+        whole = Guarded.like(want, shift)
+        parts = [part.copy() for part in slices(want, 1, sizes)]
+        assert kernel.join_into(whole.buffer, 1, sizes, True, parts)
+        assert whole.buffer.tobytes() == want.tobytes()
+        assert whole.is_intact()
+
+
+@pytest.mark.parametrize("sizes", NARROW, ids=str)
+def test_narrow_strips_of_wider_rows(
+    kernel: Any, rng: np.random.Generator, sizes: tuple[int, ...]
+) -> None:
+    want, around = (data("u1", (700, sum(sizes) + 9), rng) for _ in range(2))
+    want[:, :3], want[:, -6:] = around[:, :3], around[:, -6:]
+    parts = slices(want[:, 3:-6], 1, sizes)
+    assert kernel.join_into(around[:, 3:-6], 1, sizes, True, parts)
+    assert around.tobytes() == want.tobytes()
 
 
 def test_an_axis_that_the_parts_have_not(kernel: Any, rng: np.random.Generator) -> None:
@@ -206,7 +237,9 @@ ways = itertools.product(("", "baseline"), (1, 1 << 62), (1, 3))
 for name, non_temporal, threads in ways:
     kernel.use(name), kernel.use_non_temporal_from(non_temporal), kernel.use_threads(threads)
     for rows, sizes in ((1, (70_000, 3, 9001)), (77, (65, 67, 1, 129)), (31, (1023, 64)),
-                        (300, (2000, 1100)), (5, (300_001, 64))):
+                        (300, (2000, 1100)), (5, (300_001, 64)),
+                        (999, (1, 1, 1)), (500, (3, 1)), (130, (2,) * 11), (77, (7, 9, 3)),
+                        (97, (8,) * 5), (65, (1,) * 20)):
         for at_end in (False, True):
             want = rng.integers(1, 256, (rows, sum(sizes)), np.uint8)
             parts, begin = [], 0

@@ -101,9 +101,6 @@ bool count_bytes(PyArray_Descr* type, int rank, const npy_intp* shape, npy_intp&
     return true;
 }
 
-// Strips that are narrower on average are joined by NumPy, which takes no longer.
-constexpr std::size_t narrowest_joined = 64;
-
 constexpr const char* pooled_name = "tensorsplit.native.pooled";
 
 // The memory of an array, and the blocks that it returns to, which may be gone by then.
@@ -292,7 +289,6 @@ std::optional<Join> join_of(const Request& request, const std::vector<PyObject*>
             {PyArray_BYTES(part), outer_of(part, axis), {0, width, to, step}});
         to += width;
     }
-    if (row < narrowest_joined * join.parts.size()) return {};
     return join;
 }
 

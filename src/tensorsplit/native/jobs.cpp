@@ -13,11 +13,14 @@ constexpr std::size_t longest_strip = 256 * 1024;
 
 // Columns lie on pages of their own. More than so many are copied in groups, from the first row to
 // the last: that takes a tenth to a fifth less for some thousands.
-constexpr std::size_t most_columns = 256;
+constexpr std::size_t most_columns = most_strips;
 
 // So many bytes of the rows of a join are written part by part, or so many rows.
 constexpr std::size_t joined_bytes = 128 * 1024;
 constexpr std::size_t fewest_joined_rows = 64;
+
+// Strips that are narrower on average are joined row by row, wider ones array by array.
+constexpr std::size_t narrow_strip = 256;
 
 // The rows of a tile may each lie on a page of their own, so a good part of each is read: this many
 // bytes, or this many columns where those are wide.
@@ -190,16 +193,41 @@ std::vector<Piece> JoinJob::pieces(std::size_t bytes) const {
     return pieces_of(columns_, rows_, bytes);
 }
 
-void JoinJob::run(const Mode& mode, const Piece& piece) const {
-    // Narrow strips are written while the lines that they share are in the cache.
+std::size_t JoinJob::bytes_of_row(const Piece& piece) const {
     std::size_t bytes = 0;
     for (std::size_t i = piece.first_column; i < piece.last_column; ++i) bytes += columns_[i].width;
+    return bytes;
+}
+
+void JoinJob::run(const Mode& mode, const Piece& piece) const {
+    const std::size_t bytes = bytes_of_row(piece);
+    const std::size_t count = piece.last_column - piece.first_column;
+    if (bytes < narrow_strip * count) return run_narrow(mode, piece);
     const std::size_t together = std::max(joined_bytes / bytes, fewest_joined_rows);
     for (std::size_t begin = piece.begin; begin < piece.end; begin += together) {
         const std::size_t end = std::min(begin + together, piece.end);
         for (std::size_t i = piece.first_column; i < piece.last_column; ++i) {
             run_part(mode, i, begin, end);
         }
+    }
+}
+
+void JoinJob::run_narrow(const Mode& mode, const Piece& piece) const {
+    Strip strips[most_strips];
+    const Column& first = columns_[piece.first_column];
+    for (std::size_t begin = piece.begin; begin < piece.end;) {
+        std::size_t end = piece.end;
+        for (std::size_t i = piece.first_column; i < piece.last_column; ++i) {
+            const Dimension row = rows_of_[i];
+            const std::size_t skipped = begin % row.extent;
+            const char* from = sources_[i] + offset_of(outers_[i], begin / row.extent) +
+                               static_cast<std::ptrdiff_t>(skipped) * row.stride;
+            strips[i - piece.first_column] = {from, row.stride, columns_[i].width};
+            end = std::min(end, begin - skipped + row.extent);
+        }
+        mode.kernels.join_rows({first.to + begin * first.step, first.step, end - begin}, strips,
+                               piece.last_column - piece.first_column, mode.stores);
+        begin = end;
     }
 }
 

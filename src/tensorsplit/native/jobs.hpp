@@ -83,6 +83,8 @@ class JoinJob final : public Job {
     void run(const Mode& mode, const Piece& piece) const override;
 
   private:
+    std::size_t bytes_of_row(const Piece& piece) const;
+    void run_narrow(const Mode& mode, const Piece& piece) const;
     void run_part(const Mode& mode, std::size_t number, std::size_t begin, std::size_t end) const;
 
     std::vector<const char*> sources_;

@@ -25,6 +25,22 @@ struct Rows {
     std::size_t first;
 };
 
+// The strips of an array that are joined with others.
+struct Strip {
+    const char* from;       // where the first one lies
+    std::ptrdiff_t stride;  // bytes from a strip to the next; may be negative
+    std::size_t width;      // bytes of a strip
+};
+
+// Rows that strips of several arrays are joined to, one after the other.
+struct JoinedRows {
+    char* to;
+    std::size_t step;  // bytes from a row to the next; at least the widths
+    std::size_t count;
+};
+
+constexpr std::size_t most_strips = 256;  // of a row
+
 // How parts are stored. What an instruction set lacks is plain there.
 enum class Stores : unsigned char {
     plain,
@@ -35,6 +51,9 @@ enum class Stores : unsigned char {
 struct Kernels {
     const char* name;
     void (*copy_rows)(const Rows& rows, const Column* columns, std::size_t count, Stores stores);
+    // Join narrow strips, up to `most_strips` of each row.
+    void (*join_rows)(const JoinedRows& rows, const Strip* strips, std::size_t count,
+                      Stores stores);
     // A fence, to be called by each thread after non-temporal stores, before others read them.
     void (*finish)();
 };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "interleave.hpp"
 #include "kernels.hpp"
 #include "rows.hpp"
 #include "strips.hpp"
@@ -63,6 +64,7 @@ struct Baseline {
 
 }  // namespace
 
-const Kernels baseline = {"baseline", copy_rows<Baseline>, Vector::finish_streams};
+const Kernels baseline = {"baseline", copy_rows<Baseline>, join_rows<Vector>,
+                          Vector::finish_streams};
 
 }  // namespace tensorsplit

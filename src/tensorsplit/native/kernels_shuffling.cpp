@@ -2,6 +2,7 @@
 #include <cstddef>
 
 #include "deinterleave.hpp"
+#include "interleave.hpp"
 #include "kernels.hpp"
 #include "rows.hpp"
 #include "strips.hpp"
@@ -23,9 +24,11 @@ struct Shuffling {
 }  // namespace
 
 #ifdef __AVX2__
-const Kernels shuffling = {"avx2", copy_rows<Shuffling>, Vector::finish_streams};
+const Kernels shuffling = {"avx2", copy_rows<Shuffling>, join_rows<Vector>,
+                          Vector::finish_streams};
 #else
-const Kernels shuffling = {"neon", copy_rows<Shuffling>, Vector::finish_streams};
+const Kernels shuffling = {"neon", copy_rows<Shuffling>, join_rows<Vector>,
+                          Vector::finish_streams};
 #endif
 
 }  // namespace tensorsplit

@@ -13,32 +13,37 @@
 namespace tensorsplit {
 namespace {
 
+// The first elements of all vectors, then the second ones, and so on, within each lane: the first half
+// of the vectors is interleaved with the second log2(count) times.
+template <class Vector, std::size_t width, std::size_t count>
+void interleave(typename Vector::type* vectors) {
+    if constexpr (count > 1) {
+        for (std::size_t step = 1; step < count; step *= 2) {
+            typename Vector::type mixed[count];
+            for (std::size_t i = 0; i < count / 2; ++i) {
+                const auto &a = vectors[i], &b = vectors[i + count / 2];
+                mixed[2 * i] = Vector::template low<width>(a, b);
+                mixed[2 * i + 1] = Vector::template high<width>(a, b);
+            }
+            for (std::size_t i = 0; i < count; ++i) vectors[i] = mixed[i];
+        }
+    }
+}
+
 template <class Vector, std::size_t width>
 struct Tile {
     static constexpr std::size_t columns = 16 / width;
     static constexpr std::size_t rows = columns * Vector::lanes;
 
-    // Row r, row r + columns and so on become the lanes of vector r; interleaving the first half of
-    // the vectors with the second log2(columns) times transposes each lane.
+    // Row r, row r + columns and so on become the lanes of vector r; interleaving them transposes
+    // each lane.
     static void read(const char* from, std::ptrdiff_t stride, typename Vector::type* lines) {
         const std::ptrdiff_t lane = static_cast<std::ptrdiff_t>(columns) * stride;
         for (std::size_t i = 0; i < columns; ++i) {
             const char* row = from + static_cast<std::ptrdiff_t>(i) * stride;
             lines[i] = Vector::load(row, lane);
         }
-        if constexpr (columns > 1) {
-            for (std::size_t step = 1; step < columns; step *= 2) interleave(lines);
-        }
-    }
-
-  private:
-    static void interleave(typename Vector::type* lines) {
-        typename Vector::type mixed[columns];
-        for (std::size_t i = 0; i < columns / 2; ++i) {
-            mixed[2 * i] = Vector::template low<width>(lines[i], lines[i + columns / 2]);
-            mixed[2 * i + 1] = Vector::template high<width>(lines[i], lines[i + columns / 2]);
-        }
-        for (std::size_t i = 0; i < columns; ++i) lines[i] = mixed[i];
+        interleave<Vector, width, columns>(lines);
     }
 };
 

@@ -102,6 +102,18 @@ struct Vector : Register<widest> {
 #endif
     }
 
+    // Lane number i is written to `to + i * apart`.
+    static void store_lanes(char* to, [[maybe_unused]] std::size_t apart, type value) {
+#ifdef __AVX2__
+        const auto lanes = reinterpret_cast<__m256i>(value);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(lanes));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + apart),
+                         _mm256_extracti128_si256(lanes, 1));
+#else
+        store(to, value);
+#endif
+    }
+
 #ifdef __x86_64__
     static constexpr bool can_stream = true;
 
@@ -172,6 +184,7 @@ struct Vector {
     }
 
     static void store(char* to, const type& value) { std::memcpy(to, value.bytes, 16); }
+    static void store_lanes(char* to, std::size_t, const type& value) { store(to, value); }
 
     static constexpr bool can_shuffle = false;
     static constexpr bool can_stream = false;
