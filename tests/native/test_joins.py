@@ -65,7 +65,11 @@ NARROW: list[tuple[int, ...]] = [
 """How many bytes of each part a row of the whole has."""
 
 
-@pytest.mark.parametrize("sizes", NARROW, ids=str)
+def _few(sizes: tuple[int, ...]) -> str:
+    return f"{len(sizes)} parts of {min(sizes)} to {max(sizes)}"
+
+
+@pytest.mark.parametrize("sizes", NARROW, ids=_few)
 def test_narrow_strips(kernel: Any, rng: np.random.Generator, sizes: tuple[int, ...]) -> None:
     for rows, shift in ((1, 0), (31, 1), (66, 13), (1000, 0), (2111, 3)):
         want = data("u1", (rows, sum(sizes)), rng)
@@ -76,7 +80,7 @@ def test_narrow_strips(kernel: Any, rng: np.random.Generator, sizes: tuple[int, 
         assert whole.is_intact()
 
 
-@pytest.mark.parametrize("sizes", NARROW, ids=str)
+@pytest.mark.parametrize("sizes", NARROW, ids=_few)
 def test_narrow_strips_of_wider_rows(
     kernel: Any, rng: np.random.Generator, sizes: tuple[int, ...]
 ) -> None:

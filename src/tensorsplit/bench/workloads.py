@@ -78,6 +78,7 @@ _ATTENTION = (8, 512, 2304), "float32", 2, (768,) * 3
 _ROWS = (4096, 2048), "float32", 0, (1024,) * 4
 _SMALL = (1, 64, 768), "float32", 2, (256,) * 3
 _RAGGED = tuple(8 + 37 * number % 71 for number in range(96))  # from 8 to 78, in no order
+_COLUMNS = (65536, 64), "float32", 1, (1,) * 64
 _BLOCKS = (2048, 3072), "float32", 1, (1024,) * 3
 _PICTURE = (2160, 3840, 3), "uint8", 2, (1,) * 3
 
@@ -95,7 +96,7 @@ _ALL = (
     Workload("rgb", "the channels of a 4K picture", *_PICTURE),
     Workload("rgba", "the channels of a 4K picture", (2160, 3840, 4), "uint8", 2, (1,) * 4),
     Workload("stereo", "left and right of 16-bit sound", (1 << 22, 2), "int16", 1, (1, 1)),
-    Workload("columns", "the columns of a table", (65536, 64), "float32", 1, (1,) * 64),
+    Workload("columns", "the columns of a table", *_COLUMNS),
     Workload("doubles", "the columns of a table", (131072, 16), "float64", 1, (1,) * 16),
     Workload("complex", "two antennas, interleaved", (1 << 21, 2), "complex64", 1, (1, 1)),
     Workload("complex-pairs", "pairs of wide elements", (1 << 20, 2), "complex128", 1, (1, 1)),
@@ -110,6 +111,7 @@ _ALL = (
     Workload("join-attention", "gradients back into one weight", *_ATTENTION, kind="join"),
     Workload("join-rows", "shards along the first axis", *_ROWS, kind="join"),
     Workload("join-rgb", "channels back into a 4K picture", *_PICTURE, kind="join"),
+    Workload("join-columns", "columns back into a table", *_COLUMNS, kind="join"),
     Workload("join-small", "a layer for one short text", *_SMALL, kind="join"),
     Workload("views", "two views, eagerly", (6, 4), "float32", 0, (2, 4), kind="views"),
     Workload("views-many", "64 views, eagerly", (64, 64), "float32", 1, (1,) * 64, kind="views"),

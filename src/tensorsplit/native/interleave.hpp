@@ -33,7 +33,7 @@ inline void copy_strip(const JoinedRows& rows, const Strip& strip) {
 constexpr bool is_power_of_two(std::size_t number) { return (number & (number - 1)) == 0; }
 
 // Rows of a number of strips that is not a power of two. As many vectors of 16 bytes as there are
-// strips hold some whole rows: each is the bitwise OR of the vectors of the arrays, shuffled so that
+// strips hold some whole rows. Each is the bitwise OR of the vectors of the arrays, shuffled so that
 // the bytes of an array are in their places and all others are zero.
 template <class Vector, std::size_t strips, std::size_t width>
 class Shuffled {
@@ -187,8 +187,8 @@ inline std::size_t count_alike(const Strip* strips, std::size_t count) {
     return alike;
 }
 
-// Rows of different strips, of which several fit in a vector: of each array some strips are shuffled
-// to their places. What is written after the last of these rows is overwritten by the next.
+// Rows of different strips, of which several fit in a vector: some strips of each array are
+// shuffled to their places. What is written after the last of these rows is overwritten by the next.
 template <class Bytes>
 class ShortRows {
   public:
@@ -215,8 +215,8 @@ class ShortRows {
         return count > 1 && width == rows.step && width <= longest;
     }
 
-    // How many of the first rows were joined. Of each array at least a byte of a row is read, so that
-    // as many rows as a vector has bytes are left.
+    // How many of the first rows were joined. As many rows as a vector has bytes are left, so that
+    // no vector is read or written beyond the last row.
     std::size_t join() const {
         const std::size_t groups =
             rows_.count < Bytes::size ? 0 : (rows_.count - Bytes::size) / each_;

@@ -13,8 +13,8 @@
 namespace tensorsplit {
 namespace {
 
-// The first elements of all vectors, then the second ones, and so on, within each lane: the first half
-// of the vectors is interleaved with the second log2(count) times.
+// The first elements of all vectors, then the second ones, and so on, within each lane: the first
+// half of the vectors is interleaved with the second log2(count) times.
 template <class Vector, std::size_t width, std::size_t count>
 void interleave(typename Vector::type* vectors) {
     if constexpr (count > 1) {
