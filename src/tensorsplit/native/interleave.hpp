@@ -33,8 +33,8 @@ inline void copy_strip(const JoinedRows& rows, const Strip& strip) {
 constexpr bool is_power_of_two(std::size_t number) { return (number & (number - 1)) == 0; }
 
 // Rows of a number of strips that is not a power of two. As many vectors of 16 bytes as there are
-// strips hold some whole rows. Each is the bitwise OR of the vectors of the arrays, shuffled so that
-// the bytes of an array are in their places and all others are zero.
+// strips hold some whole rows. Each is the bitwise OR of the arrays' vectors, shuffled so that the
+// bytes of an array are in their places and all others are zero.
 template <class Vector, std::size_t strips, std::size_t width>
 class Shuffled {
   public:
@@ -188,7 +188,7 @@ inline std::size_t count_alike(const Strip* strips, std::size_t count) {
 }
 
 // Rows of different strips, of which several fit in a vector: some strips of each array are
-// shuffled to their places. What is written after the last of these rows is overwritten by the next.
+// shuffled to their places. What is written after the last row is overwritten by the next ones.
 template <class Bytes>
 class ShortRows {
   public:
