@@ -84,7 +84,7 @@ class WholeRows {
     static constexpr std::size_t together = Vector::size / width;
 
     static constexpr bool can_join =
-        is_power_of_two(strips) || (strips < 8 && Vector::can_shuffle);
+        is_power_of_two(strips) || (strips < Tile<Vector, width>::columns && Vector::can_shuffle);
 
     static void join(const JoinedRows& rows, const Strip* arrays) {
         const char* from[strips];
@@ -109,8 +109,7 @@ class WholeRows {
 };
 
 // At least as many strips as a tile has columns. Where they are no multiple of it, the last tile
-// writes some strips again.
-// If it looks ahead, it fetches as many rows that follow.
+// writes some strips again. Looking ahead fetches the rows that the next call reads.
 template <class Vector, std::size_t width, bool looks_ahead>
 void join_tiles(const JoinedRows& rows, const Strip* arrays, std::size_t count) {
     constexpr std::size_t of_tile = Tile<Vector, width>::columns;
@@ -137,27 +136,26 @@ void join_tiles(const JoinedRows& rows, const Strip* arrays, std::size_t count) 
     }
 }
 
+// Up to so many strips of whole rows fit in registers.
+constexpr std::size_t most_in_registers = 8;
+
 // Join what can be joined by vectors, and return how many of the first rows that were.
 template <class Vector, bool looks_ahead, std::size_t width, std::size_t strips = 2>
 std::size_t join_alike(const JoinedRows& rows, const Strip* arrays, std::size_t count) {
     using Tile = Tile<Vector, width>;
-    if (count >= Tile::columns) {
-        join_tiles<Vector, width, looks_ahead>(rows, arrays, count);
-        return rows.count / Tile::rows * Tile::rows;
-    }
-    if constexpr (strips < Tile::columns) {
-        if (count != strips) {
+    if constexpr (strips <= most_in_registers) {
+        using Whole = WholeRows<Vector, strips, width>;
+        if (count != strips || rows.step != strips * width) {
             return join_alike<Vector, looks_ahead, width, strips + 1>(rows, arrays, count);
         }
-        using Whole = WholeRows<Vector, strips, width>;
         if constexpr (Whole::can_join) {
-            if (rows.step == strips * width) {
-                Whole::join(rows, arrays);
-                return rows.count / Whole::together * Whole::together;
-            }
+            Whole::join(rows, arrays);
+            return rows.count / Whole::together * Whole::together;
         }
     }
-    return 0;
+    if (count < Tile::columns) return 0;
+    join_tiles<Vector, width, looks_ahead>(rows, arrays, count);
+    return rows.count / Tile::rows * Tile::rows;
 }
 
 template <class Vector, bool looks_ahead>
