@@ -1,4 +1,4 @@
-"""Whatever the layout and the lengths, the parts are those of plain slicing, to the bit."""
+"""Whatever the layout and the lengths, parts are those of plain slicing to the bit, and back."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def test_any_split(case: Case, shift: int) -> None:
             check_copies_in_memory_that_was_used_before(kernel, case)
             check_copies_into_buffers_at_any_address(kernel, case, shift)
             check_views_are_what_slicing_gives(kernel, case)
+            check_the_parts_are_joined_again(kernel, case, shift)
 
 
 def check_copies(kernel: Any, case: Case) -> None:
@@ -75,6 +76,18 @@ def check_views_are_what_slicing_gives(kernel: Any, case: Case) -> None:
         assert view.flags.num == part.flags.num
         assert view.base is part.base
         start += size
+
+
+def check_the_parts_are_joined_again(kernel: Any, case: Case, shift: int) -> None:
+    division = (case.axis, case.sizes, case.keepdims)
+    want = np.ascontiguousarray(case.array)
+    for parts in ([part.copy() for part in case.parts], case.parts):
+        whole = Guarded.like(want, shift)
+        before = whole.buffer.tobytes()
+        done = kernel.join_into(whole.buffer, *division, parts)
+        assert done or not all(part.flags.c_contiguous for part in parts)
+        assert whole.buffer.tobytes() == (want.tobytes() if done else before)
+        assert whole.is_intact()
 
 
 @pytest.mark.parametrize("step", [1, -1], ids=["forwards", "backwards"])

@@ -202,7 +202,7 @@ def test_many_bytes_by_several_threads(
 
 
 @pytest.mark.parametrize("lengths", [[100, 28], [1] * 128])
-def test_join_writes_to_its_buffer_whether_the_kernel_does_or_not(
+def test_join_writes_wide_and_narrow_strips_to_its_buffer(
     rng: np.random.Generator, lengths: list[int]
 ) -> None:
     want = data("f4", (50, 128), rng)
