@@ -591,6 +591,11 @@ MADE = [
         _called("range", output_type="i64"),
         [np.array(3), np.array(-8), np.array(-2)],
     ),
+    Made(
+        "Range",
+        _called("range", output_type="i64"),
+        [np.array(3, np.int32), np.array(-8), np.array(-2, np.int32)],
+    ),
     *(
         Made(f"Reduce{kind}", _called(f"reduce_{kind.lower()}", axes, keep_dims=keeps), [SMALL])
         for kind in ("L1", "L2", "Max", "Mean", "Min", "Prod", "Sum")
@@ -605,6 +610,7 @@ MADE = [
     ),
     Made("Round", _called("round"), [np.round(SIGNED * 2) / 2]),
     Made("Select", _called("select"), [SIGNED > 0, SIGNED, SMALL]),
+    Made("Select", _called("select"), [SIGNED > 0, SMALL[:1] > 0.5, LARGE[:, :1] > 5]),
     Made("ShapeOf", _called("shape_of", output_type="i32"), [SIGNED]),
     Made("Slice", _called("slice", (1, 5), (100, 0), (1, -2), (0, 1)), [SIGNED]),
     Made("Slice", _called("slice", (1,), (-1,), (1,)), [SIGNED]),

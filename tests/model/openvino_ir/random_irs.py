@@ -26,7 +26,8 @@ class RandomIr:
     """A split of `sizes` on an axis into `lengths`, and how the IR gives them.
 
     Attributes:
-        form: ``constant``, ``fed``, or ``equal`` parts.
+        form: ``constant``, ``fed``, ``equal`` parts, or ``calculated`` from the dimension: equal
+            parts, and what they leave.
         declared: The dimensions of the input; None for one that is open.
         order: The axes of the input, as the split has them.
         use: What happens to the parts: nothing, ``joined``, ``squared`` or ``last`` only.
@@ -44,6 +45,11 @@ class RandomIr:
     axis_is_fed: bool
     squared_first: bool
     cases: list[Case] = field(default_factory=list)
+
+    @property
+    def integers(self) -> Any:
+        """NumPy's name of the element type of what gives lengths and axes."""
+        return {"i32": np.int32, "i64": np.int64}[self.element]
 
     def save(self, path: Path) -> None:
         """Write the IR."""
@@ -69,6 +75,13 @@ class RandomIr:
                 shape = ov.PartialShape([len(self.given)])
                 lengths = ops.parameter(shape, kind, name="lengths")
                 inputs.append(lengths)
+            elif self.form == "calculated":
+                shape = ops.shape_of(data, self.element)
+                at = ops.constant(np.array([self.axis], np.int64))
+                dim = ops.gather(shape, at, ops.constant(0))
+                part = ops.divide(dim, ops.constant(np.array([len(self.lengths)], self.integers)))
+                rest = ops.constant(np.array([-1], self.integers))
+                lengths = ops.concat([part] * (len(self.lengths) - 1) + [rest], 0)
             split = ops.variadic_split(data, axis, lengths)
         ends = list(split.outputs())
         if self.use == "joined":
@@ -86,9 +99,8 @@ class RandomIr:
             return
         x = np.random.default_rng(random.randrange(1 << 30)).standard_normal(sizes)
         feeds: list[Array] = [x.astype(np.float32)]
-        integers = {"i32": np.int32, "i64": np.int64}[self.element]
-        feeds += [np.array(self.axis, integers)] if self.axis_is_fed else []
-        feeds += [np.array(given, integers)] if self.form == "fed" else []
+        feeds += [np.array(self.axis, self.integers)] if self.axis_is_fed else []
+        feeds += [np.array(given, self.integers)] if self.form == "fed" else []
         data = feeds[0].transpose(self.order)
         if self.squared_first:
             data = data * data
@@ -105,10 +117,15 @@ def stated(dim: int, given: Sequence[int], count: int, form: str) -> list[int] |
     """Return the lengths that the standard states; None for what it refuses."""
     if form == "equal":
         return None if dim % count else [dim // count] * count
+    if form == "calculated":
+        return [dim // count] * (count - 1) + [dim - dim // count * (count - 1)]
     others = sum(length for length in given if length != -1)
     lengths = [dim - others if length == -1 else length for length in given]
     is_right = len(given) == count and list(given).count(-1) <= 1 and min(lengths) >= 0
     return lengths if is_right and sum(lengths) == dim else None
+
+
+_FORMS = ("constant", "fed", "fed", "equal", "calculated", "calculated")
 
 
 def random_ir(seed: int) -> RandomIr:
@@ -118,14 +135,14 @@ def random_ir(seed: int) -> RandomIr:
     sizes, order = [random.randint(1, 6) for _ in range(rank)], list(range(rank))
     if random.random() < 0.3:
         random.shuffle(order)
-    axis, form = random.randrange(rank), random.choice(("constant", "fed", "fed", "equal"))
+    axis, form = random.randrange(rank), random.choice(_FORMS)
     count = random.randint(1, 4)
     lengths = [random.randint(0, 3) for _ in range(count)]
-    if form == "equal":
+    if form in ("equal", "calculated"):
         lengths = [random.randint(0, 2)] * count
     sizes[order[axis]] = sum(lengths)
     given = list(lengths)
-    if form != "equal" and random.random() < 0.5:
+    if form in ("constant", "fed") and random.random() < 0.5:
         given[random.randrange(count)] = -1
     made = RandomIr(
         form=form,

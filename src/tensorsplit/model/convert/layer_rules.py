@@ -432,13 +432,16 @@ def _matmul(layer: LayerConversion) -> ir.Value:
 
 def _range(layer: LayerConversion) -> ir.Value:
     kind = layer.named_type("output_type")
-    if any(layer.element_type(place) != kind for place in range(3)):
+    kinds = {layer.element_type(place) for place in range(3)}
+    is_wider = kind == ir.DataType.INT64 and kinds <= {ir.DataType.INT32, ir.DataType.INT64}
+    if kinds != {kind} and not is_wider:
         raise layer.refusal("its numbers are of another type than the output")
-    if kind != ir.DataType.INT32:
+    if ir.DataType.INT32 not in kinds:
         return layer.op("Range", layer.inputs)
     # onnxruntime 1.32 takes dimensions that it knows for int64 here, although they are cast before
     wide = [layer.cast(each, ir.DataType.INT64) for each in layer.inputs]
-    return layer.cast(layer.op("Range", wide), kind)
+    made = layer.op("Range", wide)
+    return made if is_wider else layer.cast(made, kind)
 
 
 def _reduced(op_type: str, versions: str = "opset1", *, floats: bool = False) -> LayerRule:
@@ -456,6 +459,16 @@ def _reduced(op_type: str, versions: str = "opset1", *, floats: bool = False) ->
 def _reshape(layer: LayerConversion) -> ir.Value:
     allows_zero = not layer.flag("special_zero", False)
     return layer.op("Reshape", [layer.inputs[0], layer.listed(1)], {"allowzero": allows_zero})
+
+
+def _select(layer: LayerConversion) -> ir.Value:
+    """Write a Select; onnxruntime 1.32 has no Where of booleans."""
+    layer.check_broadcast()
+    condition, yes, no = layer.inputs
+    if layer.element_type(1) != ir.DataType.BOOL:
+        return layer.op("Where", layer.inputs)
+    otherwise = layer.op("And", [layer.op("Not", [condition]), no])
+    return layer.op("Or", [layer.op("And", [condition, yes]), otherwise])
 
 
 def _shape_of(layer: LayerConversion) -> ir.Value:
@@ -649,7 +662,7 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "ScaledDotProductAttention": _rule(_attention, "causal", "opset13"),
         "ScatterElementsUpdate": _scattered("ScatterElements", "opset3 opset12", with_axis=True),
         "ScatterNDUpdate": _scattered("ScatterND", "opset4 opset15", with_axis=False),
-        "Select": _broadcast("Where"),
+        "Select": _rule(_select, "auto_broadcast"),
         "Selu": _with_constants("Selu", "alpha", "gamma"),
         "ShapeOf": _rule(_shape_of, "output_type", "opset1 opset3"),
         "Slice": _rule(_slice, "", "opset8"),

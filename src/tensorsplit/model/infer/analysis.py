@@ -18,6 +18,7 @@ import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import SplitError
+from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.rules import ceil, equal
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import (
@@ -60,6 +61,7 @@ from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.bodies import RULES as BODY_RULES
 from tensorsplit.model.infer.bodies import AnalyseBody, Context
+from tensorsplit.model.infer.layer_values import infer_layer
 from tensorsplit.model.infer.node_outputs import infer_outputs, of_constant, values_of
 from tensorsplit.model.infer.sequence_operators import RULES as SEQUENCE_RULES
 from tensorsplit.model.infer.sequence_operators import check_position
@@ -334,6 +336,8 @@ class Analysis:
                 return self._by_rule(node, path, around, inputs)
         for label, graph in bodies(node):
             self._bodies_of(path, around)(label, graph, [], None)
+        if node.domain == DOMAIN:
+            return infer_layer(node, inputs)
         return infer_outputs(node, inputs, around.opsets, attributes)
 
     def _bodies_of(self, path: str, around: Surroundings) -> AnalyseBody:

@@ -78,7 +78,8 @@ def read_ir(file: Path) -> IrFile:
 
     Args:
         file: The ``.xml`` file; its ``.bin`` lies beside it. Of that only constants of strings
-            are read, and those that tell a split layer its axis and lengths.
+            are read, and those that give a split layer its axis and lengths, or from which these
+            are calculated.
 
     Raises:
         SplitError: TS501 for a file that is not IR 10 or 11, TS502 for a graph that is not
@@ -212,12 +213,9 @@ class _Writer:
             results.append((result, source, called))
             if source.layer.type not in ("Parameter", *CONSTANTS):
                 names.setdefault(source, called)  # of several Results, the first names the value
-        operands = {
-            source.layer
-            for layer in layers
-            if layer.type in _FAMILY
-            for source in layer.sources[1:]
-        }
+        operands = _leading_to(
+            source for layer in layers if layer.type in _FAMILY for source in layer.sources[1:]
+        )
         for layer in in_running_order(layers):
             for number, port in layer.outputs.items():
                 if (layer, number) not in names:
@@ -317,6 +315,24 @@ class _Writer:
             return read_data(self._found[0], offset, size) if self._found and size else b""
         except SplitError as error:
             raise error.located(node=layer.path) from None
+
+
+def _leading_to(operands: Iterable[OutputPort]) -> set[Layer]:
+    """Return the layers that give operands of splits, and those that calculate them.
+
+    What goes back to a tensor of more axes is not a calculation of lengths, and its constants may
+    be weights; of a shape no elements are needed.
+    """
+    waiting = list(operands)
+    found = {source.layer for source in waiting}
+    while waiting:
+        layer, _ = waiting.pop()
+        for source in layer.sources if layer.type != "ShapeOf" else ():
+            shape = source.layer.outputs[source.port].shape
+            if source.layer not in found and len(shape or ()) < 2:
+                found.add(source.layer)
+                waiting.append(source)
+    return found
 
 
 def _of_type(type: str, layers: Iterable[Layer]) -> list[Layer]:

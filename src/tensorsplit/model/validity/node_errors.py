@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.errors import SplitError, count_of, show
+from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.calls import Attributes, is_open
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
@@ -291,11 +292,15 @@ def wrong_operands(ref: NodeRef, schema: object, fact_of: FactOf) -> Iterator[Sp
 
 
 def contradicting_types(ref: NodeRef, fact_of: FactOf) -> Iterator[SplitError]:
-    """Yield the types that bodies pass on, or that are declared, and that a node contradicts."""
+    """Yield the types that bodies pass on, or that are declared, and that a node contradicts.
+
+    OpenVINO reads no types of the ports of a layer, so that they contradict nothing.
+    """
     node = ref.node
     yield from _wrong_axes(node, ref.opset, fact_of)
     passages = _passed(node, ref.opset, fact_of) if node.domain == "" else ()
-    ends = ((f"its output '{v.name}'", fact_of(v), declared(v)) for v in node.outputs)
+    outputs = node.outputs if node.domain != DOMAIN else ()
+    ends = ((f"its output '{v.name}'", fact_of(v), declared(v)) for v in outputs)
     for what, wanted, seen in chain(passages, ends):
         if wanted is UNKNOWN or seen is UNKNOWN:
             continue

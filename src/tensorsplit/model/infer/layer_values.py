@@ -1,0 +1,214 @@
+"""What layers of an OpenVINO IR calculate from shapes and constants, as lengths of splits.
+
+Such a layer is taken for a node of ONNX that gives the same, and inferred as that node. Nothing is
+known of other layers, versions and attributes but what their ports say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TypeAlias
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import is_at_least
+from tensorsplit.core.records.openvino import ELEMENT_TYPES
+from tensorsplit.model.graph.facts import UNKNOWN, Fact, NotKnownError, Tensor, tensor_of
+from tensorsplit.model.infer.elements import WHOLE
+from tensorsplit.model.infer.node_outputs import infer_outputs
+from tensorsplit.model.openvino_ir import LAYER_VERSION
+
+_OPSET = 18
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def infer_layer(node: ir.Node, inputs: list[Fact]) -> list[Fact]:
+    """Return a fact for each output of a layer that is not a split."""
+    rule = _RULES.get((node.op_type, str(node.metadata_props.get(LAYER_VERSION))))
+    found: list[Fact] = [UNKNOWN] * len(node.outputs)
+    if rule is not None:
+        with suppress(NotKnownError):
+            found[:1] = [rule(_Layer(node, inputs))]
+    return found
+
+
+class _Layer:
+    """A layer, and what is known of its inputs; what a rule asks for and is not known raises."""
+
+    def __init__(self, node: ir.Node, inputs: list[Fact]) -> None:
+        self.inputs = [tensor_of(fact) for fact in inputs]
+        self._attributes = node.attributes
+
+    def text(self, name: str, default: str) -> str:
+        """Return an attribute as text, in lower case."""
+        held = self._attributes.get(name)
+        return default if held is None else str(held.value).strip().lower()
+
+    def flag(self, name: str, default: str) -> bool:
+        """Return an attribute that is yes or no."""
+        said = self.text(name, default)
+        if said not in _FLAGS:
+            raise NotKnownError
+        return _FLAGS[said]
+
+    def integer(self, name: str) -> int:
+        """Return an attribute that is an integer."""
+        held = self._attributes.get(name)
+        if held is None or held.type != ir.AttributeType.INT:
+            raise NotKnownError
+        return held.as_int()
+
+    def kind(self, name: str, default: str) -> ir.DataType:
+        """Return the element type that an attribute names."""
+        named = ELEMENT_TYPES.get(self.text(name, default), "").upper()
+        if named not in ir.DataType.__members__:
+            raise NotKnownError
+        return ir.DataType[named]
+
+    def listed(self, place: int) -> Tensor:
+        """Return an input of integers as a list of int64."""
+        values = self.given(place).values
+        if values is None:
+            raise NotKnownError
+        return Tensor(ir.DataType.INT64, (len(values),), values)
+
+    def given(self, place: int) -> Tensor:
+        """Return an input."""
+        if place >= len(self.inputs):
+            raise NotKnownError
+        return self.inputs[place]
+
+    def check_broadcast(self) -> None:
+        """Leave a layer open whose operands are not broadcast as NumPy does."""
+        if self.text("auto_broadcast", "numpy") != "numpy":
+            raise NotKnownError
+
+    def as_node(
+        self, op_type: str, inputs: list[Tensor], attributes: Mapping[str, int] | None = None
+    ) -> Tensor:
+        """Return what is known of the output of a node of ONNX."""
+        held = [ir.AttrInt64(name, int(value)) for name, value in (attributes or {}).items()]
+        outputs = [ir.Value(name="made")]
+        node = ir.Node("", op_type, [ir.Value() for _ in inputs], held, outputs=outputs)
+        (found,) = infer_outputs(node, list(inputs), {"": _OPSET})
+        return tensor_of(found)
+
+
+_Rule: TypeAlias = Callable[[_Layer], Tensor]
+
+
+def _same(op_type: str) -> _Rule:
+    def rule(layer: _Layer) -> Tensor:
+        layer.check_broadcast()
+        return layer.as_node(op_type, layer.inputs)
+
+    return rule
+
+
+def _divide(layer: _Layer) -> Tensor:
+    """Infer a quotient of integers >= 0, which is rounded down in both."""
+    layer.check_broadcast()
+    values = [entry for each in layer.inputs for entry in each.values or (None,)]
+    are_whole = all(each.element_type in WHOLE for each in layer.inputs)
+    if not are_whole or not all(is_at_least(entry, 0) for entry in values):
+        raise NotKnownError
+    return layer.as_node("Div", layer.inputs)
+
+
+def _shape_of(layer: _Layer) -> Tensor:
+    return replace(
+        layer.as_node("Shape", layer.inputs), element_type=layer.kind("output_type", "i64")
+    )
+
+
+def _convert(layer: _Layer) -> Tensor:
+    return layer.as_node("Cast", layer.inputs, {"to": layer.kind("destination_type", "")})
+
+
+def _concat(layer: _Layer) -> Tensor:
+    return layer.as_node("Concat", layer.inputs, {"axis": layer.integer("axis")})
+
+
+def _gather(layer: _Layer) -> Tensor:
+    axis = layer.listed(2).constant
+    if axis is None or len(axis) != 1 or layer.text("batch_dims", "0") != "0":
+        raise NotKnownError
+    return layer.as_node("Gather", layer.inputs[:2], {"axis": axis[0]})
+
+
+def _with_list(op_type: str) -> _Rule:
+    """Return the rule of a layer with a list of integers, which may be left out."""
+
+    def rule(layer: _Layer) -> Tensor:
+        lists = [layer.listed(place) for place in range(1, len(layer.inputs))]
+        return layer.as_node(op_type, [layer.given(0), *lists])
+
+    return rule
+
+
+def _reshape(layer: _Layer) -> Tensor:
+    allows_zero = not layer.flag("special_zero", "false")
+    inputs = [layer.given(0), layer.listed(1)]
+    return layer.as_node("Reshape", inputs, {"allowzero": allows_zero})
+
+
+def _broadcast(layer: _Layer) -> Tensor:
+    if layer.text("mode", "numpy") != "numpy":
+        raise NotKnownError
+    return layer.as_node("Expand", [layer.given(0), layer.listed(1)])
+
+
+def _reduced(op_type: str) -> _Rule:
+    def rule(layer: _Layer) -> Tensor:
+        attributes = {"keepdims": layer.flag("keep_dims", "false"), "noop_with_empty_axes": 1}
+        return layer.as_node(op_type, [layer.given(0), layer.listed(1)], attributes)
+
+    return rule
+
+
+def _slice(layer: _Layer) -> Tensor:
+    start, stop, step, axes = map(layer.listed, range(1, 5))
+    return layer.as_node("Slice", [layer.given(0), start, stop, axes, step])
+
+
+_RULES: Mapping[tuple[str, str], _Rule] = {
+    **{
+        (name, "opset1"): _same(op_type)
+        for name, op_type in {
+            "Add": "Add",
+            "Equal": "Equal",
+            "FloorMod": "Mod",
+            "Greater": "Greater",
+            "GreaterEqual": "GreaterOrEqual",
+            "Less": "Less",
+            "LessEqual": "LessOrEqual",
+            "LogicalAnd": "And",
+            "LogicalNot": "Not",
+            "LogicalOr": "Or",
+            "Maximum": "Max",
+            "Minimum": "Min",
+            "Mod": "Mod",
+            "Multiply": "Mul",
+            "Negative": "Neg",
+            "Select": "Where",
+            "Subtract": "Sub",
+        }.items()
+    },
+    **{
+        (name, "opset1"): _reduced(name)
+        for name in ("ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum")
+    },
+    ("Broadcast", "opset3"): _broadcast,
+    ("Concat", "opset1"): _concat,
+    ("Convert", "opset1"): _convert,
+    ("Divide", "opset1"): _divide,
+    ("Gather", "opset8"): _gather,
+    ("Reshape", "opset1"): _reshape,
+    ("ShapeOf", "opset1"): _shape_of,
+    ("ShapeOf", "opset3"): _shape_of,
+    ("Slice", "opset8"): _slice,
+    **{(name, "opset1"): _with_list(name) for name in ("Squeeze", "Tile", "Unsqueeze")},
+}
+"""How a type and version of layer is inferred."""
