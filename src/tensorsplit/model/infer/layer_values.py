@@ -30,11 +30,11 @@ def infer_layer(node: ir.Node, inputs: list[Fact]) -> list[Fact]:
     found: list[Fact] = [UNKNOWN] * len(node.outputs)
     if rule is not None:
         with suppress(NotKnownError):
-            found[:1] = [rule(_Layer(node, inputs))]
+            found[:1] = [rule(_KnownLayer(node, inputs))]
     return found
 
 
-class _Layer:
+class _KnownLayer:
     """A layer, and what is known of its inputs; what a rule asks for and is not known raises."""
 
     def __init__(self, node: ir.Node, inputs: list[Fact]) -> None:
@@ -96,18 +96,18 @@ class _Layer:
         return tensor_of(found)
 
 
-_Rule: TypeAlias = Callable[[_Layer], Tensor]
+_Rule: TypeAlias = Callable[[_KnownLayer], Tensor]
 
 
 def _same(op_type: str) -> _Rule:
-    def rule(layer: _Layer) -> Tensor:
+    def rule(layer: _KnownLayer) -> Tensor:
         layer.check_broadcast()
         return layer.as_node(op_type, layer.inputs)
 
     return rule
 
 
-def _divide(layer: _Layer) -> Tensor:
+def _divide(layer: _KnownLayer) -> Tensor:
     """Infer a quotient of integers >= 0, which is rounded down in both."""
     layer.check_broadcast()
     values = [entry for each in layer.inputs for entry in each.values or (None,)]
@@ -117,21 +117,21 @@ def _divide(layer: _Layer) -> Tensor:
     return layer.as_node("Div", layer.inputs)
 
 
-def _shape_of(layer: _Layer) -> Tensor:
+def _shape_of(layer: _KnownLayer) -> Tensor:
     return replace(
         layer.as_node("Shape", layer.inputs), element_type=layer.kind("output_type", "i64")
     )
 
 
-def _convert(layer: _Layer) -> Tensor:
+def _convert(layer: _KnownLayer) -> Tensor:
     return layer.as_node("Cast", layer.inputs, {"to": layer.kind("destination_type", "")})
 
 
-def _concat(layer: _Layer) -> Tensor:
+def _concat(layer: _KnownLayer) -> Tensor:
     return layer.as_node("Concat", layer.inputs, {"axis": layer.integer("axis")})
 
 
-def _gather(layer: _Layer) -> Tensor:
+def _gather(layer: _KnownLayer) -> Tensor:
     axis = layer.listed(2).constant
     if axis is None or len(axis) != 1 or layer.text("batch_dims", "0") != "0":
         raise NotKnownError
@@ -141,34 +141,34 @@ def _gather(layer: _Layer) -> Tensor:
 def _with_list(op_type: str) -> _Rule:
     """Return the rule of a layer with a list of integers, which may be left out."""
 
-    def rule(layer: _Layer) -> Tensor:
+    def rule(layer: _KnownLayer) -> Tensor:
         lists = [layer.listed(place) for place in range(1, len(layer.inputs))]
         return layer.as_node(op_type, [layer.given(0), *lists])
 
     return rule
 
 
-def _reshape(layer: _Layer) -> Tensor:
+def _reshape(layer: _KnownLayer) -> Tensor:
     allows_zero = not layer.flag("special_zero", "false")
     inputs = [layer.given(0), layer.listed(1)]
     return layer.as_node("Reshape", inputs, {"allowzero": allows_zero})
 
 
-def _broadcast(layer: _Layer) -> Tensor:
+def _broadcast(layer: _KnownLayer) -> Tensor:
     if layer.text("mode", "numpy") != "numpy":
         raise NotKnownError
     return layer.as_node("Expand", [layer.given(0), layer.listed(1)])
 
 
 def _reduced(op_type: str) -> _Rule:
-    def rule(layer: _Layer) -> Tensor:
+    def rule(layer: _KnownLayer) -> Tensor:
         attributes = {"keepdims": layer.flag("keep_dims", "false"), "noop_with_empty_axes": 1}
         return layer.as_node(op_type, [layer.given(0), layer.listed(1)], attributes)
 
     return rule
 
 
-def _slice(layer: _Layer) -> Tensor:
+def _slice(layer: _KnownLayer) -> Tensor:
     start, stop, step, axes = map(layer.listed, range(1, 5))
     return layer.as_node("Slice", [layer.given(0), start, stop, axes, step])
 
