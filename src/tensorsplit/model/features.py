@@ -125,6 +125,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " the loop is given none",
         "strings_passed_on": "is an Identity of strings",
         "strings_sliced": "is a Slice of strings",
+        "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
         "strings_in_loop": "is a loop that takes in or gives out strings",
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",
@@ -241,6 +242,8 @@ def _of_any_operator(
     if ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(node, facts) is not None:
         yield from {"operator": node.op_type, "unsorted_axes": True}.items()
     yield from _of_loops(ref, facts, seen)
+    if _is_turned_beside_recurrence(node):
+        yield from {"operator": "Transpose", "turned_beside_recurrence": True}.items()
     if node.op_type == "Slice" and any(
         may_be_long(held, facts, known=True) for held in node.inputs[:1]
     ):
@@ -285,6 +288,26 @@ def _of_constants(ref: NodeRef) -> Iterator[tuple[str, object]]:
 def gives_empty_constant(node: ir.Node) -> bool:
     """Return whether a graph gives out a constant without elements as it is."""
     return any(value.is_graph_output() and _holds_none(value) for value in node.outputs)
+
+
+def _is_turned_beside_recurrence(node: ir.Node) -> bool:
+    """Return whether steps and batches change places of what a recurrent layer reads as well."""
+    order = attribute_of(node, "perm", ir.AttributeType.INTS)
+    return (
+        node.op_type == "Transpose"
+        and list(order or ()) == [1, 0, 2]
+        and any(
+            use.idx == 0 and _reads_steps_first(use.node)
+            for held in node.inputs
+            if held is not None
+            for use in held.uses()
+        )
+    )
+
+
+def _reads_steps_first(node: ir.Node) -> bool:
+    is_recurrent = node.domain == "" and node.op_type in ("GRU", "LSTM", "RNN")
+    return is_recurrent and not attribute_of(node, "layout", ir.AttributeType.INT)
 
 
 def _of_loops(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, object]]:

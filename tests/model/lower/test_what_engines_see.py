@@ -222,3 +222,56 @@ def test_strings_without_elements_need_constants_of_strings() -> None:
     )
     with refused("TS513", "a constant of strings"):
         ts.lower(model, target="openvino")
+
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+def turned(operator: str, opset: int, rows: str, rng: np.random.Generator, **changes: str) -> Any:
+    """A model that turns what a recurrent layer reads, which ``changes`` writes otherwise."""
+    text = (
+        f'<ir_version: 8, opset_import: ["": {opset}]>'
+        f" g (float[{rows}, 2, 8] x) => (float[A, B, C] u, float[D, E, F, G] y) {{"
+        " e = Relu(x) u = Transpose<perm = [1, 0, 2]>(e)"
+        f" y = {operator}<hidden_size = 3>(e, w, r) }}"
+    )
+    for old, new in changes.items():
+        text = text.replace({"perm": "[1, 0, 2]", "reads": "(e, w", "layer": "<hidden"}[old], new)
+    model = onnx.parser.parse_model(text)
+    for name, columns in (("w", 8), ("r", 3)):
+        weights = rng.standard_normal((1, 3 * GATES[operator], columns)).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, name))
+    return model
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize(("opset", "rows"), [(11, "N"), (13, "6"), (18, "N")])
+def test_what_recurrent_layers_read_is_turned_right(
+    operator: str,
+    opset: int,
+    rows: str,
+    rng: np.random.Generator,
+    processes: dict[str, EngineProcess],
+) -> None:
+    model = turned(operator, opset, rows, rng)
+    (finding,) = ts.check(model, target="openvino")
+    assert (finding.code, finding.severity) == ("TS843", "warning")
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.check(lowered, target="openvino") == []
+    assert ts.lower(lowered, target="openvino") == lowered
+    x = rng.standard_normal((6, 2, 8)).astype(np.float32)
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    np.testing.assert_array_equal(got[0], np.maximum(x, 0).transpose(1, 0, 2))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"perm": "[0, 2, 1]"}, {"reads": "(x, w"}, {"layer": "<layout = 1, hidden"}]
+)
+def test_other_turns_beside_recurrent_layers_stay(
+    changes: dict[str, str], rng: np.random.Generator
+) -> None:
+    model = turned("GRU", 14, "N", rng, **changes)
+    assert ts.check(model, target="openvino") == []
+    assert ts.lower(model, target="openvino") == model

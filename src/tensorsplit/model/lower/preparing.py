@@ -132,6 +132,24 @@ def _drop(lowering: Lowering, constants: Iterable[ir.Value | None]) -> None:
             held.graph.initializers.pop(held.name, None)
 
 
+def turn_apart(lowering: Lowering) -> bool:
+    """Turn what recurrent layers read as a tensor of rank 4, so that it is no turn of theirs.
+
+    Returns whether there was any.
+    """
+    wanted = lowering.limited("turned_beside_recurrence")
+    for ref, entry in wanted:
+        node, data = ref.node, ref.input(0)
+        assert data is not None  # noqa: S101 - a recurrent layer reads it
+        make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+        turned = make.op("Transpose", [make.unsqueeze(data, [3])], {"perm": [1, 0, 2, 3]})
+        make.replace(node.outputs[0], make.squeeze(turned, [3]))
+        lowering.edits.retire(node)
+        lowering.changed(ref, "Transpose with one more axis", entry)
+    lowering.edits.finish()
+    return bool(wanted)
+
+
 def sort_axes(lowering: Lowering) -> bool:
     """Put axes in order where the target infers a wrong shape otherwise.
 

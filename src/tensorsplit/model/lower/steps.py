@@ -59,6 +59,7 @@ from tensorsplit.model.lower.preparing import (
     sort_axes,
     sort_axes_for_onnx,
     take_branches,
+    turn_apart,
     unwrap_optionals,
 )
 from tensorsplit.model.lower.rejoined_parts import keep_checks
@@ -114,7 +115,8 @@ def _lower(lowering: Lowering) -> None:
     _check(lowering)
     steps = (inline_lengths, sort_axes, inline, slice_empty, take_branches, leave_out_loops)
     of_loops = (pass_conditions_on, hold_conditions, expand_maps)
-    while any(step(lowering) for step in (*steps, *of_loops, unwrap_optionals, keep_unread)):
+    others = (turn_apart, unwrap_optionals, keep_unread)
+    while any(step(lowering) for step in (*steps, *of_loops, *others)):
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)
