@@ -1,7 +1,7 @@
 """What layers of an OpenVINO IR calculate from shapes and constants, as lengths of splits.
 
-Such a layer is taken for a node of ONNX that gives the same, and inferred as that node. Nothing is
-known of other layers, versions and attributes but what their ports say.
+Such a layer is inferred as a node of ONNX that gives the same. Nothing is known of other layers,
+versions and attributes but what their ports say.
 """
 
 from __future__ import annotations

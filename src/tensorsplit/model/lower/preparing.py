@@ -133,7 +133,7 @@ def _drop(lowering: Lowering, constants: Iterable[ir.Value | None]) -> None:
 
 
 def turn_apart(lowering: Lowering) -> bool:
-    """Turn what recurrent layers read as a tensor of rank 4, so that it is no turn of theirs.
+    """Turn what recurrent layers read as a tensor of rank 4, which the target does right.
 
     Returns whether there was any.
     """
