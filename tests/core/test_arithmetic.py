@@ -36,11 +36,18 @@ class StoppedError(Exception):
     """The running model stopped."""
 
 
+def quotient(left: Listed, right: Listed) -> Listed:
+    """As engines do, of which some end at a division by 0."""
+    assert np.all(right)
+    found: Listed = np.fix(left / right)
+    return found
+
+
 NODES: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,
-    "divide": lambda left, right: np.fix(left / right).astype(np.int64),  # as engines do
+    "divide": lambda left, right: quotient(left, right).astype(np.int64),
     "minimum": np.minimum,
     "maximum": np.maximum,
     "less": np.less,
@@ -80,7 +87,7 @@ def rounded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 ROUNDED_NODES = NODES | {
-    "near_quotient": rounded(lambda left, right: np.fix(left / right).astype(np.int32)),
+    "near_quotient": rounded(lambda left, right: quotient(left, right).astype(np.int32)),
     "less": rounded(np.less),
     "equal": rounded(np.equal),
     "choose": lambda condition, yes, no: rounded(partial(np.where, condition))(yes, no),
@@ -251,6 +258,19 @@ def test_a_chunk_length_is_required_to_be_positive(dim: int, length: int) -> Non
     chunks = rules.chunk(data, (fed(np.array([length]), data),))
     wanted = integers(rules.chunk, dim, (length,))
     assert made(chunks.count) == (None if wanted is None else [len(wanted)])
+
+
+def test_an_engine_that_passes_a_guard_does_not_divide_by_0() -> None:
+    """Division by 0 ends the process of some engines (D10)."""
+
+    class Careless(Calculator):
+        def apply(self, operation: str, operands: list[Listed]) -> Listed:
+            if operation == "shaped":
+                return np.resize([*operands[0], 0], operands[1])
+            return super().apply(operation, operands)
+
+    data = axis_of(6)
+    assert Careless().make(rules.chunk(data, (fed(np.array([0]), data),)).count).size == 1
 
 
 @pytest.mark.parametrize("count", range(4))

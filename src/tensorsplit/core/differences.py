@@ -184,7 +184,7 @@ def given_a_number(record: Operator, dim: int, number: int) -> str | None:
     except SplitError:
         return "refused"
     sizes = made.sizes if isinstance(made, SplitPlan) else ()
-    return ", ".join(map(str, sizes)) or "no parts"
+    return ", ".join(map(str, sizes))
 
 
 def _by_size(element_type: str) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, part_sizes
-from tensorsplit.core.rules import LengthRule, ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.rules import LengthRule, ceil, equal, explicit, remainder
 from tensorsplit.core.schema import Lengths, Operator
 
 
@@ -64,7 +64,7 @@ def emit(intent: Intent, target: Operator, dim: Dim = None) -> Emission:
         intent = replace(intent, given=(intent.outputs,))  # no other count is right (D5)
     for lengths in target.lengths:
         for rank, rule in lengths.rules.items():
-            source = _as_given(intent, target, lengths, rank)
+            source = _as_given(intent, target, lengths)
             if source is not None and _does_the_same(intent, rule, dim):
                 return _emission(lengths, rank, source)
     absent = target.absent
@@ -152,12 +152,8 @@ def _check_taken(split: Operator, name: str, element_type: str, operator: str) -
         )
 
 
-def _as_given(
-    intent: Intent, target: Operator, lengths: Lengths, rank: int
-) -> EmittedOperand | None:
+def _as_given(intent: Intent, target: Operator, lengths: Lengths) -> EmittedOperand | None:
     """Return what the rule is given, for an operand of the target; None if it can't hold that."""
-    if intent.rule is ones:
-        return (1,) if rank == 0 and intent.keepdims else None
     if intent.given is not None:
         return intent.given
     if lengths.kind == "input" and intent.source is not None:
@@ -173,7 +169,7 @@ def _does_the_same(intent: Intent, rule: LengthRule, dim: Dim) -> bool:
     The rules of a count agree where each part has the same length, which takes a known dimension;
     not 0, which onnxruntime splits into equal parts but not by `num_outputs` (D2).
     """
-    if rule is intent.rule or (intent.rule, rule) == (ones, chunk):
+    if rule is intent.rule:
         return True
     if intent.given is None:
         return False

@@ -194,11 +194,15 @@ def test_cycles_are_told_from_nodes_in_a_wrong_order() -> None:
         node("Relu", "late", "c"),
         node("Relu", "x", "late"),
         node("Add", "d x", "d"),
+        node("Add", "e x", "g"),
+        node("Add", "e x", "e"),
     ]
-    assert errors(model(graph(nodes, [X], ["b", "c", "d"]))) == [
+    assert errors(model(graph(nodes, [X], ["b", "c", "d", "g"]))) == [
         ("graph/Relu[0]", f"its input 'b' {itself}"),
         ("graph/Relu[2]", "its input 'late' is read before it is produced"),
         ("graph/Add[4]", f"its input 'd' {itself}"),
+        ("graph/Add[5]", "its input 'e' is read before it is produced"),  # in no cycle itself
+        ("graph/Add[6]", f"its input 'e' {itself}"),
     ]
 
 

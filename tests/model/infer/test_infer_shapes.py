@@ -368,6 +368,13 @@ def test_both_branches_of_an_if_must_agree() -> None:
     assert shapes(made)["y"] == ("N", None, 4)
 
 
+def test_a_number_counts_more_than_a_name_whether_found_or_declared() -> None:
+    cut = node("Split", "n", "a b", axis=2)
+    made = graph([node("Neg", "x", "n"), cut], [X], ["a", "b"])
+    made.value_info.append(value("n", FLOAT, (3, "K", "M")))
+    assert shapes(model(made, 13))["a"] == (3, 6, 2)
+
+
 def test_a_scan_runs_along_its_axis() -> None:
     body = graph([node("Split", "row", "p q", axis=1, num_outputs=2)], [untyped("row")], ["q"])
     made = model(
@@ -407,6 +414,70 @@ def test_an_axis_that_a_scan_lacks_leaves_its_outputs_open(given: str, place: in
     body = graph([node("Neg", "row", "r")], [untyped("row")], ["r"])
     scan = node("Scan", "x", "y", body=body, num_scan_inputs=1, **{given: [place]})
     assert shapes(simple(scan, outputs="y"))["y"] is None
+
+
+def test_a_scan_has_as_many_rounds_as_any_input_of_a_known_shape_has_slices() -> None:
+    body = graph([node("Neg", "b", "r")], [untyped("a"), untyped("b")], ["r"])
+    axes = {"scan_input_axes": [0, 1]}
+    scan = node("Scan", "open x", "y", body=body, num_scan_inputs=2, **axes)
+    made = model(graph([scan], [value("open", FLOAT), X], ["y"]))
+    assert shapes(made)["y"] == (6, "N", 4)
+
+
+def test_a_change_reaches_the_last_of_many_states_after_as_many_rounds() -> None:
+    """Each takes what the one before it had: after more than a few rounds nothing is certain."""
+    count = 9
+    before = [f"s{place}" for place in range(count)]
+    after = [f"t{place}" for place in range(count)]
+    nodes = [
+        node("Identity", "go", "on"),
+        node("Concat", "s0 s0", "t0", axis=0),
+        *(node("Identity", *pair) for pair in zip(before, after[1:], strict=False)),
+        node("Neg", before[-1], "row"),
+    ]
+    head = [value("i", INT64, ()), value("go", BOOL, ())]
+    body = graph(nodes, [*head, *map(untyped, before)], ["on", *after, "row"])
+    ends = [f"end{place}" for place in range(count)]
+    loop = node(
+        "Loop", " ".join(["trips _", *["start"] * count]), " ".join([*ends, "y"]), body=body
+    )
+    inputs = [value("trips", INT64, ()), value("start", FLOAT, (2,))]
+    found = shapes(model(graph([loop], inputs, [*ends, "y"])))
+    assert (found[ends[-1]], found["y"]) == (None, None)
+
+
+def test_the_state_of_a_scan_has_its_first_elements_in_the_first_round_only() -> None:
+    """The lengths 1 and 3 become 2 and 2 in the second round: the parts have no known length."""
+    nodes = [node("Split", "row lengths", "p q", axis=1), node("Add", "lengths change", "next")]
+    body = graph(nodes, [value("lengths", INT64, (2,)), untyped("row")], ["next", "p"])
+    scan = node("Scan", "start x", "last y", body=body, num_scan_inputs=1)
+    split = node("Split", "x last", "a b", axis=2)
+    found = shapes(simple(scan, split, outputs="last y a b", start=[1, 3], change=[1, -1]))
+    assert found["last"] == (2,)
+    assert found["y"] == ("N", 6, None)
+    assert found["a"] == ("N", 6, None)
+
+
+def test_the_shape_of_a_state_stays_as_it_is_in_all_rounds_of_a_scan() -> None:
+    """A round that gives M elements runs only where M is N."""
+    body = graph([node("Identity", "other", "next")], [untyped("state"), untyped("row")], ["next"])
+    scan = node("Scan", "start x", "last", body=body, num_scan_inputs=1)
+    inputs = [X, value("start", FLOAT, ("N", None)), value("other", FLOAT, ("M", 3))]
+    assert shapes(model(graph([scan], inputs, ["last"])))["last"] == ("N", 3)
+
+
+def test_a_scan_of_opset_8_has_no_rounds_where_its_first_input_says_so() -> None:
+    """Whatever the shape of the data: a Split in it is refused only if a row is longer than 0."""
+    nodes = [node("Split", "row", "p q r s"), node("Neg", "state", "next")]
+    body = graph(nodes, [untyped("state"), untyped("row")], ["next"])
+    scan = node("Scan", "lengths start x", "last", body=body, num_scan_inputs=1)
+    shapes_of = {"lengths": (INT64, (2,)), "start": (FLOAT, (2, 1)), "x": (FLOAT, (2, 5, 3))}
+    made = model(graph([scan], [value(name, *of) for name, of in shapes_of.items()], ["last"]), 8)
+    fed = {"start": np.array([[3], [4]], np.float32), "x": np.ones((2, 5, 3), np.float32)}
+    last = ts.run(made, {"lengths": np.array([0, 0]), **fed})["last"]
+    assert last.tolist() == [[3], [4]]
+    with refused("TS303", "graph/Scan[0].body/Split[0]"):
+        ts.run(made, {"lengths": np.array([0, 5]), **fed})
 
 
 def test_a_scan_of_opset_8_has_a_batch() -> None:
@@ -457,6 +528,20 @@ def test_a_loop_has_as_many_rounds_as_its_trip_count_if_nothing_ends_it(
     loop = node("Loop", inputs, "y", body=body)
     made = model(graph([loop], given, ["y"], constants))
     assert shapes(made)["y"] == (rounds, "N", 6, 4)
+
+
+def test_the_parts_of_a_wrong_split_that_never_runs_have_its_type() -> None:
+    branches = {
+        "then_branch": graph([node("Split", "x s", "p q", axis=1)], [], ["p"]),
+        "else_branch": graph([node("Neg", "x", "n")], [], ["n"]),
+    }
+    chosen = node("If", "no", "y", **branches)
+    held = [tensor("no", False, np.bool_), tensor("s", [1, 2])]
+    found = infer_shapes(model(graph([chosen], [X], ["y"], held)))
+    assert isinstance(found, ModelProto)
+    then = next(each.g for each in found.graph.node[0].attribute if each.name == "then_branch")
+    assert {entry.name: entry.type.tensor_type.elem_type for entry in then.output} == {"p": FLOAT}
+    assert described(then)["p"] is None
 
 
 @pytest.mark.parametrize("trips", [0, 1, -1])

@@ -79,6 +79,25 @@ def test_a_length_of_dft_that_is_fed_is_not_that_of_the_data() -> None:
     assert shape_after(20, one_sided, "N", 8, 1, axis=1) == ("N", 5, 2)
 
 
+@pytest.mark.parametrize(("is_0", "length"), [(0, "N"), (1, 0)])
+def test_with_allowzero_a_reshape_takes_0_for_0(is_0: int, length: str | int) -> None:
+    nodes = [
+        node("Shape", "x", "last", start=2),
+        node("Concat", "zero last", "to", axis=0),
+        node("Reshape", "x to", "y", allowzero=is_0),
+    ]
+    inputs = [value("x", FLOAT, ("N", 0, "M"))]
+    made = model(graph(nodes, inputs, ["y"], [tensor("zero", [0])]), 15)
+    assert shapes(made)["y"] == (length, "M")
+
+
+def test_half_the_frequencies_along_an_axis_that_is_fed_are_complex_numbers() -> None:
+    """Along which axis there are fewer is not known; the last one has two parts, as always."""
+    one_sided = node("DFT", "x _ axis", "y", onesided=1)
+    inputs = [value("x", FLOAT, ("N", 8, 1)), value("axis", INT64, ())]
+    assert shapes(model(graph([one_sided], inputs, ["y"]), 20))["y"] == (None, None, 2)
+
+
 def test_the_window_of_stft_gives_the_length_of_frames() -> None:
     inputs = [value("x", FLOAT, ("N", 8, 1)), value("w", FLOAT, (4,))]
     made = model(graph([node("STFT", "x step w", "y")], inputs, ["y"], [tensor("step", 2)]), 17)

@@ -296,6 +296,18 @@ def test_a_cast_to_int32_keeps_what_int32_holds(entry: int, length: int | None) 
     assert shapes(made)["y"] == (length,)
 
 
+@pytest.mark.parametrize(("count", "length"), [(2048, 2048), (2049, None)])
+def test_a_cast_to_float16_keeps_what_is_exact_in_11_bits(count: int, length: int | None) -> None:
+    nodes = [
+        node("Cast", "a", "b", to=onnx.TensorProto.FLOAT16),
+        node("Cast", "b", "c", to=onnx.TensorProto.INT64),
+        node("ConstantOfShape", "c", "y"),
+    ]
+    made = model(graph(nodes, [], ["y"], [tensor("a", [count])]))
+    assert np.int64(np.float16(count)) == 2048
+    assert shapes(made)["y"] == (length,)
+
+
 @pytest.mark.parametrize(
     ("left", "right", "plain", "by_fmod"),
     [

@@ -96,7 +96,7 @@ def _rounds(
     carried = list(map(without_elements, first))
     for _ in range(_MAX_ROUNDS if context.has_rounds else 0):
         outputs = go_round(carried)
-        after = list(map(both, carried, map(without_elements, outputs)))
+        after = list(map(both, carried, outputs))
         if after == carried:
             break
         carried = after

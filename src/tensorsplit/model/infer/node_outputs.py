@@ -267,7 +267,7 @@ def _with_inference(
         return proto, opset, []
     made = onnx.NodeProto.FromString(proto.SerializeToString())
     attributes = {entry.name: entry for entry in made.attribute}
-    if proto.op_type == "Cast" and "to" in attributes:
+    if proto.op_type == "Cast":
         kind = onnx.TensorProto.DataType.Value(attributes["to"].s.decode().upper())
         attributes["to"].CopyFrom(onnx.helper.make_attribute("to", kind))
     elif proto.op_type == "Concat" and "axis" not in attributes:
