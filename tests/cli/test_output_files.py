@@ -209,8 +209,9 @@ def test_the_weights_of_an_openvino_ir_are_not_replaced(refused: Refused, tmp_pa
     path = cut_file().save(tmp_path)
     before = contents(tmp_path)
     for target in (path, path.with_suffix(".bin")):
-        refused("TS702", "infer", path, "-o", target)
-        refused("TS702", "explain", path, "--svg", target)
+        for words in (("infer", path, "-o", target), ("explain", path, "--svg", target)):
+            refused("TS702", *words)
+            assert "a file that is read" in refused("TS702", *words, "--overwrite")
     assert contents(tmp_path) == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 import warnings
 from collections.abc import Callable
@@ -350,6 +351,15 @@ def test_configurations_that_cannot_be_read(tmp_path: Path) -> None:
         with refused("TS717", "config.json"):
             ts.files.split(tmp_path / "model", tmp_path / "out", rules="llama", ranks=2)
         config.touch()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_configuration_that_never_ends_is_not_read(tmp_path: Path) -> None:
+    model(tmp_path / "model", "llama")
+    (tmp_path / "model" / "config.json").unlink()
+    os.mkfifo(tmp_path / "model" / "config.json")
+    with refused("TS717", "config.json", "not a file"):
+        ts.files.split(tmp_path / "model", tmp_path / "out", rules="llama", ranks=2)
 
 
 def test_a_falcon_whose_groups_are_others_is_refused(tmp_path: Path) -> None:

@@ -176,6 +176,17 @@ def test_a_body_may_give_out_a_value_from_around_it(name: str) -> None:
             assert_same(list(got.values()), [sign * X[:3], X[3:]])
 
 
+def test_a_body_may_give_out_a_value_of_a_body_around_it() -> None:
+    negated = graph([node("Neg", "h", "n")], [], ["n"])
+    inner = node("If", "c", "w", then_branch=graph([], [], ["h"]), else_branch=negated)
+    split = node("Split", "x", "h r", num_outputs=2)
+    other = graph([node("Split", "x", "p q", num_outputs=2)], [], ["p", "q"])
+    outer = node("If", "c", "y z", then_branch=graph([split, inner], [], "wr"), else_branch=other)
+    inputs = [value("x", FLOAT, [6, 2]), value("c", onnx.TensorProto.BOOL, [])]
+    got = ts.run(model(graph([outer], inputs, ["y", "z"]), 18), {"x": X, "c": np.array(True)})
+    assert_same(list(got.values()), [X[:3], X[3:]])
+
+
 @pytest.mark.parametrize("name", TOOLS)
 def test_the_tools_keep_data_that_was_read_into_the_message(name: str) -> None:
     """Data of which the message says, too, that it lies outside."""

@@ -416,12 +416,27 @@ def test_an_axis_that_a_scan_lacks_leaves_its_outputs_open(given: str, place: in
     assert shapes(simple(scan, outputs="y"))["y"] is None
 
 
+@pytest.mark.parametrize("given", ["scan_input_axes", "scan_output_axes"])
+def test_a_scan_with_too_many_axes_leaves_its_outputs_open_and_is_refused(given: str) -> None:
+    body = graph([node("Neg", "row", "r")], [untyped("row")], ["r"])
+    made = simple(
+        node("Scan", "x", "y", body=body, num_scan_inputs=1, **{given: [0, 1]}), outputs="y"
+    )
+    assert shapes(made)["y"] is None
+    (found,) = (each for each in check(made) if each.severity == "error")
+    assert f"{given} has 2 entries; give 1" in str(found)
+
+
 def test_a_scan_has_as_many_rounds_as_any_input_of_a_known_shape_has_slices() -> None:
-    body = graph([node("Neg", "b", "r")], [untyped("a"), untyped("b")], ["r"])
+    nodes = [node("Neg", "b", "r"), node("Neg", "a", "s")]
+    body = graph(nodes, [untyped("a"), untyped("b")], ["r", "s"])
     axes = {"scan_input_axes": [0, 1]}
-    scan = node("Scan", "open x", "y", body=body, num_scan_inputs=2, **axes)
-    made = model(graph([scan], [value("open", FLOAT), X], ["y"]))
-    assert shapes(made)["y"] == (6, "N", 4)
+    scan = node("Scan", "open x", "y z", body=body, num_scan_inputs=2, **axes)
+    made = model(graph([scan], [value("open", FLOAT), X], ["y", "z"]))
+    assert shapes(made) == {"y": (6, "N", 4), "z": None}
+    found = infer_shapes(made)
+    assert isinstance(found, ModelProto)
+    assert [entry.type.tensor_type.elem_type for entry in found.graph.output] == [FLOAT, FLOAT]
 
 
 def test_a_change_reaches_the_last_of_many_states_after_as_many_rounds() -> None:
