@@ -305,3 +305,44 @@ def test_what_the_kernel_does_not_know_is_written_by_torch(by_kernel: list[bool]
         out = torch.zeros_like(WIDE)
         assert torch.equal(ts.join(HALVES, axis=1, out=out), WIDE)
     assert by_kernel == []
+
+
+BYTES = torch.from_numpy(np.random.default_rng(7).integers(0, 256, (5000, 160), np.uint8))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["uint8", "float16", "bfloat16", "float32", "int64", "float8_e4m3fn"]
+)
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_large_tensors_are_joined_by_the_kernel(
+    by_kernel: list[bool], dtype: str, keepdims: int
+) -> None:
+    whole = BYTES.view(getattr(torch, dtype))
+    split = whole.split(1, 1) if keepdims else whole.unbind(1)
+    made = ts.join([part.clone() for part in split], axis=1, keepdims=keepdims)
+    assert made.dtype is whole.dtype
+    assert torch.equal(made.view(torch.uint8), BYTES)
+    assert by_kernel == [native.in_use != "numpy"]
+
+
+def test_a_large_whole_is_as_torch_makes_it() -> None:
+    rng = torch.Generator().manual_seed(11)
+    picture = torch.rand(2, 64, 40, 60, generator=rng)
+    for parts, axis in (
+        (picture.to(memory_format=torch.channels_last).chunk(4, 1), 1),
+        (torch.complex(picture, picture + 1).conj().chunk(2, 2), 2),
+        ([part.clone().requires_grad_() for part in picture.chunk(2, 3)], 3),
+    ):
+        made, want = ts.join(parts, axis=axis, copy=True), torch.cat(parts, axis)
+        assert torch.equal(made, want)
+        assert made.stride() == want.stride()
+        assert made.requires_grad == want.requires_grad
+    parts = [part.clone() for part in picture.chunk(2, 3)]
+    with torch.inference_mode():
+        assert ts.join(parts, axis=3).is_inference()
+    with torch.no_grad():
+        assert torch.equal(ts.join([torch.nn.Parameter(part) for part in parts], axis=3), picture)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is traced may differ for other examples
+        traced = torch.jit.trace(lambda a, b: ts.join([a, b], axis=3), tuple(parts))
+    assert torch.equal(traced(*(part + 1 for part in parts)), picture + 1)

@@ -243,6 +243,10 @@ def joined(parts: list[Tensor], plan: SplitPlan) -> Tensor:
     """Return the parts as one new tensor (TS310 in a model whose Concat does not take them)."""
     if is_exported():
         check_concat(OPSET, element_type(parts[0]), plan.operator)
+    elif not _is_transformed() and sum(part.nbytes for part in parts) >= _KERNEL_FROM:
+        new: Tensor = torch.empty(shape_of(plan), dtype=parts[0].dtype, device="cpu")
+        if _join_by_kernel(new, parts, plan):
+            return new
     return concatenated(parts, plan.axis, plan.keepdims)
 
 
@@ -268,21 +272,26 @@ def joined_into(parts: list[Tensor], plan: SplitPlan, out: object) -> object:
     shape = plan.input_shape
     _check_buffer("the buffer", out, parts[0] if parts else out, shape, f"the whole has {shape}")
     if not _is_transformed() and all(map(_has_address, (out, *parts))):
-        given = [out, *parts]
-        are_plain = all(map(_is_for_the_kernel, given))
-        if are_plain:  # other threads can't give these other memory while the kernel uses it
-            given = [each.detach() for each in given]
-        whole, *held = map(_addresses, given)
-        check_buffer(held, plan, whole)
-        if are_plain and join_by_kernel(whole, held, plan):
+        if _join_by_kernel(out, parts, plan):
             torch.autograd.graph.increment_version([out])
             return out
+        whole, *held = map(_addresses, (out, *parts))
+        check_buffer(held, plan, whole)
     elif any(out is part for part in parts):
         raise SplitError(OUT_OVERLAP, "the buffer is a part", "give a buffer of its own")
     whole = _bytes(out)
     for part, index in zip(parts, plan.indices, strict=True):
         whole[index].copy_(_bytes(part))
     return out
+
+
+def _join_by_kernel(whole: Any, parts: list[Tensor], plan: SplitPlan) -> bool:
+    """Join tensors in another one with the kernel; False, with nothing written, where it can't."""
+    if not all(map(_is_for_the_kernel, (whole, *parts))):
+        return False
+    # Other threads can't give these other memory while the kernel uses it.
+    held, *others = (each.detach() for each in (whole, *parts))
+    return join_by_kernel(_addresses(held), list(map(_addresses, others)), plan)
 
 
 def _is_for_the_kernel(array: Tensor) -> bool:
