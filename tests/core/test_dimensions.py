@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import enum
 import itertools
+import math
 import operator
+import re
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -201,6 +204,25 @@ def test_a_shape_for_a_reader() -> None:
     assert show_dim("a\x1bb") == "a\N{REPLACEMENT CHARACTER}b"
     assert show_dim(combine(operator.sub, 1, half)) == "-ceil(B/2) + 1"
     assert show_dim(combine(lambda d, n: -(-d // n), "B + S", 2)) == "ceil(B/2 + S/2)"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_a_reader_sees_has_the_value_of_the_dimension(seed: int) -> None:
+    """Lengths of lengths are written with ``ceil``, however deep they are nested."""
+    rng = np.random.default_rng(seed)
+    dim: Any = "k"
+    for _ in range(rng.integers(1, 5)):
+        number, step = int(rng.integers(2, 7)), int(rng.integers(-3, 4))
+        dim = combine(lambda d, n: -(-d // n), dim, number)
+        dim = combine(operator.add, combine(operator.mul, dim, int(rng.integers(1, 4))), step)
+    shown = show_dim(dim)
+    assert "ceil(" in shown
+    assert "-floor(" not in shown
+    for n in range(20, 30):
+        exact = {"k": Fraction(n), "ceil": math.ceil, "floor": math.floor}
+        fractions = re.sub(r"(\d+)", r"Fraction(\1)", shown)
+        value = eval(fractions, {"Fraction": Fraction}, exact)
+        assert value == sympy.sympify(text_of(dim)).subs("k", n), shown
 
 
 def test_the_longest_dimension_and_the_highest_rank() -> None:

@@ -72,7 +72,7 @@ _FEW = 8
 _TRACED = (("torch", "SymInt"),)
 """The types of the numbers of libraries that trace; they may refuse to be hashed."""
 _NUMBER = re.compile("-?[0-9]{1,40}")
-_FLOOR_OF_NEGATIVE = re.compile(r"(^-?| [-+] )(\d+\*)?floor\(-([^()]*)\)")
+_FLOOR = re.compile(r"((?:^|(?<=\()|(?<=, ))-?| [-+] )((?:[\w.]+\*)*)floor\(")
 _FLIPPED = {"": "-", "-": "", " + ": " - ", " - ": " + "}
 _OF_SYMPY = re.compile(r"\b(Max|Min)(?=\()")
 _IDENTIFIER = re.compile(r"([^\W\d][\w.]*)(\s*\()?")
@@ -190,12 +190,16 @@ def may_be_same(one: Shape | None, other: Shape | None) -> bool:
 
 
 def show_dim(dim: Dim) -> str:
-    """Return a dimension for a reader: ``ceil(N/3)`` where the arithmetic has ``-floor(-N/3)``."""
+    """Return a dimension for a reader: ``ceil(N/3)`` where the arithmetic has ``-floor(-N/3)``.
+
+    A name that is longer than an expression gets stays as it is.
+    """
     if dim is None:
         return "?"
     if is_known(dim):
         return show_int(dim)
-    return printable(_FLOOR_OF_NEGATIVE.sub(_as_ceil, text_of(dim)))
+    text = text_of(dim)
+    return printable(_with_ceil(text) if len(text) <= _MAX_EXPRESSION else text)
 
 
 def text_of(dim: Dim) -> str:
@@ -204,10 +208,45 @@ def text_of(dim: Dim) -> str:
     return _OF_SYMPY.sub(lambda found: found[0].lower(), text)
 
 
-def _as_ceil(found: re.Match[str]) -> str:
-    sign, factor, inside = found.groups()
-    inside = re.sub(r" [-+] ", lambda sign: _FLIPPED[sign.group()], inside)
-    return f"{_FLIPPED[sign]}{factor or ''}ceil({inside})"
+def _with_ceil(text: str) -> str:
+    """Write ``floor`` of what is below 0 as ``ceil``, from the inside outwards."""
+    for found in reversed(list(_FLOOR.finditer(text))):  # the last one has none inside
+        (sign, factor), end = found.groups(), _closing(text, found.end())
+        terms = _terms(text[found.end() : end])
+        signs = {sign for sign, term in terms if re.search("[^\\W\\d]", term)}
+        is_below = signs == {"-"} or ("-" in sign and "-" in signs)
+        if is_below and not text.startswith(")**", end):
+            flipped = [("", term) for sign, term in terms if sign]
+            flipped += [("-", term) for sign, term in terms if not sign]
+            inside = "".join(
+                f"{' - ' if sign else ' + '}{term}" if at else f"{sign}{term}"
+                for at, (sign, term) in enumerate(flipped)
+            )
+            start = text[: found.start()]
+            text = f"{start}{_FLIPPED[sign]}{factor}ceil({inside}{text[end:]}"
+    return text
+
+
+def _closing(text: str, start: int) -> int:
+    """Return where the parenthesis ends that begins before a place."""
+    depth = 1
+    for at in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if not depth:
+            return at
+    return len(text)
+
+
+def _terms(text: str) -> list[tuple[str, str]]:
+    """Return the terms of a sum, each after its sign: "-", or nothing."""
+    found, depth, start = [], 0, 0
+    sign = "-" if text.startswith("-") else ""
+    for at in range(len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if not depth and text[at : at + 3] in (" + ", " - "):
+            found.append((sign, text[start:at].removeprefix("-")))
+            sign, start = text[at + 1].replace("+", ""), at + 3
+    return [*found, (sign, text[start:].removeprefix("-"))]
 
 
 def show_shape(shape: Iterable[Dim] | None) -> str:
