@@ -35,6 +35,7 @@ from tensorsplit.model.graph.nodes import (
     tensor_of,
 )
 from tensorsplit.model.graph.rejoined import gives_only_shapes, is_rejoined, is_unused
+from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -115,6 +116,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "optional": "makes or takes an optional value",
         "unsorted_axes": "is a Squeeze or Unsqueeze before opset 11 with axes that are not in"
         " order, or count from the back",
+        "constant_form": "is a Constant that gives {}",
+        "constant_form_before_13": "is a Constant before opset 13 that gives {}",
         "unused_in_loop": "is a loop that carries a tensor whose shape changes, and that nothing"
         " uses afterwards",
         "rounds_may_be_0": "is a Loop whose number of rounds may be 0 or below, and of which more"
@@ -198,6 +201,9 @@ _INPUTS_WITH_LENGTHS = 3
 _FIRST_WITH_SEQUENCES_IN_BODIES = 13
 """From here on If and Loop take sequences and give them out."""
 
+_FIRST_WITH_NUMBERS_IN_CONSTANTS = 13
+"""From here on engines read Constants that give numbers; the standard has them from 12 on."""
+
 FIRST_WITH_AXES_IN_ANY_ORDER = 11
 """Before, engines may infer the shape that onnx does, from axes in order and from the front."""
 
@@ -241,6 +247,7 @@ def _of_any_operator(
     node = ref.node
     if ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(node, facts) is not None:
         yield from {"operator": node.op_type, "unsorted_axes": True}.items()
+    yield from _of_form(ref)
     yield from _of_loops(ref, facts, seen)
     if _is_turned_beside_recurrence(node):
         yield from {"operator": "Transpose", "turned_beside_recurrence": True}.items()
@@ -330,6 +337,20 @@ def _of_loops(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, ob
     if found:
         yield "operator", node.op_type
     yield from ((name, True) for name in found)
+
+
+def _of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:
+    """Yield the form in which a Constant that is used gives its value, if not as a tensor."""
+    if ref.op_type != "Constant":
+        return
+    form = next(iter(ref.node.attributes), "value")
+    if any(isinstance(tensor_of(value), SparseTensor) for value in ref.node.outputs):
+        form = "sparse_value"  # read as `value`
+    if form == "value" or is_unused(ref.node):
+        return
+    yield "constant_form", form
+    if ref.opset < _FIRST_WITH_NUMBERS_IN_CONSTANTS:
+        yield "constant_form_before_13", form
 
 
 def may_be_long(held: ir.Value | None, facts: Facts, *, known: bool = False) -> bool:

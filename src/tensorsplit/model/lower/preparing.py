@@ -21,6 +21,7 @@ from tensorsplit.model.graph.nodes import (
     bodies,
     change_inputs,
     constant,
+    held_by,
     is_split,
     malformed,
     passed_from,
@@ -28,6 +29,7 @@ from tensorsplit.model.graph.nodes import (
     tensor_of,
 )
 from tensorsplit.model.graph.rejoined import gives_only_shapes
+from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
@@ -147,6 +149,25 @@ def turn_apart(lowering: Lowering) -> bool:
         lowering.edits.retire(node)
         lowering.changed(ref, "Transpose with one more axis", entry)
     lowering.edits.finish()
+    return bool(wanted)
+
+
+def write_tensors(lowering: Lowering) -> bool:
+    """Have Constants give a tensor, where the target does not read the form that they have.
+
+    Returns whether there were any.
+    """
+    forms = ("constant_form_before_13", "constant_form")
+    wanted = {pair[0].node: pair for form in forms for pair in lowering.limited(form)}
+    for ref, entry in wanted.values():
+        held = held_by(ref.node.attributes)
+        if held is None or (isinstance(held, SparseTensor) and held.kept is not None):
+            problem = f"the Constant can't be written as a tensor ({entry.note})"
+            raise refusal(problem, "make it an initializer").located(node=ref.path)
+        dense = ir.tensor(held.numpy()) if isinstance(held, SparseTensor) else held
+        ref.node.attributes.clear()
+        ref.node.attributes["value"] = ir.AttrTensor("value", dense)
+        lowering.changed(ref, "the same, with its value as a tensor", entry)
     return bool(wanted)
 
 

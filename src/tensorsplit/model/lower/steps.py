@@ -61,6 +61,7 @@ from tensorsplit.model.lower.preparing import (
     take_branches,
     turn_apart,
     unwrap_optionals,
+    write_tensors,
 )
 from tensorsplit.model.lower.rejoined_parts import keep_checks
 from tensorsplit.model.lower.scan_states import carry_captured, carry_sizes
@@ -113,10 +114,10 @@ def _lower(lowering: Lowering) -> None:
     model = lowering.model
     check_sequence_nodes(lowering)
     _check(lowering)
-    steps = (inline_lengths, sort_axes, inline, slice_empty, take_branches, leave_out_loops)
-    of_loops = (pass_conditions_on, hold_conditions, expand_maps)
+    first = (inline_lengths, sort_axes, inline, write_tensors, slice_empty, take_branches)
+    of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps)
     others = (turn_apart, unwrap_optionals, keep_unread)
-    while any(step(lowering) for step in (*steps, *of_loops, *others)):
+    while any(step(lowering) for step in (*first, *of_loops, *others)):
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)
