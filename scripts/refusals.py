@@ -48,6 +48,9 @@ _REMARKS = re.compile(r"(?:\b|_)(?:notes|remarks|warnings)$")
 _VALUE = "\0"
 _BRACES = re.compile(r"\{\w*\}")
 _TWO_WORDS = re.compile(rf"[a-z]{{2,}}[,;:]? +[a-z{_VALUE}]|{_VALUE} +[a-z]{{2}}|\ba [a-z]", re.I)
+_MODEL = re.compile(r"\bMODEL\b")
+"""What stands for the model's path in the advice of a finding."""
+
 _MOST_FORMS = 24
 
 
@@ -74,6 +77,7 @@ class _Texts:
         self._fields: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self._used_as_text = dict(_USED_AS_TEXT)
         self._known: dict[ast.expr, list[str]] = {}  # empty while they are looked for
+        self._followed: set[ast.expr] = set()  # names of functions
         self.found: dict[str | tuple[str, str], None] = {}
         trees = [
             ast.parse(path.read_text(encoding="utf-8"))
@@ -95,6 +99,8 @@ class _Texts:
                     self._functions[name].append(node)
                 case ast.ClassDef(name=name):
                     self._index_class(node)
+                case ast.Call(func=ast.Name(id="partial"), args=[ast.Name(id=name), *args]):
+                    self._calls[name].append(ast.Call(node.func, args, node.keywords))
                 case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
                     self._calls[name].append(node)
         for statement in tree.body:
@@ -146,7 +152,8 @@ class _Texts:
 
     def _add(self, expression: ast.expr) -> None:
         """Note the texts that an expression may be, but for values and single words."""
-        for text in self._texts(expression):
+        for written in self._texts(expression):
+            text = _MODEL.sub(_VALUE, written)
             if _TWO_WORDS.search(text) and "\n" not in text:
                 numbers = count()
                 pieces = text.split(_VALUE)
@@ -170,7 +177,7 @@ class _Texts:
             case ast.NamedExpr(value=value):
                 found = self._texts(value)
             case ast.Call(func=ast.Attribute(value=value, attr="format"), args=args):
-                for each in args:
+                for each in (*args, *(given.value for given in expression.keywords)):
                     self._add(each)
                 found = [_BRACES.sub(_VALUE, text) for text in self._texts(value)]
             case _ if expression in self._known:
@@ -211,10 +218,20 @@ class _Texts:
             ):
                 names = [name]
                 if name in _KEYWORDS:  # an argument that is a function
-                    names = [getattr(each, "id", "") for each in self._named(name, call)]
+                    names = list(self._passed_functions(name, call))
                 for function in (each for name in names for each in self._functions[name]):
                     if "str" in _returns(function):
                         yield from self._results(function)
+
+    def _passed_functions(self, name: str, where: ast.expr) -> Iterator[str]:
+        """Yield the names of the functions that a name may be; a caller may have its own name."""
+        for each in self._named(name, where):
+            called = _called(each)
+            if self._functions.get(called):
+                yield called
+            elif called and each not in self._followed:
+                self._followed.add(each)
+                yield from self._passed_functions(called, each)
 
     def _results(self, function: Function) -> Iterator[ast.expr]:
         """Yield what a function returns or yields."""
@@ -287,6 +304,16 @@ class _Texts:
             is_plain = not any(isinstance(each, ast.Starred) for each in call.args)
             if is_plain and place is not None and place < len(call.args):
                 yield call.args[place]
+
+
+def _called(function: ast.expr) -> str:
+    """Return the name of a function that is passed, perhaps with some arguments."""
+    match function:
+        case (
+            ast.Name(id=name) | ast.Call(func=ast.Name(id="partial"), args=[ast.Name(id=name), *_])
+        ):
+            return name
+    return ""
 
 
 def _is_text(expression: ast.expr) -> bool:

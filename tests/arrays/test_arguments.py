@@ -56,7 +56,7 @@ def test_a_sequence_that_changes_is_read_anew() -> None:
         (deque(["1", "5"]), "'1'"),
         (UserList([True, 5]), "bool"),
         (b"\1\5", "bytes"),
-        ("15", "str"),
+        ("15", "str; give a list of integers"),
     ],
 )
 def test_what_holds_no_integers(lengths: Any, words: str) -> None:

@@ -229,6 +229,13 @@ def test_an_operand_of_another_operator_is_refused(
         ts.plan(operator, (6,), **operands)
 
 
+def test_a_misspelt_operand_gets_a_suggestion() -> None:
+    with refused("TS103", "torch.chunk has no input 'chunk'; did you mean chunks? its operands"):
+        ts.like("torch.chunk")(np.zeros(6), chunk=3)
+    with refused("TS103", "onnx.Split-18 has no input 'num_output'; did you mean num_outputs?"):
+        ts.plan("onnx.Split-18", (6,), num_output=3)
+
+
 @pytest.mark.parametrize(
     ("operator", "operands", "parameter"),
     [

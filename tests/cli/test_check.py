@@ -300,6 +300,19 @@ def test_github(run: Command, wrong: Path) -> None:
 
 
 class TestFix:
+    def test_in_place_by_its_name(self, run: Command, folder: Path) -> None:
+        """As with convert and lower, OUT may be MODEL itself, but not a link to it."""
+        path, link = folder / "m.onnx", folder / "link.onnx"
+        link.symlink_to(path)
+        before = path.read_bytes()
+        ended = run(path, "--for", "portable", "--fix", "-o", link)
+        assert ended.status == 2
+        assert "is a file that is read" in ended.err
+        assert path.read_bytes() == before
+        ended = run(path, "--for", "portable", "--fix", "-o", path)
+        assert (ended.status, ended.out) == (0, "no findings in 1 split node\n")
+        assert run(path, "--for", "portable").status == 0
+
     def test_in_place(self, run: Command, folder: Path) -> None:
         ended = run(folder, "--for", "portable", "--fix")
         assert (ended.status, ended.out) == (0, "no findings in 2 split nodes of 2 models\n")

@@ -165,6 +165,11 @@ def test_a_signal_outside_of_a_command_ends_the_process(
         ("TS703", ["conformance", "--seed", "x"], "'x' is not a valid integer; see"),
         ("TS703", ["explain", "torch.chunk", "7", "3"], "operands are written as axis=0"),
         ("TS703", ["split", "x.npy", "-o", "out", "--rules", "lama"], "did you mean llama?"),
+        (
+            "TS703",
+            ["split", "x.npy", "-o", "out", "--rules", "r.toml"],
+            "'r.toml': there is no such",
+        ),
         ("TS702", ["split", "x.npy", "-o", "", "--chunk", "3"], "the name of OUT is empty"),
         ("TS705", ["split", "no.npy", "-o", "out", "--chunk", "3"], "there is no such file; give"),
         ("TS705", ["merge", "no", "-o", "out"], "there is no such file or folder; give"),

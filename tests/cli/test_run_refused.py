@@ -95,6 +95,12 @@ def test_refusals(
     assert not list(tmp_path.glob("*a.npy"))
 
 
+def test_pickled_objects_are_named_as_such(refused: Refused, split: Path, tmp_path: Path) -> None:
+    pickled = npy(tmp_path, np.array([{}]), "pickled.npy")
+    message = refused("TS701", "run", split, "-i", f"x={pickled}")
+    assert "its elements are pickled objects, which are never read; save it as numbers" in message
+
+
 def test_an_archive_of_something_else(refused: Refused, split: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("x.npy", "not an array")

@@ -124,6 +124,36 @@ def test_a_message_that_no_command_has_is_in_english(code: str) -> None:
         ("the axis is 2, but the data has rank 1", "轴是 2，而数据的秩是 1"),
         ("make it 1 part, or give the node 3 outputs", "请改为 1 段，或让节点有 3 个输出"),
         ("tensor a: the chunk length is 0", "张量 a：块长是 0"),
+        (
+            "feed a tensor of float and shape (7, 4)",
+            "请传入 类型为 float、形状为 (7, 4) 的张量",
+        ),
+        (
+            (
+                "convert it to opset 13, as lengths can't be computed before opset 10 (tensorsplit"
+                " convert m.onnx --opset 13 -o m.onnx), then rewrite it with: tensorsplit check"
+                " m.onnx --for portable --fix"
+            ),
+            (
+                "请把它转换到 opset 13，因为在 opset 10 之前无法计算长度（tensorsplit"
+                " convert m.onnx --opset 13 -o m.onnx），然后请用以下命令改写："
+                "tensorsplit check m.onnx --for portable --fix"
+            ),
+        ),
+        (
+            (
+                'mnn 1: "Model wasn\'t fully converted": SplitToSequence is not converted where'
+                " the number of parts is not known; this node gives one length for all parts"
+            ),
+            (
+                'mnn 1："Model wasn\'t fully converted"：段数未知时不转换 SplitToSequence；'
+                "这个节点为所有的段给出一个长度"
+            ),
+        ),
+        (
+            "x.onnx exists; give --overwrite, or another path",
+            "x.onnx 已经存在；请给出 --overwrite，或其他路径",
+        ),
         ("onnxruntime gave an invalid answer", "onnxruntime 给出的结果无效"),
         ("did you mean b? use one of a, b", "did you mean b? 请使用以下之一：a, b"),
         ("nobody has ever seen such a message", "nobody has ever seen such a message"),

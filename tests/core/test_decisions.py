@@ -163,6 +163,13 @@ def test_d7_no_other_negative_length_in_openvino(code: str, lengths: list[int]) 
         ts.variadic_split(data(6), 0, lengths)
 
 
+def test_a_length_below_0_is_told_what_its_own_operator_takes() -> None:
+    with refused("TS301", "variadic_split takes one -1"):
+        ts.split(data(6), [-2, 8])
+    with refused("TS301", "give lengths >= 0, and -1 at most once, for what the others leave"):
+        ts.variadic_split(data(6), 0, [-2, 8])
+
+
 @pytest.mark.parametrize("split", [1, 2, 6, [2, 4], [1] * 6, np.array(1), np.array([6])])
 @pytest.mark.parametrize("opset", [11, 24])
 def test_d8_keepdims_is_ignored_where_split_is_given(split: Any, opset: int) -> None:

@@ -60,6 +60,7 @@ def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | N
     if isinstance(value, float):
         return Operand((value,), 0, "float")
     is_listed = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    is_listed |= any(entry.operand == name and 0 not in entry.rules for entry in record.lengths)
     wanted = "give a list of integers" if is_listed else "give an integer"
     return Operand((_integer(name, value, expected, wanted),), 0)
 

@@ -64,6 +64,15 @@ _STYLES = {
 """How the lines of the findings are shown: the severities."""
 
 
+def _may_be_replaced(
+    _: click.Context, __: click.Parameter, models: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Let OUT be the model that is rewritten, if there is one."""
+    if len(models) == 1 and Path(models[0]).is_file():
+        may_replace(models[0])
+    return models
+
+
 @click.command(
     cls=WritingCommand,
     epilog=examples(
@@ -75,7 +84,7 @@ _STYLES = {
         "check model.xml --strict",
     ),
 )
-@click.argument("models", metavar="MODEL...", nargs=-1, type=MODEL)
+@click.argument("models", metavar="MODEL...", nargs=-1, type=MODEL, callback=_may_be_replaced)
 @click.option(
     *("--for", "--target", "targets"),
     type=TARGET,

@@ -138,6 +138,9 @@ def _reading(path: Path) -> Iterator[None]:
         problem = words_of(error)
         if isinstance(error, FileNotFoundError):
             problem, fix = tr("there is no such file"), tr("give the path of a file")
+        elif "allow_pickle" in problem:
+            problem = tr("its elements are pickled objects, which are never read")
+            fix = tr("save it as numbers")
     raise SplitError(
         UNREADABLE_ARRAY,
         f"{path}: {problem}",

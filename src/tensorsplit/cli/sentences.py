@@ -21,7 +21,9 @@ _CODE = re.compile(r"(?<=\[)TS\d{3}(?=\])")
 _GUESS = re.compile(r"did you mean (\S+?)\? ?")
 _AMOUNT = re.compile(r"(\d\S*) ([a-z ]+)")
 _LISTED = re.compile("( and | or |, )")
-_PAIRS = [*map(re.compile, ("(.+?)(: |; )(.+)", "(.+)( [(])(.+)[)]"))]
+_BETWEEN = re.compile("(?<=.)(: |; )(?=.)")
+_IN_BRACKETS = re.compile("(.+) [(](.+)[)]")
+_LATIN_WORD = re.compile("[a-z]{2,}")
 _WORDS_IN_A_ROW = re.compile("(?:^| )[a-z]+(?: [a-z]+){2}")
 _QUOTED = re.compile("'[^']*'|\"[^\"]*\"")
 _SOME_LETTERS, _MANY_LETTERS = 8, 20
@@ -73,7 +75,8 @@ def _localized(text: str) -> str:
     wordy, short = _refusals()
     found = _found(text, wordy)
     if not found and text.isascii():  # else it may have been translated before
-        found = _pair(text) or _found(text, short)
+        found, is_whole = _pair(text)
+        found = found if is_whole else _found(text, short) or found
     name, _, rest = text.partition(" ")
     return found or (f"{name} {found}" if (found := _found(rest, wordy)) else text)
 
@@ -96,22 +99,21 @@ def _is_sentence(text: str) -> bool:
     return bool(_WORDS_IN_A_ROW.search(_QUOTED.sub("", text)))
 
 
-def _pair(text: str) -> str:
+def _pair(text: str) -> tuple[str, bool]:
     """Translate two texts in a row, ``one: two``, ``one; two`` or ``one (two)``; else return "".
 
-    Where there are several ways, the second text is one that is known.
+    Of several ways, that which leaves the fewest words. Returns whether the second text is known.
     """
-    found = ""
-    for pattern in _PAIRS:
-        if pair := pattern.fullmatch(text):
-            one, between, two = pair.groups()
-            words, others = _localized(one), _localized(two)
+    ways = [(text[: at.start()], at[0], text[at.end() :]) for at in _BETWEEN.finditer(text)]
+    if pair := _IN_BRACKETS.fullmatch(text):
+        ways.append((pair[1], " (", pair[2]))
+    found = []
+    for one, between, two in ways:
+        words, others = _localized(one), _localized(two)
+        if (words, others) != (one, two):
             more = tr(" ({more})", more=others) if between == " (" else f"{tr(between)}{others}"
-            if others != two:
-                return f"{words}{more}"
-            if words != one:
-                found = f"{words}{more}"
-    return found
+            found.append((f"{words}{more}", others != two))
+    return min(found, key=lambda way: len(_LATIN_WORD.findall(way[0])), default=("", False))
 
 
 def _value(text: str) -> str:

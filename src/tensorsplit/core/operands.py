@@ -13,6 +13,7 @@ from tensorsplit.core.errors import (
     OPERAND_VALUE,
     UNKNOWN_OPERAND,
     SplitError,
+    did_you_mean,
     show,
 )
 from tensorsplit.core.records import operators
@@ -129,10 +130,11 @@ def _unknown(operator: Operator, name: str, kind: str) -> SplitError:
         for held, found in (("attribute", record.attribute(name)), ("input", record.input(name)))
         if found
     ]
-    fix = f"its operands are {', '.join(operator.operands)}"
+    near = did_you_mean(name, operator.operands)
+    fix = f"{near}its operands are {', '.join(operator.operands)}"
     if versions:
         fix = f"it is found in {', '.join(versions)}"
-    problem = f"this version has no {kind} '{name}'"
+    problem = f"{operator.id} has no {kind} '{name}'"
     return SplitError(UNKNOWN_OPERAND, problem, fix, parameter=name)
 
 

@@ -106,7 +106,7 @@ def explicit(dim: Number, lengths: Numbers) -> Numbers:
 
 def remainder(dim: Number, lengths: Numbers) -> Numbers:
     """Split as `explicit`, but one length may be -1: what the others leave, which is >= 0 (D7)."""
-    explain(none_below(-1, lengths), _negative, lengths)
+    explain(none_below(-1, lengths), _below_open, lengths)
     open_ones = total(each(lambda length: choose(same(length, -1), 1, 0), lengths))
     explain(at_least(open_ones, 1), _open_twice, lengths)
     given = total(lengths) + 1
@@ -240,6 +240,12 @@ def _negative(lengths: Numbers) -> SplitError:
     fix = "give lengths >= 0; variadic_split takes one -1, for what the others leave"
     problem = f"{_show(lengths)} has a length below 0"
     return SplitError(NEGATIVE_LENGTH, problem, fix, wants={"length": range(MAX_DIM + 1)})
+
+
+def _below_open(lengths: Numbers) -> SplitError:
+    refused = _negative(lengths)
+    refused.fix = "give lengths >= 0, and -1 at most once, for what the others leave"
+    return refused
 
 
 def _empty(lengths: Numbers) -> SplitError:

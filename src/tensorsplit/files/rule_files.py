@@ -17,6 +17,7 @@ from tensorsplit.core.errors import (
     short_name,
     show,
     show_path,
+    words_of,
     wrong_type,
 )
 from tensorsplit.core.extras import needs
@@ -223,7 +224,8 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -
     except SplitError:
         raise
     except (OSError, ValueError, RecursionError, MsgspecError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
+        missing = "there is no such file" if isinstance(error, FileNotFoundError) else ""
+        reason = missing or words_of(error)
         near = did_you_mean(str(rules), built_in()) if isinstance(error, OSError) else ""
         raise SplitError(USAGE, f"{where}: {reason}", near + _HELP, parameter="rules") from None
     counts = {count for table in tables.shard if (count := table.count()) is not None}

@@ -185,7 +185,7 @@ class Outputs:
                 raise _unwritable(f"{target} holds {read}, which is read")
         held = sorted(entry.name for entry in place.iterdir())
         if held and not (self.overwrite or all(map(self._wrote, _files_in(place)))):
-            raise _unwritable(f"{target} is not empty", self._leave_to_replace)
+            raise _unwritable(f"{target} is not empty", self._leave_to_replace())
         if other := next((name for name in held if name not in names), None):
             problem = f"{target} holds {other}, which the result does not replace"
             raise _unwritable(problem, "remove it, or give another path")
@@ -228,12 +228,13 @@ class Outputs:
                 also = "" if read == target else f", as {read}"
                 raise _unwritable(f"{target} is a file that is read{also}")
         if not (self.overwrite or is_named or self._wrote(place)):
-            raise _unwritable(f"{target} exists", self._leave_to_replace)
+            raise _unwritable(f"{target} exists", self._leave_to_replace())
 
-    @property
     def _leave_to_replace(self) -> str:
         """How the user lets an output be replaced: in a command, or in Python."""
-        return f"give {'--overwrite' if self.writer else 'overwrite=True'}, or another path"
+        if self.writer:
+            return "give --overwrite, or another path"
+        return "give overwrite=True, or another path"
 
     def _wrote(self, place: Path) -> bool:
         """Return whether this writer wrote a file, and nobody changed it since."""

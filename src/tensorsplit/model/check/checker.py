@@ -39,7 +39,7 @@ from tensorsplit.model.check.findings import (
     of_check,
     of_error,
 )
-from tensorsplit.model.check.node_checks import AS_ATTRIBUTE, findings_of, has_fed_floats
+from tensorsplit.model.check.node_checks import findings_of, has_fed_floats
 from tensorsplit.model.features import (
     data_features,
     features_of,
@@ -283,10 +283,7 @@ _COMMAND = "tensorsplit "
 """What an advice holds that names a command, which refuses a model as long as it can't do that."""
 
 _LOWER = f"{REWRITE}tensorsplit check MODEL --for {{engine}} --fix"
-_CONVERT = (
-    "convert it to opset 13, as before {first} {reason} (tensorsplit convert MODEL --opset 13 -o"
-    " MODEL)"
-)
+_CONVERT = "(tensorsplit convert MODEL --opset 13 -o MODEL)"
 
 
 def _before_any(profile: Profile, features: Mapping[str, object]) -> str:
@@ -298,20 +295,24 @@ def _before_any(profile: Profile, features: Mapping[str, object]) -> str:
 def _before_lowering(ref: NodeRef, facts: Facts) -> str:
     """Say what has to be done before a node can be lowered; empty for most."""
     if ref.op_type == "Loop" and ref.opset < FIRST_WITH_INTEGERS_COMPARED:
-        reason = "integers can't be compared"
-        return _CONVERT.format(first=FIRST_WITH_INTEGERS_COMPARED, reason=reason)
+        first = FIRST_WITH_INTEGERS_COMPARED
+        why = f"as integers can't be compared before opset {first}"
+        return f"convert it to opset 13, {why} {_CONVERT}"
     if ref.op_type == "Scan" and ref.opset < FIRST_SCAN_WITHOUT_BATCHES:
         return "write it as a Scan of opset 9 or newer, which has no batches"
     is_known_at_all = not is_split(ref.node) or is_known(split_length(facts.split(ref).plan))
     if ref.opset >= FIRST_WITH_BOUNDS_AS_INPUTS or is_known_at_all:
         return ""
-    return _CONVERT.format(first=FIRST_WITH_BOUNDS_AS_INPUTS, reason="lengths can't be computed")
+    why = f"as lengths can't be computed before opset {FIRST_WITH_BOUNDS_AS_INPUTS}"
+    return f"convert it to opset 13, {why} {_CONVERT}"
 
 
 def _fix_floats(fix: Callable[..., str], profile: Profile, entry: Limitation) -> str:
     """Return the advice for a limitation on a split whose lengths are floats until it runs."""
     advice: str = fix(profile, entry)
-    return f"{AS_ATTRIBUTE}, then {advice}" if _COMMAND in advice else advice
+    if _COMMAND not in advice:
+        return advice
+    return f"give the lengths as the attribute, then {advice}"
 
 
 _REFUSED = {
@@ -326,7 +327,7 @@ _ENDS = ("sequence_input", "sequence_output")
 
 _LEFT = {
     "overridable_initializer": "take it off the graph's inputs if it is a constant",
-    "version": "convert it to opset 13 (tensorsplit convert MODEL --opset 13 -o MODEL)",
+    "version": f"convert it to opset 13 {_CONVERT}",
     "if_in_scan": "move the If out of the Scan",
     "scan_in_scan": "make one of the two a Loop",
     "unused": "use a part of it, or leave it out",

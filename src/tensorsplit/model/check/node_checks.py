@@ -281,19 +281,14 @@ def _length_or_chunk(split: _Split) -> Found:
         yield checks.LENGTH_OR_CHUNK, message, fix, intent.source
 
 
-AS_ATTRIBUTE = "give the lengths as the attribute"
-"""What to do about floats that are known only at run time: no other operator is sure to take them,
-as they may turn out not to be whole."""
-
-
 def _float_lengths(split: _Split) -> Found:
     source = split.intent.source
     value = split.input(source)
     if value is not None and _takes_floats(split.operator, source):
         message = f"the lengths come from '{value.name}', whose elements are floats"
         fix = "give them as the attribute, or convert the model to opset 13 or newer"
-        if split.intent.given is None:
-            fix = AS_ATTRIBUTE
+        if split.intent.given is None:  # they may not be whole: no other operator is sure to fit
+            fix = "give the lengths as the attribute"
         yield checks.FLOAT_LENGTHS, message, fix, source
 
 
