@@ -233,7 +233,8 @@ def test_a_misspelt_operand_gets_a_suggestion() -> None:
     with refused("TS103", "torch.chunk has no input 'chunk'; did you mean chunks? its operands"):
         ts.like("torch.chunk")(np.zeros(6), chunk=3)
     with refused("TS103", "onnx.Split-18 has no input 'num_output'; did you mean num_outputs?"):
-        ts.plan("onnx.Split-18", (6,), num_output=3)
+        operands: dict[str, Any] = {"num_output": 3}
+        ts.plan("onnx.Split-18", (6,), **operands)
 
 
 @pytest.mark.parametrize(
