@@ -63,7 +63,7 @@ def at(indices: Iterable[SupportsIndex], dim: SupportsIndex) -> tuple[int, ...]:
 
 
 def balanced(dim: SupportsIndex, parts: SupportsIndex) -> tuple[int, ...]:
-    """Return as many lengths that differ by 1 at most, as ``numpy.array_split`` makes them.
+    """Return lengths that differ by at most 1, as ``numpy.array_split`` makes them.
 
     Args:
         dim: The dimension.

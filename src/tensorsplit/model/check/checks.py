@@ -36,7 +36,7 @@ SEQUENCE_PARTS = _check(
     "TS803",
     ERROR,
     "tensors of a sequence do not fit together",
-    "The tensors that ConcatFromSequence joins differ in another dimension than the one they are"
+    "The tensors that ConcatFromSequence joins differ in a dimension other than the one they are"
     " joined on, or a tensor of another element type is put into a sequence.",
 )
 

@@ -261,11 +261,11 @@ def _empty_parts(split: _Split) -> Found:
     axis, sizes = split.plan.axis, split.plan.sizes
     if split.dim == 0 and intent.rule in (equal, ceil):
         message = f"the dimension on axis {axis} is 0, so that every part is empty"
-        fix = "give the lengths, which are all 0, if it is meant"
+        fix = "give the lengths, which are all 0, if that is intended"
         yield checks.EMPTY_DIMENSION, message, fix, intent.source
     elif split.dim != 0 and 0 in sizes:
         message = f"part {sizes.index(0)} has no elements on axis {axis}"
-        yield checks.EMPTY_PART, message, "leave it out if it is not meant", intent.source
+        yield checks.EMPTY_PART, message, "leave it out if that is not intended", intent.source
 
 
 def _length_or_chunk(split: _Split) -> Found:

@@ -83,12 +83,12 @@ def _check_training(original: ModelProto, made: ModelProto) -> None:
     for training in made.training_info:
         bound = {entry.key for entry in _bindings(training)}
         for name in sorted({*_used_names(training), *bound} & gone, key=str):
-            problem = f"training_info uses the value {show(name)}, which would be there no more"
+            problem = f"training_info uses the value {show(name)}, which would be gone"
             raise _training_refusal(problem)
         for node in _all_nodes(training.initialization, training.algorithm):
             if (node.domain, node.op_type) in changed:
                 name = f"{node.domain}::{node.op_type}"
-                problem = f"training_info calls the function {show(name)}, which would be another"
+                problem = f"training_info calls the function {show(name)}, which would change"
                 raise _training_refusal(problem)
 
 

@@ -302,7 +302,7 @@ class InsertionPoint(Calculation):
         """Do as `parts`, in the way that the target was measured to do right."""
         by_index = self.lowering.takes_by_index(data)
         if by_index and self.opset < _FIRST_WITH_INDICES:
-            problem = f"opset {self.opset} has no integers to take elements by"
+            problem = f"elements can't be taken by calculated positions at opset {self.opset}"
             raise refusal(problem, "convert to opset 9 or newer")
         checks_sum = self.lowering.limitation("computed_lengths") is None
         return self.parts(data, axis, dim, lengths, count, checks_sum=checks_sum, by_index=by_index)
