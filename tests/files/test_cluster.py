@@ -267,6 +267,13 @@ def test_schedulers_that_are_not_there(tmp_path: Path) -> None:
         ts.files.split(source, tmp_path / "out", LENGTHS, workers=0)
 
 
+def test_more_workers_than_a_machine_can_run_are_refused_before_one_starts(tmp_path: Path) -> None:
+    most = 8 * (os.cpu_count() or 1)
+    said = f"{most + 1} workers are requested, more than this machine can run; give at most {most},"
+    with refused("TS703", said):
+        ts.files.split(store(tmp_path), tmp_path / "out", LENGTHS, workers=most + 1)
+
+
 def test_an_address_without_a_port_is_refused_in_one_line(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.arange(6))
     words = ["split", "x.npy", "-o", "out", "--num-outputs", "2", "--scheduler", "nonsense"]

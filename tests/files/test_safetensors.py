@@ -308,7 +308,11 @@ def test_split_and_sharded_at_once(checkpoint: tuple[Path, dict[str, np.ndarray]
         ("TS703", {"split": [QKV], "rename": [{"tensors": "*", "name": "x*"}]}, "both match"),
         ("TS703", {"splits": []}, "unknown field `splits`"),
         ("TS703", {"split": [{**QKV, "axes": 1}]}, "unknown field `axes`"),
-        ("TS703", {"shard": [{"tensors": "a", "axis": 0}]}, "their number is missing"),
+        (
+            "TS703",
+            {"shard": [{"tensors": "a", "axis": 0}]},
+            "the number of ranks is missing; give a",
+        ),
         ("TS706", {"split": [{**QKV, "names": ["a", "b"]}]}, "2 names for 3 parts"),
         ("TS706", {"split": [{**QKV, "names": ["a", "b", "norm.weight"]}]}, "two tensors"),
         ("TS706", {"split": [{**QKV, "names": ["*.*", "b", "c"]}]}, "holds 2 *"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,9 @@ from tensorsplit.files.threads import LocalThreads
 from tensorsplit.storage.outputs import Outputs
 
 _MOST_NAMES = 10
+_MOST_WORKERS = 8
+"""For each processor of this machine; more take memory, and copy nothing sooner."""
+
 _TOKEN = ".tensorsplit-token"  # noqa: S105 - it opens nothing
 
 
@@ -82,6 +86,11 @@ class Job:
             problem = f"{show(workers)} workers" + (" and a scheduler" if scheduler else "")
             fix = "give at least 1 worker, or the address of a scheduler, not both"
             raise SplitError(USAGE, f"{problem} are requested", fix, parameter="workers")
+        most = _MOST_WORKERS * (os.cpu_count() or 1)
+        if workers is not None and workers > most:
+            problem = f"{show(workers)} workers are requested, more than this machine can run"
+            fix = f"give at most {most}, or the address of a scheduler"
+            raise SplitError(USAGE, problem, fix, parameter="workers")
         with needs("files"):
             from tensorsplit.files.cluster import DaskCluster
 

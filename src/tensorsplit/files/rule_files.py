@@ -107,10 +107,14 @@ class RuleSet:
         """Refuse (TS703) rules for ranks without their number, and a number without such rules."""
         if self.is_for_ranks == (self.ranks is not None and self.ranks > 0):
             return
-        problem = "their number is missing"
-        if not self.is_for_ranks:
-            problem = "no rule divides tensors among ranks"
-        raise SplitError(USAGE, problem, _HELP, parameter="ranks")
+        problem = "no rule divides tensors among ranks"
+        fix = "leave out the number of ranks, or give rules with a table [[shard]]"
+        if self.is_for_ranks:
+            problem = "the number of ranks is missing"
+            if self.ranks is not None:
+                problem = f"the number of ranks is {self.ranks}"
+            fix = "give a number from 1 on, or write it into the rules, as ranks = 4"
+        raise SplitError(USAGE, problem, fix, parameter="ranks")
 
     def divide(
         self, tensors: Mapping[str, StoredTensor], chosen: Collection[str] = ()
