@@ -170,6 +170,13 @@ def test_a_signal_outside_of_a_command_ends_the_process(
             ["split", "x.npy", "-o", "out", "--rules", "r.toml"],
             "'r.toml': there is no such",
         ),
+        (
+            "TS703",
+            ["split", "x.npy", "-o", "out", "--split", "2,y"],
+            "parameter '--split': '2,y' is",
+        ),
+        ("TS601", ["check", str(EXAMPLE), "--for", "opnvino"], "parameter '--for': there is no"),
+        ("TS101", ["convert", str(EXAMPLE), "--opset", "0", "-o", "o.onnx"], "'--opset': there"),
         ("TS702", ["split", "x.npy", "-o", "", "--chunk", "3"], "the name of OUT is empty"),
         ("TS705", ["split", "no.npy", "-o", "out", "--chunk", "3"], "there is no such file; give"),
         ("TS705", ["merge", "no", "-o", "out"], "there is no such file or folder; give"),

@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,13 @@ from tensorsplit.cli.screen import complain, examples, flush_or_silence, note, w
 from tensorsplit.cli.sentences import tr, translate_click, worded
 from tensorsplit.cli.stopping import INTERRUPTED, Stopped, Stopping, leave_at_once
 from tensorsplit.core.errors import (
+    CLUSTER,
     LIBRARY,
     MALFORMED_MODEL,
+    PART_NAMES,
+    TOO_LARGE,
+    UNKNOWN_ENGINE,
+    UNKNOWN_OPERATOR,
     UNWRITABLE,
     USAGE,
     SplitError,
@@ -79,6 +84,12 @@ _WORDS_OF_OTHERS = {
     "--target": "--engine",
 }
 """Options of other commands, for those that take another name for the same thing."""
+_OF_OPTIONS = (USAGE, UNKNOWN_ENGINE, UNKNOWN_OPERATOR, PART_NAMES, TOO_LARGE, CLUSTER)
+"""Refusals of what an option says, whose parameter has the option's name."""
+
+_GIVEN = "tensorsplit.given"
+"""Where the context of the group has the parameters that a command is given."""
+
 _OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
@@ -142,7 +153,7 @@ class CommandLine(click.Group):
             raise click.UsageError(tr("; ").join(filter(None, (problem, near.rstrip()))), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
-            _check_words(command, click.Context(command, ctx, name), rest)
+            ctx.meta[_GIVEN] = _check_words(command, click.Context(command, ctx, name), rest)
         return name, command, rest
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
@@ -158,13 +169,20 @@ class CommandLine(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         """Run the command that was chosen."""
         with _spared_from_click():
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except SplitError as error:
+                error.parameter = _as_option(error, ctx.meta.get(_GIVEN, ()))
+                raise
 
 
-def _check_words(command: click.Command, context: click.Context, args: Sequence[str]) -> None:
+def _check_words(
+    command: click.Command, context: click.Context, args: Sequence[str]
+) -> list[click.Parameter]:
     """Refuse an option that is given twice, of which click takes the last, and lists with blanks.
 
-    What click refuses gets the context of the command, whose help then helps.
+    What click refuses gets the context of the command, whose help then helps. Returns what is
+    given.
     """
     try:
         _, extra, order = command.make_parser(context).parse_args(list(args))
@@ -184,6 +202,18 @@ def _check_words(command: click.Command, context: click.Context, args: Sequence[
             name = max(option.opts, key=lambda name: name.startswith("--"))
             problem = tr("{name} is given {count} times", name=name, count=count)
             raise click.UsageError(problem, context)
+    return order
+
+
+def _as_option(error: SplitError, given: Iterable[click.Parameter]) -> str | None:
+    """Return how a command calls the parameter of a refusal: its option, if that gave the value."""
+    if error.kind not in _OF_OPTIONS or error.node is not None:
+        return error.parameter
+    for option in given:
+        named = [name for name in option.opts if name.startswith("--")]
+        if named and error.parameter in (option.name, *(name[2:] for name in named)):
+            return named[0]
+    return error.parameter
 
 
 @contextlib.contextmanager
