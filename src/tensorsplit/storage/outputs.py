@@ -231,7 +231,7 @@ class Outputs:
             raise _unwritable(f"{target} exists", self._leave_to_replace())
 
     def _leave_to_replace(self) -> str:
-        """How the user lets an output be replaced: in a command, or in Python."""
+        """Return how the user lets an output be replaced: in a command, or in Python."""
         if self.writer:
             return "give --overwrite, or another path"
         return "give overwrite=True, or another path"
