@@ -168,3 +168,20 @@ def test_arrays_of_cupy_before_it_had_a_namespace(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(OnDevice, "__array_namespace__", None)
     parts = ts.split(ndarray(np.arange(4.0)), [1, 3], copy=True)
     assert [part.shape for part in parts] == [(1,), (3,)]
+
+
+def test_lengths_that_are_floats_are_not_rounded() -> None:
+    """D12: at opset 1 they are floats, and whole."""
+    xp = pytest.importorskip("array_api_strict")
+    x = xp.asarray(np.arange(12, dtype=np.float32).reshape(6, 2))
+    parts = ts.split(x, xp.asarray([2.0, 4.0], dtype=xp.float32), opset=1)
+    assert [part.shape for part in parts] == [(2, 2), (4, 2)]
+    with refused("TS107", "2.5", operator="onnx.Split-1", parameter="split"):
+        ts.split(x, xp.asarray([2.5, 4.5], dtype=xp.float32), opset=1)
+
+
+def test_more_lengths_than_can_be_listed_are_not_fetched() -> None:
+    xp = pytest.importorskip("array_api_strict")
+    lengths = xp.broadcast_to(xp.asarray([0]), ((1 << 24) + 1,))
+    with refused("TS308", parameter="split"):
+        ts.split(xp.zeros((6, 2)), lengths)
