@@ -121,13 +121,61 @@ def reads_condition(node: ir.Node) -> bool:
     return is_lost and bool(reads_of_condition(node))
 
 
-def rounds_may_be_0(node: ir.Node, facts: Facts) -> bool:
+def rounds_may_be_0(node: ir.Node, facts: Facts, seen: Facts) -> bool:
     """Return whether a Loop may have no round, and gives more then than what it was given."""
     return is_loop(node) and (
         _counts_below_0(node, facts)
         or bool(given_without_rounds(node, facts))
         or has_no_round(node, facts)
+        or bool(fixed_ends(node, facts, seen))
+        or bool(rounds_by_default(node, facts))
     )
+
+
+def fixed_ends(node: ir.Node, facts: Facts, seen: Facts) -> list[tuple[int, dict[int, int]]]:
+    """Return what a body gives of a shape that is seen, where no round may leave another shape.
+
+    Each is given by its place among what the loop carries, with the lengths of those axes.
+    """
+    found = []
+    for place, each in enumerate(carried_by(node) if _may_have_no_round(node, facts) else ()):
+        start, end = facts.tensor(each.start).shape, seen.tensor(each.end).shape
+        if start is None or end is None or len(start) != len(end):
+            continue  # OpenVINO runs no loop whose tensors change their rank
+        pairs = enumerate(zip(start, end, strict=True))
+        axes = {axis: to for axis, (one, to) in pairs if is_known(to) and one != to}
+        found += [(place, axes)] if axes else []
+    return found
+
+
+def rounds_by_default(node: ir.Node, facts: Facts) -> list[int]:
+    """Return the places of a Loop's number of rounds and condition that are defaults, and 0.
+
+    An engine that takes defaults for constants knows then that there is no round.
+    """
+    if not _may_have_no_round(node, facts):
+        return []
+    return [i for i, held in enumerate(node.inputs[:2]) if held is not None and _is_default(held)]
+
+
+def _is_default(value: ir.Value) -> bool:
+    """Return whether a value is calculated from defaults and constants alone, which may be 0.
+
+    What a CumSum gives counts as fed: engines do not calculate it beforehand.
+    """
+    waiting, known, found = [value], {value}, False
+    while waiting:
+        held = waiting.pop()
+        made = held.producer()
+        if held.is_initializer():
+            found = found or held.is_graph_input()
+        elif made is None or made.op_type == "CumSum" or bodies(made):
+            return False
+        else:
+            inputs = {each for each in made.inputs if each is not None} - known
+            waiting += inputs
+            known |= inputs
+    return found
 
 
 def _counts_below_0(node: ir.Node, facts: Facts) -> bool:

@@ -495,3 +495,77 @@ def test_rows_that_compress_does_not_take_end_where_there_is_no_round(
         assert found["s"].shape[0] == count
         assert all(np.array_equal(row, x) for row in found["s"])
         assert np.array_equal(found["y"], x)
+
+
+OTHERS = RANDOM.uniform(1, 2, 4).astype(np.float32)
+GROWN = """y = Loop(n, , x) <body = b (int64 i, bool c, float[?] h) => (bool d, float[?] o)
+    { d = Identity(c) o = Neg(v) }>"""
+
+
+def replacing(count: str, data: str, other: str = "float[4] v") -> onnx.ModelProto:
+    """A model with a loop that puts a tensor of another length in the place of what it carries."""
+    return parse_model(
+        f'<ir_version: 8, opset_import: ["": 18]> g (float[{data}] x, {other}, int64 n)'
+        f" => (float[?] y) {count} {{ {GROWN} }}"
+    )
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("data", ["3", "N", "4"])
+def test_what_a_loop_carries_keeps_its_shape_where_there_is_no_round(
+    data: str, process: EngineProcess
+) -> None:
+    """OpenVINO gives it the shape that it sees in the body."""
+    model = replacing("", data)
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
+    start = RANDOM.uniform(1, 2, 4 if data == "4" else 3).astype(np.float32)
+    feeds = [{"x": start, "v": OTHERS, "n": np.array(n)} for n in (2, 0, 1)]
+    runs = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
+    for feed, (got,) in zip(feeds, runs, strict=True):
+        wanted = -OTHERS if feed["n"] else start
+        assert got.tobytes() == ts.run(lowered, feed)["y"].tobytes() == wanted.tobytes()
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("default", [0, -1, 2])
+@pytest.mark.parametrize("data", ["3", "N"])
+@pytest.mark.parametrize("rows", ["", ", float[?,?] s"])
+def test_openvino_does_not_see_a_default_of_no_round(
+    rows: str, data: str, default: int, process: EngineProcess
+) -> None:
+    """It takes the default for a constant, and dies of SIGFPE or refuses the model."""
+    row = ", float[?] r" if rows else ""
+    model = parse_model(
+        f'<ir_version: 8, opset_import: ["": 18]> g (float[{data}] x, int64 n) =>'
+        f" (float[?] y{rows}) <int64 n = {{{default}}}> {{ y{', s' * bool(rows)} = Loop(n, , x)"
+        f" <body = b (int64 i, bool c, float[?] h) => (bool d, float[?] o{row})"
+        f" {{ d = Identity(c) o = Concat<axis=0>(h, h) {'r = Neg(x)' * bool(rows)} }}> }}"
+    )
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
+    assert not [each for each in ts.check(lowered, target="openvino") if " round" in each.message]
+    start = RANDOM.uniform(1, 2, 3).astype(np.float32)
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": start}], 2])
+    count = max(default, 0)
+    assert got[0].tobytes() == np.tile(start, 2**count).tobytes()
+    assert all(each.tobytes() == np.array([-start] * count).tobytes() for each in got[1:])
+
+
+@pytest.mark.engine("openvino")
+def test_a_number_of_rounds_whose_rank_is_known_only_at_run_time_is_a_scalar(
+    process: EngineProcess,
+) -> None:
+    model = parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[?] x, int64[1] axis) => (float[?,?] s)'
+        " <int64[1] two = {2}> { n = Squeeze(two, axis) y, s = Loop(n, , x) <body = b (int64 i,"
+        " bool c, float[?] h) => (bool d, float[?] o, float[?] r) { none = Constant<value ="
+        " int64[2] {0, 0}>() p, r = Split<axis=0>(h, none) d = Identity(c)"
+        " o = Concat<axis=0>(h, h) }> }"
+    )
+    lowered = ts.lower(model, target="openvino")
+    feed = {"x": X[:0].ravel(), "axis": np.array([-1])}
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
+    assert got.shape == ts.run(model, feed)["s"].shape == (2, 0)

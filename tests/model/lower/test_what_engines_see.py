@@ -275,3 +275,49 @@ def test_other_turns_beside_recurrent_layers_stay(
     model = turned("GRU", 14, "N", rng, **changes)
     assert ts.check(model, target="openvino") == []
     assert ts.lower(model, target="openvino") == model
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("opset", [12, 18])
+@pytest.mark.parametrize(
+    ("shape", "made", "expected"),
+    [
+        ((2, 0), "v = Neg(x)", (0,)),
+        ((1, 0), "v = Neg(x)", (0,)),
+        ((0,), "b = Greater(x, x) v = NonZero(b)", (0,)),
+        ((2, 0, 3), "v = Neg(x)", (0, 3)),
+        ((2, 3, 0), "v = Neg(x)", (6, 0)),
+    ],
+)
+def test_parts_without_elements_are_joined_to_what_openvino_does_not_take_for_more(
+    shape: tuple[int, ...],
+    made: str,
+    expected: tuple[int, ...],
+    opset: int,
+    processes: dict[str, EngineProcess],
+) -> None:
+    """It copies a dimension of the data for each 0 of a shape that it calculates beforehand."""
+    rank = len(expected)
+    dims, kind = ",".join(map(str, shape)), "int64" if "NonZero" in made else "float"
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}]> g (float[{dims}] x, int64 i) =>'
+        f" ({kind}[{','.join('PQ'[:rank])}] y, {kind}[{','.join('?' * rank)}] z)"
+        f" {{ {made} s = SplitToSequence<axis=0, keepdims=0>(v) y = ConcatFromSequence<axis=0>(s)"
+        " z = SequenceAt(s, i) }"
+    )
+    lowered = ts.lower(model, target="openvino")
+    feeds = {"x": np.zeros(shape, np.float32), "i": np.array(0)}
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got[0].shape == ts.run(lowered, feeds)["y"].shape == expected
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("dims", ["0,3", "0,N", "N,3"])
+def test_no_parts_are_joined(dims: str, target: Any) -> None:
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 18]> g (float[{dims}] x) => (float[P] y)'
+        " { s = SplitToSequence<axis=0, keepdims=0>(x) y = ConcatFromSequence<axis=0>(s) }"
+    )
+    for each in (model, ts.lower(model, target=target)):
+        with pytest.raises(ts.SplitError):
+            ts.run(each, {"x": np.zeros((0, 3), np.float32)})

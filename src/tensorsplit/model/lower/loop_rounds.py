@@ -7,17 +7,23 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
+from tensorsplit.model.graph.calculation import (
+    FIRST_WITH_INTEGERS_COMPARED,
+    FIRST_WITH_SUMS,
+    Calculation,
+)
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
 from tensorsplit.model.loop_features import (
     body_of,
     count_and_condition,
+    fixed_ends,
     given_without_rounds,
     has_no_round,
     includes_count,
     is_loop,
     reads_of_condition,
+    rounds_by_default,
 )
 from tensorsplit.model.lower.scan_states import add_states, carry_size_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
@@ -105,6 +111,8 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         return
     given = given_without_rounds(node, facts)
     make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    _hide_defaults(make, node, rounds_by_default(node, facts))
+    _open_ends(lowering, ref, make.stem)
     count, going = count_and_condition(node)
     if count is not None and not includes_count(node, facts):
         is_list = bool(body_of(node).inputs[1].shape)  # as its condition is one
@@ -113,6 +121,8 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         else:
             listed = make.number(count, ir.DataType.INT64)
             number = make.make(listed) if is_list else make.scalar(listed)
+            if facts.tensor(count).shape is None:  # OpenVINO infers other shapes then than it makes
+                change_inputs(node, {0: number})
         has_round = make.op("Less", [make.make(0) if is_list else make.constant(0), number])
         going = has_round if going is None else make.op("And", [going, has_round])
         change_inputs(node, {1: going})
@@ -123,6 +133,39 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     if len(rows) < len(given):
         carry_size_of(lowering, ref, [carried[each] for each in given if each in carried])
     lowering.changed(ref, "the same, with what it gives after no round", entry)
+
+
+def _hide_defaults(make: Calculation, node: ir.Node, places: list[int]) -> None:
+    """Have the number of rounds and the condition calculated, where they are defaults."""
+    for place in places if make.opset >= FIRST_WITH_SUMS else ():
+        held = node.inputs[place]
+        assert held is not None  # noqa: S101 - see `rounds_by_default`
+        dtype = ir.DataType.BOOL if place else ir.DataType.INT64
+        total = make.op("CumSum", [make.make(make.number(held, dtype)), make.constant(0)])
+        number = make.squeeze(total, [0])
+        shown = make.op("Cast", [number], {"to": int(ir.DataType.BOOL)}) if place else number
+        change_inputs(node, {place: shown})
+
+
+def _open_ends(lowering: Lowering, ref: NodeRef, stem: str) -> None:
+    """Have a body give tensors of a shape that is known only at run time.
+
+    An engine takes that shape for what comes out after no round, too.
+    """
+    if ref.opset < FIRST_WITH_SUMS:  # Range is there from 11 on, as well
+        return
+    body = body_of(ref.node)
+    for place, axes in fixed_ends(ref.node, lowering.facts, lowering.imported):
+        make = InsertionPoint(lowering, stem, body)
+        old = new = body.outputs[1 + place]
+        round_ = make.scalar(make.number(body.inputs[0], ir.DataType.INT64))
+        nothing = make.op("Mul", [round_, make.constant(0)])
+        for axis, length in axes.items():
+            end = make.op("Identity", [make.op("Add", [make.constant(length), nothing])])
+            indices = make.op("Range", [make.constant(0), end, make.constant(1)])
+            new = make.op("Gather", [new, indices], {"axis": axis})
+        new.type = old.type
+        body.outputs[1 + place] = new
 
 
 def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.Value) -> None:

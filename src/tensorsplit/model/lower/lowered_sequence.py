@@ -172,8 +172,9 @@ class PackedParts:
         """Return the part at a position, which is in range."""
         if self.layout.dropped:
             axis, held = self.layout.axis, self.point.lowering.facts.tensor(self.data)
-            if held.element_type == ir.DataType.STRING and not self.by_index:
-                # onnxruntime gathers one string of each step
+            is_string, is_empty = held.element_type == ir.DataType.STRING, 0 in (held.shape or ())
+            if (is_string or is_empty) and not self.by_index:
+                # onnxruntime gathers one string of each step, and OpenVINO dies where there is none
                 return make.squeeze(self._slice(make, place, place + 1), [axis])
             return make.take(self.data, place, axis)
         start, end = self._bounds(place)
@@ -191,9 +192,10 @@ class PackedParts:
 
     def not_empty(self, point: InsertionPoint) -> PackedParts:
         """Return the same parts; the running model stops if there are none."""
-        if is_known(self.count):
+        if is_known(self.count) and self.count > 0:
             return self
-        return replace(self, point=point, zero=self.zero + guarded(0, at_least(1, self.count)))
+        count = value(point.make(self.count))  # not folded: what always stops is a node, too
+        return replace(self, point=point, zero=self.zero + guarded(0, at_least(1, count)))
 
     def _slice(self, make: Calculation, start: Number, end: Number) -> ir.Value:
         return make.slice(self.data, start, end, self.layout.along, by_index=self.by_index)

@@ -20,8 +20,9 @@ from tensorsplit.core.arithmetic import (
     tail,
     value,
 )
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.rules import Chunks, chunks_of
+from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import NodeRef, malformed
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -249,10 +250,11 @@ def _joined_at_once(
         return "Transpose"
     end = axis % (rank - 1)
     moved = make.moved(whole, rank, here, end)
-    dims = value(make.op("Shape", [moved]))
-    before = [head(dims, end)] if end else []
-    after = [tail(dims, end + 2)] if end + 2 < rank else []
-    new = make.make(joined(*before, (pick(dims, end) * pick(dims, end + 1),), *after))
+    if rank == 2:
+        step.result(make.elements(moved))
+        return "Transpose and Reshape"
+    assert shape is not None  # noqa: S101 - its length is known
+    new = _in_one(make, moved, shape, here, end)
     if make.opset >= 14:
         step.result(make.op("Reshape", [moved, new], {"allowzero": 1}))
     elif all(is_known(dim) and dim > 0 for dim in shape or ()):
@@ -261,6 +263,22 @@ def _joined_at_once(
         held, elements = step.lowering.facts.tensor(packed.data).element_type, make.elements(moved)
         step.result(make.in_shape(elements, new, rank - 1, held, by_index=packed.by_index))
     return "Transpose and Reshape"
+
+
+def _in_one(make: Calculation, moved: ir.Value, shape: Shape, start: int, end: int) -> ir.Value:
+    """Return the shape of a tensor of which an axis was moved, where it is one with the next.
+
+    It is a constant if it is known: OpenVINO copies a dimension for each 0 of what it calculates.
+    """
+    rank = len(shape)
+    if are_known(shape):
+        dims = [dim for axis, dim in enumerate(shape) if axis != start]
+        dims.insert(end, shape[start])
+        return make.constant([*dims[:end], dims[end] * dims[end + 1], *dims[end + 2 :]])
+    held = value(make.op("Shape", [moved]))
+    before = [head(held, end)] if end else []
+    after = [tail(held, end + 2)] if end + 2 < rank else []
+    return make.make(joined(*before, (pick(held, end) * pick(held, end + 1),), *after))
 
 
 HANDLERS: Mapping[str, Callable[[SequenceNode], Result]] = {
