@@ -44,6 +44,7 @@ from tensorsplit.model.loop_features import (
     has_unread_rows,
     ignores_condition,
     reads_condition,
+    results_to_settle,
     rounds_may_be_0,
     unused_and_changing,
 )
@@ -126,6 +127,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " hold",
         "reads_condition": "is a Loop whose body reads its condition, which the body passes on, or"
         " the loop is given none",
+        "used_result": "is an If that gives a tensor of a shape known only at run time to nodes",
         "strings_passed_on": "is an Identity of strings",
         "strings_sliced": "is a Slice of strings",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
@@ -251,6 +253,8 @@ def _of_any_operator(
     yield from _of_loops(ref, facts, seen)
     if _is_turned_beside_recurrence(node):
         yield from {"operator": "Transpose", "turned_beside_recurrence": True}.items()
+    if results_to_settle(node, seen):
+        yield from {"operator": "If", "used_result": True}.items()
     if node.op_type == "Slice" and any(
         may_be_long(held, facts, known=True) for held in node.inputs[:1]
     ):

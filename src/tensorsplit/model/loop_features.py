@@ -6,7 +6,8 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, Shape, is_at_least, is_known
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_at_least, is_known
+from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import (
     Carried,
     attribute_of,
@@ -41,6 +42,23 @@ def unused_states(node: ir.Node) -> list[Carried]:
 
 def _is_read(value: ir.Value) -> bool:
     return bool(value.uses()) or value.is_graph_output()
+
+
+def results_to_settle(node: ir.Node, seen: Facts) -> list[ir.Value]:
+    """Return what an If gives to nodes, of a shape that is not seen, but for those with bodies.
+
+    Strings are left out, which no loop carries.
+    """
+    if (node.domain, node.op_type) != ("", "If"):
+        return []
+    return [
+        made
+        for made in node.outputs
+        if any(use.node.graph is node.graph and not bodies(use.node) for use in made.uses())
+        and isinstance(fact := seen.of(made), Tensor)
+        and fact.element_type not in (None, ir.DataType.STRING)
+        and not (fact.shape is not None and are_known(fact.shape))
+    ]
 
 
 def unused_and_changing(node: ir.Node, facts: Facts, seen: Facts) -> list[Carried]:

@@ -321,3 +321,74 @@ def test_no_parts_are_joined(dims: str, target: Any) -> None:
     for each in (model, ts.lower(model, target=target)):
         with pytest.raises(ts.SplitError):
             ts.run(each, {"x": np.zeros((0, 3), np.float32)})
+
+
+CHOSEN = "= If(yes) <then_branch = t () => (float[?] p) { p = Neg(x) }, else_branch = e () =>"
+CHOSEN += " (float[?] q) { q = Abs(x) }>"
+BEST = "w = Neg(y) best, i = TopK<axis=0>(w, two)"
+OF_BRANCHES = {
+    "a node": f"s {CHOSEN} v = Neg(s) {BEST}",
+    "a split": f"s {CHOSEN} u, r = Split<axis=0>(s, lengths) v = Concat<axis=0>(r, u) {BEST}",
+    "two nodes": f"s {CHOSEN} r = Exp(s) v = Add(s, r) {BEST}",
+    "a split elsewhere": (
+        f"s {CHOSEN} v = Neg(s) w = Softmax<axis=1>(y) best, o = Split<axis=0>(w, l)"
+    ),
+    "in a branch": (
+        f"v, best = If(yes) <then_branch = t0 () => (float[?] a, float[?,?] b)"
+        f" {{ s {CHOSEN} a = Neg(s) w = Neg(y) b, i = TopK<axis=0>(w, two) }}, else_branch = e0 ()"
+        " => (float[?] c, float[?,?] d) { c = Neg(x) d = Neg(y) }>"
+    ),
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
+@pytest.mark.parametrize("name", OF_BRANCHES)
+def test_what_an_if_gives_is_there_in_the_first_run(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory that the process allocates is full of 0x5a, so that what was not written is seen."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N] x, float[K,3] y, bool yes, int64[2] l)'
+        " => (float[?] v, float[?,?] best) <int64[1] two = {2}, int64[2] lengths = {2, 3}>"
+        f" {{ {OF_BRANCHES[name]} }}"
+    )
+    assert any("memory of what an If" in str(each) for each in ts.check(model, target="openvino"))
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
+    after = ts.check(lowered, target="openvino")
+    assert not [each for each in after if "memory of what an If" in str(each)]
+    feeds = {"x": X, "y": np.ones((7, 3), np.float32), "yes": np.array(True), "l": np.array([4, 3])}
+    monkeypatch.setenv("MALLOC_PERTURB_", "165")
+    process = EngineProcess("openvino", "tests.engines.guarded:run_all")
+    try:
+        (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    finally:
+        process.close()
+    wanted = {
+        "a split": np.concatenate([-X[2:], -X[:2]]),
+        "two nodes": np.exp(-X) - X,
+    }.get(name, X)
+    assert np.allclose(got[0], wanted)
+    assert np.allclose(ts.run(lowered, feeds)["v"], wanted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"v {CHOSEN}",  # it goes to an output alone
+        (
+            f"s {CHOSEN} v = Loop(one, , s) <body = b (int64 i, bool c, float[?] h) => (bool d,"
+            " float[?] o) { d = Identity(c) o = Neg(h) }>"
+        ),
+        f"s {CHOSEN.replace('(x)', '(k)')} v = Neg(s)",  # its shape is known
+    ],
+)
+def test_an_if_whose_result_is_safe_stays(text: str) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N] x, float[5] k, bool yes) =>'
+        f" (float[?] v) <int64 one = {{1}}> {{ {text} }}"
+    )
+    assert ts.lower(model, target="openvino") == model
+    assert not [each for each in ts.check(model, target="openvino") if "If gives" in str(each)]

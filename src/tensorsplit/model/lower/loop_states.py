@@ -1,4 +1,7 @@
-"""Loops that carry what nothing uses afterwards, for targets that then take its shape for fixed."""
+"""Loops that carry what nothing uses afterwards, and loops that pass on what an If gives.
+
+They are for targets that take the shape of the one for fixed, and the memory of the other for free.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import onnx_ir as ir
 
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.nodes import NodeRef
-from tensorsplit.model.loop_features import unused_and_changing, unused_states
+from tensorsplit.model.loop_features import results_to_settle, unused_and_changing, unused_states
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 
@@ -52,3 +55,33 @@ def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         place = make.op("Cast", [has_any], {"to": int(ir.DataType.INT64)})
         make.op("Gather", [twice, place], outputs=[new])
     lowering.changed(ref, "the same, with what it carries used afterwards", entry)
+
+
+def pass_results_on(lowering: Lowering) -> None:
+    """Have a Loop of one round pass on what an If gives, where the target frees that too early."""
+    lowering.change_each("used_result", lambda node: node.op_type == "If", _pass_on)
+
+
+def _pass_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Put a Loop that gives what it is given after an If, for each of its results that is used.
+
+    OpenVINO runs what follows a Loop when that has run, and no loop of a tensor of unknown rank.
+    """
+    make = InsertionPoint.after(lowering, ref)
+    fresh = make.names.fresh
+    for old in results_to_settle(ref.node, lowering.imported):
+        fact = lowering.facts.tensor(old)
+        if fact.shape is None:
+            lowering.note(entry)
+            continue
+        new, inner = make.in_place_of(old), make.inner()
+        number = ir.val(fresh(f"{make.stem}_number"), ir.DataType.INT64, [])
+        going = ir.val(fresh(f"{make.stem}_going"), ir.DataType.BOOL, [])
+        held = ir.val(fresh(f"{make.stem}_held"), fact.element_type, [None] * len(fact.shape))
+        ends = [inner.op("Identity", [going]), inner.op("Identity", [held])]
+        for end, start in zip(ends, (going, held), strict=True):
+            end.type, end.shape = start.type, start.shape
+        name = fresh(f"{make.stem}_body")
+        body = ir.Graph([number, going, held], ends, nodes=inner.nodes, name=name)
+        make.op("Loop", [make.constant(1), None, old], {"body": body}, [new])
+        lowering.changed(ref, "the same, with a Loop that passes on what it gives", entry)

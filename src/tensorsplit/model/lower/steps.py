@@ -42,7 +42,7 @@ from tensorsplit.model.lower.loop_rounds import (
     pass_conditions_on,
     settle_rounds,
 )
-from tensorsplit.model.lower.loop_states import use_states
+from tensorsplit.model.lower.loop_states import pass_results_on, use_states
 from tensorsplit.model.lower.lowered_sequence import (
     Layout,
     LoweredSequence,
@@ -131,6 +131,7 @@ def _lower(lowering: Lowering) -> None:
     is_carried = carry_captured(lowering)
     carry_sizes(lowering)
     keep_checks(lowering)
+    pass_results_on(lowering)
     use_states(lowering)
     settle_rounds(lowering)
     sort_axes_for_onnx(lowering)
