@@ -590,6 +590,13 @@ def test_a_number_that_follows_from_shapes_alone_is_written_as_an_attribute() ->
         convert(made, 9)
 
 
+def test_a_topk_of_no_elements_stays_above_opset_9() -> None:
+    """The page of TopK-1 wants a positive k, and so does onnx."""
+    made = of([node("TopK", "x k", "y j")], 11, [tensor("k", [0])], x=X)
+    with refused("TS512", "its k is 0; at opset 9 it is 1 or more"):
+        convert(made, 9)
+
+
 @pytest.mark.parametrize("number", [1.5, -2.5])
 def test_the_type_of_a_cast_is_a_word_before_opset_6(number: float) -> None:
     data = np.array([number, 3], np.float32)

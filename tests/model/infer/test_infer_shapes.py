@@ -827,3 +827,15 @@ def test_the_shape_that_an_input_is_given_agrees_with_its_declaration(
     else:
         with refused("TS507", "is declared as"):
             infer_shapes(made, input_shapes={"x": given})
+
+
+def test_a_slice_on_axes_of_no_known_rank_may_be_on_any() -> None:
+    """Onnx takes the first axes then (1.23.2)."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 21]> g (float[5,2,6] x, int64[6] v, int64[1] w) =>'
+        " (float[?,?,?] y) <int64[1] end = {-1}, int64[1] one = {1}> { s = Shape(x)"
+        " first = Gather(s, one) start = Sub(first, one) axes = ReduceSum(v, w)"
+        " y = Slice(x, start, end, axes) }"
+    )
+    made = infer_shapes(model).graph.output[0].type.tensor_type.shape
+    assert not any(dim.HasField("dim_value") for dim in made.dim)

@@ -1542,3 +1542,19 @@ def test_equal_parts_in_a_function_of_an_older_opset_can_be_converted_when_lower
     assert run(older, {"x": x})["z"].tolist() == x[3:].tolist()
     with refused("TS303", "5"):
         run(older, {"x": x[:5]})
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "portable"])
+def test_splits_that_lowering_makes_alike_get_more_axes_at_once(target: Any) -> None:
+    """One of the two Splits of x gets an axis before the others, as z has one already."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 4, opset_import: ["": 7]> g (float[M,K] x, float[M,K] z) => (float[?,?] a,'
+        " float[?,?] b, float[?,?,?] c) { a, a2 = Split<axis=0>(x) b, b2, b3 = Split<axis=0>(x)"
+        " u = Unsqueeze<axes=[0]>(z) c, c2 = Split<axis=1>(u) }"
+    )
+    lowered = lower(model, target=target)
+    assert lower(lowered, target=target) == lowered
+    data = np.random.default_rng(3).uniform(1, 2, (6, 2)).astype(np.float32)
+    made = run(lowered, {"x": data, "z": -data})
+    for got, want in zip(made.values(), (data[:3], data[:2], -data[None, :3]), strict=True):
+        assert np.array_equal(got, want)

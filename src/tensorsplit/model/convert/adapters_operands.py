@@ -235,6 +235,13 @@ def _topk_up(node: NodeConversion) -> None:
     node.set_inputs(node.input(0), node.make.constant([node.take("k")]))
 
 
+def _topk_down(node: NodeConversion) -> None:
+    """Make an attribute of k, which is 1 or more before opset 10."""
+    if node.needed(1, "k").item() == 0:
+        raise node.refusal(f"its k is 0; at opset {node.opset} it is 1 or more")
+    to_attributes("k")(node)
+
+
 def _topk_ascending(node: NodeConversion) -> None:
     """Remove `sorted=0`, which allows any order; count a negative axis from the front."""
     if not node.attribute("sorted", 1):
@@ -385,7 +392,7 @@ ADAPTERS = table(
     ("Pad", 18, None, _pad_all_axes),
     ("Reshape", 5, to_inputs("shape"), to_attributes("shape")),
     ("Reshape", 14, None, _reshape_zero),
-    ("TopK", 10, _topk_up, to_attributes("k")),
+    ("TopK", 10, _topk_up, _topk_down),
     ("TopK", 11, None, _topk_ascending),
     ("Dropout", 12, to_inputs("ratio"), _dropout_down),
     ("Tile", 6, _tile_up, _tile_down),

@@ -8,7 +8,7 @@ graph computes are known.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -172,7 +172,8 @@ _PLAIN_TYPES = frozenset(
 @lru_cache(maxsize=4096)
 def _inferred(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> tuple[Fact, ...]:
     """Return what follows of the outputs of a node; models repeat theirs."""
-    proto, inputs, imported = asked.message(), asked.inputs, dict(opsets)
+    proto, imported = asked.message(), dict(opsets)
+    inputs = tuple(_listed(asked))
     outputs: list[Fact] = [UNKNOWN] * len(proto.output)
     with suppress(Exception):  # onnx's inference and its reference raise of many kinds
         found, names = _ask(proto, inputs, imported), _names(inputs)
@@ -190,6 +191,19 @@ def _inferred(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> tuple[Fact, 
             outputs[0] = replace(outputs[0], values=values)
     return tuple(outputs)
 
+
+def _listed(asked: Asked) -> Iterator[Fact | None]:
+    """Yield what is known of the inputs; operands that are lists are known to be."""
+    for place, fact in enumerate(asked.inputs):
+        is_list = place > 0 and asked.op_type in _OF_LISTS and asked.domain == ""
+        if is_list and isinstance(fact, Tensor) and fact.shape is None:
+            yield replace(fact, shape=(None,))
+        else:
+            yield fact
+
+
+_OF_LISTS = ("Slice",)
+"""Operators of whose axes, if their rank is not known, onnx takes the first ones."""
 
 _ALIKE = ("MaxPool", "TopK")
 """Operators whose outputs have one shape."""

@@ -121,6 +121,7 @@ def _lower(lowering: Lowering) -> None:
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)
+    had_alike, before = bool(lowering.limited("equal_parts_alike")), len(lowering.report.changes)
     had_vendor_nodes = any(node.domain == DOMAIN for node in lowering.refs)
     sequences: LoweredSequences = {}
     _lower_scope(lowering, sequences, model.graph)
@@ -137,9 +138,10 @@ def _lower(lowering: Lowering) -> None:
     sort_axes_for_onnx(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
-    if keep_left_unread(lowering) or is_carried:
+    may_be_alike = had_alike and len(lowering.report.changes) > before
+    if keep_left_unread(lowering) or is_carried or may_be_alike:
         lowering.look()
-        _lower(lowering)  # of what follows less is known, or seen at import
+        _lower(lowering)  # of what follows less is known, or seen at import, and axes may be alike
 
 
 def _check(lowering: Lowering) -> None:
