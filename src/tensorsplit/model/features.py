@@ -335,7 +335,7 @@ def _of_loops(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, ob
         "unused_in_loop": unused_and_changing(node, facts, seen),
         "ignored_condition": ignores_condition(node),
         "reads_condition": reads_condition(node),
-        "rounds_may_be_0": rounds_may_be_0(node, facts, seen),
+        "rounds_may_be_0": rounds_may_be_0(node, ref.opset, facts, seen),
     }
     found = [name for name, held in holds.items() if held]
     if found:

@@ -21,6 +21,8 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.infer.analysis import Facts
 
 FIRST_SCAN_WITHOUT_BATCHES = 9
+FIRST_WITH_RANGE = 11
+"""From here on Range and CumSum are there, by which lengths and numbers are calculated."""
 
 
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
@@ -139,14 +141,14 @@ def reads_condition(node: ir.Node) -> bool:
     return is_lost and bool(reads_of_condition(node))
 
 
-def rounds_may_be_0(node: ir.Node, facts: Facts, seen: Facts) -> bool:
+def rounds_may_be_0(node: ir.Node, opset: int, facts: Facts, seen: Facts) -> bool:
     """Return whether a Loop may have no round, and gives more then than what it was given."""
     return is_loop(node) and (
         _counts_below_0(node, facts)
         or bool(given_without_rounds(node, facts))
         or has_no_round(node, facts)
-        or bool(fixed_ends(node, facts, seen))
-        or bool(rounds_by_default(node, facts))
+        or (opset >= FIRST_WITH_RANGE and bool(fixed_ends(node, facts, seen)))
+        or (opset >= FIRST_WITH_RANGE and bool(rounds_by_default(node, facts)))
     )
 
 
@@ -158,12 +160,20 @@ def fixed_ends(node: ir.Node, facts: Facts, seen: Facts) -> list[tuple[int, dict
     found = []
     for place, each in enumerate(carried_by(node) if _may_have_no_round(node, facts) else ()):
         start, end = facts.tensor(each.start).shape, seen.tensor(each.end).shape
-        if start is None or end is None or len(start) != len(end):
+        if start is None or end is None or len(start) != len(end) or _is_opened(each.end):
             continue  # OpenVINO runs no loop whose tensors change their rank
         pairs = enumerate(zip(start, end, strict=True))
         axes = {axis: to for axis, (one, to) in pairs if is_known(to) and one != to}
         found += [(place, axes)] if axes else []
     return found
+
+
+def _is_opened(end: ir.Value) -> bool:
+    """Return whether a tensor is gathered by a Range, so that an engine sees no length of it."""
+    made = end.producer()
+    indices = made.inputs[1] if made is not None and made.op_type == "Gather" else None
+    range_ = None if indices is None else indices.producer()
+    return range_ is not None and range_.op_type == "Range"
 
 
 def rounds_by_default(node: ir.Node, facts: Facts) -> list[int]:

@@ -7,14 +7,11 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.graph.calculation import (
-    FIRST_WITH_INTEGERS_COMPARED,
-    FIRST_WITH_SUMS,
-    Calculation,
-)
+from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
 from tensorsplit.model.loop_features import (
+    FIRST_WITH_RANGE,
     body_of,
     count_and_condition,
     fixed_ends,
@@ -137,7 +134,7 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 def _hide_defaults(make: Calculation, node: ir.Node, places: list[int]) -> None:
     """Have the number of rounds and the condition calculated, where they are defaults."""
-    for place in places if make.opset >= FIRST_WITH_SUMS else ():
+    for place in places if make.opset >= FIRST_WITH_RANGE else ():
         held = node.inputs[place]
         assert held is not None  # noqa: S101 - see `rounds_by_default`
         dtype = ir.DataType.BOOL if place else ir.DataType.INT64
@@ -152,7 +149,7 @@ def _open_ends(lowering: Lowering, ref: NodeRef, stem: str) -> None:
 
     An engine takes that shape for what comes out after no round, too.
     """
-    if ref.opset < FIRST_WITH_SUMS:  # Range is there from 11 on, as well
+    if ref.opset < FIRST_WITH_RANGE:
         return
     body = body_of(ref.node)
     for place, axes in fixed_ends(ref.node, lowering.facts, lowering.imported):
@@ -161,7 +158,7 @@ def _open_ends(lowering: Lowering, ref: NodeRef, stem: str) -> None:
         round_ = make.scalar(make.number(body.inputs[0], ir.DataType.INT64))
         nothing = make.op("Mul", [round_, make.constant(0)])
         for axis, length in axes.items():
-            end = make.op("Identity", [make.op("Add", [make.constant(length), nothing])])
+            end = make.op("Add", [make.constant(length), nothing])
             indices = make.op("Range", [make.constant(0), end, make.constant(1)])
             new = make.op("Gather", [new, indices], {"axis": axis})
         new.type = old.type
