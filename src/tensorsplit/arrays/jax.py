@@ -70,7 +70,7 @@ copies = views
 
 
 def kind(array: Array) -> tuple[object, ...]:
-    """Return the element type, and the devices but for what is traced."""
+    """Return the element type, and the devices, or None for them if the array is traced."""
     is_traced = isinstance(array, jax.core.Tracer)
     devices = None if is_traced else ", ".join(sorted(map(str, array.devices())))
     return array.dtype, devices

@@ -117,7 +117,7 @@ def _folded(text: str, width: int) -> str:
 
 
 def lines_of(paragraph: str, width: int) -> Iterator[str]:
-    """Yield the lines of a paragraph, none wider than the columns unless one piece is."""
+    """Yield the lines of a paragraph, at most `width` columns wide unless one piece is wider."""
     from rich.cells import cell_len
 
     line = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tensorsplit.arrays.typed import GivenShape
@@ -49,7 +50,7 @@ def operator_picture(record: Operator, page: Page) -> str:
     return sheet(figures, name=record.id)
 
 
-def _call(operands: dict[str, Any]) -> str:
+def _call(operands: Mapping[str, object]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in operands.items())
 
 
