@@ -204,7 +204,7 @@ def test_lengths_that_openvino_does_not_check_are_refused_before_it_runs(
         with pytest.raises(ts.SplitError) as caught:
             ts.run(path, inputs, engine="openvino")
         assert (caught.value.code, caught.value.operator) == ("TS306", "openvino.VariadicSplit-1")
-        assert caught.value.node == "layer 'cut'"
+        assert str(caught.value.node).startswith("layer 'cut'")
 
 
 def test_operands_that_openvino_computes_are_checked(tmp_path: Path) -> None:
