@@ -94,8 +94,11 @@ def test_another_machine_stands_beside_those_that_were_measured_before(
     assert [machine.name for machine in publish.machines()] == sorted([*before, "standin-1"])
     page = (docs / "page.md").read_text(encoding="utf-8")
     lines = page.splitlines()
-    head = f"| workload | worst | {' | '.join(sorted([*before, 'standin-1']))} |"
-    assert lines.count(head) == 4
+    heads = [line.strip("| ").split(" | ") for line in lines if line.startswith("| workload |")]
+    for head in heads:
+        named = [each for each in head if not each.endswith(", after a pause")]
+        assert named == ["workload", "worst", *sorted([*before, "standin-1"])]
+    assert len(heads) == 4
     (row,) = [line for line in lines if line.startswith("| **attention**")]
     worst, *columns = row.removesuffix(" |").split(" | ")[1:]
     assert worst == "8.50"
