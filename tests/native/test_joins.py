@@ -172,6 +172,50 @@ def test_what_is_not_plainly_fine_is_left_as_it_is(kernel: Any, name: str) -> No
     assert whole.tobytes() == before
 
 
+@pytest.mark.parametrize("name", [each for each in not_plain() if each != "too many"])
+def test_what_is_not_plainly_fine_is_left_where_the_parts_say_the_lengths(
+    kernel: Any, name: str
+) -> None:
+    whole, parts = not_plain()[name]
+    before = whole.tobytes()
+    assert kernel.join_plain(parts, 1, whole) is False
+    assert whole.tobytes() == before
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
+def test_the_parts_say_their_lengths(
+    kernel: Any, rng: np.random.Generator, dtype: str, axis: int
+) -> None:
+    want = data(dtype, (9, 8, 7), rng)
+    whole = Guarded.like(want, 3)
+    lengths = (3, 0, want.shape[axis] - 3)
+    parts = [part.copy() for part in slices(want, axis % 3, lengths)]
+    assert kernel.join_plain(parts, axis, whole.buffer) is True
+    assert whole.buffer.tobytes() == want.tobytes()
+    assert whole.is_intact()
+
+
+@pytest.mark.parametrize("lengths", [(), (4,), (2, 1), (2, 3), (4, 1), (5,)])
+def test_lengths_that_are_not_those_of_the_whole(kernel: Any, lengths: tuple[int, ...]) -> None:
+    whole = np.full((2, 4), 77, np.int32)
+    parts = [np.ones((2, length), np.int32) for length in lengths]
+    assert kernel.join_plain(parts, 1, whole) is (lengths == (4,))
+    assert (whole == (1 if lengths == (4,) else 77)).all()
+
+
+@pytest.mark.parametrize("axis", [2, -3, 1 << 80, -(1 << 80), True, 1.0, "1", None, np.int64(1)])
+def test_an_axis_that_needs_a_closer_look(kernel: Any, axis: object) -> None:
+    whole, parts = np.full((2, 4), 77, np.int32), [np.ones((2, 2), np.int32)] * 2
+    assert kernel.join_plain(parts, axis, whole) is False
+    assert kernel.join_plain(tuple(parts), 1, whole) is False
+    assert kernel.join_plain(parts, 1, whole.tolist()) is False
+    assert kernel.join_plain([], 0, np.array(3)) is False
+    assert kernel.join_plain([], 1, np.empty((2, 0), np.int32)) is False
+    assert kernel.join_plain([np.array(7, np.int32), *parts], 1, whole) is False
+    assert (whole == 77).all()
+
+
 @pytest.mark.parametrize("shape", [(2, 300), (8, 75), (600,)])
 def test_parts_that_change_the_whole_when_they_are_looked_at(
     kernel: Any, shape: tuple[int, ...]

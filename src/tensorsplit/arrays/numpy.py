@@ -263,6 +263,17 @@ def join_by_kernel(whole: object, parts: list[Array], plan: SplitPlan) -> bool:
     return done
 
 
+def join_plain(parts: object, axis: object, whole: object) -> bool:
+    """Join parts along an axis that they keep; False, with nothing written, if it is not plain.
+
+    It is plain for a list of ndarrays, an int, and an ndarray of their type and of their lengths
+    together. Looking at each in Python takes longer than copying small ones.
+    """
+    kernel = find_kernel()
+    done: bool = kernel is not None and kernel.join_plain(parts, axis, whole)
+    return done
+
+
 def _joined_masked(parts: list[Array], plan: SplitPlan) -> Array:
     """Return the parts as one masked array; a mask stays, even if it masks nothing."""
     whole = joined([np.ma.getdata(part) for part in parts], plan)

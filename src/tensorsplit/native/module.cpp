@@ -45,6 +45,12 @@ PyObject* join_into(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     });
 }
 
+PyObject* join_plain(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+    return guarded([&]() -> PyObject* {
+        return count_is(count, 3) ? join_plainly(arguments[0], arguments[1], arguments[2]) : nullptr;
+    });
+}
+
 PyObject* use(PyObject*, PyObject* name) {
     Owned bytes(PyUnicode_AsUTF8String(name));
     if (!bytes) return nullptr;
@@ -133,6 +139,9 @@ PyMethodDef methods[] = {
     {"join_into", as_method(join_into), METH_FASTCALL,
      "join_into(array, axis, sizes, keepdims, parts)\n--\n\n"
      "Join the parts in an array; False, with nothing written, if they need a closer look."},
+    {"join_plain", as_method(join_plain), METH_FASTCALL,
+     "join_plain(parts, axis, whole)\n--\n\n"
+     "Join parts along an axis of theirs; False, with nothing written, if they need a closer look."},
     {"use", use, METH_O, "use(name)\n--\n\nSelect kernels; the best ones if it is empty."},
     {"use_threads", use_threads, METH_O, "use_threads(count)\n--\n\nBound the threads."},
     {"use_non_temporal_from", use_non_temporal_from, METH_O,

@@ -49,6 +49,38 @@ bool copy_few(const Request& request, const std::vector<PyObject*>& parts) {
     return true;
 }
 
+// What a list holds, which must not change meanwhile.
+std::vector<PyObject*> entries_of(PyObject* list) {
+    std::vector<PyObject*> entries;
+    const Py_ssize_t count = PyList_Size(list);
+    entries.reserve(static_cast<std::size_t>(count));
+    for (Py_ssize_t i = 0; i < count; ++i) entries.push_back(PyList_GetItem(list, i));
+    return entries;
+}
+
+// Read how parts divide an axis of the array that they are joined to; false where they don't, or
+// need a closer look.
+bool divide_as(const std::vector<PyObject*>& parts, PyObject* axis, PyArrayObject* whole,
+               Division& division) {
+    int overflow = 0;
+    const int rank = PyArray_NDIM(whole);
+    const long given = PyLong_AsLongAndOverflow(axis, &overflow);
+    if (overflow != 0 || given < -rank || given >= rank) return false;
+    division.axis = static_cast<int>(given < 0 ? given + rank : given);
+    division.extent = PyArray_DIM(whole, division.axis);
+    division.keepdims = true;
+    npy_intp left = division.extent;
+    for (PyObject* each : parts) {
+        auto* part = reinterpret_cast<PyArrayObject*>(each);
+        if (!is_plain_array(each) || PyArray_NDIM(part) != rank) return false;
+        const npy_intp size = PyArray_DIM(part, division.axis);
+        if (size > left) return false;
+        left -= size;
+        division.sizes.push_back(size);
+    }
+    return left == 0 && !parts.empty();
+}
+
 // Run an action that copies so many bytes.
 template <class Action>
 void release_during(npy_intp bytes, Action action) {
@@ -107,6 +139,17 @@ bool copy_by_numpy(const Request& request, const std::vector<PyObject*>& parts) 
     return static_cast<bool>(views);
 }
 
+// Join arrays that a list keeps: True; False, with nothing written, if they need a closer look.
+PyObject* join_listed(const Request& request, Owned& list, const std::vector<PyObject*>& parts) {
+    std::optional<Join> join = join_of(request, parts);
+    if (!join) return new_reference(Py_False);
+    list.keep_during([&] {
+        release_during(static_cast<npy_intp>(join->bytes),
+                       [&] { join_parts(*in_use.load(), std::move(*join)); });
+    });
+    return new_reference(Py_True);
+}
+
 }  // namespace
 
 void use_kernels(const Kernels& kernels) { in_use.store(&kernels); }
@@ -140,10 +183,7 @@ PyObject* copy_to_each(const Request& request, PyObject* out) {
 
 bool copy_to_own(const Request& request, PyObject* list) {
     if (!still_fits(request.array, request.division)) return false;
-    std::vector<PyObject*> buffers;
-    const Py_ssize_t count = PyList_Size(list);
-    buffers.reserve(static_cast<std::size_t>(count));
-    for (Py_ssize_t i = 0; i < count; ++i) buffers.push_back(PyList_GetItem(list, i));
+    const std::vector<PyObject*> buffers = entries_of(list);
     if (!is_plain_array(reinterpret_cast<PyObject*>(request.array)) ||
         !are_simple_buffers(request, buffers)) {
         return false;
@@ -156,17 +196,20 @@ bool copy_to_own(const Request& request, PyObject* list) {
 PyObject* join_each(const Request& request, PyObject* parts) {
     Owned own(PySequence_List(parts));
     if (!own || !still_fits(request.array, request.division)) return nullptr;
-    std::vector<PyObject*> each;
-    for (Py_ssize_t i = 0; i < PyList_Size(own.get()); ++i) {
-        each.push_back(PyList_GetItem(own.get(), i));
+    return join_listed(request, own, entries_of(own.get()));
+}
+
+PyObject* join_plainly(PyObject* parts, PyObject* axis, PyObject* whole) {
+    if (!PyList_CheckExact(parts) || !PyLong_CheckExact(axis) || !is_plain_array(whole)) {
+        return new_reference(Py_False);
     }
-    std::optional<Join> join = join_of(request, each);
-    if (!join) return new_reference(Py_False);
-    own.keep_during([&] {
-        release_during(static_cast<npy_intp>(join->bytes),
-                       [&] { join_parts(*in_use.load(), std::move(*join)); });
-    });
-    return new_reference(Py_True);
+    Owned own(PySequence_List(parts));
+    if (!own) return nullptr;
+    const std::vector<PyObject*> each = entries_of(own.get());
+    auto* array = reinterpret_cast<PyArrayObject*>(whole);
+    Division division;
+    if (!divide_as(each, axis, array, division)) return new_reference(Py_False);
+    return join_listed({array, division}, own, each);
 }
 
 PyObject* list_views(const Request& request) {

@@ -27,6 +27,10 @@ bool copy_to_own(const Request& request, PyObject* list);
 // look; null with an exception set.
 PyObject* join_each(const Request& request, PyObject* parts);
 
+// Join a list of arrays in one of their lengths together along an axis, an int; False, with nothing
+// written, where anything needs a closer look. Null with an exception set.
+PyObject* join_plainly(PyObject* parts, PyObject* axis, PyObject* whole);
+
 // Views; null with an exception set.
 PyObject* list_views(const Request& request);
 
