@@ -129,7 +129,8 @@ def _passed_condition(node: ir.Node) -> ir.Value | None:
     made = None if end is None else end.producer()
     if made is None or (made.domain, made.op_type) != ("", "Identity"):
         return None
-    return end if made.inputs[0] is body_of(node).inputs[1] else None
+    given = list(body_of(node).inputs[1:2])  # none, in a body that is refused elsewhere
+    return end if given and list(made.inputs[:1]) == given else None
 
 
 def reads_condition(node: ir.Node) -> bool:
@@ -171,9 +172,10 @@ def fixed_ends(node: ir.Node, facts: Facts, seen: Facts) -> list[tuple[int, dict
 def _is_opened(end: ir.Value) -> bool:
     """Return whether a tensor is gathered by a Range, so that an engine sees no length of it."""
     made = end.producer()
-    indices = made.inputs[1] if made is not None and made.op_type == "Gather" else None
-    range_ = None if indices is None else indices.producer()
-    return range_ is not None and range_.op_type == "Range"
+    if made is None or made.op_type != "Gather":
+        return False
+    makers = [None if each is None else each.producer() for each in made.inputs[1:2]]
+    return any(maker is not None and maker.op_type == "Range" for maker in makers)
 
 
 def rounds_by_default(node: ir.Node, facts: Facts) -> list[int]:
