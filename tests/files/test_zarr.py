@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.files import zarr_files
 from tests.refusals import refused
 
 zarr = pytest.importorskip("zarr")
@@ -656,3 +657,15 @@ def test_codecs_that_would_change_elements(tmp_path: Path) -> None:
     quantized = zarr.open_array(tmp_path / "x.zarr")[:]
     ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [8])
     assert parts(tmp_path / "out", "x", 1)[0][:].tobytes() == quantized.tobytes()
+
+
+def test_a_folder_is_taken_for_zarr_if_any_store_is_in_it(tmp_path: Path) -> None:
+    stores, other = tmp_path / "stores", tmp_path / "other"
+    for folder in (stores, other):
+        folder.mkdir()
+        (folder / "notes.txt").write_text("stores")
+    (stores / "x.zarr").mkdir()
+    assert zarr_files.recognizes(str(stores))
+    assert not any(
+        zarr_files.recognizes(str(path)) for path in (other, other / "notes.txt", other / "missing")
+    )
