@@ -169,6 +169,11 @@ def test_an_element_type_that_the_version_does_not_take() -> None:
     old = ts.plan("onnx.Split-11", (4, 6), [2, 4], axis=1)
     with refused("TS201", "bfloat16", operator="onnx.Split-11", parameter="parts"):
         old.join([x[:, :2], x[:, 2:]])
+    out = data(4, 6, dtype="bfloat16")
+    before = out.copy()
+    with refused("TS201", "bfloat16", operator="onnx.Split-11", parameter="parts"):
+        old.join([x[:, :2].copy(), x[:, 2:].copy()], out=out)
+    assert same(out, before)
 
 
 def test_wrong_buffers_are_refused() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorsplit import arrays
 from tensorsplit.arrays.buffers import snapshot
-from tensorsplit.arrays.numpy import join_plain
+from tensorsplit.arrays.numpy import join_by_kernel, join_plain
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.remembered import compiled_as
 from tensorsplit.arrays.typed import ArrayT, Flag, KeepDims, Like, OutWhole, PartT_co, TensorOf
@@ -192,6 +192,8 @@ def join_by(
     out: object,
 ) -> object:
     """Join the parts of a plan; ``for_shape`` gives the plan for a whole of another shape."""
+    if like is None and copy is None and _join_at_once(plan, parts, out):
+        return out
     given = _listed(parts, plan.operator)
     check_part_count(plan, len(given))
     library = _library_of(given, like, plan.operator)
@@ -200,6 +202,16 @@ def join_by(
     kind = library.element_type(given[0] if given else like)
     plan = plan_by(plan, for_shape, shapes, like_shape, kind=kind, library=library)
     return _execute(plan, given, library, like=like, copy=copy, out=out)
+
+
+def _join_at_once(plan: SplitPlan, parts: object, out: object) -> bool:
+    """Join arrays of NumPy; False, with nothing written, where any of them needs a closer look."""
+    if type(parts) is not list or type(out) is not np.ndarray:
+        return False
+    allowed = plan.element_types
+    if allowed is not None and arrays.numpy_arrays.element_type(out) not in allowed:
+        return False
+    return join_by_kernel(out, parts, plan)
 
 
 def check_part_count(plan: SplitPlan, count: int) -> None:
