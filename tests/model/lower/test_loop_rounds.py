@@ -243,6 +243,26 @@ def test_a_body_that_reads_its_condition_runs_in_openvino(
         assert got.tobytes() == np.array([Z] * FEW).tobytes()
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("opset", [7, 8])
+def test_a_body_that_reads_its_condition_where_constants_are_floats(
+    opset: int, process: EngineProcess
+) -> None:
+    """`T : tensor(float16), tensor(float), tensor(double)`: the page of Constant-1."""
+    body = READS.format(
+        "float[2,3] row", ENDINGS["passed on"], "k = Cast<to = 1>(c) row = Mul(z, k)"
+    )
+    model = made_of(
+        f"y, r = Loop(n, , x) <body = b {body}> s = Slice<starts = [0], ends = [9]>(r)", opset
+    )
+    model.graph.output[1].type.tensor_type.shape.dim[1].dim_value = 2
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    feed = {"n": np.array(FEW), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
+    ((_, got),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
+    assert got.tobytes() == np.array([Z] * FEW).tobytes()
+
+
 @pytest.mark.engine("onnxruntime", "openvino")
 @pytest.mark.parametrize("shape", ["", "[1]"])
 @pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])

@@ -118,8 +118,9 @@ class Calculation(Maker[ir.Value]):
     def constant(self, value: object, dtype: Any = np.int64) -> ir.Value:
         """Add a Constant node; returns its output, whose value is known to later readers too."""
         array = np.array(value, dtype)
-        if self.opset < _FIRST_WITH_INTEGER_CONSTANTS and array.dtype == np.int64:
-            return self._cast(self.constant(value, np.float64), ir.DataType.INT64)
+        if self.opset < _FIRST_WITH_INTEGER_CONSTANTS and array.dtype.kind in "ib":
+            held = self.constant(value, np.float64)
+            return self._cast(held, ir.DataType.from_numpy(array.dtype))
         # Said in full: what onnx-ir finds out for itself costs more than the node
         shape, element = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
         tensor = ir.Tensor(array, element, shape=shape)
