@@ -48,6 +48,7 @@ from tensorsplit.model.loop_features import (
     rounds_may_be_0,
     unused_and_changing,
 )
+from tensorsplit.model.validity.node_errors import types_of
 
 Features: TypeAlias = dict[str, object]
 """Features that are there, by name; the value is True, or what the feature says: names in a tuple
@@ -276,8 +277,11 @@ def empty_operands(ref: NodeRef) -> list[int]:
     empty = [i for i, held in enumerate(ref.node.inputs) if held is not None and _holds_none(held)]
     if not empty or is_vendor_split(ref.node):
         return [place for place in empty if place == 0]
-    formal = () if ref.schema is None else ref.schema.inputs
-    return [place for place in empty if formal and _is_data(formal[min(place, len(formal) - 1)])]
+    schema = ref.schema
+    if schema is None or not schema.inputs:
+        return []
+    last = len(schema.inputs) - 1
+    return [place for place in empty if _is_data(schema, schema.inputs[min(place, last)])]
 
 
 def _holds_none(held: ir.Value) -> bool:
@@ -286,9 +290,9 @@ def _holds_none(held: ir.Value) -> bool:
     return tensor is not None and 0 in tensor.shape
 
 
-def _is_data(formal: defs.OpSchema.FormalParameter) -> bool:
+def _is_data(schema: defs.OpSchema, formal: defs.OpSchema.FormalParameter) -> bool:
     is_optional = formal.option == defs.OpSchema.FormalParameterOption.Optional
-    return not is_optional and not formal.types <= _INDICES
+    return not is_optional and not types_of(schema, formal) <= _INDICES
 
 
 def _of_constants(ref: NodeRef) -> Iterator[tuple[str, object]]:
