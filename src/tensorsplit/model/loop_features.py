@@ -7,6 +7,7 @@ from itertools import chain
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_at_least, is_known
+from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import (
     Carried,
@@ -21,8 +22,6 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.infer.analysis import Facts
 
 FIRST_SCAN_WITHOUT_BATCHES = 9
-FIRST_WITH_RANGE = 11
-"""From here on Range and CumSum are there, by which lengths and numbers are calculated."""
 
 
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
@@ -148,8 +147,10 @@ def rounds_may_be_0(node: ir.Node, opset: int, facts: Facts, seen: Facts) -> boo
         _counts_below_0(node, facts)
         or bool(given_without_rounds(node, facts))
         or has_no_round(node, facts)
-        or (opset >= FIRST_WITH_RANGE and bool(fixed_ends(node, facts, seen)))
-        or (opset >= FIRST_WITH_RANGE and bool(rounds_by_default(node, facts)))
+        or (
+            opset >= FIRST_WITH_RANGE
+            and bool(fixed_ends(node, facts, seen) or rounds_by_default(node, facts))
+        )
     )
 
 

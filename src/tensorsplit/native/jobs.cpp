@@ -212,6 +212,12 @@ void JoinJob::run(const Mode& mode, const Piece& piece) const {
     }
 }
 
+const char* JoinJob::strip_of(std::size_t number, std::size_t row) const {
+    const Dimension rows = rows_of_[number];
+    return sources_[number] + offset_of(outers_[number], row / rows.extent) +
+           static_cast<std::ptrdiff_t>(row % rows.extent) * rows.stride;
+}
+
 void JoinJob::run_narrow(const Mode& mode, const Piece& piece) const {
     Strip strips[most_strips];
     const Column& first = columns_[piece.first_column];
@@ -219,11 +225,8 @@ void JoinJob::run_narrow(const Mode& mode, const Piece& piece) const {
         std::size_t end = piece.end;
         for (std::size_t i = piece.first_column; i < piece.last_column; ++i) {
             const Dimension row = rows_of_[i];
-            const std::size_t skipped = begin % row.extent;
-            const char* from = sources_[i] + offset_of(outers_[i], begin / row.extent) +
-                               static_cast<std::ptrdiff_t>(skipped) * row.stride;
-            strips[i - piece.first_column] = {from, row.stride, columns_[i].width};
-            end = std::min(end, begin - skipped + row.extent);
+            strips[i - piece.first_column] = {strip_of(i, begin), row.stride, columns_[i].width};
+            end = std::min(end, begin - begin % row.extent + row.extent);
         }
         mode.kernels.join_rows({first.to + begin * first.step, first.step, end - begin}, strips,
                                piece.last_column - piece.first_column, mode.stores);
@@ -235,12 +238,9 @@ void JoinJob::run_part(const Mode& mode, std::size_t number, std::size_t begin,
                        std::size_t end) const {
     const Dimension row = rows_of_[number];
     while (begin < end) {
-        const std::size_t skipped = begin % row.extent;
-        const std::size_t until = std::min(begin - skipped + row.extent, end);
-        const char* first = sources_[number] + offset_of(outers_[number], begin / row.extent) +
-                            static_cast<std::ptrdiff_t>(skipped) * row.stride;
-        mode.kernels.copy_rows({first, row.stride, until - begin, begin}, &columns_[number], 1,
-                               mode.stores);
+        const std::size_t until = std::min(begin - begin % row.extent + row.extent, end);
+        mode.kernels.copy_rows({strip_of(number, begin), row.stride, until - begin, begin},
+                               &columns_[number], 1, mode.stores);
         begin = until;
     }
 }

@@ -84,6 +84,7 @@ class JoinJob final : public Job {
 
   private:
     std::size_t bytes_of_row(const Piece& piece) const;
+    const char* strip_of(std::size_t number, std::size_t row) const;
     void run_narrow(const Mode& mode, const Piece& piece) const;
     void run_part(const Mode& mode, std::size_t number, std::size_t begin, std::size_t end) const;
 

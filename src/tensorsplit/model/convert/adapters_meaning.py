@@ -23,14 +23,14 @@ from tensorsplit.model.convert.broadcasting import (
     of_product,
     same_shape,
 )
-from tensorsplit.model.convert.conversion import FIRST_WITH_ANY_CONSTANT, NodeConversion
+from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.convert.operator_versions import is_used
+from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT, FLOATS
 from tensorsplit.model.graph.nodes import held_by
 from tensorsplit.model.graph.tensors import SparseTensor, element_type_of
 
 _SYMMETRIC = "Add Mul And Or Xor Equal"
 _BINARY = f"{_SYMMETRIC} Sub Div Pow Greater Less"
-_FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.DOUBLE)
 _FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
 _FIRST_WITH_CAST_BY_NUMBER = 6
 _MOST_BITS_COMPARED = 32
@@ -419,7 +419,7 @@ def plain_constant(node: NodeConversion) -> None:
     """
     conversion, scope = node.conversion, node.ref.scope
     tensor = node.attribute("value") if node.opset < FIRST_WITH_ANY_CONSTANT else None
-    if tensor is None or tensor.dtype in _FLOATS:
+    if tensor is None or tensor.dtype in FLOATS:
         return
     if isinstance(scope, ir.Graph):
         made = ir.Value(

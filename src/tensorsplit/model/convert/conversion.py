@@ -19,7 +19,7 @@ from tensorsplit.core.resolve import Intent
 from tensorsplit.model.convert.operator_versions import VersionStep
 from tensorsplit.model.exactness import is_exact
 from tensorsplit.model.graph.building import Edits, Names, inherit
-from tensorsplit.model.graph.calculation import Calculation
+from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT, Calculation
 from tensorsplit.model.graph.carried import RESERVED
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import FAMILY, NodeRef, constant
@@ -27,9 +27,6 @@ from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.infer.node_outputs import infer_outputs
-
-FIRST_WITH_ANY_CONSTANT = 9
-"""Before this opset constants hold floats and nothing else."""
 
 
 @dataclass(slots=True)

@@ -22,11 +22,12 @@ from tensorsplit.model.convert.operator_versions import (
     next_step,
     wrong_type,
 )
-from tensorsplit.model.convert.restoring import FIRST_WITH_RANGE, restore_splits
+from tensorsplit.model.convert.restoring import restore_splits
 from tensorsplit.model.convert.training import convert_training, values_around
 from tensorsplit.model.convert.types_of_calls import separate_types
 from tensorsplit.model.convert.whole_ir import open_ir
 from tensorsplit.model.graph.building import full_collections_deferred
+from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.calls import called_by, functions_of, specialise
 from tensorsplit.model.graph.nodes import (
     FAMILY,

@@ -24,14 +24,10 @@ from tensorsplit.core.rules import Chunks, ceil, equal
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.convert.absent_inputs import separate_absent
 from tensorsplit.model.convert.adapters_operands import count_from_front
-from tensorsplit.model.convert.conversion import (
-    FIRST_WITH_ANY_CONSTANT,
-    Conversion,
-    ConversionReport,
-    NodeConversion,
-)
+from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
 from tensorsplit.model.features import known_lengths
 from tensorsplit.model.graph.binding import bind
+from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT
 from tensorsplit.model.graph.calls import specialise
 from tensorsplit.model.graph.nodes import VENDOR_SPLIT, is_onnx_split, record_of, walk
 from tensorsplit.model.infer.calculated import always_fit

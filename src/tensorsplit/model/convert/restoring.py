@@ -34,8 +34,6 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.infer.calculated import are_in_order, program_of, rule_of, rule_of_lengths
 
-FIRST_WITH_RANGE = 11
-
 
 @dataclass(frozen=True, slots=True)
 class _Part:

@@ -38,15 +38,19 @@ FIRST_WITH_INTEGERS_COMPARED = 9
 FIRST_WITH_SUMS = 11
 """From here on CumSum adds up the elements of a list."""
 
-_FIRST_WITH_INTEGER_CONSTANTS = 9
+FIRST_WITH_RANGE = 11
+"""From here on Range counts up, by which elements are taken one by one."""
+
 _FIRST_WITH_NUMBERED_TYPES = 6
-_FIRST_WITH_RANGE = 11
 _FIRST_WITH_INTEGER_MAX = 12
 _FIRST_WITH_AXES_AS_INPUT = 13
 _FIRST_WITH_EMPTY_SHAPES = 14
 _FIRST_WITH_AXES_TO_MULTIPLY = 18
 
-_FLOATS = (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
+FIRST_WITH_ANY_CONSTANT = 9
+"""From here on a Constant holds any element type, and before only `FLOATS`."""
+
+FLOATS = (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
 
 TO_THE_END = (1 << 31) - 1
 """An end of a slice that lies beyond every dimension."""
@@ -118,7 +122,7 @@ class Calculation(Maker[ir.Value]):
     def constant(self, value: object, dtype: Any = np.int64) -> ir.Value:
         """Add a Constant node; returns its output, whose value is known to later readers too."""
         array = np.array(value, dtype)
-        if self.opset < _FIRST_WITH_INTEGER_CONSTANTS and array.dtype.kind in "ib":
+        if self.opset < FIRST_WITH_ANY_CONSTANT and array.dtype.kind in "ib":
             held = self.constant(value, np.float64)
             return self._cast(held, ir.DataType.from_numpy(array.dtype))
         # Said in full: what onnx-ir finds out for itself costs more than the node
@@ -271,7 +275,7 @@ class Calculation(Maker[ir.Value]):
             SplitError: TS310 before opset 10; before opset 11 where they are taken by index.
         """
         limits = bounds(dim, lengths, count, are_checked=are_checked)
-        first = _FIRST_WITH_RANGE if by_index else FIRST_WITH_BOUNDS_AS_INPUTS
+        first = FIRST_WITH_RANGE if by_index else FIRST_WITH_BOUNDS_AS_INPUTS
         if self.opset < first and not all(map(are_known, limits)):
             raise _unknown_before_running(self.opset, first, are_given=isinstance(lengths, Formula))
         return [self.slice(data, start, end, axis, by_index=by_index) for start, end in limits]
@@ -300,12 +304,12 @@ class Calculation(Maker[ir.Value]):
         """
         if is_known(start) and is_known(end) and is_known(step):
             return self.make(tuple(range(start, end, step)))
-        if self.opset < _FIRST_WITH_RANGE:
+        if self.opset < FIRST_WITH_RANGE:
             raise SplitError(
                 CANNOT_EXPRESS,
                 f"not expressible at opset {self.opset}: how many elements there are is known only"
-                f" at run time, and Range is there from {_FIRST_WITH_RANGE} on",
-                f"convert to opset {_FIRST_WITH_RANGE} or newer, or declare the dimensions as"
+                f" at run time, and Range is there from {FIRST_WITH_RANGE} on",
+                f"convert to opset {FIRST_WITH_RANGE} or newer, or declare the dimensions as"
                 " numbers",
             )
         return self.op("Range", [self.scalar(number) for number in (start, end, step)])
@@ -397,9 +401,9 @@ class Calculation(Maker[ir.Value]):
         Raises:
             SplitError: TS310 for strings before opset 9, where constants are floats.
         """
-        if self.opset < _FIRST_WITH_INTEGER_CONSTANTS and element_type not in _FLOATS:
+        if self.opset < FIRST_WITH_ANY_CONSTANT and element_type not in FLOATS:
             if element_type == ir.DataType.STRING:
-                first = _FIRST_WITH_INTEGER_CONSTANTS
+                first = FIRST_WITH_ANY_CONSTANT
                 problem = f"not expressible at opset {self.opset}: a constant of strings"
                 raise SplitError(CANNOT_EXPRESS, problem, f"convert to opset {first} or newer")
             return self._cast(self.filled(shape, ir.DataType.FLOAT), element_type)
@@ -416,7 +420,7 @@ def _unknown_before_running(opset: int, first: int, *, are_given: bool) -> Split
     The lengths are given, or follow from the dimension, which is not known either.
     """
     reason = f"Range is there from {first} on"
-    if first < _FIRST_WITH_RANGE:
+    if first < FIRST_WITH_RANGE:
         reason = f"Split takes lengths as an attribute, and so does Slice its bounds before {first}"
     if are_given:
         problem = "the lengths are known only at run time"

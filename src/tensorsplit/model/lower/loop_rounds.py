@@ -7,11 +7,14 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
+from tensorsplit.model.graph.calculation import (
+    FIRST_WITH_INTEGERS_COMPARED,
+    FIRST_WITH_RANGE,
+    Calculation,
+)
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
 from tensorsplit.model.loop_features import (
-    FIRST_WITH_RANGE,
     body_of,
     count_and_condition,
     fixed_ends,
@@ -108,8 +111,9 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         return
     given = given_without_rounds(node, facts)
     make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
-    _hide_defaults(make, node, rounds_by_default(node, facts))
-    _open_ends(lowering, ref, make.stem)
+    if ref.opset >= FIRST_WITH_RANGE:
+        _hide_defaults(make, node, rounds_by_default(node, facts))
+        _open_ends(lowering, ref, make.stem)
     count, going = count_and_condition(node)
     if count is not None and not includes_count(node, facts):
         is_list = bool(body_of(node).inputs[1].shape)  # as its condition is one
@@ -134,7 +138,7 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 def _hide_defaults(make: Calculation, node: ir.Node, places: list[int]) -> None:
     """Have the number of rounds and the condition calculated, where they are defaults."""
-    for place in places if make.opset >= FIRST_WITH_RANGE else ():
+    for place in places:
         held = node.inputs[place]
         assert held is not None  # noqa: S101 - see `rounds_by_default`
         dtype = ir.DataType.BOOL if place else ir.DataType.INT64
@@ -149,8 +153,6 @@ def _open_ends(lowering: Lowering, ref: NodeRef, stem: str) -> None:
 
     An engine takes that shape for what comes out after no round, too.
     """
-    if ref.opset < FIRST_WITH_RANGE:
-        return
     body = body_of(ref.node)
     for place, axes in fixed_ends(ref.node, lowering.facts, lowering.imported):
         make = InsertionPoint(lowering, stem, body)
