@@ -401,6 +401,8 @@ class _Running:
         ValueError for an answer to a call that there was not yet.
         """
         while True:
+            while not self.pipe.poll(_PAUSE):
+                pass  # a Ctrl-C that came to another thread is seen only between two waits
             answered, content = receive(self.pipe, most)
             if answered == number:
                 return content
