@@ -39,6 +39,11 @@ from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
+from tensorsplit.model.integer_features import (
+    fused_operand,
+    is_distance_of_shapes,
+    is_small_quotient,
+)
 from tensorsplit.model.loop_features import (
     captured_in_scan,
     has_unread_rows,
@@ -131,6 +136,10 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "used_result": "is an If that gives a tensor of a shape known only at run time to nodes",
         "strings_passed_on": "is an Identity of strings",
         "strings_sliced": "is a Slice of strings",
+        "small_quotient": "is a Div of int8 or uint8",
+        "fused_quotient": "is a Div of integers, one constant, the other from a reduction, a matrix"
+        " product or a Resize",
+        "abs_of_shapes": "is an Abs of what is calculated from shapes and constants",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
         "strings_in_loop": "is a loop that takes in or gives out strings",
         "if_in_scan": "is in an If in a Scan",
@@ -254,6 +263,12 @@ def _of_any_operator(
     yield from _of_loops(ref, facts, seen)
     if _is_turned_beside_recurrence(node):
         yield from {"operator": "Transpose", "turned_beside_recurrence": True}.items()
+    if is_small_quotient(node, facts):
+        yield from {"operator": "Div", "small_quotient": True}.items()
+    elif fused_operand(node, facts) is not None:
+        yield from {"operator": "Div", "fused_quotient": True}.items()
+    if is_distance_of_shapes(node, facts):
+        yield from {"operator": "Abs", "abs_of_shapes": True}.items()
     if results_to_settle(node, seen):
         yield from {"operator": "If", "used_result": True}.items()
     if node.op_type == "Slice" and any(

@@ -30,10 +30,13 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.rejoined import gives_only_shapes
 from tensorsplit.model.graph.tensors import SparseTensor
+from tensorsplit.model.integer_features import fused_operand
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.validity.node_errors import wrong_types
+
+_FIRST_WITH_COMPARED_INTEGERS = 9
 
 _CHECKED = SEQUENCE_OPERATORS | OPTIONAL_OPERATORS
 
@@ -148,6 +151,60 @@ def turn_apart(lowering: Lowering) -> bool:
         make.replace(node.outputs[0], make.squeeze(turned, [3]))
         lowering.edits.retire(node)
         lowering.changed(ref, "Transpose with one more axis", entry)
+    lowering.edits.finish()
+    return bool(wanted)
+
+
+def widen_quotients(lowering: Lowering) -> bool:
+    """Divide integers of 8 bits as int32, where the target rounds their quotients.
+
+    Returns whether there were any.
+    """
+    wanted = lowering.limited("small_quotient")
+    for ref, entry in wanted:
+        node, made = ref.node, ref.node.outputs[0]
+        make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+        wide = [make.op("Cast", [held], {"to": ir.DataType.INT32}) for held in node.inputs]
+        narrow = {"to": lowering.facts.tensor(made).element_type}
+        make.replace(made, make.op("Cast", [make.op("Div", wide)], narrow))
+        lowering.edits.retire(node)
+        lowering.changed(ref, "Div of int32", entry)
+    lowering.edits.finish()
+    return bool(wanted)
+
+
+def keep_from_fusing(lowering: Lowering) -> bool:
+    """Put nodes that are not fused before quotients that would be rounded otherwise.
+
+    What they give is the number itself, even if it overflows on the way. Returns whether there were
+    any.
+    """
+    wanted = lowering.limited("fused_quotient")
+    for ref, entry in wanted:
+        node, held = ref.node, fused_operand(ref.node, lowering.facts)
+        make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+        same = make.op("Sub", [make.op("Add", [held, held]), held])
+        change_inputs(node, {node.inputs.index(held): same})
+        lowering.changed(ref, "the same, of a number that was doubled and subtracted once", entry)
+    return bool(wanted)
+
+
+def choose_signs(lowering: Lowering) -> bool:
+    """Choose between a number and its negative, where the target would leave Abs out.
+
+    Opsets before 9 compare no integers; nodes of those stay. Returns whether there were any.
+    """
+    first = _FIRST_WITH_COMPARED_INTEGERS
+    wanted = [each for each in lowering.limited("abs_of_shapes") if each[0].opset >= first]
+    for ref, entry in wanted:
+        node, held = ref.node, ref.input(0)
+        assert held is not None  # noqa: S101 - see the feature
+        make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+        zero = make.op("Sub", [held, held])
+        is_below = make.op("Less", [held, zero])
+        make.replace(node.outputs[0], make.op("Where", [is_below, make.op("Neg", [held]), held]))
+        lowering.edits.retire(node)
+        lowering.changed(ref, "Where", entry)
     lowering.edits.finish()
     return bool(wanted)
 

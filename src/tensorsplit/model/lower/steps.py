@@ -51,7 +51,9 @@ from tensorsplit.model.lower.lowered_sequence import (
 )
 from tensorsplit.model.lower.preparing import (
     check_sequence_nodes,
+    choose_signs,
     inline_lengths,
+    keep_from_fusing,
     keep_left_unread,
     keep_unread,
     rename_duplicates,
@@ -61,6 +63,7 @@ from tensorsplit.model.lower.preparing import (
     take_branches,
     turn_apart,
     unwrap_optionals,
+    widen_quotients,
     write_tensors,
 )
 from tensorsplit.model.lower.rejoined_parts import keep_checks
@@ -116,8 +119,9 @@ def _lower(lowering: Lowering) -> None:
     _check(lowering)
     first = (inline_lengths, sort_axes, inline, write_tensors, slice_empty, take_branches)
     of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps)
-    others = (turn_apart, unwrap_optionals, keep_unread)
-    while any(step(lowering) for step in (*first, *of_loops, *others)):
+    of_values = (turn_apart, widen_quotients, keep_from_fusing, choose_signs)
+    others = (unwrap_optionals, keep_unread)
+    while any(step(lowering) for step in (*first, *of_loops, *of_values, *others)):
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)

@@ -1,0 +1,181 @@
+"""Integers that OpenVINO calculates wrongly: rounded quotients, and an Abs that is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import tensorsplit as ts
+from tensorsplit.engines.process import EngineProcess
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+WEIGHTS = np.array([[1, 0, 2], [0, 1, 1], [1, 0, 1]])
+CONSTANTS = (
+    "one = Constant<value = int64[1] {1}>() three = Constant<value = int64[1] {3}>()"
+    " yes = Constant<value = bool {1}>()"
+    " zero = Constant<value = int64[1] {0}>() flat = Constant<value = int64[1] {-1}>()"
+    " w = Constant<value = int64[3, 3] {1, 0, 2, 0, 1, 1, 1, 0, 1}>()"
+    " sizes = Constant<value = int64[2] {4, 6}>()"
+)
+SUMS: dict[str, Callable[[Array], Any]] = {
+    "ReduceMax<keepdims = 1>(x, one)": lambda x: x.max(1, keepdims=True),
+    "ReduceMin<keepdims = 0>(x, one)": lambda x: x.min(1),
+    "ReduceSum<keepdims = 1>(x, zero)": lambda x: x.sum(0, keepdims=True),
+    "MatMul(x, w)": lambda x: x @ WEIGHTS,
+    "Gemm(x, w)": lambda x: x @ WEIGHTS,
+    'Einsum<equation = "ij,jk->ik">(x, w)': lambda x: x @ WEIGHTS,
+    "Size(x)": lambda x: np.int64(x.size),
+    'Resize<mode = "nearest">(x, , , sizes)': lambda x: x.repeat(2, 1),
+}
+PASSED_ON: dict[str, Callable[[Array], Array]] = {
+    "m": lambda m: m,
+    "Unsqueeze(m, zero)": lambda m: m[None],
+    "Reshape(m, flat)": lambda m: m.ravel(),
+    "Neg(m)": lambda m: -m,
+    "Sub(three, m)": lambda m: 3 - m,
+    "Where(yes, m, m)": lambda m: m,
+}
+QUOTIENTS: dict[str, Callable[[Array], Array]] = {
+    "Div(s, three)": lambda s: np.trunc(s / 3),
+    "Div(three, s)": lambda s: np.trunc(3 / s),
+}
+
+
+def divided(nodes: str, element_type: str = "int64", opset: int = 18) -> onnx.ModelProto:
+    """A model that gives the elements of a quotient ``q``."""
+    kind = f"{element_type}[N, 3] x, {element_type}[1] fed) => ({element_type}[M] y"
+    line = "line = Constant<value = int64[1] {-1}>() y = Reshape(q, line)"
+    head = f'<ir_version: 8, opset_import: ["": {opset}]>'
+    return onnx.parser.parse_model(f"{head} g ({kind}) {{ {nodes} {line} }}")
+
+
+def run_lowered(model: onnx.ModelProto, x: Array, process: EngineProcess) -> Array:
+    """Return what OpenVINO gives for a model that was lowered; it stays as it is then."""
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.check(lowered, target="openvino") == []
+    assert ts.lower(lowered, target="openvino") == lowered
+    feeds = {"x": x, "fed": x[0, :1]}
+    read = {each.name for each in lowered.graph.input}
+    given = {name: value for name, value in feeds.items() if name in read}
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [given], 1])
+    return np.asarray(got[0])
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("quotient", QUOTIENTS)
+@pytest.mark.parametrize("passed_on", PASSED_ON)
+@pytest.mark.parametrize("made", SUMS)
+def test_a_quotient_after_a_sum_is_rounded_toward_zero(
+    made: str,
+    passed_on: str,
+    quotient: str,
+    rng: np.random.Generator,
+    process: EngineProcess,
+) -> None:
+    passed = "Identity(m)" if passed_on == "m" else passed_on
+    model = divided(f"{CONSTANTS} m = {made} s = {passed} q = {quotient}")
+    assert "fused" in str(ts.check(model, target="openvino"))
+    x = rng.integers(4, 40, (4, 3))
+    expected = QUOTIENTS[quotient](PASSED_ON[passed_on](np.asarray(SUMS[made](x))))
+    np.testing.assert_array_equal(run_lowered(model, x, process), expected.ravel())
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(("element_type", "opset"), [("int32", 9), ("uint64", 11), ("uint32", 13)])
+def test_a_quotient_of_any_wide_type_and_opset(
+    element_type: str, opset: int, rng: np.random.Generator, process: EngineProcess
+) -> None:
+    constant = f"three = Constant<value = {element_type}[1] {{3}}>()"
+    model = divided(f"{constant} m = ReduceMax(x) q = Div(m, three)", element_type, opset)
+    x = rng.integers(4, 40, (4, 3)).astype(element_type)
+    x[2, 1] = 44  # 14 after rounding toward zero, 15 to the nearest
+    np.testing.assert_array_equal(run_lowered(model, x, process), [14])
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("element_type", ["int8", "uint8"])
+@pytest.mark.parametrize("divisor", ["fed", "three"])
+@pytest.mark.parametrize("made", ["Identity(x)", "Abs(x)", "ReduceMax<keepdims = 1>(x)"])
+def test_integers_of_8_bits_are_divided_as_int32(
+    made: str, divisor: str, element_type: str, rng: np.random.Generator, process: EngineProcess
+) -> None:
+    constant = f"three = Constant<value = {element_type}[1] {{3}}>()"
+    model = divided(f"{constant} m = {made} q = Div(m, {divisor})", element_type)
+    x = rng.integers(4, 100, (4, 3)).astype(element_type)
+    m = x.max(keepdims=True) if made.startswith("Reduce") else x
+    expected = m // (3 if divisor == "three" else x[0, 0])
+    np.testing.assert_array_equal(run_lowered(model, x, process), expected.ravel(), strict=True)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "m = Abs(x) q = Div(m, three)",
+        "m = ReduceMax(x) q = Div(m, fed)",
+        "m = ReduceMax(x) q = Div(m, m)",
+        "m = ReduceMax(x) n = Sub(m, fed) q = Div(n, three)",
+        "m = ReduceMax(x) n = Max(m, three) q = Div(n, three)",
+        "m = ReduceMax(x) q = Mod(m, three)",
+    ],
+)
+def test_other_quotients_stay(nodes: str) -> None:
+    model = divided(f"{CONSTANTS} {nodes}")
+    assert ts.check(model, target="openvino") == []
+    assert ts.lower(model, target="openvino") == model
+
+
+def test_quotients_of_floats_stay() -> None:
+    constant = "three = Constant<value = float[1] {3}>()"
+    model = divided(f"{constant} m = ReduceMax(x) q = Div(m, three)", "float")
+    assert ts.lower(model, target="openvino") == model
+
+
+@pytest.mark.engine("openvino")
+def test_lengths_that_are_such_a_quotient_are_right(process: EngineProcess) -> None:
+    """8 / 3 is 2; the parts of a split had 3 and 2 rows."""
+    model = divided(
+        f"{CONSTANTS} five = Constant<value = int64[1] {{5}}>() m = ReduceMax<keepdims = 0>(x)"
+        " h = Div(m, three) n = Reshape(h, one) r = Sub(five, n) l = Concat<axis = 0>(n, r)"
+        " r5 = Expand(fed, five) q, rest = Split(r5, l)"
+    )
+    x = np.array([[7, 8, 1], [4, 5, 6]])
+    lowered = ts.lower(model, target="openvino")
+    request = ["openvino", lowered.SerializeToString(), [{"x": x, "fed": x[0, :1]}], 1]
+    (got,) = process.call(request)
+    np.testing.assert_array_equal(got[0], [7, 7])
+
+
+DISTANCES = {
+    "s = Shape<end = 1>(x) d = Sub(s, ten)": 6,
+    "s = Shape<end = 1>(x) d = Neg(s)": 4,
+    "s = Shape(x) n = Gather(s, zero) h = Cast<to = 6>(n) i = Neg(h) d = Cast<to = 7>(i)": 4,
+    "s = Size(x) n = Reshape(s, one) d = Sub(n, twenty)": 8,
+    "s = Shape<end = 1>(x) h = Div(s, three) d = Sub(h, ten)": 9,
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("nodes", DISTANCES)
+@pytest.mark.parametrize("opset", [15, 18])
+def test_the_distance_of_two_lengths_is_not_negative(
+    nodes: str, opset: int, rng: np.random.Generator, process: EngineProcess
+) -> None:
+    more = "ten = Constant<value = int64[1] {10}>() twenty = Constant<value = int64[1] {20}>()"
+    model = divided(f"{CONSTANTS} {more} {nodes} q = Abs(d)", opset=opset)
+    assert "Abs" in str(ts.check(model, target="openvino"))
+    got = run_lowered(model, rng.integers(1, 9, (4, 3)), process)
+    np.testing.assert_array_equal(got, [DISTANCES[nodes]])
+
+
+@pytest.mark.parametrize("nodes", ["d = Neg(x)", "s = Shape<end = 1>(x) d = Sub(s, fed)"])
+def test_an_abs_of_data_stays(nodes: str) -> None:
+    model = divided(f"{nodes} q = Abs(d)")
+    assert ts.check(model, target="openvino") == []
+    assert ts.lower(model, target="openvino") == model
