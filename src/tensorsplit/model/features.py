@@ -13,7 +13,7 @@ from typing import TypeAlias
 import onnx_ir as ir
 from onnx import defs
 
-from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, may_be_same
 from tensorsplit.core.emit import counted
 from tensorsplit.core.errors import short_name
 from tensorsplit.core.maker import MOST_EXACT
@@ -34,7 +34,12 @@ from tensorsplit.model.graph.nodes import (
     scopes_in,
     tensor_of,
 )
-from tensorsplit.model.graph.rejoined import gives_only_shapes, is_rejoined, is_unused
+from tensorsplit.model.graph.rejoined import (
+    gives_only_shapes,
+    is_rejoined,
+    is_unused,
+    may_pass,
+)
 from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
@@ -261,7 +266,7 @@ def _of_any_operator(
         yield from {"operator": node.op_type, "unsorted_axes": True}.items()
     yield from _of_form(ref)
     yield from _of_loops(ref, facts, seen)
-    if _is_turned_beside_recurrence(node):
+    if _is_turned_beside_recurrence(node, facts):
         yield from {"operator": "Transpose", "turned_beside_recurrence": True}.items()
     if is_small_quotient(node, facts):
         yield from {"operator": "Div", "small_quotient": True}.items()
@@ -320,19 +325,58 @@ def gives_empty_constant(node: ir.Node) -> bool:
     return any(value.is_graph_output() and _holds_none(value) for value in node.outputs)
 
 
-def _is_turned_beside_recurrence(node: ir.Node) -> bool:
-    """Return whether steps and batches change places of what a recurrent layer reads as well."""
-    order = attribute_of(node, "perm", ir.AttributeType.INTS)
-    return (
-        node.op_type == "Transpose"
-        and list(order or ()) == [1, 0, 2]
-        and any(
-            use.idx == 0 and _reads_steps_first(use.node)
-            for held in node.inputs
-            if held is not None
-            for use in held.uses()
-        )
+_TURNED = (1, 0, 2)
+"""The order of axes in which steps and batches change places."""
+
+_MOST_PASSING = 16
+"""Nodes that change nothing are followed so far."""
+
+
+def _is_turned_beside_recurrence(node: ir.Node, facts: Facts) -> bool:
+    """Return whether steps and batches change places of what a recurrent layer reads as well.
+
+    Other Transposes may do a part of it, and nodes that change nothing may be in between.
+    """
+    if node.op_type != "Transpose" or len(node.outputs) != 1:
+        return False
+    made = facts.tensor(node.outputs[0]).shape or (None,) * len(_TURNED)
+    return any(
+        order == _TURNED
+        and may_be_same(facts.tensor(source).shape, (*made[1::-1], *made[2:]))
+        and _is_read_by_recurrence(source)
+        for source, order in _sources(node.outputs[0])
     )
+
+
+def _sources(value: ir.Value) -> Iterator[tuple[ir.Value, tuple[int, ...]]]:
+    """Yield what a value of rank 3 may be with its axes in another order, each with that order."""
+    order: tuple[int, ...] = (0, 1, 2)
+    for _ in range(_MOST_PASSING):
+        yield value, order
+        made = value.producer()
+        held = () if made is None else enumerate(made.inputs)
+        given = next((each for i, each in held if made is not None and may_pass(made, i)), None)
+        if made is None or given is None:
+            return
+        if made.op_type == "Transpose":
+            moved = attribute_of(made, "perm", ir.AttributeType.INTS) or (2, 1, 0)
+            if sorted(moved) != [0, 1, 2]:
+                return
+            order = tuple(moved[i] for i in order)
+        value = given
+
+
+def _is_read_by_recurrence(value: ir.Value) -> bool:
+    """Return whether a recurrent layer reads a value that counts steps first as it is."""
+    waiting = [value]
+    for held in waiting:
+        for use in held.uses():
+            if use.idx == 0 and _reads_steps_first(use.node):
+                return True
+            is_moved = use.node.op_type == "Transpose" or len(waiting) == _MOST_PASSING
+            if may_pass(use.node, use.idx) and not is_moved:
+                waiting.append(use.node.outputs[0])
+    return False
 
 
 def _reads_steps_first(node: ir.Node) -> bool:

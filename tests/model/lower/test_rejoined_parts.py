@@ -18,7 +18,7 @@ from tests.model.build import onnx_model
 
 X = np.random.default_rng(5).uniform(1, 2, 6).astype(np.float32)
 LENGTHS = "<int64[2] l = {1, 3}, int64[2] m = {2, 1}, int64[1] flat = {-1}, int64 i = {0},"
-LENGTHS += " int64 j = {1}>"
+LENGTHS += " int64 j = {1}, int64[1] zero = {0}, int64[1] most = {9223372036854775807}>"
 
 CASES = {
     "lengths of an attribute": (9, "p, q = Split<split = [1, 3]>(y) z = Concat<axis = 0>(p, q)"),
@@ -30,6 +30,39 @@ CASES = {
             "p, q = Split(y, l) r = Identity(p) s = Cast<to = 1>(r) t = Reshape(q, flat)"
             " z = Concat<axis = 0>(s, t)"
         ),
+    ),
+    "parts through nodes of one input": (
+        18,
+        (
+            "p, q = Split(y, l) r, mask = Dropout(p) s = Sum(r) t = Split<num_outputs = 1>(q)"
+            " u = Concat<axis = 0>(t) z = Concat<axis = 0>(s, u)"
+        ),
+    ),
+    "parts through moves that end where they began": (
+        18,
+        (
+            "p, q = Split(y, l) r = Unsqueeze(p, i) s = Transpose(r) t = Transpose(s)"
+            " u = Squeeze(t, i) v = Slice(q, zero, most) z = Concat<axis = 0>(u, v)"
+        ),
+    ),
+    "parts through sums and products that change nothing": (
+        18,
+        (
+            "one = Constant<value_float = 1.0>() nil = Constant<value_float = 0.0>()"
+            " p, q = Split(y, l) r = Mul(one, p) s = Sub(r, nil) t = Neg(q) u = Neg(t)"
+            " z = Concat<axis = 0>(s, u)"
+        ),
+    ),
+    "parts chosen by a constant": (
+        18,
+        (
+            "c = Constant<value = bool {1}>() p, q = Split(y, l) r = Where(c, p, p)"
+            " z = Concat<axis = 0>(r, q)"
+        ),
+    ),
+    "parts of which shapes are used": (
+        18,
+        "p, q = Split(y, l) k = Shape(p) r = Reshape(p, k) z = Concat<axis = 0>(r, q)",
     ),
     "parts of a part": (
         18,
@@ -107,6 +140,10 @@ def test_what_does_not_fit_is_refused_by_openvino_too(
         "p, q = Split(y, l) z = Concat<axis = 0>(q, p)",  # not in order
         "p, q = Split(y, l) r = Neg(q) z = Concat<axis = 0>(p, r)",  # another calculation
         "p, q = Split(y, l) r = Neg(q) z = Concat<axis = 0>(p, q, r)",  # another reader
+        "p, q = Split(y, l) r = Sub(nil, q) z = Concat<axis = 0>(p, r)",  # the other way
+        "p, q = Split(y, l) r = Mul(q, nil) z = Concat<axis = 0>(p, r)",  # not neutral
+        "p, q = Split(y, l) r = Where(d, nil, q) z = Concat<axis = 0>(p, r)",  # by what is fed
+        "p, q = Split(y, l) r = Sum(q, nil) z = Concat<axis = 0>(p, r)",  # of two
         "p, q = Split(y, l) z = Concat<axis = 0>(p, q, p)",  # more parts
         "z = Split<num_outputs = 1>(y)",  # nothing to join
         (
@@ -124,8 +161,8 @@ def test_a_split_that_something_needs_gets_no_other_part(body: str) -> None:
     text = body.replace("two", "flat2")
     made = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[M] w)'
-        f" {LENGTHS[:-1]}, int64[2] flat2 = {{-1, 2}}, bool c = {{1}}>"
-        f" {{ y = Abs(x) {text} w = Neg(z) }}"
+        f" {LENGTHS[:-1]}, int64[2] flat2 = {{-1, 2}}, float[1] nil = {{0}}, bool c = {{1}}>"
+        f" {{ y = Abs(x) d = Cast<to = 9>(nil) {text} w = Neg(z) }}"
     )
     assert not any("joined again" in each.message for each in ts.check(made, target="openvino"))
     count = next(len(node.output) for node in made.graph.node if node.op_type == "Split")

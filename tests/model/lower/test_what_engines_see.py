@@ -225,6 +225,18 @@ def test_strings_without_elements_need_constants_of_strings() -> None:
 
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+_PLACES = {"perm": "[1, 0, 2]", "reads": "(e, w", "layer": "<hidden"}
+_PLACES |= {"turn": "u = Transpose<perm = [1, 0, 2]>(e)"}
+
+TURNS = [
+    "f = Identity(e) u = Transpose<perm = [1, 0, 2]>(e)",
+    "t = Transpose<perm = [2, 0, 1]>(e) u = Transpose(t)",
+    "s = Transpose<perm = [0, 2, 1]>(e) t = Transpose(s) u = Transpose<perm = [0, 2, 1]>(t)",
+    "t = Dropout(e) u = Transpose<perm = [1, 0, 2]>(t)",
+    "k = Shape(e) t = Reshape(e, k) u = Transpose<perm = [1, 0, 2]>(t)",
+    "k = Constant<value_float = 1.0>() t = Mul(k, e) u = Transpose<perm = [1, 0, 2]>(t)",
+]
+"""What comes to the order [1, 0, 2] of axes."""
 
 
 def turned(operator: str, opset: int, rows: str, rng: np.random.Generator, **changes: str) -> Any:
@@ -236,7 +248,7 @@ def turned(operator: str, opset: int, rows: str, rng: np.random.Generator, **cha
         f" y = {operator}<hidden_size = 3>(e, w, r) }}"
     )
     for old, new in changes.items():
-        text = text.replace({"perm": "[1, 0, 2]", "reads": "(e, w", "layer": "<hidden"}[old], new)
+        text = text.replace(_PLACES[old], new)
     model = onnx.parser.parse_model(text)
     for name, columns in (("w", 8), ("r", 3)):
         weights = rng.standard_normal((1, 3 * GATES[operator], columns)).astype(np.float32)
@@ -266,8 +278,36 @@ def test_what_recurrent_layers_read_is_turned_right(
     np.testing.assert_array_equal(got[0], np.maximum(x, 0).transpose(1, 0, 2))
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("turn", TURNS)
+def test_what_recurrent_layers_read_is_turned_right_in_other_ways(
+    turn: str, rng: np.random.Generator, processes: dict[str, EngineProcess]
+) -> None:
+    reads = "(f, w" if "f =" in turn else "(e, w"
+    model = turned("LSTM", 13, "N", rng, turn=turn, reads=reads)
+    (finding,) = ts.check(model, target="openvino")
+    assert finding.code == "TS843"
+    lowered = ts.lower(model, target="openvino")
+    assert ts.check(lowered, target="openvino") == []
+    assert ts.lower(lowered, target="openvino") == lowered
+    x = rng.standard_normal((6, 2, 8)).astype(np.float32)
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    np.testing.assert_array_equal(got[0], np.maximum(x, 0).transpose(1, 0, 2))
+
+
 @pytest.mark.parametrize(
-    "changes", [{"perm": "[0, 2, 1]"}, {"reads": "(x, w"}, {"layer": "<layout = 1, hidden"}]
+    "changes",
+    [
+        {"perm": "[0, 2, 1]"},
+        {"reads": "(x, w"},
+        {"layer": "<layout = 1, hidden"},
+        {"turn": "t = Neg(e) u = Transpose<perm = [1, 0, 2]>(t)"},
+        {"turn": "t = Transpose<perm = [1, 2, 0]>(e) u = Transpose(t)"},
+        {
+            "turn": "k = Constant<value_ints = [-1, 4, 4]>() t = Reshape(e, k)"
+            " u = Transpose<perm = [1, 0, 2]>(t)"
+        },
+    ],
 )
 def test_other_turns_beside_recurrent_layers_stay(
     changes: dict[str, str], rng: np.random.Generator

@@ -19,10 +19,32 @@ from tensorsplit.model.graph.nodes import (
 )
 
 _PASSING = {
-    "": frozenset({"Cast", "Identity", "Reshape"}),
-    DOMAIN: frozenset({"Convert", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}),
+    "": frozenset(
+        {
+            *("Cast", "CastLike", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Pad"),
+            *("Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
+            *("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"),
+        }
+    ),
+    DOMAIN: frozenset(
+        {
+            *("Broadcast", "Convert", "ConvertLike", "Gather", "Pad", "Reshape"),
+            *("Slice", "Squeeze", "StridedSlice", "Tile", "Transpose", "Unsqueeze"),
+        }
+    ),
 }
-"""Operators of a domain that an engine takes out where they change nothing."""
+"""Operators of a domain that an engine takes out where they change nothing, or two together do."""
+
+_OF_ONE = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
+"""Operators that give their input if it is the only one."""
+
+_TWICE = frozenset({"Neg", "Negative"})
+"""Operators that change nothing where two follow each other."""
+
+_NEUTRAL = {"Add": 0, "Sub": 0, "Subtract": 0, "Mul": 1, "Multiply": 1, "Div": 1, "Divide": 1}
+"""Operators that give their first input if the second is so, and some of them the other way."""
+
+_EITHER_WAY = frozenset({"Add", "Mul", "Multiply"})
 
 _FEW_LEVELS = 4
 _OF_SHAPES = ("Shape", "Size", "ShapeOf")
@@ -60,6 +82,42 @@ def gives_only_shapes(node: ir.Node) -> bool:
     return _is_dead(node, _FEW_LEVELS, but=_OF_SHAPES)
 
 
+def may_pass(node: ir.Node, place: int) -> bool:
+    """Return whether a node may give what it is given at a place, so that an engine takes it out.
+
+    It may do so only together with others, as two Transposes do.
+    """
+    domain, operator = domain_name(node.domain), node.op_type
+    if domain not in _PASSING or not node.outputs:
+        return False
+    if operator in _PASSING[domain]:
+        return place == 0
+    if operator in _OF_ONE:
+        return len(node.inputs) == 1
+    if is_split(node):
+        return place == 0 and len(node.outputs) == 1
+    if operator in ("Where", "Select"):
+        return place > 0 and constant(node.inputs[0]) is not None
+    return _follows_its_like(node) if operator in _TWICE else _has_neutral(node, place)
+
+
+def _follows_its_like(node: ir.Node) -> bool:
+    """Return whether a node reads, or is read by, another one of its operator."""
+    before = (held.producer() for held in node.inputs if held is not None)
+    around = (*before, *node.outputs[0].consumers())
+    return any(other is not None and other.op_type == node.op_type for other in around)
+
+
+def _has_neutral(node: ir.Node, place: int) -> bool:
+    """Return whether a sum or product has a constant beside an input that leaves it as it is."""
+    neutral = _NEUTRAL.get(node.op_type)
+    is_right = place == 0 or (place == 1 and node.op_type in _EITHER_WAY)
+    if neutral is None or len(node.inputs) != 2 or not is_right:
+        return False
+    other = constant(node.inputs[1 - place])
+    return other is not None and bool((other == neutral).all())
+
+
 def _wholes(split: ir.Node, levels: int, inside: list[ir.Node]) -> list[ir.Value]:
     """Return what joins all parts of a Split; nothing where anything else uses a part.
 
@@ -88,14 +146,14 @@ def _places(part: ir.Value, levels: int, inside: list[ir.Node]) -> Iterator[_Pla
             yield None
         for use in held.uses():
             node, domain = use.node, domain_name(use.node.domain)
-            if _is_dead(node, levels):
-                continue
+            if node.op_type in _OF_SHAPES or _is_dead(node, levels):
+                continue  # an engine may know shapes before the model runs
             if node.graph is not part.graph:
                 inside.append(node)
+            elif may_pass(node, use.idx):
+                waiting.append(node.outputs[0])
             elif domain in _PASSING and node.op_type == "Concat":
                 yield node, use.idx
-            elif node.op_type in _PASSING.get(domain, ()) and use.idx == 0:
-                waiting.append(node.outputs[0])
             elif is_split(node) and use.idx == 0:
                 wholes = _wholes(node, levels - 1, inside)
                 waiting += wholes

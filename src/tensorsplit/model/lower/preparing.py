@@ -18,6 +18,7 @@ from tensorsplit.model.features import (
 )
 from tensorsplit.model.graph.nodes import (
     NodeRef,
+    attribute_of,
     bodies,
     change_inputs,
     constant,
@@ -145,9 +146,10 @@ def turn_apart(lowering: Lowering) -> bool:
     wanted = lowering.limited("turned_beside_recurrence")
     for ref, entry in wanted:
         node, data = ref.node, ref.input(0)
-        assert data is not None  # noqa: S101 - a recurrent layer reads it
+        assert data is not None  # noqa: S101 - see the feature
         make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
-        turned = make.op("Transpose", [make.unsqueeze(data, [3])], {"perm": [1, 0, 2, 3]})
+        order = attribute_of(node, "perm", ir.AttributeType.INTS) or (2, 1, 0)
+        turned = make.op("Transpose", [make.unsqueeze(data, [3])], {"perm": [*order, 3]})
         make.replace(node.outputs[0], make.squeeze(turned, [3]))
         lowering.edits.retire(node)
         lowering.changed(ref, "Transpose with one more axis", entry)
