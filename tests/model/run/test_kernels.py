@@ -314,6 +314,19 @@ def test_what_has_rank_0_stays_an_array(op_type: str) -> None:
     assert got.tolist() == (0.75 if op_type == "Softsign" else 3)
 
 
+REDUCED = {"Max": 4, "Min": 1, "Sum": 7, "Mean": 2, "Prod": 8, "L1": 7, "L2": 4, "SumSquare": 21}
+"""What reductions make of 1, 2 and 4; quotients and roots are rounded toward zero."""
+
+
+@pytest.mark.parametrize("opset", [8, 11, 18])
+@pytest.mark.parametrize("element_type", [np.int32, np.uint32, np.int64, np.uint64])
+@pytest.mark.parametrize("name", REDUCED)
+def test_reduced_integers_keep_their_type(name: str, element_type: Any, opset: int) -> None:
+    x = np.array([2, 4, 1], element_type)
+    got = result(opset, node(f"Reduce{name}", "x", "y"), x=x)
+    np.testing.assert_array_equal(got, np.array([REDUCED[name]], element_type), strict=True)
+
+
 def test_no_points_are_sampled() -> None:
     got = result(16, node("GridSample", "x g", "y"), x=floats(1, 2, 3, 3), g=floats(1, 0, 4, 2))
     assert got.shape == (1, 2, 0, 4)

@@ -559,6 +559,11 @@ def _log_sum_exp(call: _Call) -> list[Array]:
     return call.run() if data.ndim else [data]
 
 
+def _of_own_type(call: _Call) -> list[Array]:
+    """Run ReduceSumSquare; the reference adds integers of 32 bits up as those of 64."""
+    return [result.astype(call.inputs[0].dtype, copy=False) for result in call.run()]
+
+
 _BINARY = (
     *("Add", "Sub", "Mul", "Div", "Pow"),
     *("And", "Or", "Xor", "Greater", "Less", "Equal"),
@@ -599,6 +604,7 @@ _OURS: Mapping[str, tuple[float, _RunCall]] = {
     "RMSNormalization": (math.inf, _normalized_in_float),
     "RNN": (math.inf, _recurrent()),
     "ReduceLogSumExp": (math.inf, _log_sum_exp),
+    "ReduceSumSquare": (math.inf, _of_own_type),
     "Reshape": (5, _reshaped),
     "Resize": (math.inf, _resized),
     "RoiAlign": (16, _with_defaults(coordinate_transformation_mode="output_half_pixel")),
