@@ -117,6 +117,8 @@ def first_part(path: Path) -> Any:
         (of_two("Subtract"), operator.sub),
         (of_two("Multiply"), operator.mul),
         (of_two("Divide"), operator.floordiv),
+        (of_two("Add", data='<data auto_broadcast="none"/>'), operator.add),
+        (of_two("Subtract", data='<data auto_broadcast="NumPy"/>'), operator.sub),
         (of_two("Mod"), operator.mod),
         (of_two("FloorMod"), operator.mod),
         (of_two("Maximum"), lambda a, b: a),
@@ -156,6 +158,9 @@ def test_a_length_that_layers_calculate_is_known(
     "calculation",
     [
         of_two("Add", data='<data auto_broadcast="pdpd"/>'),
+        lambda ir, x, a, b: of_two("Add", data='<data auto_broadcast="none"/>')(
+            ir, x, a, ir.int64(2, scalar=True)
+        ),
         of_two("Power"),
         lambda ir, x, a, b: ir.layer("Add", (a, b), 1, version="opset99")[0],
         lambda ir, x, a, b: of_two("Divide")(ir, x, negated(ir, x, b, a), b),

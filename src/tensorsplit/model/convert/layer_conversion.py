@@ -4,36 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import TypeVar
+from typing import ClassVar
 
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known, is_known
-from tensorsplit.core.errors import NO_COUNTERPART, SplitError, short_name, show
-from tensorsplit.core.records.openvino import ELEMENT_TYPES
+from tensorsplit.core.dimensions import Shape, are_known, is_known
+from tensorsplit.core.errors import NO_COUNTERPART, SplitError, short_name
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, schema_of
 from tensorsplit.model.infer.node_outputs import infer_outputs
 from tensorsplit.model.openvino_ir import LAYER_VERSION
+from tensorsplit.model.openvino_ir.attributes import LayerAttributes
 from tensorsplit.model.validity.node_errors import not_taken
 
 OPSET = 18
 """The opset that layers are written at."""
-
-_TYPES = {
-    name: ir.DataType[ELEMENT_TYPES[name].upper()]
-    for name in (
-        *("boolean", "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64"),
-        *("u8", "u16", "u32", "u64"),
-    )
-}
-"""The element types that ONNX casts to and from as OpenVINO does."""
-
-_FLAGS = {"true": True, "false": False, "1": True, "0": False}
-
-T = TypeVar("T")
 
 
 def no_counterpart(ref: NodeRef, reason: str, fix: str = "") -> SplitError:
@@ -44,10 +31,20 @@ def no_counterpart(ref: NodeRef, reason: str, fix: str = "") -> SplitError:
     return SplitError(NO_COUNTERPART, problem, fix, node=ref.path)
 
 
-class LayerConversion:
-    """A layer, and the nodes that are made of it."""
+class LayerConversion(LayerAttributes):
+    """A layer, and the nodes that are made of it; what has no counterpart is refused (TS514)."""
+
+    element_types: ClassVar = {
+        name: LayerAttributes.element_types[name]
+        for name in (
+            *("boolean", "bf16", "f16", "f32", "f64", "i8", "i16", "i32", "i64"),
+            *("u8", "u16", "u32", "u64"),
+        )
+    }
+    """The element types that ONNX casts to and from as OpenVINO does."""
 
     def __init__(self, node: NodeConversion) -> None:
+        super().__init__(node.node)
         self.node = node
         self.inputs: list[ir.Value] = [value for value in node.node.inputs if value is not None]
 
@@ -59,6 +56,10 @@ class LayerConversion:
     def refusal(self, reason: str, fix: str = "") -> SplitError:
         """Return the refusal of the layer (TS514)."""
         return no_counterpart(self.node.ref, reason, fix)
+
+    def shapes(self) -> list[Shape | None]:
+        """Return the shape of each input, or None where it is not known."""
+        return [self.node.shape(place) for place in range(len(self.inputs))]
 
     def finish(self, made: Sequence[ir.Value]) -> None:
         """Put what was made in the place of the layer, if ONNX takes the element types.
@@ -195,60 +196,3 @@ class LayerConversion:
             return self.inputs[place]
         order[-2:] = order[:-3:-1]
         return self.op("Transpose", [self.inputs[place]], {"perm": order})
-
-    def check_broadcast(self) -> None:
-        """Refuse a layer whose operands are not broadcast as NumPy does."""
-        mode = self.text("auto_broadcast", "numpy")
-        if mode == "numpy":
-            return
-        shapes = [self.node.shape(place) for place in range(len(self.inputs))]
-        first, *others = shapes
-        is_alike = first is not None and are_known(first) and all(each == first for each in others)
-        if mode != "none" or not is_alike:
-            raise self.refusal(f"its auto_broadcast is {show(mode)}")
-
-    def text(self, name: str, default: str | None = None) -> str:
-        """Return an attribute as text."""
-        held = self.node.attribute(name, default)
-        if held is None:
-            raise self.refusal(f"its {name} is missing")
-        return str(held).strip()
-
-    def choice(self, name: str, known: Mapping[str, T], default: str | None = None) -> T:
-        """Return what an attribute stands for, which is one of several words."""
-        said = self.text(name, default).lower()
-        if said not in known:
-            raise self.refusal(f"its {name} is {show(said)}")
-        return known[said]
-
-    def flag(self, name: str, default: bool | None = None) -> bool:
-        """Return an attribute that is yes or no."""
-        return self.choice(name, _FLAGS, None if default is None else str(default))
-
-    def integer(self, name: str, default: int | None = None) -> int:
-        """Return an attribute that is an integer."""
-        said = self.text(name, None if default is None else str(default))
-        try:
-            return int(said)
-        except ValueError:
-            raise self.refusal(f"its {name} is {show(said)}") from None
-
-    def numbers(self, name: str) -> list[int]:
-        """Return an attribute that is a list of integers; empty if it is missing."""
-        said = self.text(name, "")
-        try:
-            return [int(each) for each in said.split(",")] if said else []
-        except ValueError:
-            raise self.refusal(f"its {name} is {show(said)}") from None
-
-    def number(self, name: str, default: float | None = None) -> float:
-        """Return an attribute that is a number."""
-        said = self.text(name, None if default is None else str(default))
-        try:
-            return float(said)
-        except ValueError:
-            raise self.refusal(f"its {name} is {show(said)}") from None
-
-    def named_type(self, name: str, default: str | None = None) -> ir.DataType:
-        """Return an element type that an attribute names."""
-        return self.choice(name, _TYPES, default)

@@ -90,7 +90,7 @@ def _sequence(
     given = {
         **attributes,
         "hidden_size": layer.integer("hidden_size"),
-        "direction": layer.text("direction"),
+        "direction": layer.word("direction"),
         "activations": _activations(layer, functions) * _directions(layer),
     }
     every, *last = layer.ops(op_type, inputs, given, 1 + count)

@@ -69,7 +69,7 @@ def _broadcast(op_type: str, versions: str = "opset1", *, negated: bool = False)
 
 def _broadcast_to(layer: LayerConversion) -> ir.Value:
     """Write a Broadcast; one in a single direction where the data has no more than the target."""
-    mode = layer.text("mode", "numpy")
+    mode = layer.word("mode", "numpy")
     data = layer.node.shape()
     if mode == "numpy":
         if data is None or any(dim != 1 for dim in data):
@@ -272,7 +272,7 @@ def _depth_to_space(layer: LayerConversion) -> ir.Value:
 
 
 def _space_to_depth(layer: LayerConversion) -> ir.Value:
-    if layer.text("mode") != "blocks_first" or layer.rank() != 4:
+    if layer.word("mode") != "blocks_first" or layer.rank() != 4:
         raise layer.refusal("ONNX's SpaceToDepth is of 4 axes, with the blocks first")
     attributes = {"blocksize": layer.integer("block_size", 1)}
     return layer.op("SpaceToDepth", layer.inputs, attributes)
@@ -399,7 +399,7 @@ def _mod(layer: LayerConversion) -> ir.Value:
 
 
 def _round(layer: LayerConversion) -> ir.Value:
-    if layer.text("mode") != "half_to_even":
+    if layer.word("mode") != "half_to_even":
         raise layer.refusal("ONNX's Round takes halves to the even number")
     return layer.op("Round", layer.inputs)
 

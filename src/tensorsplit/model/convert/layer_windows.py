@@ -74,7 +74,7 @@ def _windows(layer: LayerConversion, sizes: Sequence[int]) -> list[_Window]:
     shape = layer.node.shape()
     lengths = [None] * len(sizes) if shape is None else shape[2:]
     windows = [_Window(*each) for each in zip(sizes, *given, lengths, strict=True)]
-    mode = layer.text("auto_pad", "explicit")
+    mode = layer.word("auto_pad", "explicit")
     if mode == "valid":
         return [each._replace(begin=0, end=0) for each in windows]
     if mode == "explicit":
@@ -189,7 +189,7 @@ def _rounded_up(layer: LayerConversion) -> tuple[list[_Window], bool]:
     """
     windows, rounding = (
         _windows(layer, layer.numbers("kernel")),
-        layer.text("rounding_type", "floor"),
+        layer.word("rounding_type", "floor"),
     )
     if rounding not in _ROUNDINGS:
         raise layer.refusal(f"its rounding_type is {rounding}")
@@ -237,8 +237,8 @@ def interpolate(layer: LayerConversion) -> ir.Value:
 def _placement(layer: LayerConversion) -> dict[str, object]:
     """Return how a Resize finds the elements of a position, as an Interpolate does."""
     mode = layer.choice("mode", _RESIZING)
-    position = layer.text("coordinate_transformation_mode", "half_pixel")
-    nearest = layer.text("nearest_mode", "round_prefer_floor")
+    position = layer.word("coordinate_transformation_mode", "half_pixel")
+    nearest = layer.word("nearest_mode", "round_prefer_floor")
     if position not in _POSITIONS:
         raise layer.refusal(f"its coordinate_transformation_mode is {position}")
     attributes: dict[str, object] = {"mode": mode, "coordinate_transformation_mode": position}

@@ -13,15 +13,14 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_at_least
-from tensorsplit.core.records.openvino import ELEMENT_TYPES
+from tensorsplit.core.dimensions import Shape, is_at_least
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, NotKnownError, Tensor, tensor_of
 from tensorsplit.model.infer.elements import WHOLE
 from tensorsplit.model.infer.node_outputs import infer_outputs
 from tensorsplit.model.openvino_ir import LAYER_VERSION
+from tensorsplit.model.openvino_ir.attributes import LayerAttributes
 
 _OPSET = 18
-_FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def infer_layer(node: ir.Node, inputs: list[Fact]) -> list[Fact]:
@@ -34,38 +33,20 @@ def infer_layer(node: ir.Node, inputs: list[Fact]) -> list[Fact]:
     return found
 
 
-class _KnownLayer:
+class _KnownLayer(LayerAttributes):
     """A layer, and what is known of its inputs; what a rule asks for and is not known raises."""
 
     def __init__(self, node: ir.Node, inputs: list[Fact]) -> None:
+        super().__init__(node)
         self.inputs = [tensor_of(fact) for fact in inputs]
-        self._attributes = node.attributes
 
-    def text(self, name: str, default: str) -> str:
-        """Return an attribute as text, in lower case."""
-        held = self._attributes.get(name)
-        return default if held is None else str(held.value).strip().lower()
+    def refusal(self, reason: str) -> NotKnownError:
+        """Return what leaves the layer open."""
+        return NotKnownError(reason)
 
-    def flag(self, name: str, default: str) -> bool:
-        """Return an attribute that is yes or no."""
-        said = self.text(name, default)
-        if said not in _FLAGS:
-            raise NotKnownError
-        return _FLAGS[said]
-
-    def integer(self, name: str) -> int:
-        """Return an attribute that is an integer."""
-        held = self._attributes.get(name)
-        if held is None or held.type != ir.AttributeType.INT:
-            raise NotKnownError
-        return held.as_int()
-
-    def kind(self, name: str, default: str) -> ir.DataType:
-        """Return the element type that an attribute names."""
-        named = ELEMENT_TYPES.get(self.text(name, default), "").upper()
-        if named not in ir.DataType.__members__:
-            raise NotKnownError
-        return ir.DataType[named]
+    def shapes(self) -> list[Shape | None]:
+        """Return the shape of each input, or None where it is not known."""
+        return [each.shape for each in self.inputs]
 
     def listed(self, place: int) -> Tensor:
         """Return an input of integers as a list of int64."""
@@ -79,11 +60,6 @@ class _KnownLayer:
         if place >= len(self.inputs):
             raise NotKnownError
         return self.inputs[place]
-
-    def check_broadcast(self) -> None:
-        """Leave a layer open whose operands are not broadcast as NumPy does."""
-        if self.text("auto_broadcast", "numpy") != "numpy":
-            raise NotKnownError
 
     def as_node(
         self, op_type: str, inputs: list[Tensor], attributes: Mapping[str, int] | None = None
@@ -119,12 +95,12 @@ def _divide(layer: _KnownLayer) -> Tensor:
 
 def _shape_of(layer: _KnownLayer) -> Tensor:
     return replace(
-        layer.as_node("Shape", layer.inputs), element_type=layer.kind("output_type", "i64")
+        layer.as_node("Shape", layer.inputs), element_type=layer.named_type("output_type", "i64")
     )
 
 
 def _convert(layer: _KnownLayer) -> Tensor:
-    return layer.as_node("Cast", layer.inputs, {"to": layer.kind("destination_type", "")})
+    return layer.as_node("Cast", layer.inputs, {"to": layer.named_type("destination_type")})
 
 
 def _concat(layer: _KnownLayer) -> Tensor:
@@ -133,7 +109,7 @@ def _concat(layer: _KnownLayer) -> Tensor:
 
 def _gather(layer: _KnownLayer) -> Tensor:
     axis = layer.listed(2).constant
-    if axis is None or len(axis) != 1 or layer.text("batch_dims", "0") != "0":
+    if axis is None or len(axis) != 1 or layer.integer("batch_dims", 0) != 0:
         raise NotKnownError
     return layer.as_node("Gather", layer.inputs[:2], {"axis": axis[0]})
 
@@ -149,20 +125,20 @@ def _with_list(op_type: str) -> _Rule:
 
 
 def _reshape(layer: _KnownLayer) -> Tensor:
-    allows_zero = not layer.flag("special_zero", "false")
+    allows_zero = not layer.flag("special_zero", False)
     inputs = [layer.given(0), layer.listed(1)]
     return layer.as_node("Reshape", inputs, {"allowzero": allows_zero})
 
 
 def _broadcast(layer: _KnownLayer) -> Tensor:
-    if layer.text("mode", "numpy") != "numpy":
+    if layer.word("mode", "numpy") != "numpy":
         raise NotKnownError
     return layer.as_node("Expand", [layer.given(0), layer.listed(1)])
 
 
 def _reduced(op_type: str) -> _Rule:
     def rule(layer: _KnownLayer) -> Tensor:
-        attributes = {"keepdims": layer.flag("keep_dims", "false"), "noop_with_empty_axes": 1}
+        attributes = {"keepdims": layer.flag("keep_dims", False), "noop_with_empty_axes": 1}
         return layer.as_node(op_type, [layer.given(0), layer.listed(1)], attributes)
 
     return rule

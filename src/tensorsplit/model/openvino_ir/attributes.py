@@ -1,0 +1,104 @@
+"""The attributes of a layer, in a graph that was made of an IR."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, TypeVar
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Shape, are_known
+from tensorsplit.core.errors import show
+from tensorsplit.core.records.openvino import ELEMENT_TYPES
+
+_FLAGS = {"true": True, "false": False, "1": True, "0": False}
+
+T = TypeVar("T")
+
+
+class LayerAttributes(ABC):
+    """Reads the attributes of a layer; a subclass decides what follows if it can't."""
+
+    element_types: ClassVar[Mapping[str, ir.DataType]] = {
+        name: ir.DataType[known.upper()]
+        for name, known in ELEMENT_TYPES.items()
+        if known.upper() in ir.DataType.__members__
+    }
+    """The element types that attributes may name: all that ONNX has."""
+
+    def __init__(self, node: ir.Node) -> None:
+        self._attributes = node.attributes
+
+    @abstractmethod
+    def refusal(self, reason: str) -> Exception:
+        """Return what is raised for an attribute that can't be read."""
+
+    @abstractmethod
+    def shapes(self) -> list[Shape | None]:
+        """Return the shape of each input, or None where it is not known."""
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Return an attribute as text."""
+        held = self._attributes.get(name)
+        said = default if held is None else str(held.value)
+        if said is None:
+            raise self.refusal(f"its {name} is missing")
+        return said.strip()
+
+    def word(self, name: str, default: str | None = None) -> str:
+        """Return an attribute that is one of several words, in lower case."""
+        return self.text(name, default).lower()
+
+    def choice(self, name: str, known: Mapping[str, T], default: str | None = None) -> T:
+        """Return what an attribute stands for, which is one of several words."""
+        said = self.word(name, default)
+        if said not in known:
+            raise self._unknown(name)
+        return known[said]
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """Return an attribute that is yes or no."""
+        return self.choice(name, _FLAGS, None if default is None else str(default))
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """Return an attribute that is an integer."""
+        said = self.text(name, None if default is None else str(default))
+        try:
+            return int(said)
+        except ValueError:
+            raise self._unknown(name) from None
+
+    def numbers(self, name: str) -> list[int]:
+        """Return an attribute that is a list of integers; empty if it is missing."""
+        said = self.text(name, "")
+        try:
+            return [int(each) for each in said.split(",")] if said else []
+        except ValueError:
+            raise self._unknown(name) from None
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """Return an attribute that is a number."""
+        said = self.text(name, None if default is None else str(default))
+        try:
+            return float(said)
+        except ValueError:
+            raise self._unknown(name) from None
+
+    def named_type(self, name: str, default: str | None = None) -> ir.DataType:
+        """Return an element type that an attribute names."""
+        return self.choice(name, self.element_types, default)
+
+    def check_broadcast(self) -> None:
+        """Refuse a layer whose operands are not broadcast as NumPy does."""
+        mode = self.word("auto_broadcast", "numpy")
+        if mode == "numpy":
+            return
+        first, *others = self.shapes()
+        is_alike = first is not None and are_known(first) and all(each == first for each in others)
+        if mode != "none" or not is_alike:
+            raise self._unknown("auto_broadcast")
+
+    def _unknown(self, name: str) -> Exception:
+        """Return what is raised for an attribute with a value that is not known."""
+        return self.refusal(f"its {name} is {show(self.text(name))}")
