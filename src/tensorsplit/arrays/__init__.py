@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
+from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.typed import NamedOut
 from tensorsplit.core.dimensions import Shape
@@ -24,7 +26,10 @@ _ArrayT = TypeVar("_ArrayT")
 
 
 class LibraryOf(Protocol[_ArrayT]):
-    """What the file of a library defines, for arrays of a type."""
+    """What the file of a library defines, for arrays of a type.
+
+    `_LEFT_OUT` stands for what it leaves out, as its library has no views or writes to no buffers.
+    """
 
     unknown: str | None
     """Called where it is not known whether parts fit; None where the library finds that out."""
@@ -103,6 +108,15 @@ _FILES = {
 }
 """The file of each library, by the name of the module that its types are of."""
 
+_LEFT_OUT: Mapping[str, Callable[..., object]] = {
+    "joined_view": no_view,
+    "pooled": refuse_out,
+    "copies_into": refuse_out,
+    "joined_in_pool": refuse_to_write,
+    "joined_into": refuse_to_write,
+}
+"""What stands for the functions that the file of a library leaves out."""
+
 by_type: dict[type, ArrayLibrary] = {np.ndarray: numpy_arrays}
 """The library of each type of arrays that was seen."""
 
@@ -124,7 +138,15 @@ def _candidates(kind: type) -> list[ArrayLibrary]:
     files = [file for root, file in _FILES.items() if root in roots and root in sys.modules]
     if hasattr(kind, "__array_namespace__") or "cupy" in roots:
         files.append("array_api")
-    return [import_module(f"tensorsplit.arrays.{file}") for file in files]
+    return list(map(_load, files))
+
+
+def _load(file: str) -> ArrayLibrary:
+    """Import the file of a library, and put in what it leaves out."""
+    library = import_module(f"tensorsplit.arrays.{file}")
+    for name, usual in _LEFT_OUT.items():
+        vars(library).setdefault(name, usual)
+    return library
 
 
 def _root(kind: type) -> str:

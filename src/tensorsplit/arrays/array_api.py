@@ -15,9 +15,6 @@ from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.buffers import (
     check_buffer,
     check_buffers,
-    no_view,
-    refuse_out,
-    refuse_to_write,
 )
 from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.core.dimensions import Shape, as_index
@@ -27,9 +24,6 @@ from tensorsplit.core.plan import SplitPlan
 Array: TypeAlias = Any
 
 unknown = "give an array of a known shape"
-pooled = refuse_out
-joined_in_pool = refuse_to_write
-joined_view = no_view
 
 
 def is_array(value: object) -> bool:

@@ -50,7 +50,7 @@ def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
         what = count_of(len(out), "buffer") if type(out) is list else type(out).__name__
         fix = f"give a list of {count_of(len(plan.sizes), 'array')}"
         raise SplitError(OUT_COUNT, f"it is {what}", fix)
-    _check_elements_only("the data or a buffer", (array, *out))
+    check_elements_only("the data or a buffer", (array, *out))
     buffers: list[Array] = []
     for number, (given, shape) in enumerate(zip(out, plan.output_shapes, strict=True)):
         if not _is_array(given):
@@ -73,12 +73,16 @@ def _is_array(value: object) -> TypeGuard[Array]:
     return issubclass(type(value), np.ndarray)
 
 
+def as_plain(value: object) -> object:
+    """Return an array as a view that runs no code of its class; anything else as it is."""
+    return np.ndarray.view(value, np.ndarray) if _is_array(value) else value
+
+
 def check_buffer(parts: Sequence[Array], plan: SplitPlan, out: object) -> Array:
-    """Return the buffer that parts are joined in as a plain array.
+    """Return the buffer that plain arrays are joined in as another one.
 
     One that they can't be written to is refused (TS402 to TS405).
     """
-    _check_elements_only("the buffer or a part", (out, *parts))
     if not _is_array(out):
         raise SplitError(OUT_TYPE, f"it is of type {type(out).__name__}", "give one NumPy array")
     buffer = np.ndarray.view(out, np.ndarray)
@@ -160,7 +164,7 @@ def is_more_than_elements(value: object) -> bool:
     return kind is not np.ndarray and (is_masked_array(value) or has_own_functions(kind))
 
 
-def _check_elements_only(what: str, values: Sequence[object]) -> None:
+def check_elements_only(what: str, values: Sequence[object]) -> None:
     """Refuse masks and units, which would be lost silently (TS403)."""
     value = next(filter(is_more_than_elements, values), None)
     if value is not None:

@@ -9,7 +9,6 @@ from dask.array import Array as DaskArray
 from dask.array import concatenate, stack
 
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.buffers import refuse_out, refuse_to_write
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import OPERAND_TYPE, SplitError
 from tensorsplit.core.plan import SplitPlan
@@ -18,8 +17,6 @@ Array: TypeAlias = Any
 
 element_type = numpy_arrays.element_type
 unknown = "call its `compute_chunk_sizes()` first"
-pooled = copies_into = refuse_out
-joined_in_pool = joined_into = refuse_to_write
 kind = numpy_arrays.kind
 
 

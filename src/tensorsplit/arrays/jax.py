@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import jax
 from jax import lax
 
-from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import OPERAND_TYPE, SplitError
@@ -17,9 +16,6 @@ from tensorsplit.core.plan import SplitPlan
 Array: TypeAlias = Any
 
 unknown = "export with constraints that settle it, such as 'b >= 2' or 'mod(b, 3) == 0'"
-pooled = copies_into = refuse_out
-joined_in_pool = joined_into = refuse_to_write
-joined_view = no_view
 
 
 def is_array(value: object) -> bool:

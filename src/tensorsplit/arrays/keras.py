@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 from keras import KerasTensor, ops
 
-from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.arrays.numpy import standard_name
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError
@@ -15,9 +14,6 @@ from tensorsplit.core.plan import SplitPlan, offsets_of
 Array: TypeAlias = Any
 
 unknown = "give the dimension in `keras.Input`, or split where it is known"
-pooled = copies_into = refuse_out
-joined_in_pool = joined_into = refuse_to_write
-joined_view = no_view
 
 
 def is_array(value: object) -> bool:

@@ -11,7 +11,6 @@ import spox
 from spox.opset.ai.onnx import v18
 
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.core.dimensions import Shape, as_shape
 from tensorsplit.core.emit import check_concat, emit_split
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError
@@ -22,9 +21,6 @@ Array: TypeAlias = Any
 unknown: str | None = None
 """A node decides when it runs."""
 
-pooled = copies_into = refuse_out
-joined_in_pool = joined_into = refuse_to_write
-joined_view = no_view
 _OPSET = 18
 
 

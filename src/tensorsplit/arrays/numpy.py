@@ -12,8 +12,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from tensorsplit import native
 from tensorsplit.arrays.buffers import (
+    as_plain,
     check_buffer,
     check_buffers,
+    check_elements_only,
     has_own_functions,
     is_masked_array,
     is_more_than_elements,
@@ -248,9 +250,13 @@ def joined(parts: list[Any], plan: SplitPlan) -> Array:
 
 def _fill(whole: Array, parts: list[Array], plan: SplitPlan) -> Array:
     if not join_by_kernel(whole, parts, plan):
-        for part, index in zip(parts, plan.indices, strict=True):
-            whole[index] = part
+        _join_by_numpy(whole, parts, plan)
     return whole
+
+
+def _join_by_numpy(whole: Array, parts: list[Array], plan: SplitPlan) -> None:
+    for part, index in zip(parts, plan.indices, strict=True):
+        whole[index] = part
 
 
 def join_by_kernel(whole: object, parts: list[Array], plan: SplitPlan) -> bool:
@@ -296,8 +302,10 @@ def joined_into(parts: list[Array], plan: SplitPlan, out: object) -> Any:
 
     One that doesn't fit is refused before any byte is written (TS402 to TS405).
     """
-    if not any(map(is_more_than_elements, parts)) and join_by_kernel(out, parts, plan):
-        return out
-    buffer = check_buffer(parts, plan, out)
-    _fill(buffer, [np.asarray(part) for part in parts], plan)
+    whole = out
+    if {type(out), *map(type, parts)} != {np.ndarray}:
+        check_elements_only("the buffer or a part", (out, *parts))
+        whole, parts = as_plain(out), list(map(np.asarray, parts))
+    if not join_by_kernel(whole, parts, plan):
+        _join_by_numpy(check_buffer(parts, plan, whole), parts, plan)
     return out

@@ -10,7 +10,6 @@ import onnx_ir as ir
 from onnx_ir.tape import Tape
 
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.core.dimensions import Shape, as_shape
 from tensorsplit.core.emit import check_concat, emit_split
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, PART_TYPE, SplitError
@@ -20,10 +19,6 @@ Value: TypeAlias = Any
 
 unknown: str | None = None
 """A node decides when it runs."""
-
-pooled = copies_into = refuse_out
-joined_in_pool = joined_into = refuse_to_write
-joined_view = no_view
 
 
 def is_array(value: object) -> bool:

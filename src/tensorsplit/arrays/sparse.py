@@ -6,7 +6,6 @@ import sys
 from typing import Any, TypeAlias
 
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, OPERAND_VALUE, SplitError
 from tensorsplit.core.plan import SplitPlan
@@ -17,9 +16,6 @@ unknown: str | None = None
 """Shapes are known."""
 
 element_type = numpy_arrays.element_type
-pooled = copies_into = refuse_out
-joined_in_pool = joined_into = refuse_to_write
-joined_view = no_view
 
 
 def is_array(value: object) -> bool:

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import AXIS_RANGE, OPERAND_TYPE, OPERAND_VALUE, PART_TYPE, SplitError
 from tensorsplit.core.plan import SplitPlan, offsets_of, sizes_of
@@ -19,10 +18,6 @@ Table: TypeAlias = Any
 
 unknown: str | None = None
 """The number of rows is known."""
-
-pooled = copies_into = refuse_out
-joined_in_pool = joined_into = refuse_to_write
-joined_view = no_view
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 import tensorflow as tf
 
-from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError
@@ -15,9 +14,6 @@ from tensorsplit.core.plan import SplitPlan, sizes_of
 Array: TypeAlias = Any
 
 unknown = "give the dimension in the `input_signature`, or split where it is known"
-pooled = copies_into = refuse_out
-joined_in_pool = joined_into = refuse_to_write
-joined_view = no_view
 
 _UNSPLIT = frozenset(
     {

@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 from tinygrad import Tensor
 
-from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.arrays.numpy import check_few
 from tensorsplit.core.dimensions import Shape, as_index
 from tensorsplit.core.plan import SplitPlan, sizes_of
@@ -14,9 +13,6 @@ from tensorsplit.core.plan import SplitPlan, sizes_of
 Array: TypeAlias = Any
 
 unknown = "bind no variable to the dimension, or split where it is a number"
-pooled = copies_into = refuse_out
-joined_in_pool = joined_into = refuse_to_write
-joined_view = no_view
 
 _NAMES = {
     "signed char": "int8",

@@ -261,11 +261,11 @@ def _of_any_operator(
     ref: NodeRef, facts: Facts, seen: Facts, has_sequences: bool
 ) -> Iterator[tuple[str, object]]:
     """Yield what holds of nodes of ONNX's own domain whether they have sequences or not."""
-    node = ref.node
+    node, captured = ref.node, captured_in_scan(ref.node)
     if ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(node, facts) is not None:
         yield from {"operator": node.op_type, "unsorted_axes": True}.items()
     yield from _of_form(ref)
-    yield from _of_loops(ref, facts, seen)
+    yield from _of_loops(ref, captured, facts, seen)
     if _is_turned_beside_recurrence(node, facts):
         yield from {"operator": "Transpose", "turned_beside_recurrence": True}.items()
     if is_small_quotient(node, facts):
@@ -281,7 +281,6 @@ def _of_any_operator(
     ):
         yield from {"operator": "Slice", "long_slice": True}.items()
     if node.op_type in _WITH_STRINGS:
-        captured = captured_in_scan(node)
         ends = map(facts.element_types, (*node.inputs, *node.outputs, *captured))
         has_strings = any(ir.DataType.STRING in types for types in ends)
         if has_strings and not (node.op_type == "Identity" and has_sequences):
@@ -384,7 +383,9 @@ def _reads_steps_first(node: ir.Node) -> bool:
     return is_recurrent and not attribute_of(node, "layout", ir.AttributeType.INT)
 
 
-def _of_loops(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, object]]:
+def _of_loops(
+    ref: NodeRef, captured: list[ir.Value], facts: Facts, seen: Facts
+) -> Iterator[tuple[str, object]]:
     """Yield what holds of a Loop or a Scan, with its operator if anything does."""
     node = ref.node
     if node.op_type not in ("Loop", "Scan"):
@@ -393,7 +394,7 @@ def _of_loops(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, ob
     holds = {
         "empty_in_loop": is_loop and any(_is_empty(each, facts) for each in node.inputs[2:]),
         "scan_in_scan": not is_loop and is_inner,
-        "captured_in_scan": captured_in_scan(node),
+        "captured_in_scan": captured,
         "unread_rows": has_unread_rows(node),
         "unused_in_loop": unused_and_changing(node, facts, seen),
         "ignored_condition": ignores_condition(node),

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "arrays.hpp"
 #include "python.hpp"
 
 namespace tensorsplit {
@@ -65,6 +66,27 @@ bool read_division(PyObject* const* arguments, int rank, const npy_intp* shape,
         }
     }
     return true;
+}
+
+bool read_parts(const std::vector<PyObject*>& parts, PyObject* axis, PyArrayObject* whole,
+                Division& division) {
+    int overflow = 0;
+    const int rank = PyArray_NDIM(whole);
+    const long given = PyLong_AsLongAndOverflow(axis, &overflow);
+    if (overflow != 0 || given < -rank || given >= rank) return false;
+    division.axis = static_cast<int>(given < 0 ? given + rank : given);
+    division.extent = PyArray_DIM(whole, division.axis);
+    division.keepdims = true;
+    npy_intp left = division.extent;
+    for (PyObject* each : parts) {
+        auto* part = reinterpret_cast<PyArrayObject*>(each);
+        if (!is_plain_array(each) || PyArray_NDIM(part) != rank) return false;
+        const npy_intp size = PyArray_DIM(part, division.axis);
+        if (size > left) return false;
+        left -= size;
+        division.sizes.push_back(size);
+    }
+    return left == 0 && !parts.empty();
 }
 
 PyArrayObject* read_request(PyObject* const* arguments, Division& division) {

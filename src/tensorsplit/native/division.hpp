@@ -30,6 +30,11 @@ bool read_shape(PyObject* tuple, std::vector<npy_intp>& shape);
 // Read (axis, sizes, keepdims) for the shape; false with an exception set.
 bool read_division(PyObject* const* arguments, int rank, const npy_intp* shape, Division& division);
 
+// Read how parts divide an axis, an int, of the array that they are joined to; false where they
+// don't, or need a closer look.
+bool read_parts(const std::vector<PyObject*>& parts, PyObject* axis, PyArrayObject* whole,
+                Division& division);
+
 // Read (array, axis, sizes, keepdims): the array, as it came; null with an exception set.
 PyArrayObject* read_request(PyObject* const* arguments, Division& division);
 

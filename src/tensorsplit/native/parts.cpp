@@ -58,29 +58,6 @@ std::vector<PyObject*> entries_of(PyObject* list) {
     return entries;
 }
 
-// Read how parts divide an axis of the array that they are joined to; false where they don't, or
-// need a closer look.
-bool divide_as(const std::vector<PyObject*>& parts, PyObject* axis, PyArrayObject* whole,
-               Division& division) {
-    int overflow = 0;
-    const int rank = PyArray_NDIM(whole);
-    const long given = PyLong_AsLongAndOverflow(axis, &overflow);
-    if (overflow != 0 || given < -rank || given >= rank) return false;
-    division.axis = static_cast<int>(given < 0 ? given + rank : given);
-    division.extent = PyArray_DIM(whole, division.axis);
-    division.keepdims = true;
-    npy_intp left = division.extent;
-    for (PyObject* each : parts) {
-        auto* part = reinterpret_cast<PyArrayObject*>(each);
-        if (!is_plain_array(each) || PyArray_NDIM(part) != rank) return false;
-        const npy_intp size = PyArray_DIM(part, division.axis);
-        if (size > left) return false;
-        left -= size;
-        division.sizes.push_back(size);
-    }
-    return left == 0 && !parts.empty();
-}
-
 // Run an action that copies so many bytes.
 template <class Action>
 void release_during(npy_intp bytes, Action action) {
@@ -208,7 +185,7 @@ PyObject* join_plainly(PyObject* parts, PyObject* axis, PyObject* whole) {
     const std::vector<PyObject*> each = entries_of(own.get());
     auto* array = reinterpret_cast<PyArrayObject*>(whole);
     Division division;
-    if (!divide_as(each, axis, array, division)) return new_reference(Py_False);
+    if (!read_parts(each, axis, array, division)) return new_reference(Py_False);
     return join_listed({array, division}, own, each);
 }
 
