@@ -41,10 +41,9 @@ class LayerAttributes(ABC):
     def text(self, name: str, default: str | None = None) -> str:
         """Return an attribute as text."""
         held = self._attributes.get(name)
-        said = default if held is None else str(held.value)
-        if said is None:
+        if held is None and default is None:
             raise self.refusal(f"its {name} is missing")
-        return said.strip()
+        return str(default if held is None else held.value).strip()
 
     def word(self, name: str, default: str | None = None) -> str:
         """Return an attribute that is one of several words, in lower case."""
@@ -54,7 +53,7 @@ class LayerAttributes(ABC):
         """Return what an attribute stands for, which is one of several words."""
         said = self.word(name, default)
         if said not in known:
-            raise self._unknown(name)
+            raise self._refused_value(name)
         return known[said]
 
     def flag(self, name: str, default: bool | None = None) -> bool:
@@ -67,7 +66,7 @@ class LayerAttributes(ABC):
         try:
             return int(said)
         except ValueError:
-            raise self._unknown(name) from None
+            raise self._refused_value(name) from None
 
     def numbers(self, name: str) -> list[int]:
         """Return an attribute that is a list of integers; empty if it is missing."""
@@ -75,7 +74,7 @@ class LayerAttributes(ABC):
         try:
             return [int(each) for each in said.split(",")] if said else []
         except ValueError:
-            raise self._unknown(name) from None
+            raise self._refused_value(name) from None
 
     def number(self, name: str, default: float | None = None) -> float:
         """Return an attribute that is a number."""
@@ -83,7 +82,7 @@ class LayerAttributes(ABC):
         try:
             return float(said)
         except ValueError:
-            raise self._unknown(name) from None
+            raise self._refused_value(name) from None
 
     def named_type(self, name: str, default: str | None = None) -> ir.DataType:
         """Return an element type that an attribute names."""
@@ -97,8 +96,8 @@ class LayerAttributes(ABC):
         first, *others = self.shapes()
         is_alike = first is not None and are_known(first) and all(each == first for each in others)
         if mode != "none" or not is_alike:
-            raise self._unknown("auto_broadcast")
+            raise self._refused_value("auto_broadcast")
 
-    def _unknown(self, name: str) -> Exception:
+    def _refused_value(self, name: str) -> Exception:
         """Return what is raised for an attribute with a value that is not known."""
         return self.refusal(f"its {name} is {show(self.text(name))}")
