@@ -89,6 +89,7 @@ def test_npy_files_need_numpy_alone(tmp_path: Path) -> None:
         *("ts.check('m.onnx')", "ts.convert('m.onnx', opset=18)", "ts.infer_shapes('m.onnx')"),
         *("ts.lower('m.onnx', target='openvino')", "ts.run('m.onnx', {})", "ts.session('m.onnx')"),
         *("ts.verify('a.onnx', 'b.onnx')", "ts.Session('m.onnx')", "ts.Verification()"),
+        "ts.explain('m.onnx')",
         "ts.infer('onnx.Split-18', ('N', 4), num_outputs=2)",
         *("import tensorsplit.backend", "import tensorsplit.reference_ops"),
     ],

@@ -10,6 +10,7 @@ from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.typed import DialectOperand, GivenShape, Lengths
 from tensorsplit.core.dimensions import Dim, Shape, as_shape, is_known, show_dim
 from tensorsplit.core.errors import SplitError, count_of, show
+from tensorsplit.core.extras import needs
 from tensorsplit.core.records import operator_named, versions_of
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.resolve import plan as plan_intent
@@ -91,7 +92,7 @@ def explain(
     Raises:
         SplitError: TS101 to TS107 for operands that the operator does not take; TS205 if `shape`
             is not one; TS501 to TS504 for a model that can't be read, TS101 to TS308 for a wrong
-            split in it.
+            split in it, TS711 without the extra ``models``.
 
     Example:
         >>> ts.explain("onnx.Split-18", (7, 4), num_outputs=3)
@@ -100,7 +101,8 @@ def explain(
         'TS304'
     """
     if shape is None and not _is_operator(operator):
-        from tensorsplit.model.reading import read_model
+        with needs("models"):
+            from tensorsplit.model.reading import read_model
 
         read = read_model(operator, without_weights=True)  # type: ignore[arg-type]  # as above
         return ExplainedSplits(tuple(splits_of_model(read.model)))
