@@ -222,6 +222,7 @@ def test_join_without_a_plan() -> None:
         ("TS105", "axis", lambda: ts.join([x], axis=0.0)),  # type: ignore[call-overload]
         ("TS107", "keepdims", lambda: ts.join([x], keepdims=2)),
         ("TS105", "copy", lambda: ts.join([x], copy=2)),  # type: ignore[call-overload]
+        ("TS204", "parts[0]", lambda: ts.join(range(2**70))),  # type: ignore[arg-type]
     ]
     for code, parameter, function in wrong:
         with refused(code, operator="join", parameter=parameter):

@@ -81,6 +81,15 @@ def test_the_message_leaves_out_what_is_not_known() -> None:
     assert str(SplitError(errors.USAGE, "no", node="s")) == "[TS703] node 's': no"
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("a\nb", "a\\nb"), ("a\x1b[2J", "a\\x1b[2J"), ("a\u2028b", "a\\u2028b"), ("值 é", "值 é")],
+)
+def test_a_message_is_one_line_whatever_a_file_is_called(name: str, shown: str) -> None:
+    error = SplitError(errors.UNWRITABLE, f"there is no folder {name}", f"make {name}")
+    assert str(error) == f"[TS702] there is no folder {shown}; make {shown}"
+
+
 def test_a_place_is_filled_in_once() -> None:
     error = SplitError(errors.USAGE, "no", operator="onnx.Split-13")
     assert error.located(operator="onnx.Split-18", node="s") is error

@@ -330,6 +330,25 @@ def test_limits_hold_for_each_run() -> None:
         ts.session(counting(), lower=3)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("isolate", ["no", 2, [], np.array([1, 0])])
+def test_whether_a_session_is_isolated_is_true_or_false(isolate: Any) -> None:
+    with pytest.raises(ts.SplitError, match=r"TS703.*'isolate'.*give True or False"):
+        ts.session(moved("n"), isolate=isolate)
+
+
+@pytest.mark.parametrize("limits", [{}, {"timeout": 60}])
+@pytest.mark.parametrize("inputs", [None, 5, [DATA]])
+def test_what_is_fed_is_a_mapping(inputs: Any, limits: Any) -> None:
+    with ts.session(moved("n"), **limits) as session:
+        assert refusal(session, inputs) == "TS703"
+
+
+@pytest.mark.parametrize("engine", [None, 5, [], ["openvino"], np.array([2, 4]), np.array([])])
+def test_an_engine_is_a_name(engine: Any) -> None:
+    with pytest.raises(ts.SplitError, match=r"TS601.*'engine'.*give the name of one engine"):
+        ts.session(moved("n"), engine=engine)
+
+
 @LINUX
 def test_a_run_beyond_the_memory_can_be_followed_by_another() -> None:
     from tests.engines.test_limits import filled

@@ -86,6 +86,12 @@ def test_engines_are_a_list_of_names(engines: Any) -> None:
         ts.verify(scaled_part(2), scaled_part(2), engines=engines)
 
 
+@pytest.mark.parametrize("inputs", [0, True, 2.5, "x", b"x", [], [("x", 5)]])
+def test_inputs_are_a_mapping(inputs: Any) -> None:
+    with refused("TS703", "give a mapping from input names to arrays", parameter="inputs"):
+        ts.verify(scaled_part(2), scaled_part(2), inputs=inputs)
+
+
 def test_what_can_not_be_fed_is_refused() -> None:
     with pytest.raises(SplitError) as caught:
         ts.verify(scaled_part(2), scaled_part(2), inputs={"x": np.ones(6, np.float32)})

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.files import rule_files
 from tensorsplit.files.model_rules import built_in
 from tests.cli.conftest import Command
 from tests.refusals import refused
@@ -360,6 +361,17 @@ def test_a_configuration_that_never_ends_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "model" / "config.json")
     with refused("TS717", "config.json", "not a file"):
         ts.files.split(tmp_path / "model", tmp_path / "out", rules="llama", ranks=2)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file here")
+def test_rules_that_never_end_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model(tmp_path / "model", "llama")
+    with refused("TS703", "it is a device", parameter="rules"):
+        ts.files.split(tmp_path / "model", tmp_path / "out", rules="/dev/zero", ranks=2)
+    monkeypatch.setattr(rule_files, "_MOST_BYTES", 99)
+    (tmp_path / "rules.toml").write_text("#" * 100, "utf-8")
+    with refused("TS703", "it has more than 99 bytes", parameter="rules"):
+        ts.files.split(tmp_path / "model", tmp_path / "out", rules=tmp_path / "rules.toml")
 
 
 def test_a_falcon_whose_groups_are_others_is_refused(tmp_path: Path) -> None:

@@ -107,6 +107,8 @@ HALVES: dict[str, Any] = {"shard": [{"tensors": "*", "axis": 0, "ranks": 2}]}
         (ts.files.merge, "rules", [HALVES]),
         (ts.files.merge, "ranks", "2"),
         (ts.files.merge, "max_shard_size", True),
+        (ts.files.split, "overwrite", "no"),
+        (ts.files.split, "verify", [False]),
         (ts.files.reshard, "source", b"parts"),
         (ts.files.reshard, "out", 5),
         (ts.files.reshard, "ranks", 4),
@@ -129,6 +131,15 @@ def test_arguments_of_another_type(
         given["num_outputs"] = 2
     with refusal("TS703", parameter=parameter.removeprefix("to_")):
         function(**{**given, parameter: value})
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "half\ud83d", "a\0b/parts"])
+@pytest.mark.parametrize("suffix", ["", ".npz", ".zarr", ".safetensors"])
+def test_a_result_that_no_file_can_be_called(tmp_path: Path, name: str, suffix: str) -> None:
+    np.save(tmp_path / "x.npy", np.random.default_rng(9).random((4, 6)))
+    with refusal("TS702", "can't be the name of a file"):
+        ts.files.split(tmp_path / "x.npy", f"{tmp_path}/{name}{suffix}", num_outputs=2)
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
 
 

@@ -19,7 +19,14 @@ from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.typed import NamedOut
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, SplitError, wrong_type
+from tensorsplit.core.errors import (
+    NOT_AN_ARRAY,
+    OPERAND_TYPE,
+    USAGE,
+    Kind,
+    SplitError,
+    wrong_type,
+)
 from tensorsplit.core.plan import SplitPlan, prove
 
 _ArrayT = TypeVar("_ArrayT")
@@ -241,12 +248,16 @@ def execute(
 
 def as_flag(copy: object, operator: str) -> bool:
     """Return the argument `copy` of an operator's function (TS105 if it is not a flag)."""
-    if isinstance(copy, (int, np.bool_)) and copy in (0, 1):
-        return bool(copy)
-    raise SplitError(
-        OPERAND_TYPE,
-        wrong_type(copy),
-        "give True or False",
-        operator=operator,
-        parameter="copy",
-    )
+    return _flag(copy, OPERAND_TYPE, "copy", operator)
+
+
+def as_switch(value: object, parameter: str) -> bool:
+    """Return an argument that is True or False and no operator's (TS703 if it is not a flag)."""
+    return _flag(value, USAGE, parameter)
+
+
+def _flag(value: object, kind: Kind, parameter: str, operator: str | None = None) -> bool:
+    if isinstance(value, (int, np.bool_)) and value in (0, 1):
+        return bool(value)
+    problem, fix = wrong_type(value), "give True or False"
+    raise SplitError(kind, problem, fix, operator=operator, parameter=parameter)

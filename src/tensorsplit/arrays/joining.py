@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
@@ -257,14 +258,13 @@ def _listed(parts: object, operator: str) -> list[object]:
 
 def _library_of(parts: list[object], like: object, operator: str) -> arrays.ArrayLibrary:
     """Return the library of the parts, which are of one kind (TS204, TS311, TS313)."""
-    named = [(f"parts[{number}]", part) for number, part in enumerate(parts)]
-    if like is not None:
-        named.append(("like", like))
-    if not named:
+    if not parts and like is None:
         problem = "there are no parts, and so no element type"
         fix = "give an array like the whole as `like`"
         raise SplitError(PART_COUNT, problem, fix, operator=operator, parameter="parts")
-    (first, data), *others = named
+    numbered = ((f"parts[{number}]", part) for number, part in enumerate(parts))
+    others = chain(numbered, () if like is None else [("like", like)])
+    first, data = next(others)
     library = arrays.library_of(data, operator, first)
     kind = library.kind(data)
     for name, part in others:

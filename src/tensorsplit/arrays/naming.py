@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -34,11 +35,14 @@ def strings_of(
 
     What has no end is refused too: at the first item that is not a string, or that is too many.
     """
-    if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):
+    iterated = None
+    with suppress(TypeError):  # of arrays without an axis, too
+        iterated = iter(given)  # type: ignore[call-overload]  # it refuses what is not iterable
+    if iterated is None or isinstance(given, (str, bytes)):
         problem = f"it is {show(given)}"
     else:
         items = []
-        for item in islice(given, MAX_PARTS + 1):
+        for item in islice(iterated, MAX_PARTS + 1):
             if not isinstance(item, str):
                 problem = f"{show(item)} is not a string"
                 break
@@ -71,8 +75,9 @@ def in_order(
     given: Mapping[Any, object], names: tuple[str, ...], parameter: str, operator: str | None = None
 ) -> list[Any]:
     """Return the values of a dict in the order of the names, which are all it has (TS315)."""
+    wanted = set(names)
     missing = [name for name in names if name not in given]
-    unknown = [name for name in given if name not in names]
+    unknown = [name for name in given if name not in wanted]
     if not missing and not unknown:
         return [given[name] for name in names]
     what = [

@@ -482,7 +482,9 @@ class SplitError(ValueError):
             place.append(words.text("node '{name}'", name=self.node))
         where = f"{', '.join(place)}: " if place else ""
         message = f"[{self.code}] {where}{words.made(self.problem)}"
-        return f"{message}{words.text('; ')}{words.made(self.fix)}" if self.fix else message
+        if self.fix:
+            message = f"{message}{words.text('; ')}{words.made(self.fix)}"
+        return _one_line(message)
 
 
 class SplitWarning(UserWarning):
@@ -494,6 +496,13 @@ class SplitWarning(UserWarning):
 
 def _rebuild(error: type[SplitError], code: str, problem: str, fix: str) -> SplitError:
     return error(KINDS[code], problem, fix)
+
+
+def _one_line(message: str) -> str:
+    """Return a message with escapes where a name in it, such as that of a file, can't be shown."""
+    if message.isprintable():
+        return message
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in message)
 
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")

@@ -5,7 +5,14 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, did_you_mean, show
+from tensorsplit.core.errors import (
+    ENGINE_MISSING,
+    UNKNOWN_ENGINE,
+    SplitError,
+    did_you_mean,
+    show,
+    wrong_type,
+)
 from tensorsplit.core.extras import install_command
 
 if TYPE_CHECKING:
@@ -42,19 +49,22 @@ def resolved(engine: str, model: OnnxModel) -> str:
     return READS_IR if is_foreign and find_spec(READS_IR) is not None else OURS
 
 
-def check_engine(engine: str) -> str:
+def check_engine(engine: object) -> str:
     """Return the name of an engine that exists (TS601) and is installed (TS602), or ``auto``.
 
     Nothing of the engine is imported.
     """
+    if not isinstance(engine, str):
+        problem, fix = wrong_type(engine), "give the name of one engine"
+        raise SplitError(UNKNOWN_ENGINE, problem, fix, parameter="engine")
     if engine == AUTO:
         return engine
-    engine = next((known for alias, known in ALIASES.items() if alias == engine), engine)
+    engine = ALIASES.get(engine, engine)
     if engine not in ENGINES:
         raise SplitError(
             UNKNOWN_ENGINE,
             f"there is no engine {show(engine)}",
-            f"{did_you_mean(str(engine), ENGINES)}the engines are {', '.join(ENGINES)}; or {AUTO}",
+            f"{did_you_mean(engine, ENGINES)}the engines are {', '.join(ENGINES)}; or {AUTO}",
             parameter="engine",
         )
     if engine in _EXTRAS and find_spec(engine) is None:

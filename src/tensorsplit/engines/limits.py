@@ -18,6 +18,7 @@ from tensorsplit.core.errors import LIMIT, USAGE, SplitError, show, show_bytes
 from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.loaded import LoadedModel
 from tensorsplit.engines.process import EngineProcess, Reply, timeout
+from tensorsplit.model.feeds import check_mapping
 from tensorsplit.model.reading import OnnxModel
 
 _MOST = (1 << 63) - 1
@@ -67,6 +68,7 @@ class LimitedModel:
 
     def run(self, inputs: Mapping[str, object]) -> dict[str, Any]:
         """Run the model within the limits."""
+        check_mapping(inputs)
         usual = threading.TIMEOUT_MAX if self._engine == OURS else timeout()
         if self._process.pid is None:  # what importing the engine takes does not count
             self._process.call((self._engine, self._memory))

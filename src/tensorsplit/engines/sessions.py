@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from onnx import ModelProto
 
+from tensorsplit.arrays import as_switch
 from tensorsplit.core.errors import SplitWarning, show
 from tensorsplit.engines.engine_names import AUTO, OURS, check_engine, resolved
 from tensorsplit.engines.limits import LimitedModel, begin, wrong_usage
@@ -66,6 +67,8 @@ class Session:
             raise wrong_usage("lower", f"it is {show(lower)}", "give True, False or a target")
         if isinstance(target, str):
             load(target)  # an unknown one is refused, also by an engine that needs none
+        if isolate is not None:
+            isolate = as_switch(isolate, "isolate")
         is_limited = memory is not None or timeout is not None
         if is_limited and isolate is False:
             raise wrong_usage(

@@ -15,6 +15,7 @@ from tensorsplit.engines.engine_names import OURS, READS_IR, EngineName, check_e
 from tensorsplit.engines.limits import Limits
 from tensorsplit.engines.sessions import run
 from tensorsplit.model.exactness import moved_outputs
+from tensorsplit.model.feeds import check_mapping
 from tensorsplit.model.fitting_inputs import complete_inputs
 from tensorsplit.model.reading import ModelLike, OnnxModel, read_model
 
@@ -125,8 +126,9 @@ def verify(
     """
     fix = "give a list of engines, such as ['onnxruntime']"
     others = strings_of(engines, USAGE, fix, parameter="engines")
-    source = read_model(model)
-    completed = complete_inputs(source, inputs or {}, {}, seed)
+    source, given = read_model(model), {} if inputs is None else inputs
+    check_mapping(given)
+    completed = complete_inputs(source, given, {}, seed)
     if completed.problem is not None:
         raise completed.problem
     return verify_on(

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
+from tensorsplit.arrays import as_switch
 from tensorsplit.arrays.joining import as_integer
 from tensorsplit.arrays.naming import strings_of
 from tensorsplit.core.dimensions import as_index
@@ -243,8 +244,10 @@ def _run(
     if not isinstance(scheduler, str | None):
         raise _unusable(scheduler, "give the address of a Dask scheduler", "scheduler")
     count = _count(workers, "workers")
+    outputs = Outputs(overwrite=as_switch(overwrite, "overwrite"))
+    is_verified = as_switch(verify, "verify")
     with job.executor(bound, workers=count, scheduler=scheduler) as executor:
-        job.run(executor, Outputs(overwrite=overwrite), verify=verify)
+        job.run(executor, outputs, verify=is_verified)
 
 
 def _path(given: object, parameter: str) -> str:

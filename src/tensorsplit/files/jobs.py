@@ -38,7 +38,7 @@ from tensorsplit.files.merging import Gathered, divided_otherwise, gather, resha
 from tensorsplit.files.rule_files import RuleSet
 from tensorsplit.files.sources import local_path, refusing_access
 from tensorsplit.files.threads import LocalThreads
-from tensorsplit.storage.outputs import Outputs
+from tensorsplit.storage.outputs import Outputs, check_name
 
 _MOST_NAMES = 10
 _MOST_WORKERS = 8
@@ -270,6 +270,7 @@ def _gathered(
 
 def _opened(source: str, target: str, layout: FileLayout | None = None) -> TensorSource:
     """Open a source, in which the target may not lie (TS702): the next run would read it, too."""
+    check_name(target)
     whole = source if "://" in source else str(Path(source).absolute())
     try:
         opened = open_source(whole, layout)

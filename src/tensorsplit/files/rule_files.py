@@ -33,7 +33,9 @@ from tensorsplit.files.divisions import (
 )
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
 from tensorsplit.files.model_rules import built_in, completed
+from tensorsplit.storage.documents import read_file
 
+_MOST_BYTES = 16 << 20
 _RULES = "give the path of a TOML file, what such a file holds, or a name of built-in rules"
 _HELP = "tensorsplit rules lists the built-in ones; rules show NAME prints one to start from"
 
@@ -223,7 +225,7 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -
             if not isinstance(rules, (str, PathLike)):
                 raise SplitError(USAGE, wrong_type(rules), _RULES, parameter="rules")
             where = show_path(str(rules))
-            rules = tomllib.loads(Path(rules).read_text(encoding="utf-8"))
+            rules = tomllib.loads(read_file(Path(rules), _MOST_BYTES).decode())
         tables = convert(completed(rules, source), RuleTables)
     except SplitError:
         raise

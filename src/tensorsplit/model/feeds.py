@@ -78,13 +78,7 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) 
         SplitError: TS505 for an input that is missing, TS506 for one that the model does not
             have, TS507 and TS508 for a shape or element type that it does not declare.
     """
-    if not isinstance(feeds, Mapping):
-        raise SplitError(
-            USAGE,
-            f"it is of type {type(feeds).__name__}",
-            "give a mapping from input names to arrays",
-            parameter="inputs",
-        )
+    check_mapping(feeds)
     names = {alias: entry.name for entry in reversed(declared) for alias in entry.aliases}
     names |= {entry.name: entry.name for entry in declared}
     fed: dict[str, object] = {}
@@ -104,6 +98,14 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) 
         if entry.name not in fed and not entry.has_default:
             raise _misfit(MISSING_INPUT, entry, "it was not fed")
     return {e.name: _check(e, fed[e.name]) for e in declared if e.name in fed}
+
+
+def check_mapping(feeds: object) -> None:
+    """Refuse (TS703) what is fed and is not a mapping."""
+    if not isinstance(feeds, Mapping):
+        problem = f"it is of type {type(feeds).__name__}"
+        fix = "give a mapping from input names to arrays"
+        raise SplitError(USAGE, problem, fix, parameter="inputs")
 
 
 def _check(entry: DeclaredInput, value: object) -> object:

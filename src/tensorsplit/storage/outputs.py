@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 from uuid import uuid4
 
-from tensorsplit.core.errors import UNWRITABLE, SplitError, SplitWarning, fix_of
+from tensorsplit.core.errors import UNWRITABLE, SplitError, SplitWarning, fix_of, show_path
 
 if sys.platform != "win32":
     import fcntl
@@ -498,6 +498,7 @@ def _sync_folders(folder: Path) -> None:
 
 def _place(target: Path) -> Path:
     """Return the file that an output is, at the end of its links; streams are refused."""
+    check_name(os.fspath(target))
     place = target
     for _ in range(_MOST_LINKS):
         place = _named(place)
@@ -507,6 +508,16 @@ def _place(target: Path) -> Path:
             return place
         place = place.parent / place.readlink()
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def check_name(path: str) -> None:
+    """Refuse (TS702) what no file can be called: a name with a NUL, or with half a character."""
+    try:
+        octets = os.fsencode(path)
+    except UnicodeEncodeError:
+        octets = b"\0"
+    if b"\0" in octets:
+        raise _unwritable(f"{show_path(path)} can't be the name of a file")
 
 
 def _named(path: Path) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import onnx_ir as ir
@@ -32,6 +34,12 @@ def variadic(model: onnx.ModelProto, opset: int | None = None) -> onnx.ModelProt
     assert isinstance(made, onnx.ModelProto)
     onnx.checker.check_model(made)
     return made
+
+
+@pytest.mark.parametrize("flag", ["no", 2, [], None, np.array([2, 4])])
+def test_whether_splits_become_variadic_is_true_or_false(flag: Any) -> None:
+    with refused("TS703", "give True or False", parameter="variadic"):
+        ts.convert(CASES[0].model, 13, variadic=flag)
 
 
 def lengths_of(model: onnx.ModelProto) -> list[int]:

@@ -829,6 +829,13 @@ def test_the_shape_that_an_input_is_given_agrees_with_its_declaration(
             infer_shapes(made, input_shapes={"x": given})
 
 
+@pytest.mark.parametrize("given", [0, 5, "x", [], [("x", (2,))], np.zeros((0, 3))])
+def test_shapes_of_inputs_are_a_mapping(given: Any) -> None:
+    made = model(graph([node("Neg", "x", "y")], [value("x", FLOAT, ("N",))], ["y"]))
+    with refused("TS703", "give a mapping from input names to shapes", parameter="input_shapes"):
+        infer_shapes(made, input_shapes=given)
+
+
 def test_a_slice_on_axes_of_no_known_rank_may_be_on_any() -> None:
     """Onnx takes the first axes then (1.23.2)."""
     model = onnx.parser.parse_model(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import onnx_ir as ir
 from onnx import defs, helper
 
+from tensorsplit.arrays import as_switch
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import UNKNOWN_OPERATOR, SplitError, show
 from tensorsplit.core.records import NEWEST_OPSET
@@ -55,6 +56,7 @@ def open_converted(
     model: ModelLike, opset: object, *, variadic: bool = False
 ) -> tuple[OnnxModel, ConversionReport]:
     """Return the model as `tensorsplit.convert` makes it, and what was done."""
+    variadic = as_switch(variadic, "variadic")
     target = None if opset is None and variadic else _checked(opset)
     report, read = ConversionReport(), read_model(model, without_weights=True)
     opened = open_model(read) if read.openvino is None else open_ir(read, report)

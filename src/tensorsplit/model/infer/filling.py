@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from tensorsplit.arrays.onnx_ir import shape_in_model
 from tensorsplit.core.dimensions import Dim, as_shape, show_shape, text_of
-from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, SplitError
+from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, USAGE, SplitError, wrong_type
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import SequenceFact, Tensor, declared
 from tensorsplit.model.graph.nodes import Scope, bodies
@@ -56,14 +56,19 @@ def infer_shapes(
 
     Raises:
         SplitError: TS501 to TS504 for the model; TS1xx to TS3xx for a wrong split node; TS205 if
-            one given is not a shape, TS506 and TS507 for one that fits no input.
+            one given is not a shape, TS506 and TS507 for one that fits no input, TS703 if
+            `input_shapes` is not a mapping.
 
     Example:
         >>> described = ts.infer_shapes("uneven.onnx")
         >>> [dim.dim_value for dim in described.graph.output[0].type.tensor_type.shape.dim]
         [3, 4]
     """
-    opened, changed = open_filled(model, input_shapes or {})
+    shapes: object = {} if input_shapes is None else input_shapes
+    if not isinstance(shapes, Mapping):
+        problem, fix = wrong_type(shapes), "give a mapping from input names to shapes"
+        raise SplitError(USAGE, problem, fix, parameter="input_shapes")
+    opened, changed = open_filled(model, shapes)
     return opened.back(bool(changed), typed=changed)
 
 
