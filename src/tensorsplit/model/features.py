@@ -130,6 +130,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " order, or count from the back",
         "constant_form": "is a Constant that gives {}",
         "constant_form_before_13": "is a Constant before opset 13 that gives {}",
+        "sparse_initializer": "takes an initializer that is written as a sparse tensor",
         "unused_in_loop": "is a loop that carries a tensor whose shape changes, and that nothing"
         " uses afterwards",
         "rounds_may_be_0": "is a Loop whose number of rounds may be 0 or below, and of which more"
@@ -314,7 +315,16 @@ def _is_data(schema: defs.OpSchema, formal: defs.OpSchema.FormalParameter) -> bo
     return not is_optional and not types_of(schema, formal) <= _INDICES
 
 
+def sparse_initializers(node: ir.Node) -> dict[ir.Value, SparseTensor]:
+    """Return the initializers that a node takes and that are sparse tensors, without defaults."""
+    given = (value for value in node.inputs if value is not None and not value.is_graph_input())
+    held = {value: value.const_value for value in given}
+    return {value: each for value, each in held.items() if isinstance(each, SparseTensor)}
+
+
 def _of_constants(ref: NodeRef) -> Iterator[tuple[str, object]]:
+    if sparse_initializers(ref.node):
+        yield "sparse_initializer", True
     if gives_empty_constant(ref.node) or empty_operands(ref):
         yield "empty_constant", True
 

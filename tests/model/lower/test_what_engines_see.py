@@ -432,3 +432,59 @@ def test_an_if_whose_result_is_safe_stays(text: str) -> None:
     )
     assert ts.lower(model, target="openvino") == model
     assert not [each for each in ts.check(model, target="openvino") if "If gives" in str(each)]
+
+
+def with_sparse(count: int) -> onnx.ModelProto:
+    """A model whose branches take sparse initializers, of a body and of the graph, and a Split."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[{count}] x, bool c) => (float[A] p, float[B] q) {{
+            y = If(c) <then_branch = t () => (float[{count}] u) {{ u = Add(x, w) }},
+            else_branch = e () => (float[{count}] v) {{ v = Sub(x, k) }}> p, q = Split(y, l) }}"""
+    )
+    branch = next(each.g for each in model.graph.node[0].attribute if each.name == "then_branch")
+    for graph, name, values, length in (
+        (branch, "w", np.array([5, 7], np.float32), count),
+        (model.graph, "k", np.array([2, 3], np.float32), count),
+        (model.graph, "l", np.array([1, count - 1]), 2),
+    ):
+        held = onnx.numpy_helper.from_array(values, name)
+        places = onnx.numpy_helper.from_array(np.array([0, 1]))
+        graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(held, places, [length]))
+    return model
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_sparse_initializers_become_dense(
+    target: Any, rng: np.random.Generator, processes: dict[str, EngineProcess]
+) -> None:
+    model = with_sparse(6)
+    found = ts.check(model, target=target)
+    assert {each.node for each in found if each.code == "TS841"} == {
+        "graph/If[0].then_branch/Add[0]",
+        "graph/If[0].else_branch/Sub[0]",
+        "graph/Split[1]",
+    }
+    lowered = ts.lower(model, target=target)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target=target) == lowered
+    assert not [each for each in ts.check(lowered, target=target) if each.severity == "error"]
+    x = rng.standard_normal(6).astype(np.float32)
+    feeds = [{"x": x, "c": np.array(chosen)} for chosen in (True, False)]
+    task = ["openvino", lowered.SerializeToString(), feeds, 2]
+    for got, added in zip(processes["openvino"].call(task), ([5, 7], [-2, -3]), strict=True):
+        expected = x + np.array([*added, 0, 0, 0, 0], np.float32)
+        np.testing.assert_array_equal(np.concatenate(got), expected)
+        assert len(got[0]) == 1
+
+
+def test_a_large_sparse_initializer_is_refused_where_it_would_have_to_be_dense() -> None:
+    with refused("TS513", "'w' is a sparse tensor"):
+        ts.lower(with_sparse((1 << 20) + 1), target="openvino")
+
+
+def test_sparse_initializers_stay_for_engines_that_read_them() -> None:
+    model = with_sparse(6)
+    assert ts.check(model, target="onnxruntime") == []
+    assert ts.lower(model, target="onnxruntime") == model

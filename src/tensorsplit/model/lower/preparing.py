@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 import onnx_ir as ir
 
+from tensorsplit.core.errors import show
 from tensorsplit.model.features import (
     FIRST_WITH_AXES_IN_ANY_ORDER,
     OPTIONAL_OPERATORS,
@@ -15,6 +16,7 @@ from tensorsplit.model.features import (
     axes_in_order,
     empty_operands,
     gives_empty_constant,
+    sparse_initializers,
 )
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -227,6 +229,23 @@ def write_tensors(lowering: Lowering) -> bool:
         ref.node.attributes.clear()
         ref.node.attributes["value"] = ir.AttrTensor("value", dense)
         lowering.changed(ref, "the same, with its value as a tensor", entry)
+    return bool(wanted)
+
+
+def write_initializers(lowering: Lowering) -> bool:
+    """Write sparse initializers as dense ones, where the target does not read them.
+
+    Returns whether there were any.
+    """
+    wanted = lowering.limited("sparse_initializer")
+    for ref, entry in wanted:
+        for value, held in sparse_initializers(ref.node).items():
+            if held.kept is not None:
+                problem = f"the initializer {show(value.name)} is a sparse tensor ({entry.note})"
+                fix = "write it as a dense one, which lowering does for smaller ones"
+                raise refusal(problem, fix).located(node=ref.path)
+            value.const_value = ir.tensor(held.numpy(), name=value.name)
+            lowering.changed(ref, "the same, with a dense initializer", entry)
     return bool(wanted)
 
 

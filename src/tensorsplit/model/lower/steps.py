@@ -64,6 +64,7 @@ from tensorsplit.model.lower.preparing import (
     turn_apart,
     unwrap_optionals,
     widen_quotients,
+    write_initializers,
     write_tensors,
 )
 from tensorsplit.model.lower.rejoined_parts import keep_checks
@@ -117,7 +118,15 @@ def _lower(lowering: Lowering) -> None:
     model = lowering.model
     check_sequence_nodes(lowering)
     _check(lowering)
-    first = (inline_lengths, sort_axes, inline, write_tensors, slice_empty, take_branches)
+    first = (
+        inline_lengths,
+        sort_axes,
+        inline,
+        write_tensors,
+        write_initializers,
+        slice_empty,
+        take_branches,
+    )
     of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps)
     of_values = (turn_apart, widen_quotients, keep_from_fusing, choose_signs)
     others = (unwrap_optionals, keep_unread)
