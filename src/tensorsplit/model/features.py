@@ -139,7 +139,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " hold",
         "reads_condition": "is a Loop whose body reads its condition, which the body passes on, or"
         " the loop is given none",
-        "used_result": "is an If that gives a tensor of a shape known only at run time to nodes",
+        "used_result": "is an If that gives a tensor of a shape known only at run time to nodes, or"
+        " to an output",
         "strings_passed_on": "is an Identity of strings",
         "strings_sliced": "is a Slice of strings",
         "small_quotient": "is a Div of int8 or uint8",
@@ -275,7 +276,7 @@ def _of_any_operator(
         yield from {"operator": "Div", "fused_quotient": True}.items()
     if is_distance_of_shapes(node, facts):
         yield from {"operator": "Abs", "abs_of_shapes": True}.items()
-    if results_to_settle(node, seen):
+    if results_to_settle(ref, seen):
         yield from {"operator": "If", "used_result": True}.items()
     if node.op_type == "Slice" and any(
         may_be_long(held, facts, known=True) for held in node.inputs[:1]

@@ -11,6 +11,7 @@ from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import (
     Carried,
+    NodeRef,
     attribute_of,
     bodies,
     carried_by,
@@ -22,6 +23,14 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.infer.analysis import Facts
 
 FIRST_SCAN_WITHOUT_BATCHES = 9
+
+_AS_CALCULATED = frozenset(
+    {
+        *(ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.INT32),
+        *(ir.DataType.INT8, ir.DataType.UINT8),
+    }
+)
+"""Element types that OpenVINO calculates in, so that it converts no output of them."""
 
 
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
@@ -45,20 +54,26 @@ def _is_read(value: ir.Value) -> bool:
     return bool(value.uses()) or value.is_graph_output()
 
 
-def results_to_settle(node: ir.Node, seen: Facts) -> list[ir.Value]:
+def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
     """Return what an If gives to nodes, of a shape that is not seen, but for those with bodies.
 
+    OpenVINO adds such a node at an output of the model, too, which converts most element types.
     Strings are left out, which no loop carries.
     """
+    node = ref.node
     if (node.domain, node.op_type) != ("", "If"):
         return []
+    is_outer = ref.function is None and not ref.around
     return [
         made
         for made in node.outputs
-        if any(use.node.graph is node.graph and not bodies(use.node) for use in made.uses())
-        and isinstance(fact := seen.of(made), Tensor)
+        if isinstance(fact := seen.of(made), Tensor)
         and fact.element_type not in (None, ir.DataType.STRING)
         and not (fact.shape is not None and are_known(fact.shape))
+        and (
+            any(use.node.graph is node.graph and not bodies(use.node) for use in made.uses())
+            or (is_outer and made.is_graph_output() and fact.element_type not in _AS_CALCULATED)
+        )
     ]
 
 

@@ -414,6 +414,38 @@ def test_what_an_if_gives_is_there_in_the_first_run(
     assert np.allclose(ts.run(lowered, feeds)["v"], wanted)
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.filterwarnings("ignore:.*computes:tensorsplit.SplitWarning")
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "double", "int16", "uint32", "bool"])
+def test_what_an_if_gives_to_an_output_that_is_converted_is_there_in_the_first_run(
+    dtype: str, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g ({dtype}[N,1] x, bool yes) => ({dtype}[A,B] v, {dtype}[C,D] w) {{
+            w = Concat<axis = 1>(x, x)
+            v = If(yes) <then_branch = t () => ({dtype}[?,?] a) {{ a = Concat<axis = 0>(x, x) }},
+                else_branch = e () => ({dtype}[?,?] b) {{ b = Identity(x) }}>
+        }}"""
+    )
+    assert any("memory of what an If" in str(each) for each in ts.check(model, target="openvino"))
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
+    after = ts.check(lowered, target="openvino")
+    assert not [each for each in after if "memory of what an If" in str(each)]
+    x = rng.integers(0, 2, (5, 1)).astype("float64" if dtype == "double" else dtype)
+    x[0] = 1
+    monkeypatch.setenv("MALLOC_PERTURB_", "165")
+    process = EngineProcess("openvino", "tests.engines.guarded:run_all")
+    try:
+        feeds = {"x": x, "yes": np.array(True)}
+        (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    finally:
+        process.close()
+    np.testing.assert_array_equal(got[0], np.concatenate([x, x]))
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -69,7 +69,7 @@ def _pass_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """
     make = InsertionPoint.after(lowering, ref)
     fresh = make.names.fresh
-    for old in results_to_settle(ref.node, lowering.imported):
+    for old in results_to_settle(ref, lowering.imported):
         fact = lowering.facts.tensor(old)
         if fact.shape is None:
             lowering.note(entry)
