@@ -376,14 +376,16 @@ def _is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
     carried = states + (node.op_type == "Loop")  # its condition comes first
     scanned = zip(body.outputs[carried:], node.outputs[states:], strict=False)
     ends = {*body.outputs[:carried], *(end for end, result in scanned if _is_read(result))}
+    owners: dict[ir.Graph | None, ir.Node] = {
+        inner: each for each in chain(*scopes_in(body)) for _, inner in bodies(each)
+    }
     waiting, known = [inside], {inside}
     while waiting:
         held = waiting.pop()
         if held in ends:
             return True
-        for reader in held.consumers():
-            if reader.graph is not body:
-                return True
+        around = owners.get(held.graph) if held.is_graph_output() else None
+        for reader in (*held.consumers(), *(() if around is None else (around,))):
             waiting += [each for each in reader.outputs if each not in known]
             known.update(reader.outputs)
     return False

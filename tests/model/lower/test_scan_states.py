@@ -169,6 +169,10 @@ UNREAD = {
     f" float[6] row) => (float[6] h2, float[2] b) {{ h2 = Add(h, v) {PARTS} }}>",
     "rows that only an unused output reads": f"y, k = Scan(x) <num_scan_inputs = 1, body = s"
     f" (float[6] row) => (float[2] b, float[6] n) {{ n = Neg(row) h = Identity(v) {PARTS} }}>",
+    "rows that only an If without use reads": f"y = Scan(x) <num_scan_inputs = 1, body = s"
+    f" (float[6] row) => (float[2] b) {{ z = ReduceMax<keepdims = 0>(row) g = Less(zero, z)"
+    f" u = If(g) <then_branch = t () => (float[6] r) {{ r = Neg(row) }}, else_branch = e () =>"
+    f" (float[6] q) {{ q = Abs(v) }}> h = Identity(v) {PARTS} }}>",
     "rows of two tensors": f"y = Scan(x, x) <num_scan_inputs = 2, body = s (float[6] row, float[6]"
     f" second) => (float[2] b) {{ h = Identity(v) {PARTS} }}>",
 }  # fmt: skip
