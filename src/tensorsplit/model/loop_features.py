@@ -16,10 +16,12 @@ from tensorsplit.model.graph.nodes import (
     bodies,
     carried_by,
     constant,
+    is_split,
     passed_from,
     scopes_in,
     tensor_of,
 )
+from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.infer.analysis import Facts
 
 FIRST_SCAN_WITHOUT_BATCHES = 9
@@ -35,8 +37,45 @@ _AS_CALCULATED = frozenset(
 
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
     """Return what the body of a Scan uses from around it, but for constants, in order."""
-    if (node.domain, node.op_type) != ("", "Scan"):
+    return _captured(node) if (node.domain, node.op_type) == ("", "Scan") else []
+
+
+_IN_PLACE = frozenset({"GroupNormalization", "LayerNormalization", "Softmax"})
+"""Operators for which OpenVINO writes the result where the data was, if nothing else reads that."""
+
+
+def overwritten(node: ir.Node, seen: Facts) -> list[ir.Value]:
+    """Return what a Loop's body uses from around it and overwrites, so that later rounds read that.
+
+    These are tensors of a shape that is seen, of which a view may be all that is overwritten.
+    """
+    if not is_loop(node):
         return []
+    shapes = {held: seen.tensor(held).shape for held in _captured(node)}
+    return [
+        held
+        for held, shape in shapes.items()
+        if shape is not None and are_known(shape) and _is_overwritten(held, body_of(node))
+    ]
+
+
+def _is_overwritten(held: ir.Value, body: ir.Graph) -> bool:
+    """Return whether a node of a body overwrites a tensor, or a view or a part of it."""
+    waiting, known = [held], {held}
+    while waiting:
+        for use in waiting.pop().uses():
+            reader = use.node
+            if reader.domain != "" or reader.graph is not body:
+                continue
+            if reader.op_type in _IN_PLACE and use.idx == 0:
+                return True
+            if may_pass(reader, use.idx) or reader.op_type == "Concat" or is_split(reader):
+                waiting += [made for made in reader.outputs if made not in known]
+                known.update(reader.outputs)
+    return False
+
+
+def _captured(node: ir.Node) -> list[ir.Value]:
     inside = [scope for _, body in bodies(node) for scope in scopes_in(body)]
     own, used = set(inside), dict[ir.Value, None]()
     for value in chain(*(inner.inputs for inner in chain(*inside))):  # which make all outputs

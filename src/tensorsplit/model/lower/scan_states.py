@@ -18,6 +18,8 @@ from tensorsplit.model.loop_features import (
     body_of,
     captured_in_scan,
     has_unread_rows,
+    is_loop,
+    overwritten,
     scanned_by,
     states_of,
 )
@@ -33,16 +35,22 @@ def carry_captured(lowering: Lowering) -> bool:
     return lowering.change_each("captured_in_scan", captured_in_scan, _carry_captured)
 
 
+def carry_overwritten(lowering: Lowering) -> None:
+    """Have a Loop carry what its body overwrites of what is around it, where the target does so."""
+    lowering.change_each("overwritten", is_loop, _carry_captured)
+
+
 def carry_sizes(lowering: Lowering) -> None:
     """Have a Scan whose body reads no row carry their size, where the target loses rows then."""
     lowering.change_each("unread_rows", has_unread_rows, _carry_size)
 
 
 def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a Scan carry what it captures, unchanged."""
+    """Have a Scan carry what it captures, unchanged, or a Loop what it would overwrite."""
     if not _can_carry(lowering, ref, entry):
         return
-    captured, ((_, body),) = captured_in_scan(ref.node), bodies(ref.node)
+    node, ((_, body),) = ref.node, bodies(ref.node)
+    captured = captured_in_scan(node) or overwritten(node, lowering.imported)
     fresh = lowering.names.fresh
     inside = {each: ir.Value(name=fresh(f"{each.name}_carried")) for each in captured}
     for old, new in inside.items():
@@ -80,8 +88,8 @@ def carry_size_of(lowering: Lowering, ref: NodeRef, values: list[ir.Value]) -> N
 
 
 def _can_carry(lowering: Lowering, ref: NodeRef, entry: Limitation) -> bool:
-    """Return whether a Scan is of a version that can be given more states; note it if not."""
-    if ref.opset >= FIRST_SCAN_WITHOUT_BATCHES:
+    """Return whether a node is of a version that can be given more states; note it if not."""
+    if ref.op_type != "Scan" or ref.opset >= FIRST_SCAN_WITHOUT_BATCHES:
         return True
     lowering.note(entry)
     return False

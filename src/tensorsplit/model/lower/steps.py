@@ -68,7 +68,7 @@ from tensorsplit.model.lower.preparing import (
     write_tensors,
 )
 from tensorsplit.model.lower.rejoined_parts import keep_checks
-from tensorsplit.model.lower.scan_states import carry_captured, carry_sizes
+from tensorsplit.model.lower.scan_states import carry_captured, carry_overwritten, carry_sizes
 from tensorsplit.model.lower.sequence_loops import expand_maps, give_out
 from tensorsplit.model.lower.sequence_nodes import HANDLERS, LoweredSequences, SequenceNode
 from tensorsplit.model.lower.sliced_strings import take_slice
@@ -143,6 +143,7 @@ def _lower(lowering: Lowering) -> None:
             give_out(lowering, output, sequences[output])
     lowering.edits.finish()
     is_carried = carry_captured(lowering)
+    carry_overwritten(lowering)
     carry_sizes(lowering)
     keep_checks(lowering)
     pass_results_on(lowering)
