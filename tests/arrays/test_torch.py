@@ -356,6 +356,11 @@ class TestCopies:
         refused("TS405", into(free, torch.empty(1).expand(half)))
         refused("TS403", lambda: ts.split(x.numpy(), num_outputs=2, out=[free, free]))
 
+    @pytest.mark.parametrize("size", [1, 2])
+    def test_meta_tensors_share_no_memory_though_all_have_the_same_address(self, size: int) -> None:
+        out = [torch.empty(size, device="meta")]
+        assert ts.split(torch.empty(size, device="meta"), [size], out=out)[0] is out[0]
+
     def test_a_tensor_given_twice_is_seen_where_memory_is_not_told(self) -> None:
         x, free = torch.empty(8, device="meta"), torch.empty(4, device="meta")
         refused("TS405", lambda: ts.split(x, [4, 4], out=[free, free]))

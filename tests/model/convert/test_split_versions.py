@@ -340,6 +340,20 @@ def test_splits_of_one_tensor_that_engines_would_take_for_one_give_their_lengths
     assert len(constants) == (2 if target >= 13 else 0)
 
 
+def test_a_node_that_gives_out_another_part_stays_where_lengths_need_it_no_more() -> None:
+    """The halves are calculated from the shape of its first part."""
+    made = parse_model("""<ir_version: 8, opset_import: ["": 18]>
+        g (float[N, 4] x) => (float[P, 4] a, float[P, 4] b, float[N, 3] q)
+        <int64[2] l = {1, 3}, int64[1] zero = {0}, int64[1] two = {2}> {
+            p, q = Split <axis = 1> (x, l)
+            s = Shape(p) n = Gather(s, zero) h = Div(n, two) halves = Concat <axis = 0> (h, h)
+            a, b = Split(x, halves)
+        }""")
+    there = converted(made, 9)
+    assert [each.op_type for each in there.graph.node] == ["Split", "Split"]
+    check_equal(there, [*np.split(X[:6], 2), X[:6, 1:]], x=X[:6])
+
+
 def test_slices_with_constant_bounds_stay_slices() -> None:
     """Attributes hold bounds before opset 10; together they would be three equal parts."""
     made = parse_model("""<ir_version: 8, opset_import: ["": 13]>

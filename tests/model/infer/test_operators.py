@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.model.graph.facts import UNKNOWN
+from tensorsplit.model.infer.node_outputs import infer_outputs
 from tests.model.build import FLOAT, INT64, graph, model, node, tensor, untyped, value
 from tests.model.infer.test_infer_shapes import shapes
 
@@ -571,3 +574,8 @@ def test_how_many_numbers_a_range_has(bounds: tuple[int, int, int], expected: in
     constants = [tensor(name, held) for name, held in zip("abc", bounds, strict=True)]
     nodes = [node("Range", "a b c", "y")]
     assert shapes(model(graph(nodes, [], ["y"], constants), 13))["y"] == (expected,)
+
+
+def test_what_onnx_infers_nothing_of_is_not_known() -> None:
+    made = ir.Node("", "Add", [ir.Value(name="a"), ir.Value(name="b")], num_outputs=1)
+    assert infer_outputs(made, [UNKNOWN, UNKNOWN], {"": 18}) == [UNKNOWN]
