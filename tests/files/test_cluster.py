@@ -232,6 +232,11 @@ def test_processes_of_this_machine(tmp_path: Path) -> None:
     are_written(out)
 
 
+def test_a_task_takes_all_memory_of_a_process_of_this_machine_which_runs_one_at_a_time() -> None:
+    with cluster.DaskCluster(cluster.BASE + 4096, 1, workers=2) as made:
+        assert made.memory == 4096
+
+
 def test_a_script_whose_processes_would_start_it_again(tmp_path: Path) -> None:
     call = (
         f"ts.files.split({str(store(tmp_path))!r}, {str(tmp_path / 'out')!r}, [20, 40], workers=1)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from importlib.util import find_spec
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -1008,6 +1009,29 @@ def test_tensors_of_any_shape_get_into_a_sequence_split_along_any_axis(
     for name, expected in (("v", parts[1]), ("y", w), ("z", w)):
         np.testing.assert_array_equal(found[name], expected, strict=True)
     assert found["n"] == len(parts) + 1
+
+
+@pytest.mark.parametrize("opset", [13, 17])
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("shape", [(3, 2), (3, 4, 2), (2, 3, 4, 2)])
+def test_parts_without_their_axis_are_joined_along_every_axis(
+    shape: tuple[int, ...], named: bool, opset: int
+) -> None:
+    x, dims = np.random.default_rng(len(shape)).random(shape, np.float32), "ABCD"[: len(shape)]
+    declared = ", ".join(dims if named else map(str, shape))
+    for axis, new_axis in product(range(len(shape)), (0, 1)):
+        parts = _listed(x, axis, 0)
+        rank = len(shape) - 1 + new_axis
+        for joint in range(-rank, rank):
+            made = parse_model(f"""<ir_version: 8, opset_import: ["" : {opset}]>
+                g (float[{declared}] x) => (float[{", ".join("PQRS"[:rank])}] y) {{
+                    s = SplitToSequence <axis = {axis}, keepdims = 0> (x)
+                    y = ConcatFromSequence <axis = {joint}, new_axis = {new_axis}> (s)
+                }}""")
+            there = lower(made, target="portable")
+            assert not {each.op_type for each in there.graph.node} & SEQUENCE_OPERATORS
+            expected = (np.stack if new_axis else np.concatenate)(parts, joint)
+            np.testing.assert_array_equal(run(there, {"x": x})["y"], expected)
 
 
 def test_parts_without_an_axis_and_with_it_get_into_one_sequence() -> None:
