@@ -340,6 +340,75 @@ def test_splits_of_one_tensor_that_engines_would_take_for_one_give_their_lengths
     assert len(constants) == (2 if target >= 13 else 0)
 
 
+HALVES = {
+    "Concat": "y = Concat <axis = 0> (h, h)",
+    "Concat from the back": "y = Concat <axis = -1> (h, h)",
+    "Expand": "y = Expand(h, two)",
+    "Mul": "y = Mul(h, ones)",
+    "Sub": "a = Sub(n, h) b = Sub(n, a) y = Concat <axis = 0> (b, h)",
+    "Add": "a = Mul(h, two) b = Add(a, h) c = Sub(b, a) y = Concat <axis = 0> (c, h)",
+    "Sum": "a = Neg(h) b = Sum(h, h, a) y = Concat <axis = 0> (b, h)",
+    "Div towards 0": "a = Neg(n) b = Neg(two) c = Div(a, b) y = Concat <axis = 0> (c, h)",
+    "Max": "a = Neg(n) b = Max(a, h, zero) y = Concat <axis = 0> (b, h)",
+    "Min": "a = Min(n, h) y = Concat <axis = 0> (a, h)",
+    "CumSum": "a = Concat <axis = 0> (h, h) b = CumSum(a, axis) c = Slice(b, zero, one)"
+    " y = Concat <axis = 0> (h, c)",
+    "CumSum of a table": "a = Concat <axis = 0> (h, h) b = Reshape(a, row) c = CumSum(b, axis)"
+    " y = Reshape(c, list)",
+    "ReduceSum": "a = Concat <axis = 0> (h, zero) b = ReduceSum(a, zero)"
+    " y = Concat <axis = 0> (b, h)",
+    "ReduceSum without the axis": "a = Concat <axis = 0> (h, h) b = ReduceSum <keepdims = 0>"
+    " (a, zero) c = Unsqueeze(b, zero) d = Sub(c, h) y = Concat <axis = 0> (d, h)",
+    "Slice": "a = Concat <axis = 0> (n, h, h) y = Slice(a, one, three)",
+    "Slice from the back": "a = Concat <axis = 0> (n, h, h) b = Neg(two) y = Slice(a, b, three)",
+    "Slice with a step": "a = Concat <axis = 0> (h, n, h) y = Slice(a, zero, three, zero, two)",
+    "Slice of a table": "a = Concat <axis = 0> (h, h, n) b = Reshape(a, row) c = Neg(one)"
+    " d = Slice(b, zero, two, c) y = Reshape(d, list)",
+    "Gather": "a = Concat <axis = 0> (n, h) y = Gather(a, ones)",
+    "Gather from the back": "a = Concat <axis = 0> (h, n) b = Neg(two) c = Gather(a, b)"
+    " y = Concat <axis = 0> (c, c)",
+    "Gather of a table": "a = Concat <axis = 0> (h, n) b = Reshape(a, row) c = Gather <axis = -1>"
+    " (b, zero) d = Reshape(c, list) y = Concat <axis = 0> (d, d)",
+    "Squeeze": "a = Concat <axis = 0> (h, h) b = Reshape(a, row) y = Squeeze(b, zero)",
+    "Unsqueeze": "a = Concat <axis = 0> (h, h) b = Unsqueeze(a, one) y = Reshape(b, list)",
+    "Identity": "a = Identity(h) y = Concat <axis = 0> (a, h)",
+    "Range": "a = Squeeze(one) b = Squeeze(three) c = Range(a, b, a) d = Less(c, three)"
+    " y = Where(d, h, n)",
+    "Cast": "a = Less(zero, ones) b = Cast <to = 7> (a) y = Mul(b, h)",
+    "Less": "a = Less(h, h) b = Where(a, n, h) y = Concat <axis = 0> (b, h)",
+    "LessOrEqual": "a = LessOrEqual(h, h) b = Where(a, h, n) y = Concat <axis = 0> (b, h)",
+    "Greater": "a = Greater(h, h) b = Where(a, n, h) y = Concat <axis = 0> (b, h)",
+    "GreaterOrEqual": "a = GreaterOrEqual(h, h) b = Where(a, h, n) y = Concat <axis = 0> (b, h)",
+    "Equal": "a = Mul(h, two) b = Equal(a, n) c = Where(b, h, h) y = Concat <axis = 0> (c, h)",
+    "Not": "a = Less(h, h) b = Not(a) c = Where(b, h, n) y = Concat <axis = 0> (c, h)",
+    "And": "a = Less(n, zero) b = Less(zero, one) c = And(a, b) d = Where(c, n, h)"
+    " y = Concat <axis = 0> (d, h)",
+    "Or": "a = Less(n, zero) b = Less(zero, one) c = Or(a, b) d = Where(c, h, n)"
+    " y = Concat <axis = 0> (d, h)",
+    "Shape": "a = Shape <start = 0, end = 1> (x) b = Div(a, two) y = Concat <axis = 0> (b, h)",
+    "Shape from the back": "a = Shape <start = -2, end = -1> (x) b = Div(a, two)"
+    " y = Concat <axis = 0> (b, h)",
+    "Shape of a list": "a = Concat <axis = 0> (h, h) b = Shape(a) c = Sub(b, one) y = Mul(c, a)",
+}
+"""Ways to calculate two lengths, each half of a dimension."""
+
+
+@pytest.mark.parametrize("way", HALVES)
+def test_halves_that_any_nodes_calculate_are_equal_parts_again(way: str) -> None:
+    made = parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[N, 4] x) => (float[P, 4] p, float[Q, 4] q)
+        <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] three = {{3}},
+         int64[2] ones = {{1, 1}}, int64[2] row = {{1, -1}}, int64[1] list = {{-1}},
+         int64 axis = {{0}}> {{
+            s = Shape(x) n = Slice(s, zero, one) h = Div(n, two)
+            {HALVES[way]}
+            p, q = Split(x, y)
+        }}""")
+    there = converted(made, 9)
+    assert [each.op_type for each in there.graph.node] == ["Split"]
+    check_equal(there, np.split(X[:6], 2), x=X[:6])
+
+
 def test_a_node_that_gives_out_another_part_stays_where_lengths_need_it_no_more() -> None:
     """The halves are calculated from the shape of its first part."""
     made = parse_model("""<ir_version: 8, opset_import: ["": 18]>

@@ -11,8 +11,9 @@ import onnx_ir as ir
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.model.graph.facts import UNKNOWN
-from tensorsplit.model.infer.node_outputs import infer_outputs
+from tensorsplit.model.graph.facts import UNKNOWN, Fact, SequenceFact, Tensor
+from tensorsplit.model.infer.node_outputs import infer_outputs, refusal_of
+from tensorsplit.model.infer.splits import fact_text
 from tests.model.build import FLOAT, INT64, graph, model, node, tensor, untyped, value
 from tests.model.infer.test_infer_shapes import shapes
 
@@ -579,3 +580,41 @@ def test_how_many_numbers_a_range_has(bounds: tuple[int, int, int], expected: in
 def test_what_onnx_infers_nothing_of_is_not_known() -> None:
     made = ir.Node("", "Add", [ir.Value(name="a"), ir.Value(name="b")], num_outputs=1)
     assert infer_outputs(made, [UNKNOWN, UNKNOWN], {"": 18}) == [UNKNOWN]
+
+
+@pytest.mark.parametrize(
+    ("shape", "target", "is_refused"),
+    [
+        (("N", 2), (2, -1), False),
+        ((4, 2), (2, -1), False),
+        ((4, 2), (2, 4), False),
+        ((4, 2), (2, 3), True),
+        (("N", 2), (2, 3), False),
+    ],
+)
+def test_a_reshape_to_another_number_of_elements_is_refused(
+    shape: tuple[Any, ...], target: tuple[int, ...], is_refused: bool
+) -> None:
+    ends = [ir.Value(name=name) for name in "xsy"]
+    made = ir.Node("", "Reshape", ends[:2], outputs=ends[2:])
+    inputs: list[Fact] = [
+        Tensor(ir.DataType.FLOAT, shape),
+        Tensor(ir.DataType.INT64, (len(target),), target),
+    ]
+    assert bool(refusal_of(made, inputs, {"": 18})) == is_refused
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        (Tensor(ir.DataType.FLOAT, (2, "N")), "a tensor of float of shape (2, N)"),
+        (Tensor(None, (2,)), "a tensor of shape (2,)"),
+        (Tensor(ir.DataType.INT64), "a tensor of int64"),
+        (
+            SequenceFact(ir.DataType.FLOAT, (None, 3)),
+            "a sequence of tensors of float of shape (?, 3)",
+        ),
+    ],
+)
+def test_what_is_known_of_a_value_is_told(fact: Fact, text: str) -> None:
+    assert fact_text(fact) == text
