@@ -9,9 +9,11 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
+from onnx.parser import parse_model
 
 import tensorsplit as ts
-from tensorsplit.model.graph.facts import UNKNOWN, Fact, SequenceFact, Tensor
+from tensorsplit.core.dimensions import show_shape
+from tensorsplit.model.graph.facts import UNKNOWN, Fact, SequenceFact, Tensor, tensor_of
 from tensorsplit.model.infer.node_outputs import infer_outputs, refusal_of
 from tensorsplit.model.infer.splits import fact_text
 from tests.model.build import FLOAT, INT64, graph, model, node, tensor, untyped, value
@@ -575,6 +577,42 @@ def test_how_many_numbers_a_range_has(bounds: tuple[int, int, int], expected: in
     constants = [tensor(name, held) for name, held in zip("abc", bounds, strict=True)]
     nodes = [node("Range", "a b c", "y")]
     assert shapes(model(graph(nodes, [], ["y"], constants), 13))["y"] == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [*((ir.DataType.INT64, step) for step in (None, "S", 0)), (ir.DataType.FLOAT, 1)],
+)
+def test_a_range_of_floats_or_of_a_step_that_is_not_known_has_any_number_of_elements(
+    kind: ir.DataType, step: Any
+) -> None:
+    ends = [ir.Value(name=name) for name in "abcy"]
+    made = ir.Node("", "Range", ends[:3], outputs=ends[3:])
+    inputs: list[Fact] = [Tensor(kind, (), (each,)) for each in (0, "N", step)]
+    assert infer_outputs(made, inputs, {"": 18}) == [Tensor(kind, (None,))]
+    inputs = [Tensor(ir.DataType.INT64, (), (each,)) for each in (0, "N", 1)]
+    (found,) = infer_outputs(made, inputs, {"": 18})
+    assert show_shape(tensor_of(found).shape or ()) == "(N,)"
+
+
+@pytest.mark.parametrize(
+    ("sequence", "join", "expected"),
+    [
+        ("SequenceConstruct(x)", "axis = 0", ("N", 3)),
+        ("SequenceConstruct(x, x)", "axis = 1", ("N", 6)),
+        ("SequenceConstruct(x, x)", "axis = -1, new_axis = 1", ("N", 3, 2)),
+        ("SequenceConstruct(x, x)", "axis = -3, new_axis = 1", (2, "N", 3)),
+        ("SequenceConstruct(x, x)", "axis = 2", None),
+        ("SequenceConstruct(x, x)", "axis = -3", None),
+        ("SequenceEmpty()", "axis = 0", None),
+    ],
+)
+def test_the_shape_of_joined_parts(sequence: str, join: str, expected: Any) -> None:
+    made = parse_model(f"""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[N, 3] x) => (float y) {{
+            s = {sequence} y = ConcatFromSequence <{join}> (s) }}""")
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    assert shapes(made)["y"] == expected
 
 
 def test_what_onnx_infers_nothing_of_is_not_known() -> None:
