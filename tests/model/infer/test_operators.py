@@ -605,6 +605,7 @@ def test_a_range_of_floats_or_of_a_step_that_is_not_known_has_any_number_of_elem
         ("SequenceConstruct(x, x)", "axis = 2", None),
         ("SequenceConstruct(x, x)", "axis = -3", None),
         ("SequenceEmpty()", "axis = 0", None),
+        ("SequenceConstruct(x)", "new_axis = 1", None),
     ],
 )
 def test_the_shape_of_joined_parts(sequence: str, join: str, expected: Any) -> None:

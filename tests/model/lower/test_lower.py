@@ -19,8 +19,10 @@ from tensorsplit.engines.compare import compare
 from tensorsplit.model.check.checker import check
 from tensorsplit.model.convert import convert
 from tensorsplit.model.features import SEQUENCE_OPERATORS
+from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import scopes, walk
 from tensorsplit.model.lower import lower, lower_graph
+from tensorsplit.model.lower.lowered_sequence import resized
 from tests.model.build import graph, model, node, onnx_model, value
 from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
 from tests.refusals import refused
@@ -1032,6 +1034,13 @@ def test_parts_without_their_axis_are_joined_along_every_axis(
             assert not {each.op_type for each in there.graph.node} & SEQUENCE_OPERATORS
             expected = (np.stack if new_axis else np.concatenate)(parts, joint)
             np.testing.assert_array_equal(run(there, {"x": x})["y"], expected)
+
+
+def test_a_part_is_known_but_for_its_length() -> None:
+    known = Tensor(ir.DataType.FLOAT, (2, "N", 4), (1,))
+    assert resized(known, 1, 3) == Tensor(ir.DataType.FLOAT, (2, 3, 4))
+    assert resized(known, -1, None) == Tensor(ir.DataType.FLOAT, (2, "N", None))
+    assert resized(Tensor(ir.DataType.FLOAT), 1, 3) == Tensor(ir.DataType.FLOAT)
 
 
 def test_parts_without_an_axis_and_with_it_get_into_one_sequence() -> None:
