@@ -373,6 +373,20 @@ def test_wrong_strings_are_what_openvino_returns_and_harm_no_later_run() -> None
     assert ts.run(split_model(), {"x": X[0, :6]}, engine="openvino")["a"].shape == (2,)
 
 
+def test_no_process_is_used_again_that_had_any_strings() -> None:
+    """D17; one that had numbers only is used again."""
+    source = split_model(element=TensorProto.STRING)
+    source.graph.node.append(node("Identity", "n", "m"))
+    source.graph.input.append(tensor("n", TensorProto.FLOAT, [2]))
+    source.graph.output.append(tensor("m", TensorProto.FLOAT))
+    engine = process_of("openvino", "tensorsplit.engines.openvino")
+    ts.run(split_model(), {"x": X[0, :6]}, engine="openvino")
+    assert engine.pid is not None
+    texts = np.array(["a", "b", "c", "dd", "ee", "ff"], object)
+    ts.run(source, {"x": texts, "n": X[0, :2]}, engine="openvino")
+    assert engine.pid is None
+
+
 def test_strings_that_its_tensors_would_change_are_refused() -> None:
     source = model(
         [node("Identity", "x", "y")],
