@@ -26,23 +26,13 @@ from tensorsplit.model.loop_features import (
     rounds_by_default,
 )
 from tensorsplit.model.lower.scan_states import add_states, carry_size_of
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
 
 
 def leave_out_loops(lowering: Lowering) -> bool:
     """Put what loops that never have a round are given in their place; whether there were any."""
-    wanted = [
-        (ref, entry)
-        for ref, entry in lowering.limited("rounds_may_be_0")
-        if ref.opset >= FIRST_WITH_INTEGERS_COMPARED and has_no_round(ref.node, lowering.facts)
-    ]
-    for ref, entry in wanted:
-        with at(ref):
-            _leave_out(lowering, ref)
-            lowering.changed(ref, "what it is given, as it has no round", entry)
-    lowering.edits.finish()
-    return bool(wanted)
+    return lowering.change_limited("rounds_may_be_0", _leave_out)
 
 
 def pass_conditions_on(lowering: Lowering) -> bool:
@@ -51,25 +41,25 @@ def pass_conditions_on(lowering: Lowering) -> bool:
     The standard ignores what such a body gives; some targets obey it. Returns whether there was
     any.
     """
-    wanted = lowering.limited("ignored_condition")
-    for ref, entry in wanted:
-        body = body_of(ref.node)
-        make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
-        given, old = body.inputs[1], body.outputs[0]
-        reads = reads_of_condition(ref.node)
-        body.outputs[0] = _as_condition(make.op("Identity", [given]), given)
-        if reads:  # they see what the round before gave
-            start = InsertionPoint(lowering, make.stem, ref.scope, ref.node)
-            shape = given.shape or ir.Shape([])
-            before = _as_condition(ir.val(lowering.names.fresh(f"{make.stem}_condition")), given)
-            end = make.op("Reshape", [old, make.constant(shape.numpy())])
-            for node, place in reads:
-                change_inputs(node, {place: before})
-            first = start.constant(np.ones(shape.numpy()), np.bool_)
-            add_states(lowering, ref, [(first, before, _as_condition(end, given))])
-        lowering.changed(ref, "the same, with a condition that always holds", entry)
-    lowering.edits.finish()
-    return bool(wanted)
+    return lowering.change_limited("ignored_condition", _pass_condition_on)
+
+
+def _pass_condition_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    body = body_of(ref.node)
+    make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
+    given, old = body.inputs[1], body.outputs[0]
+    reads = reads_of_condition(ref.node)
+    body.outputs[0] = _as_condition(make.op("Identity", [given]), given)
+    if reads:  # they see what the round before gave
+        start = InsertionPoint(lowering, make.stem, ref.scope, ref.node)
+        shape = given.shape or ir.Shape([])
+        before = _as_condition(ir.val(lowering.names.fresh(f"{make.stem}_condition")), given)
+        end = make.op("Reshape", [old, make.constant(shape.numpy())])
+        for node, place in reads:
+            change_inputs(node, {place: before})
+        first = start.constant(np.ones(shape.numpy()), np.bool_)
+        add_states(lowering, ref, [(first, before, _as_condition(end, given))])
+    lowering.changed(ref, "the same, with a condition that always holds", entry)
 
 
 def _as_condition(made: ir.Value, like: ir.Value) -> ir.Value:
@@ -83,16 +73,17 @@ def hold_conditions(lowering: Lowering) -> bool:
     It does so where the target loses the condition, but for the node that passes it on. Returns
     whether there was any.
     """
-    wanted = lowering.limited("reads_condition")
-    for ref, entry in wanted:
-        body = body_of(ref.node)
-        make = InsertionPoint(lowering, ref.node.name or ref.op_type, body, next(iter(body)))
-        shape = body.inputs[1].shape or ir.Shape([])
-        holds = make.constant(np.ones(shape.numpy()), np.bool_)
-        for node, place in reads_of_condition(ref.node):
-            change_inputs(node, {place: holds})
-        lowering.changed(ref, "the same, with True in place of the condition in its body", entry)
-    return bool(wanted)
+    return lowering.change_limited("reads_condition", _hold_condition)
+
+
+def _hold_condition(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    body = body_of(ref.node)
+    make = InsertionPoint(lowering, ref.node.name or ref.op_type, body, next(iter(body)))
+    shape = body.inputs[1].shape or ir.Shape([])
+    holds = make.constant(np.ones(shape.numpy()), np.bool_)
+    for node, place in reads_of_condition(ref.node):
+        change_inputs(node, {place: holds})
+    lowering.changed(ref, "the same, with True in place of the condition in its body", entry)
 
 
 def settle_rounds(lowering: Lowering) -> None:
@@ -179,9 +170,11 @@ def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.
             make.op("Compress", [old, make.op("Expand", [going, count])], {"axis": 0}, [new])
 
 
-def _leave_out(lowering: Lowering, ref: NodeRef) -> None:
-    """Put what a loop is given to carry, and scan outputs of no rows, in the place of a loop."""
+def _leave_out(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Put what a loop without a round is given, and scan outputs of no rows, in its place."""
     node = ref.node
+    if ref.opset < FIRST_WITH_INTEGERS_COMPARED or not has_no_round(node, lowering.facts):
+        return
     make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
     starts = {each.result: each.start for each in carried_by(node)}
     for old in node.outputs:
@@ -189,6 +182,7 @@ def _leave_out(lowering: Lowering, ref: NodeRef) -> None:
             start, fact = starts.get(old), lowering.facts.tensor(old)
             make.replace(old, _no_rows(make, fact) if start is None else start)
     lowering.edits.retire(node)
+    lowering.changed(ref, "what it is given, as it has no round", entry)
 
 
 def _no_rows(make: Calculation, fact: Tensor) -> ir.Value:

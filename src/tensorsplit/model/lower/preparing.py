@@ -18,6 +18,7 @@ from tensorsplit.model.features import (
     gives_empty_constant,
     sparse_initializers,
 )
+from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     attribute_of,
@@ -38,8 +39,6 @@ from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.validity.node_errors import wrong_types
-
-_FIRST_WITH_COMPARED_INTEGERS = 9
 
 _CHECKED = SEQUENCE_OPERATORS | OPTIONAL_OPERATORS
 
@@ -86,19 +85,19 @@ def inline_lengths(lowering: Lowering) -> bool:
 
     Returns whether there were any.
     """
-    wanted = lowering.limited("external_lengths")
-    for ref, entry in wanted:
-        with at(ref):
-            source = passed_from(ref.input(1))
-            lengths = constant(source)
-            assert source is not None and lengths is not None  # noqa: S101, PT018 - see the feature
-            producer, inside = source.producer(), ir.tensor(lengths, name=source.name)
-            if producer is None:
-                source.const_value = inside
-            else:
-                producer.attributes["value"] = ir.AttrTensor("value", inside)
-            lowering.changed(ref, "the same, with its lengths in the model", entry)
-    return bool(wanted)
+    return lowering.change_limited("external_lengths", _inline_lengths)
+
+
+def _inline_lengths(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    source = passed_from(ref.input(1))
+    lengths = constant(source)
+    assert source is not None and lengths is not None  # noqa: S101, PT018 - see the feature
+    producer, inside = source.producer(), ir.tensor(lengths, name=source.name)
+    if producer is None:
+        source.const_value = inside
+    else:
+        producer.attributes["value"] = ir.AttrTensor("value", inside)
+    lowering.changed(ref, "the same, with its lengths in the model", entry)
 
 
 def slice_empty(lowering: Lowering) -> bool:
@@ -106,20 +105,19 @@ def slice_empty(lowering: Lowering) -> bool:
 
     Returns whether there were any.
     """
-    wanted = lowering.limited("empty_constant")
-    for ref, entry in wanted:
-        node = ref.node
-        with at(ref):
-            before = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
-            old = {place: ref.input(place) for place in empty_operands(ref)}
-            change_inputs(node, {place: _nothing(before, held) for place, held in old.items()})
-            if gives_empty_constant(node):
-                before.replace(node.outputs[0], _nothing(before, node.outputs[0]))
-                lowering.edits.retire(node)
-            _drop(lowering, old.values())
-            lowering.changed(ref, "the same, with a slice of nothing for a constant", entry)
-    lowering.edits.finish()
-    return bool(wanted)
+    return lowering.change_limited("empty_constant", _slice_empty)
+
+
+def _slice_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node = ref.node
+    before = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    old = {place: ref.input(place) for place in empty_operands(ref)}
+    change_inputs(node, {place: _nothing(before, held) for place, held in old.items()})
+    if gives_empty_constant(node):
+        before.replace(node.outputs[0], _nothing(before, node.outputs[0]))
+        lowering.edits.retire(node)
+    _drop(lowering, old.values())
+    lowering.changed(ref, "the same, with a slice of nothing for a constant", entry)
 
 
 def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:
@@ -145,18 +143,18 @@ def turn_apart(lowering: Lowering) -> bool:
 
     Returns whether there was any.
     """
-    wanted = lowering.limited("turned_beside_recurrence")
-    for ref, entry in wanted:
-        node, data = ref.node, ref.input(0)
-        assert data is not None  # noqa: S101 - see the feature
-        make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
-        order = attribute_of(node, "perm", ir.AttributeType.INTS) or (2, 1, 0)
-        turned = make.op("Transpose", [make.unsqueeze(data, [3])], {"perm": [*order, 3]})
-        make.replace(node.outputs[0], make.squeeze(turned, [3]))
-        lowering.edits.retire(node)
-        lowering.changed(ref, "Transpose with one more axis", entry)
-    lowering.edits.finish()
-    return bool(wanted)
+    return lowering.change_limited("turned_beside_recurrence", _turn_apart)
+
+
+def _turn_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, data = ref.node, ref.input(0)
+    assert data is not None  # noqa: S101 - see the feature
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    order = attribute_of(node, "perm", ir.AttributeType.INTS) or (2, 1, 0)
+    turned = make.op("Transpose", [make.unsqueeze(data, [3])], {"perm": [*order, 3]})
+    make.replace(node.outputs[0], make.squeeze(turned, [3]))
+    lowering.edits.retire(node)
+    lowering.changed(ref, "Transpose with one more axis", entry)
 
 
 def widen_quotients(lowering: Lowering) -> bool:
@@ -164,17 +162,17 @@ def widen_quotients(lowering: Lowering) -> bool:
 
     Returns whether there were any.
     """
-    wanted = lowering.limited("small_quotient")
-    for ref, entry in wanted:
-        node, made = ref.node, ref.node.outputs[0]
-        make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
-        wide = [make.op("Cast", [held], {"to": ir.DataType.INT32}) for held in node.inputs]
-        narrow = {"to": lowering.facts.tensor(made).element_type}
-        make.replace(made, make.op("Cast", [make.op("Div", wide)], narrow))
-        lowering.edits.retire(node)
-        lowering.changed(ref, "Div of int32", entry)
-    lowering.edits.finish()
-    return bool(wanted)
+    return lowering.change_limited("small_quotient", _widen_quotient)
+
+
+def _widen_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, made = ref.node, ref.node.outputs[0]
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    wide = [make.op("Cast", [held], {"to": ir.DataType.INT32}) for held in node.inputs]
+    narrow = {"to": lowering.facts.tensor(made).element_type}
+    make.replace(made, make.op("Cast", [make.op("Div", wide)], narrow))
+    lowering.edits.retire(node)
+    lowering.changed(ref, "Div of int32", entry)
 
 
 def keep_from_fusing(lowering: Lowering) -> bool:
@@ -183,34 +181,36 @@ def keep_from_fusing(lowering: Lowering) -> bool:
     What they give is the number itself, even if it overflows on the way. Returns whether there were
     any.
     """
-    wanted = lowering.limited("fused_quotient")
-    for ref, entry in wanted:
-        node, held = ref.node, fused_operand(ref.node, lowering.facts)
-        make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
-        same = make.op("Sub", [make.op("Add", [held, held]), held])
-        change_inputs(node, {node.inputs.index(held): same})
-        lowering.changed(ref, "the same, of a number that was doubled and subtracted once", entry)
-    return bool(wanted)
+    return lowering.change_limited("fused_quotient", _keep_from_fusing)
+
+
+def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, held = ref.node, fused_operand(ref.node, lowering.facts)
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    same = make.op("Sub", [make.op("Add", [held, held]), held])
+    change_inputs(node, {node.inputs.index(held): same})
+    lowering.changed(ref, "the same, of a number that was doubled and subtracted once", entry)
 
 
 def choose_signs(lowering: Lowering) -> bool:
     """Choose between a number and its negative, where the target would leave Abs out.
 
-    Opsets before 9 compare no integers; nodes of those stay. Returns whether there were any.
+    Opsets before 9 compare no integers; nodes of those stay. Returns whether any was changed.
     """
-    first = _FIRST_WITH_COMPARED_INTEGERS
-    wanted = [each for each in lowering.limited("abs_of_shapes") if each[0].opset >= first]
-    for ref, entry in wanted:
-        node, held = ref.node, ref.input(0)
-        assert held is not None  # noqa: S101 - see the feature
-        make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
-        zero = make.op("Sub", [held, held])
-        is_below = make.op("Less", [held, zero])
-        make.replace(node.outputs[0], make.op("Where", [is_below, make.op("Neg", [held]), held]))
-        lowering.edits.retire(node)
-        lowering.changed(ref, "Where", entry)
-    lowering.edits.finish()
-    return bool(wanted)
+    return lowering.change_limited("abs_of_shapes", _choose_sign)
+
+
+def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, held = ref.node, ref.input(0)
+    if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
+        return
+    assert held is not None  # noqa: S101 - see the feature
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    zero = make.op("Sub", [held, held])
+    is_below = make.op("Less", [held, zero])
+    make.replace(node.outputs[0], make.op("Where", [is_below, make.op("Neg", [held]), held]))
+    lowering.edits.retire(node)
+    lowering.changed(ref, "Where", entry)
 
 
 def write_tensors(lowering: Lowering) -> bool:
@@ -237,16 +237,17 @@ def write_initializers(lowering: Lowering) -> bool:
 
     Returns whether there were any.
     """
-    wanted = lowering.limited("sparse_initializer")
-    for ref, entry in wanted:
-        for value, held in sparse_initializers(ref.node).items():
-            if held.kept is not None:
-                problem = f"the initializer {show(value.name)} is a sparse tensor ({entry.note})"
-                fix = "write it as a dense one, which lowering does for smaller ones"
-                raise refusal(problem, fix).located(node=ref.path)
-            value.const_value = ir.tensor(held.numpy(), name=value.name)
-            lowering.changed(ref, "the same, with a dense initializer", entry)
-    return bool(wanted)
+    return lowering.change_limited("sparse_initializer", _write_initializers)
+
+
+def _write_initializers(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    for value, held in sparse_initializers(ref.node).items():
+        if held.kept is not None:
+            problem = f"the initializer {show(value.name)} is a sparse tensor ({entry.note})"
+            fix = "write it as a dense one, which lowering does for smaller ones"
+            raise refusal(problem, fix)
+        value.const_value = ir.tensor(held.numpy(), name=value.name)
+        lowering.changed(ref, "the same, with a dense initializer", entry)
 
 
 def sort_axes(lowering: Lowering) -> bool:
@@ -254,10 +255,7 @@ def sort_axes(lowering: Lowering) -> bool:
 
     Returns whether there were any.
     """
-    wanted = lowering.limited("unsorted_axes")
-    for ref, entry in wanted:
-        _sort(lowering, ref, entry)
-    return bool(wanted)
+    return lowering.change_limited("unsorted_axes", _sort)
 
 
 def keep_unread(lowering: Lowering) -> bool:
@@ -266,12 +264,11 @@ def keep_unread(lowering: Lowering) -> bool:
     It no longer sees the shapes of such parts at import then, and what follows is lowered for that.
     Returns whether anything was changed.
     """
-    before = len(lowering.report.changes)
-    for ref, _ in lowering.limited("unread_parts"):
-        with at(ref):
-            lower_split(lowering, ref)
-    lowering.edits.finish()
-    return len(lowering.report.changes) > before
+    return lowering.change_limited("unread_parts", _calculate_lengths)
+
+
+def _calculate_lengths(lowering: Lowering, ref: NodeRef, _entry: Limitation) -> None:
+    lower_split(lowering, ref)
 
 
 def keep_left_unread(lowering: Lowering) -> bool:

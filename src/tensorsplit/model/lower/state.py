@@ -175,8 +175,15 @@ class Lowering:
         Nothing is looked at where the target can take it, or no node may have it. Returns whether
         anything was changed.
         """
-        if not self.look_for(feature, may_have):
-            return False
+        return self.look_for(feature, may_have) and self.change_limited(feature, change)
+
+    def change_limited(
+        self, feature: str, change: Callable[[Lowering, NodeRef, Limitation], None]
+    ) -> bool:
+        """Change each node that had such a feature at the last `look`; the outer ones come first.
+
+        Returns whether anything was changed.
+        """
         before = len(self.report.changes)
         for ref, entry in self.limited(feature):
             with at(ref):
