@@ -150,6 +150,14 @@ MODELS = {
         ),
         "z",
     ),
+    "a loop that begins where a value that is rounded lets it": (
+        (
+            "(float[4] x, int64 n, float t) => (float[4] y) {e = Exp(t) c = Less(e, t)"
+            " y = Loop(n, c, x) <body = b (int64 i, bool k, float[4] p) => (bool k2, float[4] p2)"
+            " {k2 = Identity(k) p2 = Identity(p)}>}"
+        ),
+        "",
+    ),
     "what is rounded in a later round": (
         (
             "(float[4] x, int64 n, bool c) => (float[4] y, float[4] z) {y, z = Loop(n, c, x, x)"

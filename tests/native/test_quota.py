@@ -86,3 +86,15 @@ def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         assert native._read_threads("3") == min(threads, 3)
         assert native._read_threads("9" * 9) == threads
         assert isinstance(native._read_threads("9" * 10), native.Refused)
+
+
+def test_a_group_of_another_controller_limits_no_processors(tmp_path: Path) -> None:
+    """``cpuset`` and ``cpuacct`` begin alike."""
+    limit = {"cpu.cfs_quota_us": "100000", "cpu.cfs_period_us": "100000"}
+    files = {
+        f"sys/fs/cgroup/{each}/{name}": limit[name]
+        for each in ("cpuset", "cpuacct")
+        for name in limit
+    }
+    root = write(tmp_path, "4:cpuset:/\n3:cpuacct:/", files)
+    assert quota.processors_allowed(root) is None

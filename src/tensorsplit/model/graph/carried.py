@@ -36,7 +36,6 @@ Nodes: TypeAlias = "GraphProto | FunctionProto"
 
 _BODIES = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
-
 TRAINING = "tensorsplit.training"
 """Notes of an onnx-ir model its `TrainingInfoProto` messages, which are not part of its graph."""
 
@@ -113,7 +112,7 @@ def _all_nodes(*graphs: GraphProto) -> Iterator[NodeProto]:
 
 
 def _used_names(training: TrainingInfoProto) -> Iterator[str]:
-    """Return the names of values in training that it gives no new values: no constants."""
+    """Yield the names of values that training reads, and binds to others, but binds no value to."""
     bound = {entry.key for entry in _bindings(training)}
     graphs = (training.initialization, training.algorithm)
     values = (entry.value for entry in _bindings(training))
@@ -142,9 +141,9 @@ def _carry_nodes(old: Nodes, new: Nodes) -> None:
         _carry_unknown(before, after)
         if before.device_configurations and not after.device_configurations:
             after.device_configurations.extend(before.device_configurations)
-        bodies = {attribute.name: attribute for attribute in after.attribute}
+        now = {attribute.name: attribute for attribute in after.attribute}
         for attribute in before.attribute:
-            other = bodies.get(attribute.name)
+            other = now.get(attribute.name)
             if attribute.type in _BODIES and other is not None and other.type == attribute.type:
                 pairs = [*zip(attribute.graphs, other.graphs, strict=False)]
                 for inner, body in [*pairs, (attribute.g, other.g)]:
@@ -202,7 +201,7 @@ def _carry_values(old: Nodes, new: Nodes) -> None:
 
 
 def names_read(graph: GraphProto) -> Iterator[str]:
-    """List the names that the nodes of a graph read, and those of the bodies in it."""
+    """Yield the names that the nodes of a graph read, and those of the bodies in it."""
     return (name for node in _all_nodes(graph) for name in node.input if name)
 
 
@@ -253,7 +252,7 @@ def _claim_descriptions(graph: GraphProto, function: FunctionProto, old: Functio
 
 
 def holds(declared: TypeProto, *, inside: bool = False) -> bool:
-    """Return whether onnx-ir has a type."""
+    """Return whether onnx-ir has a type; one ``inside`` another has to say all of itself."""
     kind = declared.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
         tensor = getattr(declared, kind)
