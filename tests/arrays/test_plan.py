@@ -286,6 +286,23 @@ def test_a_plan_made_by_hand_is_a_split() -> None:
             ts.PreparedSplit("mine", *arguments)
 
 
+def test_a_named_plan_made_by_hand_names_the_parts_of_its_plan() -> None:
+    plan = ts.plan("onnx.Split-18", (2, 6), [2, 4], axis=1)
+    of: tuple[Any, ...] = ("onnx.Split-18", (2, 6), 1, (2, 4), True, plan.element_types)
+    x = np.random.default_rng(3).random((2, 6), dtype=np.float32)
+    made = ts.NamedSplit(*of, names=("a", "b"), unnamed=plan)
+    assert made(x)["b"].tolist() == x[:, 2:].tolist()
+    other = ts.plan("onnx.Split-18", (2, 6), [1, 5], axis=1)
+    unnamed: Any
+    for unnamed in (other, None, (2, 4)):
+        with refused("TS206", operator="onnx.Split-18", parameter="unnamed"):
+            ts.NamedSplit(*of, names=("a", "b"), unnamed=unnamed)
+    names: Any
+    for names in (("a",), ("a", "b", "c"), ("a", "a"), "ab", 5):
+        with refused("TS316", operator="onnx.Split-18", parameter="names"):
+            ts.NamedSplit(*of, names=names, unnamed=plan)
+
+
 def test_one_name_is_one_number() -> None:
     plan = ts.plan("onnx.Split-18", ("N", "N"), num_outputs=2)
     assert [part.shape for part in plan(np.ones((4, 4)))] == [(2, 4), (2, 4)]

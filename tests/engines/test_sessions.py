@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -317,6 +319,15 @@ def test_an_interrupted_run_can_be_followed_by_another(isolate: bool) -> None:
         timer.join()
         signal.signal(signal.SIGINT, before)
     assert session.run({"times": np.array(2), "x": DATA})["end"] == 2
+
+
+@pytest.mark.parametrize("again", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_session_is_not_copied(again: Any) -> None:
+    with (
+        ts.session(moved("n")) as session,
+        pytest.raises(TypeError, match=r"^a Session can't be copied or pickled; make one in each"),
+    ):
+        again(session)
 
 
 def test_limits_hold_for_each_run() -> None:

@@ -280,10 +280,22 @@ class NamedSplit(SplitPlan):
     names: tuple[str, ...] = field(kw_only=True)
     unnamed: PreparedSplit = field(kw_only=True, compare=False)
 
+    def __post_init__(self) -> None:
+        """Refuse names that are not those of the parts (TS316), and another plan (TS206)."""
+        check_count(names_of(self.names, "names", self.operator), len(self.sizes), self.operator)
+        own = [getattr(self, each.name) for each in fields(SplitPlan)]
+        if own != [getattr(self.unnamed, each.name, None) for each in fields(SplitPlan)]:
+            raise SplitError(
+                PLAN_MISMATCH,
+                "it is not this plan without names",
+                "make plans with `tensorsplit.plan`",
+                operator=self.operator,
+                parameter="unnamed",
+            )
+
     @classmethod
     def of(cls, plan: PreparedSplit, names: tuple[str, ...]) -> NamedSplit:
         """Return a plan with names, of which there is one for each part (TS316)."""
-        check_count(names, len(plan.sizes), plan.operator)
         own = {each.name: getattr(plan, each.name) for each in fields(SplitPlan)}
         return cls(**own, names=names, unnamed=plan)
 

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from onnx import ModelProto
@@ -127,6 +127,9 @@ class Session:
         names = ", ".join(show(entry.name) for entry in self.inputs[:6])
         state = "closed" if self._runner is None else f"inputs: {names or 'none'}"
         return f"<Session: {self.engine}, {state}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Session can't be copied or pickled; make one in each process")
 
 
 def run(
