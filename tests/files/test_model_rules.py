@@ -342,6 +342,20 @@ def test_configurations_that_say_something_else(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("code", "rules"),
+    [
+        ("TS717", {"shard": [{"tensors": "*", "axis": 0, "heads": "n" * 5000}]}),
+        ("TS718", {"config": {"n" * 5000: 1}, "shard": []}),
+        ("TS718", {"config": {"model_type": [*range(1000)]}, "shard": []}),
+    ],
+)
+def test_refusals_of_long_rules_are_short(tmp_path: Path, code: str, rules: Any) -> None:
+    model(tmp_path / "model", "llama")
+    with refused(code, "config.json"):
+        ts.files.split(tmp_path / "model", tmp_path / "out", rules=rules, ranks=4)
+
+
 def test_configurations_that_cannot_be_read(tmp_path: Path) -> None:
     model(tmp_path / "model", "llama")
     config = tmp_path / "model" / "config.json"

@@ -200,8 +200,9 @@ def nested() -> str:
         *("", "[]", "null", '{"entries": []}', '{"entries": [1], "measured": {}}', nested()),
         *(content(verdict="fine"), content(extent="most"), content(operators="Split")),
         *(content(note=1), content(feature=None), content()[:-1], content() * 2, " " * (5 << 20)),
+        *(content(values=[[1]]), content(values=[{}]), content(verdict="x" * 5000)),
     ],
-    ids=range(14),
+    ids=range(17),
 )
 def test_a_broken_file_of_the_cache_is_ignored_with_a_remark(cache: Path, text: str) -> None:
     path = cache / "onnxruntime-1.32.0.json"
@@ -212,6 +213,8 @@ def test_a_broken_file_of_the_cache_is_ignored_with_a_remark(cache: Path, text: 
     assert str(path) in remark
     assert "ignored" in remark
     assert len(remark) < 1000
+    with refused("TS703", parameter="target"):
+        profiles.load(str(path))
 
 
 def test_a_file_of_the_cache_does_not_decide_what_it_is_of(cache: Path) -> None:

@@ -18,6 +18,7 @@ from tensorsplit.core.errors import (
     NOT_CONFIGURED,
     OTHER_FAMILY,
     SplitError,
+    short_name,
     show,
     show_path,
     words_of,
@@ -30,6 +31,7 @@ _NUMBERS = (
 )
 _CONFIG = "config.json"
 _LARGEST_CONFIG = 1 << 20
+_MOST_SHOWN = 8
 _SUFFIX = ".toml"
 
 
@@ -93,8 +95,8 @@ class _Config:
         ):
             raise SplitError(
                 OTHER_FAMILY,
-                f"{show_path(str(self._path))}: {key} is {show(value)}, and the rules are for"
-                f" {' or '.join(map(show, values))}",
+                f"{show_path(str(self._path))}: {short_name(key)} is {show(value)}, and the rules"
+                f" are for {' or '.join(map(show, values[:_MOST_SHOWN]))}",
                 "choose the rules of this model; tensorsplit rules lists the built-in ones",
                 parameter="rules",
             )
@@ -109,7 +111,8 @@ class _Config:
         held = self._read()
         value = next((held[key] for key in keys.split(" or ") if held.get(key) is not None), None)
         if type(value) is not int or value < 1:
-            raise self._refusal(f"{keys} is {show(value)}, and should be a number, at least 1")
+            problem = f"{short_name(keys)} is {show(value)}, and should be a number, at least 1"
+            raise self._refusal(problem)
         return value
 
     def _read(self) -> dict[str, object]:

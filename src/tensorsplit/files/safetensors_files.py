@@ -209,6 +209,7 @@ def _open_ranks(folder: Path, layout: FileLayout) -> SafetensorsSource:
 def _indexed(place: Path) -> _Checkpoint:
     """Read an index and the headers of the files that it names (TS705)."""
     with refusing(str(place)):
+        check_regular(place)
         if place.stat().st_size > _LONGEST_HEADER:
             raise ValueError(f"it is longer than {_LONGEST_HEADER} bytes")
         index = json.loads(place.read_bytes(), object_pairs_hook=_pairs)

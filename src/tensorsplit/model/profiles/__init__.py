@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, did_you_mean, show
+from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, did_you_mean, show, words_of
 from tensorsplit.model.view import View
 from tensorsplit.storage.documents import read_json
 
@@ -88,7 +88,7 @@ class Limitation:
     extent: Extent
     note: str
     operators: tuple[str, ...] = ()
-    values: tuple[Any, ...] = ()
+    values: tuple[str | int | bool, ...] = ()
     requires: str = ""
     also: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
@@ -310,7 +310,7 @@ def _from_file(path: Path) -> Profile:
     try:
         return _profile(*_engine_and_version(path.name), content)
     except (TypeError, msgspec.MsgspecError) as error:
-        problem = f"{path} {what}: {type(error).__name__}: {error}"
+        problem = f"{path} {what}: {type(error).__name__}: {words_of(error)}"
         raise SplitError(USAGE, problem, fix, parameter="target") from None
 
 
