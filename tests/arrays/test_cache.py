@@ -132,6 +132,7 @@ ARGUMENTS: list[Any] = [
     *[np.array(1), np.array([1]), np.array([[1]]), np.array([1, 0]), np.array([1], np.uint64)],
     *[np.array([1, 0], np.int32), np.array([1], np.int32), np.array([1], ">i8"), np.array([1.0])],
     *[np.array([256], ">i8"), np.array([1], ">i4"), np.array([True]), np.array([1], object)],
+    *[np.array([1], f">i{size}").view(f"<i{size}") for size in (4, 8)],  # the same bytes
 ]
 
 

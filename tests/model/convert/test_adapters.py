@@ -644,3 +644,45 @@ def test_an_operator_that_an_opset_gave_up_is_refused_by_name() -> None:
     made = of(node("Affine", "x", "y"), 6, x=X)
     with refused("TS512", "Affine"):
         convert(made, known(7)[0])
+
+
+@pytest.mark.parametrize(("opset", "target"), [(8, 9), (9, 8)])
+def test_a_scan_is_refused_at_opset_9_which_changed_what_it_scans(opset: int, target: int) -> None:
+    body = graph([node("Identity", "a", "b")], [value("a", FLOAT, [4])], [value("b", FLOAT, [4])])
+    operands = "_ x" if opset == 8 else "x"
+    made = of(node("Scan", operands, "y", body=body, num_scan_inputs=1), opset, x=X)
+    with refused("TS512", "Scan", "opset 9 changed what it scans"):
+        convert(made, target)
+
+
+def test_a_sum_without_axes_is_of_all_elements_at_every_opset() -> None:
+    made = of(node("ReduceSum", "x", "y", keepdims=0), 13, x=X)
+    np.testing.assert_allclose(there(made, 11, x=X), X.sum(), rtol=1e-5)
+
+
+def test_absent_inputs_of_resize_are_empty_tensors_before_opset_13() -> None:
+    image = X[None]
+    made = of(node("Resize", "x _ _ z", "y"), 13, [tensor("z", [1, 2, 6, 4])], x=image)
+    older = convert(made, 12)
+    (resize,) = (each for each in older.graph.node if each.op_type == "Resize")
+    assert all(resize.input)
+    np.testing.assert_array_equal(outputs(older, x=image)[0], image.repeat(2, 2))
+
+
+@pytest.mark.parametrize("mode", ["half_pixel_symmetric", "half_pixel"])
+def test_a_place_of_pixels_that_is_new_at_opset_19_is_refused_before(mode: str) -> None:
+    options = {"coordinate_transformation_mode": mode}
+    made = of(node("Resize", "x _ _ z", "y", **options), 19, [tensor("z", [1, 2, 6, 4])], x=X[None])
+    if mode == "half_pixel":
+        assert attributes(convert(made, 18), "Resize")["coordinate_transformation_mode"]
+        return
+    with refused("TS512", "Resize", mode):
+        convert(made, 18)
+
+
+@pytest.mark.parametrize(("options", "bound"), [({}, 1.0), ({"alpha": 0.25}, 0.25)])
+def test_a_definition_has_the_attributes_of_its_node_or_their_defaults(
+    options: dict[str, float], bound: float
+) -> None:
+    made = of(node("ThresholdedRelu", "x", "y", **options), 10, x=X)
+    np.testing.assert_array_equal(there(made, 9, x=X), np.where(bound < X, X, 0))
