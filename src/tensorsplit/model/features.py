@@ -7,6 +7,7 @@ wrongly. Checking and lowering both look at a model through them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -21,12 +22,13 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.model.graph.checked_lengths import are_checked
-from tensorsplit.model.graph.facts import SequenceFact
+from tensorsplit.model.graph.facts import SequenceFact, Tensor
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     Scope,
     attribute_of,
     axes_from_front,
+    bodies,
     domain_opsets,
     is_onnx_split,
     is_vendor_split,
@@ -134,6 +136,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "sparse_initializer": "takes an initializer that is written as a sparse tensor",
         "unused_in_loop": "is a loop that carries a tensor whose shape changes, and that nothing"
         " uses afterwards",
+        "of_constants": "calculates a tensor from constants alone, whose shape is known only then",
         "rounds_may_be_0": "is a Loop whose number of rounds may be 0 or below, and of which more"
         " is used than what it carries on",
         "ignored_condition": "is a Loop without a condition, whose body gives one that may not"
@@ -279,6 +282,8 @@ def _of_any_operator(
         yield from {"operator": "Div", "fused_quotient": True}.items()
     if is_distance_of_shapes(node, facts):
         yield from {"operator": "Abs", "abs_of_shapes": True}.items()
+    if to_calculate(ref, seen):
+        yield from {"operator": node.op_type, "of_constants": True}.items()
     if results_to_settle(ref, seen):
         yield from {"operator": "If", "used_result": True}.items()
     if node.op_type == "Slice" and any(
@@ -422,6 +427,46 @@ def _of_loops(
     yield from ((name, True) for name in found)
 
 
+def to_calculate(ref: NodeRef, seen: Facts) -> list[ir.Value]:
+    """Return what a Split, Loop or Scan of the main graph gives, if it reads constants alone.
+
+    There is nothing to calculate where all of it that is used has a shape that is seen.
+    """
+    node = ref.node
+    if ref.around or ref.function is not None or not (is_onnx_split(node) or bodies(node)):
+        return []
+    used = [made for made in node.outputs if made.uses() or made.is_graph_output()]
+    facts = [seen.of(made) for made in used]
+    shapes = [fact.shape for fact in facts if isinstance(fact, Tensor)]
+    are_seen = all(shape is not None and are_known(shape) for shape in shapes)
+    return [] if are_seen or len(shapes) < len(used) or not _is_of_constants(node) else used
+
+
+_MOST_OF_CONSTANTS = 64
+"""Nodes that calculate from constants alone are followed so far."""
+
+_RANDOM = ("Random", "Bernoulli", "Multinomial")
+"""How the names of operators begin that give something else in each run."""
+
+
+def _is_of_constants(node: ir.Node) -> bool:
+    """Return whether a node of the main graph gives the same in each run, whatever is fed."""
+    waiting = [node]
+    for made in waiting:
+        inside = [made, *chain(*(inner for _, body in bodies(made) for inner in scopes_in(body)))]
+        if any(each.domain != "" or each.op_type.startswith(_RANDOM) for each in inside):
+            return False
+        for held in chain(*(each.inputs for each in inside)):
+            if held is None or held.graph is not node.graph:
+                continue
+            before = held.producer()
+            if held.is_graph_input() or len(waiting) > _MOST_OF_CONSTANTS:
+                return False
+            if before is not None and before not in waiting:
+                waiting.append(before)
+    return True
+
+
 def _of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:
     """Yield the form in which a Constant that is used gives its value, if not as a tensor."""
     if ref.op_type != "Constant":
@@ -536,6 +581,8 @@ def _of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
     found |= dict(_of_place(ref, facts)) | dict(_of_uses(node)) | dict(_of_constants(ref))
     if any(not value.name for value in node.outputs):
         found["unnamed_output"] = True
+    if to_calculate(ref, seen):
+        found["of_constants"] = True
     split = facts.split(ref)
     if split.intent is not None:  # what is wrong with the node itself is for others to say
         found["version"] = split.intent.operator.id

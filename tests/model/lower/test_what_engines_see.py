@@ -520,3 +520,77 @@ def test_sparse_initializers_stay_for_engines_that_read_them() -> None:
     model = with_sparse(6)
     assert ts.check(model, target="onnxruntime") == []
     assert ts.lower(model, target="onnxruntime") == model
+
+
+OF_CONSTANTS = {
+    "rows before a tensor grows": (
+        (
+            "one = Squeeze(few, first) k, y = Loop(one, , v) <body = b (int64 i, bool c,"
+            " int64[?] s) => (bool d, int64[?] t, int64[?] r) { d = Identity(c)"
+            " t = Concat<axis = 0>(s, s) r = Identity(s) }>"
+        ),
+        [[5, 3, 6, 6]],
+    ),
+    "tensors of a sequence": (
+        (
+            "one = Squeeze(few, first) q = SplitToSequence(few) k, z, y = Loop(one, , v, q)"
+            " <body = b (int64 i, bool c, int64[?] s, seq(int64[]) e) => (bool d, int64[?] t,"
+            " seq(int64[]) f, int64[?] r) { d = Identity(c) t = Concat<axis = 0>(s, s)"
+            " f = SequenceInsert(e, s) r = Identity(s) }>"
+        ),
+        [[5, 3, 6, 6]],
+    ),
+    "lengths of a sum": ("l = CumSum(halves, axis) y, z = Split(v, l)", [5]),
+    "gathered lengths": ("l = GatherND(table, second) y, z = Split(v, l)", [5, 3, 6]),
+    "no elements": ("l = GatherND(table, third) y, z = Split(v, l)", []),
+}
+FROM_CONSTANTS = """<ir_version: 8, opset_import: ["": 18]> g (float[N] x, int64[1] fed) =>
+    (float[N] w, int64[] y) <int64[4] v = {5, 3, 6, 6}, int64[1] few = {1}, int64 axis = {0},
+    int64[2] halves = {1, 2}, int64[3,2] table = {1, 3, 3, 1, 0, 4}, int64[1] second = {1},
+    int64[1] third = {2}, int64[1] nil = {0}>
+    { w = Neg(x) first = Concat<axis = 0>(nil) BODY }"""
+
+
+def from_constants(body: str) -> onnx.ModelProto:
+    """A model with a part that depends on constants alone, the output y of any shape."""
+    model = onnx.parser.parse_model(FROM_CONSTANTS.replace("BODY", body))
+    model.graph.output[1].type.tensor_type.ClearField("shape")
+    return model
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+@pytest.mark.parametrize("name", OF_CONSTANTS)
+def test_what_constants_give_is_calculated(name: str, processes: dict[str, EngineProcess]) -> None:
+    body, expected = OF_CONSTANTS[name]
+    model = from_constants(body)
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
+    assert not [each for each in ts.check(lowered, target="openvino") if "constants" in str(each)]
+    feed = {"x": X, "fed": np.array([1])}
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feed], 2])
+    assert got[1].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "l = CumSum(fed, axis) y = Split(v, l)",  # of what is fed
+        "u = RandomUniformLike(few) k = Cast<to = 7>(u) l = CumSum(k, axis) y = Split(v, l)",
+        "l = Concat<axis = 0>(few, second) y, z = Split(halves, l)",  # known before
+    ],
+)
+def test_what_more_than_constants_give_is_left_to_the_engine(body: str) -> None:
+    model = from_constants(body)
+    assert not any(
+        "from constants alone" in str(each) for each in ts.check(model, target="openvino")
+    )
+    lowered = ts.lower(model, target="openvino")
+    assert [node.op_type for node in lowered.graph.node].count("Split") == 1
+
+
+def test_what_our_engine_refuses_of_constants_is_left_to_the_target() -> None:
+    model = from_constants("l = GatherND(table, second) y, z = Split(halves, l)")
+    lowered = ts.lower(model, target="openvino")
+    assert [node.op_type for node in lowered.graph.node].count("Split") == 1

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.errors import show
+from tensorsplit.core.errors import SplitError, show
 from tensorsplit.model.features import (
     FIRST_WITH_AXES_IN_ANY_ORDER,
     OPTIONAL_OPERATORS,
@@ -17,9 +17,11 @@ from tensorsplit.model.features import (
     empty_operands,
     gives_empty_constant,
     sparse_initializers,
+    to_calculate,
 )
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.nodes import (
+    LARGEST_CONSTANT,
     NodeRef,
     attribute_of,
     bodies,
@@ -38,6 +40,8 @@ from tensorsplit.model.integer_features import fused_operand
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
+from tensorsplit.model.run.evaluator import evaluate
+from tensorsplit.model.run.program import compile_graph
 from tensorsplit.model.validity.node_errors import wrong_types
 
 _CHECKED = SEQUENCE_OPERATORS | OPTIONAL_OPERATORS
@@ -248,6 +252,38 @@ def _write_initializers(lowering: Lowering, ref: NodeRef, entry: Limitation) -> 
             raise refusal(problem, fix)
         value.const_value = ir.tensor(held.numpy(), name=value.name)
         lowering.changed(ref, "the same, with a dense initializer", entry)
+
+
+def calculate_constants(lowering: Lowering) -> bool:
+    """Put constants in the place of what nodes calculate from constants alone.
+
+    It is for targets that do so too as they load the model, but wrongly. What our engine refuses,
+    and what is large, stays as it is. Returns whether anything was changed.
+    """
+    wanted = lowering.limited("of_constants")
+    graph = compile_graph(lowering.model) if wanted else None
+    before = len(lowering.report.changes)
+    for ref, entry in wanted:
+        outputs = to_calculate(ref, lowering.imported)
+        try:
+            values = evaluate(graph, {}, outputs) if graph is not None else {}
+        except SplitError:  # the engine has to refuse it, too
+            continue
+        if any(np.size(held) > LARGEST_CONSTANT for held in values.values()):
+            continue
+        make = InsertionPoint(lowering, ref.node.name or ref.op_type, ref.scope, ref.node)
+        for old in outputs:
+            make.replace(old, _as_constant(make, values[old.name or ""]))
+        lowering.edits.retire(ref.node)
+        lowering.changed(ref, "what it gives, which is constant", entry)
+    lowering.edits.finish()
+    return len(lowering.report.changes) > before
+
+
+def _as_constant(make: InsertionPoint, held: np.ndarray) -> ir.Value:
+    if not held.size:
+        return make.empty(held.shape, held.shape.index(0), ir.DataType.from_numpy(held.dtype))
+    return make.op("Constant", [], {"value": ir.tensor(held)})
 
 
 def sort_axes(lowering: Lowering) -> bool:

@@ -50,6 +50,7 @@ from tensorsplit.model.lower.lowered_sequence import (
     layout_for,
 )
 from tensorsplit.model.lower.preparing import (
+    calculate_constants,
     check_sequence_nodes,
     choose_signs,
     inline_lengths,
@@ -129,7 +130,7 @@ def _lower(lowering: Lowering) -> None:
     )
     of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps)
     of_values = (turn_apart, widen_quotients, keep_from_fusing, choose_signs)
-    others = (unwrap_optionals, keep_unread)
+    others = (unwrap_optionals, calculate_constants, keep_unread)
     while any(step(lowering) for step in (*first, *of_loops, *of_values, *others)):
         lowering.look()
     check_sequence_nodes(lowering)
@@ -142,6 +143,8 @@ def _lower(lowering: Lowering) -> None:
         if output in sequences:
             give_out(lowering, output, sequences[output])
     lowering.edits.finish()
+    if lowering.look_for("of_constants", bodies) and calculate_constants(lowering):
+        lowering.look()
     is_carried = carry_captured(lowering)
     carry_overwritten(lowering)
     carry_sizes(lowering)

@@ -141,8 +141,12 @@ def compile_model(model: OnnxModel) -> Block:
     """
     for error in model_errors(model.model, needs_names=False):
         raise error
-    place = Place("graph", model_opsets(model.model))
-    return _Compiler(model.model).graph(model.model.graph, place)
+    return compile_graph(model.model)
+
+
+def compile_graph(model: ir.Model) -> Block:
+    """Do as `compile_model` for a model that is known to have no errors."""
+    return _Compiler(model).graph(model.graph, Place("graph", model_opsets(model)))
 
 
 class _Compiler:
