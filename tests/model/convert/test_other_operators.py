@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from onnx import AttributeProto, TensorProto, checker, defs, helper
+from onnx import AttributeProto, TensorProto, checker, defs, helper, parser
 
 import tensorsplit as ts
 from tensorsplit.engines import adapters
@@ -588,3 +588,17 @@ def test_a_reshape_to_0_has_elements_of_any_type(kind: int) -> None:
     for wrong in ((0, 3), (0, -1), (5, 1)):
         with refused("TS510"):
             ts.run(made, {"x": data, "s": np.array(wrong)})
+
+
+@pytest.mark.parametrize("target", [13, 21, 26])
+def test_a_loop_without_a_condition_that_carries_nothing_goes_to_other_opsets(target: int) -> None:
+    """Its condition is left out by an empty name at the end, for which each opset wants a place."""
+    made = parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 24]> g (float[3] x, int64 k) => (float[A, B] y)
+        { y = Loop(k, "") <body = b (int64 i, bool c) => (bool d, float[3] r)
+          { d = Identity(c) r = Neg(x) }> }"""
+    )
+    after = convert(made, target)
+    checker.check_model(after, full_check=True)
+    feeds = {"x": ROWS[0, :3], "k": np.array(2)}
+    assert np.array_equal(ts.run(after, feeds)["y"], [-ROWS[0, :3]] * 2)

@@ -98,9 +98,12 @@ def fit(node: ir.Node, step: VersionStep) -> str | None:
 
 
 def _unfit(node: ir.Node, opset: int, attributes: Attributes) -> SplitError | None:
-    """Return why an opset does not allow a node, if so; inputs left out at the end do not count."""
+    """Return why an opset does not allow a node, if so.
+
+    Inputs left out at the end count only as far as the opset wants an entry for them.
+    """
     schema, outputs = schema_of(node.op_type, opset), [value.name for value in node.outputs]
-    inputs = node.inputs[: _given(node)]
+    inputs = node.inputs[: max(_given(node), schema.min_input)]
     return next(wrong_signature(schema, opset, attributes, inputs, outputs), None)
 
 
