@@ -46,11 +46,7 @@ from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
-from tensorsplit.model.integer_features import (
-    fused_operand,
-    is_distance_of_shapes,
-    is_small_quotient,
-)
+from tensorsplit.model.integer_features import integer_features
 from tensorsplit.model.loop_features import (
     captured_in_scan,
     has_unread_rows,
@@ -150,7 +146,10 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "small_quotient": "is a Div of int8 or uint8",
         "fused_quotient": "is a Div of integers, one constant, the other from a reduction, a matrix"
         " product or a Resize",
+        "folded_quotient": "is a Div of constant integers, whose quotient is below 0 and not exact",
         "abs_of_shapes": "is an Abs of what is calculated from shapes and constants",
+        "abs_of_joined": "is an Abs of a Concat that other nodes use as well, or that joins what is"
+        " calculated from shapes",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
         "strings_in_loop": "is a loop that takes in or gives out strings",
         "if_in_scan": "is in an If in a Scan",
@@ -276,12 +275,8 @@ def _of_any_operator(
     yield from _of_loops(ref, captured, facts, seen)
     if _is_turned_beside_recurrence(node, facts):
         yield from {"operator": "Transpose", "turned_beside_recurrence": True}.items()
-    if is_small_quotient(node, facts):
-        yield from {"operator": "Div", "small_quotient": True}.items()
-    elif fused_operand(node, facts) is not None:
-        yield from {"operator": "Div", "fused_quotient": True}.items()
-    if is_distance_of_shapes(node, facts):
-        yield from {"operator": "Abs", "abs_of_shapes": True}.items()
+    for name in integer_features(node, facts):
+        yield from {"operator": node.op_type, name: True}.items()
     if to_calculate(ref, seen):
         yield from {"operator": node.op_type, "of_constants": True}.items()
     if results_to_settle(ref, seen):

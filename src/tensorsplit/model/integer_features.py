@@ -1,11 +1,15 @@
-"""What calculations with integers ask of an engine: where it may round, or leave a node out."""
+"""What quotients and distances ask of an engine, which may round them or leave nodes out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
-from tensorsplit.model.graph.nodes import passed_from, tensor_of
+from tensorsplit.model.graph.nodes import bodies, constant, passed_from, tensor_of
+from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
 
 _SMALL = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
@@ -26,19 +30,35 @@ _WITH_MOVES = frozenset(
 _OF_MANY = frozenset({"Concat", "Where"})
 """Of one value several times, they are moves."""
 
-_OF_SHAPES = frozenset(
+_RANDOM = ("Bernoulli", "Multinomial", "Random")
+"""How the names of operators begin that give something else each time."""
+
+_MAY_CHANGE_NOTHING = frozenset(
     {
-        *("Abs", "Add", "Cast", "Concat", "Div", "Gather", "Identity", "Max", "Min", "Mul", "Neg"),
-        *("Reshape", "Slice", "Squeeze", "Sub", "Unsqueeze"),
+        *("Cast", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze"),
+        *("Transpose", "Unsqueeze"),
     }
 )
+"""Engines leave these out where the result is the same."""
+
 _MOST_STEPS = 100
 """Engines do not fuse as many nodes; so that a walk from each node of a long chain ends soon."""
 
 
-def is_small_quotient(node: ir.Node, facts: Facts) -> bool:
-    """Return whether a node is a Div of int8 or uint8."""
-    return node.op_type == "Div" and not _types(node, facts).isdisjoint(_SMALL)
+def integer_features(node: ir.Node, facts: Facts) -> Iterator[str]:
+    """Yield the features of a Div or Abs of ONNX's own domain."""
+    if node.op_type == "Div":
+        if not _types(node, facts).isdisjoint(_SMALL):
+            yield "small_quotient"
+        elif fused_operand(node, facts) is not None:
+            yield "fused_quotient"
+        if folded_quotient(node, facts) is not None:
+            yield "folded_quotient"
+    elif node.op_type == "Abs":
+        if _is_calculated(node.inputs[0], facts):
+            yield "abs_of_shapes"
+        elif _is_of_joined(node, facts):
+            yield "abs_of_joined"
 
 
 def fused_operand(node: ir.Node, facts: Facts) -> ir.Value | None:
@@ -47,33 +67,93 @@ def fused_operand(node: ir.Node, facts: Facts) -> ir.Value | None:
     A sum is what a reduction, matrix product or the like gives, and passes on through nodes that
     move elements or calculate with constants: engines fuse all these into one.
     """
-    if node.op_type != "Div" or _types(node, facts).isdisjoint(_INTEGERS):
+    if _types(node, facts).isdisjoint(_INTEGERS):
         return None
     operand = _only_fed(node, facts)
     return operand if _is_of_sum(operand, facts) else None
 
 
-def is_distance_of_shapes(node: ir.Node, facts: Facts) -> bool:
-    """Return whether a node is an Abs of what is calculated from shapes and constants alone."""
-    if node.op_type != "Abs" or _is_constant(node.inputs[0], facts):
-        return False
-    waiting: list[ir.Value | None] = list(node.inputs)
-    shapes, seen = 0, set(waiting)
-    while waiting and len(seen) < _MOST_STEPS:
-        value = waiting.pop()
-        if _is_constant(value, facts):
-            continue
+def folded_quotient(node: ir.Node, facts: Facts) -> Array | None:
+    """Return what a Div of constant integers gives, if its rounding down would be something else.
+
+    It is rounded toward zero. None where an operand is not constant, or is not known here.
+    """
+    if _types(node, facts).isdisjoint(_INTEGERS):
+        return None
+    dividend, divisor = (_elements(held, facts) for held in node.inputs)
+    if dividend is None or divisor is None or not divisor.all():
+        return None
+    try:
+        downward, rest = np.divmod(dividend, divisor)
+    except ValueError:  # shapes that do not go together
+        return None
+    is_between = (rest != 0) & (downward < 0)
+    return downward + is_between.astype(downward.dtype) if is_between.any() else None
+
+
+def _is_of_joined(node: ir.Node, facts: Facts) -> bool:
+    """Return whether an Abs is of a Concat that an engine may change for other nodes, too.
+
+    It calculates the distances before it joins them. Those of shapes and constants are left out.
+    """
+    waiting = [(node.inputs[0], False)]
+    for _ in range(_MOST_STEPS):
+        if not waiting:
+            break
+        value, is_shared = waiting.pop()
         made = None if value is None else value.producer()
-        if made is None or made.domain != "":
+        if value is None or made is None or made.domain != "":
+            continue
+        is_shared = is_shared or len(value.uses()) > 1 or value.is_graph_output()
+        if made.op_type in _MAY_CHANGE_NOTHING:
+            waiting.append((made.inputs[0], is_shared))
+        elif made.op_type == "Concat":
+            is_shared = is_shared or _is_repeated(made)
+            if is_shared or any(_is_calculated(part, facts) for part in made.inputs):
+                return True
+            waiting += [(part, False) for part in made.inputs]
+    return False
+
+
+def _is_repeated(node: ir.Node) -> bool:
+    """Return whether another node does the same, so that an engine makes one of the two."""
+    first, *_ = node.inputs
+    others = {use.node for use in (() if first is None else first.uses())} - {node}
+    return any(
+        (other.domain, other.op_type) == ("", node.op_type)
+        and tuple(other.inputs) == tuple(node.inputs)
+        and other.attributes == node.attributes
+        for other in others
+    )
+
+
+def _is_calculated(value: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a number that is no constant itself comes from shapes and constants alone."""
+    source = passed_from(value)
+    if source is None or tensor_of(source) is not None:
+        return False
+    waiting: list[ir.Value | None] = [source]
+    seen = set(waiting)
+    while waiting and len(seen) < _MOST_STEPS:
+        held = waiting.pop()
+        made = None if held is None else held.producer()
+        if held is None or _is_constant(held, facts) or _gives_shape(made):
+            continue
+        if made is None or not _is_evaluated(made):
             return False
-        if made.op_type in ("Shape", "Size"):
-            shapes += 1
-        elif made.op_type not in _OF_SHAPES:
-            return False
-        else:
-            waiting += [held for held in made.inputs if held not in seen]
-            seen.update(made.inputs)
-    return shapes > 0
+        waiting += [operand for operand in made.inputs if operand not in seen]
+        seen.update(made.inputs)
+    return not waiting
+
+
+def _gives_shape(node: ir.Node | None) -> bool:
+    return node is not None and node.domain == "" and node.op_type in ("Shape", "Size")
+
+
+def _is_evaluated(node: ir.Node) -> bool:
+    """Return whether an engine may calculate what a node gives as it loads a model."""
+    is_known = node.domain == "" and not node.op_type.startswith(_RANDOM)
+    return is_known and bool(node.inputs) and not any(bodies(node))
 
 
 def _is_of_sum(value: ir.Value | None, facts: Facts) -> bool:
@@ -110,8 +190,15 @@ def _is_constant(held: ir.Value | None, facts: Facts) -> bool:
     source = passed_from(held)
     if source is not None and tensor_of(source) is not None:
         return True
-    values = facts.tensor(held).values
-    return values is not None and are_known(values)
+    return facts.tensor(held).constant is not None
+
+
+def _elements(held: ir.Value | None, facts: Facts) -> Array | None:
+    """Return the integers of a small constant, or of what is calculated from such."""
+    values, shape = facts.tensor(held).constant, facts.tensor(held).shape
+    if values is not None and shape is not None and are_known(shape):
+        return np.array(values, np.int64).reshape(shape)
+    return constant(passed_from(held))
 
 
 def _types(node: ir.Node, facts: Facts) -> frozenset[ir.DataType]:

@@ -158,6 +158,8 @@ DISTANCES = {
     "s = Shape(x) n = Gather(s, zero) h = Cast<to = 6>(n) i = Neg(h) d = Cast<to = 7>(i)": 4,
     "s = Size(x) n = Reshape(s, one) d = Sub(n, twenty)": 8,
     "s = Shape<end = 1>(x) h = Div(s, three) d = Sub(h, ten)": 9,
+    "s = Shape<end = 1>(x) h = Pow(s, one) n = Mod(h, three) d = Neg(n)": 1,
+    "n = Neg(ten) d = ReduceMin<keepdims = 1>(n)": 10,
 }
 
 
@@ -174,8 +176,108 @@ def test_the_distance_of_two_lengths_is_not_negative(
     np.testing.assert_array_equal(got, [DISTANCES[nodes]])
 
 
-@pytest.mark.parametrize("nodes", ["d = Neg(x)", "s = Shape<end = 1>(x) d = Sub(s, fed)"])
+@pytest.mark.engine("openvino")
+def test_the_distance_of_two_lengths_may_be_joined_with_data(process: EngineProcess) -> None:
+    model = divided(
+        "ten = Constant<value = int64[1] {10}>() s = Shape<end = 1>(x) n = Sub(s, ten)"
+        " d = Concat<axis = 0>(n, fed) q = Abs(d)"
+    )
+    x = np.array([[-3, 2, 1], [4, 5, 6]])
+    np.testing.assert_array_equal(run_lowered(model, x, process), [8, 3])
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "d = Neg(x)",
+        "s = Shape<end = 1>(x) d = Sub(s, fed)",
+        "d = Concat<axis = 1>(x, x)",
+        "h = Concat<axis = 1>(x, x) d = Neg(h) e = Concat<axis = 0>(h, h)",
+        "n = Neg(x) d = Concat<axis = 1>(x, x) e = Concat<axis = 1>(x, n)",
+        "d = Constant<value = int64[2] {-2, 3}>()",
+        "k = Constant<value = int64[1] {-2}>() d = Concat<axis = 0>(fed, k)",
+    ],
+)
 def test_an_abs_of_data_stays(nodes: str) -> None:
     model = divided(f"{nodes} q = Abs(d)")
+    assert ts.check(model, target="openvino") == []
+    assert ts.lower(model, target="openvino") == model
+
+
+SHARED = {
+    "an output": "q = Concat<axis = 0>(x, one) y = Abs(q) z = Identity(q)",
+    "another node": "q = Concat<axis = 0>(x, one) y = Abs(q) z = Add(q, zero)",
+    "a node beside a reshape": "q = Concat<axis = 0>(x, one) r = Reshape(q, line) y = Abs(r)"
+    " z = Add(q, zero)",
+    "a Concat that is joined": "z = Concat<axis = 0>(x, one) r = Concat<axis = 0>(z, one)"
+    " a = Abs(r) y = Slice(a, start, line)",
+    "a Concat of the same": "q = Concat<axis = 0>(x, one) y = Abs(q) z = Concat<axis = 0>(x, one)",
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("element_type", ["float", "int64"])
+@pytest.mark.parametrize("nodes", SHARED.values(), ids=SHARED)
+def test_what_is_joined_keeps_its_sign_beside_abs(
+    nodes: str, element_type: str, rng: np.random.Generator, process: EngineProcess
+) -> None:
+    kind = f"{element_type}[N] x) => ({element_type}[A] y, {element_type}[B] z"
+    one, zero = f"{element_type}[1] one = {{1}}", f"{element_type}[1] zero = {{0}}"
+    line, start = "int64[1] line = {-1}", "int64[1] start = {0}"
+    head = '<ir_version: 8, opset_import: ["": 18]>'
+    model = onnx.parser.parse_model(
+        f"{head} g ({kind}) <{one}, {zero}, {line}, {start}> {{ {nodes} }}"
+    )
+    assert "Abs" in str(ts.check(model, target="openvino"))
+    x: Array = rng.integers(-9, 0, 4).astype(np.float32 if element_type == "float" else np.int64)
+    lowered = ts.lower(model, target="openvino")
+    assert ts.check(lowered, target="openvino") == []
+    assert ts.lower(lowered, target="openvino") == lowered
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 1])
+    np.testing.assert_array_equal(got[0], [*np.abs(x), 1])
+    np.testing.assert_array_equal(got[1], [*x, 1])
+
+
+@pytest.mark.engine("openvino")
+def test_an_abs_of_joined_parts_leaves_them_as_they_are(
+    rng: np.random.Generator, process: EngineProcess
+) -> None:
+    """The Concat is one that lowering makes of a sequence."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[4] x) => (float[4] y, float[4] z)'
+        " <int64 two = {2}, int64 zero = {0}, int64 one = {1}> { s = SplitToSequence(x, two)"
+        " a = SequenceAt(s, zero) b = SequenceAt(s, one) t = SequenceConstruct(b, a)"
+        " q = ConcatFromSequence<axis = 0>(t) y = Abs(q) z = Identity(q) }"
+    )
+    x = rng.uniform(-9, -1, 4).astype(np.float32)
+    lowered = ts.lower(model, target="openvino")
+    assert ts.lower(lowered, target="openvino") == lowered
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 1])
+    joined = np.concatenate([x[2:], x[:2]])
+    np.testing.assert_array_equal(got, [-joined, joined])
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    ("dividend", "divisor", "expected"),
+    [([-2, 0, -7], 3, [0, 0, -2]), ([7, -9, 8], -2, [-3, 4, -4]), ([-6, 7, -8], 4, [-1, 1, -2])],
+)
+def test_quotients_of_constants_are_rounded_toward_zero(
+    dividend: list[int], divisor: int, expected: list[int], process: EngineProcess
+) -> None:
+    listed = ", ".join(map(str, dividend))
+    model = divided(
+        f"k = Constant<value = int64[1, 3] {{{listed}}}>() m = Constant<value_int = {divisor}>()"
+        " h = Div(k, m) q = Concat<axis = 0>(h, x)"
+    )
+    x = np.array([[-5, 3, 4]])
+    np.testing.assert_array_equal(run_lowered(model, x, process), [*expected, *x[0]])
+
+
+def test_exact_quotients_of_constants_stay() -> None:
+    model = divided(
+        "k = Constant<value = int64[3] {-2, 0, -8}>() m = Constant<value = int64 {2}>()"
+        " h = Div(k, m) q = Add(h, x)"
+    )
     assert ts.check(model, target="openvino") == []
     assert ts.lower(model, target="openvino") == model

@@ -36,7 +36,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.rejoined import gives_only_shapes
 from tensorsplit.model.graph.tensors import SparseTensor
-from tensorsplit.model.integer_features import fused_operand
+from tensorsplit.model.integer_features import folded_quotient, fused_operand
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
@@ -196,6 +196,23 @@ def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> No
     lowering.changed(ref, "the same, of a number that was doubled and subtracted once", entry)
 
 
+def write_quotients(lowering: Lowering) -> bool:
+    """Put constants in the place of quotients of constants, which the target would round down.
+
+    Returns whether there were any.
+    """
+    return lowering.change_limited("folded_quotient", _write_quotient)
+
+
+def _write_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, quotient = ref.node, folded_quotient(ref.node, lowering.facts)
+    element_type = lowering.facts.tensor(node.outputs[0]).element_type or ir.DataType.INT64
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    make.replace(node.outputs[0], make.constant(quotient, element_type.numpy()))
+    lowering.edits.retire(node)
+    lowering.changed(ref, "a constant", entry)
+
+
 def choose_signs(lowering: Lowering) -> bool:
     """Choose between a number and its negative, where the target would leave Abs out.
 
@@ -210,11 +227,28 @@ def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         return
     assert held is not None  # noqa: S101 - see the feature
     make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
-    zero = make.op("Sub", [held, held])
-    is_below = make.op("Less", [held, zero])
-    make.replace(node.outputs[0], make.op("Where", [is_below, make.op("Neg", [held]), held]))
+    element_type = lowering.facts.tensor(held).element_type or ir.DataType.INT64
+    zero = make.constant(0, element_type.numpy())
+    chosen = [make.op("Greater", [held, zero]), held, make.op("Sub", [zero, held])]
+    make.replace(node.outputs[0], make.op("Where", chosen))
     lowering.edits.retire(node)
     lowering.changed(ref, "Where", entry)
+
+
+def negate_joined(lowering: Lowering) -> None:
+    """Take Abs of the negative, where the target would change what is joined for other nodes."""
+    lowering.change_each("abs_of_joined", _is_abs, _negate)
+
+
+def _is_abs(node: ir.Node) -> bool:
+    return (node.domain, node.op_type) == ("", "Abs")
+
+
+def _negate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node = ref.node
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    change_inputs(node, {0: make.op("Neg", [ref.input(0)])})
+    lowering.changed(ref, "Abs of the negative", entry)
 
 
 def write_tensors(lowering: Lowering) -> bool:

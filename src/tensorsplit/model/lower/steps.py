@@ -57,6 +57,7 @@ from tensorsplit.model.lower.preparing import (
     keep_from_fusing,
     keep_left_unread,
     keep_unread,
+    negate_joined,
     rename_duplicates,
     slice_empty,
     sort_axes,
@@ -66,6 +67,7 @@ from tensorsplit.model.lower.preparing import (
     unwrap_optionals,
     widen_quotients,
     write_initializers,
+    write_quotients,
     write_tensors,
 )
 from tensorsplit.model.lower.rejoined_parts import keep_checks
@@ -129,7 +131,7 @@ def _lower(lowering: Lowering) -> None:
         take_branches,
     )
     of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps)
-    of_values = (turn_apart, widen_quotients, keep_from_fusing, choose_signs)
+    of_values = (turn_apart, widen_quotients, write_quotients, keep_from_fusing, choose_signs)
     others = (unwrap_optionals, calculate_constants, keep_unread)
     while any(step(lowering) for step in (*first, *of_loops, *of_values, *others)):
         lowering.look()
@@ -153,6 +155,7 @@ def _lower(lowering: Lowering) -> None:
     use_states(lowering)
     settle_rounds(lowering)
     sort_axes_for_onnx(lowering)
+    negate_joined(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
     may_be_alike = had_alike and len(lowering.report.changes) > before
