@@ -13,9 +13,13 @@ from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
 
 _SMALL = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
-_INTEGERS = _SMALL | {
-    *(ir.DataType.INT16, ir.DataType.UINT16, ir.DataType.INT32, ir.DataType.UINT32),
-    *(ir.DataType.INT64, ir.DataType.UINT64),
+_UNSIGNED = frozenset(
+    {
+        *(ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64),
+    }
+)
+_INTEGERS = _UNSIGNED | {
+    *(ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32, ir.DataType.INT64),
 }
 _OF_SUMS = frozenset(
     {"ConvInteger", "Einsum", "Gemm", "MatMul", "MatMulInteger", "Resize", "Size", "Upsample"}
@@ -54,7 +58,7 @@ def integer_features(node: ir.Node, facts: Facts) -> Iterator[str]:
             yield "fused_quotient"
         if folded_quotient(node, facts) is not None:
             yield "folded_quotient"
-    elif node.op_type == "Abs":
+    elif node.op_type == "Abs" and _types(node, facts).isdisjoint(_UNSIGNED):
         if _is_calculated(node.inputs[0], facts):
             yield "abs_of_shapes"
         elif _is_of_joined(node, facts):
@@ -128,7 +132,7 @@ def _is_repeated(node: ir.Node) -> bool:
 
 
 def _is_calculated(value: ir.Value | None, facts: Facts) -> bool:
-    """Return whether a number that is no constant itself comes from shapes and constants alone."""
+    """Return whether a number is calculated from shapes and constants alone, not given as one."""
     source = passed_from(value)
     if source is None or tensor_of(source) is not None:
         return False

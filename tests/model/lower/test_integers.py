@@ -238,6 +238,11 @@ def test_what_is_joined_keeps_its_sign_beside_abs(
     np.testing.assert_array_equal(got[1], [*x, 1])
 
 
+def test_an_abs_of_numbers_without_a_sign_stays() -> None:
+    model = divided("h = Concat<axis = 0>(x, x) e = Add(h, h) q = Abs(h)", "uint32")
+    assert ts.lower(model, target="openvino") == model
+
+
 @pytest.mark.engine("openvino")
 def test_an_abs_of_joined_parts_leaves_them_as_they_are(
     rng: np.random.Generator, process: EngineProcess
