@@ -330,3 +330,11 @@ def test_d20_lengths_known_only_at_run_time_are_never_guessed() -> None:
     assert intent.given is None
     with refused("TS309", "run time", operator="onnx.Split-13", parameter="split"):
         resolve.plan(intent, (6,))
+
+
+def test_lengths_of_a_rank_that_is_not_known_leave_the_rule_open() -> None:
+    """A scalar is the length of each part, a list has one for each; Split takes a list only."""
+    operand = Operand(None, None, "int64")
+    sequence = resolve.bind(ts.operators["onnx.SplitToSequence-24"], [("split", operand)])
+    assert (sequence.rule, sequence.source) == (None, "split")
+    assert resolve.bind(ts.operators["onnx.Split-18"], [("split", operand)], 2).rule is not None

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.core import errors
+from tensorsplit.core import errors, resolve
 from tensorsplit.core.arithmetic import position
 from tensorsplit.core.dimensions import MAX_DIM
+from tensorsplit.core.operands import Operand
 from tensorsplit.core.rules import MAX_PARTS
 
 PLAN: Any = ts.plan
@@ -91,6 +92,13 @@ REFUSALS: dict[str, tuple[Callable[[], object], str, dict[str, range]]] = {
         plan("onnx.Split-18", (0,), split=[]),
         "TS305",
         {"count": range(1, MAX_PARTS + 1)},
+    ),
+    "lengths for another number of outputs": (
+        lambda: resolve.plan(
+            resolve.bind(ts.operators["onnx.Split-13"], [("split", Operand((3, 4), 1))], 3), (7,)
+        ),
+        "TS305",
+        {"count": exactly(3)},
     ),
     "axis": (
         plan("onnx.Split-18", (2, 7), axis=2, num_outputs=2),

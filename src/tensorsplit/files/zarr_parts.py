@@ -307,9 +307,7 @@ class _Cut:
             return True
         size, end = self.chunks[self.axis], 0
         for source, start, length in self.pieces:
-            is_rest = start + length == self.lengths[source] and (
-                end + length == self.shape[self.axis]
-            )
+            is_rest = start + length == self.lengths[source]  # of the last piece, or the next is unaligned
             if start % size or end % size or (length % size and not is_rest):
                 return False
             end += length
