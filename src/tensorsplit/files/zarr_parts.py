@@ -307,7 +307,8 @@ class _Cut:
             return True
         size, end = self.chunks[self.axis], 0
         for source, start, length in self.pieces:
-            is_rest = start + length == self.lengths[source]  # of the last piece, or the next is unaligned
+            # only the last piece can be a rest: the one after it would not be aligned
+            is_rest = start + length == self.lengths[source]
             if start % size or end % size or (length % size and not is_rest):
                 return False
             end += length
