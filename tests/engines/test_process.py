@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 
 from tensorsplit import SplitError
 from tensorsplit.core.extras import install_command
+from tensorsplit.engines import messages
 from tensorsplit.engines.process import TIMEOUT_VARIABLE, EngineProcess, timeout
 from tests.interpreters import ROOT, printed, python
 
@@ -427,3 +429,19 @@ def test_no_place_for_temporary_files(monkeypatch: pytest.MonkeyPatch, tmp_path:
     with pytest.raises(SplitError, match=r"can't be started: .*; make room") as caught:
         EngineProcess("fake", "tests.engines.fake_engine").call(("pid",))
     assert caught.value.code == "TS604"
+
+
+@pytest.mark.parametrize("size", [300, 1 << 18])
+def test_a_message_takes_what_its_text_and_its_pieces_take(size: int) -> None:
+    """A character of the text counts for 64 bytes."""
+    pieces = messages.pack_message([b"x" * size, b"y" * 30])
+    takes = 64 * len(pieces[0]) + size + 30 + (len("file") if size > 300 else 0)
+    for most in (takes, takes - 1):
+        ours, theirs = multiprocessing.Pipe()
+        with ours, theirs:
+            messages.send_packed(ours, pieces)
+            if most == takes:
+                assert messages.receive(theirs, most) == [b"x" * size, b"y" * 30]
+                continue
+            with pytest.raises(messages.TooLarge):
+                messages.receive(theirs, most)

@@ -1316,6 +1316,13 @@ def test_strings_that_openvino_can_not_pass_on_are_gathered() -> None:
     assert [found[name].tolist() for name in "ytz"] == [feeds[name].tolist() for name in "xsx"]
 
 
+def test_slices_of_strings_on_any_number_of_axes_are_refused() -> None:
+    made = parse_model("""<ir_version: 8, opset_import: ["": 13]>
+        g (string[3, 4] x, int64[k] s, int64[k] e) => (string[A, B] y) { y = Slice(x, s, e) }""")
+    with refused("TS513", "how many axes of strings are sliced is known only at run time"):
+        lower(made, target="openvino")
+
+
 WORDS = np.array([["a", "", "é", "dd", "e", "ff"], [*"uvwxyz"]], object)
 SLICES = {
     "bounds as attributes": (9, "y = Slice <starts = [0, 1], ends = [1, -1]> (x)", WORDS[:1, 1:-1]),
