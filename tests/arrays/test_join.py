@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -241,6 +243,59 @@ def test_a_plan_for_dimensions_with_names_joins_what_fits() -> None:
     is_the_array(side.join(side(x, copy=True)), x)
     with refused("TS312", "part 1 has shape (6, 3); give one of shape (7, 3)"):
         side.join([x[:, :1], x[1:, 1:]])
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("dtype", ["float", "int8", "string"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_parts_of_any_kind_are_written_to_a_buffer_of_any_kind(
+    axis: int, dtype: str, tmp_path: Path
+) -> None:
+    want = data(4, 6, dtype=dtype)
+    parts = [part.copy() for part in np.split(want, [1, 1, 3], axis)]
+    given: list[Any] = [parts, tuple(parts), dict(zip("abcd", parts, strict=True))]
+    given.append([parts[0], *(np.asfortranarray(part) for part in parts[1:])])
+    wide = np.empty((4, 12), want.dtype)
+    buffers = [np.empty_like(want), np.empty_like(want, order="F"), wide[:, ::2], wide[::-1, 6:]]
+    if dtype != "string":
+        buffers.append(np.memmap(tmp_path / "out", want.dtype, "w+", shape=want.shape))
+    for each, out in itertools.product(given, buffers):
+        for options in ({}, {"like": want}, {"copy": True}):
+            out[...] = out.dtype.type()
+            assert ts.join(each, axis=axis, out=out, **options) is out
+            assert same(np.asarray(out), want)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_parts_without_their_axis_are_written_to_a_buffer() -> None:
+    want = data(3, 4)
+    for axis in (0, 1):
+        parts = [each.copy() for each in np.moveaxis(want, axis, 0)]
+        out = np.empty_like(want)
+        assert ts.join(parts, axis=axis, keepdims=0, out=out) is out
+        assert same(out, want)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_a_buffer_that_does_not_fit_is_not_written_to() -> None:
+    whole = data(4, 6)
+    parts = [whole[:, :2], whole[:, 2:]]
+    frozen, before = np.zeros((4, 6), np.float32), whole.copy()
+    frozen.flags.writeable = False
+    wrong: list[tuple[str, Any]] = [
+        ("TS402", np.zeros((4, 7), np.float32)),
+        ("TS402", np.zeros((4, 5), np.float32)),
+        ("TS403", np.zeros((4, 6), np.int32)),
+        ("TS404", frozen),
+        ("TS405", whole),
+        ("TS405", whole[:, ::-1]),
+    ]
+    for code, out in wrong:
+        held = out.copy()
+        with refused(code, parameter="out"):
+            ts.join(parts, axis=1, out=out)
+        assert same(out, held)
+    assert same(whole, before)
 
 
 def test_masks_stay() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.files import zarr_files
+from tensorsplit.files import zarr_arrays, zarr_files
 from tests.refusals import refused
 
 zarr = pytest.importorskip("zarr")
@@ -511,6 +511,27 @@ def test_what_no_chunk_may_be(tmp_path: Path) -> None:
     outer.symlink_to("../elsewhere")  # a link that stays in the store
     ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [4, 6])
     assert parts(tmp_path / "out", "x", 2)[0][...].tobytes() == X[:4].tobytes()
+
+
+@pytest.mark.parametrize("lengths", [[4, 6], [1, 9]], ids=["copied", "decoded"])
+def test_no_folder_of_chunks_leads_out_of_a_store(lengths: list[int], tmp_path: Path) -> None:
+    made(tmp_path / "x.zarr", compressors=None)
+    chunks = tmp_path / "x.zarr" / "c" / "0"
+    chunks.rename(tmp_path / "outside")
+    chunks.symlink_to("../../outside")
+    with refused("TS705", "leads out of the store"):
+        ts.files.split(tmp_path / "x.zarr", tmp_path / "out", lengths)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["outside", "x.zarr"]
+
+
+def test_files_of_a_process_that_was_killed_are_removed(tmp_path: Path) -> None:
+    """Workers of a cluster write what they copy beside its place, under another name."""
+    made(tmp_path / "x.zarr")
+    left = tmp_path / "x.zarr" / "c" / "0" / f"0.1234{zarr_arrays._UNFINISHED}"
+    left.write_bytes(b"half")
+    before = {path for path in (tmp_path / "x.zarr").rglob("*") if path != left}
+    zarr_arrays.complete(tmp_path / "x.zarr")
+    assert set((tmp_path / "x.zarr").rglob("*")) == before
 
 
 ZEROS = bytes(1 << 24)

@@ -141,7 +141,7 @@ class _ShardTable(_Table, frozen=True, forbid_unknown_fields=True, kw_only=True)
             return FollowRule(self.follow, self.axis, self.block, self.packed)
         return ShardRule(
             self.axis or 0,
-            self.count() or 0,
+            0,  # until `RuleSet.for_ranks`, where all rules state the same number
             self.segments,
             self.groups,
             self.name,
