@@ -295,6 +295,10 @@ def test_a_buffer_that_does_not_fit_is_not_written_to() -> None:
         with refused(code, parameter="out"):
             ts.join(parts, axis=1, out=out)
         assert same(out, held)
+    halves, out = [whole[:, :3].copy(), whole[:, 3:].copy()], np.zeros((4, 6), np.float32)
+    with refused("TS402", "the whole has (4, 2, 3)", parameter="out"):
+        ts.join(halves, axis=1, keepdims=0, out=out)
+    assert not out.any()
     assert same(whole, before)
 
 
