@@ -14,9 +14,7 @@ from tensorsplit.model.infer.analysis import Facts
 
 _SMALL = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
 _UNSIGNED = frozenset(
-    {
-        *(ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64),
-    }
+    (ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64)
 )
 _INTEGERS = _UNSIGNED | {
     *(ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32, ir.DataType.INT64),
@@ -24,7 +22,7 @@ _INTEGERS = _UNSIGNED | {
 _OF_SUMS = frozenset(
     {"ConvInteger", "Einsum", "Gemm", "MatMul", "MatMulInteger", "Resize", "Size", "Upsample"}
 )
-_WITH_CONSTANTS = frozenset({"Add", "Mul", "PRelu", "Pow", "Sub", "Sum"})
+_WITH_CONSTANTS = frozenset({"Add", "Mul", "PRelu", "Pow", "Sub"})
 _WITH_MOVES = frozenset(
     {
         *("Abs", "Cast", "Clip", "Expand", "Flatten", "Gather", "Identity", "Neg", "Relu"),
@@ -50,15 +48,16 @@ _MOST_STEPS = 100
 
 
 def integer_features(node: ir.Node, facts: Facts) -> Iterator[str]:
-    """Yield the features of a Div or Abs of ONNX's own domain."""
-    if node.op_type == "Div":
+    """Yield the features of a Div or Abs of ONNX's own domain; none of a malformed one."""
+    count = len(node.inputs)
+    if node.op_type == "Div" and count == 2:
         if not _types(node, facts).isdisjoint(_SMALL):
             yield "small_quotient"
         elif fused_operand(node, facts) is not None:
             yield "fused_quotient"
         if folded_quotient(node, facts) is not None:
             yield "folded_quotient"
-    elif node.op_type == "Abs" and _types(node, facts).isdisjoint(_UNSIGNED):
+    elif node.op_type == "Abs" and count == 1 and _types(node, facts).isdisjoint(_UNSIGNED):
         if _is_calculated(node.inputs[0], facts):
             yield "abs_of_shapes"
         elif _is_of_joined(node, facts):
@@ -88,8 +87,9 @@ def folded_quotient(node: ir.Node, facts: Facts) -> Array | None:
     if dividend is None or divisor is None or not divisor.all():
         return None
     try:
-        downward, rest = np.divmod(dividend, divisor)
-    except ValueError:  # shapes that do not go together
+        with np.errstate(over="ignore"):  # the lowest integer by -1, which is exact
+            downward, rest = np.divmod(dividend, divisor)
+    except (TypeError, ValueError):  # types or shapes that do not go together
         return None
     is_between = (rest != 0) & (downward < 0)
     return downward + is_between.astype(downward.dtype) if is_between.any() else None
@@ -106,7 +106,7 @@ def _is_of_joined(node: ir.Node, facts: Facts) -> bool:
             break
         value, is_shared = waiting.pop()
         made = None if value is None else value.producer()
-        if value is None or made is None or made.domain != "":
+        if value is None or made is None or made.domain != "" or not made.inputs:
             continue
         is_shared = is_shared or len(value.uses()) > 1 or value.is_graph_output()
         if made.op_type in _MAY_CHANGE_NOTHING:
