@@ -564,3 +564,18 @@ def test_the_exporter_that_traces_makes_one_split() -> None:
         torch.onnx.export(Two(), (torch.ones(4, 6),), file, dynamo=False)
     nodes = onnx.load_from_string(file.getvalue()).graph.node
     assert [node.op_type for node in nodes if node.op_type != "Constant"] == ["Split"]
+
+
+@pytest.mark.parametrize("size", [12, 1 << 20])
+@pytest.mark.parametrize("copy", [False, True])
+def test_parts_have_the_derivatives_of_forward_mode(copy: bool, size: int) -> None:
+    forward = torch.autograd.forward_ad
+    values, tangent = torch.rand(size, 2), torch.rand(size, 2)
+    with forward.dual_level():
+        parts = ts.split(
+            forward.make_dual(values, tangent), [size // 3, size - size // 3], copy=copy
+        )
+        whole = ts.join(parts, copy=True)
+        for found, want in ((whole, tangent), (parts[1], tangent[size // 3 :])):
+            assert torch.equal(forward.unpack_dual(found).tangent, want)
+        assert torch.equal(forward.unpack_dual(whole).primal, values)

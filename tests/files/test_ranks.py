@@ -132,6 +132,7 @@ def test_copies_that_differ(
         ({"heads": 2, "ranks": 4}, "4 ranks would cut 2 heads"),
         ({"heads": 2, "ranks": 3, "replicate": True}, "3 ranks would cut 2 heads"),
         ({"heads": 6, "ranks": 4, "replicate": True}, "4 ranks would cut 6 heads"),
+        ({"heads": 2, "ranks": 5, "replicate": True}, "5 ranks would cut 2 heads"),
         ({"heads": [4, 1, 1], "segments": [16, 4, 4], "ranks": 2}, "2 ranks would cut 1 head"),
         ({"heads": [3], "groups": 2, "ranks": 2}, "2 groups would cut 3 heads"),
         ({"heads": [8, 2, 2], "ranks": 4}, "4 ranks would cut 2 heads"),

@@ -139,3 +139,42 @@ def test_what_only_a_call_or_a_run_tells_is_not_held_against_a_model(case: str) 
             functions.append(function(f"F{level + 1}", "p", "q", twice, opset=13))
     read = onnx_model(model(graph(calls, [X], ["a"]), 13, functions, custom=1))
     check_well_formed(read.model)
+
+
+def loop(op_type: str, fed: str, given: str, taken: int, made: int, opset: int, **more: int) -> Any:
+    """The errors of a loop whose body takes and makes so many values."""
+    names = [f"a{number}" for number in range(taken)]
+    ends = [value(f"b{number}", FLOAT, [4]) for number in range(made)]
+    body = graph(
+        [node("Identity", names[-1], end.name) for end in ends],
+        [value(name, FLOAT, [4]) for name in names],
+        ends,
+    )
+    inputs = [value(name, FLOAT, [4]) for name in sorted({*fed.split()} - {"_"})]
+    outputs = [value(name, FLOAT, [4]) for name in given.split()]
+    nodes = [node(op_type, fed, given, body=body, **more)]
+    read = onnx_model(model(graph(nodes, inputs, outputs), opset))
+    return list(map(str, model_errors(read.model)))
+
+
+def test_a_loop_gives_what_it_carries_and_its_body_a_condition_too() -> None:
+    assert loop("Loop", "_ _ x y", "u v", 4, 3, 13) == []
+    assert loop("Loop", "_ _ x y", "u v w", 4, 4, 13) == []
+    (said,) = loop("Loop", "_ _ x y", "u", 4, 2, 13)
+    assert "it carries 3 values, but has 2 outputs for them" in said
+    (said,) = loop("Loop", "_ _ x y", "u v", 3, 3, 13)
+    assert "its body has 3 inputs, but is passed 4 values" in said
+    for made in (2, 4):
+        (said,) = loop("Loop", "_ _ x y", "u v", 4, made, 13)
+        assert f"its body has {made} outputs, but it needs 3" in said
+
+
+@pytest.mark.parametrize(("opset", "lengths"), [(8, "_ "), (9, ""), (11, "")])
+def test_a_scan_takes_one_input_to_scan_or_more(opset: int, lengths: str) -> None:
+    assert loop("Scan", f"{lengths}x y", "u v", 2, 2, opset, num_scan_inputs=1) == []
+    assert loop("Scan", f"{lengths}x y", "u v", 2, 2, opset, num_scan_inputs=2) == []
+    for count in (0, 3):
+        (said,) = loop("Scan", f"{lengths}x y", "u v", 2, 2, opset, num_scan_inputs=count)
+        assert f"num_scan_inputs is {count}, of 2 inputs" in said
+    (said,) = loop("Scan", f"{lengths}x y", "u v", 3, 2, opset, num_scan_inputs=1)
+    assert "its body has 3 inputs, but is passed 2 values" in said
