@@ -20,6 +20,7 @@ from tensorsplit.core.arithmetic import (
     fitting,
     fitting_zero,
     in_order,
+    minimum,
     position,
     total,
     value,
@@ -302,3 +303,14 @@ def test_what_is_not_asked_for_makes_no_node() -> None:
     assert Counting().make(fitting(length, sizes, 2, checks_sum=True)).tolist() == [3, 3]
     assert calls == ["dimension", "divide", "joined"]
     assert isinstance(in_order(sizes)[0], Formula)
+
+
+def test_a_formula_is_natural_if_all_that_it_is_made_of_is_0_or_more() -> None:
+    """Nothing guards those numbers against being below 0."""
+    dim, any_number = dimension("x", 0), value("y")
+    for natural in (dim, dim + 0, dim + 1, dim * 2, dim // 2, minimum(dim, 3), total((dim, 1))):
+        assert isinstance(natural, Formula)
+        assert natural.is_natural
+    for other in (any_number, dim + -1, dim * -1, dim - 1, minimum(dim, -1), dim + any_number):
+        assert isinstance(other, Formula)
+        assert not other.is_natural

@@ -116,3 +116,15 @@ def test_a_difference_between_a_dialect_and_an_operator() -> None:
 
 def _changes() -> tuple[Any, ...]:
     return ts.diff("torch.chunk", "onnx.Split-18").changes
+
+
+FROM_THE_FRONT = (
+    *("directml.SPLIT", "onednn.submemory_desc", "qnn.Split"),
+    *("stablehlo.slice", "tosa.SLICE", "webnn.split"),
+)
+"""Their axes are unsigned, or places of lists; all others count from the back below 0."""
+
+
+@pytest.mark.parametrize("name", dialects)
+def test_an_axis_below_0_is_counted_from_the_back_or_refused(name: str) -> None:
+    assert dialects[name].axis_from_back == (name not in FROM_THE_FRONT)

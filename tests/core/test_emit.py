@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,6 +50,15 @@ def test_equal_parts_need_no_operand_before_opset_18_and_a_count_since() -> None
     assert said(emit(old, operators["onnx.Split-18"])) == ({}, {"split": AtRunTime.COMPUTED})
     even = intent("onnx.Split-18", num_outputs=constants(2, "attribute"))
     assert said(emit(even, operators["onnx.Split-13"], 6)) == ({}, {})
+
+
+def test_a_count_that_is_not_known_yet_is_the_number_of_outputs() -> None:
+    """D5: no other one is right; a count that is known is taken as it is."""
+    counted = intent("onnx.Split-18", 3, num_outputs=constants(3, "attribute"))
+    for known in (counted, replace(counted, given=None)):
+        assert said(emit(known, operators["onnx.Split-18"])) == ({"num_outputs": 3}, {})
+    other = replace(counted, outputs=2)
+    assert said(emit(other, operators["openvino.Split-1"], 6)) == ({"num_splits": 3}, {})
 
 
 def test_lengths_that_may_be_negative_are_no_remainder() -> None:
