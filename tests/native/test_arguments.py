@@ -87,6 +87,19 @@ def test_buffers_that_change_the_array_when_they_are_looked_at(
         kernel.copy_into(array, 0, (2, 4), True, Buffers([np.zeros((2, 4)), np.zeros((4, 4))]))
 
 
+def test_an_axis_that_the_array_has_no_more_is_not_read(kernel: Any) -> None:
+    """After the only dimension NumPy keeps the stride, which is as large as the axis was."""
+    array = np.ones((6, 8))
+
+    class Buffers(list[Any]):
+        def __iter__(self) -> Any:
+            array.shape = (48,)
+            return super().__iter__()
+
+    with pytest.raises(ValueError, match="changed"):
+        kernel.copy_into(array, 1, (3, 5), True, Buffers([np.zeros((6, 3)), np.zeros((6, 5))]))
+
+
 @pytest.mark.parametrize("shape", [(2, 12), (24, 1)])
 def test_a_finalizer_that_changes_the_array_is_noticed(kernel: Any, shape: tuple[int, ...]) -> None:
     """Making the list of the parts may start the garbage collector."""
