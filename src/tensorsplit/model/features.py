@@ -19,6 +19,7 @@ from tensorsplit.core.emit import counted
 from tensorsplit.core.errors import short_name
 from tensorsplit.core.maker import MOST_EXACT
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
+from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.model.graph.checked_lengths import are_checked
@@ -29,6 +30,7 @@ from tensorsplit.model.graph.nodes import (
     attribute_of,
     axes_from_front,
     bodies,
+    constant,
     domain_opsets,
     is_onnx_split,
     is_vendor_split,
@@ -373,7 +375,7 @@ def _sources(value: ir.Value) -> Iterator[tuple[ir.Value, tuple[int, ...]]]:
             return
         if made.op_type == "Transpose":
             moved = attribute_of(made, "perm", ir.AttributeType.INTS) or (2, 1, 0)
-            if sorted(moved) != [0, 1, 2]:
+            if sorted(moved) != [0, 1, 2] or made.domain != "":
                 return
             order = tuple(moved[i] for i in order)
         value = given
@@ -500,9 +502,48 @@ def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:
     return None if axes == given else axes
 
 
+def recurrences_of(node: ir.Node) -> list[ir.Node]:
+    """Return the recurrent layers of an IR that read what a Transpose by [1, 0, 2] gives."""
+    if (node.domain, node.op_type) != (DOMAIN, "Transpose") or len(node.inputs) != 2:
+        return []
+    order = constant(node.inputs[1])
+    if order is None or tuple(order.reshape(-1).tolist()) != _TURNED:
+        return []
+    uses = node.outputs[0].uses()
+    return [use.node for use in uses if use.idx == 0 and use.node.op_type in _RECURRENT_LAYERS]
+
+
+_RECURRENT_LAYERS = frozenset({"GRUSequence", "LSTMSequence", "RNNSequence"})
+
+
+def _is_read_beside_recurrence(node: ir.Node) -> bool:
+    """Return whether a Transpose before recurrent layers, or one that may be like it, is read."""
+    if not recurrences_of(node) or node.inputs[0] is None:
+        return False
+    made = node.outputs[0]
+    others = {reader.op_type for reader in made.consumers()} - {*_RECURRENT_LAYERS, "ShapeOf"}
+    if others or made.is_graph_output():
+        return True
+    waiting = [held for held, _ in _sources(node.inputs[0])][-1:]
+    for held in waiting:
+        for use in held.uses():
+            reader = use.node
+            if reader is node or not may_pass(reader, use.idx) or len(waiting) > _MOST_PASSING:
+                continue
+            if reader.op_type == "Transpose":
+                return True
+            waiting.append(reader.outputs[0])
+    return False
+
+
 def layer_features(ref: NodeRef, facts: Facts) -> Features:
-    """Return the features of a split layer; ONNX's Split is one too, once OpenVINO read it."""
+    """Return the features of a split layer; ONNX's Split is one too, once OpenVINO read it.
+
+    Of other layers, there are those of a Transpose that a recurrent layer reads.
+    """
     node = ref.node
+    if _is_read_beside_recurrence(node):
+        return {"operator": "Transpose", "turned_beside_recurrence": True}
     if not is_vendor_split(node):
         return {}
     split = facts.split(ref)

@@ -376,3 +376,55 @@ def test_layers_in_bodies_are_lowered_too(tmp_path: Path) -> None:
     yes, no = run_in_openvino(path, [[data, np.array(True)], [data, np.array(False)]])
     np.testing.assert_array_equal(yes[0], data[1:])
     assert isinstance(no, str)
+
+
+def recurrent(way: str) -> IrFile:
+    """A model whose steps an RNN reads; ``way`` says what else reads them turned."""
+    ir, rng = IrFile(), np.random.default_rng(4)
+    e = ir.layer("ReLU", (ir.parameter("x", "f32", "6,2,8"),), 1)[0]
+
+    def moved(data: Out, *order: int) -> Out:
+        return ir.layer("Transpose", (data, ir.int64(*order)), 1)[0]
+
+    def weights(*shape: int) -> Out:
+        held = rng.standard_normal(shape).astype(np.float32)
+        return ir.constant(held.tobytes(), "f32", ",".join(map(str, shape)))
+
+    steps = moved(e, 1, 0, 2)
+    if way == "the same layer":
+        ir.result(steps)
+    elif way == "another layer":
+        ir.result(moved(e, 1, 0, 2))
+    elif way == "two layers":
+        ir.result(moved(moved(e, 2, 0, 1), 2, 1, 0))
+    else:
+        ir.result(moved(ir.layer("Sigmoid", (e,), 1)[0], 1, 0, 2))
+    lengths = ir.constant(np.full(2, 6, np.int32).tobytes(), "i32", "2")
+    states, *others = weights(2, 1, 3), weights(1, 3, 8), weights(1, 3, 3), weights(1, 3)
+    data = '<data hidden_size="3" activations="tanh" direction="forward"/>'
+    inputs = (steps, states, lengths, *others)
+    rows, _ = ir.layer("RNNSequence", inputs, 2, data, version="opset5")
+    ir.result(moved(rows, 2, 1, 0, 3))
+    return ir
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("way", ["the same layer", "another layer", "two layers"])
+def test_what_a_recurrent_layer_reads_is_turned_right(way: str, tmp_path: Path) -> None:
+    x = np.random.default_rng(6).standard_normal((6, 2, 8)).astype(np.float32)
+    path = saved(recurrent(way), tmp_path)
+    before = tmp_path / "before" / "model.xml"
+    (found,) = [each for each in ts.check(before, target="openvino") if each.code == "TS843"]
+    assert "LSTM, GRU or RNN" in found.message
+    assert [each for each in ts.check(path, target="openvino") if each.code == "TS843"] == []
+    assert lowered(path).text == path.read_bytes()
+    ((turned, rows),), ((_, expected),) = (run_in_openvino(each, [[x]]) for each in (path, before))
+    np.testing.assert_array_equal(turned, np.maximum(x, 0).transpose(1, 0, 2))
+    np.testing.assert_allclose(rows, expected, rtol=1e-4)
+
+
+def test_a_transpose_that_only_a_recurrent_layer_reads_stays(tmp_path: Path) -> None:
+    ir = recurrent("another calculation")
+    path = ir.save(tmp_path, named(ir))
+    assert lowered(path).text == path.read_bytes()
+    assert ts.check(path, target="openvino") == []

@@ -38,7 +38,8 @@ def lower(
 
     Of an OpenVINO IR, split layers that OpenVINO runs wrongly are changed, and all others stay as
     they are, byte for byte: lengths that only the running model knows are checked, and strings are
-    taken one by one.
+    taken one by one. A Transpose before a recurrent layer is changed where something else reads the
+    same turned data.
 
     Args:
         model: A path, an ``onnx.ModelProto`` or an ``onnx_ir.Model``; it is left as it is. For

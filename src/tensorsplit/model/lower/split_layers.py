@@ -1,5 +1,7 @@
 """Lowering an OpenVINO IR: its split layers, so that OpenVINO runs them right or refuses.
 
+Transposes before recurrent layers are changed too, where OpenVINO would give wrong elements.
+
 A layer that OpenVINO runs right stays as it is, byte for byte. Lengths that only the running model
 knows are checked by layers that calculate what the layer gets in their place.
 """
@@ -23,7 +25,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import CANNOT_LOWER, EXTERNAL_DATA, SplitError
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import Chunks
-from tensorsplit.model.features import data_features, known_lengths, layer_features
+from tensorsplit.model.features import data_features, known_lengths, layer_features, recurrences_of
 from tensorsplit.model.graph.checked_lengths import axis_of, checked_lengths, equal_lengths
 from tensorsplit.model.graph.nodes import NodeRef, bodies, is_vendor_split, walk
 from tensorsplit.model.graph.rejoined import is_rejoined
@@ -140,7 +142,7 @@ class _IrLowering:
         for entry in self._profile.about(data_features(refs, self._facts)):
             self._note(entry)
         for ref in refs:
-            if is_vendor_split(ref.node):
+            if is_vendor_split(ref.node) or recurrences_of(ref.node):
                 with at(ref):
                     self._lower(ref)
         for graph in self._graphs.values():
@@ -157,7 +159,14 @@ class _IrLowering:
         if not self._file.takes_text:
             problem, fix = "the file is not in an encoding as UTF-8", "save it as UTF-8"
             raise refusal(problem, fix)
-        split = _LayerSplit(ref, self._graph_of(ref), self._facts)
+        text = "; ".join(dict.fromkeys(map(self._profile.says, reasons)))
+        graph = self._graph_of(ref)
+        if recurrences_of(ref.node):
+            _turn_apart(ref, graph)
+            became = "Transpose with one more axis, for recurrent layers"
+            self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, text))
+            return
+        split = _LayerSplit(ref, graph, self._facts)
         by_type = [entry for entry in reasons if entry.feature == "element_type"]
         if not by_type:
             split.check_lengths()
@@ -167,7 +176,6 @@ class _IrLowering:
             became = "Gather"
         else:
             raise refusal(by_type[0].note, "use another element type, or another engine")
-        text = "; ".join(dict.fromkeys(map(self._profile.says, reasons)))
         self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, text))
         for entry in self._profile.about({"runtime_checks": True}):
             self._note(entry)
@@ -196,6 +204,17 @@ def _graphs(
             inner = None if layer is None else layer.element.find(label)
             if layer is not None and inner is not None:
                 yield from _graphs(body, file, inner, f"{layer.path} / ", depth + 1)
+
+
+def _turn_apart(ref: NodeRef, graph: EditedGraph) -> None:
+    """Feed the recurrent layers that read a Transpose by another one, of rank 4, of the same."""
+    layer = graph.layers[ref.path]
+    (port,) = layer.outputs.values()
+    apart = LayerMaker(graph, layer.name or layer.type).turned(
+        graph.source(layer, 0), port.precision
+    )
+    for reader in recurrences_of(ref.node):
+        graph.feed(graph.layers[str(reader.metadata_props[LAYER_PATH])], 0, apart)
 
 
 class _LayerSplit:

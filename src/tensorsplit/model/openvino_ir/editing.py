@@ -12,7 +12,13 @@ import numpy as np
 
 from tensorsplit.core.arithmetic import Number
 from tensorsplit.core.maker import Maker
-from tensorsplit.model.openvino_ir.layer_types import JOINED, LAYER_TYPES, LayerOperand, LayerType
+from tensorsplit.model.openvino_ir.layer_types import (
+    JOINED,
+    LAYER_TYPES,
+    LayerOperand,
+    LayerType,
+    turned,
+)
 from tensorsplit.model.openvino_ir.layers import Layer, PlacedElements, parse_network
 
 if TYPE_CHECKING:
@@ -231,6 +237,10 @@ class LayerMaker(Maker[End]):
         positions = self.apply("range", [self.make(start), self.make(end)])
         operands = [data, positions, self.make(axis)]
         return self._layer(LAYER_TYPES["taken"], operands, names)
+
+    def turned(self, data: End, precision: str) -> End:
+        """Return a tensor of rank 3 with its first two axes in each other's place."""
+        return self._layer(turned(precision), [data])
 
     def _layer(self, kind: LayerType, operands: Sequence[End], names: Sequence[str] = ()) -> End:
         inputs = [self._operand(each, operands) for each in kind.operands]

@@ -97,3 +97,10 @@ JOINED = LayerType("Concat", "opset1", (), {"axis": "0"})
 
 VARIADIC_SPLIT = LayerType("VariadicSplit", "opset1", (0, 1, 2))
 """What splits a tensor, on an axis, into lengths; its outputs are of the data's type."""
+
+
+def turned(precision: str) -> LayerType:
+    """Return what has the first two axes of a tensor of rank 3 change places, by way of rank 4."""
+    one_more = LayerType("Unsqueeze", "opset1", (0, (3,)), precision=precision)
+    moved = LayerType("Transpose", "opset1", (one_more, (1, 0, 2, 3)), precision=precision)
+    return LayerType("Squeeze", "opset1", (moved, (3,)), precision=precision)
