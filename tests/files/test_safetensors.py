@@ -318,6 +318,8 @@ def test_split_and_sharded_at_once(checkpoint: tuple[Path, dict[str, np.ndarray]
         ("TS706", {"split": [{**QKV, "names": ["*.*", "b", "c"]}]}, "holds 2 *"),
         ("TS706", {"rename": [{"tensors": "scale", "name": "__metadata__"}]}, "__metadata__"),
         ("TS706", {"rename": [{"tensors": "scale", "name": ""}]}, "not a name"),
+        ("TS706", {"shard": [DOWN], "common": "half\ud800"}, "name of a file"),
+        ("TS706", {"shard": [DOWN], "common": "a\0b"}, "name of a file"),
         ("TS706", {"shard": [DOWN], "file": "tp.safetensors"}, "3 files would be called"),
         ("TS706", {"shard": [DOWN], "common": "rank-0-of-3.safetensors"}, "2 files would be"),
     ],

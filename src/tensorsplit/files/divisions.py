@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,6 +33,7 @@ from tensorsplit.core.resolve import check_element_type
 from tensorsplit.core.resolve import plan as plan_intent
 from tensorsplit.core.schema import Operator
 from tensorsplit.files.formats import Division, NewTensor, Recast, StoredTensor
+from tensorsplit.storage.outputs import encoded_name
 
 _LONGEST_NAME = 240
 _FOR_RANKS = "choose a number of ranks that divides it, or pad it with pad_to or pad_each_to"
@@ -666,8 +666,8 @@ def check_names(changes: Iterable[Recast]) -> None:
 def check_file_names(names: Iterable[str]) -> None:
     """Refuse (TS706) names that are not those of different files in one folder."""
     for name, count in Counter(names).items():
-        is_component = not any(char in name for char in "/\\\0")
-        if name in ("", ".", "..") or not is_component or len(os.fsencode(name)) > _LONGEST_NAME:
+        octets = None if name in ("", ".", "..") or "/" in name else encoded_name(name)
+        if octets is None or "\\" in name or len(octets) > _LONGEST_NAME:
             problem = f"{show(name)} can't be the name of a file"
             fix = f"give names without slashes, of at most {_LONGEST_NAME} bytes"
         elif count > 1:

@@ -510,13 +510,18 @@ def _place(target: Path) -> Path:
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def check_name(path: str) -> None:
-    """Refuse (TS702) what no file can be called: a name with a NUL, or with half a character."""
+def encoded_name(path: str) -> bytes | None:
+    """Return a path as the system has it; None for one with a NUL, or with half a character."""
     try:
         octets = os.fsencode(path)
     except UnicodeEncodeError:
-        octets = b"\0"
-    if b"\0" in octets:
+        return None
+    return None if b"\0" in octets else octets
+
+
+def check_name(path: str) -> None:
+    """Refuse (TS702) what no file can be called."""
+    if encoded_name(path) is None:
         raise _unwritable(f"{show_path(path)} can't be the name of a file")
 
 
