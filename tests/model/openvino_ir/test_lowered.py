@@ -176,6 +176,21 @@ def test_no_file_that_is_there_is_replaced_without_overwrite(tmp_path: Path) -> 
             made.save(tmp_path / own, overwrite=True)
 
 
+def test_an_ir_is_saved_under_the_name_of_an_xml(tmp_path: Path) -> None:
+    made = lowered(open_split().save(tmp_path))
+    made.save(tmp_path / "safe.xml")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    wrong: list[Any] = [*("safe.bin", "other", "other.onnx"), "", ".", None, 5]
+    for name in wrong:
+        with refused("TS703", "the path of an .xml, beside which goes its .bin", parameter="path"):
+            made.save(tmp_path / name if name in wrong[:3] else name, overwrite=True)
+    flags: list[Any] = ["no", [], None, 2]
+    for flag in flags:
+        with refused("TS703", "give True or False", parameter="overwrite"):
+            made.save(tmp_path / "safe.xml", overwrite=flag)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_names_are_written_as_xml_has_them(tmp_path: Path) -> None:
     ir = open_split()
     text = named(ir).replace('name="cut"', 'name="&lt;&quot;切&#10;&amp;"')

@@ -20,9 +20,10 @@ from xml.etree.ElementTree import Element
 
 import onnx_ir as ir
 
+from tensorsplit.arrays import as_switch
 from tensorsplit.core.arithmetic import Formula, Number, Numbers, bounds, dimension, value
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.core.errors import CANNOT_LOWER, EXTERNAL_DATA, SplitError
+from tensorsplit.core.errors import CANNOT_LOWER, EXTERNAL_DATA, USAGE, SplitError, wrong_type
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import Chunks
 from tensorsplit.model.features import data_features, known_lengths, layer_features, recurrences_of
@@ -69,11 +70,18 @@ class LoweredIr:
             overwrite: Whether to replace files that are there; those that were read never are.
 
         Raises:
-            SplitError: TS702 if one of the two may not be written, or can't be; TS504 if the
-                ``.bin`` that was read has changed.
+            SplitError: TS702 if one of the two may not be written, or can't be; TS703 if `path` has
+                another suffix, or `overwrite` is neither True nor False; TS504 if the ``.bin`` that
+                was read has changed.
         """
+        given: object = path
+        target = Path(os.fsdecode(given) if isinstance(given, (str, os.PathLike)) else "")
+        if target.suffix.lower() != ".xml":
+            problem, fix = wrong_type(path), "give the path of an .xml, beside which goes its .bin"
+            raise SplitError(USAGE, problem, fix, parameter="path")
+        is_overwritten = as_switch(overwrite, "overwrite")
         reads = [self.source] + ([] if self.weights is None else [self.weights])
-        Outputs(reads=reads, overwrite=overwrite).write(self.files(Path(os.fsdecode(path))))
+        Outputs(reads=reads, overwrite=is_overwritten).write(self.files(target))
 
     def files(self, path: Path) -> dict[Path, Content]:
         """Return what is written for a path of the ``.xml``."""
