@@ -356,7 +356,7 @@ def test_what_is_fed_is_a_mapping(inputs: Any, limits: Any) -> None:
 
 @pytest.mark.parametrize("engine", [None, 5, [], ["openvino"], np.array([2, 4]), np.array([])])
 def test_an_engine_is_a_name(engine: Any) -> None:
-    with pytest.raises(ts.SplitError, match=r"TS601.*'engine'.*give the name of one engine"):
+    with pytest.raises(ts.SplitError, match=r"TS601.*'engine'.*the engines are tensorsplit"):
         ts.session(moved("n"), engine=engine)
 
 

@@ -11,7 +11,6 @@ from tensorsplit.core.errors import (
     SplitError,
     did_you_mean,
     show,
-    wrong_type,
 )
 from tensorsplit.core.extras import install_command
 
@@ -54,24 +53,22 @@ def check_engine(engine: object) -> str:
 
     Nothing of the engine is imported.
     """
-    if not isinstance(engine, str):
-        problem, fix = wrong_type(engine), "give the name of one engine"
-        raise SplitError(UNKNOWN_ENGINE, problem, fix, parameter="engine")
-    if engine == AUTO:
-        return engine
-    engine = ALIASES.get(engine, engine)
-    if engine not in ENGINES:
+    name = engine if isinstance(engine, str) else ""
+    if name == AUTO:
+        return name
+    name = ALIASES.get(name, name)
+    if name not in ENGINES:
         raise SplitError(
             UNKNOWN_ENGINE,
             f"there is no engine {show(engine)}",
-            f"{did_you_mean(engine, ENGINES)}the engines are {', '.join(ENGINES)}; or {AUTO}",
+            f"{did_you_mean(name, ENGINES)}the engines are {', '.join(ENGINES)}; or {AUTO}",
             parameter="engine",
         )
-    if engine in _EXTRAS and find_spec(engine) is None:
+    if name in _EXTRAS and find_spec(name) is None:
         raise SplitError(
             ENGINE_MISSING,
-            f"{engine} is not installed",
-            install_command(engine),
+            f"{name} is not installed",
+            install_command(name),
             parameter="engine",
         )
-    return engine
+    return name
