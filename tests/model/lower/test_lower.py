@@ -1036,6 +1036,26 @@ def test_parts_without_their_axis_are_joined_along_every_axis(
             np.testing.assert_array_equal(run(there, {"x": x})["y"], expected)
 
 
+@pytest.mark.parametrize("yes", [0, 1])
+def test_a_branch_that_is_always_taken_may_give_tensors_beside_sequences(yes: int) -> None:
+    made = parse_model(f"""<ir_version: 8, opset_import: ["": 13]>
+        g (float[4] x, int64 i) => (float y, float[4] z) <bool yes = {{{yes}}}> {{
+            s, z = If(yes) <
+                then_branch = a () => (seq(float[1]) p, float[4] u)
+                {{ p = SplitToSequence(x) u = Neg(x) }},
+                else_branch = b () => (seq(float) q, float[4] v)
+                {{ q = SplitToSequence <keepdims = 0> (x) v = Abs(x) }}>
+            y = SequenceAt(s, i)
+        }}""")
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    there = lower(made, target="portable")
+    assert {each.op_type for each in there.graph.node}.isdisjoint({"If", *SEQUENCE_OPERATORS})
+    x = np.random.default_rng(2).standard_normal(4, np.float32)
+    found = run(there, {"x": x, "i": np.array(2)})
+    np.testing.assert_array_equal(found["y"], x[2:3] if yes else x[2], strict=True)
+    np.testing.assert_array_equal(found["z"], -x if yes else np.abs(x))
+
+
 def test_a_part_is_known_but_for_its_length() -> None:
     known = Tensor(ir.DataType.FLOAT, (2, "N", 4), (1,))
     assert resized(known, 1, 3) == Tensor(ir.DataType.FLOAT, (2, 3, 4))
