@@ -266,6 +266,15 @@ def test_parts_of_any_kind_are_written_to_a_buffer_of_any_kind(
             assert same(np.asarray(out), want)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_elements_that_are_there_once_are_joined_without_a_copy(count: int) -> None:
+    """A stride of 0 repeats elements, but for an axis of the length 1."""
+    x = np.lib.stride_tricks.as_strided(data(4), (count, 4), (0, 4))
+    whole = ts.join([x[:1], x[1:]], axis=0)
+    assert same(whole, x)
+    assert np.may_share_memory(whole, x) == (count == 1)
+
+
 @pytest.mark.usefixtures("either_way")
 def test_parts_without_their_axis_are_written_to_a_buffer() -> None:
     want = data(3, 4)

@@ -189,3 +189,13 @@ def test_names_in_compiled_code() -> None:
         assert list(parts) == ["q", "k", "v"]
         for name, part in parts.items():
             assert np.array_equal(part.numpy(), WANT[name] + 1)
+
+
+@pytest.mark.parametrize(("count", "more"), [(8, ""), (9, ", ...")])
+def test_no_more_than_eight_names_are_told(count: int, more: str) -> None:
+    lengths = {f"n{number}": 1 for number in range(count)}
+    plan = ts.plan("onnx.Split-18", (count,), lengths)
+    with pytest.raises(ts.SplitError) as caught:
+        plan.join({**plan(np.arange(count)), "m": np.arange(1)})
+    names = ", ".join(f"'n{number}'" for number in range(8))
+    assert caught.value.fix == f"the parts are {names}{more}"

@@ -387,6 +387,15 @@ def test_no_process_is_used_again_that_had_any_strings() -> None:
     assert engine.pid is None
 
 
+def test_strings_in_another_engine_end_no_process_of_openvino() -> None:
+    engine = process_of("openvino", "tensorsplit.engines.openvino")
+    ts.run(split_model(), {"x": X[0, :6]}, engine="openvino")
+    before = engine.pid
+    texts = np.array(["a", "b", "c", "dd", "ee", "ff"], object)
+    ts.run(split_model(element=TensorProto.STRING), {"x": texts}, engine="onnx-reference")
+    assert engine.pid == before is not None
+
+
 def test_strings_that_its_tensors_would_change_are_refused() -> None:
     source = model(
         [node("Identity", "x", "y")],
