@@ -112,7 +112,7 @@ def _all_nodes(*graphs: GraphProto) -> Iterator[NodeProto]:
 
 
 def _used_names(training: TrainingInfoProto) -> Iterator[str]:
-    """Yield the names of values that training reads, and binds to others, but binds no value to."""
+    """Yield the names that training uses, but for those that its bindings give new values."""
     bound = {entry.key for entry in _bindings(training)}
     graphs = (training.initialization, training.algorithm)
     values = (entry.value for entry in _bindings(training))
