@@ -20,6 +20,7 @@ from onnx.backend.test.runner import Runner
 import tensorsplit
 from tensorsplit import SplitError, backend
 from tests.model.ir_files import cut_file
+from tests.refusals import refused
 
 _FAMILY = {"Split", "SplitToSequence"}
 _KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
@@ -272,7 +273,24 @@ def test_names_that_a_node_leaves_out_are_left_out() -> None:
     assert outputs.places.tolist() == [2, 0]
 
 
-@pytest.mark.parametrize("opset", ["13", 13.0, True, 0, -1, 10**6])
+@pytest.mark.parametrize("node", [None, 5, "Split", b"", [], split_model()])
+def test_what_is_no_node_is_refused(node: Any) -> None:
+    with refused("TS703", "give an onnx.NodeProto", parameter="node"):
+        backend.run_node(node, [X])
+
+
+@pytest.mark.parametrize("kind", ["g", "M8[s]", "m8[s]", "V3", [("a", "i4")]])
+def test_elements_that_onnx_does_not_have_are_refused(kind: Any) -> None:
+    with refused("TS508", "which ONNX does not have", parameter="x"):
+        run_split(18, [np.zeros(6, kind)], "a b", num_outputs=2)
+
+
+def test_names_of_inputs_are_strings() -> None:
+    with refused("TS506", "no input 2", parameter="inputs"):
+        backend.run_node(helper.make_node("Neg", ["x"], ["y"]), {2: X})
+
+
+@pytest.mark.parametrize("opset", ["13", 13.0, True, 0, -1, 10**6, 2**63, -(2**63)])
 def test_an_opset_that_there_is_not_is_refused(opset: Any) -> None:
     with pytest.raises(SplitError, match=r"opset|version"):
         run_split(opset, [X], "a b", num_outputs=2)

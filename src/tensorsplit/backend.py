@@ -24,6 +24,7 @@ from tensorsplit.core.errors import (
     SplitError,
     count_of,
     show,
+    wrong_type,
 )
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.engines.engine_names import OURS
@@ -40,6 +41,9 @@ __all__ = [
     "run_node",
     "supports_device",
 ]
+
+
+_LARGEST_OPSET = 1 << 31
 
 
 class TensorSplitRep(BackendRep):
@@ -125,6 +129,8 @@ class TensorSplitBackend(Backend):
         Raises:
             SplitError: As `tensorsplit.run`.
         """
+        if not isinstance(node, onnx.NodeProto):
+            raise SplitError(USAGE, wrong_type(node), "give an onnx.NodeProto", parameter="node")
         opset = kwargs.pop("opset_version", None)
         names = [name for name in node.input if name]
         fed = inputs if isinstance(inputs, Mapping) else _paired(names, inputs)
@@ -167,12 +173,16 @@ def _paired(names: Sequence[str], inputs: object) -> dict[str, object]:
     return dict(zip(names, inputs, strict=True))
 
 
-def _model_of(node: Any, opset: object, fed: Mapping[str, object]) -> onnx.ModelProto:
+def _model_of(node: Any, opset: object, fed: Mapping[Any, object]) -> onnx.ModelProto:
     """Return a model of one node, of which nothing is declared that the node does not need."""
-    if type(opset) is not int and opset is not None:
+    if opset is not None and (type(opset) is not int or abs(opset) > _LARGEST_OPSET):
         raise SplitError(
-            USAGE, f"it is {show(opset)}", "give an integer", parameter="opset_version"
+            USAGE, f"it is {show(opset)}", "give the number of an opset", parameter="opset_version"
         )
+    unnamed = next((name for name in fed if not isinstance(name, str)), None)
+    if unnamed is not None:
+        problem = f"the model has no input {show(unnamed)}"
+        raise SplitError(UNKNOWN_INPUT, problem, "give strings as names", parameter="inputs")
     newest = min(NEWEST_OPSET, onnx.defs.onnx_opset_version())
     graph = helper.make_graph(
         [node],

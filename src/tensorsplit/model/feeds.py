@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type, is_array
 from tensorsplit.core.dimensions import show_shape
@@ -129,6 +130,9 @@ def _tensor(entry: DeclaredInput, value: object, subject: str) -> np.ndarray:
     seen = element_type(array)
     if entry.element_type is not None and seen != entry.element_type:
         raise _misfit(INPUT_TYPE, entry, f"{subject}has element type {seen}")
+    if entry.element_type is None and seen.upper() not in ir.DataType.__members__:
+        problem = f"{subject}has element type {seen}, which ONNX does not have"
+        raise _misfit(INPUT_TYPE, entry, problem)
     if array.dtype == object and not all(isinstance(item, (str, bytes)) for item in array.flat):
         raise _misfit(INPUT_TYPE, entry, f"{subject}holds objects that are not strings")
     if not fits(entry, array.shape):
