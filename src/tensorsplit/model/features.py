@@ -160,6 +160,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "overwritten": "is a Loop whose body takes a tensor from around it into a Softmax or a"
         " normalization",
         "long_slice": "is a Slice of a tensor with a dimension above 2^24",
+        "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",
         "empty_constant": "takes, or gives out of its graph, a constant without elements",
         "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
         "empty_in_loop": "has a dimension of 0, in a Loop",
@@ -279,6 +280,8 @@ def _of_any_operator(
         yield from {"operator": "Transpose", "turned_beside_recurrence": True}.items()
     for name in integer_features(node, facts):
         yield from {"operator": node.op_type, name: True}.items()
+    if _takes_nothing(node, facts):
+        yield from {"operator": node.op_type, "takes_nothing": True}.items()
     if to_calculate(ref, seen):
         yield from {"operator": node.op_type, "of_constants": True}.items()
     if results_to_settle(ref, seen):
@@ -333,6 +336,19 @@ def _of_constants(ref: NodeRef) -> Iterator[tuple[str, object]]:
         yield "sparse_initializer", True
     if gives_empty_constant(ref.node) or empty_operands(ref):
         yield "empty_constant", True
+
+
+def _takes_nothing(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a node takes no elements along an axis, whatever its data holds.
+
+    Strings are left out: those are taken one by one.
+    """
+    if len(node.inputs) < 2 or ir.DataType.STRING in facts.element_types(node.inputs[0]):
+        return False
+    if node.op_type == "Gather":
+        return facts.tensor(node.inputs[1]).shape == (0,)
+    taken = constant(passed_from(node.inputs[1])) if node.op_type == "Compress" else None
+    return taken is not None and not taken.any() and "axis" in node.attributes
 
 
 def gives_empty_constant(node: ir.Node) -> bool:

@@ -594,3 +594,47 @@ def test_what_our_engine_refuses_of_constants_is_left_to_the_target() -> None:
     model = from_constants("l = GatherND(table, second) y, z = Split(halves, l)")
     lowered = ts.lower(model, target="openvino")
     assert [node.op_type for node in lowered.graph.node].count("Split") == 1
+
+
+TAKEN = {
+    "indices": "y = Gather<axis = 1>(a, none)",
+    "indices from the back": "y = Gather<axis = -1>(a, none)",
+    "indices that a node gives": "k = Slice(two, zero, zero) y = Gather<axis = 1>(a, k)",
+    "a condition": "y = Compress<axis = 1>(a, no)",
+    "a condition for a part": "p, q = Split<axis = 0>(a, two) y = Compress<axis = 1>(p, no)",
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("rows", ["3", "N"])
+@pytest.mark.parametrize("name", TAKEN)
+def test_nothing_is_taken_where_there_are_no_indices(
+    name: str, rows: str, rng: np.random.Generator, processes: dict[str, EngineProcess]
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{rows}, 4] x) => (float[A, B] y)
+        <int64[0] none = {{}}, int64[2] two = {{2, 1}}, int64[1] zero = {{0}},
+        bool[3] no = {{0, 0, 0}}>
+        {{ a = Neg(x) {TAKEN[name]} }}"""
+    )
+    (found,) = [each for each in ts.check(model, target="openvino") if each.code == "TS843"]
+    assert "is a Gather without indices, or a Compress" in found.message
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
+    assert not [each for each in ts.check(lowered, target="openvino") if each.code == "TS843"]
+    x = rng.standard_normal((3, 4)).astype(np.float32)
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    assert got[0].shape == (2 if "part" in name else 3, 0)
+
+
+@pytest.mark.parametrize(
+    "body", ["y = Gather<axis = 1>(x, some)", "y = Compress<axis = 1>(x, one)"]
+)
+def test_what_takes_something_stays(body: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[3, 4] x, int64[K] some) => (float[A, B] y) <bool[2] one = {{0, 1}}> {{ {body} }}"""
+    )
+    assert ts.lower(model, target="openvino") == model
+    assert ts.check(model, target="openvino") == []

@@ -124,6 +124,26 @@ def _slice_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with a slice of nothing for a constant", entry)
 
 
+def slice_nothing(lowering: Lowering) -> bool:
+    """Put a slice of length 0 in the place of a node that takes no elements along an axis.
+
+    Returns whether there were any.
+    """
+    wanted = lowering.limited("takes_nothing")
+    for ref, entry in wanted:
+        node, data = ref.node, ref.input(0)
+        axis = attribute_of(node, "axis", ir.AttributeType.INT) or 0
+        assert data is not None  # noqa: S101 - see the feature
+        with at(ref):
+            make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+            make.replace(node.outputs[0], make.slice(data, 0, 0, axis))
+            lowering.edits.retire(node)
+            _drop(lowering, [ref.input(1)])
+            lowering.changed(ref, "a Slice of length 0", entry)
+    lowering.edits.finish()
+    return bool(wanted)
+
+
 def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:
     tensor = None if constant is None else tensor_of(constant)
     assert tensor is not None  # noqa: S101 - see the feature

@@ -60,6 +60,7 @@ from tensorsplit.model.lower.preparing import (
     negate_joined,
     rename_duplicates,
     slice_empty,
+    slice_nothing,
     sort_axes,
     sort_axes_for_onnx,
     take_branches,
@@ -128,6 +129,7 @@ def _lower(lowering: Lowering) -> None:
         write_tensors,
         write_initializers,
         slice_empty,
+        slice_nothing,
         take_branches,
     )
     of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps)
