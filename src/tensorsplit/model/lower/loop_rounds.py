@@ -101,7 +101,7 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         lowering.note(entry)
         return
     given = given_without_rounds(node, facts)
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    make = InsertionPoint.before(lowering, ref)
     if ref.opset >= FIRST_WITH_RANGE:
         _hide_defaults(make, node, rounds_by_default(node, facts))
         _open_ends(lowering, ref, make.stem)
@@ -175,7 +175,7 @@ def _leave_out(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node = ref.node
     if ref.opset < FIRST_WITH_INTEGERS_COMPARED or not has_no_round(node, lowering.facts):
         return
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    make = InsertionPoint.before(lowering, ref)
     starts = {each.result: each.start for each in carried_by(node)}
     for old in node.outputs:
         if old.is_graph_output() or old.uses():

@@ -114,7 +114,7 @@ def slice_empty(lowering: Lowering) -> bool:
 
 def _slice_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node = ref.node
-    before = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    before = InsertionPoint.before(lowering, ref)
     old = {place: ref.input(place) for place in empty_operands(ref)}
     change_inputs(node, {place: _nothing(before, held) for place, held in old.items()})
     if gives_empty_constant(node):
@@ -173,7 +173,7 @@ def turn_apart(lowering: Lowering) -> bool:
 def _turn_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node, data = ref.node, ref.input(0)
     assert data is not None  # noqa: S101 - see the feature
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    make = InsertionPoint.instead_of(lowering, ref)
     order = attribute_of(node, "perm", ir.AttributeType.INTS) or (2, 1, 0)
     turned = make.op("Transpose", [make.unsqueeze(data, [3])], {"perm": [*order, 3]})
     make.replace(node.outputs[0], make.squeeze(turned, [3]))
@@ -191,7 +191,7 @@ def widen_quotients(lowering: Lowering) -> bool:
 
 def _widen_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node, made = ref.node, ref.node.outputs[0]
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    make = InsertionPoint.instead_of(lowering, ref)
     wide = [make.op("Cast", [held], {"to": ir.DataType.INT32}) for held in node.inputs]
     narrow = {"to": lowering.facts.tensor(made).element_type}
     make.replace(made, make.op("Cast", [make.op("Div", wide)], narrow))
@@ -210,7 +210,7 @@ def keep_from_fusing(lowering: Lowering) -> bool:
 
 def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node, held = ref.node, fused_operand(ref.node, lowering.facts)
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    make = InsertionPoint.instead_of(lowering, ref)
     same = make.op("Sub", [make.op("Add", [held, held]), held])
     change_inputs(node, {node.inputs.index(held): same})
     lowering.changed(ref, "the same, of a number that was doubled and subtracted once", entry)
@@ -227,7 +227,7 @@ def write_quotients(lowering: Lowering) -> bool:
 def _write_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node, quotient = ref.node, folded_quotient(ref.node, lowering.facts)
     element_type = lowering.facts.tensor(node.outputs[0]).element_type or ir.DataType.INT64
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    make = InsertionPoint.instead_of(lowering, ref)
     make.replace(node.outputs[0], make.constant(quotient, element_type.numpy()))
     lowering.edits.retire(node)
     lowering.changed(ref, "a constant", entry)
@@ -246,7 +246,7 @@ def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         return
     assert held is not None  # noqa: S101 - see the feature
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    make = InsertionPoint.instead_of(lowering, ref)
     element_type = lowering.facts.tensor(held).element_type or ir.DataType.INT64
     zero = make.constant(0, element_type.numpy())
     chosen = [make.op("Greater", [held, zero]), held, make.op("Sub", [zero, held])]
@@ -266,7 +266,7 @@ def _is_abs(node: ir.Node) -> bool:
 
 def _negate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node = ref.node
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    make = InsertionPoint.instead_of(lowering, ref)
     change_inputs(node, {0: make.op("Neg", [ref.input(0)])})
     lowering.changed(ref, "Abs of the negative", entry)
 
@@ -325,7 +325,7 @@ def calculate_constants(lowering: Lowering) -> bool:
             continue
         if any(np.size(held) > LARGEST_CONSTANT for held in values.values()):
             continue
-        make = InsertionPoint(lowering, ref.node.name or ref.op_type, ref.scope, ref.node)
+        make = InsertionPoint.before(lowering, ref)
         for old in outputs:
             make.replace(old, _as_constant(make, values[old.name or ""]))
         lowering.edits.retire(ref.node)
@@ -485,7 +485,7 @@ def _unwrap(lowering: Lowering, ref: NodeRef, held: dict[ir.Value, ir.Value | No
             "make it a tensor",
         )
     element = held.get(given, given) if given is not None else None
-    point = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    point = InsertionPoint.before(lowering, ref)
     if ref.op_type == "OptionalHasElement":
         point.replace(made, point.constant(element is not None, np.bool_))
         return "Constant"

@@ -25,7 +25,7 @@ def _is_rejoined_split(node: ir.Node) -> bool:
 def _add_part(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Replace a Split by one with a last part of length 0; note it where it has no lengths."""
     node = ref.node
-    point = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    point = InsertionPoint.before(lowering, ref)
     inputs = [ref.input(0)]
     attributes = {"axis": attribute_of(node, "axis", ir.AttributeType.INT, 0)}
     held = ref.input(1) if ref.opset >= FIRST_WITH_LENGTHS_AS_INPUT else None

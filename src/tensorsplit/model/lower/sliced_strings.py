@@ -19,7 +19,7 @@ def take_slice(lowering: Lowering, ref: NodeRef) -> None:
     """Replace a Slice by a Gather: its indices are sliced instead of the data."""
     node, data = ref.node, ref.input(0)
     assert data is not None  # noqa: S101 - it has an element type
-    point = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    point = InsertionPoint.instead_of(lowering, ref)
     given = [_operand(lowering, point, ref, place) for place in range(1, 5)]
     count = next((len(each) for each in given if each is not None), 0)
     starts, ends, axes, steps = (each or () for each in given)

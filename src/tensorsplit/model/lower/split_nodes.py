@@ -27,7 +27,7 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
     """Lower a split node that gives one tensor for each part."""
     node = ref.node
     intent, data, axis, dim = asked_for(lowering, ref)
-    point = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node)
+    point = InsertionPoint.before(lowering, ref)
     try:
         lengths = sizes_of(lowering, ref, point, intent, dim)
         assert not isinstance(lengths, Chunks)  # noqa: S101 - no rule of a node with these outputs

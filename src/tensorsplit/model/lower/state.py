@@ -281,6 +281,16 @@ class InsertionPoint(Calculation):
         self.lowering, self._scope, self._before, self._origin = lowering, scope, before, origin
 
     @classmethod
+    def before(cls, lowering: Lowering, ref: NodeRef) -> InsertionPoint:
+        """Return the point before a node."""
+        return cls(lowering, ref.node.name or ref.op_type, ref.scope, ref.node)
+
+    @classmethod
+    def instead_of(cls, lowering: Lowering, ref: NodeRef) -> InsertionPoint:
+        """Return the point before a node, for nodes that keep what is noted of it."""
+        return cls(lowering, ref.node.name or ref.op_type, ref.scope, ref.node, ref.node)
+
+    @classmethod
     def after(cls, lowering: Lowering, ref: NodeRef) -> InsertionPoint:
         """Return the point after a node."""
         nodes = tuple(ref.scope)
