@@ -92,6 +92,28 @@ def test_inputs_are_a_mapping(inputs: Any) -> None:
         ts.verify(scaled_part(2), scaled_part(2), inputs=inputs)
 
 
+def test_a_seed_is_an_integer_from_0_on() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    wrong: list[Any] = [-1, -(10**30), 2.0, True, None, "1", [1, 2], [2.5], np.array([1, 2])]
+    for seed in (*wrong, endless):
+        with refused("TS703", "give an integer from 0 on", parameter="seed"):
+            ts.verify(scaled_part(2), scaled_part(2), seed=seed)
+    right: Any
+    for right in (np.int64(3), 10**30):
+        assert ts.verify(scaled_part(2), scaled_part(2), seed=right)
+
+
+@pytest.mark.parametrize("name", ["rtol", "atol"])
+def test_a_tolerance_is_a_number_from_0_on(name: str) -> None:
+    wrong = [-1e-9, float("nan"), float("inf"), 10**400, True, "1", [0.1], 1j, np.array([0.1])]
+    for given in wrong:
+        with refused("TS703", "give a number from 0 on", parameter=name):
+            ts.verify(scaled_part(2), scaled_part(2), **{name: given})  # type: ignore[arg-type]
+    right = [0, 0.5, np.float32(0.5), np.int64(1)]
+    assert all(ts.verify(scaled_part(2), scaled_part(2), **{name: each}) for each in right)  # type: ignore[arg-type]
+
+
 def test_what_can_not_be_fed_is_refused() -> None:
     with pytest.raises(SplitError) as caught:
         ts.verify(scaled_part(2), scaled_part(2), inputs={"x": np.ones(6, np.float32)})

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 from typing import Any
 
 from tensorsplit.arrays.naming import strings_of
-from tensorsplit.core.dimensions import is_known
-from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, USAGE, SplitError
+from tensorsplit.core.dimensions import as_index, is_known
+from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, USAGE, SplitError, wrong_type
 from tensorsplit.engines.compare import Difference, Tolerance, compare
 from tensorsplit.engines.engine_names import OURS, READS_IR, EngineName, check_engine
 from tensorsplit.engines.limits import Limits
@@ -117,7 +120,8 @@ def verify(
     Raises:
         SplitError: TS501 to TS504 for the models; TS505 to TS508 for `inputs`; TS1xx to TS3xx and
             TS511 if no random inputs fit; TS601 for an engine that does not exist; TS703 if
-            `engines` is not a list of names; TS510 if no engine runs the first model.
+            `engines` is not a list of names, `seed` not an integer from 0 on, or `rtol` or `atol`
+            not a number from 0 on; TS510 if no engine runs the first model.
 
     Example:
         >>> lowered = ts.lower("uneven.onnx", target="portable")
@@ -126,9 +130,13 @@ def verify(
     """
     fix = "give a list of engines, such as ['onnxruntime']"
     others = strings_of(engines, USAGE, fix, parameter="engines")
+    tolerance = Tolerance(_tolerance("rtol", rtol), _tolerance("atol", atol))
+    number = as_index(seed)
+    if number is None or number < 0:  # NumPy's generators take more, and some of it ends Python
+        raise SplitError(USAGE, wrong_type(seed), "give an integer from 0 on", parameter="seed")
     source, given = read_model(model), {} if inputs is None else inputs
     check_mapping(given)
-    completed = complete_inputs(source, given, {}, seed)
+    completed = complete_inputs(source, given, {}, number)
     if completed.problem is not None:
         raise completed.problem
     return verify_on(
@@ -136,9 +144,22 @@ def verify(
         read_model(other),
         completed.feeds,
         engines=others,
-        tolerance=Tolerance(rtol, atol),
+        tolerance=tolerance,
         limits={"memory": memory, "timeout": timeout},
     )
+
+
+def _tolerance(name: str, given: object) -> float | None:
+    """Return a tolerance as a float (TS703)."""
+    if given is None:
+        return None
+    found = -1.0
+    if type(given) is not bool and isinstance(given, Real):
+        with suppress(OverflowError):
+            found = float(given)
+    if 0 <= found < math.inf:
+        return found
+    raise SplitError(USAGE, wrong_type(given), "give a number from 0 on", parameter=name)
 
 
 def verify_on(
