@@ -368,6 +368,18 @@ def test_configurations_that_cannot_be_read(tmp_path: Path) -> None:
         config.touch()
 
 
+@pytest.mark.parametrize("size", [1 << 20, (1 << 20) + 1])
+def test_a_configuration_of_a_mebibyte_is_read_and_no_larger_one(tmp_path: Path, size: int) -> None:
+    model(tmp_path / "model", "llama")
+    config = tmp_path / "model" / "config.json"
+    config.write_bytes(config.read_bytes().ljust(size))
+    if size == 1 << 20:
+        ts.files.split(tmp_path / "model", tmp_path / "out", rules="llama", ranks=2)
+        return
+    with refused("TS717", "config.json", "it is larger than 1048576 bytes"):
+        ts.files.split(tmp_path / "model", tmp_path / "out", rules="llama", ranks=2)
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_a_configuration_that_never_ends_is_not_read(tmp_path: Path) -> None:
     model(tmp_path / "model", "llama")

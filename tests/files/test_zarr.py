@@ -18,6 +18,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.files import zarr_arrays, zarr_files
+from tensorsplit.files.formats import open_source
 from tests.refusals import refused
 
 zarr = pytest.importorskip("zarr")
@@ -511,6 +512,16 @@ def test_what_no_chunk_may_be(tmp_path: Path) -> None:
     outer.symlink_to("../elsewhere")  # a link that stays in the store
     ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [4, 6])
     assert parts(tmp_path / "out", "x", 2)[0][...].tobytes() == X[:4].tobytes()
+
+
+def test_the_arrays_of_a_group_are_as_many_as_it_lists(tmp_path: Path) -> None:
+    group = zarr.create_group(tmp_path / "g.zarr")
+    for name in ("b", "a", "deep/c"):
+        group.create_array(name, data=X)
+    tensors = open_source(str(tmp_path / "g.zarr")).tensors
+    assert list(tensors) == ["a", "b", "deep/c"]
+    assert len(tensors) == 3
+    assert tensors["deep/c"].shape == X.shape
 
 
 @pytest.mark.parametrize("lengths", [[4, 6], [1, 9]], ids=["copied", "decoded"])
