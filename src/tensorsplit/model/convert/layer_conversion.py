@@ -19,9 +19,6 @@ from tensorsplit.model.openvino_ir import LAYER_VERSION
 from tensorsplit.model.openvino_ir.attributes import LayerAttributes
 from tensorsplit.model.validity.node_errors import not_taken
 
-OPSET = 18
-"""The opset that layers are written at."""
-
 
 def no_counterpart(ref: NodeRef, reason: str, fix: str = "") -> SplitError:
     """Return the refusal of a layer (TS514)."""

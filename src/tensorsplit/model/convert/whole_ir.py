@@ -11,7 +11,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
 from tensorsplit.model.convert.family import asked, express
 from tensorsplit.model.convert.layer_bodies import open_bodies
-from tensorsplit.model.convert.layer_conversion import OPSET, LayerConversion
+from tensorsplit.model.convert.layer_conversion import LayerConversion
 from tensorsplit.model.convert.layer_rules import RULES
 from tensorsplit.model.graph.message import copied, tensors_outside
 from tensorsplit.model.graph.nodes import is_vendor_split, walk
@@ -19,6 +19,7 @@ from tensorsplit.model.graph.tensors import inlined, raw_size
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill
 from tensorsplit.model.openvino_ir import LAYER_PATH, LAYER_VERSION
+from tensorsplit.model.openvino_ir.attributes import OPSET
 from tensorsplit.model.reading import OnnxModel
 from tensorsplit.model.validity.model_errors import check_well_formed
 

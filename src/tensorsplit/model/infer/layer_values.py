@@ -18,9 +18,7 @@ from tensorsplit.model.graph.facts import UNKNOWN, Fact, NotKnownError, Tensor, 
 from tensorsplit.model.infer.elements import WHOLE
 from tensorsplit.model.infer.node_outputs import infer_outputs
 from tensorsplit.model.openvino_ir import LAYER_VERSION
-from tensorsplit.model.openvino_ir.attributes import LayerAttributes
-
-_OPSET = 18
+from tensorsplit.model.openvino_ir.attributes import OPSET, LayerAttributes
 
 
 def infer_layer(node: ir.Node, inputs: list[Fact]) -> list[Fact]:
@@ -68,7 +66,7 @@ class _KnownLayer(LayerAttributes):
         held = [ir.AttrInt64(name, int(value)) for name, value in (attributes or {}).items()]
         outputs = [ir.Value(name="made")]
         node = ir.Node("", op_type, [ir.Value() for _ in inputs], held, outputs=outputs)
-        (found,) = infer_outputs(node, list(inputs), {"": _OPSET})
+        (found,) = infer_outputs(node, list(inputs), {"": OPSET})
         return tensor_of(found)
 
 

@@ -12,6 +12,9 @@ from tensorsplit.core.dimensions import Shape, are_known
 from tensorsplit.core.errors import show
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
 
+OPSET = 18
+"""The opset of the nodes of ONNX that give what layers give."""
+
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
 T = TypeVar("T")
