@@ -426,8 +426,9 @@ def dequantize(v: list[Any], *_: Any) -> list[Array]:
 
 
 def divide(v: list[Any], *_: Any) -> list[Array]:
-    know((v[0] >= 0).all() and (v[1] > 0).all())
-    return [v[0] // v[1]]
+    know(v[1].all())
+    quotient = np.abs(v[0]) // np.abs(v[1])
+    return [np.where((v[0] < 0) != (v[1] < 0), -quotient, quotient)]
 
 
 def range_(v: list[Any], *_: Any) -> list[Array]:

@@ -405,7 +405,7 @@ class Generator:
         moves += (self._cast, self._where, lambda: self._identity(self._tensor()), self._range)
         numbers: Choices = (self._binary, self._binary, self._unary, self._compare, self._reduce)
         numbers += (self._arg_max, self._top_k, self._mat_mul, self._gemm, self._quantize)
-        numbers += (self._non_zero, self._shape_of, self._slice_of_shape)
+        numbers += (self._non_zero, self._shape_of, self._slice_of_shape, self._quotient)
         images: Choices = (self._conv, self._pool, self._resize)
         splits: Choices = (self._split, self._split, self._split_to_sequence)
         sequences: Choices = (
@@ -762,9 +762,18 @@ class Generator:
     def _unary(self) -> None:
         op_type = self._one(list(UNARY))
         data = self._tensor(0, calculated=True)
-        if op_type == "Abs" and self._value(data).dtype == np.int64:
+        if op_type == "Abs" and self._body.opset < 9:
             return  # OpenVINO leaves it out of what is calculated from a shape (docs/errata.md)
         self._step(op_type, [data], 1, one(UNARY[op_type]), calculated=True)
+
+    def _quotient(self) -> None:
+        """A quotient of integers, with a constant that is not 0."""
+        data = self._tensor(0, calculated=True)
+        dtype = self._value(data).dtype
+        if dtype.kind != "i":
+            return
+        divisor = self._constant(np.array([self._one((-3, 2, 3))], dtype))
+        self._step("Div", [data, divisor], 1, divide, calculated=True)
 
     def _compare(self) -> None:
         left = self._tensor(0, calculated=True)

@@ -7,7 +7,6 @@ wrongly. Checking and lowering both look at a model through them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -48,7 +47,7 @@ from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
-from tensorsplit.model.integer_features import integer_features
+from tensorsplit.model.integer_features import integer_features, is_of_constants
 from tensorsplit.model.loop_features import (
     captured_in_scan,
     has_unread_rows,
@@ -278,7 +277,7 @@ def _of_any_operator(
     yield from _of_loops(ref, captured, facts, seen)
     if _is_turned_beside_recurrence(node, facts):
         yield from {"operator": "Transpose", "turned_beside_recurrence": True}.items()
-    for name in integer_features(node, facts):
+    for name in integer_features(ref, facts):
         yield from {"operator": node.op_type, name: True}.items()
     if _takes_nothing(node, facts):
         yield from {"operator": node.op_type, "takes_nothing": True}.items()
@@ -446,38 +445,13 @@ def to_calculate(ref: NodeRef, seen: Facts) -> list[ir.Value]:
     There is nothing to calculate where all of it that is used has a shape that is seen.
     """
     node = ref.node
-    if ref.around or ref.function is not None or not (is_onnx_split(node) or bodies(node)):
+    if not (is_onnx_split(node) or bodies(node)):
         return []
     used = [made for made in node.outputs if made.uses() or made.is_graph_output()]
     facts = [seen.of(made) for made in used]
     shapes = [fact.shape for fact in facts if isinstance(fact, Tensor)]
     are_seen = all(shape is not None and are_known(shape) for shape in shapes)
-    return [] if are_seen or len(shapes) < len(used) or not _is_of_constants(node) else used
-
-
-_MOST_OF_CONSTANTS = 64
-"""Nodes that calculate from constants alone are followed so far."""
-
-_RANDOM = ("Random", "Bernoulli", "Multinomial")
-"""How the names of operators begin that give something else in each run."""
-
-
-def _is_of_constants(node: ir.Node) -> bool:
-    """Return whether a node of the main graph gives the same in each run, whatever is fed."""
-    waiting = [node]
-    for made in waiting:
-        inside = [made, *chain(*(inner for _, body in bodies(made) for inner in scopes_in(body)))]
-        if any(each.domain != "" or each.op_type.startswith(_RANDOM) for each in inside):
-            return False
-        for held in chain(*(each.inputs for each in inside)):
-            if held is None or held.graph is not node.graph:
-                continue
-            before = held.producer()
-            if held.is_graph_input() or len(waiting) > _MOST_OF_CONSTANTS:
-                return False
-            if before is not None and before not in waiting:
-                waiting.append(before)
-    return True
+    return [] if are_seen or len(shapes) < len(used) or not is_of_constants(ref) else used
 
 
 def _of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:

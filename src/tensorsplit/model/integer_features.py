@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
-from tensorsplit.model.graph.nodes import bodies, constant, passed_from, tensor_of
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    bodies,
+    constant,
+    passed_from,
+    scopes_in,
+    tensor_of,
+)
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
 
@@ -32,8 +40,11 @@ _WITH_MOVES = frozenset(
 _OF_MANY = frozenset({"Concat", "Where"})
 """Of one value several times, they are moves."""
 
-_RANDOM = ("Bernoulli", "Multinomial", "Random")
-"""How the names of operators begin that give something else each time."""
+_MOST_OF_CONSTANTS = 64
+"""Nodes that calculate from constants alone are followed so far."""
+
+_RANDOM = ("Random", "Bernoulli", "Multinomial")
+"""How the names of operators begin that give something else in each run."""
 
 _MAY_CHANGE_NOTHING = frozenset(
     {
@@ -47,15 +58,15 @@ _MOST_STEPS = 100
 """Engines do not fuse as many nodes; so that a walk from each node of a long chain ends soon."""
 
 
-def integer_features(node: ir.Node, facts: Facts) -> Iterator[str]:
+def integer_features(ref: NodeRef, facts: Facts) -> Iterator[str]:
     """Yield the features of a Div or Abs of ONNX's own domain; none of a malformed one."""
-    count = len(node.inputs)
+    node, count = ref.node, len(ref.node.inputs)
     if node.op_type == "Div" and count == 2:
         if not _types(node, facts).isdisjoint(_SMALL):
             yield "small_quotient"
         elif fused_operand(node, facts) is not None:
             yield "fused_quotient"
-        if folded_quotient(node, facts) is not None:
+        if folded_quotient(node, facts) is not None or _is_unknown_quotient(ref, facts):
             yield "folded_quotient"
     elif node.op_type == "Abs" and count == 1 and _types(node, facts).isdisjoint(_UNSIGNED):
         if _is_calculated(node.inputs[0], facts):
@@ -93,6 +104,13 @@ def folded_quotient(node: ir.Node, facts: Facts) -> Array | None:
         return None
     is_between = (rest != 0) & (downward < 0)
     return downward + is_between.astype(downward.dtype) if is_between.any() else None
+
+
+def _is_unknown_quotient(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether a Div gives integers that are constant, but that only a run tells."""
+    node = ref.node
+    is_known = all(_elements(held, facts) is not None for held in node.inputs)
+    return not (is_known or _types(node, facts).isdisjoint(_INTEGERS)) and is_of_constants(ref)
 
 
 def _is_of_joined(node: ir.Node, facts: Facts) -> bool:
@@ -195,6 +213,26 @@ def _is_constant(held: ir.Value | None, facts: Facts) -> bool:
     if source is not None and tensor_of(source) is not None:
         return True
     return facts.tensor(held).constant is not None
+
+
+def is_of_constants(ref: NodeRef) -> bool:
+    """Return whether a node is in the main graph and gives the same in each run."""
+    if ref.around or ref.function is not None:
+        return False
+    node, waiting = ref.node, [ref.node]
+    for made in waiting:
+        inside = [made, *chain(*(inner for _, body in bodies(made) for inner in scopes_in(body)))]
+        if any(each.domain != "" or each.op_type.startswith(_RANDOM) for each in inside):
+            return False
+        for held in chain(*(each.inputs for each in inside)):
+            if held is None or held.graph is not node.graph:
+                continue
+            before = held.producer()
+            if held.is_graph_input() or len(waiting) > _MOST_OF_CONSTANTS:
+                return False
+            if before is not None and before not in waiting:
+                waiting.append(before)
+    return True
 
 
 def _elements(held: ir.Value | None, facts: Facts) -> Array | None:

@@ -286,3 +286,68 @@ def test_exact_quotients_of_constants_stay() -> None:
     )
     assert ts.check(model, target="openvino") == []
     assert ts.lower(model, target="openvino") == model
+
+
+SOURCES = {
+    "int64": ("Identity(x)", "Shape(f)", "Reshape(n, one)", "ReduceMax(x)", "Neg(three)"),
+    "float": (
+        "Cast<to = 1>(x)",
+        "Reshape(f, line)",
+        "Cast<to = 1>(s)",
+        "ReduceSum<keepdims = 0>(f)",
+    ),
+}
+"""What random calculations start from."""
+STEPS = (
+    *("Abs({a})", "Neg({a})", "Relu({a})", "Sign({a})", "ReduceMax({a})", "ReduceSum({a})"),
+    *("Add({a}, {a})", "Add({a}, {b})", "Sub({a}, k)", "Sub(k, {a})", "Max({a}, k)"),
+    *("Concat<axis = 0>({a}, {b})", "Concat<axis = 0>({a}, {a})", "Concat<axis = 0>(k, {a})"),
+    *("Gather({a}, zero)", "Slice({a}, zero, one)", "Reshape({a}, line)", "Identity({a})"),
+)
+OF_INTEGERS = (
+    "Div({a}, three)",
+    "Div({a}, m)",
+    "Div({a}, more)",
+    "Div(k, more)",
+    "Mod({a}, three)",
+)
+
+
+def calculation(seed: int, element_type: str) -> onnx.ModelProto:
+    """A model of random steps that gives all that they give; some do not go together."""
+    rng = np.random.default_rng(seed)
+    steps = STEPS + (OF_INTEGERS if element_type == "int64" else ())
+    made = [f"v{place} = {rng.choice(SOURCES[element_type])}" for place in range(2)]
+    for place in range(2, int(rng.integers(4, 10))):
+        a, b = (f"v{rng.integers(max(0, place - 4), place)}" for _ in range(2))
+        made.append(f"v{place} = " + str(rng.choice(steps)).format(a=a, b=b))
+    values = ", ".join(f"v{place}" for place in range(len(made)))
+    return onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]>'
+        f" g (int64[X] x, float[F, 3] f) => ({element_type}[A] y)"
+        " <int64[1] one = {1}, int64[1] zero = {0}, int64[1] line = {-1}, int64[1] m = {-2},"
+        f" int64[1] three = {{3}}, {element_type}[1] k = {{4}}>"
+        " { n = Size(f) s = Shape(f) h = Abs(x) i = ReduceMax(h) more = Add(i, one)"
+        f" {' '.join(made)} y = Concat<axis = 0>({values}) }}"
+    )
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("element_type", SOURCES)
+@pytest.mark.parametrize("seed", range(0, 200, 20))
+def test_random_calculations_are_right(
+    seed: int, element_type: str, rng: np.random.Generator, process: EngineProcess
+) -> None:
+    x, f = rng.integers(-9, 9, 4), rng.integers(-9, 9, (4, 3)).astype(np.float32)
+    tried = 0
+    for model in (calculation(number, element_type) for number in range(seed, seed + 20)):
+        given = {each.name: {"x": x, "f": f}[each.name] for each in model.graph.input}
+        try:
+            expected = ts.run(model, given)["y"]
+        except ts.SplitError:
+            continue
+        lowered = ts.lower(model, target="openvino")
+        (got,) = process.call(["openvino", lowered.SerializeToString(), [given], 1])
+        np.testing.assert_array_equal(got[0], expected, err_msg=onnx.printer.to_text(model))
+        tried += 1
+    assert tried > 5

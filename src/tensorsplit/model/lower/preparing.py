@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -41,7 +42,7 @@ from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.run.evaluator import evaluate
-from tensorsplit.model.run.program import compile_graph
+from tensorsplit.model.run.program import Block, compile_graph
 from tensorsplit.model.validity.node_errors import wrong_types
 
 _CHECKED = SEQUENCE_OPERATORS | OPTIONAL_OPERATORS
@@ -225,10 +226,15 @@ def write_quotients(lowering: Lowering) -> bool:
 
 
 def _write_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node, quotient = ref.node, folded_quotient(ref.node, lowering.facts)
-    element_type = lowering.facts.tensor(node.outputs[0]).element_type or ir.DataType.INT64
+    node, made = ref.node, ref.node.outputs[0]
+    quotient = folded_quotient(node, lowering.facts)
+    if quotient is None:
+        quotient = _calculated(compile_graph(lowering.model), [made]).get(made.name or "")
+    if quotient is None:
+        return
+    element_type = lowering.facts.tensor(made).element_type or ir.DataType.INT64
     make = InsertionPoint.instead_of(lowering, ref)
-    make.replace(node.outputs[0], make.constant(quotient, element_type.numpy()))
+    make.replace(made, make.constant(quotient, element_type.numpy()))
     lowering.edits.retire(node)
     lowering.changed(ref, "a constant", entry)
 
@@ -319,11 +325,8 @@ def calculate_constants(lowering: Lowering) -> bool:
     before = len(lowering.report.changes)
     for ref, entry in wanted:
         outputs = to_calculate(ref, lowering.imported)
-        try:
-            values = evaluate(graph, {}, outputs) if graph is not None else {}
-        except SplitError:  # the engine has to refuse it, too
-            continue
-        if any(np.size(held) > LARGEST_CONSTANT for held in values.values()):
+        values = _calculated(graph, outputs)
+        if not values:
             continue
         make = InsertionPoint.before(lowering, ref)
         for old in outputs:
@@ -332,6 +335,16 @@ def calculate_constants(lowering: Lowering) -> bool:
         lowering.changed(ref, "what it gives, which is constant", entry)
     lowering.edits.finish()
     return len(lowering.report.changes) > before
+
+
+def _calculated(graph: Block | None, outputs: list[ir.Value]) -> dict[str, Any]:
+    """Return what our engine gives, by name; nothing if it refuses that, or if it is large."""
+    try:
+        values = {} if graph is None else evaluate(graph, {}, outputs)
+    except SplitError:  # the target has to refuse it, too
+        return {}
+    is_large = any(np.size(held) > LARGEST_CONSTANT for held in values.values())
+    return {} if is_large else dict(values)
 
 
 def _as_constant(make: InsertionPoint, held: np.ndarray) -> ir.Value:
