@@ -94,7 +94,7 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) 
         else:
             fed[names[key]] = value
             continue
-        raise SplitError(UNKNOWN_INPUT, problem, fix, parameter=short_name(str(key)))
+        raise SplitError(UNKNOWN_INPUT, problem, fix, parameter=short_name(key))
     for entry in declared:
         if entry.name not in fed and not entry.has_default:
             raise _misfit(MISSING_INPUT, entry, "it was not fed")

@@ -836,6 +836,16 @@ def test_shapes_of_inputs_are_a_mapping(given: Any) -> None:
         infer_shapes(made, input_shapes=given)
 
 
+def test_names_that_no_input_has_are_shown_on_one_short_line() -> None:
+    made = model(graph([node("Neg", "x", "y")], [value("x", FLOAT, ("N",))], ["y"]))
+    names: tuple[Any, ...] = (5, None, ("x",), "a\nb", "x" * 5000, 10**5000)
+    for name in names:
+        with refused("TS506", "the model has no input", "name one of 'x'"):
+            infer_shapes(made, input_shapes={name: (2,)})
+        with refused("TS506", "the model has no input", "its inputs are 'x'"):
+            ts.run(made, {name: np.ones(2, np.float32)})
+
+
 def test_a_slice_on_axes_of_no_known_rank_may_be_on_any() -> None:
     """Onnx takes the first axes then (1.23.2)."""
     model = onnx.parser.parse_model(

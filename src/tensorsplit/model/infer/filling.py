@@ -12,7 +12,15 @@ import onnx_ir as ir
 
 from tensorsplit.arrays.onnx_ir import shape_in_model
 from tensorsplit.core.dimensions import Dim, as_shape, show_shape, text_of
-from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_INPUT, USAGE, SplitError, wrong_type
+from tensorsplit.core.errors import (
+    INPUT_SHAPE,
+    UNKNOWN_INPUT,
+    USAGE,
+    SplitError,
+    short_name,
+    show,
+    wrong_type,
+)
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import SequenceFact, Tensor, declared
 from tensorsplit.model.graph.nodes import Scope, bodies
@@ -89,9 +97,9 @@ def _give_shape(model: ir.Model, name: str, given: Dims) -> ir.Value:
     if value is None:
         raise SplitError(
             UNKNOWN_INPUT,
-            f"the model has no input {name!r}",
-            f"name one of {', '.join(str(value.name) for value in model.graph.inputs)}",
-            parameter=name,
+            f"the model has no input {show(name)}",
+            f"name one of {', '.join(show(value.name) for value in model.graph.inputs[:12])}",
+            parameter=short_name(name),
         )
     said = None if value.shape is None else tuple(value.shape)
     if said is not None and (
