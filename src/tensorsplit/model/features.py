@@ -159,6 +159,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "overwritten": "is a Loop whose body takes a tensor from around it into a Softmax or a"
         " normalization",
         "long_slice": "is a Slice of a tensor with a dimension above 2^24",
+        "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",
         "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",
         "empty_constant": "takes, or gives out of its graph, a constant without elements",
         "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
@@ -279,6 +280,8 @@ def _of_any_operator(
         yield from {"operator": "Transpose", "turned_beside_recurrence": True}.items()
     for name in integer_features(ref, facts):
         yield from {"operator": node.op_type, name: True}.items()
+    if _is_flattened(node, facts):
+        yield from {"operator": "Flatten", "flattened": True}.items()
     if _takes_nothing(node, facts):
         yield from {"operator": node.op_type, "takes_nothing": True}.items()
     if to_calculate(ref, seen):
@@ -335,6 +338,21 @@ def _of_constants(ref: NodeRef) -> Iterator[tuple[str, object]]:
         yield "sparse_initializer", True
     if gives_empty_constant(ref.node) or empty_operands(ref):
         yield "empty_constant", True
+
+
+def flattened_at(node: ir.Node, facts: Facts) -> int | None:
+    """Return the axis of a Flatten from the front, where it is known."""
+    axis: int = attribute_of(node, "axis", ir.AttributeType.INT, 1)
+    shape = facts.tensor(node.inputs[0]).shape if node.inputs else None
+    return axis if axis >= 0 else None if shape is None else axis + len(shape)
+
+
+def _is_flattened(node: ir.Node, facts: Facts) -> bool:
+    """Return whether more than one axis comes before a Flatten's of data maybe without elements."""
+    if node.op_type != "Flatten" or (flattened_at(node, facts) or 0) < 2:
+        return False
+    shape = facts.tensor(node.inputs[0]).shape
+    return shape is None or 0 in shape or not are_known(shape)
 
 
 def _takes_nothing(node: ir.Node, facts: Facts) -> bool:

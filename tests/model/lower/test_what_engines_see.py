@@ -638,3 +638,50 @@ def test_what_takes_something_stays(body: str) -> None:
     )
     assert ts.lower(model, target="openvino") == model
     assert ts.check(model, target="openvino") == []
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("opset", [11, 18])
+@pytest.mark.parametrize(
+    ("dims", "axis", "shape", "expected"),
+    [
+        ("N, K, M", 2, (0, 3, 4), (0, 4)),
+        ("N, K, M", 3, (2, 3, 0), (0, 1)),
+        ("N, K, M", -1, (2, 0, 4), (0, 4)),
+        ("N, K, M", 2, (2, 3, 4), (6, 4)),
+        ("0, 3, 4", 2, (0, 3, 4), (0, 4)),
+        ("0, 3, M", 3, (0, 3, 4), (0, 1)),
+    ],
+)
+def test_data_without_elements_is_flattened_to_its_shape(
+    dims: str,
+    axis: int,
+    shape: tuple[int, ...],
+    expected: tuple[int, ...],
+    opset: int,
+    rng: np.random.Generator,
+    processes: dict[str, EngineProcess],
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[{dims}] x) => (float[A, B] y)
+        {{ a = Neg(x) y = Flatten<axis = {axis}>(a) }}"""
+    )
+    (found,) = [each for each in ts.check(model, target="openvino") if each.code == "TS843"]
+    assert "is a Flatten by an axis of 2 or higher" in found.message
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
+    assert not [each for each in ts.check(lowered, target="openvino") if "Flatten" in each.message]
+    x = rng.standard_normal(shape).astype(np.float32)
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    np.testing.assert_array_equal(got[0], -x.reshape(expected))
+
+
+@pytest.mark.parametrize(("dims", "axis"), [("N, K, M", 1), ("N, K, M", -2), ("2, 3, 4", 2)])
+def test_a_flatten_that_is_right_stays(dims: str, axis: int) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{dims}] x) => (float[A, B] y)
+        {{ y = Flatten<axis = {axis}>(x) }}"""
+    )
+    assert ts.lower(model, target="openvino") == model
+    assert not [each for each in ts.check(model, target="openvino") if "Flatten" in each.message]

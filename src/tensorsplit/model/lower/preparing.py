@@ -16,6 +16,7 @@ from tensorsplit.model.features import (
     SEQUENCE_OPERATORS,
     axes_in_order,
     empty_operands,
+    flattened_at,
     gives_empty_constant,
     sparse_initializers,
     to_calculate,
@@ -237,6 +238,33 @@ def _write_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     make.replace(made, make.constant(quotient, element_type.numpy()))
     lowering.edits.retire(node)
     lowering.changed(ref, "a constant", entry)
+
+
+def turn_flattened(lowering: Lowering) -> bool:
+    """Have a Flatten by the last axis, or after it, take axis 1 or 0, which are always right.
+
+    What it gives is transposed then. Others stay. Returns whether any was changed.
+    """
+    return lowering.change_limited("flattened", _turn_flattened)
+
+
+def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, data, axis = ref.node, ref.input(0), flattened_at(ref.node, lowering.facts)
+    assert data is not None and axis is not None  # noqa: S101, PT018 - see the feature
+    fact = lowering.facts.tensor(data)
+    shape, element_type = fact.shape or (), fact.element_type
+    if axis < len(shape) - 1 or not shape or element_type in (None, ir.DataType.STRING):
+        return
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    if axis == len(shape) and 0 in shape:  # which OpenVINO refuses by axis 0
+        new = make.empty((0, 1), 0, element_type)
+    else:
+        data = make.moved(data, len(shape), axis, 0) if axis < len(shape) else data
+        flat = make.op("Flatten", [data], {"axis": len(shape) - axis})
+        new = make.op("Transpose", [flat], {"perm": [1, 0]})
+    make.replace(node.outputs[0], new)
+    lowering.edits.retire(node)
+    lowering.changed(ref, "Flatten by another axis, between Transposes", entry)
 
 
 def choose_signs(lowering: Lowering) -> bool:

@@ -65,6 +65,7 @@ from tensorsplit.model.lower.preparing import (
     sort_axes_for_onnx,
     take_branches,
     turn_apart,
+    turn_flattened,
     unwrap_optionals,
     widen_quotients,
     write_initializers,
@@ -133,7 +134,14 @@ def _lower(lowering: Lowering) -> None:
         take_branches,
     )
     of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps)
-    of_values = (turn_apart, widen_quotients, write_quotients, keep_from_fusing, choose_signs)
+    of_values = (
+        turn_flattened,
+        turn_apart,
+        widen_quotients,
+        write_quotients,
+        keep_from_fusing,
+        choose_signs,
+    )
     others = (unwrap_optionals, calculate_constants, keep_unread)
     while any(step(lowering) for step in (*first, *of_loops, *of_values, *others)):
         lowering.look()
