@@ -68,6 +68,14 @@ def refused(code: str, source: Any, inputs: dict[str, Any], **options: Any) -> s
 
 
 @needs_linux
+def test_limits_may_be_numbers_of_numpy() -> None:
+    limits: Any = {"memory": np.int64(4 * GIB), "timeout": np.float32(100)}
+    made = ts.run(split_model(), {"x": DATA}, **limits)
+    np.testing.assert_array_equal(made["b"], DATA[2:])
+    refused("TS605", counting(), {"times": np.array(10**8), "x": DATA}, timeout=np.int64(1))
+
+
+@needs_linux
 @every_engine
 def test_what_stays_within_its_limits_is_as_ever(engine: Any, tmp_path: Path) -> None:
     onnx.save(split_model(), tmp_path / "m.onnx")

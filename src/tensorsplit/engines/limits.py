@@ -10,10 +10,12 @@ import sys
 import threading
 from collections.abc import Mapping
 from importlib import import_module
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypedDict
 from weakref import finalize
 
+from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import LIMIT, USAGE, SplitError, show, show_bytes
 from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.loaded import LoadedModel
@@ -55,7 +57,7 @@ class LimitedModel:
         memory: int | None,
         seconds: float | None,
     ) -> None:
-        _check_limits(memory, seconds)
+        memory, seconds = _bytes_of(memory), _seconds_of(seconds)
         place = None if model.path is None else str(model.path.absolute())
         folder = None if model.folder is None else str(model.folder.absolute())
         content = place or bytes(model.original.SerializeToString())
@@ -82,15 +84,27 @@ class LimitedModel:
         self._end()
 
 
-def _check_limits(memory: int | None, seconds: float | None) -> None:
-    if memory is not None and (type(memory) is not int or memory < 1):
+def _bytes_of(memory: int | None) -> int | None:
+    """Return how many bytes a process may take; TS703 for anything but an integer > 0."""
+    if memory is None:
+        return None
+    count = as_index(memory)
+    if count is None or count < 1:
         raise wrong_usage("memory", f"it is {show(memory)}", "give a number of bytes > 0")
-    if memory is not None and sys.platform != "linux":
+    if sys.platform != "linux":
         problem = f"{sys.platform} limits the address space of no process (RLIMIT_AS)"
         raise wrong_usage("memory", problem, "leave it out")
-    is_number = isinstance(seconds, (int, float)) and 0 < seconds <= threading.TIMEOUT_MAX
-    if seconds is not None and not is_number:
+    return count
+
+
+def _seconds_of(seconds: object) -> float | None:
+    """Return how long a run may take; TS703 for anything but a number > 0."""
+    if seconds is None:
+        return None
+    number = float(seconds) if isinstance(seconds, Real) else 0.0
+    if not 0 < number <= threading.TIMEOUT_MAX:
         raise wrong_usage("timeout", f"it is {show(seconds)}", "give a number of seconds > 0")
+    return number
 
 
 def wrong_usage(parameter: str, problem: str, fix: str) -> SplitError:
