@@ -47,7 +47,11 @@ from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
-from tensorsplit.model.integer_features import integer_features, is_of_constants
+from tensorsplit.model.integer_features import (
+    integer_features,
+    is_of_constants,
+    is_of_joined,
+)
 from tensorsplit.model.loop_features import (
     captured_in_scan,
     has_unread_rows,
@@ -547,9 +551,12 @@ def _is_read_beside_recurrence(node: ir.Node) -> bool:
 def layer_features(ref: NodeRef, facts: Facts) -> Features:
     """Return the features of a split layer; ONNX's Split is one too, once OpenVINO read it.
 
-    Of other layers, there are those of a Transpose that a recurrent layer reads.
+    Of other layers, there are those of a Transpose that a recurrent layer reads, and of an Abs of a
+    Concat.
     """
     node = ref.node
+    if (node.domain, node.op_type) == (DOMAIN, "Abs") and is_of_joined(node, facts):
+        return {"operator": "Abs", "abs_of_joined": True}
     if _is_read_beside_recurrence(node):
         return {"operator": "Transpose", "turned_beside_recurrence": True}
     if not is_vendor_split(node):

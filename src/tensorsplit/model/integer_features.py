@@ -49,10 +49,12 @@ _RANDOM = ("Random", "Bernoulli", "Multinomial")
 _MAY_CHANGE_NOTHING = frozenset(
     {
         *("Cast", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze"),
-        *("Transpose", "Unsqueeze"),
+        *("Transpose", "Unsqueeze", "Broadcast", "Convert", "StridedSlice"),
     }
 )
-"""Engines leave these out where the result is the same."""
+"""Engines leave these nodes and layers out where the result is the same."""
+
+_OF_SHAPES = frozenset({"Shape", "ShapeOf", "Size"})
 
 _MOST_STEPS = 100
 """Engines do not fuse as many nodes; so that a walk from each node of a long chain ends soon."""
@@ -71,7 +73,7 @@ def integer_features(ref: NodeRef, facts: Facts) -> Iterator[str]:
     elif node.op_type == "Abs" and count == 1 and _types(node, facts).isdisjoint(_UNSIGNED):
         if _is_calculated(node.inputs[0], facts):
             yield "abs_of_shapes"
-        elif _is_of_joined(node, facts):
+        elif is_of_joined(node, facts):
             yield "abs_of_joined"
 
 
@@ -113,10 +115,11 @@ def _is_unknown_quotient(ref: NodeRef, facts: Facts) -> bool:
     return not (is_known or _types(node, facts).isdisjoint(_INTEGERS)) and is_of_constants(ref)
 
 
-def _is_of_joined(node: ir.Node, facts: Facts) -> bool:
+def is_of_joined(node: ir.Node, facts: Facts) -> bool:
     """Return whether an Abs is of a Concat that an engine may change for other nodes, too.
 
     It calculates the distances before it joins them. Those of shapes and constants are left out.
+    Both may be layers.
     """
     waiting = [(node.inputs[0], False)]
     for _ in range(_MOST_STEPS):
@@ -124,9 +127,10 @@ def _is_of_joined(node: ir.Node, facts: Facts) -> bool:
             break
         value, is_shared = waiting.pop()
         made = None if value is None else value.producer()
-        if value is None or made is None or made.domain != "" or not made.inputs:
+        if value is None or made is None or made.domain != node.domain or not made.inputs:
             continue
-        is_shared = is_shared or len(value.uses()) > 1 or value.is_graph_output()
+        readers = [use for use in value.uses() if use.node.op_type not in _OF_SHAPES]
+        is_shared = is_shared or len(readers) > 1 or value.is_graph_output()
         if made.op_type in _MAY_CHANGE_NOTHING:
             waiting.append((made.inputs[0], is_shared))
         elif made.op_type == "Concat":
@@ -142,7 +146,7 @@ def _is_repeated(node: ir.Node) -> bool:
     first, *_ = node.inputs
     others = {use.node for use in (() if first is None else first.uses())} - {node}
     return any(
-        (other.domain, other.op_type) == ("", node.op_type)
+        (other.domain, other.op_type) == (node.domain, node.op_type)
         and tuple(other.inputs) == tuple(node.inputs)
         and other.attributes == node.attributes
         for other in others
@@ -169,7 +173,7 @@ def _is_calculated(value: ir.Value | None, facts: Facts) -> bool:
 
 
 def _gives_shape(node: ir.Node | None) -> bool:
-    return node is not None and node.domain == "" and node.op_type in ("Shape", "Size")
+    return node is not None and node.domain == "" and node.op_type in _OF_SHAPES
 
 
 def _is_evaluated(node: ir.Node) -> bool:

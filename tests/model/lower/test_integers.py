@@ -192,6 +192,7 @@ def test_the_distance_of_two_lengths_may_be_joined_with_data(process: EngineProc
         "d = Neg(x)",
         "s = Shape<end = 1>(x) d = Sub(s, fed)",
         "d = Concat<axis = 1>(x, x)",
+        "d = Concat<axis = 1>(x, x) s = Shape(d)",
         "h = Concat<axis = 1>(x, x) d = Neg(h) e = Concat<axis = 0>(h, h)",
         "n = Neg(x) d = Concat<axis = 1>(x, x) e = Concat<axis = 1>(x, n)",
         "d = Constant<value = int64[2] {-2, 3}>()",

@@ -443,3 +443,42 @@ def test_a_transpose_that_only_a_recurrent_layer_reads_stays(tmp_path: Path) -> 
     path = ir.save(tmp_path, named(ir))
     assert lowered(path).text == path.read_bytes()
     assert ts.check(path, target="openvino") == []
+
+
+def distances(way: str, kind: str) -> IrFile:
+    """A model with an Abs of a Concat; ``way`` says what else reads that."""
+    ir = IrFile()
+    data = ir.parameter("x", kind, "?")
+    joined = ir.layer("Concat", (data, data), 1, '<data axis="0"/>')[0]
+    held = ir.layer("Reshape", (joined, ir.int64(-1)), 1)[0] if way == "a reshape" else joined
+    ir.result(ir.layer("Abs", (held,), 1)[0])
+    if way == "its shape":
+        ir.result(ir.layer("ShapeOf", (joined,), 1, version="opset3")[0])
+    elif way == "another Concat":
+        ir.result(ir.layer("Concat", (data, data), 1, '<data axis="0"/>')[0])
+    elif way != "nothing":
+        ir.result(joined)
+    return ir
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("kind", ["f32", "i64"])
+@pytest.mark.parametrize("way", ["a result", "a reshape", "another Concat"])
+def test_what_is_joined_keeps_its_sign_beside_abs(way: str, kind: str, tmp_path: Path) -> None:
+    x = np.array([-5, 3], np.float32 if kind == "f32" else np.int64)
+    path = saved(distances(way, kind), tmp_path)
+    (found,) = ts.check(tmp_path / "before" / "model.xml", target="openvino")
+    assert "an Abs of a Concat" in found.message
+    assert ts.check(path, target="openvino") == []
+    assert lowered(path).text == path.read_bytes()
+    (((positive, joined),),) = (run_in_openvino(path, [[x]]),)
+    np.testing.assert_array_equal(positive, [5, 3, 5, 3])
+    np.testing.assert_array_equal(joined, [-5, 3, -5, 3])
+
+
+@pytest.mark.parametrize("way", ["nothing", "its shape"])
+def test_an_abs_of_what_nothing_else_reads_stays(way: str, tmp_path: Path) -> None:
+    ir = distances(way, "f32")
+    path = ir.save(tmp_path, named(ir))
+    assert ts.check(path, target="openvino") == []
+    assert lowered(path).text == path.read_bytes()

@@ -150,7 +150,7 @@ class _IrLowering:
         for entry in self._profile.about(data_features(refs, self._facts)):
             self._note(entry)
         for ref in refs:
-            if is_vendor_split(ref.node) or recurrences_of(ref.node):
+            if is_vendor_split(ref.node) or recurrences_of(ref.node) or ref.op_type == "Abs":
                 with at(ref):
                     self._lower(ref)
         for graph in self._graphs.values():
@@ -173,6 +173,10 @@ class _IrLowering:
             _turn_apart(ref, graph)
             became = "Transpose with one more axis, for recurrent layers"
             self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, text))
+            return
+        if ref.op_type == "Abs":
+            _negate(ref, graph)
+            self.report.changes.append(LoweredNode(ref.path, "Abs", "Abs of the negative", text))
             return
         split = _LayerSplit(ref, graph, self._facts)
         by_type = [entry for entry in reasons if entry.feature == "element_type"]
@@ -223,6 +227,14 @@ def _turn_apart(ref: NodeRef, graph: EditedGraph) -> None:
     )
     for reader in recurrences_of(ref.node):
         graph.feed(graph.layers[str(reader.metadata_props[LAYER_PATH])], 0, apart)
+
+
+def _negate(ref: NodeRef, graph: EditedGraph) -> None:
+    """Feed an Abs by the negative of what it read."""
+    layer = graph.layers[ref.path]
+    (port,) = layer.outputs.values()
+    maker = LayerMaker(graph, layer.name or layer.type)
+    graph.feed(layer, 0, maker.negative(graph.source(layer, 0), port.precision))
 
 
 class _LayerSplit:

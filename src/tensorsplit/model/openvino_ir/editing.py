@@ -242,6 +242,10 @@ class LayerMaker(Maker[End]):
         """Return a tensor of rank 3 with its first two axes in each other's place."""
         return self._layer(turned(precision), [data])
 
+    def negative(self, data: End, precision: str) -> End:
+        """Return the negative of a tensor."""
+        return self._layer(LayerType("Negative", "opset1", (0,), precision=precision), [data])
+
     def _layer(self, kind: LayerType, operands: Sequence[End], names: Sequence[str] = ()) -> End:
         inputs = [self._operand(each, operands) for each in kind.operands]
         return self._graph.add(kind, inputs, self._name, names)
