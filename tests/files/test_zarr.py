@@ -17,12 +17,13 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.files import zarr_arrays, zarr_files
+from tensorsplit.files import zarr_files
 from tensorsplit.files.formats import open_source
 from tests.refusals import refused
 
 zarr = pytest.importorskip("zarr")
 numcodecs = pytest.importorskip("numcodecs")
+zarr_arrays: Any = pytest.importorskip("tensorsplit.files.zarr_arrays")
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*does not have a Zarr V3 specification")
 
