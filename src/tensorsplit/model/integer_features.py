@@ -1,4 +1,4 @@
-"""What quotients and distances ask of an engine, which may round them or leave nodes out."""
+"""What quotients, distances and ranges ask of an engine, which may calculate them otherwise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
@@ -61,7 +61,7 @@ _MOST_STEPS = 100
 
 
 def integer_features(ref: NodeRef, facts: Facts) -> Iterator[str]:
-    """Yield the features of a Div or Abs of ONNX's own domain; none of a malformed one."""
+    """Yield the features of a Div, Abs or Range of ONNX's own domain; none of a malformed one."""
     node, count = ref.node, len(ref.node.inputs)
     if node.op_type == "Div" and count == 2:
         if not _types(node, facts).isdisjoint(_SMALL):
@@ -75,6 +75,8 @@ def integer_features(ref: NodeRef, facts: Facts) -> Iterator[str]:
             yield "abs_of_shapes"
         elif is_of_joined(node, facts):
             yield "abs_of_joined"
+    elif node.op_type == "Range" and count == 3 and _may_be_empty(node, facts):
+        yield "empty_range"
 
 
 def fused_operand(node: ir.Node, facts: Facts) -> ir.Value | None:
@@ -113,6 +115,55 @@ def _is_unknown_quotient(ref: NodeRef, facts: Facts) -> bool:
     node = ref.node
     is_known = all(_elements(held, facts) is not None for held in node.inputs)
     return not (is_known or _types(node, facts).isdisjoint(_INTEGERS)) and is_of_constants(ref)
+
+
+def _may_be_empty(node: ir.Node, facts: Facts) -> bool:
+    """Return whether the limit of a Range may lie on the other side of its start than its step."""
+    start, limit, _ = node.inputs
+    first, last, step = (_single(held, facts) for held in node.inputs)
+    if is_known(step) and step:
+        low, high = (first, last) if step > 0 else (last, first)
+        is_folded = is_known(first) and is_known(last)
+        if is_folded or is_at_least(high, low) or (step > 0 and first == 0 and _is_length(limit)):
+            return False
+    return not _is_kept(start, limit)
+
+
+def _single(held: ir.Value | None, facts: Facts) -> Dim:
+    """Return the only number of a tensor; None if it is not known."""
+    values = facts.tensor(held).values
+    return values[0] if values is not None and len(values) == 1 else None
+
+
+def _is_length(value: ir.Value | None) -> bool:
+    """Return whether a number is a dimension, or how many elements there are."""
+    for _ in range(_MOST_STEPS):
+        made = None if value is None else value.producer()
+        if made is None or made.domain != "":
+            return False
+        if made.op_type in _OF_SHAPES:
+            return True
+        if made.op_type not in _MAY_CHANGE_NOTHING | {"Gather"} or not made.inputs:
+            return False
+        value = made.inputs[0]
+    return False
+
+
+def _is_kept(start: ir.Value | None, limit: ir.Value | None) -> bool:
+    """Return whether a limit is the start itself where it lies on the other side, by Where."""
+    chosen = None if limit is None else limit.producer()
+    if chosen is None or (chosen.domain, chosen.op_type, len(chosen.inputs)) != ("", "Where", 3):
+        return False
+    condition, inside, outside = chosen.inputs
+    asked = None if condition is None else condition.producer()
+    if asked is not None and asked.op_type == "Where":
+        asked_of = [None if held is None else held.producer() for held in asked.inputs[1:]]
+    else:
+        asked_of = [asked]
+    return outside is start and all(
+        each is not None and each.op_type == "Less" and set(each.inputs) == {start, inside}
+        for each in asked_of
+    )
 
 
 def is_of_joined(node: ir.Node, facts: Facts) -> bool:

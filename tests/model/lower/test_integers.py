@@ -352,3 +352,68 @@ def test_random_calculations_are_right(
         np.testing.assert_array_equal(got[0], expected, err_msg=onnx.printer.to_text(model))
         tried += 1
     assert tried > 5
+
+
+RANGES = [(0, -2, 1), (0, 5, -1), (3, 3, 1), (5, 0, -2), (0, 5, 2), (2, -5, 3), (-1, 4, 2)]
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("element_type", ["int64", "float"])
+@pytest.mark.parametrize("opset", [11, 18])
+@pytest.mark.parametrize("fed", ["all", "limit"])
+@pytest.mark.parametrize("numbers", RANGES)
+def test_a_range_whose_limit_is_on_the_other_side_is_empty(
+    numbers: tuple[int, int, int], fed: str, opset: int, element_type: str, process: EngineProcess
+) -> None:
+    given = [f"{element_type} {name}" for name in ("s", "l", "d")]
+    fixed = (
+        "" if fed == "all" else f"<{given[0]} = {{{numbers[0]}}}, {given[2]} = {{{numbers[2]}}}>"
+    )
+    inputs = ", ".join(given if fed == "all" else given[1:2])
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}]>'
+        f" g ({inputs}) => ({element_type}[N] y) {fixed} {{ y = Range(s, l, d) }}"
+    )
+    (finding,) = ts.check(model, target="openvino")
+    assert "a Range that may be empty" in finding.message
+    lowered = ts.lower(model, target="openvino")
+    assert ts.check(lowered, target="openvino") == []
+    assert ts.lower(lowered, target="openvino") == lowered
+    dtype = np.dtype(np.float32 if element_type == "float" else np.int64)
+    feeds = dict(zip("sld", (np.array(number, dtype) for number in numbers), strict=True))
+    read = {name: feeds[name] for name in ("sld" if fed == "all" else "l")}
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [read], 1])
+    np.testing.assert_array_equal(got[0], np.array(range(*numbers), dtype))
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "s = Shape(x) n = Gather(s, zero_)",
+        "n = Size(x)",
+        "s = Shape<start = 1>(x) h = Add(s, one) n = Squeeze(h)",
+    ],
+)
+def test_a_range_up_to_a_length_stays(limit: str) -> None:
+    numbers = "zero_ = Constant<value_int = 0>() one_ = Constant<value_int = 1>()"
+    model = divided(f"{CONSTANTS} {numbers} {limit} q = Range(zero_, n, one_)")
+    assert ts.check(model, target="openvino") == []
+    assert ts.lower(model, target="openvino") == model
+
+
+@pytest.mark.engine("openvino")
+def test_rounds_that_a_range_counts_are_none_if_it_is_empty(process: EngineProcess) -> None:
+    """A split in a loop of 0 rounds; it had 2."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (int64 v, float[4] x) => (float[P] y)'
+        " <int64 zero = {0}, int64 one = {1}, bool on = {1}> {"
+        " w = Range(zero, v, one) n = Size(w) y = Loop(n, on, x) <body = b (int64 i, bool go,"
+        " float[S] s) => (bool go_, float[T] t) { go_ = Identity(go)"
+        " p, q = Split<num_outputs = 2>(s) t = Concat<axis = 0>(q, p) }> }"
+    )
+    x = np.array([1, 2, 3, 4], np.float32)
+    lowered = ts.lower(model, target="openvino")
+    feeds = [{"v": np.array(rounds), "x": x} for rounds in (-3, 1)]
+    got = process.call(["openvino", lowered.SerializeToString(), feeds, 1])
+    np.testing.assert_array_equal(got[0][0], x)
+    np.testing.assert_array_equal(got[1][0], [3, 4, 1, 2])

@@ -289,6 +289,27 @@ def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "Where", entry)
 
 
+def keep_ranges_empty(lowering: Lowering) -> None:
+    """Give a Range its start as its limit, where the target would go the other way."""
+    lowering.change_each("empty_range", _is_range, _limit_range)
+
+
+def _is_range(node: ir.Node) -> bool:
+    return (node.domain, node.op_type) == ("", "Range")
+
+
+def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, (start, limit, step) = ref.node, ref.node.inputs
+    make = InsertionPoint.instead_of(lowering, ref)
+    known = lowering.facts.tensor(step).constant
+    upward = None if known else make.op("Less", [make.op("Sub", [step, step]), step])
+    above = make.op("Less", [start, limit]) if not known or known[0] > 0 else None
+    below = make.op("Less", [limit, start]) if not known or known[0] < 0 else None
+    is_inside = above or below if known else make.op("Where", [upward, above, below])
+    change_inputs(node, {1: make.op("Where", [is_inside, limit, start])})
+    lowering.changed(ref, "the same, with its start as its limit if it is empty", entry)
+
+
 def negate_joined(lowering: Lowering) -> None:
     """Take Abs of the negative, where the target would change what is joined for other nodes."""
     lowering.change_each("abs_of_joined", _is_abs, _negate)

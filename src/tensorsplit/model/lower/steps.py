@@ -56,6 +56,7 @@ from tensorsplit.model.lower.preparing import (
     inline_lengths,
     keep_from_fusing,
     keep_left_unread,
+    keep_ranges_empty,
     keep_unread,
     negate_joined,
     rename_duplicates,
@@ -166,6 +167,7 @@ def _lower(lowering: Lowering) -> None:
     settle_rounds(lowering)
     sort_axes_for_onnx(lowering)
     negate_joined(lowering)
+    keep_ranges_empty(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
     may_be_alike = had_alike and len(lowering.report.changes) > before
