@@ -347,14 +347,16 @@ def _of_constants(ref: NodeRef) -> Iterator[tuple[str, object]]:
 
 def flattened_at(node: ir.Node, facts: Facts) -> int | None:
     """Return the axis of a Flatten from the front, where it is known."""
-    axis: int = attribute_of(node, "axis", ir.AttributeType.INT, 1)
+    axis: int | None = attribute_of(node, "axis", ir.AttributeType.INT, 1)
+    if axis is None or axis >= 0:
+        return axis
     shape = facts.tensor(node.inputs[0]).shape if node.inputs else None
-    return axis if axis >= 0 else None if shape is None else axis + len(shape)
+    return None if shape is None else axis + len(shape)
 
 
 def _is_flattened(node: ir.Node, facts: Facts) -> bool:
     """Return whether more than one axis comes before a Flatten's of data maybe without elements."""
-    if node.op_type != "Flatten" or (flattened_at(node, facts) or 0) < 2:
+    if node.op_type != "Flatten" or not node.inputs or (flattened_at(node, facts) or 0) < 2:
         return False
     shape = facts.tensor(node.inputs[0]).shape
     return shape is None or 0 in shape or not are_known(shape)
