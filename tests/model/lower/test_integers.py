@@ -386,19 +386,41 @@ def test_a_range_whose_limit_is_on_the_other_side_is_empty(
     np.testing.assert_array_equal(got[0], np.array(range(*numbers), dtype))
 
 
+NUMBERS = (
+    "none = Constant<value_int = 0>() up = Constant<value_int = 1>()"
+    " down = Constant<value_int = -1>()"
+)
+FOUND = "f = NonZero(x) s = Shape<start = 1>(f) n = Squeeze(s)"
+"""A number of elements that is known only at run time."""
+
+
 @pytest.mark.parametrize(
-    "limit",
+    "nodes",
     [
-        "s = Shape(x) n = Gather(s, zero_)",
-        "n = Size(x)",
-        "s = Shape<start = 1>(x) h = Add(s, one) n = Squeeze(h)",
+        "n = Size(x) q = Range(none, n, up)",
+        "s = Shape(x) n = Gather(s, none) q = Range(none, n, up)",
+        "s = Shape(x) n = Gather(s, none) q = Range(n, none, down)",
+        f"{FOUND} q = Range(none, n, up)",
     ],
 )
-def test_a_range_up_to_a_length_stays(limit: str) -> None:
-    numbers = "zero_ = Constant<value_int = 0>() one_ = Constant<value_int = 1>()"
-    model = divided(f"{CONSTANTS} {numbers} {limit} q = Range(zero_, n, one_)")
+def test_a_range_of_as_many_as_there_are_stays(nodes: str) -> None:
+    model = divided(f"{NUMBERS} {nodes}")
     assert ts.check(model, target="openvino") == []
     assert ts.lower(model, target="openvino") == model
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        f"{FOUND} q = Range(none, n, down)",
+        f"{FOUND} q = Range(n, none, up)",
+        f"{FOUND} b = Less(up, n) l = Where(b, n, down) q = Range(up, l, up)",
+    ],
+)
+def test_a_range_that_goes_the_other_way_is_found(nodes: str) -> None:
+    model = divided(f"{NUMBERS} {nodes}")
+    (finding,) = ts.check(model, target="openvino")
+    assert "a Range that may be empty" in finding.message
 
 
 @pytest.mark.engine("openvino")
