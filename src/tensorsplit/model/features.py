@@ -165,6 +165,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " normalization",
         "long_slice": "is a Slice of a tensor with a dimension above 2^24",
         "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",
+        "taken_from_nothing": "is a Gather of data without elements, whose shape is known",
         "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",
         "empty_constant": "takes, or gives out of its graph, a constant without elements",
         "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
@@ -289,6 +290,8 @@ def _of_any_operator(
         yield from {"operator": "Flatten", "flattened": True}.items()
     if _takes_nothing(node, facts):
         yield from {"operator": node.op_type, "takes_nothing": True}.items()
+    elif _takes_from_nothing(node, facts, seen):
+        yield from {"operator": "Gather", "taken_from_nothing": True}.items()
     if to_calculate(ref, seen):
         yield from {"operator": node.op_type, "of_constants": True}.items()
     if results_to_settle(ref, seen):
@@ -373,6 +376,14 @@ def _takes_nothing(node: ir.Node, facts: Facts) -> bool:
         return facts.tensor(node.inputs[1]).shape == (0,)
     taken = constant(passed_from(node.inputs[1])) if node.op_type == "Compress" else None
     return taken is not None and not taken.any() and "axis" in node.attributes
+
+
+def _takes_from_nothing(node: ir.Node, facts: Facts, seen: Facts) -> bool:
+    """Return whether a Gather's data and result are seen to have no elements, at one axis."""
+    if node.op_type != "Gather" or len(node.inputs) != 2:
+        return False
+    shapes = seen.tensor(node.inputs[0]).shape, facts.tensor(node.outputs[0]).shape
+    return all(shape is not None and are_known(shape) and shape.count(0) == 1 for shape in shapes)
 
 
 def gives_empty_constant(node: ir.Node) -> bool:

@@ -628,6 +628,53 @@ def test_nothing_is_taken_where_there_are_no_indices(
     assert got[0].shape == (2 if "part" in name else 3, 0)
 
 
+def taken_from_none(shape: str, indices: str, axis: int = 0) -> Any:
+    """A model that takes rows or columns of data without elements."""
+    return onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{shape}] x, int64[K] fed)
+        => (float[A, B] y) {{ i = Constant<value_ints = {indices}>() y = Gather<axis = {axis}>(x, i)
+        }}"""
+    )
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    ("shape", "indices", "axis", "expected"),
+    [
+        ("3, 0", "[0, 2, -3, 1]", 0, (4, 0)),
+        ("0, 3", "[-1, 2]", 1, (0, 2)),
+        ("0, 3", "[1]", -1, (0, 1)),
+    ],
+)
+def test_what_is_taken_of_no_elements_is_none(
+    shape: str,
+    indices: str,
+    axis: int,
+    expected: tuple[int, int],
+    processes: dict[str, EngineProcess],
+) -> None:
+    model = taken_from_none(shape, indices, axis)
+    (found,) = ts.check(model, target="openvino")
+    assert "is a Gather of data without elements" in found.message
+    lowered = ts.lower(model, target="openvino")
+    assert ts.check(lowered, target="openvino") == []
+    assert ts.lower(lowered, target="openvino") == lowered
+    x = np.zeros([int(size) for size in shape.split(",")], np.float32)
+    feeds = {"x": x, "fed": np.array([1])}
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feeds], 1])
+    assert got[0].shape == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "indices"), [("3, 0", "[3]"), ("3, 0", "[-4]"), ("N, 0", "[0]"), ("3, M", "[0]")]
+)
+def test_what_may_be_out_of_range_or_have_elements_is_taken_as_it_was(
+    shape: str, indices: str
+) -> None:
+    model = taken_from_none(shape, indices)
+    assert ts.lower(model, target="openvino") == model
+
+
 @pytest.mark.parametrize(
     "body", ["y = Gather<axis = 1>(x, some)", "y = Compress<axis = 1>(x, one)"]
 )

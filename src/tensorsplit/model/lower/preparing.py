@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+from tensorsplit.core.dimensions import are_known
 from tensorsplit.core.errors import SplitError, show
 from tensorsplit.model.features import (
     FIRST_WITH_AXES_IN_ANY_ORDER,
@@ -131,19 +132,44 @@ def slice_nothing(lowering: Lowering) -> bool:
 
     Returns whether there were any.
     """
-    wanted = lowering.limited("takes_nothing")
-    for ref, entry in wanted:
-        node, data = ref.node, ref.input(0)
-        axis = attribute_of(node, "axis", ir.AttributeType.INT) or 0
-        assert data is not None  # noqa: S101 - see the feature
-        with at(ref):
-            make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
-            make.replace(node.outputs[0], make.slice(data, 0, 0, axis))
-            lowering.edits.retire(node)
-            _drop(lowering, [ref.input(1)])
-            lowering.changed(ref, "a Slice of length 0", entry)
-    lowering.edits.finish()
-    return bool(wanted)
+    return lowering.change_limited("takes_nothing", _slice_nothing)
+
+
+def _slice_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    data, axis = ref.input(0), attribute_of(ref.node, "axis", ir.AttributeType.INT) or 0
+    assert data is not None  # noqa: S101 - see the feature
+    make = InsertionPoint.instead_of(lowering, ref)
+    make.replace(ref.node.outputs[0], make.slice(data, 0, 0, axis))
+    lowering.edits.retire(ref.node)
+    _drop(lowering, [ref.input(1)])
+    lowering.changed(ref, "a Slice of length 0", entry)
+
+
+def give_nothing(lowering: Lowering) -> bool:
+    """Put a slice of nothing in the place of a Gather of data without elements.
+
+    One with indices that may be out of range stays, as it has to refuse these. Returns whether
+    anything was changed.
+    """
+    return lowering.change_limited("taken_from_nothing", _give_nothing)
+
+
+def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    made, axis = ref.node.outputs[0], attribute_of(ref.node, "axis", ir.AttributeType.INT) or 0
+    given, shape = (lowering.facts.tensor(held).shape or () for held in (ref.input(0), made))
+    element_type = lowering.facts.tensor(made).element_type
+    assert are_known(given) and are_known(shape)  # noqa: PT018, S101 - see the feature
+    taken = constant(passed_from(ref.input(1)))
+    if taken is None or element_type is None or not _in_range(taken, given[axis]):
+        return
+    make = InsertionPoint.instead_of(lowering, ref)
+    make.replace(made, make.empty(shape, shape.index(0), element_type))
+    lowering.edits.retire(ref.node)
+    lowering.changed(ref, "a slice of nothing", entry)
+
+
+def _in_range(indices: np.ndarray, length: int) -> bool:
+    return bool(np.all((indices >= -length) & (indices < length)))
 
 
 def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:

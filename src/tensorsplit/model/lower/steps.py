@@ -53,6 +53,7 @@ from tensorsplit.model.lower.preparing import (
     calculate_constants,
     check_sequence_nodes,
     choose_signs,
+    give_nothing,
     inline_lengths,
     keep_from_fusing,
     keep_left_unread,
@@ -132,6 +133,7 @@ def _lower(lowering: Lowering) -> None:
         write_initializers,
         slice_empty,
         slice_nothing,
+        give_nothing,
         take_branches,
     )
     of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps)
