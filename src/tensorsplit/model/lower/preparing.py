@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known
-from tensorsplit.core.errors import SplitError, show
 from tensorsplit.model.features import (
     FIRST_WITH_AXES_IN_ANY_ORDER,
     OPTIONAL_OPERATORS,
     SEQUENCE_OPERATORS,
     axes_in_order,
-    empty_operands,
-    flattened_at,
-    gives_empty_constant,
-    sparse_initializers,
-    to_calculate,
 )
-from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.nodes import (
-    LARGEST_CONSTANT,
     NodeRef,
-    attribute_of,
     bodies,
-    change_inputs,
     constant,
-    held_by,
     is_split,
     malformed,
     passed_from,
     scopes,
-    tensor_of,
 )
 from tensorsplit.model.graph.rejoined import gives_only_shapes
-from tensorsplit.model.graph.tensors import SparseTensor
-from tensorsplit.model.integer_features import folded_quotient, fused_operand
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation
-from tensorsplit.model.run.evaluator import evaluate
-from tensorsplit.model.run.program import Block, compile_graph
 from tensorsplit.model.validity.node_errors import wrong_types
 
 _CHECKED = SEQUENCE_OPERATORS | OPTIONAL_OPERATORS
@@ -105,327 +86,6 @@ def _inline_lengths(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     else:
         producer.attributes["value"] = ir.AttrTensor("value", inside)
     lowering.changed(ref, "the same, with its lengths in the model", entry)
-
-
-def slice_empty(lowering: Lowering) -> bool:
-    """Put slices of nothing in the place of constants without elements that nodes use as data.
-
-    Returns whether there were any.
-    """
-    return lowering.change_limited("empty_constant", _slice_empty)
-
-
-def _slice_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node = ref.node
-    before = InsertionPoint.before(lowering, ref)
-    old = {place: ref.input(place) for place in empty_operands(ref)}
-    change_inputs(node, {place: _nothing(before, held) for place, held in old.items()})
-    if gives_empty_constant(node):
-        before.replace(node.outputs[0], _nothing(before, node.outputs[0]))
-        lowering.edits.retire(node)
-    _drop(lowering, old.values())
-    lowering.changed(ref, "the same, with a slice of nothing for a constant", entry)
-
-
-def slice_nothing(lowering: Lowering) -> bool:
-    """Put a slice of length 0 in the place of a node that takes no elements along an axis.
-
-    Returns whether there were any.
-    """
-    return lowering.change_limited("takes_nothing", _slice_nothing)
-
-
-def _slice_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    data, axis = ref.input(0), attribute_of(ref.node, "axis", ir.AttributeType.INT) or 0
-    assert data is not None  # noqa: S101 - see the feature
-    make = InsertionPoint.instead_of(lowering, ref)
-    make.replace(ref.node.outputs[0], make.slice(data, 0, 0, axis))
-    lowering.edits.retire(ref.node)
-    _drop(lowering, [ref.input(1)])
-    lowering.changed(ref, "a Slice of length 0", entry)
-
-
-def give_nothing(lowering: Lowering) -> bool:
-    """Put a slice of nothing in the place of a Gather of data without elements.
-
-    One with indices that may be out of range stays, as it has to refuse these. Returns whether
-    anything was changed.
-    """
-    return lowering.change_limited("taken_from_nothing", _give_nothing)
-
-
-def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    made, axis = ref.node.outputs[0], attribute_of(ref.node, "axis", ir.AttributeType.INT) or 0
-    given, shape = (lowering.facts.tensor(held).shape or () for held in (ref.input(0), made))
-    element_type = lowering.facts.tensor(made).element_type
-    assert are_known(given) and are_known(shape)  # noqa: PT018, S101 - see the feature
-    taken = constant(passed_from(ref.input(1)))
-    if taken is None or element_type is None or not _in_range(taken, given[axis]):
-        return
-    make = InsertionPoint.instead_of(lowering, ref)
-    make.replace(made, make.empty(shape, shape.index(0), element_type))
-    lowering.edits.retire(ref.node)
-    lowering.changed(ref, "a slice of nothing", entry)
-
-
-def _in_range(indices: np.ndarray, length: int) -> bool:
-    return bool(np.all((indices >= -length) & (indices < length)))
-
-
-def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:
-    tensor = None if constant is None else tensor_of(constant)
-    assert tensor is not None  # noqa: S101 - see the feature
-    shape = tensor.shape.numpy()
-    return make.empty(shape, shape.index(0), tensor.dtype)
-
-
-def _drop(lowering: Lowering, constants: Iterable[ir.Value | None]) -> None:
-    """Remove constants that nothing uses any more."""
-    for held in constants:
-        if held is None or held.uses() or held.is_graph_output():
-            continue
-        if (made := held.producer()) is not None:
-            lowering.edits.retire(made)
-        elif held.graph is not None and held.name is not None:
-            held.graph.initializers.pop(held.name, None)
-
-
-def turn_apart(lowering: Lowering) -> bool:
-    """Turn what recurrent layers read as a tensor of rank 4, which the target does right.
-
-    Returns whether there was any.
-    """
-    return lowering.change_limited("turned_beside_recurrence", _turn_apart)
-
-
-def _turn_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node, data = ref.node, ref.input(0)
-    assert data is not None  # noqa: S101 - see the feature
-    make = InsertionPoint.instead_of(lowering, ref)
-    order = attribute_of(node, "perm", ir.AttributeType.INTS) or (2, 1, 0)
-    turned = make.op("Transpose", [make.unsqueeze(data, [3])], {"perm": [*order, 3]})
-    make.replace(node.outputs[0], make.squeeze(turned, [3]))
-    lowering.edits.retire(node)
-    lowering.changed(ref, "Transpose with one more axis", entry)
-
-
-def widen_quotients(lowering: Lowering) -> bool:
-    """Divide integers of 8 bits as int32, where the target rounds their quotients.
-
-    Returns whether there were any.
-    """
-    return lowering.change_limited("small_quotient", _widen_quotient)
-
-
-def _widen_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node, made = ref.node, ref.node.outputs[0]
-    make = InsertionPoint.instead_of(lowering, ref)
-    wide = [make.op("Cast", [held], {"to": ir.DataType.INT32}) for held in node.inputs]
-    narrow = {"to": lowering.facts.tensor(made).element_type}
-    make.replace(made, make.op("Cast", [make.op("Div", wide)], narrow))
-    lowering.edits.retire(node)
-    lowering.changed(ref, "Div of int32", entry)
-
-
-def keep_from_fusing(lowering: Lowering) -> bool:
-    """Put nodes that are not fused before quotients that would be rounded otherwise.
-
-    What they give is the number itself, even if it overflows on the way. Returns whether there were
-    any.
-    """
-    return lowering.change_limited("fused_quotient", _keep_from_fusing)
-
-
-def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node, held = ref.node, fused_operand(ref.node, lowering.facts)
-    make = InsertionPoint.instead_of(lowering, ref)
-    same = make.op("Sub", [make.op("Add", [held, held]), held])
-    change_inputs(node, {node.inputs.index(held): same})
-    lowering.changed(ref, "the same, of a number that was doubled and subtracted once", entry)
-
-
-def write_quotients(lowering: Lowering) -> bool:
-    """Put constants in the place of quotients of constants, which the target would round down.
-
-    Returns whether there were any.
-    """
-    return lowering.change_limited("folded_quotient", _write_quotient)
-
-
-def _write_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node, made = ref.node, ref.node.outputs[0]
-    quotient = folded_quotient(node, lowering.facts)
-    if quotient is None:
-        quotient = _calculated(compile_graph(lowering.model), [made]).get(made.name or "")
-    if quotient is None:
-        return
-    element_type = lowering.facts.tensor(made).element_type or ir.DataType.INT64
-    make = InsertionPoint.instead_of(lowering, ref)
-    make.replace(made, make.constant(quotient, element_type.numpy()))
-    lowering.edits.retire(node)
-    lowering.changed(ref, "a constant", entry)
-
-
-def turn_flattened(lowering: Lowering) -> bool:
-    """Have a Flatten by the last axis, or after it, take axis 1 or 0, which are always right.
-
-    What it gives is transposed then. Others stay. Returns whether any was changed.
-    """
-    return lowering.change_limited("flattened", _turn_flattened)
-
-
-def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node, data, axis = ref.node, ref.input(0), flattened_at(ref.node, lowering.facts)
-    assert data is not None and axis is not None  # noqa: S101, PT018 - see the feature
-    fact = lowering.facts.tensor(data)
-    shape, element_type = fact.shape or (), fact.element_type
-    if axis < len(shape) - 1 or not shape or element_type in (None, ir.DataType.STRING):
-        return
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
-    if axis == len(shape) and 0 in shape:  # which OpenVINO refuses by axis 0
-        new = make.empty((0, 1), 0, element_type)
-    else:
-        data = make.moved(data, len(shape), axis, 0) if axis < len(shape) else data
-        flat = make.op("Flatten", [data], {"axis": len(shape) - axis})
-        new = make.op("Transpose", [flat], {"perm": [1, 0]})
-    make.replace(node.outputs[0], new)
-    lowering.edits.retire(node)
-    lowering.changed(ref, "Flatten by another axis, between Transposes", entry)
-
-
-def choose_signs(lowering: Lowering) -> bool:
-    """Choose between a number and its negative, where the target would leave Abs out.
-
-    Opsets before 9 compare no integers; nodes of those stay. Returns whether any was changed.
-    """
-    return lowering.change_limited("abs_of_shapes", _choose_sign)
-
-
-def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node, held = ref.node, ref.input(0)
-    if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
-        return
-    assert held is not None  # noqa: S101 - see the feature
-    make = InsertionPoint.instead_of(lowering, ref)
-    element_type = lowering.facts.tensor(held).element_type or ir.DataType.INT64
-    zero = make.constant(0, element_type.numpy())
-    chosen = [make.op("Greater", [held, zero]), held, make.op("Sub", [zero, held])]
-    make.replace(node.outputs[0], make.op("Where", chosen))
-    lowering.edits.retire(node)
-    lowering.changed(ref, "Where", entry)
-
-
-def keep_ranges_empty(lowering: Lowering) -> None:
-    """Give a Range its start as its limit, where the target would go the other way."""
-    lowering.change_each("empty_range", _is_range, _limit_range)
-
-
-def _is_range(node: ir.Node) -> bool:
-    return (node.domain, node.op_type) == ("", "Range")
-
-
-def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node, (start, limit, step) = ref.node, ref.node.inputs
-    make = InsertionPoint.instead_of(lowering, ref)
-    known = lowering.facts.tensor(step).constant
-    upward = None if known else make.op("Less", [make.op("Sub", [step, step]), step])
-    above = make.op("Less", [start, limit]) if not known or known[0] > 0 else None
-    below = make.op("Less", [limit, start]) if not known or known[0] < 0 else None
-    is_inside = above or below if known else make.op("Where", [upward, above, below])
-    change_inputs(node, {1: make.op("Where", [is_inside, limit, start])})
-    lowering.changed(ref, "the same, with its start as its limit if it is empty", entry)
-
-
-def negate_joined(lowering: Lowering) -> None:
-    """Take Abs of the negative, where the target would change what is joined for other nodes."""
-    lowering.change_each("abs_of_joined", _is_abs, _negate)
-
-
-def _is_abs(node: ir.Node) -> bool:
-    return (node.domain, node.op_type) == ("", "Abs")
-
-
-def _negate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node = ref.node
-    make = InsertionPoint.instead_of(lowering, ref)
-    change_inputs(node, {0: make.op("Neg", [ref.input(0)])})
-    lowering.changed(ref, "Abs of the negative", entry)
-
-
-def write_tensors(lowering: Lowering) -> bool:
-    """Have Constants give a tensor, where the target does not read the form that they have.
-
-    Returns whether there were any.
-    """
-    forms = ("constant_form_before_13", "constant_form")
-    wanted = {pair[0].node: pair for form in forms for pair in lowering.limited(form)}
-    for ref, entry in wanted.values():
-        held = held_by(ref.node.attributes)
-        if held is None or (isinstance(held, SparseTensor) and held.kept is not None):
-            problem = f"the Constant can't be written as a tensor ({entry.note})"
-            raise refusal(problem, "make it an initializer").located(node=ref.path)
-        dense = ir.tensor(held.numpy()) if isinstance(held, SparseTensor) else held
-        ref.node.attributes.clear()
-        ref.node.attributes["value"] = ir.AttrTensor("value", dense)
-        lowering.changed(ref, "the same, with its value as a tensor", entry)
-    return bool(wanted)
-
-
-def write_initializers(lowering: Lowering) -> bool:
-    """Write sparse initializers as dense ones, where the target does not read them.
-
-    Returns whether there were any.
-    """
-    return lowering.change_limited("sparse_initializer", _write_initializers)
-
-
-def _write_initializers(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    for value, held in sparse_initializers(ref.node).items():
-        if held.kept is not None:
-            problem = f"the initializer {show(value.name)} is a sparse tensor ({entry.note})"
-            fix = "write it as a dense one, which lowering does for smaller ones"
-            raise refusal(problem, fix)
-        value.const_value = ir.tensor(held.numpy(), name=value.name)
-        lowering.changed(ref, "the same, with a dense initializer", entry)
-
-
-def calculate_constants(lowering: Lowering) -> bool:
-    """Put constants in the place of what nodes calculate from constants alone.
-
-    It is for targets that do so too as they load the model, but wrongly. What our engine refuses,
-    and what is large, stays as it is. Returns whether anything was changed.
-    """
-    wanted = lowering.limited("of_constants")
-    graph = compile_graph(lowering.model) if wanted else None
-    before = len(lowering.report.changes)
-    for ref, entry in wanted:
-        outputs = to_calculate(ref, lowering.imported)
-        values = _calculated(graph, outputs)
-        if not values:
-            continue
-        make = InsertionPoint.before(lowering, ref)
-        for old in outputs:
-            make.replace(old, _as_constant(make, values[old.name or ""]))
-        lowering.edits.retire(ref.node)
-        lowering.changed(ref, "what it gives, which is constant", entry)
-    lowering.edits.finish()
-    return len(lowering.report.changes) > before
-
-
-def _calculated(graph: Block | None, outputs: list[ir.Value]) -> dict[str, Any]:
-    """Return what our engine gives, by name; nothing if it refuses that, or if it is large."""
-    try:
-        values = {} if graph is None else evaluate(graph, {}, outputs)
-    except SplitError:  # the target has to refuse it, too
-        return {}
-    is_large = any(np.size(held) > LARGEST_CONSTANT for held in values.values())
-    return {} if is_large else dict(values)
-
-
-def _as_constant(make: InsertionPoint, held: np.ndarray) -> ir.Value:
-    if not held.size:
-        return make.empty(held.shape, held.shape.index(0), ir.DataType.from_numpy(held.dtype))
-    return make.op("Constant", [], {"value": ir.tensor(held)})
 
 
 def sort_axes(lowering: Lowering) -> bool:

@@ -35,6 +35,15 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.lower.constants import (
+    calculate_constants,
+    give_nothing,
+    slice_empty,
+    slice_nothing,
+    write_initializers,
+    write_quotients,
+    write_tensors,
+)
 from tensorsplit.model.lower.inlining import inline
 from tensorsplit.model.lower.loop_rounds import (
     hold_conditions,
@@ -49,30 +58,25 @@ from tensorsplit.model.lower.lowered_sequence import (
     PackedParts,
     layout_for,
 )
-from tensorsplit.model.lower.preparing import (
-    calculate_constants,
-    check_sequence_nodes,
+from tensorsplit.model.lower.other_nodes import (
     choose_signs,
-    give_nothing,
-    inline_lengths,
     keep_from_fusing,
-    keep_left_unread,
     keep_ranges_empty,
-    keep_unread,
     negate_joined,
+    turn_apart,
+    turn_flattened,
+    widen_quotients,
+)
+from tensorsplit.model.lower.preparing import (
+    check_sequence_nodes,
+    inline_lengths,
+    keep_left_unread,
+    keep_unread,
     rename_duplicates,
-    slice_empty,
-    slice_nothing,
     sort_axes,
     sort_axes_for_onnx,
     take_branches,
-    turn_apart,
-    turn_flattened,
     unwrap_optionals,
-    widen_quotients,
-    write_initializers,
-    write_quotients,
-    write_tensors,
 )
 from tensorsplit.model.lower.rejoined_parts import keep_checks
 from tensorsplit.model.lower.scan_states import carry_captured, carry_overwritten, carry_sizes

@@ -1,0 +1,215 @@
+"""Constants that the target does not read, or calculates wrongly, and nodes that give nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.errors import SplitError, show
+from tensorsplit.model.features import (
+    empty_operands,
+    gives_empty_constant,
+    sparse_initializers,
+    to_calculate,
+)
+from tensorsplit.model.graph.nodes import (
+    LARGEST_CONSTANT,
+    NodeRef,
+    attribute_of,
+    change_inputs,
+    constant,
+    held_by,
+    passed_from,
+    tensor_of,
+)
+from tensorsplit.model.graph.tensors import SparseTensor
+from tensorsplit.model.integer_features import folded_quotient
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
+from tensorsplit.model.profiles import Limitation
+from tensorsplit.model.run.evaluator import evaluate
+from tensorsplit.model.run.program import Block, compile_graph
+
+
+def slice_empty(lowering: Lowering) -> bool:
+    """Put slices of nothing in the place of constants without elements that nodes use as data.
+
+    Returns whether there were any.
+    """
+    return lowering.change_limited("empty_constant", _slice_empty)
+
+
+def _slice_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node = ref.node
+    before = InsertionPoint.before(lowering, ref)
+    old = {place: ref.input(place) for place in empty_operands(ref)}
+    change_inputs(node, {place: _nothing(before, held) for place, held in old.items()})
+    if gives_empty_constant(node):
+        before.replace(node.outputs[0], _nothing(before, node.outputs[0]))
+        lowering.edits.retire(node)
+    _drop(lowering, old.values())
+    lowering.changed(ref, "the same, with a slice of nothing for a constant", entry)
+
+
+def slice_nothing(lowering: Lowering) -> bool:
+    """Put a slice of length 0 in the place of a node that takes no elements along an axis.
+
+    Returns whether there were any.
+    """
+    return lowering.change_limited("takes_nothing", _slice_nothing)
+
+
+def _slice_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    data, axis = ref.input(0), attribute_of(ref.node, "axis", ir.AttributeType.INT) or 0
+    assert data is not None  # noqa: S101 - see the feature
+    make = InsertionPoint.instead_of(lowering, ref)
+    make.replace(ref.node.outputs[0], make.slice(data, 0, 0, axis))
+    lowering.edits.retire(ref.node)
+    _drop(lowering, [ref.input(1)])
+    lowering.changed(ref, "a Slice of length 0", entry)
+
+
+def give_nothing(lowering: Lowering) -> bool:
+    """Put a slice of nothing in the place of a Gather of data without elements.
+
+    One with indices that may be out of range stays, as it has to refuse these. Returns whether
+    anything was changed.
+    """
+    return lowering.change_limited("taken_from_nothing", _give_nothing)
+
+
+def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    made, axis = ref.node.outputs[0], attribute_of(ref.node, "axis", ir.AttributeType.INT) or 0
+    given, shape = (lowering.facts.tensor(held).shape or () for held in (ref.input(0), made))
+    element_type = lowering.facts.tensor(made).element_type
+    assert are_known(given) and are_known(shape)  # noqa: PT018, S101 - see the feature
+    taken = constant(passed_from(ref.input(1)))
+    if taken is None or element_type is None or not _in_range(taken, given[axis]):
+        return
+    make = InsertionPoint.instead_of(lowering, ref)
+    make.replace(made, make.empty(shape, shape.index(0), element_type))
+    lowering.edits.retire(ref.node)
+    lowering.changed(ref, "a slice of nothing", entry)
+
+
+def _in_range(indices: np.ndarray, length: int) -> bool:
+    return bool(np.all((indices >= -length) & (indices < length)))
+
+
+def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:
+    tensor = None if constant is None else tensor_of(constant)
+    assert tensor is not None  # noqa: S101 - see the feature
+    shape = tensor.shape.numpy()
+    return make.empty(shape, shape.index(0), tensor.dtype)
+
+
+def _drop(lowering: Lowering, constants: Iterable[ir.Value | None]) -> None:
+    """Remove constants that nothing uses any more."""
+    for held in constants:
+        if held is None or held.uses() or held.is_graph_output():
+            continue
+        if (made := held.producer()) is not None:
+            lowering.edits.retire(made)
+        elif held.graph is not None and held.name is not None:
+            held.graph.initializers.pop(held.name, None)
+
+
+def write_quotients(lowering: Lowering) -> bool:
+    """Put constants in the place of quotients of constants, which the target would round down.
+
+    Returns whether there were any.
+    """
+    return lowering.change_limited("folded_quotient", _write_quotient)
+
+
+def _write_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, made = ref.node, ref.node.outputs[0]
+    quotient = folded_quotient(node, lowering.facts)
+    if quotient is None:
+        quotient = _calculated(compile_graph(lowering.model), [made]).get(made.name or "")
+    if quotient is None:
+        return
+    element_type = lowering.facts.tensor(made).element_type or ir.DataType.INT64
+    make = InsertionPoint.instead_of(lowering, ref)
+    make.replace(made, make.constant(quotient, element_type.numpy()))
+    lowering.edits.retire(node)
+    lowering.changed(ref, "a constant", entry)
+
+
+def write_tensors(lowering: Lowering) -> bool:
+    """Have Constants give a tensor, where the target does not read the form that they have.
+
+    Returns whether there were any.
+    """
+    forms = ("constant_form_before_13", "constant_form")
+    wanted = {pair[0].node: pair for form in forms for pair in lowering.limited(form)}
+    for ref, entry in wanted.values():
+        held = held_by(ref.node.attributes)
+        if held is None or (isinstance(held, SparseTensor) and held.kept is not None):
+            problem = f"the Constant can't be written as a tensor ({entry.note})"
+            raise refusal(problem, "make it an initializer").located(node=ref.path)
+        dense = ir.tensor(held.numpy()) if isinstance(held, SparseTensor) else held
+        ref.node.attributes.clear()
+        ref.node.attributes["value"] = ir.AttrTensor("value", dense)
+        lowering.changed(ref, "the same, with its value as a tensor", entry)
+    return bool(wanted)
+
+
+def write_initializers(lowering: Lowering) -> bool:
+    """Write sparse initializers as dense ones, where the target does not read them.
+
+    Returns whether there were any.
+    """
+    return lowering.change_limited("sparse_initializer", _write_initializers)
+
+
+def _write_initializers(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    for value, held in sparse_initializers(ref.node).items():
+        if held.kept is not None:
+            problem = f"the initializer {show(value.name)} is a sparse tensor ({entry.note})"
+            fix = "write it as a dense one, which lowering does for smaller ones"
+            raise refusal(problem, fix)
+        value.const_value = ir.tensor(held.numpy(), name=value.name)
+        lowering.changed(ref, "the same, with a dense initializer", entry)
+
+
+def calculate_constants(lowering: Lowering) -> bool:
+    """Put constants in the place of what nodes calculate from constants alone.
+
+    It is for targets that do so too as they load the model, but wrongly. What our engine refuses,
+    and what is large, stays as it is. Returns whether anything was changed.
+    """
+    wanted = lowering.limited("of_constants")
+    graph = compile_graph(lowering.model) if wanted else None
+    before = len(lowering.report.changes)
+    for ref, entry in wanted:
+        outputs = to_calculate(ref, lowering.imported)
+        values = _calculated(graph, outputs)
+        if not values:
+            continue
+        make = InsertionPoint.before(lowering, ref)
+        for old in outputs:
+            make.replace(old, _as_constant(make, values[old.name or ""]))
+        lowering.edits.retire(ref.node)
+        lowering.changed(ref, "what it gives, which is constant", entry)
+    lowering.edits.finish()
+    return len(lowering.report.changes) > before
+
+
+def _calculated(graph: Block | None, outputs: list[ir.Value]) -> dict[str, Any]:
+    """Return what our engine gives, by name; nothing if it refuses that, or if it is large."""
+    try:
+        values = {} if graph is None else evaluate(graph, {}, outputs)
+    except SplitError:  # the target has to refuse it, too
+        return {}
+    is_large = any(np.size(held) > LARGEST_CONSTANT for held in values.values())
+    return {} if is_large else dict(values)
+
+
+def _as_constant(make: InsertionPoint, held: np.ndarray) -> ir.Value:
+    if not held.size:
+        return make.empty(held.shape, held.shape.index(0), ir.DataType.from_numpy(held.dtype))
+    return make.op("Constant", [], {"value": ir.tensor(held)})

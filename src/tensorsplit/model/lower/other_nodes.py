@@ -1,0 +1,158 @@
+"""Nodes other than splits that the target was measured to calculate wrongly."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from tensorsplit.model.features import (
+    flattened_at,
+)
+from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    attribute_of,
+    change_inputs,
+)
+from tensorsplit.model.integer_features import fused_operand
+from tensorsplit.model.lower.state import InsertionPoint, Lowering
+from tensorsplit.model.profiles import Limitation
+
+
+def turn_apart(lowering: Lowering) -> bool:
+    """Turn what recurrent layers read as a tensor of rank 4, which the target does right.
+
+    Returns whether there was any.
+    """
+    return lowering.change_limited("turned_beside_recurrence", _turn_apart)
+
+
+def _turn_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, data = ref.node, ref.input(0)
+    assert data is not None  # noqa: S101 - see the feature
+    make = InsertionPoint.instead_of(lowering, ref)
+    order = attribute_of(node, "perm", ir.AttributeType.INTS) or (2, 1, 0)
+    turned = make.op("Transpose", [make.unsqueeze(data, [3])], {"perm": [*order, 3]})
+    make.replace(node.outputs[0], make.squeeze(turned, [3]))
+    lowering.edits.retire(node)
+    lowering.changed(ref, "Transpose with one more axis", entry)
+
+
+def widen_quotients(lowering: Lowering) -> bool:
+    """Divide integers of 8 bits as int32, where the target rounds their quotients.
+
+    Returns whether there were any.
+    """
+    return lowering.change_limited("small_quotient", _widen_quotient)
+
+
+def _widen_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, made = ref.node, ref.node.outputs[0]
+    make = InsertionPoint.instead_of(lowering, ref)
+    wide = [make.op("Cast", [held], {"to": ir.DataType.INT32}) for held in node.inputs]
+    narrow = {"to": lowering.facts.tensor(made).element_type}
+    make.replace(made, make.op("Cast", [make.op("Div", wide)], narrow))
+    lowering.edits.retire(node)
+    lowering.changed(ref, "Div of int32", entry)
+
+
+def keep_from_fusing(lowering: Lowering) -> bool:
+    """Put nodes that are not fused before quotients that would be rounded otherwise.
+
+    What they give is the number itself, even if it overflows on the way. Returns whether there were
+    any.
+    """
+    return lowering.change_limited("fused_quotient", _keep_from_fusing)
+
+
+def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, held = ref.node, fused_operand(ref.node, lowering.facts)
+    make = InsertionPoint.instead_of(lowering, ref)
+    same = make.op("Sub", [make.op("Add", [held, held]), held])
+    change_inputs(node, {node.inputs.index(held): same})
+    lowering.changed(ref, "the same, of a number that was doubled and subtracted once", entry)
+
+
+def turn_flattened(lowering: Lowering) -> bool:
+    """Have a Flatten by the last axis, or after it, take axis 1 or 0, which are always right.
+
+    What it gives is transposed then. Others stay. Returns whether any was changed.
+    """
+    return lowering.change_limited("flattened", _turn_flattened)
+
+
+def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, data, axis = ref.node, ref.input(0), flattened_at(ref.node, lowering.facts)
+    assert data is not None and axis is not None  # noqa: S101, PT018 - see the feature
+    fact = lowering.facts.tensor(data)
+    shape, element_type = fact.shape or (), fact.element_type
+    if axis < len(shape) - 1 or not shape or element_type in (None, ir.DataType.STRING):
+        return
+    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    if axis == len(shape) and 0 in shape:  # which OpenVINO refuses by axis 0
+        new = make.empty((0, 1), 0, element_type)
+    else:
+        data = make.moved(data, len(shape), axis, 0) if axis < len(shape) else data
+        flat = make.op("Flatten", [data], {"axis": len(shape) - axis})
+        new = make.op("Transpose", [flat], {"perm": [1, 0]})
+    make.replace(node.outputs[0], new)
+    lowering.edits.retire(node)
+    lowering.changed(ref, "Flatten by another axis, between Transposes", entry)
+
+
+def choose_signs(lowering: Lowering) -> bool:
+    """Choose between a number and its negative, where the target would leave Abs out.
+
+    Opsets before 9 compare no integers; nodes of those stay. Returns whether any was changed.
+    """
+    return lowering.change_limited("abs_of_shapes", _choose_sign)
+
+
+def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, held = ref.node, ref.input(0)
+    if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
+        return
+    assert held is not None  # noqa: S101 - see the feature
+    make = InsertionPoint.instead_of(lowering, ref)
+    element_type = lowering.facts.tensor(held).element_type or ir.DataType.INT64
+    zero = make.constant(0, element_type.numpy())
+    chosen = [make.op("Greater", [held, zero]), held, make.op("Sub", [zero, held])]
+    make.replace(node.outputs[0], make.op("Where", chosen))
+    lowering.edits.retire(node)
+    lowering.changed(ref, "Where", entry)
+
+
+def keep_ranges_empty(lowering: Lowering) -> None:
+    """Give a Range its start as its limit, where the target would go the other way."""
+    lowering.change_each("empty_range", _is_range, _limit_range)
+
+
+def _is_range(node: ir.Node) -> bool:
+    return (node.domain, node.op_type) == ("", "Range")
+
+
+def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, (start, limit, step) = ref.node, ref.node.inputs
+    make = InsertionPoint.instead_of(lowering, ref)
+    known = lowering.facts.tensor(step).constant
+    upward = None if known else make.op("Less", [make.op("Sub", [step, step]), step])
+    above = make.op("Less", [start, limit]) if not known or known[0] > 0 else None
+    below = make.op("Less", [limit, start]) if not known or known[0] < 0 else None
+    is_inside = above or below if known else make.op("Where", [upward, above, below])
+    change_inputs(node, {1: make.op("Where", [is_inside, limit, start])})
+    lowering.changed(ref, "the same, with its start as its limit if it is empty", entry)
+
+
+def negate_joined(lowering: Lowering) -> None:
+    """Take Abs of the negative, where the target would change what is joined for other nodes."""
+    lowering.change_each("abs_of_joined", _is_abs, _negate)
+
+
+def _is_abs(node: ir.Node) -> bool:
+    return (node.domain, node.op_type) == ("", "Abs")
+
+
+def _negate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node = ref.node
+    make = InsertionPoint.instead_of(lowering, ref)
+    change_inputs(node, {0: make.op("Neg", [ref.input(0)])})
+    lowering.changed(ref, "Abs of the negative", entry)
