@@ -452,20 +452,23 @@ def _upsampled(call: _Call) -> list[Array]:
 
 
 def _resized(call: _Call) -> list[Array]:
-    """Run Resize; the reference wants axes that are sorted, and counted from the front."""
+    """Run Resize; the reference wants axes that are sorted, and counted from the front.
+
+    What has no elements is left out: older references take that for what it is.
+    """
     if call.step.opset < 11:
         return _upsampled(call)
+    first, *others = call.inputs
+    call = call.given(first, *(None if v is None or not v.size else v for v in others))
     axes = call.attribute("axes")
     if axes is None:
         return call.run()
     data, roi, scales, sizes = [*call.inputs, None, None, None][:4]
     places = [axis % data.ndim for axis in axes]
     order = np.argsort(places)
-    if roi is not None and roi.size:
+    if roi is not None:
         roi = np.concatenate([half[order] for half in np.split(roi, 2)])
-    lists = [
-        value if value is None or not value.size else value[order] for value in (scales, sizes)
-    ]
+    lists = [None if value is None else value[order] for value in (scales, sizes)]
     return call.given(data, roi, *lists, axes=sorted(places)).run()
 
 
