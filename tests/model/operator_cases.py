@@ -35,6 +35,10 @@ class Operand(NamedTuple):
     given: str = "fed"
 
 
+_FIRST_THAT_JOINS_INTEGERS = 4
+"""Before, Concat takes floats only."""
+
+
 @dataclass
 class Case:
     """Nodes, and what goes into them.
@@ -208,10 +212,11 @@ class Draw:
         is_list = isinstance(elements, (list, tuple))
         listed = tuple(elements) if is_list else (elements,)
         ways = ["constant"] * 4 + ["fed"]
-        if kind == "int64" and listed:
+        is_joined = len(listed) > 1 and self.opset < _FIRST_THAT_JOINS_INTEGERS
+        if kind == "int64" and listed and not is_joined:
             ways += ["computed"] * 2
         if any(isinstance(each, str) for each in listed):
-            ways = ["computed"] * 4 + ["fed"]
+            ways = ["fed"] if is_joined else ["computed"] * 4 + ["fed"]
         way = give or self.random.choice(ways)
         self.inputs.append(Operand((len(listed),) if is_list else (), kind, listed, None, way))
 
