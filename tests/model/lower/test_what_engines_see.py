@@ -381,31 +381,42 @@ OF_BRANCHES = {
 }
 
 
-@pytest.mark.engine("openvino")
-@pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
-@pytest.mark.parametrize("name", OF_BRANCHES)
-def test_what_an_if_gives_is_there_in_the_first_run(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Memory that the process allocates is full of 0x5a, so that what was not written is seen."""
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 18]> g (float[N] x, float[K,3] y, bool yes, int64[2] l)'
-        " => (float[?] v, float[?,?] best) <int64[1] two = {2}, int64[2] lengths = {2, 3}>"
-        f" {{ {OF_BRANCHES[name]} }}"
-    )
+def settled(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model that reads memory of an If, lowered so that it does not, and stays as it is then."""
     assert any("memory of what an If" in str(each) for each in ts.check(model, target="openvino"))
     lowered = ts.lower(model, target="openvino")
     onnx.checker.check_model(lowered, full_check=True)
     assert ts.lower(lowered, target="openvino") == lowered
     after = ts.check(lowered, target="openvino")
     assert not [each for each in after if "memory of what an If" in str(each)]
-    feeds = {"x": X, "y": np.ones((7, 3), np.float32), "yes": np.array(True), "l": np.array([4, 3])}
-    monkeypatch.setenv("MALLOC_PERTURB_", "165")
+    return lowered
+
+
+def first_run(model: onnx.ModelProto, feeds: dict[str, Any], patch: pytest.MonkeyPatch) -> Any:
+    """What OpenVINO gives first, in a process that fills the memory that it allocates with 0x5a."""
+    patch.setenv("MALLOC_PERTURB_", "165")
     process = EngineProcess("openvino", "tests.engines.guarded:run_all")
     try:
-        (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+        (got,) = process.call(["openvino", model.SerializeToString(), [feeds], 2])
     finally:
         process.close()
+    return got
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
+@pytest.mark.parametrize("name", OF_BRANCHES)
+def test_what_an_if_gives_is_there_in_the_first_run(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N] x, float[K,3] y, bool yes, int64[2] l)'
+        " => (float[?] v, float[?,?] best) <int64[1] two = {2}, int64[2] lengths = {2, 3}>"
+        f" {{ {OF_BRANCHES[name]} }}"
+    )
+    lowered = settled(model)
+    feeds = {"x": X, "y": np.ones((7, 3), np.float32), "yes": np.array(True), "l": np.array([4, 3])}
+    got = first_run(lowered, feeds, monkeypatch)
     wanted = {
         "a split": np.concatenate([-X[2:], -X[:2]]),
         "two nodes": np.exp(-X) - X,
@@ -428,21 +439,10 @@ def test_what_an_if_gives_to_an_output_that_is_converted_is_there_in_the_first_r
                 else_branch = e () => ({dtype}[?,?] b) {{ b = Identity(x) }}>
         }}"""
     )
-    assert any("memory of what an If" in str(each) for each in ts.check(model, target="openvino"))
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target="openvino") == lowered
-    after = ts.check(lowered, target="openvino")
-    assert not [each for each in after if "memory of what an If" in str(each)]
+    lowered = settled(model)
     x = rng.integers(0, 2, (5, 1)).astype("float64" if dtype == "double" else dtype)
     x[0] = 1
-    monkeypatch.setenv("MALLOC_PERTURB_", "165")
-    process = EngineProcess("openvino", "tests.engines.guarded:run_all")
-    try:
-        feeds = {"x": x, "yes": np.array(True)}
-        (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
-    finally:
-        process.close()
+    got = first_run(lowered, {"x": x, "yes": np.array(True)}, monkeypatch)
     np.testing.assert_array_equal(got[0], np.concatenate([x, x]))
 
 
