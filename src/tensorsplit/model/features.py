@@ -37,21 +37,12 @@ from tensorsplit.model.graph.nodes import (
     scopes_in,
     tensor_of,
 )
-from tensorsplit.model.graph.rejoined import (
-    gives_only_shapes,
-    is_rejoined,
-    is_unused,
-    may_pass,
-)
+from tensorsplit.model.graph.rejoined import gives_only_shapes, is_rejoined, is_unused, may_pass
 from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.sequence_operators import POSITIONS
-from tensorsplit.model.integer_features import (
-    integer_features,
-    is_of_constants,
-    is_of_joined,
-)
+from tensorsplit.model.integer_features import integer_features, is_of_constants, is_of_joined
 from tensorsplit.model.loop_features import (
     captured_in_scan,
     has_unread_rows,
@@ -278,28 +269,25 @@ def _of_any_operator(
 ) -> Iterator[tuple[str, object]]:
     """Yield what holds of nodes of ONNX's own domain whether they have sequences or not."""
     node, captured = ref.node, captured_in_scan(ref.node)
-    if ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(node, facts) is not None:
-        yield from {"operator": node.op_type, "unsorted_axes": True}.items()
     yield from _of_form(ref)
     yield from _of_loops(ref, captured, facts, seen)
-    if _is_turned_beside_recurrence(node, facts):
-        yield from {"operator": "Transpose", "turned_beside_recurrence": True}.items()
-    for name in integer_features(ref, facts):
-        yield from {"operator": node.op_type, name: True}.items()
-    if _is_flattened(node, facts):
-        yield from {"operator": "Flatten", "flattened": True}.items()
-    if _takes_nothing(node, facts):
-        yield from {"operator": node.op_type, "takes_nothing": True}.items()
-    elif _takes_from_nothing(node, facts, seen):
-        yield from {"operator": "Gather", "taken_from_nothing": True}.items()
-    if to_calculate(ref, seen):
-        yield from {"operator": node.op_type, "of_constants": True}.items()
-    if results_to_settle(ref, seen):
-        yield from {"operator": "If", "used_result": True}.items()
-    if node.op_type == "Slice" and any(
-        may_be_long(held, facts, known=True) for held in node.inputs[:1]
-    ):
-        yield from {"operator": "Slice", "long_slice": True}.items()
+    takes_nothing = _takes_nothing(node, facts)
+    holds = {
+        "unsorted_axes": ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER
+        and axes_in_order(node, facts) is not None,
+        "turned_beside_recurrence": _is_turned_beside_recurrence(node, facts),
+        "flattened": _is_flattened(node, facts),
+        "takes_nothing": takes_nothing,
+        "taken_from_nothing": not takes_nothing and _takes_from_nothing(node, facts, seen),
+        "of_constants": to_calculate(ref, seen),
+        "used_result": results_to_settle(ref, seen),
+        "long_slice": node.op_type == "Slice"
+        and any(may_be_long(held, facts, known=True) for held in node.inputs[:1]),
+    }
+    found = [*integer_features(ref, facts), *(name for name, held in holds.items() if held)]
+    if found:
+        yield "operator", node.op_type
+    yield from ((name, True) for name in found)
     if node.op_type in _WITH_STRINGS:
         ends = map(facts.element_types, (*node.inputs, *node.outputs, *captured))
         has_strings = any(ir.DataType.STRING in types for types in ends)

@@ -64,12 +64,7 @@ def integer_features(ref: NodeRef, facts: Facts) -> Iterator[str]:
     """Yield the features of a Div, Abs or Range of ONNX's own domain; none of a malformed one."""
     node, count = ref.node, len(ref.node.inputs)
     if node.op_type == "Div" and count == 2:
-        if not _types(node, facts).isdisjoint(_SMALL):
-            yield "small_quotient"
-        elif fused_operand(node, facts) is not None:
-            yield "fused_quotient"
-        if folded_quotient(node, facts) is not None or _is_unknown_quotient(ref, facts):
-            yield "folded_quotient"
+        yield from _of_quotient(ref, facts)
     elif node.op_type == "Abs" and count == 1 and _types(node, facts).isdisjoint(_UNSIGNED):
         if _is_calculated(node.inputs[0], facts):
             yield "abs_of_shapes"
@@ -79,14 +74,24 @@ def integer_features(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "empty_range"
 
 
+def _of_quotient(ref: NodeRef, facts: Facts) -> Iterator[str]:
+    types = _types(ref.node, facts)
+    if types.isdisjoint(_INTEGERS):
+        return
+    if not types.isdisjoint(_SMALL):
+        yield "small_quotient"
+    elif fused_operand(ref.node, facts) is not None:
+        yield "fused_quotient"
+    if folded_quotient(ref.node, facts) is not None or _is_unknown_quotient(ref, facts):
+        yield "folded_quotient"
+
+
 def fused_operand(node: ir.Node, facts: Facts) -> ir.Value | None:
     """Return what a Div of integers has from a sum, where its other operand is constant.
 
     A sum is what a reduction, matrix product or the like gives, and passes on through nodes that
     move elements or calculate with constants: engines fuse all these into one.
     """
-    if _types(node, facts).isdisjoint(_INTEGERS):
-        return None
     operand = _only_fed(node, facts)
     return operand if _is_of_sum(operand, facts) else None
 
@@ -96,8 +101,6 @@ def folded_quotient(node: ir.Node, facts: Facts) -> Array | None:
 
     It is rounded toward zero. None where an operand is not constant, or is not known here.
     """
-    if _types(node, facts).isdisjoint(_INTEGERS):
-        return None
     dividend, divisor = (_elements(held, facts) for held in node.inputs)
     if dividend is None or divisor is None or not divisor.all():
         return None
@@ -112,9 +115,8 @@ def folded_quotient(node: ir.Node, facts: Facts) -> Array | None:
 
 def _is_unknown_quotient(ref: NodeRef, facts: Facts) -> bool:
     """Return whether a Div gives integers that are constant, but that only a run tells."""
-    node = ref.node
-    is_known = all(_elements(held, facts) is not None for held in node.inputs)
-    return not (is_known or _types(node, facts).isdisjoint(_INTEGERS)) and is_of_constants(ref)
+    is_known = all(_elements(held, facts) is not None for held in ref.node.inputs)
+    return not is_known and is_of_constants(ref)
 
 
 def _may_be_empty(node: ir.Node, facts: Facts) -> bool:
@@ -248,8 +250,9 @@ def _passed_on(node: ir.Node, facts: Facts) -> ir.Value | None:
     """Return the operand that a node moves, or calculates with constants; None for other nodes."""
     if node.op_type in _WITH_MOVES:
         return next(iter(node.inputs), None)
-    if node.op_type in _OF_MANY and len(set(_fed(node, facts))) == 1:
-        return _fed(node, facts)[0]
+    if node.op_type in _OF_MANY:
+        (first, *others) = dict.fromkeys(_fed(node, facts)) or [None]
+        return None if others else first
     return _only_fed(node, facts) if node.op_type in _WITH_CONSTANTS else None
 
 

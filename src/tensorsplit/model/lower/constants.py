@@ -183,7 +183,9 @@ def calculate_constants(lowering: Lowering) -> bool:
     and what is large, stays as it is. Returns whether anything was changed.
     """
     wanted = lowering.limited("of_constants")
-    graph = compile_graph(lowering.model) if wanted else None
+    if not wanted:
+        return False
+    graph = compile_graph(lowering.model)
     before = len(lowering.report.changes)
     for ref, entry in wanted:
         outputs = to_calculate(ref, lowering.imported)
@@ -199,14 +201,14 @@ def calculate_constants(lowering: Lowering) -> bool:
     return len(lowering.report.changes) > before
 
 
-def _calculated(graph: Block | None, outputs: list[ir.Value]) -> dict[str, Any]:
+def _calculated(graph: Block, outputs: list[ir.Value]) -> dict[str, Any]:
     """Return what our engine gives, by name; nothing if it refuses that, or if it is large."""
     try:
-        values = {} if graph is None else evaluate(graph, {}, outputs)
+        values = evaluate(graph, {}, outputs)
     except SplitError:  # the target has to refuse it, too
         return {}
     is_large = any(np.size(held) > LARGEST_CONSTANT for held in values.values())
-    return {} if is_large else dict(values)
+    return {} if is_large else values
 
 
 def _as_constant(make: InsertionPoint, held: np.ndarray) -> ir.Value:

@@ -81,7 +81,7 @@ def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     shape, element_type = fact.shape or (), fact.element_type
     if axis < len(shape) - 1 or not shape or element_type in (None, ir.DataType.STRING):
         return
-    make = InsertionPoint(lowering, node.name or node.op_type, ref.scope, node, node)
+    make = InsertionPoint.instead_of(lowering, ref)
     if axis == len(shape) and 0 in shape:  # which OpenVINO refuses by axis 0
         new = make.empty((0, 1), 0, element_type)
     else:

@@ -1,6 +1,7 @@
 """Lowering an OpenVINO IR: its split layers, so that OpenVINO runs them right or refuses.
 
-Transposes before recurrent layers are changed too, where OpenVINO would give wrong elements.
+Transposes before recurrent layers, and an Abs of a Concat, are changed too, where OpenVINO would
+give wrong elements.
 
 A layer that OpenVINO runs right stays as it is, byte for byte. Lengths that only the running model
 knows are checked by layers that calculate what the layer gets in their place.
@@ -28,7 +29,7 @@ from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import Chunks
 from tensorsplit.model.features import data_features, known_lengths, layer_features, recurrences_of
 from tensorsplit.model.graph.checked_lengths import axis_of, checked_lengths, equal_lengths
-from tensorsplit.model.graph.nodes import NodeRef, bodies, is_vendor_split, walk
+from tensorsplit.model.graph.nodes import NodeRef, bodies, walk
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.lower.state import LoweredNode, LoweringReport, at, refusal
@@ -150,9 +151,8 @@ class _IrLowering:
         for entry in self._profile.about(data_features(refs, self._facts)):
             self._note(entry)
         for ref in refs:
-            if is_vendor_split(ref.node) or recurrences_of(ref.node) or ref.op_type == "Abs":
-                with at(ref):
-                    self._lower(ref)
+            with at(ref):
+                self._lower(ref)
         for graph in self._graphs.values():
             graph.finish()
 
@@ -169,14 +169,10 @@ class _IrLowering:
             raise refusal(problem, fix)
         text = "; ".join(dict.fromkeys(map(self._profile.says, reasons)))
         graph = self._graph_of(ref)
-        if recurrences_of(ref.node):
-            _turn_apart(ref, graph)
-            became = "Transpose with one more axis, for recurrent layers"
+        if reasons[0].feature in _OTHER_LAYERS:
+            change, became = _OTHER_LAYERS[reasons[0].feature]
+            change(ref, graph)
             self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, text))
-            return
-        if ref.op_type == "Abs":
-            _negate(ref, graph)
-            self.report.changes.append(LoweredNode(ref.path, "Abs", "Abs of the negative", text))
             return
         split = _LayerSplit(ref, graph, self._facts)
         by_type = [entry for entry in reasons if entry.feature == "element_type"]
@@ -235,6 +231,13 @@ def _negate(ref: NodeRef, graph: EditedGraph) -> None:
     (port,) = layer.outputs.values()
     maker = LayerMaker(graph, layer.name or layer.type)
     graph.feed(layer, 0, maker.negative(graph.source(layer, 0), port.precision))
+
+
+_OTHER_LAYERS = {
+    "turned_beside_recurrence": (_turn_apart, "Transpose with one more axis, for recurrent layers"),
+    "abs_of_joined": (_negate, "Abs of the negative"),
+}
+"""Layers other than splits, by what the target can't do: what changes them, and into what."""
 
 
 class _LayerSplit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
 import onnx_ir as ir
@@ -18,6 +18,10 @@ OPSET = 18
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
 T = TypeVar("T")
+
+
+def _integers(listed: str) -> list[int]:
+    return [int(each) for each in listed.split(",")] if listed else []
 
 
 class LayerAttributes(ABC):
@@ -65,27 +69,15 @@ class LayerAttributes(ABC):
 
     def integer(self, name: str, default: int | None = None) -> int:
         """Return an attribute that is an integer."""
-        said = self.text(name, None if default is None else str(default))
-        try:
-            return int(said)
-        except ValueError:
-            raise self._refused_value(name) from None
+        return self._parsed(name, int, default)
 
     def numbers(self, name: str) -> list[int]:
         """Return an attribute that is a list of integers; empty if it is missing."""
-        said = self.text(name, "")
-        try:
-            return [int(each) for each in said.split(",")] if said else []
-        except ValueError:
-            raise self._refused_value(name) from None
+        return self._parsed(name, _integers, "")
 
     def number(self, name: str, default: float | None = None) -> float:
         """Return an attribute that is a number."""
-        said = self.text(name, None if default is None else str(default))
-        try:
-            return float(said)
-        except ValueError:
-            raise self._refused_value(name) from None
+        return self._parsed(name, float, default)
 
     def named_type(self, name: str, default: str | None = None) -> ir.DataType:
         """Return an element type that an attribute names."""
@@ -100,6 +92,13 @@ class LayerAttributes(ABC):
         is_alike = first is not None and are_known(first) and all(each == first for each in others)
         if mode != "none" or not is_alike:
             raise self._refused_value("auto_broadcast")
+
+    def _parsed(self, name: str, parse: Callable[[str], T], default: object = None) -> T:
+        said = self.text(name, None if default is None else str(default))
+        try:
+            return parse(said)
+        except ValueError:
+            raise self._refused_value(name) from None
 
     def _refused_value(self, name: str) -> Exception:
         """Return what is raised for an attribute with a value that is not known."""
