@@ -16,7 +16,7 @@ from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.conformance.profile import conditions_of, profile_files
 from tensorsplit.conformance.runner import Subject, run
 from tensorsplit.model import profiles
-from tensorsplit.model.features import MODEL_FEATURES, NODE_FEATURES
+from tensorsplit.model.features.vocabulary import MODEL_FEATURES, NODE_FEATURES
 from tests.conformance.fakes import case, planted
 from tests.refusals import refused
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tensorsplit.model import profiles
-from tensorsplit.model.features import MODEL_FEATURES, NODE_FEATURES
+from tensorsplit.model.features.vocabulary import MODEL_FEATURES, NODE_FEATURES
 from tests.refusals import refused
 
 

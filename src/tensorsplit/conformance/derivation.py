@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tensorsplit.conformance.document import Result
-from tensorsplit.model.features import NODE_FEATURES
+from tensorsplit.model.features.vocabulary import NODE_FEATURES
 
 _ORDINARY = 0.25
 _CHANCE = 0.01

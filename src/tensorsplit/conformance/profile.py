@@ -21,7 +21,8 @@ from tensorsplit.conformance.derivation import Condition, Explanation, Observati
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model import profiles
-from tensorsplit.model.features import Features, features_of, model_features
+from tensorsplit.model.features import features_of, model_features
+from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.graph.nodes import walk
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.seen import seen

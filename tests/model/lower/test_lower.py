@@ -18,7 +18,7 @@ from tensorsplit.engines import run
 from tensorsplit.engines.compare import compare
 from tensorsplit.model.check.checker import check
 from tensorsplit.model.convert import convert
-from tensorsplit.model.features import SEQUENCE_OPERATORS
+from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import scopes, walk
 from tensorsplit.model.lower import lower, lower_graph

@@ -40,14 +40,10 @@ from tensorsplit.model.check.findings import (
     of_error,
 )
 from tensorsplit.model.check.node_checks import findings_of, has_fed_floats
-from tensorsplit.model.features import (
-    data_features,
-    features_of,
-    layer_features,
-    model_features,
-    seen_feature,
-    split_length,
-)
+from tensorsplit.model.features import data_features, features_of, layer_features, model_features
+from tensorsplit.model.features.bodies import FIRST_SCAN_WITHOUT_BATCHES
+from tensorsplit.model.features.splits import split_length
+from tensorsplit.model.features.vocabulary import seen_feature
 from tensorsplit.model.feeds import DeclaredInput, fits
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calculation import (
@@ -67,7 +63,6 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.graph.tensors import element_name
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.seen import seen
-from tensorsplit.model.loop_features import FIRST_SCAN_WITHOUT_BATCHES
 from tensorsplit.model.profiles import Limitation, Profile, Target, must_go
 from tensorsplit.model.reading import ModelLike, OnnxModel, declared_input, read_model
 from tensorsplit.model.validity.message_errors import has_type, message_errors, shadowed_names

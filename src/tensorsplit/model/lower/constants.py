@@ -10,12 +10,10 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.core.errors import SplitError, show
-from tensorsplit.model.features import (
-    empty_operands,
-    gives_empty_constant,
-    sparse_initializers,
-    to_calculate,
-)
+from tensorsplit.model.features.constants import to_calculate
+from tensorsplit.model.features.forms import sparse_initializers
+from tensorsplit.model.features.integers import folded_quotient
+from tensorsplit.model.features.without_elements import empty_operands, gives_empty_constant
 from tensorsplit.model.graph.nodes import (
     LARGEST_CONSTANT,
     NodeRef,
@@ -27,7 +25,6 @@ from tensorsplit.model.graph.nodes import (
     tensor_of,
 )
 from tensorsplit.model.graph.tensors import SparseTensor
-from tensorsplit.model.integer_features import folded_quotient
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.run.evaluator import evaluate

@@ -7,14 +7,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.graph.calculation import (
-    FIRST_WITH_INTEGERS_COMPARED,
-    FIRST_WITH_RANGE,
-    Calculation,
-)
-from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
-from tensorsplit.model.loop_features import (
+from tensorsplit.model.features.bodies import (
     body_of,
     count_and_condition,
     fixed_ends,
@@ -25,6 +18,13 @@ from tensorsplit.model.loop_features import (
     reads_of_condition,
     rounds_by_default,
 )
+from tensorsplit.model.graph.calculation import (
+    FIRST_WITH_INTEGERS_COMPARED,
+    FIRST_WITH_RANGE,
+    Calculation,
+)
+from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
 from tensorsplit.model.lower.scan_states import add_states, carry_size_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation

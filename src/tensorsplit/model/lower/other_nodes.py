@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.model.features import flattened_at
+from tensorsplit.model.features.integers import fused_operand
+from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
-from tensorsplit.model.integer_features import fused_operand
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 

@@ -7,12 +7,8 @@ from itertools import chain
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.features import (
-    FIRST_WITH_AXES_IN_ANY_ORDER,
-    OPTIONAL_OPERATORS,
-    SEQUENCE_OPERATORS,
-    axes_in_order,
-)
+from tensorsplit.model.features.forms import FIRST_WITH_AXES_IN_ANY_ORDER, axes_in_order
+from tensorsplit.model.features.sequences import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.model.features import REJOINED
+from tensorsplit.model.features.vocabulary import REJOINED
 from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import FIRST_WITH_LENGTHS_AS_INPUT
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant, is_onnx_split

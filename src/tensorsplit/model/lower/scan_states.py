@@ -6,14 +6,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import (
-    NodeRef,
-    bodies,
-    change_inputs,
-    scopes_in,
-)
-from tensorsplit.model.infer.filling import fill_value
-from tensorsplit.model.loop_features import (
+from tensorsplit.model.features.bodies import (
     FIRST_SCAN_WITHOUT_BATCHES,
     body_of,
     captured_in_scan,
@@ -23,6 +16,13 @@ from tensorsplit.model.loop_features import (
     scanned_by,
     states_of,
 )
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    bodies,
+    change_inputs,
+    scopes_in,
+)
+from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number
-from tensorsplit.model.features import is_sequence
+from tensorsplit.model.features.values import is_sequence
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import NodeRef, bodies, schema_of
 from tensorsplit.model.lower.lowered_sequence import LoweredSequence, PackedParts

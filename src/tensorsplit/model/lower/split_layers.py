@@ -27,7 +27,9 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import CANNOT_LOWER, EXTERNAL_DATA, USAGE, SplitError, wrong_type
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import Chunks
-from tensorsplit.model.features import data_features, known_lengths, layer_features, recurrences_of
+from tensorsplit.model.features import data_features, layer_features
+from tensorsplit.model.features.recurrences import recurrences_of
+from tensorsplit.model.features.splits import known_lengths
 from tensorsplit.model.graph.checked_lengths import axis_of, checked_lengths, equal_lengths
 from tensorsplit.model.graph.nodes import NodeRef, bodies, walk
 from tensorsplit.model.graph.rejoined import is_rejoined

@@ -13,7 +13,8 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import Number, Numbers, dimension
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, CANNOT_LOWER, SplitError
-from tensorsplit.model.features import features_of, is_sequence, may_be_long
+from tensorsplit.model.features import features_of
+from tensorsplit.model.features.values import is_sequence, may_be_long
 from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import SequenceFact

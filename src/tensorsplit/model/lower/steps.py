@@ -14,7 +14,9 @@ from tensorsplit.core.arithmetic import value
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features import REJOINED, SEQUENCE_OPERATORS, data_features, model_features
+from tensorsplit.model.features import data_features, model_features
+from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS
+from tensorsplit.model.features.vocabulary import REJOINED
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import SequenceFact, Tensor
 from tensorsplit.model.graph.nodes import (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_at_least, is_known
+from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import (
@@ -428,3 +430,24 @@ def _is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
             waiting += [each for each in reader.outputs if each not in known]
             known.update(reader.outputs)
     return False
+
+
+def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
+    """Yield what holds of an If, a Loop or a Scan."""
+    node = ref.node
+    if node.op_type not in ("If", "Loop", "Scan"):
+        return
+    is_inner = ref.around[-1:] == ("Scan",)
+    holds = {
+        "empty_in_loop": is_loop(node) and any(is_empty(each, facts) for each in node.inputs[2:]),
+        "scan_in_scan": node.op_type == "Scan" and is_inner,
+        "captured_in_scan": captured_in_scan(node),
+        "overwritten": overwritten(node, seen),
+        "unread_rows": has_unread_rows(node),
+        "unused_in_loop": unused_and_changing(node, facts, seen),
+        "ignored_condition": ignores_condition(node),
+        "reads_condition": reads_condition(node),
+        "rounds_may_be_0": rounds_may_be_0(node, ref.opset, facts, seen),
+        "used_result": results_to_settle(ref, seen),
+    }
+    yield from (name for name, held in holds.items() if held)

@@ -3,48 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
 import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
-from tensorsplit.model.graph.nodes import (
-    NodeRef,
-    bodies,
-    constant,
-    passed_from,
-    scopes_in,
-    tensor_of,
+from tensorsplit.model.features.constants import (
+    MOST_STEPS,
+    OF_SHAPES,
+    is_calculated,
+    is_constant,
+    is_of_constants,
 )
+from tensorsplit.model.graph.nodes import NodeRef, constant, passed_from
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
 
 _SMALL = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
+
 _UNSIGNED = frozenset(
     (ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64)
 )
+
 _INTEGERS = _UNSIGNED | {
     *(ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32, ir.DataType.INT64),
 }
+
 _OF_SUMS = frozenset(
     {"ConvInteger", "Einsum", "Gemm", "MatMul", "MatMulInteger", "Resize", "Size", "Upsample"}
 )
+
 _WITH_CONSTANTS = frozenset({"Add", "Mul", "PRelu", "Pow", "Sub"})
+
 _WITH_MOVES = frozenset(
     {
         *("Abs", "Cast", "Clip", "Expand", "Flatten", "Gather", "Identity", "Neg", "Relu"),
         *("Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
     }
 )
+
 _OF_MANY = frozenset({"Concat", "Where"})
 """Of one value several times, they are moves."""
-
-_MOST_OF_CONSTANTS = 64
-"""Nodes that calculate from constants alone are followed so far."""
-
-_RANDOM = ("Random", "Bernoulli", "Multinomial")
-"""How the names of operators begin that give something else in each run."""
 
 _MAY_CHANGE_NOTHING = frozenset(
     {
@@ -54,19 +53,14 @@ _MAY_CHANGE_NOTHING = frozenset(
 )
 """Engines leave these nodes and layers out where the result is the same."""
 
-_OF_SHAPES = frozenset({"Shape", "ShapeOf", "Size"})
 
-_MOST_STEPS = 100
-"""Engines do not fuse as many nodes; so that a walk from each node of a long chain ends soon."""
-
-
-def integer_features(ref: NodeRef, facts: Facts) -> Iterator[str]:
+def of_integers(ref: NodeRef, facts: Facts) -> Iterator[str]:
     """Yield the features of a Div, Abs or Range of ONNX's own domain; none of a malformed one."""
     node, count = ref.node, len(ref.node.inputs)
     if node.op_type == "Div" and count == 2:
         yield from _of_quotient(ref, facts)
     elif node.op_type == "Abs" and count == 1 and _types(node, facts).isdisjoint(_UNSIGNED):
-        if _is_calculated(node.inputs[0], facts):
+        if is_calculated(node.inputs[0], facts):
             yield "abs_of_shapes"
         elif is_of_joined(node, facts):
             yield "abs_of_joined"
@@ -139,11 +133,11 @@ def _single(held: ir.Value | None, facts: Facts) -> Dim:
 
 def _is_length(value: ir.Value | None) -> bool:
     """Return whether a number is a dimension, or how many elements there are."""
-    for _ in range(_MOST_STEPS):
+    for _ in range(MOST_STEPS):
         made = None if value is None else value.producer()
         if made is None or made.domain != "":
             return False
-        if made.op_type in _OF_SHAPES:
+        if made.op_type in OF_SHAPES:
             return True
         if made.op_type not in _MAY_CHANGE_NOTHING | {"Gather"} or not made.inputs:
             return False
@@ -175,20 +169,20 @@ def is_of_joined(node: ir.Node, facts: Facts) -> bool:
     Both may be layers.
     """
     waiting = [(node.inputs[0], False)]
-    for _ in range(_MOST_STEPS):
+    for _ in range(MOST_STEPS):
         if not waiting:
             break
         value, is_shared = waiting.pop()
         made = None if value is None else value.producer()
         if value is None or made is None or made.domain != node.domain or not made.inputs:
             continue
-        readers = [use for use in value.uses() if use.node.op_type not in _OF_SHAPES]
+        readers = [use for use in value.uses() if use.node.op_type not in OF_SHAPES]
         is_shared = is_shared or len(readers) > 1 or value.is_graph_output()
         if made.op_type in _MAY_CHANGE_NOTHING:
             waiting.append((made.inputs[0], is_shared))
         elif made.op_type == "Concat":
             is_shared = is_shared or _is_repeated(made)
-            if is_shared or any(_is_calculated(part, facts) for part in made.inputs):
+            if is_shared or any(is_calculated(part, facts) for part in made.inputs):
                 return True
             waiting += [(part, False) for part in made.inputs]
     return False
@@ -206,37 +200,8 @@ def _is_repeated(node: ir.Node) -> bool:
     )
 
 
-def _is_calculated(value: ir.Value | None, facts: Facts) -> bool:
-    """Return whether a number is calculated from shapes and constants alone, not given as one."""
-    source = passed_from(value)
-    if source is None or tensor_of(source) is not None:
-        return False
-    waiting: list[ir.Value | None] = [source]
-    seen = set(waiting)
-    while waiting and len(seen) < _MOST_STEPS:
-        held = waiting.pop()
-        made = None if held is None else held.producer()
-        if held is None or _is_constant(held, facts) or _gives_shape(made):
-            continue
-        if made is None or not _is_evaluated(made):
-            return False
-        waiting += [operand for operand in made.inputs if operand not in seen]
-        seen.update(made.inputs)
-    return not waiting
-
-
-def _gives_shape(node: ir.Node | None) -> bool:
-    return node is not None and node.domain == "" and node.op_type in _OF_SHAPES
-
-
-def _is_evaluated(node: ir.Node) -> bool:
-    """Return whether an engine may calculate what a node gives as it loads a model."""
-    is_known = node.domain == "" and not node.op_type.startswith(_RANDOM)
-    return is_known and bool(node.inputs) and not any(bodies(node))
-
-
 def _is_of_sum(value: ir.Value | None, facts: Facts) -> bool:
-    for _ in range(_MOST_STEPS):
+    for _ in range(MOST_STEPS):
         made = None if value is None else value.producer()
         if made is None or made.domain != "":
             return False
@@ -263,34 +228,7 @@ def _only_fed(node: ir.Node, facts: Facts) -> ir.Value | None:
 
 
 def _fed(node: ir.Node, facts: Facts) -> list[ir.Value | None]:
-    return [held for held in node.inputs if not _is_constant(held, facts)]
-
-
-def _is_constant(held: ir.Value | None, facts: Facts) -> bool:
-    source = passed_from(held)
-    if source is not None and tensor_of(source) is not None:
-        return True
-    return facts.tensor(held).constant is not None
-
-
-def is_of_constants(ref: NodeRef) -> bool:
-    """Return whether a node is in the main graph and gives the same in each run."""
-    if ref.around or ref.function is not None:
-        return False
-    node, waiting = ref.node, [ref.node]
-    for made in waiting:
-        inside = [made, *chain(*(inner for _, body in bodies(made) for inner in scopes_in(body)))]
-        if any(each.domain != "" or each.op_type.startswith(_RANDOM) for each in inside):
-            return False
-        for held in chain(*(each.inputs for each in inside)):
-            if held is None or held.graph is not node.graph:
-                continue
-            before = held.producer()
-            if held.is_graph_input() or len(waiting) > _MOST_OF_CONSTANTS:
-                return False
-            if before is not None and before not in waiting:
-                waiting.append(before)
-    return True
+    return [held for held in node.inputs if not is_constant(held, facts)]
 
 
 def _elements(held: ir.Value | None, facts: Facts) -> Array | None:

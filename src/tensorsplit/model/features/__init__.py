@@ -1,0 +1,172 @@
+"""What a node or a model asks of an engine, in a fixed vocabulary.
+
+The profiles of engines say of these features which an engine was measured not to run, or to run
+wrongly. Checking and lowering both look at a model through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import onnx_ir as ir
+
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.features.bodies import captured_in_scan, of_bodies
+from tensorsplit.model.features.constants import of_constants
+from tensorsplit.model.features.forms import of_axes, of_form
+from tensorsplit.model.features.integers import is_of_joined, of_integers
+from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
+from tensorsplit.model.features.sequences import (
+    OPTIONAL_OPERATORS,
+    SEQUENCE_OPERATORS,
+    of_sequences,
+)
+from tensorsplit.model.features.splits import of_layer_lengths, of_split
+from tensorsplit.model.features.values import is_sequence, of_data, of_long_slices
+from tensorsplit.model.features.vocabulary import Features
+from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    Scope,
+    domain_opsets,
+    is_onnx_split,
+    is_vendor_split,
+    scopes_in,
+)
+from tensorsplit.model.infer.analysis import Facts
+
+_COMPLEX = frozenset({ir.DataType.COMPLEX64, ir.DataType.COMPLEX128})
+
+_BODIES = frozenset({"If", "Loop", "Scan"})
+
+_WITH_STRINGS = {
+    "Identity": "strings_passed_on",
+    "Slice": "strings_sliced",
+    "Loop": "strings_in_loop",
+    "Scan": "strings_in_loop",
+}
+
+_FIRST_WITH_SEQUENCES_IN_BODIES = 13
+"""From here on If and Loop take sequences and give them out."""
+
+
+def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Features:
+    """Find what of `NODE_FEATURES` holds; little of nodes on neither splits nor sequences.
+
+    Args:
+        ref: The node.
+        facts: What is known of the model.
+        seen: What the engine knows of it at import; None for the same. What it has to know, and
+            does not, is a feature; whether it may meet wrong data follows from the facts.
+    """
+    node, seen = ref.node, facts if seen is None else seen
+    found: Features
+    if is_onnx_split(node):
+        return of_split(ref, facts, seen)
+    if is_vendor_split(node):
+        found = {"operator": node.op_type, "vendor_operator": True} | of_data(node, facts)
+        return found | dict(of_constant_operands(ref))
+    own = node.domain == ""
+    if own and node.op_type in OPTIONAL_OPERATORS:
+        return {"optional": True}
+    has_sequences = own and any(
+        is_sequence(value, facts) for value in (*node.inputs, *node.outputs)
+    )
+    found = dict(of_constant_operands(ref)) if own else {}
+    if has_sequences and node.op_type in _BODIES:
+        found |= {"operator": node.op_type, "sequence_in_body": True}
+        if ref.opset < _FIRST_WITH_SEQUENCES_IN_BODIES:
+            found["sequence_in_body_before_13"] = True
+    elif has_sequences or (own and node.op_type in SEQUENCE_OPERATORS):
+        found |= {"operator": node.op_type} | dict(of_sequences(ref, facts, seen))
+    return found | (dict(_of_any_operator(ref, facts, seen, has_sequences)) if own else {})
+
+
+def _of_any_operator(
+    ref: NodeRef, facts: Facts, seen: Facts, has_sequences: bool
+) -> Iterator[tuple[str, object]]:
+    """Yield what holds of nodes of ONNX's own domain whether they have sequences or not."""
+    yield from of_form(ref)
+    found = [
+        *of_axes(ref, facts),
+        *of_bodies(ref, facts, seen),
+        *of_constants(ref, seen),
+        *of_integers(ref, facts),
+        *of_no_elements(ref.node, facts, seen),
+        *of_recurrences(ref.node, facts),
+        *of_long_slices(ref.node, facts),
+    ]
+    if found:
+        yield "operator", ref.op_type
+    yield from ((name, True) for name in (*found, *_of_strings(ref.node, facts, has_sequences)))
+
+
+def _of_strings(node: ir.Node, facts: Facts, has_sequences: bool) -> Iterator[str]:
+    """Yield what holds of nodes that take or give strings, or capture them."""
+    if node.op_type not in _WITH_STRINGS or (node.op_type == "Identity" and has_sequences):
+        return
+    ends = map(facts.element_types, (*node.inputs, *node.outputs, *captured_in_scan(node)))
+    if any(ir.DataType.STRING in types for types in ends):
+        yield _WITH_STRINGS[node.op_type]
+
+
+def layer_features(ref: NodeRef, facts: Facts) -> Features:
+    """Return the features of a split layer; ONNX's Split is one too, once OpenVINO read it.
+
+    Of other layers, there are those of a Transpose that a recurrent layer reads, and of an Abs of a
+    Concat.
+    """
+    node = ref.node
+    if (node.domain, node.op_type) == (DOMAIN, "Abs") and is_of_joined(node, facts):
+        return {"operator": "Abs", "abs_of_joined": True}
+    if is_read_beside_recurrence(node):
+        return {"operator": "Transpose", "turned_beside_recurrence": True}
+    if not is_vendor_split(node):
+        return {}
+    split = facts.split(ref)
+    operator = split.operator
+    if operator is None:
+        return {}
+    found: Features = {"operator": "Split", "version": operator.id} | of_data(node, facts)
+    if split.intent is not None:
+        found |= dict(of_layer_lengths(split.intent, node, facts))
+    return found
+
+
+def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Features:
+    """Return the features of a model without some functions: what of `MODEL_FEATURES` holds."""
+    functions = [each for each in model.functions.values() if each not in without]
+    graph, opset = model.graph, domain_opsets(model.opset_imports).get("", 0)
+    owners: list[Scope] = [graph, *functions]
+    found: dict[str, object] = {
+        "opset": opset,
+        "sequence_input": any(isinstance(value.type, ir.SequenceType) for value in graph.inputs),
+        "sequence_output": any(isinstance(value.type, ir.SequenceType) for value in graph.outputs),
+        "local_function": bool(functions),
+        "function_opset": any(
+            function.opset_imports.get("", opset) != opset for function in functions
+        ),
+        "duplicate_node_name": any(
+            _has_duplicates(scope) for each in owners for scope in scopes_in(each)
+        ),
+        "overridable_initializer": any(value.name in graph.initializers for value in graph.inputs),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def data_features(refs: Iterable[NodeRef], facts: Facts) -> Features:
+    """Return the features of the data that nodes work on, whatever they do with it.
+
+    They are whether there are doubles (D16), and complex numbers, which few engines have.
+    """
+    nodes = (ref.node for ref in refs if ref.function not in facts.uncalled)
+    values = {value for node in nodes for value in (*node.inputs, *node.outputs)}
+    types = set[ir.DataType]().union(*map(facts.element_types, values))
+    found: Features = {"wide_values": "double"} if ir.DataType.DOUBLE in types else {}
+    numbers = sorted(each.name.lower() for each in types & _COMPLEX)
+    return found | ({"element_type": tuple(numbers)} if numbers else {})
+
+
+def _has_duplicates(scope: Scope) -> bool:
+    names = [node.name for node in scope if node.name]
+    return len(set(names)) < len(names)

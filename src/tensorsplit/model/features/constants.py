@@ -1,0 +1,110 @@
+"""What is calculated from constants alone, or from shapes as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import are_known
+from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    bodies,
+    is_onnx_split,
+    passed_from,
+    scopes_in,
+    tensor_of,
+)
+from tensorsplit.model.infer.analysis import Facts
+
+_MOST_OF_CONSTANTS = 64
+"""Nodes that calculate from constants alone are followed so far."""
+
+_RANDOM = ("Random", "Bernoulli", "Multinomial")
+"""How the names of operators begin that give something else in each run."""
+
+OF_SHAPES = frozenset({"Shape", "ShapeOf", "Size"})
+
+MOST_STEPS = 100
+"""Engines do not fuse as many nodes; so that a walk from each node of a long chain ends soon."""
+
+
+def is_of_constants(ref: NodeRef) -> bool:
+    """Return whether a node is in the main graph and gives the same in each run."""
+    if ref.around or ref.function is not None:
+        return False
+    node, waiting = ref.node, [ref.node]
+    for made in waiting:
+        inside = [made, *chain(*(inner for _, body in bodies(made) for inner in scopes_in(body)))]
+        if any(each.domain != "" or each.op_type.startswith(_RANDOM) for each in inside):
+            return False
+        for held in chain(*(each.inputs for each in inside)):
+            if held is None or held.graph is not node.graph:
+                continue
+            before = held.producer()
+            if held.is_graph_input() or len(waiting) > _MOST_OF_CONSTANTS:
+                return False
+            if before is not None and before not in waiting:
+                waiting.append(before)
+    return True
+
+
+def is_calculated(value: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a number is calculated from shapes and constants alone, not given as one."""
+    source = passed_from(value)
+    if source is None or tensor_of(source) is not None:
+        return False
+    waiting: list[ir.Value | None] = [source]
+    seen = set(waiting)
+    while waiting and len(seen) < MOST_STEPS:
+        held = waiting.pop()
+        made = None if held is None else held.producer()
+        if held is None or is_constant(held, facts) or gives_shape(made):
+            continue
+        if made is None or not _is_evaluated(made):
+            return False
+        waiting += [operand for operand in made.inputs if operand not in seen]
+        seen.update(made.inputs)
+    return not waiting
+
+
+def gives_shape(node: ir.Node | None) -> bool:
+    """Return whether a node gives a shape, or a number of elements."""
+    return node is not None and node.domain == "" and node.op_type in OF_SHAPES
+
+
+def _is_evaluated(node: ir.Node) -> bool:
+    """Return whether an engine may calculate what a node gives as it loads a model."""
+    is_known = node.domain == "" and not node.op_type.startswith(_RANDOM)
+    return is_known and bool(node.inputs) and not any(bodies(node))
+
+
+def is_constant(held: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a value is a constant, or small and known to be always the same."""
+    source = passed_from(held)
+    if source is not None and tensor_of(source) is not None:
+        return True
+    return facts.tensor(held).constant is not None
+
+
+def of_constants(ref: NodeRef, seen: Facts) -> Iterator[str]:
+    """Yield whether a node calculates from constants alone what is to be calculated before."""
+    if to_calculate(ref, seen):
+        yield "of_constants"
+
+
+def to_calculate(ref: NodeRef, seen: Facts) -> list[ir.Value]:
+    """Return what a Split, Loop or Scan of the main graph gives, if it reads constants alone.
+
+    There is nothing to calculate where all of it that is used has a shape that is seen.
+    """
+    node = ref.node
+    if not (is_onnx_split(node) or bodies(node)):
+        return []
+    used = [made for made in node.outputs if made.uses() or made.is_graph_output()]
+    facts = [seen.of(made) for made in used]
+    shapes = [fact.shape for fact in facts if isinstance(fact, Tensor)]
+    are_seen = all(shape is not None and are_known(shape) for shape in shapes)
+    return [] if are_seen or len(shapes) < len(used) or not is_of_constants(ref) else used

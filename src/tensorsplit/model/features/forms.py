@@ -1,0 +1,61 @@
+"""The forms in which constants, axes and initializers are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, axes_from_front, tensor_of
+from tensorsplit.model.graph.rejoined import is_unused
+from tensorsplit.model.graph.tensors import SparseTensor
+from tensorsplit.model.infer.analysis import Facts
+
+_FIRST_WITH_NUMBERS_IN_CONSTANTS = 13
+"""From here on engines read Constants that give numbers; the standard has them from 12 on."""
+
+FIRST_WITH_AXES_IN_ANY_ORDER = 11
+"""Before, engines may infer the shape that onnx does, from axes in order and from the front."""
+
+
+def of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:
+    """Yield the form in which a Constant that is used gives its value, if not as a tensor."""
+    if ref.op_type != "Constant":
+        return
+    form = next(iter(ref.node.attributes), "value")
+    if any(isinstance(tensor_of(value), SparseTensor) for value in ref.node.outputs):
+        form = "sparse_value"  # read as `value`
+    if form == "value" or is_unused(ref.node):
+        return
+    yield "constant_form", form
+    if ref.opset < _FIRST_WITH_NUMBERS_IN_CONSTANTS:
+        yield "constant_form_before_13", form
+
+
+def of_axes(ref: NodeRef, facts: Facts) -> Iterator[str]:
+    """Yield whether axes are written in an order in which an engine may misread them."""
+    if ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(ref.node, facts) is not None:
+        yield "unsorted_axes"
+
+
+def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:
+    """Return the axes of a Squeeze or Unsqueeze in order, counted from the front.
+
+    None where they are so already, for other operators, and for what counts from the back of a
+    tensor of unknown rank. Unsqueeze has an order of its own only for axes that do so.
+    """
+    if node.op_type not in ("Squeeze", "Unsqueeze") or not node.inputs:
+        return None
+    given = list(attribute_of(node, "axes", ir.AttributeType.INTS) or ())
+    if node.op_type == "Unsqueeze" and min(given, default=0) >= 0:
+        return None
+    shape = facts.tensor(node.inputs[0]).shape
+    axes = axes_from_front(node.op_type, given, None if shape is None else len(shape))
+    return None if axes == given else axes
+
+
+def sparse_initializers(node: ir.Node) -> dict[ir.Value, SparseTensor]:
+    """Return the initializers that a node takes and that are sparse tensors, without defaults."""
+    given = (value for value in node.inputs if value is not None and not value.is_graph_input())
+    held = {value: value.const_value for value in given}
+    return {value: each for value, each in held.items() if isinstance(each, SparseTensor)}

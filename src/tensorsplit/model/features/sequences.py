@@ -1,0 +1,85 @@
+"""What nodes do with sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.errors import short_name
+from tensorsplit.model.features.values import of_type
+from tensorsplit.model.graph.facts import SequenceFact
+from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.sequence_operators import POSITIONS
+
+SEQUENCE_OPERATORS = frozenset(
+    {
+        *("SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert"),
+        *("SequenceLength", "SequenceMap", "ConcatFromSequence", "SplitToSequence"),
+    }
+)
+"""The operators that make or take sequences and nothing else."""
+
+OPTIONAL_OPERATORS = frozenset({"Optional", "OptionalGetElement", "OptionalHasElement"})
+"""The operators that make or take optional values and nothing else."""
+
+
+def of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, object]]:
+    """Yield what holds of a node that takes or gives sequences."""
+    node = ref.node
+    yield from of_uses(node)
+    for value in (*node.inputs, *node.outputs):
+        fact = facts.of(value)
+        if not isinstance(fact, SequenceFact):
+            continue
+        yield from of_type(value, facts).items()
+        imported = seen.of(value)
+        if not isinstance(imported, SequenceFact) or not is_known(imported.count):
+            yield "unknown_number_of_parts", True
+        if value in node.inputs and value is not None and value.graph not in (None, node.graph):
+            yield "captured_sequence", True
+    if node.op_type == "Identity" and ref.opset < 14:
+        yield "identity_before_14", True
+    if node.op_type == "ConcatFromSequence" and _is_used(ref):
+        yield "joined_for_nodes", True
+    index = ref.input(POSITIONS.get(node.op_type, len(node.inputs)))
+    if index is not None and seen.tensor(index).constant is None:
+        yield "runtime_sequence_index", True
+    elif node.op_type == "SequenceAt" and _holds_an_input(ref.input(0)):
+        yield "input_taken_out", True
+
+
+def _holds_an_input(sequence: ir.Value | None) -> bool:
+    """Return whether an input of the model was put into a sequence, as far as is seen here."""
+    while sequence is not None and (maker := sequence.producer()) is not None:
+        if maker.op_type == "SequenceConstruct":
+            return any(value is not None and value.is_graph_input() for value in maker.inputs)
+        if maker.op_type not in ("SequenceInsert", "SequenceErase", "Identity"):
+            return False
+        sequence, *operands = maker.inputs or (None,)
+        put = operands[0] if maker.op_type == "SequenceInsert" and operands else None
+        if put is not None and put.is_graph_input():
+            return True
+    return False
+
+
+def _is_used(ref: NodeRef) -> bool:
+    """Return whether anything but an output of the model uses what a node makes."""
+    node = ref.node
+    rest = ref.path.removeprefix(f"graph/{short_name(node.name or node.op_type)}")
+    is_inside = rest != "" and not rest.startswith("[")
+    return any(value.uses() or is_inside for value in node.outputs)
+
+
+def of_uses(node: ir.Node) -> Iterator[tuple[str, object]]:
+    """Yield what the nodes that follow say of a node: the operators that its outputs go to."""
+    first, *later = node.outputs or (None,)
+    following = {user.op_type for user in (() if first is None else first.consumers())}
+    if not following.isdisjoint({"SequenceAt", "ConcatFromSequence"}):
+        yield "taken_apart", True
+    if "ConcatFromSequence" in following:
+        yield "joined", True
+    if any(value.uses() or value.is_graph_output() for value in later):
+        yield "later_parts", True

@@ -1,0 +1,245 @@
+"""What splits ask of an engine: how their axis, lengths and parts are given, and used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
+from tensorsplit.core.emit import counted
+from tensorsplit.core.plan import SplitPlan, UncountedPlan
+from tensorsplit.core.resolve import Intent
+from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.model.features.constants import of_constants
+from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS, of_uses
+from tensorsplit.model.features.values import is_empty, of_data
+from tensorsplit.model.features.vocabulary import REJOINED, Features
+from tensorsplit.model.features.without_elements import of_constant_operands
+from tensorsplit.model.graph.checked_lengths import are_checked
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    is_onnx_split,
+    passed_from,
+    tensor_of,
+)
+from tensorsplit.model.graph.rejoined import gives_only_shapes, is_rejoined, is_unused
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.calculated import always_fit
+
+_INPUTS_WITH_LENGTHS = 3
+"""The inputs of a split layer that has an input for the lengths."""
+
+
+def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
+    """Return the features of one of ONNX's splits."""
+    node = ref.node
+    found: Features = {"operator": node.op_type} | of_data(node, facts)
+    found |= dict(_of_place(ref, facts)) | dict(of_uses(node)) | dict(of_constant_operands(ref))
+    found |= dict.fromkeys(of_constants(ref, seen), True)
+    if any(not value.name for value in node.outputs):
+        found["unnamed_output"] = True
+    split = facts.split(ref)
+    if split.intent is not None:  # what is wrong with the node itself is for others to say
+        found["version"] = split.intent.operator.id
+        found.update(_of_intent(split.intent, split.plan, node, facts))
+        if _has_external_lengths(ref, split.plan):
+            found["external_lengths"] = True
+        imported = seen.split(ref)
+        found.update(_of_import(imported.intent or split.intent, split.plan, node, seen))
+    return found
+
+
+def _of_place(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:
+    """Yield what the bodies that a split is in say of it."""
+    around = ref.around
+    if "Scan" in around and "If" in around[around.index("Scan") :]:
+        yield "if_in_scan", True
+    if "Loop" in around and ref.node.inputs and is_empty(ref.node.inputs[0], facts):
+        yield "empty_in_loop", True
+
+
+def _has_external_lengths(ref: NodeRef, plan: SplitPlan | UncountedPlan | None) -> bool:
+    """Return whether shape inference has to read lengths of a node that are external data."""
+    held = passed_from(ref.input(1))
+    if held is None or held.is_graph_input() or not isinstance(tensor_of(held), ir.ExternalTensor):
+        return False
+    return ref.op_type in SEQUENCE_OPERATORS or is_known(split_length(plan))
+
+
+def split_length(plan: SplitPlan | UncountedPlan | None) -> Dim:
+    """Return the length of the axis that is split; None if it is not known."""
+    return None if plan is None else plan.input_shape[plan.axis]
+
+
+def known_lengths(intent: Intent) -> tuple[int, ...] | None:
+    """Return the operand of the length rule if all of it is numbers, without expressions."""
+    given = intent.given
+    return given if given is not None and all(map(is_known, given)) else None
+
+
+def as_counted(
+    ref: NodeRef, intent: Intent, plan: SplitPlan | UncountedPlan | None
+) -> Intent | None:
+    """Return what a split would ask for without its lengths, if a tracer may have written them.
+
+    They are constants, of a dimension that is known only at run time, and what `num_outputs`
+    gives for one value of it. Sequences and functions are left as they are.
+    """
+    is_rewritten = is_onnx_split(ref.node) and ref.function is None
+    if not is_rewritten or intent.operator.is_sequence or not isinstance(plan, SplitPlan):
+        return None
+    return None if is_known(plan.input_shape[plan.axis]) else counted(intent)
+
+
+def _of_intent(
+    intent: Intent, made: SplitPlan | UncountedPlan | None, node: ir.Node, facts: Facts
+) -> Iterator[tuple[str, object]]:
+    dim = _dimension(intent, node, facts)
+    if intent.axis is None:
+        yield "runtime_axis", True
+    elif intent.axis < 0:
+        yield "negative_axis", True
+    if _are_checked(intent, dim, node, facts):
+        yield "checked_lengths", True
+    if intent.rule is ceil:
+        sizes = made.sizes if isinstance(made, SplitPlan) and is_known(dim) else ()
+        yield from _of_count(intent, sizes, len(node.inputs) > 1)
+    yield from _of_lengths(intent, node)
+    if dim == 0:
+        yield "empty_axis", True
+    if intent.rule is equal:
+        yield "equal_parts", True
+        if len(facts.counts_alike.get(node, ())) > 1:
+            yield "equal_parts_alike", True
+    if not intent.operator.is_sequence:
+        yield from _of_lost_checks(intent, dim, node)
+    if not is_known(dim):
+        yield "dynamic_axis", True
+        if intent.rule is equal:
+            yield "equal_parts_on_dynamic_axis", True
+    if intent.operator.is_sequence:
+        yield from _of_parts(intent, dim, node)
+
+
+def _of_lost_checks(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, object]]:
+    """Yield uses in which an engine may leave out a Split, and the check that its lengths fit."""
+    if not _may_not_fit(intent, dim):
+        return
+    if is_rejoined(node):
+        yield REJOINED, True
+    if is_unused(node):
+        yield "unused", True
+    elif _gives_constants(intent, node):
+        yield "unread_parts", True
+
+
+def _of_lengths(intent: Intent, node: ir.Node) -> Iterator[tuple[str, object]]:
+    if known_lengths(intent) is None:
+        yield "runtime_lengths", True
+    if intent.rule is chunk:
+        yield "chunks", True
+    source = node.inputs[1] if len(node.inputs) > 1 else None
+    if source is not None and source.is_graph_input() and source.is_initializer():
+        yield "overridable_lengths", True
+
+
+def _of_import(
+    intent: Intent, made: SplitPlan | UncountedPlan | None, node: ir.Node, seen: Facts
+) -> Iterator[tuple[str, object]]:
+    """Yield what an engine has to know at import and does not."""
+    dim = _dimension(intent, node, seen)
+    if intent.rule is ceil and not is_known(dim) and len(node.outputs) > 1:
+        sizes = made.sizes if isinstance(made, SplitPlan) else ()
+        if not are_known(sizes) or len(set(sizes)) != 1:
+            yield "count_on_dynamic_axis", True
+    if _has_known_count(intent, dim, node, seen):
+        return
+    if intent.operator.is_sequence:
+        yield "unknown_number_of_parts", True
+    elif known_lengths(intent) is None:
+        yield "uncounted_lengths", True
+
+
+def _are_checked(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> bool:
+    """Return whether nodes before a Split stop the model where the lengths do not fit."""
+    data, lengths = (*node.inputs, None)[:2]
+    if intent.operator.is_sequence or intent.axis is None or data is None or lengths is None:
+        return False
+    is_open = _may_not_fit(intent, dim)
+    return is_open and always_fit(lengths, data, intent.axis, len(node.outputs), facts)
+
+
+def _gives_constants(intent: Intent, node: ir.Node) -> bool:
+    """Return whether what is used of a split may be known before the model runs.
+
+    It is shapes of parts of constant lengths, or a part of the length 0.
+    """
+    lengths = known_lengths(intent)
+    if lengths is None or intent.rule not in (explicit, remainder):
+        return False
+    if gives_only_shapes(node):
+        return True
+    parts = zip(lengths, node.outputs, strict=False)
+    return any(not length and (part.uses() or part.is_graph_output()) for length, part in parts)
+
+
+def _may_not_fit(intent: Intent, dim: Dim) -> bool:
+    """Return whether it is known only at run time whether lengths fit."""
+    return not is_known(dim) or (intent.source is not None and known_lengths(intent) is None)
+
+
+def _of_parts(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, object]]:
+    if not intent.keepdims:
+        yield "keepdims_0", True
+    attribute = node.attributes.get(intent.operator.keepdims or "")
+    if attribute is not None and intent.source is not None:
+        if attribute.is_ref():
+            yield "keepdims_of_call", True
+        elif attribute.value == 0:
+            yield "keepdims_ignored", True
+    if intent.rule in (chunk, ones) and dim == 0:
+        yield "no_parts", True
+    if known_lengths(intent) == () and intent.source is not None:
+        yield "empty_lengths", True
+
+
+def _of_count(intent: Intent, sizes: Shape, names_lengths: bool) -> Iterator[tuple[str, object]]:
+    yield "count", True
+    if names_lengths:
+        yield "omitted_lengths", True
+    if len(set(sizes)) > 1:
+        yield "uneven_count", True
+    if intent.axis is not None and intent.axis < 0 and len(set(sizes)) != 1:
+        yield "uneven_count_on_negative_axis", True
+    if sizes and sizes[-1] == 0:
+        yield "count_with_empty_part", True
+
+
+def _dimension(intent: Intent, node: ir.Node, facts: Facts) -> Dim:
+    """Return the length of the axis, where it is known."""
+    shape, axis = facts.tensor(node.inputs[0]).shape or (), intent.axis
+    return None if axis is None or not -len(shape) <= axis < len(shape) else shape[axis]
+
+
+def _has_known_count(intent: Intent, dim: object, node: ir.Node, facts: Facts) -> bool:
+    if intent.rule in (chunk, ones):
+        return is_known(dim) and known_lengths(intent) is not None
+    lengths = facts.tensor(node.inputs[1]).shape or () if len(node.inputs) > 1 else ()
+    return intent.rule in (explicit, None) and len(lengths) == 1 and is_known(lengths[0])
+
+
+def of_layer_lengths(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[str, object]]:
+    """Yield what holds of the lengths of a split layer."""
+    given, dim = known_lengths(intent), _dimension(intent, node, facts)
+    if given is not None and -1 in given and not is_known(dim):
+        yield "open_remainder", True
+    yield from _of_lost_checks(intent, dim, node)
+    if given is not None or len(node.inputs) < _INPUTS_WITH_LENGTHS:
+        return
+    yield "runtime_lengths", True
+    lengths = node.inputs[2]
+    if lengths is not None and lengths.is_graph_input() and facts.tensor(lengths).shape == (None,):
+        yield "uncounted_lengths", True
+    if are_checked(intent, node, facts.tensor(node.inputs[1]).element_type):
+        yield "checked_lengths", True

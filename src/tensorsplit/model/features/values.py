@@ -1,0 +1,55 @@
+"""What values are: of which types, sequences, long, or without elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.maker import MOST_EXACT
+from tensorsplit.model.features.vocabulary import Features
+from tensorsplit.model.graph.facts import SequenceFact
+from tensorsplit.model.infer.analysis import Facts
+
+_WIDE = frozenset({"int64", "uint64", "double"})
+
+
+def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a value is a sequence of tensors."""
+    if value is None:
+        return False
+    # Its classes are protocols, for which `isinstance` takes ten times as long
+    return isinstance(facts.of(value), SequenceFact) or type(value.type) is ir.SequenceType
+
+
+def is_empty(value: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a tensor is known to have no elements."""
+    return 0 in (facts.tensor(value).shape or ())
+
+
+def of_long_slices(node: ir.Node, facts: Facts) -> Iterator[str]:
+    """Yield whether a node slices a tensor that is known to be long."""
+    if node.op_type == "Slice" and node.inputs and may_be_long(node.inputs[0], facts, known=True):
+        yield "long_slice"
+
+
+def may_be_long(held: ir.Value | None, facts: Facts, *, known: bool = False) -> bool:
+    """Return whether a tensor may have, or is ``known`` to have, a dimension above 2^24."""
+    shape = facts.tensor(held).shape
+    if shape is None:
+        return not known
+    return any(dim > MOST_EXACT if is_known(dim) else not known for dim in shape)
+
+
+def of_data(node: ir.Node, facts: Facts) -> Features:
+    """Return the features of the element type of a node's data."""
+    return of_type(node.inputs[0], facts) if node.inputs else {}
+
+
+def of_type(value: ir.Value | None, facts: Facts) -> Features:
+    """Return the features of a value's element types."""
+    names = sorted(each.name.lower() for each in facts.element_types(value))
+    wide = [name for name in names if name in _WIDE]
+    found = {"element_type": names, "wide_values": wide}
+    return {key: each[0] if len(each) == 1 else tuple(each) for key, each in found.items() if each}

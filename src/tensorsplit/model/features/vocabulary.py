@@ -1,0 +1,139 @@
+"""The vocabulary: what a node or a model may ask of an engine, each with what it is or does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+Features: TypeAlias = dict[str, object]
+"""Features that are there, by name; the value is True, or what the feature says: names in a tuple
+where it says several, as of types that calls of a function differ in."""
+
+REJOINED = "rejoined"
+"""The feature of a Split that stays as it is until all other nodes are lowered."""
+
+NODE_FEATURES: Mapping[str, str] = MappingProxyType(
+    {
+        "operator": "uses the operator {}",
+        "version": "uses the version {}",
+        "element_type": "has data of type {}",
+        "wide_values": "has data of type {}",
+        "count_on_dynamic_axis": "uses num_outputs, and the length of the axis is not known",
+        "count_with_empty_part": "uses num_outputs, and its last part is empty (D2)",
+        "uneven_count_on_negative_axis": "uses num_outputs on an axis that counts from the back,"
+        " and its parts may be uneven",
+        "count": "uses num_outputs",
+        "equal_parts": "gives no lengths, and has equal parts",
+        "equal_parts_alike": "gives no lengths, and neither does another Split of a similar tensor"
+        " on the same axis, which has another number of parts",
+        "runtime_lengths": "has lengths that are known only at run time",
+        "checked_lengths": "has lengths that nodes made by lowering check",
+        "uncounted_lengths": "has lengths whose values and number are known only at run time",
+        "external_lengths": "has lengths that are external data",
+        "uneven_count": "uses num_outputs, and its parts are not equal",
+        "omitted_lengths": "uses num_outputs, and has an input for the lengths that has no name",
+        "overridable_lengths": "has lengths that are a default, which can be overridden (D20)",
+        "chunks": "gives one length for all parts",
+        "runtime_axis": "has an axis that is known only at run time",
+        "negative_axis": "counts the axis from the back",
+        "unnamed_output": "has an output without a name",
+        "keepdims_ignored": "sets keepdims to 0, and gives split, so that the axis stays (D8)",
+        "keepdims_of_call": "takes keepdims from calls of its function, and gives split (D8)",
+        "keepdims_0": "drops the axis of the parts",
+        "unknown_number_of_parts": "has a sequence of an unknown number of tensors",
+        "runtime_sequence_index": "has a position in a sequence that is known only at run time"
+        " (D19)",
+        "input_taken_out": "takes an input of the model out of a sequence, at a constant position",
+        "taken_apart": "gives a sequence to SequenceAt or ConcatFromSequence",
+        "joined": "gives a sequence to ConcatFromSequence",
+        "later_parts": "has parts after the first that are used",
+        REJOINED: "has parts that are all joined again in order, and lengths that may not fit",
+        "unread_parts": "has constant lengths that may not fit, and of its parts only shapes are"
+        " used, or one of length 0",
+        "no_parts": "gives a sequence without tensors",
+        "empty_lengths": "has a list of lengths without elements",
+        "sequence_in_body": "takes a sequence into a body, or gives one out",
+        "identity_before_14": "is an Identity of a sequence at an opset where it takes tensors"
+        " only",
+        "sequence_in_body_before_13": "takes a sequence into a body, or gives one out, at an opset"
+        " where bodies take tensors only",
+        "joined_for_nodes": "joins the tensors of a sequence, and nodes use the result",
+        "captured_sequence": "uses a sequence that was made outside of the body around it",
+        "optional": "makes or takes an optional value",
+        "unsorted_axes": "is a Squeeze or Unsqueeze before opset 11 with axes that are not in"
+        " order, or count from the back",
+        "constant_form": "is a Constant that gives {}",
+        "constant_form_before_13": "is a Constant before opset 13 that gives {}",
+        "sparse_initializer": "takes an initializer that is written as a sparse tensor",
+        "unused_in_loop": "is a loop that carries a tensor whose shape changes, and that nothing"
+        " uses afterwards",
+        "of_constants": "calculates a tensor from constants alone, whose shape is known only then",
+        "rounds_may_be_0": "is a Loop whose number of rounds may be 0 or below, and of which more"
+        " is used than what it carries on",
+        "ignored_condition": "is a Loop without a condition, whose body gives one that may not"
+        " hold",
+        "reads_condition": "is a Loop whose body reads its condition, which the body passes on, or"
+        " the loop is given none",
+        "used_result": "is an If that gives a tensor of a shape known only at run time to nodes, or"
+        " to an output",
+        "strings_passed_on": "is an Identity of strings",
+        "strings_sliced": "is a Slice of strings",
+        "small_quotient": "is a Div of int8 or uint8",
+        "fused_quotient": "is a Div of integers, one constant, the other from a reduction, a matrix"
+        " product or a Resize",
+        "folded_quotient": "is a Div of constant integers, whose quotient is below 0 and not exact",
+        "abs_of_shapes": "is an Abs of what is calculated from shapes and constants",
+        "abs_of_joined": "is an Abs of a Concat that other nodes use as well, or that joins what is"
+        " calculated from shapes",
+        "empty_range": "is a Range that may be empty, its limit on the other side of its start",
+        "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
+        "strings_in_loop": "is a loop that takes in or gives out strings",
+        "if_in_scan": "is in an If in a Scan",
+        "scan_in_scan": "is a Scan in the body of a Scan",
+        "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
+        "overwritten": "is a Loop whose body takes a tensor from around it into a Softmax or a"
+        " normalization",
+        "long_slice": "is a Slice of a tensor with a dimension above 2^24",
+        "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",
+        "taken_from_nothing": "is a Gather of data without elements, whose shape is known",
+        "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",
+        "empty_constant": "takes, or gives out of its graph, a constant without elements",
+        "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
+        "empty_in_loop": "has a dimension of 0, in a Loop",
+        "empty_axis": "splits an axis of length 0",
+        "unused": "is a Split that nothing uses, with lengths that may not fit",
+        "vendor_operator": "is of the domain org.openvinotoolkit",
+        "dynamic_axis": "splits an axis of which the length is not known",
+        "equal_parts_on_dynamic_axis": "gives no lengths, and the length of the axis is not known",
+        "computed_lengths": "has lengths that nodes made by lowering calculate",
+        "open_remainder": "has a length of -1, and the length of the axis is not known",
+    }
+)
+"""The features of a node, each with what such a node is or does; ``{}`` is the feature's value.
+
+Those of more than yes or no are the types of operators and elements. `wide_values` is there for
+int64, uint64 and double (D16); `computed_lengths` is not a node's own feature.
+"""
+
+MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
+    {
+        "opset": "is at opset {}",
+        "sequence_input": "has a sequence as an input",
+        "sequence_output": "has a sequence as an output",
+        "local_function": "has functions of its own",
+        "function_opset": "has a function that is written for another opset",
+        "duplicate_node_name": "has two nodes of one name in a graph or function",
+        "overridable_initializer": "has an input with a default (D20)",
+        "calculated_integers": "has nodes, made by lowering, that calculate whole numbers above"
+        " 2^24",
+        "runtime_checks": "has nodes, made by lowering, that check values known only at run time",
+    }
+)
+"""The features of a model, each with what such a model is or does; ``{}`` is the value."""
+
+
+def seen_feature(name: str, value: object) -> str:
+    """Return what is seen of a node or model with a feature, such as ``uses num_outputs``."""
+    text = ", ".join(value) if isinstance(value, tuple) else value
+    return (NODE_FEATURES.get(name) or MODEL_FEATURES[name]).format(text)

@@ -1,0 +1,111 @@
+"""What takes or gives tensors without elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+from onnx import defs
+
+from tensorsplit.core.dimensions import are_known
+from tensorsplit.model.features.forms import sparse_initializers
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    attribute_of,
+    constant,
+    is_vendor_split,
+    passed_from,
+    tensor_of,
+)
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.validity.node_errors import types_of
+
+_INDICES = {"tensor(int32)", "tensor(int64)"}
+
+
+def empty_operands(ref: NodeRef) -> list[int]:
+    """Return the places of a node's data that are constants without elements.
+
+    Operands that are left out so, such as the lengths of `Resize`, and those that are integers
+    only, such as shapes and axes, are none.
+    """
+    empty = [i for i, held in enumerate(ref.node.inputs) if held is not None and _holds_none(held)]
+    if not empty or is_vendor_split(ref.node):
+        return [place for place in empty if place == 0]
+    schema = ref.schema
+    if schema is None or not schema.inputs:
+        return []
+    last = len(schema.inputs) - 1
+    return [place for place in empty if _is_data(schema, schema.inputs[min(place, last)])]
+
+
+def _holds_none(held: ir.Value) -> bool:
+    """Return whether a value is a constant without elements."""
+    tensor = None if held.is_graph_input() else tensor_of(held)
+    return tensor is not None and 0 in tensor.shape
+
+
+def _is_data(schema: defs.OpSchema, formal: defs.OpSchema.FormalParameter) -> bool:
+    is_optional = formal.option == defs.OpSchema.FormalParameterOption.Optional
+    return not is_optional and not types_of(schema, formal) <= _INDICES
+
+
+def gives_empty_constant(node: ir.Node) -> bool:
+    """Return whether a graph gives out a constant without elements as it is."""
+    return any(value.is_graph_output() and _holds_none(value) for value in node.outputs)
+
+
+def of_constant_operands(ref: NodeRef) -> Iterator[tuple[str, object]]:
+    """Yield what holds of the constants that a node takes or gives out."""
+    if sparse_initializers(ref.node):
+        yield "sparse_initializer", True
+    if gives_empty_constant(ref.node) or empty_operands(ref):
+        yield "empty_constant", True
+
+
+def of_no_elements(node: ir.Node, facts: Facts, seen: Facts) -> Iterator[str]:
+    """Yield what holds of a node that takes or gives no elements, and is no split."""
+    if _is_flattened(node, facts):
+        yield "flattened"
+    if _takes_nothing(node, facts):
+        yield "takes_nothing"
+    elif _takes_from_nothing(node, facts, seen):
+        yield "taken_from_nothing"
+
+
+def flattened_at(node: ir.Node, facts: Facts) -> int | None:
+    """Return the axis of a Flatten from the front, where it is known."""
+    axis: int | None = attribute_of(node, "axis", ir.AttributeType.INT, 1)
+    if axis is None or axis >= 0:
+        return axis
+    shape = facts.tensor(node.inputs[0]).shape if node.inputs else None
+    return None if shape is None else axis + len(shape)
+
+
+def _is_flattened(node: ir.Node, facts: Facts) -> bool:
+    """Return whether more than one axis comes before a Flatten's of data maybe without elements."""
+    if node.op_type != "Flatten" or not node.inputs or (flattened_at(node, facts) or 0) < 2:
+        return False
+    shape = facts.tensor(node.inputs[0]).shape
+    return shape is None or 0 in shape or not are_known(shape)
+
+
+def _takes_nothing(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a node takes no elements along an axis, whatever its data holds.
+
+    Strings are left out: those are taken one by one.
+    """
+    if len(node.inputs) < 2 or ir.DataType.STRING in facts.element_types(node.inputs[0]):
+        return False
+    if node.op_type == "Gather":
+        return facts.tensor(node.inputs[1]).shape == (0,)
+    taken = constant(passed_from(node.inputs[1])) if node.op_type == "Compress" else None
+    return taken is not None and not taken.any() and "axis" in node.attributes
+
+
+def _takes_from_nothing(node: ir.Node, facts: Facts, seen: Facts) -> bool:
+    """Return whether a Gather's data and result are seen to have no elements, at one axis."""
+    if node.op_type != "Gather" or len(node.inputs) != 2:
+        return False
+    shapes = seen.tensor(node.inputs[0]).shape, facts.tensor(node.outputs[0]).shape
+    return all(shape is not None and are_known(shape) and shape.count(0) == 1 for shape in shapes)
