@@ -41,8 +41,8 @@ from tensorsplit.model.check.findings import (
 )
 from tensorsplit.model.check.node_checks import findings_of, has_fed_floats
 from tensorsplit.model.features import data_features, features_of, layer_features, model_features
-from tensorsplit.model.features.bodies import FIRST_SCAN_WITHOUT_BATCHES
-from tensorsplit.model.features.splits import split_length
+from tensorsplit.model.features.body_features import FIRST_SCAN_WITHOUT_BATCHES
+from tensorsplit.model.features.split_features import split_length
 from tensorsplit.model.features.vocabulary import seen_feature
 from tensorsplit.model.feeds import DeclaredInput, fits
 from tensorsplit.model.graph.building import full_collections_deferred

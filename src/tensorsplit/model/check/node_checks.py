@@ -27,7 +27,7 @@ from tensorsplit.core.rules import ceil, equal, explicit
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.check import checks
 from tensorsplit.model.check.findings import Finding, of_check, of_error
-from tensorsplit.model.features.splits import as_counted
+from tensorsplit.model.features.split_features import as_counted
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,

@@ -25,7 +25,7 @@ from tensorsplit.core.schema import Operator
 from tensorsplit.model.convert.absent_inputs import separate_absent
 from tensorsplit.model.convert.adapters_operands import count_from_front
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
-from tensorsplit.model.features.splits import known_lengths
+from tensorsplit.model.features.split_features import known_lengths
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT
 from tensorsplit.model.graph.calls import specialise

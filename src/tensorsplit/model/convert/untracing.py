@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport
 from tensorsplit.model.convert.family import express
-from tensorsplit.model.features.splits import as_counted
+from tensorsplit.model.features.split_features import as_counted
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import tensor_of
 from tensorsplit.model.graph.nodes import bodies, is_onnx_split, walk

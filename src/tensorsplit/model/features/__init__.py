@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import onnx_ir as ir
 
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.bodies import captured_in_scan, of_bodies
-from tensorsplit.model.features.constants import of_constants
+from tensorsplit.model.features.body_features import captured_in_scan, of_bodies
 from tensorsplit.model.features.forms import of_axes, of_form
+from tensorsplit.model.features.from_constants import of_constants
 from tensorsplit.model.features.integers import is_of_joined, of_integers
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
 from tensorsplit.model.features.sequences import (
@@ -21,7 +21,7 @@ from tensorsplit.model.features.sequences import (
     SEQUENCE_OPERATORS,
     of_sequences,
 )
-from tensorsplit.model.features.splits import of_layer_lengths, of_split
+from tensorsplit.model.features.split_features import of_layer_lengths, of_split
 from tensorsplit.model.features.values import is_sequence, of_data, of_long_slices
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements

@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
-from tensorsplit.model.features.constants import (
+from tensorsplit.model.features.from_constants import (
     MOST_STEPS,
     OF_SHAPES,
     is_calculated,

@@ -10,8 +10,8 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.core.errors import SplitError, show
-from tensorsplit.model.features.constants import to_calculate
 from tensorsplit.model.features.forms import sparse_initializers
+from tensorsplit.model.features.from_constants import to_calculate
 from tensorsplit.model.features.integers import folded_quotient
 from tensorsplit.model.features.without_elements import empty_operands, gives_empty_constant
 from tensorsplit.model.graph.nodes import (

@@ -7,7 +7,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.features.bodies import (
+from tensorsplit.model.features.body_features import (
     body_of,
     count_and_condition,
     fixed_ends,

@@ -9,7 +9,11 @@ from functools import reduce
 
 import onnx_ir as ir
 
-from tensorsplit.model.features.bodies import results_to_settle, unused_and_changing, unused_states
+from tensorsplit.model.features.body_features import (
+    results_to_settle,
+    unused_and_changing,
+    unused_states,
+)
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.lower.state import InsertionPoint, Lowering

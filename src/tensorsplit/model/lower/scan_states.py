@@ -6,7 +6,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from tensorsplit.model.features.bodies import (
+from tensorsplit.model.features.body_features import (
     FIRST_SCAN_WITHOUT_BATCHES,
     body_of,
     captured_in_scan,

@@ -29,7 +29,7 @@ from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import Chunks
 from tensorsplit.model.features import data_features, layer_features
 from tensorsplit.model.features.recurrences import recurrences_of
-from tensorsplit.model.features.splits import known_lengths
+from tensorsplit.model.features.split_features import known_lengths
 from tensorsplit.model.graph.checked_lengths import axis_of, checked_lengths, equal_lengths
 from tensorsplit.model.graph.nodes import NodeRef, bodies, walk
 from tensorsplit.model.graph.rejoined import is_rejoined

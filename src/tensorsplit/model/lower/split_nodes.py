@@ -13,7 +13,7 @@ from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.rules import Chunks, chunk, equal, explicit, remainder
-from tensorsplit.model.features.splits import known_lengths
+from tensorsplit.model.features.split_features import known_lengths
 from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import FIRST_WITH_SUMS, Calculation
 from tensorsplit.model.graph.nodes import NodeRef, is_onnx_split, is_vendor_split

@@ -11,7 +11,7 @@ from tensorsplit.core.emit import counted
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones, remainder
-from tensorsplit.model.features.constants import of_constants
+from tensorsplit.model.features.from_constants import of_constants
 from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS, of_uses
 from tensorsplit.model.features.values import is_empty, of_data
 from tensorsplit.model.features.vocabulary import REJOINED, Features
