@@ -64,7 +64,7 @@ def of_constant_operands(ref: NodeRef) -> Iterator[tuple[str, object]]:
 
 
 def of_no_elements(node: ir.Node, facts: Facts, seen: Facts) -> Iterator[str]:
-    """Yield what holds of a node that takes or gives no elements, and is no split."""
+    """Yield what holds of a Flatten, Gather or Compress that takes or gives no elements."""
     if _is_flattened(node, facts):
         yield "flattened"
     if _takes_nothing(node, facts):
