@@ -100,6 +100,7 @@ class Lowering:
 
     def look(self) -> None:
         """Find out what is known of the model as it is, and what the target can't take of it."""
+        self._seen_changes = len(self.report.changes)
         self.facts = analyse(self.model, strict=True)
         view = self.profile.view
         self.imported = self.facts if view is None else seen(self.model, view)
@@ -155,14 +156,15 @@ class Lowering:
         return next((entry for entry in entries if entry.feature != but), None)
 
     def look_for(self, feature: str, may_have: Callable[[ir.Node], object]) -> bool:
-        """Look at the model as it is now, if the target lacks a feature that a node may have.
+        """Have the model known as it is now, if the target lacks a feature that a node may have.
 
-        Returns whether it did.
+        Returns whether that is so. What was not changed since the last `look` is known.
         """
         nodes = (node for scope in scopes(self.model) for node in scope)
         if self.limitation(feature) is None or not any(map(may_have, nodes)):
             return False
-        self.look()
+        if len(self.report.changes) != self._seen_changes:
+            self.look()
         return True
 
     def change_each(
