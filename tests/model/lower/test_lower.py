@@ -1188,6 +1188,38 @@ def test_what_is_used_afterwards_keeps_its_values(kind: str, target: Any) -> Non
     np.testing.assert_array_equal(found, x, strict=True)
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "k = Abs(v)  r = Neg(k)",
+        """k = If(c) <then_branch = a () => (int64 u) { u = Size(v) },
+            else_branch = e () => (int64 u) { u = Size(x) }>""",
+    ],
+)
+def test_what_is_used_for_nothing_afterwards_is_not_used(reader: str) -> None:
+    """OpenVINO gives the shape of the other tensor for two that a loop swaps, if one is not used.
+
+    Nodes whose results are not used are left out before.
+    """
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (int32[3,6] x, bool c) => (int64[1] y)
+        <int64 n = {{2}}> {{
+            p, q = Split<axis = 1, num_outputs = 2>(x)
+            v, w = Loop(n, , p, x) <body = b (int64 i, bool d, int32[A,B] h, int32[C,D] s)
+                => (bool f, int32[C,D] o, int32[A,B] t) {{
+                f = Identity(d) o = Identity(s) t = Identity(h)
+            }}>
+            y = Shape<start = 1>(w) {reader}
+        }}"""
+    )
+    made = lower(model, target="openvino")
+    assert lower(made, target="openvino") == made
+    x = np.random.default_rng(3).integers(1, 9, (3, 6)).astype(np.int32)
+    found = run(made, {"x": x, "c": np.array(True)}, engine="openvino")
+    assert found["y"].tolist() == [6]
+
+
 def test_a_map_takes_each_sequence_at_its_place_and_gives_out_what_it_took_in() -> None:
     text = (
         "g (float[N,2] x, float[N,2] v, float[2] w) => (float[N,2] y, float[N,2] z)"

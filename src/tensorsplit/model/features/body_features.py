@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import onnx_ir as ir
@@ -87,8 +87,36 @@ def _captured(node: ir.Node) -> list[ir.Value]:
 
 
 def unused_states(node: ir.Node) -> list[Carried]:
-    """Return what a Loop carries and nothing uses afterwards."""
-    return [each for each in carried_by(node) if not _is_read(each.result)]
+    """Return what a Loop carries and no output of its graph is calculated from afterwards."""
+    return [each for each in carried_by(node) if not is_needed(each.result)]
+
+
+def is_needed(value: ir.Value) -> bool:
+    """Return whether an output of the graph that a value is in is calculated from it.
+
+    Nodes that use it for nothing are left out by engines. A node with bodies uses what they use.
+    """
+    waiting, known = [value], {value}
+    owners: dict[ir.Graph | ir.Function | None, ir.Node] | None = None
+    while waiting:
+        held = waiting.pop()
+        if held.is_graph_output():
+            return True
+        for use in held.uses():
+            reader = use.node
+            if reader.graph is not value.graph:
+                owners = _owners(value.graph) if owners is None else owners
+                reader = owners.get(reader.graph, reader)
+            waiting += [made for made in reader.outputs if made not in known]
+            known.update(reader.outputs)
+    return False
+
+
+def _owners(scope: Iterable[ir.Node] | None) -> dict[ir.Graph | ir.Function | None, ir.Node]:
+    """Return the node that each body in a graph is part of, those in bodies included."""
+    return {
+        inner: node for node in scope or () for _, body in bodies(node) for inner in scopes_in(body)
+    }
 
 
 def _is_read(value: ir.Value) -> bool:
@@ -125,7 +153,7 @@ def unused_and_changing(node: ir.Node, facts: Facts, seen: Facts) -> list[Carrie
     """
     return [
         each
-        for each in (unused_states(node) if any(map(_is_read, node.outputs)) else ())
+        for each in (unused_states(node) if any(map(is_needed, node.outputs)) else ())
         if _may_differ(facts.tensor(each.result).shape, seen.tensor(each.start).shape)
     ]
 

@@ -10,6 +10,7 @@ from functools import reduce
 import onnx_ir as ir
 
 from tensorsplit.model.features.body_features import (
+    is_needed,
     results_to_settle,
     unused_and_changing,
     unused_states,
@@ -43,7 +44,7 @@ def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         return
     found = unused_and_changing(node, lowering.facts, lowering.imported)
     states = [each.result for each in found]
-    used = next(made for made in node.outputs if made.uses() or made.is_graph_output())
+    used = next(made for made in node.outputs if is_needed(made))
     make = InsertionPoint.after(lowering, ref)
     new = make.in_place_of(used)
     sizes = []
