@@ -129,6 +129,21 @@ def test_no_view_is_made_of_what_only_looks_alike() -> None:
     assert (x == 1).all(), "it is a view of the same memory"
 
 
+def test_parts_without_elements_do_not_keep_the_others_from_being_views() -> None:
+    x = data(4, 6)
+    whole = ts.join([np.empty((4, 0), x.dtype), x[:, :2], x[:, 2:]], axis=1)
+    is_the_array(whole, x)
+    assert np.shares_memory(whole, x)
+
+
+@pytest.mark.parametrize("copy", [None, False])
+def test_an_array_alone_is_joined_without_a_copy(copy: bool | None) -> None:
+    x = data(4, 6).copy()
+    whole = ts.join([x], axis=1, copy=copy)
+    is_the_array(whole, x)
+    assert np.shares_memory(whole, x)
+
+
 def test_the_memory_of_a_view_lives_as_long_as_the_view() -> None:
     x = data(512, 512)
     want = x.copy()

@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorsplit import arrays
 from tensorsplit.arrays.buffers import snapshot
-from tensorsplit.arrays.numpy import join_by_kernel, join_plain
+from tensorsplit.arrays.numpy import join_by_kernel, join_plain, joined_plain
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.remembered import compiled_as
 from tensorsplit.arrays.typed import ArrayT, Flag, KeepDims, Like, OutWhole, PartT_co, TensorOf
@@ -152,6 +152,8 @@ def join(
     is_plain = type(keepdims) is int and keepdims == 1 and like is None and copy is None
     if type(out) is np.ndarray and is_plain and join_plain(parts, axis, out):
         return out
+    if out is None and is_plain and (whole := joined_plain(parts, axis)) is not None:
+        return whole
     given = _listed(parts, _JOIN)
     library = _library_of(given, like, _JOIN)
     shapes = [library.shape(part) for part in given]

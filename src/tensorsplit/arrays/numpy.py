@@ -280,6 +280,25 @@ def join_plain(parts: object, axis: object, whole: object) -> bool:
     return done
 
 
+def joined_plain(parts: object, axis: object) -> Array | None:
+    """Return parts, joined along an axis that they keep, as a new array, if they are plain.
+
+    None if they need a closer look, as views of one array do. The first one has its own memory.
+    """
+    if type(parts) is not list or type(axis) is not int or {*map(type, parts)} != {np.ndarray}:
+        return None
+    first: Array = parts[0]
+    if len(parts) < 2 or first.base is not None or first.size == 0:
+        return None
+    shape = list(first.shape)
+    try:
+        shape[axis] = sum([part.shape[axis] for part in parts])
+        whole: Array = np.empty(shape, first.dtype)
+    except (IndexError, MemoryError, ValueError):
+        return None
+    return whole if join_plain(parts, axis, whole) else None
+
+
 def _joined_masked(parts: list[Array], plan: SplitPlan) -> Array:
     """Return the parts as one masked array; a mask stays, even if it masks nothing."""
     whole = joined([np.ma.getdata(part) for part in parts], plan)
