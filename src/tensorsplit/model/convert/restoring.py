@@ -32,7 +32,8 @@ from tensorsplit.model.graph.nodes import (
     is_onnx_split,
     walk,
 )
-from tensorsplit.model.infer.calculated import are_in_order, program_of, rule_of, rule_of_lengths
+from tensorsplit.model.infer.calculated import are_in_order, rule_of, rule_of_lengths
+from tensorsplit.model.infer.length_program import program_of
 
 
 @dataclass(frozen=True, slots=True)
