@@ -20,7 +20,7 @@ _NODES: dict[str, Callable[..., Value]] = {
     "add": ops.add,
     "subtract": ops.subtract,
     "multiply": ops.multiply,
-    "near_quotient": ops.divide,  # the CPU plugin rounds towards 0, though its page differs
+    "near_quotient": lambda left, right: _truncated(ops.divide(left, right)),
     "minimum": ops.minimum,
     "maximum": ops.maximum,
     "less": ops.less,
@@ -39,6 +39,12 @@ _NODES: dict[str, Callable[..., Value]] = {
     "dimension": lambda data, axis: ops.gather(ops.shape_of(data, "i64"), axis, constant(0)),
 }
 """What makes the node of each operation."""
+
+
+def _truncated(quotient: Any) -> Any:
+    """Have a quotient rounded toward zero, as the CPU plugin does in either case."""
+    quotient.set_attribute("m_pythondiv", False)
+    return quotient
 
 
 class NodeMaker(Maker[Value]):
@@ -76,8 +82,10 @@ class NodeMaker(Maker[Value]):
         Strings are taken one by one: OpenVINO splits them wrongly (D17).
         """
         if data.get_element_type() == openvino.Type.string:
-            bounds = (self.scalar(start), self.scalar(end), constant(1))
-            return ops.gather(data, ops.range(*bounds, "i64"), self.make(axis)).output(0)
+            first, last = self.scalar(start), self.scalar(end)
+            limit = ops.select(ops.less(first, last), last, first)
+            positions = ops.range(first, limit, constant(1), "i64")
+            return ops.gather(data, positions, self.make(axis)).output(0)
         bounds = (self.make(start), self.make(end), constant([1]))
         return ops.slice(data, *bounds, self.make(axis)).output(0)
 

@@ -14,7 +14,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.body_features import captured_in_scan, of_bodies
 from tensorsplit.model.features.forms import of_axes, of_form
 from tensorsplit.model.features.from_constants import of_constants
-from tensorsplit.model.features.integers import is_of_joined, of_integers
+from tensorsplit.model.features.integers import of_integers
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
 from tensorsplit.model.features.sequences import (
     OPTIONAL_OPERATORS,
@@ -113,16 +113,13 @@ def _of_strings(node: ir.Node, facts: Facts, has_sequences: bool) -> Iterator[st
 def layer_features(ref: NodeRef, facts: Facts) -> Features:
     """Return the features of a split layer; ONNX's Split is one too, once OpenVINO read it.
 
-    Of other layers, there are those of a Transpose that a recurrent layer reads, and of an Abs of a
-    Concat.
+    Of other layers, there are those of a Transpose that a recurrent layer reads, of a Divide of
+    integers, an Abs and a Range.
     """
     node = ref.node
-    if (node.domain, node.op_type) == (DOMAIN, "Abs") and is_of_joined(node, facts):
-        return {"operator": "Abs", "abs_of_joined": True}
-    if is_read_beside_recurrence(node):
-        return {"operator": "Transpose", "turned_beside_recurrence": True}
     if not is_vendor_split(node):
-        return {}
+        others = dict.fromkeys(_of_other_layer(ref, facts), True)
+        return {"operator": node.op_type, **others} if others else {}
     split = facts.split(ref)
     operator = split.operator
     if operator is None:
@@ -131,6 +128,14 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
     if split.intent is not None:
         found |= dict(of_layer_lengths(split.intent, node, facts))
     return found
+
+
+def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
+    """Yield what holds of a layer that is not a split."""
+    if ref.node.domain == DOMAIN:
+        yield from of_integers(ref, facts)
+    if is_read_beside_recurrence(ref.node):
+        yield "turned_beside_recurrence"
 
 
 def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Features:

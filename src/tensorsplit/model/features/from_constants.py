@@ -8,6 +8,7 @@ from itertools import chain
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
+from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -22,10 +23,10 @@ from tensorsplit.model.infer.analysis import Facts
 _MOST_OF_CONSTANTS = 64
 """Nodes that calculate from constants alone are followed so far."""
 
-_RANDOM = ("Random", "Bernoulli", "Multinomial")
+_RANDOM = ("Random", "Bernoulli", "Multinomial", "ReadValue")
 """How the names of operators begin that give something else in each run."""
 
-OF_SHAPES = frozenset({"Shape", "ShapeOf", "Size"})
+OF_SHAPES = frozenset({"Shape", "Size"})
 
 MOST_STEPS = 100
 """Engines do not fuse as many nodes; so that a walk from each node of a long chain ends soon."""
@@ -72,12 +73,13 @@ def is_calculated(value: ir.Value | None, facts: Facts) -> bool:
 
 def gives_shape(node: ir.Node | None) -> bool:
     """Return whether a node gives a shape, or a number of elements."""
-    return node is not None and node.domain == "" and node.op_type in OF_SHAPES
+    return operator_of(node) in OF_SHAPES
 
 
 def _is_evaluated(node: ir.Node) -> bool:
     """Return whether an engine may calculate what a node gives as it loads a model."""
-    is_known = node.domain == "" and not node.op_type.startswith(_RANDOM)
+    operator = operator_of(node)
+    is_known = operator != "" and not operator.startswith(_RANDOM)
     return is_known and bool(node.inputs) and not any(bodies(node))
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import (
     MOST_STEPS,
     OF_SHAPES,
@@ -19,65 +21,108 @@ from tensorsplit.model.graph.nodes import NodeRef, constant, passed_from
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
 
-_SMALL = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
+SMALL = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
+"""Integers whose quotient is rounded to the nearest in any place."""
 
 _UNSIGNED = frozenset(
     (ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64)
 )
-
 _INTEGERS = _UNSIGNED | {
     *(ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32, ir.DataType.INT64),
 }
-
 _OF_SUMS = frozenset(
     {"ConvInteger", "Einsum", "Gemm", "MatMul", "MatMulInteger", "Resize", "Size", "Upsample"}
 )
-
 _WITH_CONSTANTS = frozenset({"Add", "Mul", "PRelu", "Pow", "Sub"})
-
 _WITH_MOVES = frozenset(
     {
         *("Abs", "Cast", "Clip", "Expand", "Flatten", "Gather", "Identity", "Neg", "Relu"),
         *("Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
     }
 )
-
 _OF_MANY = frozenset({"Concat", "Where"})
 """Of one value several times, they are moves."""
 
 _MAY_CHANGE_NOTHING = frozenset(
     {
         *("Cast", "Dropout", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze"),
-        *("Transpose", "Unsqueeze", "Broadcast", "Convert", "StridedSlice"),
+        *("Transpose", "Unsqueeze"),
     }
 )
-"""Engines leave these nodes and layers out where the result is the same."""
+"""Engines leave these nodes out where the result is the same."""
+
+_NATURAL = frozenset({"Abs", "NonZero", "Relu"})
+"""What they give is not below 0."""
 
 
 def of_integers(ref: NodeRef, facts: Facts) -> Iterator[str]:
-    """Yield the features of a Div, Abs or Range of ONNX's own domain; none of a malformed one."""
-    node, count = ref.node, len(ref.node.inputs)
-    if node.op_type == "Div" and count == 2:
+    """Yield the features of a Div, Abs or Range, or of such a layer; none of a malformed one."""
+    node, count, operator = ref.node, len(ref.node.inputs), operator_of(ref.node)
+    if operator == "Div" and count == 2:
         yield from _of_quotient(ref, facts)
-    elif node.op_type == "Abs" and count == 1 and _types(node, facts).isdisjoint(_UNSIGNED):
+    elif operator == "Abs" and count == 1 and _types(node, facts).isdisjoint(_UNSIGNED):
         if is_calculated(node.inputs[0], facts):
             yield "abs_of_shapes"
         elif is_of_joined(node, facts):
             yield "abs_of_joined"
-    elif node.op_type == "Range" and count == 3 and _may_be_empty(node, facts):
+    elif operator == "Range" and count == 3 and _may_be_empty(node, facts):
         yield "empty_range"
 
 
 def _of_quotient(ref: NodeRef, facts: Facts) -> Iterator[str]:
-    types = _types(ref.node, facts)
-    if types.isdisjoint(_INTEGERS):
+    types, is_layer = _types(ref.node, facts), ref.node.domain == DOMAIN
+    if types.isdisjoint(_INTEGERS) or _leaves_no_rest(ref.node):
         return
-    if not types.isdisjoint(_SMALL):
+    if not types.isdisjoint(SMALL):
         yield "small_quotient"
     elif fused_operand(ref.node, facts) is not None:
         yield "fused_quotient"
+    if is_layer and types.isdisjoint(_UNSIGNED) and _may_be_lower(ref.node, facts):
+        yield "floored_quotient"
+    if is_layer:
+        return  # those of constants are right
     if folded_quotient(ref.node, facts) is not None or _is_unknown_quotient(ref, facts):
         yield "folded_quotient"
+
+
+def _leaves_no_rest(node: ir.Node) -> bool:
+    """Return whether a quotient is of a number less what dividing it leaves, so that it is exact.
+
+    It is so after lowering.
+    """
+    dividend, divisor = node.inputs
+    less = None if dividend is None else dividend.producer()
+    if less is None or operator_of(less) != "Sub" or len(less.inputs) != 2:
+        return False
+    number, rest = less.inputs
+    left = None if rest is None else rest.producer()
+    if left is None or operator_of(left) not in ("FloorMod", "Mod"):
+        return False
+    return tuple(left.inputs) == (number, divisor)
+
+
+def rounds_down(node: ir.Node) -> bool:
+    """Return whether a Divide layer rounds integers down, as Python does, not toward zero."""
+    held = node.attributes.get("m_pythondiv")
+    return held is None or str(held.value).strip().lower() not in ("false", "0")
+
+
+def _may_be_lower(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Divide rounds down, and calculates what may be below 0 in the run."""
+    is_folded = all(is_constant(held, facts) for held in node.inputs)
+    are_natural = all(_is_natural(held, facts) for held in node.inputs)
+    return rounds_down(node) and not is_folded and not are_natural
+
+
+def _is_natural(held: ir.Value | None, facts: Facts) -> bool:
+    """Return whether integers are known not to be below 0."""
+    values = facts.tensor(held).values
+    if values is None and is_constant(held, facts):
+        known = _elements(held, facts)
+        return known is not None and bool((known >= 0).all())
+    if values is not None and all(is_at_least(value, 0) for value in values):
+        return True
+    return _is_moved_from(held, OF_SHAPES | _NATURAL)
 
 
 def fused_operand(node: ir.Node, facts: Facts) -> ir.Value | None:
@@ -120,7 +165,8 @@ def _may_be_empty(node: ir.Node, facts: Facts) -> bool:
     if is_known(step) and step:
         low, high = (first, last) if step > 0 else (last, first)
         is_folded = is_known(first) and is_known(last)
-        if is_folded or is_at_least(high, low) or (step > 0 and first == 0 and _is_length(limit)):
+        is_count = step > 0 and first == 0 and _is_moved_from(limit, OF_SHAPES)
+        if is_folded or is_count or is_at_least(high, low):
             return False
     return not _is_kept(start, limit)
 
@@ -131,15 +177,14 @@ def _single(held: ir.Value | None, facts: Facts) -> Dim:
     return values[0] if values is not None and len(values) == 1 else None
 
 
-def _is_length(value: ir.Value | None) -> bool:
-    """Return whether a number is a dimension, or how many elements there are."""
+def _is_moved_from(value: ir.Value | None, operators: frozenset[str]) -> bool:
+    """Return whether numbers are those that a node of some operators gives."""
     for _ in range(MOST_STEPS):
         made = None if value is None else value.producer()
-        if made is None or made.domain != "":
-            return False
-        if made.op_type in OF_SHAPES:
+        operator = operator_of(made)
+        if operator in operators:
             return True
-        if made.op_type not in _MAY_CHANGE_NOTHING | {"Gather"} or not made.inputs:
+        if made is None or operator not in _MAY_CHANGE_NOTHING | {"Gather"} or not made.inputs:
             return False
         value = made.inputs[0]
     return False
@@ -148,11 +193,11 @@ def _is_length(value: ir.Value | None) -> bool:
 def _is_kept(start: ir.Value | None, limit: ir.Value | None) -> bool:
     """Return whether a limit is the start itself where it lies on the other side, by Where."""
     chosen = None if limit is None else limit.producer()
-    if chosen is None or (chosen.domain, chosen.op_type, len(chosen.inputs)) != ("", "Where", 3):
+    if chosen is None or (operator_of(chosen), len(chosen.inputs)) != ("Where", 3):
         return False
     condition, inside, outside = chosen.inputs
     asked = None if condition is None else condition.producer()
-    if asked is not None and asked.op_type == "Where":
+    if asked is not None and operator_of(asked) == "Where":
         asked_of = [None if held is None else held.producer() for held in asked.inputs[1:]]
     else:
         asked_of = [asked]
@@ -166,7 +211,6 @@ def is_of_joined(node: ir.Node, facts: Facts) -> bool:
     """Return whether an Abs is of a Concat that an engine may change for other nodes, too.
 
     It calculates the distances before it joins them. Those of shapes and constants are left out.
-    Both may be layers.
     """
     waiting = [(node.inputs[0], False)]
     for _ in range(MOST_STEPS):
@@ -176,9 +220,9 @@ def is_of_joined(node: ir.Node, facts: Facts) -> bool:
         made = None if value is None else value.producer()
         if value is None or made is None or made.domain != node.domain or not made.inputs:
             continue
-        readers = [use for use in value.uses() if use.node.op_type not in OF_SHAPES]
+        readers = [use for use in value.uses() if operator_of(use.node) not in OF_SHAPES]
         is_shared = is_shared or len(readers) > 1 or value.is_graph_output()
-        if made.op_type in _MAY_CHANGE_NOTHING:
+        if operator_of(made) in _MAY_CHANGE_NOTHING:
             waiting.append((made.inputs[0], is_shared))
         elif made.op_type == "Concat":
             is_shared = is_shared or _is_repeated(made)
@@ -203,22 +247,24 @@ def _is_repeated(node: ir.Node) -> bool:
 def _is_of_sum(value: ir.Value | None, facts: Facts) -> bool:
     for _ in range(MOST_STEPS):
         made = None if value is None else value.producer()
-        if made is None or made.domain != "":
-            return False
-        if made.op_type in _OF_SUMS or made.op_type.startswith("Reduce"):
+        operator = operator_of(made)
+        if operator in _OF_SUMS or operator.startswith("Reduce"):
             return True
+        if made is None:
+            return False
         value = _passed_on(made, facts)
     return False
 
 
 def _passed_on(node: ir.Node, facts: Facts) -> ir.Value | None:
     """Return the operand that a node moves, or calculates with constants; None for other nodes."""
-    if node.op_type in _WITH_MOVES:
+    operator = operator_of(node)
+    if operator in _WITH_MOVES:
         return next(iter(node.inputs), None)
-    if node.op_type in _OF_MANY:
+    if operator in _OF_MANY:
         (first, *others) = dict.fromkeys(_fed(node, facts)) or [None]
         return None if others else first
-    return _only_fed(node, facts) if node.op_type in _WITH_CONSTANTS else None
+    return _only_fed(node, facts) if operator in _WITH_CONSTANTS else None
 
 
 def _only_fed(node: ir.Node, facts: Facts) -> ir.Value | None:

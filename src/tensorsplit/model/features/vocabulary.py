@@ -80,6 +80,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "strings_passed_on": "is an Identity of strings",
         "strings_sliced": "is a Slice of strings",
         "small_quotient": "is a Div of int8 or uint8",
+        "floored_quotient": "is a Divide of integers that rounds down, of which one may be below 0",
         "fused_quotient": "is a Div of integers, one constant, the other from a reduction, a matrix"
         " product or a Resize",
         "folded_quotient": "is a Div of constant integers, whose quotient is below 0 and not exact",

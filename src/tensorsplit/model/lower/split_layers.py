@@ -1,7 +1,6 @@
 """Lowering an OpenVINO IR: its split layers, so that OpenVINO runs them right or refuses.
 
-Transposes before recurrent layers, and an Abs of a Concat, are changed too, where OpenVINO would
-give wrong elements.
+Layers other than splits are changed too, where OpenVINO would give wrong elements.
 
 A layer that OpenVINO runs right stays as it is, byte for byte. Lengths that only the running model
 knows are checked by layers that calculate what the layer gets in their place.
@@ -28,12 +27,12 @@ from tensorsplit.core.errors import CANNOT_LOWER, EXTERNAL_DATA, USAGE, SplitErr
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import Chunks
 from tensorsplit.model.features import data_features, layer_features
-from tensorsplit.model.features.recurrences import recurrences_of
 from tensorsplit.model.features.split_features import known_lengths
 from tensorsplit.model.graph.checked_lengths import axis_of, checked_lengths, equal_lengths
 from tensorsplit.model.graph.nodes import NodeRef, bodies, walk
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.infer.analysis import Facts, analyse
+from tensorsplit.model.lower.other_layers import OTHER_LAYERS, change_layer
 from tensorsplit.model.lower.state import LoweredNode, LoweringReport, at, refusal
 from tensorsplit.model.openvino_ir import LAYER_PATH
 from tensorsplit.model.openvino_ir.editing import EditedGraph, EditedIr, LayerMaker
@@ -171,9 +170,9 @@ class _IrLowering:
             raise refusal(problem, fix)
         text = "; ".join(dict.fromkeys(map(self._profile.says, reasons)))
         graph = self._graph_of(ref)
-        if reasons[0].feature in _OTHER_LAYERS:
-            change, became = _OTHER_LAYERS[reasons[0].feature]
-            change(ref, graph)
+        if reasons[0].feature in OTHER_LAYERS:
+            change, became = OTHER_LAYERS[reasons[0].feature]
+            change_layer(change, ref, graph, self._facts)
             self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, text))
             return
         split = _LayerSplit(ref, graph, self._facts)
@@ -214,32 +213,6 @@ def _graphs(
             inner = None if layer is None else layer.element.find(label)
             if layer is not None and inner is not None:
                 yield from _graphs(body, file, inner, f"{layer.path} / ", depth + 1)
-
-
-def _turn_apart(ref: NodeRef, graph: EditedGraph) -> None:
-    """Feed the recurrent layers that read a Transpose by another one, of rank 4, of the same."""
-    layer = graph.layers[ref.path]
-    (port,) = layer.outputs.values()
-    apart = LayerMaker(graph, layer.name or layer.type).turned(
-        graph.source(layer, 0), port.precision
-    )
-    for reader in recurrences_of(ref.node):
-        graph.feed(graph.layers[str(reader.metadata_props[LAYER_PATH])], 0, apart)
-
-
-def _negate(ref: NodeRef, graph: EditedGraph) -> None:
-    """Feed an Abs by the negative of what it read."""
-    layer = graph.layers[ref.path]
-    (port,) = layer.outputs.values()
-    maker = LayerMaker(graph, layer.name or layer.type)
-    graph.feed(layer, 0, maker.negative(graph.source(layer, 0), port.precision))
-
-
-_OTHER_LAYERS = {
-    "turned_beside_recurrence": (_turn_apart, "Transpose with one more axis, for recurrent layers"),
-    "abs_of_joined": (_negate, "Abs of the negative"),
-}
-"""Layers other than splits, by what the target can't do: what changes them, and into what."""
 
 
 class _LayerSplit:

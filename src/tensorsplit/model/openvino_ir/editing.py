@@ -17,7 +17,6 @@ from tensorsplit.model.openvino_ir.layer_types import (
     LAYER_TYPES,
     LayerOperand,
     LayerType,
-    turned,
 )
 from tensorsplit.model.openvino_ir.layers import Layer, PlacedElements, parse_network
 
@@ -228,29 +227,23 @@ class LayerMaker(Maker[End]):
         """Return the layer of an operation; see `Maker.apply`."""
         if operation == "joined":
             return self._graph.add(JOINED, operands, self._name)
-        return self._layer(LAYER_TYPES[operation], operands)
+        return self.layer(LAYER_TYPES[operation], operands)
 
     def strings(
         self, data: End, start: Number, end: Number, axis: Number, names: Sequence[str]
     ) -> End:
         """Return the strings from one position to below another along an axis, one by one."""
-        positions = self.apply("range", [self.make(start), self.make(end)])
+        scalars = [self.apply("scalar", [self.make(each)]) for each in (start, end)]
+        positions = self.apply("range", scalars)
         operands = [data, positions, self.make(axis)]
-        return self._layer(LAYER_TYPES["taken"], operands, names)
+        return self.layer(LAYER_TYPES["taken"], operands, names)
 
-    def turned(self, data: End, precision: str) -> End:
-        """Return a tensor of rank 3 with its first two axes in each other's place."""
-        return self._layer(turned(precision), [data])
-
-    def negative(self, data: End, precision: str) -> End:
-        """Return the negative of a tensor."""
-        return self._layer(LayerType("Negative", "opset1", (0,), precision=precision), [data])
-
-    def _layer(self, kind: LayerType, operands: Sequence[End], names: Sequence[str] = ()) -> End:
+    def layer(self, kind: LayerType, operands: Sequence[End], names: Sequence[str] = ()) -> End:
+        """Return a layer, and those that feed it; the tensor that it gives has the names."""
         inputs = [self._operand(each, operands) for each in kind.operands]
         return self._graph.add(kind, inputs, self._name, names)
 
     def _operand(self, operand: LayerOperand, operands: Sequence[End]) -> End:
         if isinstance(operand, LayerType):
-            return self._layer(operand, operands)
+            return self.layer(operand, operands)
         return operands[operand] if isinstance(operand, int) else self.make(operand)

@@ -30,8 +30,10 @@ class LayerType(NamedTuple):
     precision: str = "I64"
 
 
-def _elementwise(type: str, precision: str = "I64") -> LayerType:
-    return LayerType(type, "opset1", (0, 1), {"auto_broadcast": "numpy"}, precision)
+def _elementwise(
+    type: str, precision: str = "I64", operands: tuple[LayerOperand, ...] = (0, 1)
+) -> LayerType:
+    return LayerType(type, "opset1", operands, {"auto_broadcast": "numpy"}, precision)
 
 
 def _scalar(operand: LayerOperand) -> LayerType:
@@ -46,7 +48,18 @@ def _gather(data: LayerOperand, axis: LayerOperand, precision: str = "I64") -> L
     return LayerType("Gather", "opset8", (data, 1, axis), {"batch_dims": "0"}, precision)
 
 
-_INT64 = LayerType("Convert", "opset1", (0,), {"destination_type": "i64"})
+def _quotient(dividend: LayerOperand, precision: str, *, is_down: bool) -> LayerType:
+    attributes = {"auto_broadcast": "numpy", "m_pythondiv": "true" if is_down else "false"}
+    return LayerType("Divide", "opset1", (dividend, 1), attributes, precision)
+
+
+def converted(element_type: str) -> LayerType:
+    """Return what converts a tensor to an element type."""
+    given = {"destination_type": element_type}
+    return LayerType("Convert", "opset1", (0,), given, element_type.upper())
+
+
+_INT64 = converted("i64")
 _SHAPE = LayerType("ShapeOf", "opset3", (0,), {"output_type": "i64"})
 
 LAYER_TYPES: Mapping[str, LayerType] = MappingProxyType(
@@ -54,15 +67,13 @@ LAYER_TYPES: Mapping[str, LayerType] = MappingProxyType(
         "add": _elementwise("Add"),
         "subtract": _elementwise("Subtract"),
         "multiply": _elementwise("Multiply"),
-        "near_quotient": LayerType(
-            "Divide", "opset1", (0, 1), {"auto_broadcast": "numpy", "m_pythondiv": "true"}
-        ),
+        "near_quotient": _quotient(0, "I64", is_down=False),
         "minimum": _elementwise("Minimum"),
         "maximum": _elementwise("Maximum"),
         "less": _elementwise("Less", "BOOL"),
         "equal": _elementwise("Equal", "BOOL"),
         "both": _elementwise("LogicalAnd", "BOOL"),
-        "choose": LayerType("Select", "opset1", (0, 1, 2), {"auto_broadcast": "numpy"}),
+        "choose": _elementwise("Select", operands=(0, 1, 2)),
         "one_if": _INT64,
         "near_total": LayerType("ReduceSum", "opset1", (0, (0,)), {"keep_dims": "true"}),
         "sums": LayerType(
@@ -79,17 +90,22 @@ LAYER_TYPES: Mapping[str, LayerType] = MappingProxyType(
         "range": LayerType(
             "Range",
             "opset4",
-            (_scalar(0), _scalar(1), _scalar((1,))),
+            (
+                0,
+                _elementwise("Select", operands=(_elementwise("Less", "BOOL"), 1, 0)),
+                _scalar((1,)),
+            ),
             {"output_type": "i64"},
         ),
+        "scalar": _scalar(0),
         "taken": _gather(0, 2, "STRING"),
     }
 )
 """What makes each operation of a formula.
 
 Beside those of formulas there are ``shape`` of a tensor, ``int64`` of integers of any type, the
-``range`` from one number to another, and what is ``taken`` out of strings, at positions, on an
-axis.
+``range`` from one scalar to another, which is empty if that is lower, the ``scalar`` of a number,
+and what is ``taken`` out of strings, at positions, on an axis.
 """
 
 JOINED = LayerType("Concat", "opset1", (), {"axis": "0"})
@@ -104,3 +120,30 @@ def turned(precision: str) -> LayerType:
     one_more = LayerType("Unsqueeze", "opset1", (0, (3,)), precision=precision)
     moved = LayerType("Transpose", "opset1", (one_more, (1, 0, 2, 3)), precision=precision)
     return LayerType("Squeeze", "opset1", (moved, (3,)), precision=precision)
+
+
+def negative(precision: str) -> LayerType:
+    """Return what gives the negative of a tensor."""
+    return LayerType("Negative", "opset1", (0,), precision=precision)
+
+
+def absolute(precision: str) -> LayerType:
+    """Return what gives the larger one of a number and its negative."""
+    return _elementwise("Maximum", precision, (0, negative(precision)))
+
+
+def exact_quotient(precision: str, *, is_down: bool) -> LayerType:
+    """Return what gives a quotient of integers, rounded down or toward zero.
+
+    It divides what leaves no rest, which is right however quotients are rounded.
+    """
+    rest = _elementwise("FloorMod" if is_down else "Mod", precision)
+    return _quotient(_elementwise("Subtract", precision, (0, rest)), precision, is_down=is_down)
+
+
+def limit_of_range(precision: str) -> LayerType:
+    """Return what gives the limit of a range; of one that is empty, its start."""
+    is_upward = _elementwise("Less", "BOOL", (_elementwise("Subtract", precision, (2, 2)), 2))
+    ends = _elementwise("Less", "BOOL", (0, 1)), _elementwise("Less", "BOOL", (1, 0))
+    is_inside = _elementwise("Select", "BOOL", (is_upward, *ends))
+    return _elementwise("Select", precision, (is_inside, 1, 0))

@@ -1,0 +1,144 @@
+"""Layers of an IR other than splits that the target was measured to calculate wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+import onnx_ir as ir
+
+from tensorsplit.core.records.openvino import ELEMENT_TYPES
+from tensorsplit.model.features.integers import SMALL, rounds_down
+from tensorsplit.model.features.recurrences import recurrences_of
+from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.lower.state import refusal
+from tensorsplit.model.openvino_ir import LAYER_PATH
+from tensorsplit.model.openvino_ir.editing import EditedGraph, End, LayerMaker
+from tensorsplit.model.openvino_ir.layer_types import (
+    absolute,
+    converted,
+    exact_quotient,
+    limit_of_range,
+    negative,
+    turned,
+)
+
+Change: TypeAlias = Callable[["_OtherLayer"], None]
+
+_NAMES = {known.upper(): name for name, known in ELEMENT_TYPES.items()}
+"""OpenVINO's name of each element type, by that of ONNX."""
+
+
+class OtherLayer(NamedTuple):
+    """What changes layers with a feature, and into what."""
+
+    change: Change
+    became: str
+
+
+class _OtherLayer:
+    """A layer that is changed, what feeds it, and what makes new layers beside it."""
+
+    def __init__(self, ref: NodeRef, graph: EditedGraph, facts: Facts) -> None:
+        self.node, self.graph, self._facts = ref.node, graph, facts
+        self.layer = graph.layers[ref.path]
+        self.make = LayerMaker(graph, self.layer.name or self.layer.type)
+
+    @property
+    def sources(self) -> list[End]:
+        """What feeds its inputs."""
+        return [self.graph.source(self.layer, place) for place in range(len(self.layer.inputs))]
+
+    @property
+    def precision(self) -> str:
+        """How the port that it gives names its element type."""
+        (port,) = self.layer.outputs.values()
+        return port.precision
+
+    def given_types(self) -> list[ir.DataType | None]:
+        """Return the element types of its inputs."""
+        return [self._facts.tensor(held).element_type for held in self.node.inputs]
+
+    def replace(self, end: End) -> None:
+        """Have what it gives be given by another layer."""
+        self.graph.stand_in(self.layer, [end])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tensor that it gives."""
+        (port,) = self.layer.outputs.values()
+        return port.names
+
+
+def change_layer(change: Change, ref: NodeRef, graph: EditedGraph, facts: Facts) -> None:
+    """Change a layer, as its feature asks for."""
+    change(_OtherLayer(ref, graph, facts))
+
+
+def _turn_apart(old: _OtherLayer) -> None:
+    """Feed the recurrent layers that read a Transpose by another one, of rank 4, of the same."""
+    apart = old.make.layer(turned(old.precision), old.sources[:1])
+    for reader in recurrences_of(old.node):
+        old.graph.feed(old.graph.layers[str(reader.metadata_props[LAYER_PATH])], 0, apart)
+
+
+def _negate(old: _OtherLayer) -> None:
+    """Feed an Abs by the negative of what it read."""
+    old.graph.feed(old.layer, 0, old.make.layer(negative(old.precision), old.sources))
+
+
+def _take_larger(old: _OtherLayer) -> None:
+    """Put the larger one of a number and its negative in the place of an Abs."""
+    old.replace(old.make.layer(absolute(old.precision), old.sources, old.names))
+
+
+def _leave_no_rest(old: _OtherLayer) -> None:
+    """Divide a number less what the quotient leaves; integers of 8 bits as those of 32."""
+    if old.layer.attributes.get("auto_broadcast", "numpy").lower() not in ("numpy", "none"):
+        raise refusal("its operands are not broadcast as NumPy does", "broadcast them before")
+    (kind, _), ends = old.given_types(), old.sources
+    is_small, precision = kind in SMALL, old.precision
+    if is_small:
+        ends = [old.make.layer(converted("i32"), [end]) for end in ends]
+        precision = "I32"
+    quotient = exact_quotient(precision, is_down=rounds_down(old.node))
+    made = old.make.layer(quotient, ends, () if is_small else old.names)
+    if is_small and kind is not None:
+        made = old.make.layer(converted(_NAMES[kind.name]), [made], old.names)
+    old.replace(made)
+
+
+def _limit_range(old: _OtherLayer) -> None:
+    """Give a Range its start as its limit, where the target would go the other way."""
+    kinds = set(old.given_types())
+    if len(kinds) > 1:
+        if not kinds <= {ir.DataType.INT32, ir.DataType.INT64}:
+            problem, fix = "its numbers are of several types", "convert them to one before"
+            raise refusal(problem, fix)
+        for place, end in enumerate(old.sources):
+            old.graph.feed(old.layer, place, old.make.layer(converted("i64"), [end]))
+    kind = ir.DataType.INT64 if len(kinds) > 1 else kinds.pop()
+    precision = _NAMES[kind.name] if kind is not None else ""
+    old.graph.feed(old.layer, 1, old.make.layer(limit_of_range(precision), old.sources))
+
+
+_QUOTIENT = OtherLayer(_leave_no_rest, "Divide of what leaves no rest")
+
+OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
+    {
+        "turned_beside_recurrence": OtherLayer(
+            _turn_apart, "Transpose with one more axis, for recurrent layers"
+        ),
+        "abs_of_joined": OtherLayer(_negate, "Abs of the negative"),
+        "abs_of_shapes": OtherLayer(_take_larger, "Maximum of it and its negative"),
+        "small_quotient": _QUOTIENT,
+        "fused_quotient": _QUOTIENT,
+        "floored_quotient": _QUOTIENT,
+        "empty_range": OtherLayer(
+            _limit_range, "the same, with its start as its limit if it is empty"
+        ),
+    }
+)
+"""Layers other than splits, by what the target can't do."""

@@ -1,0 +1,396 @@
+"""Numbers that OpenVINO calculates wrongly in an IR, and what a lowered one makes of them.
+
+What is right is what NumPy gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+import tensorsplit as ts
+from tensorsplit.model.lower import LoweredIr
+from tests.model.openvino_ir.engine import run_all_in_openvino
+from tests.refusals import refused
+
+ov = pytest.importorskip("openvino")
+ops = pytest.importorskip("openvino.opset13")
+
+pytestmark = [
+    pytest.mark.engine("openvino"),
+    pytest.mark.filterwarnings("ignore:.*computes int64"),
+    pytest.mark.filterwarnings("ignore:.*computes double in float32"),
+]
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Node: TypeAlias = Any
+
+
+@dataclass
+class Made:
+    """A model, what it is fed by position, and what it gives."""
+
+    inputs: Sequence[Node]
+    given: Node
+    feeds: Sequence[Array]
+    expected: Array
+
+    def save(self, path: Path) -> Path:
+        """Write the IR."""
+        model = ov.Model([ops.result(self.given)], list(self.inputs), "made")
+        ov.save_model(model, path, compress_to_fp16=False)
+        return path
+
+
+def fed(array: Array, shape: Sequence[int] | None = None) -> Node:
+    """An input that takes an array; its dimensions are open, if none are given."""
+    kind = array.dtype.type
+    return ops.parameter([-1] * array.ndim if shape is None else list(shape), kind)
+
+
+def const(values: Any, kind: Any = np.int64) -> Node:
+    return ops.constant(np.asarray(values, kind))
+
+
+def divided(left: Node, right: Node, *, is_down: bool) -> Node:
+    """A quotient of integers that is rounded down, or toward zero."""
+    made = ops.divide(left, right)
+    made.set_attribute("m_pythondiv", is_down)
+    return made
+
+
+def quotient(left: Array, right: Array, *, is_down: bool) -> Array:
+    """The same in NumPy."""
+    down, rest = np.divmod(left, right)
+    between: Array = (rest != 0) & (down < 0) & (not is_down)
+    whole: Array = down + between.astype(down.dtype)
+    return whole
+
+
+def lowered(made: Made, folder: Path, name: str = "made") -> Path:
+    """The lowered IR, in which nothing is found any more, and which stays as it is."""
+    path = made.save(folder / f"{name}.xml")
+    low = ts.lower(path, target="openvino")
+    assert isinstance(low, LoweredIr)
+    safe = folder / f"{name}-safe.xml"
+    low.save(safe)
+    assert ts.check(safe, target="openvino") == []
+    again = ts.lower(safe, target="openvino")
+    assert isinstance(again, LoweredIr)
+    assert (again.text, again.added) == (safe.read_bytes(), b"")
+    return safe
+
+
+def found(made: Made, folder: Path) -> list[str]:
+    """What is found of an IR."""
+    path = made.save(folder / "found.xml")
+    return [each.message for each in ts.check(path, target="openvino")]
+
+
+def check_all(made: Iterable[Made], folder: Path) -> None:
+    """Check that OpenVINO gives what is right for IRs that were lowered."""
+    listed = list(made)
+    paths = [lowered(each, folder, f"m{place}") for place, each in enumerate(listed)]
+    cases = [(path, [each.feeds]) for path, each in zip(paths, listed, strict=True)]
+    for each, ((got,),), path in zip(listed, run_all_in_openvino(cases), paths, strict=True):
+        np.testing.assert_array_equal(got, each.expected, err_msg=path.read_text(), strict=True)
+
+
+def check_stays(made: Made, folder: Path) -> None:
+    """Check that nothing is found of an IR, and that it stays as it is."""
+    assert found(made, folder) == []
+    low = ts.lower(folder / "found.xml", target="openvino")
+    assert isinstance(low, LoweredIr)
+    assert (low.text, low.added) == ((folder / "found.xml").read_bytes(), b"")
+
+
+def numbers(rng: np.random.Generator, kind: Any, *, most: int = 60) -> tuple[Array, Array]:
+    """Dividends and divisors; below 0, too, if the type has such."""
+    low = 0 if np.dtype(kind).kind == "u" else -most
+    x, y = rng.integers(low, most, (4, 3)), rng.integers(1, 9, (4, 3))
+    y *= rng.choice([-1, 1] if low else [1], (4, 3))
+    return x.astype(kind), y.astype(kind)
+
+
+def quotients(x: Array, y: Array, *, is_down: bool) -> Iterable[Made]:
+    """A quotient of what is fed, of constants, and of what a reduction gives."""
+    left, right, one, other = fed(x), fed(y), const(y[:1], y.dtype), const(x, x.dtype)
+    most, top = x.max(0, keepdims=True), y.max(0, keepdims=True)
+    of_left, of_right = (ops.reduce_max(each, const([0]), True) for each in (left, right))
+    for operands, inputs, feeds, values in (
+        ((left, right), (left, right), (x, y), (x, y)),
+        ((left, one), (left,), (x,), (x, y[:1])),
+        ((other, right), (right,), (y,), (x, y)),
+        ((of_left, one), (left,), (x,), (most, y[:1])),
+        ((other, of_right), (right,), (y,), (x, top)),
+    ):
+        expected = quotient(*values, is_down=is_down)
+        yield Made(inputs, divided(*operands, is_down=is_down), feeds, expected)
+
+
+KINDS = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64)
+
+
+@pytest.mark.parametrize("is_down", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_quotients_are_rounded_as_their_layer_says(
+    kind: Any, is_down: bool, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    check_all(quotients(*numbers(rng, kind), is_down=is_down), tmp_path)
+
+
+SUMS: dict[str, tuple[Callable[[Node], Node], Callable[[Array], Array]]] = {
+    "largest": (lambda x: ops.reduce_max(x, const([1]), True), lambda x: x.max(1, keepdims=True)),
+    "smallest": (lambda x: ops.reduce_min(x, const([0]), False), lambda x: x.min(0)),
+    "sum": (lambda x: ops.reduce_sum(x, const([1]), False), lambda x: x.sum(1)),
+    "product": (lambda x: ops.matmul(x, const(np.eye(3)), False, False), lambda x: x),
+    "size": (
+        lambda x: ops.reduce_prod(ops.shape_of(x), const([0]), True),
+        lambda x: np.array([x.size]),
+    ),
+    "larger": (
+        lambda x: ops.interpolate(
+            x,
+            const([4, 6]),
+            "nearest",
+            "sizes",
+            axes=const([0, 1]),
+            nearest_mode="floor",
+            coordinate_transformation_mode="asymmetric",
+        ),
+        lambda x: x.repeat(2, 1),
+    ),
+}
+MOVES: dict[str, tuple[Callable[[Node], Node], Callable[[Array], Array]]] = {
+    "as it is": (lambda m: m, lambda m: m),
+    "negative": (ops.negative, lambda m: -m),
+    "flat": (lambda m: ops.reshape(m, const([-1]), False), lambda m: m.ravel()),
+    "less": (lambda m: ops.subtract(const(3), m), lambda m: 3 - m),
+    "converted": (lambda m: ops.convert(ops.convert(m, "i32"), "i64"), lambda m: m),
+    "chosen": (lambda m: ops.select(const(True, np.bool_), m, m), lambda m: m),
+    "times": (lambda m: ops.multiply(m, const(3)), lambda m: m * 3),
+}
+
+
+@pytest.mark.parametrize("is_down", [True, False])
+@pytest.mark.parametrize("made", SUMS)
+def test_quotients_after_sums_are_right(
+    made: str, is_down: bool, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    x = rng.integers(-40, 40, (4, 3))
+    cases = []
+    for move in MOVES.values():
+        given = fed(x, (4, 3) if made == "larger" else (-1, 3))
+        (make, calculate), (then, calculate_then) = SUMS[made], move
+        node, expected = then(make(given)), calculate_then(calculate(x))
+        whole = divided(node, const(7), is_down=is_down)
+        cases.append(Made([given], whole, [x], quotient(expected, np.array(7), is_down=is_down)))
+        assert any("fused" in each for each in found(cases[-1], tmp_path))
+    check_all(cases, tmp_path)
+
+
+def stays(name: str, x: Array) -> Made:
+    given = fed(x, (-1, 3))
+    size = ops.gather(ops.shape_of(given), const([0]), const(0))
+    length = ops.squeeze(size, const([0]))
+    cases: dict[str, Callable[[], tuple[Node, Any]]] = {
+        "toward zero": lambda: (divided(given, const(3), is_down=False), np.trunc(x / 3)),
+        "a length": lambda: (divided(size, const([3]), is_down=True), [len(x) // 3]),
+        "a distance": lambda: (divided(ops.abs(given), const(3), is_down=True), abs(x) // 3),
+        "constants": lambda: (
+            ops.add(divided(const([-7]), const([3]), is_down=True), given),
+            x - 3,
+        ),
+        "floats": lambda: (ops.divide(ops.convert(given, "f32"), const(2, np.float32)), x / 2),
+        "a range": lambda: (ops.range(const(0), length, const(1), "i64"), np.arange(len(x))),
+        "an abs of data": lambda: (ops.abs(ops.subtract(given, size)), abs(x - len(x))),
+        "an abs of a constant": lambda: (ops.add(ops.abs(const([-7])), given), x + 7),
+    }
+    node, expected = cases[name]()
+    dtype = np.float32 if name == "floats" else np.int64
+    return Made([given], node, [x], np.array(expected, dtype))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("toward zero", "a length", "a distance", "constants", "floats"),
+        *("a range", "an abs of data", "an abs of a constant"),
+    ],
+)
+def test_what_is_right_stays(name: str, rng: np.random.Generator, tmp_path: Path) -> None:
+    made = stays(name, rng.integers(-40, 40, (4, 3)))
+    check_stays(made, tmp_path)
+    (((got,),),) = run_all_in_openvino([(tmp_path / "found.xml", [made.feeds])])
+    np.testing.assert_array_equal(got, made.expected, strict=True)
+
+
+RANGES = [(0, -2, 1), (0, 5, -1), (3, 3, 1), (5, 0, -2), (0, 5, 2), (2, -5, 3), (-1, 4, 2)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "output"),
+    [(np.int64, "i64"), (np.int32, "i32"), (np.int32, "i64"), (np.float32, "f32")],
+)
+def test_ranges_the_other_way_are_empty(kind: Any, output: str, tmp_path: Path) -> None:
+    cases = []
+    for values in RANGES:
+        feeds = [np.array(value, kind) for value in values]
+        for which in ((0, 1, 2), (1,), (0,)):
+            operands = [
+                fed(each) if place in which else const(each, kind)
+                for place, each in enumerate(feeds)
+            ]
+            node = ops.range(*operands, output)
+            dtype = {"i64": np.int64, "i32": np.int32, "f32": np.float32}[output]
+            expected = np.array(range(*values), dtype)
+            given = [operands[place] for place in which]
+            cases.append(Made(given, node, [feeds[place] for place in which], expected))
+    (text,) = found(cases[0], tmp_path)
+    assert "a Range that may be empty" in text
+    check_all(cases, tmp_path)
+
+
+def test_ranges_of_mixed_types(tmp_path: Path) -> None:
+    integers = [np.array(0, np.int32), np.array(-2), np.array(1, np.int32)]
+    inputs = [fed(each) for each in integers]
+    empty = np.zeros(0, np.int64)
+    check_all([Made(inputs, ops.range(*inputs, "i64"), integers, empty)], tmp_path)
+    mixed = [fed(np.array(0.5, np.float32)), *inputs[1:]]
+    made = Made(mixed, ops.range(*mixed, "f32"), [], empty)
+    with refused("TS513", "several types"):
+        lowered(made, tmp_path, "mixed")
+
+
+def test_distances_of_lengths_are_not_negative(rng: np.random.Generator, tmp_path: Path) -> None:
+    x, more = rng.standard_normal((2, 4, 3)).astype(np.float32), rng.integers(-9, 0, 1)
+    data, beside = fed(x, (-1, 4, -1)), fed(more)
+    sizes = ops.shape_of(data)
+    less = ops.subtract(ops.gather(sizes, const([2]), const(0)), const([10]))
+    known = ops.subtract(ops.gather(sizes, const([1]), const(0)), const([10]))
+    cases = [
+        Made([data], ops.abs(less), [x], np.array([7])),
+        Made([data], ops.abs(known), [x], np.array([6])),
+        Made([data], ops.abs(ops.negative(sizes)), [x], np.array([2, 4, 3])),
+        Made([data], ops.abs(ops.convert(less, "f32")), [x], np.array([7], np.float32)),
+        Made(
+            [data],
+            ops.multiply(
+                ops.abs(ops.negative(const([3]))), ops.gather(sizes, const([2]), const(0))
+            ),
+            [x],
+            np.array([9]),
+        ),
+        Made(
+            [data, beside],
+            ops.abs(ops.concat([less, beside], 0)),
+            [x, more],
+            np.array([7, -more[0]]),
+        ),
+    ]
+    for each in cases:
+        assert "Abs" in str(found(each, tmp_path))
+    check_all(cases, tmp_path)
+
+
+Steps: TypeAlias = "list[tuple[Callable[..., Node], Callable[..., Any]]]"
+"""Steps of one or two operands: in OpenVINO, and in NumPy."""
+
+
+def steps(kind: Any) -> Steps:
+    """The steps of random calculations."""
+    four, zero, line = const([4], kind), const([0]), const([-1])
+    return [
+        (lambda a, _: ops.abs(a), lambda a, _: abs(a)),
+        (lambda a, _: ops.negative(a), lambda a, _: -a),
+        (lambda a, _: ops.relu(a), lambda a, _: np.maximum(a, 0)),
+        (lambda a, _: ops.reduce_max(a, zero, True), lambda a, _: a.max(keepdims=True)),
+        (lambda a, _: ops.reduce_sum(a, zero, True), lambda a, _: a.sum(keepdims=True)),
+        (ops.add, lambda a, b: a + b),
+        (lambda a, _: ops.subtract(a, four), lambda a, _: a - 4),
+        (lambda a, _: ops.subtract(four, a), lambda a, _: 4 - a),
+        (lambda a, _: ops.maximum(a, four), lambda a, _: np.maximum(a, 4)),
+        (lambda a, b: ops.concat([a, b], 0), lambda a, b: np.concatenate([a, b])),
+        (lambda a, _: ops.concat([a, a], 0), lambda a, _: np.concatenate([a, a])),
+        (lambda a, _: ops.concat([four, a], 0), lambda a, _: np.concatenate([[4], a])),
+        (lambda a, _: ops.gather(a, zero, const(0)), lambda a, _: a[:1]),
+        (lambda a, _: ops.reshape(a, line, False), lambda a, _: a),
+        (lambda a, _: ops.multiply(a, four), lambda a, _: a * 4),
+    ]
+
+
+def of_integers(kind: Any) -> Steps:
+    """Those of integers alone."""
+
+    def of(number: int, *, is_down: bool) -> tuple[Callable[..., Node], Callable[..., Any]]:
+        return (
+            lambda a, _: divided(a, const([number], kind), is_down=is_down),
+            lambda a, _: quotient(a, np.array(number), is_down=is_down),
+        )
+
+    def by_fed(a: Node, b: Node) -> Node:
+        return divided(a, ops.add(ops.abs(b), const([1], kind)), is_down=True)
+
+    def four_by(a: Node, b: Node) -> Node:
+        return divided(const([4], kind), ops.add(ops.abs(b), const([1], kind)), is_down=False)
+
+    return [
+        *(of(number, is_down=is_down) for number in (3, -2) for is_down in (True, False)),
+        (by_fed, lambda a, b: a // (abs(b) + 1)),
+        (four_by, lambda a, b: quotient(np.array(4), abs(b) + 1, is_down=False)),
+        (lambda a, _: ops.floor_mod(a, const([3], kind)), lambda a, _: a % 3),
+        (lambda a, _: ops.mod(a, const([3], kind)), lambda a, _: np.fmod(a, 3)),
+    ]
+
+
+def calculation(seed: int, kind: Any) -> Made:
+    """A model of random steps that gives all that they give."""
+    rng = np.random.default_rng(seed)
+    x, f = rng.integers(-9, 9, 4).astype(kind), np.zeros((5, 3), np.float32)
+    one, two = fed(x), fed(f, (-1, 3))
+    sizes = ops.convert(
+        ops.shape_of(two), np.dtype(kind).name.replace("int", "i").replace("float", "f")
+    )
+    made: list[tuple[Node, Array]] = [
+        (one, x),
+        (sizes, np.array(f.shape)),
+        (const([3], kind), np.array([3])),
+    ]
+    choices = steps(kind) + (of_integers(kind) if np.dtype(kind).kind == "i" else [])
+    for _ in range(int(rng.integers(4, 10))):
+        (a, left), (b, right) = (
+            made[int(rng.integers(max(0, len(made) - 4), len(made)))] for _ in "ab"
+        )
+        make, calculate = choices[int(rng.integers(len(choices)))]
+        with np.errstate(all="ignore"):
+            try:
+                values = calculate(left.astype(np.int64), right.astype(np.int64))
+            except ValueError:  # lists of other lengths
+                continue
+        if abs(values).max() < 100:
+            made.append((make(a, b), values))
+    nodes, values = zip(*made, strict=True)
+    whole = np.concatenate([np.atleast_1d(each) for each in values]).astype(kind)
+    return Made([one, two], ops.concat(list(nodes), 0), [x, f], whole)
+
+
+@pytest.mark.parametrize("kind", [np.int16, np.int32, np.int64, np.float32])
+@pytest.mark.parametrize("seed", range(0, 80, 20))
+def test_random_calculations_are_right(seed: int, kind: Any, tmp_path: Path) -> None:
+    check_all((calculation(number, kind) for number in range(seed, seed + 20)), tmp_path)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.float32])
+@pytest.mark.parametrize("seed", range(0, 40, 20))
+def test_random_calculations_are_the_same_in_onnx(seed: int, kind: Any, tmp_path: Path) -> None:
+    for number in range(seed, seed + 20):
+        made = calculation(number, kind)
+        model = ts.convert(made.save(tmp_path / "made.xml"), 18)
+        names = [each.name for each in model.graph.input]
+        (got,) = ts.run(model, dict(zip(names, made.feeds, strict=True))).values()
+        np.testing.assert_array_equal(got, made.expected, strict=True)
