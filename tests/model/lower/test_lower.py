@@ -1236,6 +1236,19 @@ def test_a_map_takes_each_sequence_at_its_place_and_gives_out_what_it_took_in() 
     np.testing.assert_array_equal(found["z"], v, strict=True)
 
 
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_a_map_that_gives_tensors_without_elements_is_lowered_once(target: Any) -> None:
+    text = (
+        "g (float[N] x) => (float[2,0] y) <int64[2] l = {3, 1}> { s = SplitToSequence(x, l)"
+        " t = SequenceMap(s) <body = b (float[P] v) => (float[0] w) <int64[1] z = {0}>"
+        " { w = Slice(v, z, z) }>  y = ConcatFromSequence<axis = 0, new_axis = 1>(t) }"
+    )
+    made = lower(Case("map", 17, text).model, target=target)
+    assert lower(made, target=target) == made
+    x = np.random.default_rng(5).random(4, np.float32)
+    assert run(made, {"x": x})["y"].shape == (2, 0)
+
+
 def test_a_map_in_the_body_of_another_one() -> None:
     text = (
         "g (float[N] x, float[M] v) => (float[K] y) { s = SplitToSequence(x)"

@@ -389,11 +389,14 @@ class Calculation(Maker[ir.Value]):
         """Return a tensor without elements, because its length on an axis is 0.
 
         It is a slice of nothing out of one element: OpenVINO's import takes an empty constant that
-        a Loop starts with for a sequence, and then fails.
+        a Loop starts with for a sequence, and then fails. Other axes may be of length 0 as well.
         """
-        one = [1 if place == axis else size for place, size in enumerate(shape)]
+        without = [place for place, size in enumerate(shape) if place == axis or size == 0]
+        one = [1 if place in without else size for place, size in enumerate(shape)]
         nothing = self.filled(one, element_type)
-        return self.slice(nothing, 0, 0, axis, by_index=element_type == ir.DataType.STRING)
+        for place in without:
+            nothing = self.slice(nothing, 0, 0, place, by_index=element_type == ir.DataType.STRING)
+        return nothing
 
     def filled(self, shape: list[int], element_type: ir.DataType) -> ir.Value:
         """Return a constant of zeros, or of empty strings.
