@@ -732,3 +732,38 @@ def test_a_flatten_that_is_right_stays(dims: str, axis: int) -> None:
     )
     assert ts.lower(model, target="openvino") == model
     assert not [each for each in ts.check(model, target="openvino") if "Flatten" in each.message]
+
+
+CAST_PARTS = {
+    "lengths": "a, p = Split(x, l)",
+    "uneven": "p, a = Split<num_outputs = 2>(s)",
+    "sequence": "q = SplitToSequence(x, l) p = SequenceAt(q, one)",
+    "topk": "p, i = TopK(x, three)",
+    "shapes": "h = Shape(f) a, p = Split<num_outputs = 2>(h)",
+    "moved": "a, h = Split(x, l) p = Identity(h)",
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("kind", ["float", "int32", "float16", "uint8"])
+@pytest.mark.parametrize("part", CAST_PARTS)
+def test_parts_are_cast_to_bool(part: str, kind: str, process: EngineProcess) -> None:
+    """OpenVINO asks a node of several outputs for the only one, and loads no such model."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g ({kind}[4] x, {kind}[5] s, float[1,2,0] f)
+        => (bool[N] y) <int64[2] l = {{1, 3}}, int64 one = {{1}}, int64[1] three = {{3}}> {{
+            {CAST_PARTS[part]} y = Cast<to = 9>(p) }}"""
+    )
+    found = [each for each in ts.check(model, target="openvino") if "to bool" in each.message]
+    assert [each.severity for each in found] == ["warning"]
+    made = ts.lower(model, target="openvino")
+    assert ts.lower(made, target="openvino") == made
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type)
+    feeds = {
+        "x": np.array([0, 3, 0, 2], dtype),
+        "s": np.array([4, 0, 1, 0, 2], dtype),
+        "f": np.zeros((1, 2, 0), np.float32),
+    }
+    (got,) = process.call(["openvino", made.SerializeToString(), [feeds], 1])
+    wanted = {"uneven": [1, 0, 1], "topk": [1, 1, 0], "shapes": [0]}.get(part, [1, 0, 1])
+    np.testing.assert_array_equal(got[0], np.array(wanted, bool), strict=True)

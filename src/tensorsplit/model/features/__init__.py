@@ -22,7 +22,7 @@ from tensorsplit.model.features.sequences import (
     of_sequences,
 )
 from tensorsplit.model.features.split_features import of_layer_lengths, of_split
-from tensorsplit.model.features.values import is_sequence, of_data, of_long_slices
+from tensorsplit.model.features.values import is_sequence, of_casts, of_data, of_long_slices
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements
 from tensorsplit.model.graph.nodes import (
@@ -90,6 +90,7 @@ def _of_any_operator(
     found = [
         *of_axes(ref, facts),
         *of_bodies(ref, facts, seen),
+        *of_casts(ref.node, facts),
         *of_constants(ref, seen),
         *of_integers(ref, facts),
         *of_no_elements(ref.node, facts, seen),

@@ -10,6 +10,8 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.maker import MOST_EXACT
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.graph.facts import SequenceFact
+from tensorsplit.model.graph.nodes import attribute_of, is_onnx_split
+from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.infer.analysis import Facts
 
 _WIDE = frozenset({"int64", "uint64", "double"})
@@ -40,6 +42,38 @@ def may_be_long(held: ir.Value | None, facts: Facts, *, known: bool = False) -> 
     if shape is None:
         return not known
     return any(dim > MOST_EXACT if is_known(dim) else not known for dim in shape)
+
+
+def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
+    """Yield whether a node casts to bool what is one of several outputs, of unequal parts.
+
+    Nodes between the two that an engine may leave out are followed.
+    """
+    if node.op_type != "Cast" or not node.inputs:
+        return
+    held, to = node.inputs[0], attribute_of(node, "to", ir.AttributeType.INT)
+    while held is not None and (made := held.producer()) is not None:
+        if to == ir.DataType.BOOL and _has_unequal_outputs(made, facts):
+            yield "part_to_bool"
+        place = next((i for i, _ in enumerate(made.inputs) if may_pass(made, i)), None)
+        held = None if place is None else made.inputs[place]
+
+
+def _has_unequal_outputs(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a node is a TopK, or gives one of several parts that need not be equal."""
+    if node.domain != "":
+        return False
+    if node.op_type == "SequenceAt" and node.inputs and (sequence := node.inputs[0]) is not None:
+        splits = sequence.producer()
+        return splits is not None and is_onnx_split(splits)
+    if not is_onnx_split(node) or len(node.outputs) < 2:
+        return node.op_type == "TopK"
+    shapes = {facts.tensor(part).shape for part in node.outputs}
+    return (
+        any(node.inputs[1:])
+        or "split" in node.attributes
+        or ("num_outputs" in node.attributes and (len(shapes) > 1 or None in shapes))
+    )
 
 
 def of_data(node: ir.Node, facts: Facts) -> Features:

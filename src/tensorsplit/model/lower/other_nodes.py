@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.without_elements import flattened_at
-from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
+from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, FLOATS
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
@@ -150,3 +150,21 @@ def _negate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make = InsertionPoint.instead_of(lowering, ref)
     change_inputs(node, {0: make.op("Neg", [ref.input(0)])})
     lowering.changed(ref, "Abs of the negative", entry)
+
+
+def negate_parts(lowering: Lowering) -> None:
+    """Cast to bool the negative of a part, where the target has no such cast of the part."""
+    lowering.change_each("part_to_bool", _is_cast, _cast_negative)
+
+
+def _is_cast(node: ir.Node) -> bool:
+    return (node.domain, node.op_type) == ("", "Cast")
+
+
+def _cast_negative(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, held = ref.node, ref.input(0)
+    make = InsertionPoint.instead_of(lowering, ref)
+    if lowering.facts.tensor(held).element_type not in FLOATS:
+        held = make.op("Cast", [held], {"to": ir.DataType.FLOAT})
+    change_inputs(node, {0: make.op("Neg", [held])})
+    lowering.changed(ref, "Cast of the negative", entry)

@@ -60,6 +60,7 @@ from tensorsplit.model.lower.other_nodes import (
     keep_from_fusing,
     keep_ranges_empty,
     negate_joined,
+    negate_parts,
     turn_apart,
     turn_flattened,
     widen_quotients,
@@ -170,6 +171,7 @@ def _lower(lowering: Lowering) -> None:
     settle_rounds(lowering)
     sort_axes_for_onnx(lowering)
     negate_joined(lowering)
+    negate_parts(lowering)
     keep_ranges_empty(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
