@@ -35,7 +35,10 @@ _MENTIONED = 0.1
 _PURITY = 4
 _EDGE = re.compile(r".*/(edge-[^/]*?)(?:-o\d+)?")
 _OPERATORS = ("version", "operator")
-_RUNTIME = ("runtime_lengths", "runtime_axis", "runtime_sequence_index", "count_on_dynamic_axis")
+_RUNTIME = ("runtime_lengths", "runtime_axis", "count_on_dynamic_axis")
+_OF_POSITIONS = "runtime_sequence_index"
+"""What SequenceAt and the like have, of which features give no version."""
+
 _VERDICTS = {
     "crash": "crash",
     "hang": "crash",
@@ -196,9 +199,12 @@ def _unchecked(observations: Sequence[Observation]) -> Iterator[Explanation]:
     """Yield what runs although the values that arrive are illegal."""
     illegal = [entry for entry in observations if not entry.is_legal]
     for condition, entries in sorted(_under(illegal).items()):
-        if (
-            condition.feature in _RUNTIME
-            and "." in condition.operator
-            and any(map(_fails, entries))
-        ):
+        if _is_of_values(condition) and any(map(_fails, entries)):
             yield _finding(condition, "edge", entries)
+
+
+def _is_of_values(condition: Condition) -> bool:
+    """Return whether a feature says what is known only at run time, of a version if it has any."""
+    if condition.feature == _OF_POSITIONS:
+        return condition.operator != ""
+    return condition.feature in _RUNTIME and "." in condition.operator

@@ -31,6 +31,7 @@ from tensorsplit.model.reading import open_model
 from tensorsplit.model.view import View
 
 _LONGEST = 160
+_WIDE_VALUES = "wide_values"
 _WIDE = {"int64": "i", "uint64": "i", "double": "f"}
 _OPERATORS = ("operator", "version")
 _LEFT_OUT = ("opset",)
@@ -102,7 +103,7 @@ def _kept(
         failed = [each for each in about if each.result.is_deviation]
         if about and not failed:
             continue
-        if entry.extent != "values":  # which hides no other failure
+        if entry.extent != "values" or entry.feature == _WIDE_VALUES:  # others hide no failure
             explained |= {each.result.case for each in failed}
         told = {name: value for name, value in asdict(entry).items() if value or name == "feature"}
         if failed and entry.extent == "all" and len(failed) < len(about):
@@ -118,8 +119,11 @@ def _kept(
 def _could_show(entry: Limitation, observation: Observation) -> bool:
     """Return whether a case with the features of an entry has inputs of the kind that it is about.
 
-    Rare inputs are those that are illegal, or have a dimension of 0.
+    Rare inputs are those that are illegal, or have a dimension of 0. What fails otherwise says
+    nothing of wide values.
     """
+    if entry.feature == _WIDE_VALUES:
+        return bool(observation.narrows) or not observation.result.is_deviation
     if entry.extent == "values":
         return True
     if entry.extent == "edge":
@@ -179,7 +183,7 @@ def _observation(result: Result, case: CaseInfo, features: Iterable[Features]) -
         result,
         _conditions(features),
         is_legal=case.expects == "parts",
-        is_rare=case.shape_class == "zero-size" or bool(case.cut and 0 in case.cut.shape),
+        is_rare=case.shape_class == "zero-size",
         narrows=case.element_type if _narrows(result, case.element_type) else "",
     )
 
@@ -200,7 +204,8 @@ def _is_narrow_float(expected: str, seen: str) -> bool:
     with np.errstate(over="ignore"):
         narrow = np.float32(float(expected))
     largest = float(np.finfo(np.float32).max)
-    return float(seen) in (float(narrow), float(np.clip(narrow, -largest, largest)))
+    left = (float(narrow), float(np.clip(narrow, -largest, largest)))
+    return str(float(seen)) in map(str, left)  # -0.0 is not 0.0
 
 
 def _narrow_integers(value: int) -> set[int]:
@@ -208,7 +213,7 @@ def _narrow_integers(value: int) -> set[int]:
     low = value & 0xFFFFFFFF
     signed = low - (low >> 31 << 32)
     clamped = {max(-(2**31), min(value, limit)) for limit in (2**31 - 1, 2**32 - 1)}
-    return {low, signed, signed % 2**64, *clamped} - {value}
+    return {low, signed, signed % 2**64, *clamped}
 
 
 def _entries(findings: Sequence[Explanation]) -> Iterator[dict[str, object]]:
