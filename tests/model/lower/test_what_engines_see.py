@@ -601,6 +601,10 @@ TAKEN = {
     "indices from the back": "y = Gather<axis = -1>(a, none)",
     "indices that a node gives": "k = Slice(two, zero, zero) y = Gather<axis = 1>(a, k)",
     "a condition": "y = Compress<axis = 1>(a, no)",
+    "a condition of no elements": "c = Slice(no, zero, zero) y = Compress<axis = 1>(a, c)",
+    "a condition that is calculated": "c = Equal(two, zero) y = Compress<axis = 1>(a, c)",
+    "a condition of shapes": "h = Shape<start = 1>(a) c = Less(h, zero) y = Compress<axis = 1>(a, c)",
+    "a condition for all": "c = Compress(a, no) k = Cast<to = 7>(c) y = Gather<axis = 1>(a, k)",
     "a condition for a part": "p, q = Split<axis = 0>(a, two) y = Compress<axis = 1>(p, no)",
 }
 

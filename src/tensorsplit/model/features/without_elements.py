@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import onnx_ir as ir
 from onnx import defs
 
@@ -95,12 +96,15 @@ def _takes_nothing(node: ir.Node, facts: Facts) -> bool:
 
     Strings are left out: those are taken one by one.
     """
-    if len(node.inputs) < 2 or ir.DataType.STRING in facts.element_types(node.inputs[0]):
+    if node.op_type not in ("Compress", "Gather") or len(node.inputs) < 2:
         return False
-    if node.op_type == "Gather":
-        return facts.tensor(node.inputs[1]).shape == (0,)
-    taken = constant(passed_from(node.inputs[1])) if node.op_type == "Compress" else None
-    return taken is not None and not taken.any() and "axis" in node.attributes
+    if ir.DataType.STRING in facts.element_types(node.inputs[0]):
+        return False
+    taken = facts.tensor(node.inputs[1])
+    if taken.shape == (0,):
+        return True
+    known = taken.constant if taken.constant is not None else constant(passed_from(node.inputs[1]))
+    return node.op_type == "Compress" and known is not None and not np.any(known)
 
 
 def _takes_from_nothing(node: ir.Node, facts: Facts, seen: Facts) -> bool:

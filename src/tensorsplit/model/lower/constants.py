@@ -63,6 +63,8 @@ def _slice_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     data, axis = ref.input(0), attribute_of(ref.node, "axis", ir.AttributeType.INT) or 0
     assert data is not None  # noqa: S101 - see the feature
     make = InsertionPoint.instead_of(lowering, ref)
+    if ref.op_type == "Compress" and "axis" not in ref.node.attributes:  # which flattens its data
+        data = make.op("Reshape", [data, make.constant([-1])])
     make.replace(ref.node.outputs[0], make.slice(data, 0, 0, axis))
     lowering.edits.retire(ref.node)
     _drop(lowering, [ref.input(1)])
