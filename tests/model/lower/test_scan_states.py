@@ -283,6 +283,13 @@ OVERWRITTEN: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "u, v = Split<num_outputs = 2>(p) r = Softmax<axis = 1>(v)",
         lambda x: softmax(x[1:2]),
     ),
+    "some elements": (
+        (
+            "u = Gather<axis = 0>(p, first) v = Add(u, u) at = Unsqueeze(first, first)"
+            " r = ScatterND(p, at, v)"
+        ),
+        lambda x: np.stack([x[0] * 2, x[1]]),
+    ),
     "in a loop": (
         (
             "v, r = Loop(n, , s) <body = b2 (int64 e, bool f, float[6] g) => (bool h, float[6] l,"

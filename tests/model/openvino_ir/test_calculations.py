@@ -298,6 +298,111 @@ def test_distances_of_lengths_are_not_negative(rng: np.random.Generator, tmp_pat
     check_all(cases, tmp_path)
 
 
+def softmax(x: Array) -> Array:
+    powers = np.exp(x - x.max(1, keepdims=True))
+    made: Array = powers / powers.sum(1, keepdims=True)
+    return made
+
+
+def normal(x: Array) -> Array:
+    spread = x - x.mean(1, keepdims=True)
+    made: Array = spread / np.sqrt((spread**2).mean(1, keepdims=True) + 1e-5)
+    return made
+
+
+def doubled(x: Array) -> Array:
+    return np.stack([x[0] * 2, x[1]])
+
+
+def first_doubled(x: Node) -> Node:
+    return ops.multiply(ops.slice(x, const([0]), const([1]), const([1])), const(2, np.float32))
+
+
+IN_PLACE: dict[str, tuple[Callable[[Node], Node], Callable[[Array], Array]]] = {
+    "softmax": (lambda x: ops.softmax(x, 1), softmax),
+    "normal": (lambda x: ops.mvn(x, const([1]), True, 1e-5, "inside_sqrt"), normal),
+    "rows": (lambda x: ops.scatter_update(x, const([0]), first_doubled(x), const(0)), doubled),
+    "elements": (
+        lambda x: ops.scatter_nd_update(x, const([[0]]), first_doubled(x)),
+        doubled,
+    ),
+    "a view": (
+        lambda x: ops.reshape(
+            ops.softmax(ops.unsqueeze(x, const([0])), 2), const([2, 3], np.int64), False
+        ),
+        softmax,
+    ),
+    "a part": (
+        lambda x: ops.concat(
+            [ops.softmax(each, 1) for each in ops.split(x, const(0), 2).outputs()], 0
+        ),
+        softmax,
+    ),
+}
+
+
+def loop(
+    kind: str, make: Callable[[Node], Node], rng: np.random.Generator, *, rows: int = 2
+) -> tuple[Made, Array]:
+    """A loop of three rounds that gives what each makes of the same tensor, and that tensor."""
+    x = rng.standard_normal((2, 3)).astype(np.float32)
+    start, parts = np.zeros((1, 3), np.float32), np.zeros((3, 5), np.float32)
+    given, outer = fed(x, (rows, 3)), fed(start, (-1, 3))
+    inner, state, part = fed(x, (rows, 3)), fed(start, (-1, 3)), fed(parts, (1, 5))
+    inputs, feeds, params = [given, outer], [x, start], [inner, state]
+    joined = ops.concat([state, make(inner)], 0)
+    carried = ops.result(inner)
+    more = [carried] if "carried" in kind else []
+    if "loop" in kind:
+        made = ops.loop(const(3), const(True, np.bool_))
+        results = [ops.result(joined), ops.result(const(True, np.bool_)), *more]
+        made.set_function(ov.Model(results, params, "body"))
+        made.set_special_body_ports([-1, 1])
+    else:
+        joined = ops.add(joined, ops.reduce_sum(part, const([0, 1]), False))
+        made, whole = ops.tensor_iterator(), fed(parts)
+        made.set_body(ov.Model([ops.result(joined), *more], [*params, part], "body"))
+        inputs, feeds = [*inputs, whole], [*feeds, parts]
+    if more:
+        made.set_merged_input(inner, given.output(0), carried.output(0))
+    else:
+        made.set_invariant_input(inner, given.output(0))
+    made.set_merged_input(state, outer.output(0), joined.output(0))
+    if "loop" not in kind:
+        made.set_sliced_input(part, inputs[-1].output(0), 0, 1, 1, -1, 0)
+    return Made(inputs, made.get_iter_value(joined.output(0), -1), feeds, start), x
+
+
+@pytest.mark.parametrize("kind", ["loop", "iterator", "loop that carried", "iterator that carried"])
+def test_a_body_overwrites_nothing_that_a_later_round_reads(
+    kind: str, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    cases = list[tuple[Path, list[Sequence[Array]], Array]]()
+    for make, calculate in IN_PLACE.values():
+        made, x = loop(kind, make, rng)
+        assert any("is written over" in each for each in found(made, tmp_path))
+        cases.append((lowered(made, tmp_path, f"m{len(cases)}"), [made.feeds], calculate(x)))
+    for ((got,),), (*_, each) in zip(
+        run_all_in_openvino([c[:2] for c in cases]), cases, strict=True
+    ):
+        wanted = np.concatenate([np.zeros((1, 3)), each, each, each])
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["loop", "iterator"])
+@pytest.mark.parametrize("way", ["not in place", "of an open shape", "of something else"])
+def test_a_body_that_overwrites_nothing_stays(
+    kind: str, way: str, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    make = {
+        "not in place": lambda x: ops.log_softmax(x, 1),
+        "of an open shape": lambda x: ops.softmax(x, 1),
+        "of something else": lambda x: ops.softmax(ops.exp(x), 1),
+    }[way]
+    made, _ = loop(kind, make, rng, rows=-1 if way == "of an open shape" else 2)
+    check_stays(made, tmp_path)
+
+
 Steps: TypeAlias = "list[tuple[Callable[..., Node], Callable[..., Any]]]"
 """Steps of one or two operands: in OpenVINO, and in NumPy."""
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_at_least, is_known
+from tensorsplit.core.errors import SplitError
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.facts import Tensor
@@ -25,6 +29,8 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.openvino_ir import LAYER_PORTS
+from tensorsplit.model.openvino_ir.port_maps import read_ports
 
 FIRST_SCAN_WITHOUT_BATCHES = 9
 
@@ -42,8 +48,13 @@ def captured_in_scan(node: ir.Node) -> list[ir.Value]:
     return _captured(node) if (node.domain, node.op_type) == ("", "Scan") else []
 
 
-_IN_PLACE = frozenset({"GroupNormalization", "LayerNormalization", "Softmax"})
-"""Operators for which OpenVINO writes the result where the data was, if nothing else reads that."""
+_IN_PLACE = frozenset(
+    {
+        *("GroupNormalization", "LayerNormalization", "ScatterND", "Softmax"),
+        *("GRN", "MVN", "ScatterUpdate"),
+    }
+)
+"""What OpenVINO writes the result of where the data was, if nothing else reads that."""
 
 
 def overwritten(node: ir.Node, seen: Facts) -> list[ir.Value]:
@@ -57,24 +68,51 @@ def overwritten(node: ir.Node, seen: Facts) -> list[ir.Value]:
     return [
         held
         for held, shape in shapes.items()
-        if shape is not None and are_known(shape) and _is_overwritten(held, body_of(node))
+        if shape is not None and are_known(shape) and any(_overwriting(held, body_of(node)))
     ]
 
 
-def _is_overwritten(held: ir.Value, body: ir.Graph) -> bool:
-    """Return whether a node of a body overwrites a tensor, or a view or a part of it."""
+def overwriting_layers(node: ir.Node, facts: Facts) -> list[ir.Node]:
+    """Return the layers in a Loop or TensorIterator that overwrite what each round is given again.
+
+    Those are given tensors of a known shape.
+    """
+    if node.domain != DOMAIN or node.op_type not in ("Loop", "TensorIterator"):
+        return []
+    ((label, body),) = bodies(node)
+    with suppress(SplitError):  # ports that do not fit
+        ports = read_ports(str(node.metadata_props.get(LAYER_PORTS + label)), "")
+        carried = {to for start, to in ports.back_edges if not _is_given_on(body, start, to)}
+        again = {
+            body.inputs[port.inner]: node.inputs[port.outer]
+            for port in ports.inputs
+            if port.outer is not None and port.axis is None and port.inner not in carried
+        }
+        shapes = {inner: facts.tensor(outer).shape for inner, outer in again.items()}
+        held = [inner for inner, shape in shapes.items() if shape is not None and are_known(shape)]
+        return list(dict.fromkeys(chain(*(_overwriting(each, body) for each in held))))
+    return []
+
+
+def _is_given_on(body: ir.Graph, start: int, to: int) -> bool:
+    """Return whether a body carries on what it is given as it is."""
+    return passed_from(body.outputs[start]) is body.inputs[to]
+
+
+def _overwriting(held: ir.Value, body: ir.Graph) -> Iterator[ir.Node]:
+    """Yield the nodes of a body that overwrite a tensor, or a view or a part of it."""
     waiting, known = [held], {held}
     while waiting:
         for use in waiting.pop().uses():
             reader = use.node
-            if reader.domain != "" or reader.graph is not body:
+            operator = operator_of(reader)
+            if not operator or reader.graph is not body:
                 continue
-            if reader.op_type in _IN_PLACE and use.idx == 0:
-                return True
-            if may_pass(reader, use.idx) or reader.op_type == "Concat" or is_split(reader):
+            if operator in _IN_PLACE and use.idx == 0:
+                yield reader
+            elif may_pass(reader, use.idx) or operator == "Concat" or is_split(reader):
                 waiting += [made for made in reader.outputs if made not in known]
                 known.update(reader.outputs)
-    return False
 
 
 def _captured(node: ir.Node) -> list[ir.Value]:

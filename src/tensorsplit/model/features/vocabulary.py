@@ -94,8 +94,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
-        "overwritten": "is a Loop whose body takes a tensor from around it into a Softmax or a"
-        " normalization",
+        "overwritten": "is a loop whose body takes a tensor from around it into a Softmax, a"
+        " normalization or a ScatterND",
         "long_slice": "is a Slice of a tensor with a dimension above 2^24",
         "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",
         "taken_from_nothing": "is a Gather of data without elements, whose shape is known",

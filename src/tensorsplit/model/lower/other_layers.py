@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
+from tensorsplit.model.features.body_features import overwriting_layers
 from tensorsplit.model.features.integers import SMALL, rounds_down
 from tensorsplit.model.features.recurrences import recurrences_of
 from tensorsplit.model.graph.nodes import NodeRef
@@ -19,6 +20,7 @@ from tensorsplit.model.openvino_ir.editing import EditedGraph, End, LayerMaker
 from tensorsplit.model.openvino_ir.layer_types import (
     absolute,
     converted,
+    copy_of,
     exact_quotient,
     limit_of_range,
     negative,
@@ -26,6 +28,7 @@ from tensorsplit.model.openvino_ir.layer_types import (
 )
 
 Change: TypeAlias = Callable[["_OtherLayer"], None]
+Graphs: TypeAlias = Mapping[ir.Graph | ir.Function | None, EditedGraph]
 
 _NAMES = {known.upper(): name for name, known in ELEMENT_TYPES.items()}
 """OpenVINO's name of each element type, by that of ONNX."""
@@ -39,10 +42,17 @@ class OtherLayer(NamedTuple):
 
 
 class _OtherLayer:
-    """A layer that is changed, what feeds it, and what makes new layers beside it."""
+    """A layer that is changed, what feeds it, and what makes new layers beside it.
 
-    def __init__(self, ref: NodeRef, graph: EditedGraph, facts: Facts) -> None:
-        self.node, self.graph, self._facts = ref.node, graph, facts
+    Args:
+        ref: The layer.
+        graphs: What is edited of its graph, and of others.
+        facts: What is known of the model.
+    """
+
+    def __init__(self, ref: NodeRef, graphs: Graphs, facts: Facts) -> None:
+        self.node, self.graphs, self.facts = ref.node, graphs, facts
+        graph = self.graph = graphs[ref.node.graph]
         self.layer = graph.layers[ref.path]
         self.make = LayerMaker(graph, self.layer.name or self.layer.type)
 
@@ -59,7 +69,7 @@ class _OtherLayer:
 
     def given_types(self) -> list[ir.DataType | None]:
         """Return the element types of its inputs."""
-        return [self._facts.tensor(held).element_type for held in self.node.inputs]
+        return [self.facts.tensor(held).element_type for held in self.node.inputs]
 
     def replace(self, end: End) -> None:
         """Have what it gives be given by another layer."""
@@ -72,9 +82,9 @@ class _OtherLayer:
         return port.names
 
 
-def change_layer(change: Change, ref: NodeRef, graph: EditedGraph, facts: Facts) -> None:
+def change_layer(change: Change, ref: NodeRef, graphs: Graphs, facts: Facts) -> None:
     """Change a layer, as its feature asks for."""
-    change(_OtherLayer(ref, graph, facts))
+    change(_OtherLayer(ref, graphs, facts))
 
 
 def _turn_apart(old: _OtherLayer) -> None:
@@ -124,6 +134,18 @@ def _limit_range(old: _OtherLayer) -> None:
     old.graph.feed(old.layer, 1, old.make.layer(limit_of_range(precision), old.sources))
 
 
+def _keep_data(old: _OtherLayer) -> None:
+    """Have layers of a body overwrite copies of what each round is given again."""
+    for reader in overwriting_layers(old.node, old.facts):
+        graph = old.graphs[reader.graph]
+        layer = graph.layers[str(reader.metadata_props[LAYER_PATH])]
+        kind = old.facts.tensor(reader.inputs[0]).element_type
+        precision = _NAMES[kind.name] if kind is not None else ""
+        made = LayerMaker(graph, layer.name or layer.type)
+        copied = made.layer(copy_of(precision), [graph.source(layer, 0)])
+        graph.feed(layer, 0, copied)
+
+
 _QUOTIENT = OtherLayer(_leave_no_rest, "Divide of what leaves no rest")
 
 OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
@@ -136,6 +158,7 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "small_quotient": _QUOTIENT,
         "fused_quotient": _QUOTIENT,
         "floored_quotient": _QUOTIENT,
+        "overwritten": OtherLayer(_keep_data, "the same, with copies of what it would overwrite"),
         "empty_range": OtherLayer(
             _limit_range, "the same, with its start as its limit if it is empty"
         ),

@@ -32,7 +32,7 @@ from tensorsplit.model.graph.checked_lengths import axis_of, checked_lengths, eq
 from tensorsplit.model.graph.nodes import NodeRef, bodies, walk
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.infer.analysis import Facts, analyse
-from tensorsplit.model.lower.other_layers import OTHER_LAYERS, change_layer
+from tensorsplit.model.lower.other_layers import OTHER_LAYERS, Graphs, change_layer
 from tensorsplit.model.lower.state import LoweredNode, LoweringReport, at, refusal
 from tensorsplit.model.openvino_ir import LAYER_PATH
 from tensorsplit.model.openvino_ir.editing import EditedGraph, EditedIr, LayerMaker
@@ -137,7 +137,7 @@ class _IrLowering:
         self._weights = held if held.exists() else None
         self._size = 0 if self._weights is None else self._weights.stat().st_size
         self._file = EditedIr(read_octets(self._path), self._path, self._size)
-        self._graphs = dict(_graphs(self._model.graph, self._file, self._file.root))
+        self._graphs: Graphs = dict(_graphs(self._model.graph, self._file, self._file.root))
         self._facts = analyse(self._model, strict=True)
         self.report = LoweringReport(profile.name)
 
@@ -172,7 +172,7 @@ class _IrLowering:
         graph = self._graph_of(ref)
         if reasons[0].feature in OTHER_LAYERS:
             change, became = OTHER_LAYERS[reasons[0].feature]
-            change_layer(change, ref, graph, self._facts)
+            change_layer(change, ref, self._graphs, self._facts)
             self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, text))
             return
         split = _LayerSplit(ref, graph, self._facts)

@@ -147,3 +147,8 @@ def limit_of_range(precision: str) -> LayerType:
     ends = _elementwise("Less", "BOOL", (0, 1)), _elementwise("Less", "BOOL", (1, 0))
     is_inside = _elementwise("Select", "BOOL", (is_upward, *ends))
     return _elementwise("Select", precision, (is_inside, 1, 0))
+
+
+def copy_of(precision: str) -> LayerType:
+    """Return what gives a tensor once more: the larger one of it and itself."""
+    return _elementwise("Maximum", precision, (0, 0))
