@@ -5,6 +5,7 @@ What is right is what NumPy gives.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -401,6 +402,61 @@ def test_a_body_that_overwrites_nothing_stays(
     }[way]
     made, _ = loop(kind, make, rng, rows=-1 if way == "of an open shape" else 2)
     check_stays(made, tmp_path)
+
+
+def chosen(kind: Any, shape: Sequence[int], use: str) -> Made:
+    """A model in which an If gives a tensor, and TopK takes memory of its own."""
+    x, y = np.arange(6, dtype=kind), np.ones((7, 3), np.float32)
+    condition, data, other = fed(np.array(True)), fed(x, shape), fed(y, (-1, 3))
+    inner = [fed(x, shape) for _ in range(2)]
+    bodies = [
+        ov.Model([ops.result(make(each))], [each])
+        for make, each in zip((ops.negative, ops.abs), inner, strict=True)
+    ]
+    made = ops.if_op(condition)
+    made.set_then_body(bodies[0])
+    made.set_else_body(bodies[1])
+    made.set_input(data.output(0), *inner)
+    given = made.set_output(bodies[0].results[0], bodies[1].results[0])
+    best = ops.topk(ops.negative(other), const(2), 0, "max", "value").output(0)
+    sum_of = ops.convert(ops.reduce_sum(best, const([0, 1]), True), kind)
+    ends = {"a node": lambda: ops.negative(given), "an output": lambda: given}
+    end = ends[use]()
+    whole = (
+        ops.concat([end, ops.reshape(sum_of, const([-1]), False)], 0) if use == "a node" else end
+    )
+    expected = np.concatenate([x, np.array([-6], kind)]) if use == "a node" else -x
+    return Made([condition, data, other], whole, [np.array(True), x, y], expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "use"),
+    [(np.float32, "a node"), (np.int64, "a node"), (np.int64, "an output")],
+)
+def test_what_an_if_gives_is_passed_on_by_a_loop(kind: Any, use: str, tmp_path: Path) -> None:
+    made = chosen(kind, (-1,), use)
+    assert any("an If that gives" in each for each in found(made, tmp_path))
+    path = tmp_path / "found.xml"
+    text = path.read_text()
+    for each in (text, re.sub(' output_names="[^"]*"', "", text)):  # as older versions write it
+        path.write_text(each)
+        low = ts.lower(path, target="openvino")
+        assert isinstance(low, LoweredIr)
+        low.save(tmp_path / "safe.xml", overwrite=True)
+        before, after = (
+            ov.Core().read_model(tmp_path / f"{name}.xml") for name in ("found", "safe")
+        )
+        assert after.output(0).get_names() >= before.output(0).get_names() != set()
+    check_all([made], tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "use"), [(np.float32, "an output"), (np.int32, "an output")])
+def test_an_if_that_gives_outputs_stays(kind: Any, use: str, tmp_path: Path) -> None:
+    check_stays(chosen(kind, (-1,), use), tmp_path)
+
+
+def test_an_if_of_a_known_shape_stays(tmp_path: Path) -> None:
+    check_stays(chosen(np.float32, (6,), "a node"), tmp_path)
 
 
 Steps: TypeAlias = "list[tuple[Callable[..., Node], Callable[..., Any]]]"

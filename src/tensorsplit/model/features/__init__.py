@@ -11,7 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import onnx_ir as ir
 
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.body_features import captured_in_scan, of_bodies, overwriting_layers
+from tensorsplit.model.features.body_features import (
+    captured_in_scan,
+    of_bodies,
+    overwriting_layers,
+    results_to_settle,
+)
 from tensorsplit.model.features.forms import of_axes, of_form
 from tensorsplit.model.features.from_constants import of_constants
 from tensorsplit.model.features.integers import of_integers
@@ -139,6 +144,8 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "turned_beside_recurrence"
     if overwriting_layers(ref.node, facts):
         yield "overwritten"
+    if results_to_settle(ref, facts):
+        yield "used_result"
 
 
 def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Features:

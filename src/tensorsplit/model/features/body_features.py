@@ -165,10 +165,10 @@ def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
     """Return what an If gives to nodes, of a shape that is not seen, but for those with bodies.
 
     OpenVINO adds such a node at an output of the model, too, which converts most element types.
-    Strings are left out, which no loop carries.
+    Strings are left out, which no loop carries, and what an IR says no dimension of, as of scalars.
     """
     node = ref.node
-    if (node.domain, node.op_type) != ("", "If"):
+    if operator_of(node) != "If":
         return []
     is_outer = ref.function is None and not ref.around
     return [
@@ -176,7 +176,7 @@ def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
         for made in node.outputs
         if isinstance(fact := seen.of(made), Tensor)
         and fact.element_type not in (None, ir.DataType.STRING)
-        and not (fact.shape is not None and are_known(fact.shape))
+        and not (are_known(fact.shape) if fact.shape is not None else node.domain == DOMAIN)
         and (
             any(use.node.graph is node.graph and not bodies(use.node) for use in made.uses())
             or (is_outer and made.is_graph_output() and fact.element_type not in _AS_CALCULATED)

@@ -8,8 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 import onnx_ir as ir
 
+from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
-from tensorsplit.model.features.body_features import overwriting_layers
+from tensorsplit.model.features.body_features import overwriting_layers, results_to_settle
 from tensorsplit.model.features.integers import SMALL, rounds_down
 from tensorsplit.model.features.recurrences import recurrences_of
 from tensorsplit.model.graph.nodes import NodeRef
@@ -18,6 +19,7 @@ from tensorsplit.model.lower.state import refusal
 from tensorsplit.model.openvino_ir import LAYER_PATH
 from tensorsplit.model.openvino_ir.editing import EditedGraph, End, LayerMaker
 from tensorsplit.model.openvino_ir.layer_types import (
+    PassedOn,
     absolute,
     converted,
     copy_of,
@@ -51,7 +53,7 @@ class _OtherLayer:
     """
 
     def __init__(self, ref: NodeRef, graphs: Graphs, facts: Facts) -> None:
-        self.node, self.graphs, self.facts = ref.node, graphs, facts
+        self.ref, self.node, self.graphs, self.facts = ref, ref.node, graphs, facts
         graph = self.graph = graphs[ref.node.graph]
         self.layer = graph.layers[ref.path]
         self.make = LayerMaker(graph, self.layer.name or self.layer.type)
@@ -146,6 +148,19 @@ def _keep_data(old: _OtherLayer) -> None:
         graph.feed(layer, 0, copied)
 
 
+def _settle(old: _OtherLayer) -> None:
+    """Have a Loop of one round pass on what an If gives."""
+    ports = list(old.layer.outputs.items())
+    for made in results_to_settle(old.ref, old.facts):
+        number, port = ports[old.node.outputs.index(made)]
+        fact, name = old.facts.tensor(made), old.layer.name or old.layer.type
+        assert fact.element_type is not None and fact.shape is not None  # noqa: PT018, S101 - see the feature
+        shape = ",".join(str(dim) if is_known(dim) else "?" for dim in fact.shape)
+        kind = PassedOn(_NAMES[fact.element_type.name], shape, port.precision)
+        end = old.graph.add_round(End(old.layer.id, number), kind, name, port.names)
+        old.graph.feed_readers(old.layer, number, end)
+
+
 _QUOTIENT = OtherLayer(_leave_no_rest, "Divide of what leaves no rest")
 
 OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
@@ -158,6 +173,7 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "small_quotient": _QUOTIENT,
         "fused_quotient": _QUOTIENT,
         "floored_quotient": _QUOTIENT,
+        "used_result": OtherLayer(_settle, "the same, with a Loop that passes on what it gives"),
         "overwritten": OtherLayer(_keep_data, "the same, with copies of what it would overwrite"),
         "empty_range": OtherLayer(
             _limit_range, "the same, with its start as its limit if it is empty"

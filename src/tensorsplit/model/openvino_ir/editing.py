@@ -17,6 +17,8 @@ from tensorsplit.model.openvino_ir.layer_types import (
     LAYER_TYPES,
     LayerOperand,
     LayerType,
+    PassedOn,
+    one_round,
 )
 from tensorsplit.model.openvino_ir.layers import Layer, PlacedElements, parse_network
 
@@ -140,9 +142,17 @@ class EditedGraph:
         return self.add_with_outputs(kind, inputs, name, [names])[0]
 
     def add_with_outputs(
-        self, kind: LayerType, inputs: Sequence[End], name: str, outputs: Iterable[Sequence[str]]
+        self,
+        kind: LayerType,
+        inputs: Sequence[End],
+        name: str,
+        outputs: Iterable[Sequence[str]],
+        inside: str = "",
     ) -> list[End]:
-        """Add a layer that the inputs feed, with an output for each list of a tensor's names."""
+        """Add a layer that the inputs feed, with an output for each list of a tensor's names.
+
+        What is ``inside`` of it, such as a body, follows.
+        """
         number = self._next
         self._next += 1
         data = "".join(f" {key}={quoteattr(value)}" for key, value in kind.attributes.items())
@@ -159,10 +169,33 @@ class EditedGraph:
             f' type="{kind.type}" version="{kind.version}">'
             + (f"<data{data} />" if data else "")
             + (f"<input>{ports}</input>" if ports else "")
-            + f"<output>{''.join(written)}</output></layer>"
+            + f"<output>{''.join(written)}</output>{inside}</layer>"
         )
         self._sources |= {(number, place): source for place, source in enumerate(inputs)}
         return ends
+
+    def add_round(self, source: End, kind: PassedOn, name: str, names: Sequence[str]) -> End:
+        """Add a Loop of one round that gives what it is given; that tensor has the names."""
+        count, condition = (
+            self.add(_true(self._file.offset((1,)), each), (), name) for each in ("i64", "boolean")
+        )
+        inside = one_round(kind, self._file.offset((1,)))
+        loop = LayerType("Loop", "opset5", (), precision=kind.precision)
+        return self.add_with_outputs(loop, (count, condition, source), name, [names], inside)[0]
+
+    def feed_readers(self, layer: Layer, port: int, new: End) -> None:
+        """Have what an output fed be fed by another one, which gets the names of its tensor."""
+        old = End(layer.id, port)
+        self._sources = {
+            enters: new if source == old and enters[0] != new.layer else source
+            for enters, source in self._sources.items()
+        }
+        ports = layer.element.iterfind("output/port")
+        element = next(each for each in ports if each.get("id") == str(port))
+        kept = {name: text for name, text in element.attrib.items() if name != "names"}
+        listed = "".join(f" {key}={quoteattr(value)}" for key, value in kept.items())
+        inside = "".join(f"<dim>{dim.text}</dim>" for dim in element.findall("dim"))
+        self._file.replace(element, f"<port{listed}>{inside}</port>")
 
     def feed(self, layer: Layer, place: int, source: End) -> None:
         """Have an input fed by another output."""
@@ -208,6 +241,13 @@ class EditedGraph:
             f'<edge from-layer="{source.layer}" from-port="{source.port}"'
             f' to-layer="{layer}" to-port="{port}" />'
         )
+
+
+def _true(offset: int, element_type: str) -> LayerType:
+    """Return a scalar of 1, or True, of which the data begins with a byte of 1."""
+    size, precision = (8, "I64") if element_type == "i64" else (1, "BOOL")
+    data = {"element_type": element_type, "shape": "", "offset": f"{offset}", "size": f"{size}"}
+    return LayerType("Const", "opset1", (), data, precision)
 
 
 class LayerMaker(Maker[End]):

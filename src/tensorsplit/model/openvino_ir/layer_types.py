@@ -152,3 +152,51 @@ def limit_of_range(precision: str) -> LayerType:
 def copy_of(precision: str) -> LayerType:
     """Return what gives a tensor once more: the larger one of it and itself."""
     return _elementwise("Maximum", precision, (0, 0))
+
+
+class PassedOn(NamedTuple):
+    """A tensor that a Loop passes on.
+
+    Attributes:
+        element_type: Its element type, as OpenVINO names it.
+        shape: Its shape, as a Parameter declares it.
+        precision: The element type as ports name it.
+    """
+
+    element_type: str
+    shape: str
+    precision: str
+
+
+def one_round(kind: PassedOn, offset: int) -> str:
+    """Return what is in a Loop that carries a tensor by an Identity.
+
+    The condition is a byte of 1 at an offset in the data.
+    """
+    output = f'<output><port id="{{}}" precision="{kind.precision}" /></output>'
+    layers = (
+        '<layer id="0" name="given" type="Parameter" version="opset1">'
+        f'<data shape="{kind.shape}" element_type="{kind.element_type}" />'
+        f"{output.format(0)}</layer>"
+        '<layer id="1" name="same" type="Identity" version="opset16">'
+        f'<input><port id="0" /></input>{output.format(1)}</layer>'
+        '<layer id="2" name="going" type="Const" version="opset1">'
+        f'<data element_type="boolean" shape="" offset="{offset}" size="1" />'
+        '<output><port id="0" precision="BOOL" /></output></layer>'
+        '<layer id="3" name="passed" type="Result" version="opset1">'
+        '<input><port id="0" /></input></layer>'
+        '<layer id="4" name="condition" type="Result" version="opset1">'
+        '<input><port id="0" /></input></layer>'
+    )
+    ends = ((0, 0, 1), (1, 1, 3), (2, 0, 4))
+    edges = "".join(
+        f'<edge from-layer="{start}" from-port="{port}" to-layer="{end}" to-port="0" />'
+        for start, port, end in ends
+    )
+    return (
+        '<port_map><input external_port_id="2" internal_layer_id="0" />'
+        '<output external_port_id="3" internal_layer_id="3" />'
+        '<output external_port_id="-1" internal_layer_id="4" purpose="execution_condition" />'
+        '</port_map><back_edges><edge from-layer="3" to-layer="0" /></back_edges>'
+        f"<body><layers>{layers}</layers><edges>{edges}</edges></body>"
+    )
