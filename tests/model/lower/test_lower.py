@@ -1220,6 +1220,22 @@ def test_what_is_used_for_nothing_afterwards_is_not_used(reader: str) -> None:
     assert found["y"].tolist() == [6]
 
 
+def test_a_loop_of_constants_that_something_uses_is_calculated_at_once() -> None:
+    """What it carries has no known shape any more, after what is not used is added to it."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[3] x) => (int64[1] y, float[A] p)
+        <int64 n = {3}, int64[1] s = {7}, int64[2] t = {3, 4}> {
+            p, q = Split<num_outputs = 2>(x)
+            y, u = Loop(n, , s, t) <body = b (int64 i, bool c, int64[A] h, int64[B] g)
+                => (bool d, int64[A] o, int64[C] r) { d = Identity(c) o = Add(h, h) r = Neg(h) }>
+        }"""
+    )
+    made = lower(model, target="openvino")
+    assert lower(made, target="openvino") == made
+    found = run(made, {"x": np.random.default_rng(2).random(3, np.float32)})
+    assert found["y"].tolist() == [56]
+
+
 def test_a_map_takes_each_sequence_at_its_place_and_gives_out_what_it_took_in() -> None:
     text = (
         "g (float[N,2] x, float[N,2] v, float[2] w) => (float[N,2] y, float[N,2] z)"

@@ -27,9 +27,12 @@ _WITHOUT_WHERE = (
 """Element types for which onnxruntime 1.32.0 has no Where."""
 
 
-def use_states(lowering: Lowering) -> None:
-    """Have what a loop carries used, where the target needs that to know that its shape changes."""
-    lowering.change_each("unused_in_loop", unused_states, _use)
+def use_states(lowering: Lowering) -> bool:
+    """Have what a loop carries used, where the target needs that to know that its shape changes.
+
+    Returns whether there was any.
+    """
+    return lowering.change_each("unused_in_loop", unused_states, _use)
 
 
 def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

@@ -167,7 +167,7 @@ def _lower(lowering: Lowering) -> None:
     carry_sizes(lowering)
     keep_checks(lowering)
     pass_results_on(lowering)
-    use_states(lowering)
+    is_used = use_states(lowering)
     settle_rounds(lowering)
     sort_axes_for_onnx(lowering)
     negate_joined(lowering)
@@ -176,7 +176,7 @@ def _lower(lowering: Lowering) -> None:
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
     may_be_alike = had_alike and len(lowering.report.changes) > before
-    if keep_left_unread(lowering) or is_carried or may_be_alike:
+    if keep_left_unread(lowering) or is_carried or is_used or may_be_alike:
         lowering.look()
         _lower(lowering)  # of what follows less is known, or seen at import, and axes may be alike
 
