@@ -603,7 +603,7 @@ TAKEN = {
     "a condition": "y = Compress<axis = 1>(a, no)",
     "a condition of no elements": "c = Slice(no, zero, zero) y = Compress<axis = 1>(a, c)",
     "a condition that is calculated": "c = Equal(two, zero) y = Compress<axis = 1>(a, c)",
-    "a condition of shapes": "h = Shape<start = 1>(a) c = Less(h, zero) y = Compress<axis = 1>(a, c)",
+    "a condition of shapes": "h = Shape<start=1>(a) c = Less(h, zero) y = Compress<axis=1>(a, c)",
     "a condition for all": "c = Compress(a, no) k = Cast<to = 7>(c) y = Gather<axis = 1>(a, k)",
     "a condition for a part": "p, q = Split<axis = 0>(a, two) y = Compress<axis = 1>(p, no)",
 }
@@ -771,3 +771,68 @@ def test_parts_are_cast_to_bool(part: str, kind: str, process: EngineProcess) ->
     (got,) = process.call(["openvino", made.SerializeToString(), [feeds], 1])
     wanted = {"uneven": [1, 0, 1], "topk": [1, 1, 0], "shapes": [0]}.get(part, [1, 0, 1])
     np.testing.assert_array_equal(got[0], np.array(wanted, bool), strict=True)
+
+
+REDUCTIONS = {
+    "ReduceL1": lambda x, axes, kept: np.abs(x).sum(axes, keepdims=kept),
+    "ReduceLogSum": lambda x, axes, kept: np.log(x.sum(axes, keepdims=kept)),
+    "ReduceLogSumExp": lambda x, axes, kept: np.log(np.exp(x).sum(axes, keepdims=kept)),
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("kept", [0, 1])
+@pytest.mark.parametrize("axes", [(1,), (0, -1), (-2,)])
+@pytest.mark.parametrize(
+    ("operator", "kind"),
+    [("ReduceL1", "int32"), *((each, kind) for each in REDUCTIONS for kind in ("float", "double"))],
+)
+def test_reductions_keep_their_axes(
+    operator: str, kind: str, axes: tuple[int, ...], kept: int, process: EngineProcess
+) -> None:
+    """OpenVINO's import reads the axes of these as of opset 18, where they are an input."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g ({kind}[N,4,3] x) => ({kind} y)
+        {{ y = {operator}<axes = {list(axes)}, keepdims = {kept}>(x) }}"""
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    for _ in range(3 - (0 if kept else len(axes))):
+        model.graph.output[0].type.tensor_type.shape.dim.add()
+    (found,) = [each for each in ts.check(model, target="openvino") if "axes" in each.message]
+    assert found.severity == "warning"
+    made = ts.lower(model, target="openvino")
+    assert ts.lower(made, target="openvino") == made
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type)
+    x = np.random.default_rng(8).integers(1, 9, (2, 4, 3)).astype(dtype)
+    expected = REDUCTIONS[operator](x, axes, bool(kept))
+    (got,) = process.call(["openvino", made.SerializeToString(), [{"x": x}], 1])
+    np.testing.assert_allclose(got[0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("opset", "node"),
+    [
+        (11, "ReduceL1<axes = [1]>(x)"),
+        (13, "ReduceL1<axes = [0, 1]>(x)"),
+        (13, "ReduceL1(x)"),
+        (13, "ReduceL2<axes = [1]>(x)"),
+        (18, "ReduceL1(x, one)"),
+    ],
+)
+def test_other_reductions_stay(opset: int, node: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[N,4] x) => (float[A,B] y)
+        <int64[1] one = {{1}}> {{ y = {node} }}"""
+    )
+    assert ts.lower(model, target="openvino") == model
+
+
+def test_infinities_are_reduced_as_before() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[N,2] x) => (float[A] y)
+        { y = ReduceLogSumExp<axes = [1], keepdims = 0>(x) }"""
+    )
+    low, high = -np.inf, np.inf
+    x = np.array([[low, low], [low, 1], [high, 0], [300, 300]], np.float32)
+    (y,) = ts.run(ts.lower(model, target="openvino"), {"x": x}).values()
+    np.testing.assert_allclose(y, [low, 1, high, 300 + np.log(2)], rtol=1e-6)

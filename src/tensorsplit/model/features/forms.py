@@ -18,6 +18,12 @@ FIRST_WITH_AXES_IN_ANY_ORDER = 11
 """Before, engines may infer the shape that onnx does, from axes in order and from the front."""
 
 
+REDUCTIONS_OF_ALL_AXES = frozenset({"ReduceL1", "ReduceLogSum", "ReduceLogSumExp"})
+"""Reductions of which OpenVINO's import looks for the axes among the inputs from opset 13 on."""
+
+_WITH_AXES_AS_ATTRIBUTE = range(13, 18)
+
+
 def of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:
     """Yield the form in which a Constant that is used gives its value, if not as a tensor."""
     if ref.op_type != "Constant":
@@ -33,7 +39,12 @@ def of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:
 
 
 def of_axes(ref: NodeRef, facts: Facts) -> Iterator[str]:
-    """Yield whether axes are written in an order in which an engine may misread them."""
+    """Yield whether axes are written in an order or a form that an engine may misread."""
+    if ref.op_type in REDUCTIONS_OF_ALL_AXES and ref.opset in _WITH_AXES_AS_ATTRIBUTE:
+        axes = attribute_of(ref.node, "axes", ir.AttributeType.INTS) or ()
+        shape = facts.tensor(ref.input(0)).shape
+        if axes and (shape is None or len(set(axes)) < len(shape)):
+            yield "ignored_axes"
     if ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(ref.node, facts) is not None:
         yield "unsorted_axes"
 

@@ -87,6 +87,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "abs_of_shapes": "is an Abs of what is calculated from shapes and constants",
         "abs_of_joined": "is an Abs of a Concat that other nodes use as well, or that joins what is"
         " calculated from shapes",
+        "ignored_axes": "is a ReduceL1, ReduceLogSum or ReduceLogSumExp by some axes, at opset"
+        " 13 to 17",
         "part_to_bool": "is a Cast to bool of a part of a Split, or of what a TopK gives",
         "empty_range": "is a Range that may be empty, its limit on the other side of its start",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",

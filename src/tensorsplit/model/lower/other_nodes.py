@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.model.features.integers import fused_operand
@@ -168,3 +169,43 @@ def _cast_negative(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         held = make.op("Cast", [held], {"to": ir.DataType.FLOAT})
     change_inputs(node, {0: make.op("Neg", [held])})
     lowering.changed(ref, "Cast of the negative", entry)
+
+
+def write_reductions(lowering: Lowering) -> bool:
+    """Write reductions of which the target ignores the axes as a ReduceSum and other nodes.
+
+    Those of integers by logarithms stay. Returns whether any was changed.
+    """
+    return lowering.change_limited("ignored_axes", _write_reduction)
+
+
+def _write_reduction(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    data, element_type = ref.input(0), lowering.facts.tensor(ref.input(0)).element_type
+    if element_type not in FLOATS and ref.op_type != "ReduceL1":
+        lowering.note(entry)
+        return
+    make = InsertionPoint.instead_of(lowering, ref)
+    axes = attribute_of(ref.node, "axes", ir.AttributeType.INTS) or ()
+    keepdims = {"keepdims": attribute_of(ref.node, "keepdims", ir.AttributeType.INT, 1)}
+
+    def total(held: ir.Value) -> ir.Value:
+        return make.op("ReduceSum", [held, make.constant(list(axes))], keepdims)
+
+    if ref.op_type == "ReduceL1":
+        new = total(make.op("Abs", [data]))
+    elif ref.op_type == "ReduceLogSum":
+        assert data is not None  # noqa: S101 - see the feature
+        new = make.op("Log", [total(data)])
+    else:
+        assert element_type is not None  # noqa: S101 - see above
+        most = np.finfo(element_type.numpy()).max
+        ends = [make.constant(end, element_type.numpy()) for end in (-most, most)]
+        given = {"axes": list(axes)}
+        first = make.op("Clip", [make.op("ReduceMax", [data], given), *ends])  # of no infinity
+        sum_ = total(make.op("Exp", [make.op("Sub", [data, first])]))
+        is_kept = keepdims["keepdims"]
+        first = first if is_kept else make.squeeze(first, axes)
+        new = make.op("Add", [make.op("Log", [sum_]), first])
+    make.replace(ref.node.outputs[0], new)
+    lowering.edits.retire(ref.node)
+    lowering.changed(ref, "a ReduceSum with what comes before and after it", entry)

@@ -64,6 +64,7 @@ from tensorsplit.model.lower.other_nodes import (
     turn_apart,
     turn_flattened,
     widen_quotients,
+    write_reductions,
 )
 from tensorsplit.model.lower.preparing import (
     check_sequence_nodes,
@@ -140,6 +141,7 @@ def _lower(lowering: Lowering) -> None:
     )
     of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps)
     of_values = (
+        write_reductions,
         turn_flattened,
         turn_apart,
         widen_quotients,
