@@ -459,6 +459,45 @@ def test_an_if_of_a_known_shape_stays(tmp_path: Path) -> None:
     check_stays(chosen(np.float32, (6,), "a node"), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis", "indices"),
+    [
+        *(((2, 3), axis, []) for axis in (0, 1)),
+        *(((0, 3), axis, each) for axis, each in ((0, []), (1, []), (1, [2, -3]), (1, 1))),
+        ((2, 0), 0, [1, 0, 1]),
+    ],
+)
+def test_a_gather_that_gives_nothing_is_a_constant(
+    shape: Sequence[int], axis: int, indices: Any, tmp_path: Path
+) -> None:
+    """OpenVINO ends its process."""
+    x, taken = np.ones(shape, np.float32), np.array(indices, np.int64)
+    given = fed(x, shape)
+    nothing = ops.gather(given, const(taken), const(axis))
+    expected = x.take(taken, axis)
+    made = Made([given], ops.negative(nothing), [x], expected)
+    (text,) = found(made, tmp_path)
+    assert "Gather" in text
+    check_all([made], tmp_path)
+
+
+@pytest.mark.parametrize("way", ["fed", "out of range"])
+def test_a_gather_of_nothing_by_wrong_indices_is_refused(way: str, tmp_path: Path) -> None:
+    x = np.ones((0, 3), np.float32)
+    given, index = fed(x, (0, 3)), fed(np.array([0]), (1,))
+    inputs = [given, index] if way == "fed" else [given]
+    node = ops.gather(given, index if way == "fed" else const([3]), const(1))
+    with refused("TS513", "out of range"):
+        lowered(Made(inputs, node, [x], x), tmp_path)
+
+
+def test_a_gather_of_an_open_shape_stays(tmp_path: Path) -> None:
+    x = np.ones((0, 3), np.float32)
+    given = fed(x, (-1, 3))
+    node = ops.gather(given, const(np.zeros(0)), const(1))
+    check_stays(Made([given], node, [x], x[:, :0]), tmp_path)
+
+
 Steps: TypeAlias = "list[tuple[Callable[..., Node], Callable[..., Any]]]"
 """Steps of one or two operands: in OpenVINO, and in NumPy."""
 

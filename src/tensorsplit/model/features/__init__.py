@@ -29,7 +29,11 @@ from tensorsplit.model.features.sequences import (
 from tensorsplit.model.features.split_features import of_layer_lengths, of_split
 from tensorsplit.model.features.values import is_sequence, of_casts, of_data, of_long_slices
 from tensorsplit.model.features.vocabulary import Features
-from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements
+from tensorsplit.model.features.without_elements import (
+    of_constant_operands,
+    of_empty_layers,
+    of_no_elements,
+)
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     Scope,
@@ -142,6 +146,7 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield from of_integers(ref, facts)
     if is_read_beside_recurrence(ref.node):
         yield "turned_beside_recurrence"
+    yield from of_empty_layers(ref.node, facts)
     if overwriting_layers(ref.node, facts):
         yield "overwritten"
     if results_to_settle(ref, facts):

@@ -9,6 +9,7 @@ import onnx_ir as ir
 from onnx import defs
 
 from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.forms import sparse_initializers
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -113,3 +114,21 @@ def _takes_from_nothing(node: ir.Node, facts: Facts, seen: Facts) -> bool:
         return False
     shapes = seen.tensor(node.inputs[0]).shape, facts.tensor(node.outputs[0]).shape
     return all(shape is not None and are_known(shape) and shape.count(0) == 1 for shape in shapes)
+
+
+_INPUTS_OF_GATHER = 3
+
+
+def of_empty_layers(node: ir.Node, facts: Facts) -> Iterator[str]:
+    """Yield what holds of a Gather layer of a known shape that gives no elements.
+
+    Strings are left out.
+    """
+    is_gather = (node.domain, node.op_type) == (DOMAIN, "Gather")
+    if not is_gather or len(node.inputs) != _INPUTS_OF_GATHER:
+        return
+    given, made = facts.tensor(node.inputs[0]), facts.tensor(node.outputs[0])
+    are_seen = all(each.shape is not None and are_known(each.shape) for each in (given, made))
+    if are_seen and 0 in (made.shape or ()) and made.element_type != ir.DataType.STRING:
+        takes_none = facts.tensor(node.inputs[1]).shape == (0,)
+        yield "takes_nothing" if takes_none else "taken_from_nothing"

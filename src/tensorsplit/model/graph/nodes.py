@@ -405,6 +405,11 @@ def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> Array | No
     return read_tensor(tensor, value.name or "")
 
 
+def in_range(indices: Array, length: int) -> bool:
+    """Return whether all positions are those of an axis, from its front or from its back."""
+    return bool(((indices >= -length) & (indices < length)).all())
+
+
 def passed_from(value: ir.Value | None) -> ir.Value | None:
     """Return the value that Identity nodes pass on."""
     while value is not None and (producer := value.producer()) is not None:

@@ -21,6 +21,7 @@ from tensorsplit.model.graph.nodes import (
     change_inputs,
     constant,
     held_by,
+    in_range,
     passed_from,
     tensor_of,
 )
@@ -86,16 +87,12 @@ def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     element_type = lowering.facts.tensor(made).element_type
     assert are_known(given) and are_known(shape)  # noqa: PT018, S101 - see the feature
     taken = constant(passed_from(ref.input(1)))
-    if taken is None or element_type is None or not _in_range(taken, given[axis]):
+    if taken is None or element_type is None or not in_range(taken, given[axis]):
         return
     make = InsertionPoint.instead_of(lowering, ref)
     make.replace(made, make.empty(shape, shape.index(0), element_type))
     lowering.edits.retire(ref.node)
     lowering.changed(ref, "a slice of nothing", entry)
-
-
-def _in_range(indices: np.ndarray, length: int) -> bool:
-    return bool(np.all((indices >= -length) & (indices < length)))
 
 
 def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:

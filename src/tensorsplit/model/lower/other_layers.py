@@ -13,13 +13,13 @@ from tensorsplit.core.records.openvino import ELEMENT_TYPES
 from tensorsplit.model.features.body_features import overwriting_layers, results_to_settle
 from tensorsplit.model.features.integers import SMALL, rounds_down
 from tensorsplit.model.features.recurrences import recurrences_of
-from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.nodes import NodeRef, constant, in_range
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.lower.state import refusal
 from tensorsplit.model.openvino_ir import LAYER_PATH
 from tensorsplit.model.openvino_ir.editing import EditedGraph, End, LayerMaker
 from tensorsplit.model.openvino_ir.layer_types import (
-    PassedOn,
+    DeclaredTensor,
     absolute,
     converted,
     copy_of,
@@ -136,6 +136,23 @@ def _limit_range(old: _OtherLayer) -> None:
     old.graph.feed(old.layer, 1, old.make.layer(limit_of_range(precision), old.sources))
 
 
+def _give_nothing(old: _OtherLayer) -> None:
+    """Put a constant without elements in the place of a Gather that gives none."""
+    data, indices, axis = (old.facts.tensor(held) for held in old.node.inputs)
+    made, taken = old.facts.tensor(old.node.outputs[0]), constant(old.node.inputs[1])
+    assert data.shape is not None and made.shape is not None  # noqa: PT018, S101 - see the feature
+    length = data.shape[axis.constant[0]] if axis.constant else None
+    is_right = taken is not None and is_known(length) and in_range(taken, length)
+    if indices.shape != (0,) and not is_right:
+        problem = "it takes what has no elements by indices that may be out of range"
+        raise refusal(problem, "use constant indices, or another engine")
+    assert made.element_type is not None  # noqa: S101 - see the feature
+    shape = ",".join(map(str, made.shape))
+    kind = DeclaredTensor(_NAMES[made.element_type.name], shape, old.precision)
+    name = old.layer.name or old.layer.type
+    old.replace(old.graph.add_empty(kind, name, old.names))
+
+
 def _keep_data(old: _OtherLayer) -> None:
     """Have layers of a body overwrite copies of what each round is given again."""
     for reader in overwriting_layers(old.node, old.facts):
@@ -156,7 +173,7 @@ def _settle(old: _OtherLayer) -> None:
         fact, name = old.facts.tensor(made), old.layer.name or old.layer.type
         assert fact.element_type is not None and fact.shape is not None  # noqa: PT018, S101 - see the feature
         shape = ",".join(str(dim) if is_known(dim) else "?" for dim in fact.shape)
-        kind = PassedOn(_NAMES[fact.element_type.name], shape, port.precision)
+        kind = DeclaredTensor(_NAMES[fact.element_type.name], shape, port.precision)
         end = old.graph.add_round(End(old.layer.id, number), kind, name, port.names)
         old.graph.feed_readers(old.layer, number, end)
 
@@ -173,6 +190,8 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "small_quotient": _QUOTIENT,
         "fused_quotient": _QUOTIENT,
         "floored_quotient": _QUOTIENT,
+        "takes_nothing": OtherLayer(_give_nothing, "a constant without elements"),
+        "taken_from_nothing": OtherLayer(_give_nothing, "a constant without elements"),
         "used_result": OtherLayer(_settle, "the same, with a Loop that passes on what it gives"),
         "overwritten": OtherLayer(_keep_data, "the same, with copies of what it would overwrite"),
         "empty_range": OtherLayer(

@@ -15,9 +15,9 @@ from tensorsplit.core.maker import Maker
 from tensorsplit.model.openvino_ir.layer_types import (
     JOINED,
     LAYER_TYPES,
+    DeclaredTensor,
     LayerOperand,
     LayerType,
-    PassedOn,
     one_round,
 )
 from tensorsplit.model.openvino_ir.layers import Layer, PlacedElements, parse_network
@@ -174,7 +174,13 @@ class EditedGraph:
         self._sources |= {(number, place): source for place, source in enumerate(inputs)}
         return ends
 
-    def add_round(self, source: End, kind: PassedOn, name: str, names: Sequence[str]) -> End:
+    def add_empty(self, kind: DeclaredTensor, name: str, names: Sequence[str]) -> End:
+        """Add a constant without elements; OpenVINO has a byte in the file for it."""
+        data = {"element_type": kind.element_type, "shape": kind.shape}
+        data |= {"offset": f"{self._file.offset((1,))}", "size": "1"}
+        return self.add(LayerType("Const", "opset1", (), data, kind.precision), (), name, names)
+
+    def add_round(self, source: End, kind: DeclaredTensor, name: str, names: Sequence[str]) -> End:
         """Add a Loop of one round that gives what it is given; that tensor has the names."""
         count, condition = (
             self.add(_true(self._file.offset((1,)), each), (), name) for each in ("i64", "boolean")

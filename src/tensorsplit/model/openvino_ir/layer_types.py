@@ -154,12 +154,12 @@ def copy_of(precision: str) -> LayerType:
     return _elementwise("Maximum", precision, (0, 0))
 
 
-class PassedOn(NamedTuple):
-    """A tensor that a Loop passes on.
+class DeclaredTensor(NamedTuple):
+    """A tensor as a Parameter or Const declares it.
 
     Attributes:
         element_type: Its element type, as OpenVINO names it.
-        shape: Its shape, as a Parameter declares it.
+        shape: Its dimensions, with commas between.
         precision: The element type as ports name it.
     """
 
@@ -168,7 +168,7 @@ class PassedOn(NamedTuple):
     precision: str
 
 
-def one_round(kind: PassedOn, offset: int) -> str:
+def one_round(kind: DeclaredTensor, offset: int) -> str:
     """Return what is in a Loop that carries a tensor by an Identity.
 
     The condition is a byte of 1 at an offset in the data.
