@@ -114,6 +114,7 @@ UNCHANGED = {
             "sequence_input",
             "chunk_dynamic",
             "function_sequence",
+            "sequence_map",
             "split13_string",
         ),
     ),
@@ -1054,6 +1055,73 @@ def test_a_branch_that_is_always_taken_may_give_tensors_beside_sequences(yes: in
     found = run(there, {"x": x, "i": np.array(2)})
     np.testing.assert_array_equal(found["y"], x[2:3] if yes else x[2], strict=True)
     np.testing.assert_array_equal(found["z"], -x if yes else np.abs(x))
+
+
+@pytest.mark.parametrize(
+    ("dims", "split", "join", "out", "became", "made"),
+    [
+        ("N,3,4", "axis=1, keepdims=0", "axis=1, new_axis=1", "A,B,C", "the data itself", ""),
+        ("N,3,4", "axis=0, keepdims=0", "axis=1, new_axis=1", "A,B,C", "Transpose", "Transpose"),
+        ("6,3,4", "axis=0, keepdims=0", "axis=1", "A,B", "Transpose and Reshape", "Transpose"),
+        ("4,3", "axis=0", "axis=1", "A,B", "Concat", "Concat"),
+        ("N,3", "axis=0", "axis=1", "A,B", "Loop", "Loop"),
+    ],
+)
+def test_the_report_says_how_parts_are_joined_and_they_are_joined_so(
+    dims: str, split: str, join: str, out: str, became: str, made: str
+) -> None:
+    opened = onnx_model(
+        parse_model(f"""<ir_version: 8, opset_import: ["": 17]> g (float[{dims}] x) =>
+            (float[{out}] y) {{ s = SplitToSequence<{split}>(x) y = ConcatFromSequence<{join}>(s) }}
+        """)
+    )
+    assert lower_graph(opened, "portable").changes[-1].became == became
+    joints = {"Concat", "Loop", "Transpose"} & {each.op_type for each in opened.model.graph}
+    assert joints == ({made} if made else set())
+
+
+@pytest.mark.parametrize(("dim", "became"), [("4", "Constant"), ("N", "computed length")])
+def test_the_report_says_whether_a_number_of_parts_is_known(dim: str, became: str) -> None:
+    opened = onnx_model(
+        parse_model(f"""<ir_version: 8, opset_import: ["": 17]> g (float[{dim}] x) => (int64 n)
+            {{ s = SplitToSequence(x) n = SequenceLength(s) }}""")
+    )
+    assert lower_graph(opened, "portable").changes[-1].became == became
+
+
+@pytest.mark.parametrize(
+    ("dims", "part", "shape"), [("N,M", "1,M", "(1, 'M')"), ("N,4", "1,4", "")]
+)
+def test_an_empty_sequence_needs_tensors_of_a_shape_that_is_known(
+    dims: str, part: str, shape: str
+) -> None:
+    """Nothing else says what a tensor of none of them looks like."""
+    made = parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+        g (float[{dims}] x, bool yes) => (int64 n) {{
+            s = If(yes) <
+                then_branch = t () => (seq(float[{part}]) p) {{ p = SplitToSequence(x) }},
+                else_branch = e () => (seq(float[{part}]) q) {{ q = SequenceEmpty() }}>
+            n = SequenceLength(s)
+        }}""")
+    if shape:
+        with refused("TS513", "graph/If[0]", f"the shape {shape} of an empty sequence's tensors"):
+            lower(made, target="portable")
+        return
+    feeds = {"x": np.ones((3, 4), np.float32), "yes": np.array(False)}
+    assert run(lower(made, target="portable"), feeds)["n"] == 0
+
+
+def test_a_tensor_is_erased_from_others_of_any_rank() -> None:
+    made = parse_model("""<ir_version: 8, opset_import: ["": 17]>
+        g (float[2] a, float[3,4] b, float[5] c) => (float[5] y) <int64 one = {1}> {
+            s = SequenceConstruct(a, b, c)  t = SequenceErase(s, one)  y = SequenceAt(t, one)
+        }""")
+    there = lower(made, target="portable")
+    rng = np.random.default_rng(5)
+    feeds = {
+        name: rng.random(shape, np.float32) for name, shape in (("a", 2), ("b", (3, 4)), ("c", 5))
+    }
+    np.testing.assert_array_equal(run(there, feeds)["y"], feeds["c"])
 
 
 def test_a_part_is_known_but_for_its_length() -> None:

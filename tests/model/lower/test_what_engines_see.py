@@ -596,6 +596,15 @@ def test_what_our_engine_refuses_of_constants_is_left_to_the_target() -> None:
     assert [node.op_type for node in lowered.graph.node].count("Split") == 1
 
 
+def test_a_quotient_that_our_engine_refuses_is_left_to_the_target() -> None:
+    """The table has three rows; which one is asked for is calculated."""
+    model = from_constants(
+        "k = Add(third, second) d = GatherND(table, k) n = Neg(d) y = Div(n, halves)"
+    )
+    lowered = ts.lower(model, target="openvino")
+    assert [node.op_type for node in lowered.graph.node].count("Div") == 1
+
+
 TAKEN = {
     "indices": "y = Gather<axis = 1>(a, none)",
     "indices from the back": "y = Gather<axis = -1>(a, none)",
@@ -630,6 +639,16 @@ def test_nothing_is_taken_where_there_are_no_indices(
     x = rng.standard_normal((3, 4)).astype(np.float32)
     (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
     assert got[0].shape == (2 if "part" in name else 3, 0)
+
+
+def test_constants_without_elements_that_nothing_takes_any_more_are_left_out() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[3] x) => (float[3] y, float[0] given)
+        <float[0] given = {}, float[0] other = {}> { y = Concat<axis = 0>(x, given, other) }"""
+    )
+    lowered = ts.lower(model, target="openvino")
+    names = [each.name for each in lowered.graph.initializer]
+    assert ("given" in names, "other" in names) == (True, False)
 
 
 def taken_from_none(shape: str, indices: str, axis: int = 0) -> Any:

@@ -12,6 +12,8 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.model.lower import LoweredIr
+from tensorsplit.model.lower.split_layers import lower_ir
+from tensorsplit.model.reading import read_model
 from tests.model.ir_files import IrFile, Out, X, cut_file
 from tests.model.openvino_ir.engine import run_in_openvino
 from tests.model.openvino_ir.random_irs import random_ir
@@ -127,6 +129,32 @@ def test_only_the_layer_and_its_edges_change(tmp_path: Path) -> None:
 def test_what_is_no_ir_is_refused(text: str, code: str, tmp_path: Path) -> None:
     with refused(code):
         lowered(open_split().save(tmp_path, text))
+
+
+@pytest.mark.parametrize("way", ["lengths", "strings", "an Abs"])
+def test_the_report_says_which_layer_became_what_and_why(way: str, tmp_path: Path) -> None:
+    ir, expected, why = {
+        "lengths": (
+            open_split(fed="i64"),
+            ("layer 'cut' (id 3)", "VariadicSplit", "VariadicSplit with checked lengths"),
+            "D7",
+        ),
+        "strings": (
+            open_split(element="string"),
+            ("layer 'cut' (id 3)", "VariadicSplit", "Gather"),
+            "D17",
+        ),
+        "an Abs": (
+            distances("a result", "f32"),
+            ("layer 'layer2' (id 2)", "Abs", "Abs of the negative"),
+            "the import puts Abs before the Concat",
+        ),
+    }[way]
+    _, report = lower_ir(read_model(ir.save(tmp_path, named(ir))), "openvino")
+    (change,) = report.changes
+    assert (change.node, change.operator, change.became) == expected
+    assert change.reason.startswith("openvino 2026.4.1: ")
+    assert why in change.reason
 
 
 @pytest.mark.parametrize(

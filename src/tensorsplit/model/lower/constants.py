@@ -68,7 +68,6 @@ def _slice_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         data = make.op("Reshape", [data, make.constant([-1])])
     make.replace(ref.node.outputs[0], make.slice(data, 0, 0, axis))
     lowering.edits.retire(ref.node)
-    _drop(lowering, [ref.input(1)])
     lowering.changed(ref, "a Slice of length 0", entry)
 
 

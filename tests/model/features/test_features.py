@@ -1,0 +1,105 @@
+"""Features of nodes, each where it is there and where it is not: as the vocabulary says."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+import pytest
+from onnx.parser import parse_model
+
+from tensorsplit.model.features import features_of
+from tensorsplit.model.features.vocabulary import Features
+from tensorsplit.model.graph.nodes import walk
+from tensorsplit.model.infer.analysis import analyse
+
+
+def of_node(operator: str, text: str, opset: int = 18) -> Features:
+    """Return the features of the first node of an operator."""
+    proto = parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> g {text}')
+    model = ir.serde.deserialize_model(proto)
+    facts = analyse(model)
+    return next(features_of(ref, facts) for ref in walk(model) if ref.op_type == operator)
+
+
+@pytest.mark.parametrize(("length", "is_empty"), [(0, True), (1, False), (2, False)])
+def test_an_axis_of_length_0_is_empty(length: int, is_empty: bool) -> None:
+    text = f"(float[3,{length}] x) => (float[3,A] a) {{ a = Split<axis = 1, num_outputs = 1>(x) }}"
+    assert ("empty_axis" in of_node("Split", text)) is is_empty
+
+
+@pytest.mark.parametrize(
+    ("kind", "passed_on"), [("string[N]", True), ("float[N]", False), ("seq(string[N])", False)]
+)
+def test_an_identity_passes_strings_on_if_it_takes_a_tensor_of_them(
+    kind: str, passed_on: bool
+) -> None:
+    text = f"({kind} x) => ({kind} y) {{ y = Identity(x) }}"
+    assert ("strings_passed_on" in of_node("Identity", text)) is passed_on
+
+
+@pytest.mark.parametrize(("kind", "has"), [("string", True), ("float", False)])
+@pytest.mark.parametrize("held", ["{}[N]", "seq({}[N])"])
+def test_a_loop_takes_strings_in_tensors_and_in_sequences(held: str, kind: str, has: bool) -> None:
+    value = held.format(kind)
+    text = f"""({value} x, int64 n, bool c) => ({value} y) {{ y = Loop(n, c, x) <body = b
+        (int64 i, bool d, {value} s) => (bool e, {value} t)
+        {{ e = Identity(d) t = Identity(s) }}> }}"""
+    assert ("strings_in_loop" in of_node("Loop", text)) is has
+
+
+@pytest.mark.parametrize(("opset", "is_unsorted"), [(10, True), (11, False)])
+def test_axes_in_another_order_may_be_misread_before_opset_11(
+    opset: int, is_unsorted: bool
+) -> None:
+    text = "(float[1,3,1] x) => (float[3] y) { y = Squeeze<axes = [2, 0]>(x) }"
+    assert ("unsorted_axes" in of_node("Squeeze", text, opset)) is is_unsorted
+
+
+@pytest.mark.parametrize(
+    ("carried", "made", "changes"),
+    [
+        ("float[3]", "Concat<axis = 0>(s, s)", True),  # another length
+        ("float[3]", "Unsqueeze(s, k)", True),  # another rank in each round
+        ("float[3]", "Neg(s)", False),
+        ("float[N]", "Unsqueeze(s, k)", False),  # nothing is seen at the start
+    ],
+)
+def test_a_shape_that_changes_matters_in_a_loop_where_nothing_uses_it(
+    carried: str, made: str, changes: bool
+) -> None:
+    text = f"""(float[2] x, {carried} w, int64 n, bool c) => (float[2] y) <int64[1] k = {{0}}> {{
+        y, z = Loop(n, c, x, w) <body = b (int64 i, bool d, float[2] r, float s)
+        => (bool e, float[2] t, float u) {{ e = Identity(d) t = Neg(r) u = {made} }}> }}"""
+    text = text.replace("float s)", "float[] s)").replace("float u)", "float[] u)")
+    assert ("unused_in_loop" in of_node("Loop", text)) is changes
+
+
+@pytest.mark.parametrize(
+    ("rest", "is_used"), [("y = ConcatFromSequence<axis = 0>(s)", False),
+    ("t = ConcatFromSequence<axis = 0>(s) y = Neg(t)", True)],
+)  # fmt: skip
+def test_parts_are_joined_for_nodes_where_nodes_use_the_result(rest: str, is_used: bool) -> None:
+    text = f"(float[N] x) => (float[M] y) {{ s = SplitToSequence(x) {rest} }}"
+    assert ("joined_for_nodes" in of_node("ConcatFromSequence", text)) is is_used
+
+
+@pytest.mark.parametrize(
+    ("made", "matters"),
+    [
+        ("a = Concat<axis = 0>(x, x) j = Concat<axis = 0>(a, x) y = Abs(j)", False),
+        ("a = Concat<axis = 0>(x, x) j = Concat<axis = 0>(a, x) y = Abs(j) z = Neg(j)", True),
+        ("a = Concat<axis = 0>(x, x) j = Concat<axis = 0>(a, x) y = Abs(j) z = Neg(a)", True),
+    ],
+)
+def test_an_abs_of_joined_parts_matters_where_other_nodes_use_what_is_joined(
+    made: str, matters: bool
+) -> None:
+    text = f"(float[N] x) => (float[M] y, float[K] z) {{ {made} }}"
+    if "z =" not in made:
+        text = text.replace(", float[K] z", "")
+    assert ("abs_of_joined" in of_node("Abs", text)) is matters
+
+
+def test_a_node_with_more_inputs_than_its_operator_has_no_empty_data() -> None:
+    """RandomNormal takes nothing at all."""
+    text = "() => (float[2] y) <float[0] none = {}> { y = RandomNormal<shape = [2]>(none) }"
+    assert "empty_constant" not in of_node("RandomNormal", text)
