@@ -178,6 +178,9 @@ UNREAD = {
     f" (float[6] row) => (float[2] b) {{ z = ReduceMax<keepdims = 0>(row) g = Less(zero, z)"
     f" u = If(g) <then_branch = t () => (float[6] r) {{ r = Neg(row) }}, else_branch = e () =>"
     f" (float[6] q) {{ q = Abs(v) }}> h = Identity(v) {PARTS} }}>",
+    "rows that are carried for nothing": f"k, y = Scan(w, x) <num_scan_inputs = 1, body = s"
+    f" (float[6] n, float[6] row) => (float[6] m, float[2] b) {{ m = Neg(row) h = Identity(v)"
+    f" {PARTS} }}>",
     "rows of two tensors": f"y = Scan(x, x) <num_scan_inputs = 2, body = s (float[6] row, float[6]"
     f" second) => (float[2] b) {{ h = Identity(v) {PARTS} }}>",
 }  # fmt: skip

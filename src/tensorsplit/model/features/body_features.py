@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, zip_longest
 
 import onnx_ir as ir
 
@@ -477,12 +477,16 @@ def has_unread_rows(node: ir.Node) -> bool:
 def _is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
     """Return whether something that a loop gives goes back to a value in its body.
 
-    What it carries counts though nothing uses it, and scan outputs that nothing uses do not.
+    What it carries counts though nothing uses it but the body, and scan outputs that nothing uses
+    do not.
     """
-    body, states = body_of(node), len(states_of(node))
-    carried = states + (node.op_type == "Loop")  # its condition comes first
-    scanned = zip(body.outputs[carried:], node.outputs[states:], strict=False)
-    ends = {*body.outputs[:carried], *(end for end, result in scanned if _is_read(result))}
+    body, states = body_of(node), states_of(node)
+    first = int(node.op_type == "Loop")  # its condition
+    given = zip_longest(body.outputs[first:], node.outputs, states)
+    ends = {
+        *body.outputs[:first],
+        *(end for end, *held in given if any(each is not None and _is_read(each) for each in held)),
+    }
     owners: dict[ir.Graph | None, ir.Node] = {
         inner: each for each in chain(*scopes_in(body)) for _, inner in bodies(each)
     }
