@@ -36,6 +36,7 @@ KINDS = {
     "float16": HALF,
     "int64": INT64,
     "int32": INT32,
+    "uint64": TensorProto.UINT64,
     "bool": BOOL,
 }
 
@@ -398,6 +399,84 @@ def test_slice_takes_neither_steps_nor_negative_axes_before_opset_10() -> None:
         stepping = of(node("Slice", "x s e a t", "y"), 13, [*constants, tensor("t", [step])], x=X)
         with refused("TS512", "Slice", f"steps are [{step}]"):
             convert(stepping, 9)
+
+
+LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+BOUNDS = [(1, 3), (-2, HIGHEST), (LOWEST, -1), (3, 1), (2, 2), (-9, 9), (9, -9), (0, 2), (-1, 4)]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32])
+@pytest.mark.parametrize("axes", [None, [1], [-1], [-1, 0]])
+def test_bounds_known_only_at_run_time_are_positions_before_opset_10(axes: Any, kind: Any) -> None:
+    places = axes or [0]
+    held = [value(name, KINDS[np.dtype(kind).name], [len(places)]) for name in "se"]
+    inputs = [value("x", FLOAT, ["N", "M", 4]), *held]
+    given = " a" if axes else ""
+    constants = [tensor("a", axes, kind)] if axes else []
+    sliced = graph(
+        [node("Slice", f"x s e{given}", "y")],
+        inputs,
+        [value("y", FLOAT, [None, None, None])],
+        constants,
+    )
+    older = converted(model(sliced, 13), 9)
+    lowest, highest = np.iinfo(kind).min, np.iinfo(kind).max
+    for first in range(len(BOUNDS)):
+        taken = [BOUNDS[(first + place) % len(BOUNDS)] for place in range(len(places))]
+        starts, ends = (np.clip(each, lowest, highest).astype(kind) for each in np.transpose(taken))
+        wanted = X
+        for axis, start, end in zip(places, starts, ends, strict=True):
+            wanted = np.moveaxis(np.moveaxis(wanted, axis, 0)[start:end], 0, axis)
+        found = outputs(older, x=X, s=starts, e=ends)[0]
+        np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def test_a_slice_by_axes_known_only_at_run_time_has_no_form_before_opset_10() -> None:
+    bounds: dict[str, Any] = {name: np.array([1]) for name in "sea"}
+    with refused("TS512", "Slice", "neither its bounds nor its axes", "make the axes one"):
+        convert(of(node("Slice", "x s e a", "y"), 13, x=X, **bounds), 9)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32])
+@pytest.mark.parametrize("step", [1, -1, 3, -2])
+@pytest.mark.parametrize("opset", [9, 10])
+def test_a_range_numbers_ones_before_opset_11(opset: int, step: int, kind: Any) -> None:
+    named = KINDS[np.dtype(kind).name]
+    ends, made = [value(name, named, []) for name in "se"], [value("y", named, [None])]
+    counted = graph([node("Range", "s e d", "y")], ends, made, [tensor("d", step, kind)])
+    older = converted(model(counted, 13), opset)
+    for start, end in [(0, 7), (2, 8), (5, 5), (7, 0), (-3, 4), (4, -5), (-9, -2), (0, 1), (1, 0)]:
+        found = outputs(older, s=np.array(start, kind), e=np.array(end, kind))[0]
+        wanted = np.array(range(start, end, step), kind)
+        np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+@pytest.mark.parametrize(("kind", "step"), [(np.float32, 1), (np.int64, None), (np.int64, 0)])
+def test_another_range_has_no_form_before_opset_11(kind: Any, step: int | None) -> None:
+    inputs: dict[str, Any] = {
+        name: np.array(1, kind) for name in ("s", "e", *("d" if step is None else ""))
+    }
+    constants = [] if step is None else [tensor("d", step, kind)]
+    with refused("TS512", "there is no Range at opset 10", "int32 or int64 with a constant step"):
+        convert(of(node("Range", "s e d", "y"), 11, constants, **inputs), 10)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.uint64])
+@pytest.mark.parametrize("fmod", [0, 1])
+def test_mod_is_what_a_division_leaves_before_opset_10(fmod: int, kind: Any) -> None:
+    """It has the sign of the divisor, or with `fmod` that of the dividend."""
+    left = np.array([7, -7, 7, -7, 6, -6, 0, 0, 1, -1], np.int64).astype(kind)
+    right = np.array([3, 3, -3, -3, 3, -3, 5, -5, -4, 4], np.int64).astype(kind)
+    made = of(node("Mod", "x r", "y", fmod=fmod), 13, x=left, r=right)
+    found = there(made, 9, x=left, r=right)
+    signs = [1, 2, -2, -1, 0, 0, 0, 0, -3, 3] if not fmod else [1, -1, 1, -1, 0, 0, 0, 0, 1, -1]
+    wanted = np.array(signs, kind) if kind is not np.uint64 else left % right
+    np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def test_mod_of_floats_has_no_form_before_opset_10() -> None:
+    with refused("TS512", "there is no Mod at opset 9", "int32, int64, uint32, uint64"):
+        convert(of(node("Mod", "x x", "y", fmod=1), 13, x=X), 9)
 
 
 def test_the_limits_of_an_old_clip_are_those_of_float() -> None:

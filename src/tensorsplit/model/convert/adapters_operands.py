@@ -7,7 +7,16 @@ from itertools import accumulate
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import listed, pick, value
+from tensorsplit.core.arithmetic import (
+    Number,
+    at_least,
+    choose,
+    clamped,
+    dimension,
+    listed,
+    pick,
+    value,
+)
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.convert.adapter_kinds import (
     attribute_renamed,
@@ -40,6 +49,9 @@ _AXIS_OPERATORS = (
 )
 _FLOAT_LIMITS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 """Types whose values all lie in the limits of float."""
+
+_DIVIDED = (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.UINT32, ir.DataType.UINT64)
+"""The integers that Div takes at opset 9."""
 
 _MOST_JOINED = 64
 """Data that Tile-1 does not take are joined with themselves at most so often."""
@@ -122,10 +134,55 @@ def _slice_down(node: NodeConversion) -> None:
         steps = node.needed(4, "steps")
         if (steps != 1).any():
             raise node.refusal(f"its steps are {steps.tolist()}; at opset {node.opset} they are 1")
+    if node.known(1) is None or node.known(2) is None:
+        _take_between(node)
+        return
     to_attributes("starts", "ends", "axes")(node)
     rank, axes = node.rank(), node.node.attributes.get("axes")
     if rank is not None and axes is not None:
         node.put(axes=[axis + rank if axis < 0 else axis for axis in axes.value])
+
+
+def _take_between(node: NodeConversion) -> None:
+    """Take the elements one by one between bounds that are known only at run time."""
+    axes, shape, rank = node.known(3), node.shape(1), node.needed_rank()
+    if axes is None and node.input(3) is None and shape is not None and is_known(shape[0]):
+        axes = np.arange(shape[0])
+    if axes is None:
+        raise node.refusal("neither its bounds nor its axes are constants", "make the axes one")
+    make = node.make
+    starts, ends = (value(make.int64(node.given(at), node.dtype(at))) for at in (1, 2))
+    taken = data = node.given(0)
+    for place, axis in enumerate(int(each) % rank for each in axes.ravel()):
+        dim = dimension(data, axis)
+        start, end = (_from_front(pick(bound, place), dim) for bound in (starts, ends))
+        taken = make.slice(taken, start, end, axis, by_index=True)
+    node.replace(taken)
+
+
+def _from_front(bound: Number, dim: Number) -> Number:
+    """Return where a bound of a slice lies that may count from the back, or lie outside."""
+    return clamped(choose(at_least(0, bound), bound, bound + dim), 0, dim)
+
+
+def _range_down(node: NodeConversion) -> None:
+    """Number the elements of a tensor of ones instead; only integers with a constant step."""
+    kind, step, make = node.needed_dtype(), node.known(2), node.make
+    if kind not in (ir.DataType.INT32, ir.DataType.INT64) or step is None or not step.any():
+        raise node.refusal(
+            f"there is no Range at opset {node.opset}, and only a range of int32 or int64 with a"
+            " constant step can be written otherwise"
+        )
+    start, end = (_number(node, index) for index in (0, 1))
+    numbers = make.range(start, end, int(step.item()))
+    is_long = kind == ir.DataType.INT64
+    node.replace(numbers if is_long else make.op("Cast", [numbers], {"to": int(kind)}))
+
+
+def _number(node: NodeConversion, index: int) -> Number:
+    """Return the integer that an input holds."""
+    known = node.known(index)
+    return node.make.number(node.given(index), node.dtype(index)) if known is None else int(known)
 
 
 def _clip_up(node: NodeConversion) -> None:
@@ -211,8 +268,7 @@ def _reshape_zero(node: NodeConversion) -> None:
     if known is not None and (known != 0).all():
         node.take("allowzero")
         return
-    data, shape = node.input(0), node.input(1)
-    assert data is not None and shape is not None  # noqa: S101, PT018 - it was looked at before
+    data, shape = node.given(0), node.given(1)
     element = make.filled([1], node.needed_dtype())
     zero, one = make.make(0), make.make(1)
     listed = make.concat([one, shape], 0)  # a shape may be empty, of which there is no least
@@ -324,6 +380,24 @@ def _cum_sum_down(node: NodeConversion) -> None:
         node.replace(make.make(listed(tuple(ends))))
 
 
+def _mod_down(node: NodeConversion) -> None:
+    """Write what a division leaves: integers only, as what floats leave is not exact so."""
+    kind, left, right, make = node.needed_dtype(), node.input(0), node.input(1), node.make
+    if kind not in _DIVIDED:
+        raise node.refusal(
+            f"there is no Mod at opset {node.opset}, and only one of"
+            f" {', '.join(each.name.lower() for each in _DIVIDED)} can be written otherwise"
+        )
+    rest = make.op("Sub", [left, make.op("Mul", [make.op("Div", [left, right]), right])])
+    if not node.attribute("fmod", 0) and kind.is_signed():
+        zero = make.constant(0, kind.numpy())
+        has_other_sign = make.op("Xor", [make.op("Less", [each, zero]) for each in (rest, right)])
+        is_some = make.op("Not", [make.op("Equal", [rest, zero])])
+        turns = make.op("And", [has_other_sign, is_some])
+        rest = make.op("Where", [turns, make.op("Add", [rest, right]), rest])
+    node.replace(rest)
+
+
 def _resize_up(node: NodeConversion) -> None:
     """Convert Resize-10: asymmetric coordinates, and `nearest` rounds down."""
     node.set_inputs(node.input(0), node.make.constant([], np.float32), node.input(1))
@@ -398,6 +472,8 @@ ADAPTERS = table(
     ("Tile", 6, _tile_up, _tile_down),
     ("ConstantOfShape", 9, None, _constant_of_shape_down),
     ("CumSum", 11, None, _cum_sum_down),
+    ("Range", 11, None, _range_down),
+    ("Mod", 10, None, _mod_down),
     ("Gemm", 11, None, _gemm_zero),
     ("Upsample", 7, _scales_of_image, _scales_to_image),
     ("Upsample", 9, to_inputs("scales"), to_attributes("scales")),

@@ -205,6 +205,12 @@ class NodeConversion:
             node=self.ref.path,
         )
 
+    def given(self, index: int) -> ir.Value:
+        """Return an input that the operator needs."""
+        held = self.input(index)
+        assert held is not None  # noqa: S101 - a node that lacks it was refused before
+        return held
+
     def shape(self, index: int = 0) -> Shape | None:
         """Return the shape of an input; None if not even its rank is known."""
         return self.conversion.facts.tensor(self.input(index)).shape

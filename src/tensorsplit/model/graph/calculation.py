@@ -19,6 +19,7 @@ from tensorsplit.core.arithmetic import (
     fitting,
     maximum,
     pick,
+    rounded_up,
     value,
 )
 from tensorsplit.core.dimensions import are_known, is_known
@@ -40,6 +41,9 @@ FIRST_WITH_SUMS = 11
 
 FIRST_WITH_RANGE = 11
 """From here on Range counts up, by which elements are taken one by one."""
+
+_FIRST_WITH_NUMBERED_ELEMENTS = 9
+"""From here on the elements of a tensor of ones can be numbered, as Range does it later."""
 
 _FIRST_WITH_NUMBERED_TYPES = 6
 _FIRST_WITH_INTEGER_MAX = 12
@@ -297,22 +301,29 @@ class Calculation(Maker[ir.Value]):
         return self.op("Slice", [data, *map(self.make, (start, end, axis))])
 
     def range(self, start: Number, end: Number, step: Number = 1) -> ir.Value:
-        """Return the numbers from one to below another.
+        """Return the numbers from one to before another.
 
         Raises:
-            SplitError: TS310 before opset 11 where they are not known.
+            SplitError: TS310 before opset 9 where they are not known; before 11 also for a step
+                that is not known.
         """
         if is_known(start) and is_known(end) and is_known(step):
             return self.make(tuple(range(start, end, step)))
-        if self.opset < FIRST_WITH_RANGE:
+        if self.opset >= FIRST_WITH_RANGE:
+            return self.op("Range", [self.scalar(number) for number in (start, end, step)])
+        if self.opset < _FIRST_WITH_NUMBERED_ELEMENTS or not is_known(step):
+            first = _FIRST_WITH_NUMBERED_ELEMENTS
             raise SplitError(
                 CANNOT_EXPRESS,
                 f"not expressible at opset {self.opset}: how many elements there are is known only"
-                f" at run time, and Range is there from {FIRST_WITH_RANGE} on",
-                f"convert to opset {FIRST_WITH_RANGE} or newer, or declare the dimensions as"
-                " numbers",
+                f" at run time, and elements are numbered from {first} on",
+                f"convert to opset {first} or newer, or declare the dimensions as numbers",
             )
-        return self.op("Range", [self.scalar(number) for number in (start, end, step)])
+        way = end - start if step > 0 else start - end
+        steps = maximum(way, 0) if abs(step) == 1 else rounded_up(maximum(way, 0), abs(step))
+        ones = self.op("ConstantOfShape", [self.make(steps)], {"value": ir.tensor([1])})
+        numbers = value(self.squeeze(self.op("NonZero", [ones]), [0]))
+        return self.make(numbers * step + start)
 
     def take(self, data: ir.Value, index: Number, axis: int) -> ir.Value:
         """Return the element at a position, without the axis."""
