@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tensorsplit.model.convert import convert
 from tests.model.build import (
@@ -429,6 +429,31 @@ def test_bounds_known_only_at_run_time_are_positions_before_opset_10(axes: Any, 
             wanted = np.moveaxis(np.moveaxis(wanted, axis, 0)[start:end], 0, axis)
         found = outputs(older, x=X, s=starts, e=ends)[0]
         np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_strings_between_bounds_are_taken_on_the_last_axis(axis: int) -> None:
+    """There onnxruntime takes whole rows of them."""
+    x = np.array([["a", "b", "c"], ["d", "e", "f"]], object)
+    inputs = [value("x", STRING, ["N", "M"]), *(value(name, INT64, [1]) for name in "se")]
+    sliced = [node("Slice", "x s e a", "y")]
+    made = graph(sliced, inputs, [value("y", STRING, [None, None])], [tensor("a", [axis])])
+    older = converted(model(made, 13), 9)
+    assert [each for each in older.graph.node if each.op_type == "Gather"][-1].attribute[0].i == 1
+    (found,) = outputs(older, x=x, s=np.array([1]), e=np.array([9]))
+    assert found.tolist() == [x[1:], x[:, 1:]][axis].tolist()
+
+
+def test_mod_of_one_multiplies_no_quotient_of_one_before_opset_10() -> None:
+    """That onnxruntime takes for a quotient by the divisor."""
+    divisors = np.array([1, -1, 4, -4, 9])
+    made = of(node("Mod", "o r", "y"), 13, [tensor("o", [1])], r=divisors)
+    older = convert(made, 9)
+    found = outputs(older, r=divisors)[0]
+    np.testing.assert_array_equal(found, [0, 0, 1, -3, 1])
+    (quotient,) = (each for each in older.graph.node if each.op_type == "Div")
+    one = next(each for each in older.graph.node if quotient.input[0] in each.output)
+    assert numpy_helper.to_array(helper.get_attribute_value(one.attribute[0])).tolist() == [-1]
 
 
 def test_a_slice_by_axes_known_only_at_run_time_has_no_form_before_opset_10() -> None:

@@ -1,4 +1,4 @@
-"""Integers that OpenVINO calculates wrongly: rounded quotients, and an Abs that is left out."""
+"""Integers that engines calculate wrongly: fused or rounded quotients, an Abs that is left out."""
 
 from __future__ import annotations
 
@@ -439,3 +439,61 @@ def test_rounds_that_a_range_counts_are_none_if_it_is_empty(process: EngineProce
     got = process.call(["openvino", lowered.SerializeToString(), feeds, 1])
     np.testing.assert_array_equal(got[0][0], x)
     np.testing.assert_array_equal(got[1][0], [3, 4, 1, 2])
+
+
+ORT: Any = "onnxruntime@1.32.0"
+RATIOS: dict[str, bool] = {
+    "d = Div(u, x) y = Mul(d, z)": True,
+    "d = Div(u, x) y = Mul(z, d)": True,
+    "d = Div(u, x) e = Identity(d) y = Mul(e, z)": True,
+    "i = Identity(u) d = Div(i, x) y = Mul(d, z)": True,
+    "d = Div(u, x) e = Abs(d) y = Mul(e, z)": False,
+    "d = Div(u, x) e = Mul(d, z) y = Add(e, d)": False,
+    "d = Div(u, x) y = Add(d, z)": False,
+    "d = Div(two, x) y = Mul(d, z)": False,
+    "d = Div(ones, x) y = Mul(d, z)": False,
+    "d = Div(x, u) y = Mul(d, z)": False,
+}
+"""Calculations with 1 / x, and whether onnxruntime takes the product for one by x."""
+
+
+def ratio(nodes: str, kind: str, shape: str = "", outputs: str = "y") -> onnx.ModelProto:
+    """A model of three numbers x and z, and a constant 1 of a shape."""
+    given = ", ".join(f"{kind}[3] {name}" for name in outputs.split())
+    return onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 14]> g ({kind}[3] x, {kind}[3] z) => ({given})'
+        f" <{kind}{shape} u = {{1}}, {kind}[1] two = {{2}},"
+        f" {kind}[3] ones = {{1, 1, 1}}> {{ {nodes} }}"
+    )
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32", "uint64", "float"])
+@pytest.mark.parametrize("nodes", RATIOS)
+def test_only_the_product_of_one_by_integers_is_written_otherwise(nodes: str, kind: str) -> None:
+    model = ratio(nodes, kind)
+    is_fused = RATIOS[nodes] and kind.startswith("int")
+    found = [finding.code for finding in ts.check(model, target=ORT)]
+    assert found == ["TS843"] * is_fused
+    assert (ts.lower(model, target=ORT) == model) is not is_fused
+
+
+def test_a_ratio_that_the_model_gives_out_stays() -> None:
+    model = ratio("d = Div(u, x) y = Mul(d, z)", "int64", outputs="y d")
+    assert ts.check(model, target=ORT) == []
+
+
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("kind", ["int64", "int32"])
+@pytest.mark.parametrize("shape", ["", "[1]"])
+@pytest.mark.parametrize("nodes", [nodes for nodes in RATIOS if RATIOS[nodes]])
+def test_onnxruntime_multiplies_one_by_a_number(nodes: str, shape: str, kind: str) -> None:
+    lowered = ts.lower(ratio(nodes, kind, shape), target=ORT)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.check(lowered, target=ORT) == []
+    assert ts.lower(lowered, target=ORT) == lowered
+    x, z = np.array([[1, 2, -1], [-4, 8, 9]], kind), np.array([[5, 6, 7], [8, 16, -9]], kind)
+    for numbers, factors in zip(x, z, strict=True):
+        feeds = {"x": numbers, "z": factors}
+        wanted = np.where(abs(numbers) == 1, numbers, 0) * factors
+        got = ts.run(lowered, feeds, engine="onnxruntime")["y"]
+        np.testing.assert_array_equal(got, wanted.astype(kind), strict=True)

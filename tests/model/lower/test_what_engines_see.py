@@ -855,3 +855,51 @@ def test_infinities_are_reduced_as_before() -> None:
     x = np.array([[low, low], [low, 1], [high, 0], [300, 300]], np.float32)
     (y,) = ts.run(ts.lower(model, target="openvino"), {"x": x}).values()
     np.testing.assert_allclose(y, [low, 1, high, 300 + np.log(2)], rtol=1e-6)
+
+
+ORT: Any = "onnxruntime@1.32.0"
+
+
+def gathered(dims: str, axis: int, indices: str = "int64[K]") -> onnx.ModelProto:
+    """A Gather of strings; unknown dimensions of the result are left out."""
+    return onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 13]> g (string{dims} x, {indices} i) => (string y)'
+        f" {{ y = Gather<axis = {axis}>(x, i) }}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("dims", "axis", "is_found"),
+    [
+        ("[N, M]", 0, True),
+        ("[N, M]", 1, False),
+        ("[N]", 0, False),
+        ("[N, 1]", 0, False),
+        ("[N, 2, 1]", -3, True),
+        ("[N, 2, 1]", -2, False),
+        ("[]", 0, True),
+    ],
+)
+def test_strings_are_found_that_are_not_gathered_on_the_last_axis(
+    dims: str, axis: int, is_found: bool
+) -> None:
+    model = gathered(dims, axis)
+    assert [each.code for each in ts.check(model, target=ORT)] == ["TS843"] * is_found
+    is_changed = is_found and dims != "[]"  # without a rank there is no order of axes
+    assert (ts.lower(model, target=ORT) == model) is not is_changed
+
+
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("indices", [np.array(1), np.array([1, -1, 0]), np.array([[0], [-2]])])
+@pytest.mark.parametrize("axis", [0, 1, -2, -3])
+def test_whole_rows_of_strings_are_gathered(
+    axis: int, indices: np.ndarray, rng: np.random.Generator
+) -> None:
+    x = np.array([f"s{number}" for number in rng.permutation(24)], object).reshape(2, 3, 4)
+    dims = ", ".join(map(str, indices.shape))
+    model = gathered("[N, M, K]", axis, f"int64[{dims}]" if dims else "int64")
+    lowered = ts.lower(model, target=ORT)
+    assert ts.check(lowered, target=ORT) == []
+    assert ts.lower(lowered, target=ORT) == lowered
+    got = ts.run(lowered, {"x": x, "i": indices}, engine="onnxruntime")["y"]
+    np.testing.assert_array_equal(got, np.take(x, indices, axis))

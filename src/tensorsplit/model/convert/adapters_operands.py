@@ -153,10 +153,13 @@ def _take_between(node: NodeConversion) -> None:
     make = node.make
     starts, ends = (value(make.int64(node.given(at), node.dtype(at))) for at in (1, 2))
     taken = data = node.given(0)
+    is_text = node.dtype() in (None, ir.DataType.STRING)
     for place, axis in enumerate(int(each) % rank for each in axes.ravel()):
         dim = dimension(data, axis)
         start, end = (_from_front(pick(bound, place), dim) for bound in (starts, ends))
-        taken = make.slice(taken, start, end, axis, by_index=True)
+        at = rank - 1 if is_text else axis  # where onnxruntime takes strings, too
+        moved = make.moved(taken, rank, axis, at)
+        taken = make.moved(make.slice(moved, start, end, at, by_index=True), rank, at, axis)
     node.replace(taken)
 
 
@@ -388,7 +391,7 @@ def _mod_down(node: NodeConversion) -> None:
             f"there is no Mod at opset {node.opset}, and only one of"
             f" {', '.join(each.name.lower() for each in _DIVIDED)} can be written otherwise"
         )
-    rest = make.op("Sub", [left, make.op("Mul", [make.op("Div", [left, right]), right])])
+    rest = make.op("Sub", [left, make.op("Mul", [_quotient(node, kind), right])])
     if not node.attribute("fmod", 0) and kind.is_signed():
         zero = make.constant(0, kind.numpy())
         has_other_sign = make.op("Xor", [make.op("Less", [each, zero]) for each in (rest, right)])
@@ -396,6 +399,14 @@ def _mod_down(node: NodeConversion) -> None:
         turns = make.op("And", [has_other_sign, is_some])
         rest = make.op("Where", [turns, make.op("Add", [rest, right]), rest])
     node.replace(rest)
+
+
+def _quotient(node: NodeConversion, kind: ir.DataType) -> ir.Value:
+    """Return the quotient of two integers; onnxruntime takes a product with 1 / x for one by x."""
+    make, left, right = node.make, node.known(0), node.given(1)
+    if left is None or not (left == 1).all() or not kind.is_signed():
+        return make.op("Div", [node.given(0), right])
+    return make.op("Neg", [make.op("Div", [make.constant(-left, kind.numpy()), right])])
 
 
 def _resize_up(node: NodeConversion) -> None:

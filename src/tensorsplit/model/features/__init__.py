@@ -27,7 +27,13 @@ from tensorsplit.model.features.sequences import (
     of_sequences,
 )
 from tensorsplit.model.features.split_features import of_layer_lengths, of_split
-from tensorsplit.model.features.values import is_sequence, of_casts, of_data, of_long_slices
+from tensorsplit.model.features.values import (
+    is_sequence,
+    of_casts,
+    of_data,
+    of_gathered_strings,
+    of_long_slices,
+)
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import (
     of_constant_operands,
@@ -105,6 +111,7 @@ def _of_any_operator(
         *of_no_elements(ref.node, facts, seen),
         *of_recurrences(ref.node, facts),
         *of_long_slices(ref.node, facts),
+        *of_gathered_strings(ref.node, facts),
     ]
     if found:
         yield "operator", ref.op_type

@@ -18,6 +18,7 @@ from tensorsplit.model.features.from_constants import (
     is_of_constants,
 )
 from tensorsplit.model.graph.nodes import NodeRef, constant, passed_from
+from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
 
@@ -30,6 +31,9 @@ _UNSIGNED = frozenset(
 _INTEGERS = _UNSIGNED | {
     *(ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32, ir.DataType.INT64),
 }
+_FUSED_WITH_MUL = frozenset({ir.DataType.INT32, ir.DataType.INT64})
+"""Integers of which engines multiply a quotient of 1 as they multiply floats."""
+
 _OF_SUMS = frozenset(
     {"ConvInteger", "Einsum", "Gemm", "MatMul", "MatMulInteger", "Resize", "Size", "Upsample"}
 )
@@ -81,6 +85,8 @@ def _of_quotient(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "floored_quotient"
     if is_layer:
         return  # those of constants are right
+    if not types.isdisjoint(_FUSED_WITH_MUL) and _is_one_multiplied(ref.node, facts):
+        yield "unit_quotient"
     if folded_quotient(ref.node, facts) is not None or _is_unknown_quotient(ref, facts):
         yield "folded_quotient"
 
@@ -99,6 +105,28 @@ def _leaves_no_rest(node: ir.Node) -> bool:
     if left is None or operator_of(left) not in ("FloorMod", "Mod"):
         return False
     return tuple(left.inputs) == (number, divisor)
+
+
+def _is_one_multiplied(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Div divides 1, and only one node reads the quotient and multiplies it.
+
+    Nodes that change nothing may be in between.
+    """
+    dividend = _elements(node.inputs[0], facts)
+    if dividend is None or dividend.size != 1 or dividend.item() != 1:
+        return False
+    made = node.outputs[0]
+    for _ in range(MOST_STEPS):
+        uses = made.uses()
+        if made.is_graph_output() or len(uses) != 1:
+            return False
+        (use,) = uses
+        if operator_of(use.node) == "Mul":
+            return True
+        if not may_pass(use.node, use.idx):
+            return False
+        made = use.node.outputs[0]
+    return False
 
 
 def rounds_down(node: ir.Node) -> bool:

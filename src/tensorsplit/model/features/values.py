@@ -76,6 +76,18 @@ def _has_unequal_outputs(node: ir.Node, facts: Facts) -> bool:
     )
 
 
+def of_gathered_strings(node: ir.Node, facts: Facts) -> Iterator[str]:
+    """Yield whether a node gathers strings on an axis that may not be the last."""
+    if node.op_type != "Gather" or len(node.inputs) != 2:
+        return
+    if ir.DataType.STRING not in facts.element_types(node.inputs[0]):
+        return
+    shape = facts.tensor(node.inputs[0]).shape
+    axis = attribute_of(node, "axis", ir.AttributeType.INT, 0)
+    if shape is None or any(dim != 1 for dim in shape[axis:][1:]):
+        yield "strings_gathered"
+
+
 def of_data(node: ir.Node, facts: Facts) -> Features:
     """Return the features of the element type of a node's data."""
     return of_type(node.inputs[0], facts) if node.inputs else {}

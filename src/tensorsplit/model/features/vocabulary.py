@@ -83,6 +83,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "floored_quotient": "is a Divide of integers that rounds down, of which one may be below 0",
         "fused_quotient": "is a Div of integers, one constant, the other from a reduction, a matrix"
         " product or a Resize",
+        "unit_quotient": "is a Div of 1 by int32 or int64, and only a Mul reads the quotient",
         "folded_quotient": "is a Div of constant integers, whose quotient is below 0 and not exact",
         "abs_of_shapes": "is an Abs of what is calculated from shapes and constants",
         "abs_of_joined": "is an Abs of a Concat that other nodes use as well, or that joins what is"
@@ -92,6 +93,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "part_to_bool": "is a Cast to bool of a part of a Split, or of what a TopK gives",
         "empty_range": "is a Range that may be empty, its limit on the other side of its start",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
+        "strings_gathered": "is a Gather of strings on an axis that may not be the last",
         "strings_in_loop": "is a loop that takes in or gives out strings",
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",

@@ -67,6 +67,50 @@ def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> No
     lowering.changed(ref, "the same, of a number that was doubled and subtracted once", entry)
 
 
+def divide_minus_one(lowering: Lowering) -> bool:
+    """Divide -1 where the target would take the product of 1 / x and y for y / x.
+
+    Returns whether there were any.
+    """
+    return lowering.change_limited("unit_quotient", _divide_minus_one)
+
+
+def _divide_minus_one(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, made = ref.node, ref.node.outputs[0]
+    make = InsertionPoint.instead_of(lowering, ref)
+    kind = lowering.facts.tensor(made).element_type or ir.DataType.INT64
+    shape = lowering.facts.tensor(node.inputs[0]).shape or ()
+    minus_one = make.constant(np.full((1,) * len(shape), -1), kind.numpy())
+    make.replace(made, make.op("Neg", [make.op("Div", [minus_one, node.inputs[1]])]))
+    lowering.edits.retire(node)
+    lowering.changed(ref, "Neg of a Div of -1", entry)
+
+
+def gather_on_last_axis(lowering: Lowering) -> bool:
+    """Take strings on the last axis, where the target takes but the first one of a row elsewhere.
+
+    Those of unknown rank stay. Returns whether any was changed.
+    """
+    return lowering.change_limited("strings_gathered", _gather_on_last_axis)
+
+
+def _gather_on_last_axis(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, (data, indices) = ref.node, ref.node.inputs
+    shapes = [lowering.facts.tensor(held).shape for held in (data, indices)]
+    assert data is not None  # noqa: S101 - see the feature
+    if None in shapes:
+        return
+    rank, added = (len(shape or ()) for shape in shapes)
+    axis = attribute_of(node, "axis", ir.AttributeType.INT, 0) % rank
+    make = InsertionPoint.instead_of(lowering, ref)
+    moved = make.moved(data, rank, axis, rank - 1)
+    taken = make.op("Gather", [moved, indices], {"axis": rank - 1})
+    order = [*range(axis), *range(rank - 1, rank - 1 + added), *range(axis, rank - 1)]
+    make.replace(node.outputs[0], make.op("Transpose", [taken], {"perm": order}))
+    lowering.edits.retire(node)
+    lowering.changed(ref, "Gather on the last axis, between Transposes", entry)
+
+
 def turn_flattened(lowering: Lowering) -> bool:
     """Have a Flatten by the last axis, or after it, take axis 1 or 0, which are always right.
 

@@ -57,6 +57,8 @@ from tensorsplit.model.lower.lowered_sequence import (
 )
 from tensorsplit.model.lower.other_nodes import (
     choose_signs,
+    divide_minus_one,
+    gather_on_last_axis,
     keep_from_fusing,
     keep_ranges_empty,
     negate_joined,
@@ -147,6 +149,8 @@ def _lower(lowering: Lowering) -> None:
         widen_quotients,
         write_quotients,
         keep_from_fusing,
+        divide_minus_one,
+        gather_on_last_axis,
         choose_signs,
     )
     others = (unwrap_optionals, calculate_constants, keep_unread)
