@@ -231,6 +231,18 @@ def test_what_is_right_stays(name: str, rng: np.random.Generator, tmp_path: Path
     np.testing.assert_array_equal(got, made.expected, strict=True)
 
 
+def test_an_abs_of_what_is_kept_between_runs_stays(tmp_path: Path) -> None:
+    x = np.array([-3, 4], np.float32)
+    given = fed(x, (2,))
+    state = ops.read_value(const([-7, 5], np.float32), "state")
+    results = [ops.result(ops.abs(ops.negative(state)))]
+    kept = ops.assign(given, "state")
+    path = tmp_path / "state.xml"
+    ov.save_model(ov.Model(results, [kept], [given], "kept"), path)
+    assert ts.check(path, target="openvino") == []
+    assert [each[0].tolist() for each in run_all_in_openvino([(path, [[x]])])[0]] == [[7, 5]]
+
+
 RANGES = [(0, -2, 1), (0, 5, -1), (3, 3, 1), (5, 0, -2), (0, 5, 2), (2, -5, 3), (-1, 4, 2)]
 
 
@@ -406,7 +418,7 @@ def test_a_body_that_overwrites_nothing_stays(
 
 def chosen(kind: Any, shape: Sequence[int], use: str) -> Made:
     """A model in which an If gives a tensor, and TopK takes memory of its own."""
-    x, y = np.arange(6, dtype=kind), np.ones((7, 3), np.float32)
+    x, y = np.arange(6, dtype=kind) if shape else np.array(5, kind), np.ones((7, 3), np.float32)
     condition, data, other = fed(np.array(True)), fed(x, shape), fed(y, (-1, 3))
     inner = [fed(x, shape) for _ in range(2)]
     bodies = [
@@ -446,6 +458,8 @@ def test_what_an_if_gives_is_passed_on_by_a_loop(kind: Any, use: str, tmp_path: 
         before, after = (
             ov.Core().read_model(tmp_path / f"{name}.xml") for name in ("found", "safe")
         )
+        names = re.findall(' names="([^"]+)"', (tmp_path / "safe.xml").read_text())
+        assert len(set(names)) == len(names)
         assert after.output(0).get_names() >= before.output(0).get_names() != set()
     check_all([made], tmp_path)
 
@@ -457,6 +471,7 @@ def test_an_if_that_gives_outputs_stays(kind: Any, use: str, tmp_path: Path) -> 
 
 def test_an_if_of_a_known_shape_stays(tmp_path: Path) -> None:
     check_stays(chosen(np.float32, (6,), "a node"), tmp_path)
+    check_stays(chosen(np.int64, (), "an output"), tmp_path)
 
 
 @pytest.mark.parametrize(
