@@ -370,6 +370,16 @@ def gather(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
     return [np.asarray(made, v[0].dtype)]  # one string of a list comes out as a plain str
 
 
+def compress(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
+    condition, axis = v[1].astype(bool), a.get("axis")
+    know(len(condition) <= (v[0].size if axis is None else v[0].shape[axis]))
+    return [np.compress(condition, v[0], axis)]
+
+
+def l1_norm(x: Array, **options: Any) -> Any:
+    return np.sum(np.abs(x), **options)
+
+
 def reduced(function: Callable[..., Any]) -> Apply:
     def apply(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
         axes = tuple(ints(v[1])) if len(v) > 1 else tuple(a.get("axes", range(v[0].ndim)))
@@ -490,3 +500,4 @@ UNARY: Mapping[str, Callable[..., Any]]
 UNARY = {"Neg": np.negative, "Abs": np.abs, "Relu": lambda x: np.maximum(x, x.dtype.type(0))}
 REDUCED: Mapping[str, Callable[..., Any]]
 REDUCED = {"ReduceSum": np.sum, "ReduceMax": np.max, "ReduceMin": np.min, "ReduceMean": np.mean}
+REDUCED |= {"ReduceL1": l1_norm}

@@ -30,6 +30,7 @@ from tests.model.programs import (
     arg_max,
     average_pool,
     call,
+    compress,
     concat_from_sequence,
     conv,
     declaration,
@@ -401,7 +402,15 @@ class Generator:
             self._squeeze,
             self._unsqueeze,
         )
-        moves += (self._concat, self._gather, self._pad, self._expand, self._tile, self._flatten)
+        moves += (
+            self._concat,
+            self._gather,
+            self._compress,
+            self._pad,
+            self._expand,
+            self._tile,
+            self._flatten,
+        )
         moves += (self._cast, self._where, lambda: self._identity(self._tensor()), self._range)
         numbers: Choices = (self._binary, self._binary, self._unary, self._compare, self._reduce)
         numbers += (self._arg_max, self._top_k, self._mat_mul, self._gemm, self._quantize)
@@ -713,9 +722,22 @@ class Generator:
 
         self._step("Flatten", [data], 1, apply, axis=axis)
 
+    def _compress(self) -> None:
+        """Take elements by a condition that is constant, or calculated from an operand."""
+        data = self._tensor()
+        rank, size = self._value(data).ndim, self._value(data).size
+        axis: dict[str, Any] = {} if self._chance(0.3) else {"axis": self._axis(rank)}
+        length = self._pick(0, min(size, self._value(data).shape[axis["axis"]] if axis else 8))
+        chosen = self._random.random(length) < self._one((0.0, 0.5, 1.0))
+        if self._chance(0.5):
+            condition = self._constant(chosen)
+        else:
+            condition = self._cast_to(self._operand(chosen), np.dtype(bool))
+        self._step("Compress", [data, condition], 1, compress, **axis)
+
     def _cast(self) -> None:
         data = self._tensor(1, calculated=True)
-        names = ("float32", "float32", "int64", "int32", "float64", "float16", BFLOAT16)
+        names = ("float32", "float32", "int64", "int32", "float64", "float16", BFLOAT16, "bool")
         self._cast_to(data, np.dtype(self._one(names)))
 
     def _cast_to(self, data: str, dtype: np.dtype[Any]) -> str:

@@ -1288,6 +1288,19 @@ def test_what_is_used_for_nothing_afterwards_is_not_used(reader: str) -> None:
     assert found["y"].tolist() == [6]
 
 
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_parts_of_strings_without_elements_are_taken_once(target: Any) -> None:
+    """The Gather that takes them has no elements to take from."""
+    text = (
+        "g (string[0,3] x) => (string[0,A] y, string[0,B] z) <int64[2] l = {1, 2}>"
+        " { y, z = Split<axis = 1>(x, l) }"
+    )
+    made = lower(Case("strings", 18, text).model, target=target)
+    assert lower(made, target=target) == made
+    found = run(made, {"x": np.empty((0, 3), object)})
+    assert [found[name].shape for name in "yz"] == [(0, 1), (0, 2)]
+
+
 def test_a_loop_of_constants_that_something_uses_is_calculated_at_once() -> None:
     """What it carries has no known shape any more, after what is not used is added to it."""
     model = onnx.parser.parse_model(

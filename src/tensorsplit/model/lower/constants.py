@@ -80,6 +80,15 @@ def give_nothing(lowering: Lowering) -> bool:
     return lowering.change_limited("taken_from_nothing", _give_nothing)
 
 
+def give_nothing_for_parts(lowering: Lowering) -> None:
+    """Do as `give_nothing`, of the nodes that stand for splits by now."""
+    lowering.change_each("taken_from_nothing", _is_gather, _give_nothing)
+
+
+def _is_gather(node: ir.Node) -> bool:
+    return (node.domain, node.op_type) == ("", "Gather")
+
+
 def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     made, axis = ref.node.outputs[0], attribute_of(ref.node, "axis", ir.AttributeType.INT) or 0
     given, shape = (lowering.facts.tensor(held).shape or () for held in (ref.input(0), made))

@@ -35,6 +35,7 @@ from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.lower.constants import (
     calculate_constants,
     give_nothing,
+    give_nothing_for_parts,
     slice_empty,
     slice_nothing,
     write_initializers,
@@ -168,6 +169,7 @@ def _lower(lowering: Lowering) -> None:
     lowering.edits.finish()
     if lowering.look_for("of_constants", bodies) and calculate_constants(lowering):
         lowering.look()
+    give_nothing_for_parts(lowering)
     is_carried = carry_captured(lowering)
     carry_overwritten(lowering)
     carry_sizes(lowering)
