@@ -409,6 +409,28 @@ def test_halves_that_any_nodes_calculate_are_equal_parts_again(way: str) -> None
     check_equal(there, np.split(X[:6], 2), x=X[:6])
 
 
+def of_another(dims: str) -> ModelProto:
+    """Return a model that splits ``x`` into two halves of the first dimension of ``w``."""
+    return parse_model(f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[N, 4] x, float[{dims}] w) => (float[P, 4] p, float[Q, 4] q)
+        <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}> {{
+            s = Shape(w) n = Slice(s, zero, one) h = Div(n, two) y = Concat <axis = 0> (h, h)
+            p, q = Split(x, y)
+        }}""")
+
+
+def test_halves_of_another_tensor_are_equal_parts_if_its_dimension_is_the_same() -> None:
+    there = converted(of_another("N, 3"), 9)
+    assert [each.op_type for each in there.graph.node] == ["Split"]
+    check_equal(there, np.split(X[:6], 2), x=X[:6], w=X[:6, :3])
+
+
+@pytest.mark.parametrize("dims", ["M, N", "M"])
+def test_halves_of_another_dimension_are_no_equal_parts(dims: str) -> None:
+    with refused("TS310", "graph/Split"):
+        convert(of_another(dims), 9)
+
+
 def test_a_node_that_gives_out_another_part_stays_where_lengths_need_it_no_more() -> None:
     """The halves are calculated from the shape of its first part."""
     made = parse_model("""<ir_version: 8, opset_import: ["": 18]>

@@ -549,6 +549,7 @@ def test_the_new_axis_of_one_hot(axis: int | None, expected: tuple[Any, ...]) ->
     ("opset", "operands", "scales", "expected"),
     [
         (10, "x s", [1, 2], ("N", "2*M")),
+        (11, "x none s", [1, 2], ("N", "2*M")),
         (13, "x _ s", [1, 2], ("N", "2*M")),
         (13, "x _ s", [1, 0.5], ("N", "floor(M/2)")),
         (13, "x _ s", [1, 0.1], ("N", None)),
@@ -558,7 +559,8 @@ def test_a_resized_dimension_with_a_name(
     opset: int, operands: str, scales: list[float], expected: tuple[Any, ...]
 ) -> None:
     op = node("Resize", operands, "y", mode="nearest")
-    made = graph([op], [value("x", FLOAT, ("N", "M"))], ["y"], [tensor("s", scales, np.float32)])
+    constants = [tensor("s", scales, np.float32), tensor("none", [], np.float32)]
+    made = graph([op], [value("x", FLOAT, ("N", "M"))], ["y"], constants)
     assert shapes(model(made, opset))["y"] == expected
 
 
