@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import pytest
+from onnx.parser import parse_model
 
 from tensorsplit.engines.compare import Difference
 from tensorsplit.engines.diagnosis import (
     FINE,
     FIXABLE,
+    NOTHING_TO_LOWER,
     SAME_OUTPUTS,
     WRONG,
     Diagnosis,
     _diagnosis,
     _shortened,
+    _why_lowering_fails,
 )
 from tensorsplit.model.check.checks import ERROR, NOTE, TARGET_DEPENDS, WARNING
 from tensorsplit.model.check.findings import REWRITE, CheckReport, Finding
+from tensorsplit.model.reading import read_model
 
 ODD = Finding("TS801", NOTE, "graph/a", "is odd")
 DEPENDS = Finding(TARGET_DEPENDS.code, WARNING, "graph/b", "may fail")
@@ -71,3 +75,23 @@ def test_two_reasons_are_said_and_how_many_more_there_are(
     reasons: str, said: tuple[str, ...]
 ) -> None:
     assert _shortened(reasons) == said
+
+
+@pytest.mark.parametrize(
+    ("nodes", "differences", "why"),
+    [
+        ("a, y = Split<num_outputs = 2>(x)", [], None),
+        ("a, y = Split<num_outputs = 2>(x)", [SHAPE], f"and so is the lowered model: {SHAPE}"),
+        ("y = Neg(x)", [], NOTHING_TO_LOWER),
+        ("s = SplitToSequence(x) y = Identity(s)", [], "it can't be lowered: "),
+    ],
+)
+def test_why_lowering_does_not_help(
+    nodes: str, differences: list[Difference], why: str | None
+) -> None:
+    kind = "seq(float)" if "Sequence" in nodes else "float[M]"
+    model = parse_model(
+        f'<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => ({kind} y) {{ {nodes} }}'
+    )
+    said = _why_lowering_fails(read_model(model), "portable", lambda _: differences)
+    assert said == why if why is None else said is not None and said.startswith(why)
