@@ -589,3 +589,29 @@ def test_a_number_of_rounds_whose_rank_is_known_only_at_run_time_is_a_scalar(
     feed = {"x": X[:0].ravel(), "axis": np.array([-1])}
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
     assert got.shape == ts.run(model, feed)["s"].shape == (2, 0)
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    "view", ["Identity(i)", "Reshape(i, one)", "Reshape(h, one)", "Split<num_outputs=1>(h)"]
+)
+def test_what_a_round_reads_is_the_number_of_the_one_before(
+    view: str, process: EngineProcess
+) -> None:
+    """OpenVINO keeps the number that is carried in the memory of the number itself."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[3] x) => (int64[A] y, float[B] p)
+        <int64 n = {{3}}, int64[1] one = {{1}}, int64[1] s = {{-3}}, int64[1] t = {{7}}> {{
+            p, q = Split<num_outputs = 2>(x)
+            y, v = Loop(n, , s, t) <body = b (int64 i, bool c, int64[C] g, int64[D] f) =>
+                (bool d, int64[C] k, int64[D] o) {{
+                d = Identity(c) h = Reshape(i, one) k = Neg(f) m = {view} o = Reshape(m, one) }}>
+        }}"""
+    )
+    (found,) = [each for each in ts.check(model, target="openvino") if "number of" in each.message]
+    assert found.severity == "warning"
+    made = ts.lower(model, target="openvino")
+    assert ts.lower(made, target="openvino") == made
+    x = np.random.default_rng(4).random(3, np.float32)
+    (got,) = process.call(["openvino", made.SerializeToString(), [{"x": x}], 1])
+    assert got[0].tolist() == ts.run(made, {"x": x})["y"].tolist() == [-1]

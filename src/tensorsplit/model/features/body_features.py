@@ -375,6 +375,23 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
     ]
 
 
+def carried_numbers(node: ir.Node) -> list[int]:
+    """Return the places of what a Loop carries that is the number of its round, or a view of it."""
+    if not is_loop(node) or not body_of(node).inputs:
+        return []
+    number = body_of(node).inputs[0]
+    return [i for i, each in enumerate(carried_by(node)) if _is_view(each.end, number)]
+
+
+def _is_view(held: ir.Value | None, of: ir.Value) -> bool:
+    """Return whether an engine may keep a value in the memory of another."""
+    while held is not None and held is not of:
+        made = held.producer()
+        is_kept = made is not None and bool(made.inputs) and (may_pass(made, 0) or is_split(made))
+        held = made.inputs[0] if made is not None and is_kept else None
+    return held is of
+
+
 def is_loop(node: ir.Node) -> bool:
     """Return whether a node is a Loop with a body."""
     return (node.domain, node.op_type) == ("", "Loop") and "body" in dict(bodies(node))
@@ -512,6 +529,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "empty_in_loop": is_loop(node) and any(is_empty(each, facts) for each in node.inputs[2:]),
         "scan_in_scan": node.op_type == "Scan" and is_inner,
         "captured_in_scan": captured_in_scan(node),
+        "carries_number": carried_numbers(node),
         "overwritten": overwritten(node, seen),
         "unread_rows": has_unread_rows(node),
         "unused_in_loop": unused_and_changing(node, facts, seen),

@@ -10,6 +10,8 @@ from functools import reduce
 import onnx_ir as ir
 
 from tensorsplit.model.features.body_features import (
+    body_of,
+    carried_numbers,
     is_needed,
     results_to_settle,
     unused_and_changing,
@@ -63,6 +65,23 @@ def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         place = make.op("Cast", [has_any], {"to": int(ir.DataType.INT64)})
         make.op("Gather", [twice, place], outputs=[new])
     lowering.changed(ref, "the same, with what it carries used afterwards", entry)
+
+
+def copy_numbers(lowering: Lowering) -> None:
+    """Have a loop carry the number of its round in memory of its own."""
+    lowering.change_each("carries_number", carried_numbers, _copy_numbers)
+
+
+def _copy_numbers(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have what is carried calculated: doubled, and subtracted once."""
+    body = body_of(ref.node)
+    for place in carried_numbers(ref.node):
+        make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
+        old = body.outputs[1 + place]
+        new = make.op("Sub", [make.op("Add", [old, old]), old])
+        new.type, new.shape = old.type, old.shape
+        body.outputs[1 + place] = new
+    lowering.changed(ref, "the same, with the number that it carries calculated", entry)
 
 
 def pass_results_on(lowering: Lowering) -> None:

@@ -49,7 +49,7 @@ from tensorsplit.model.lower.loop_rounds import (
     pass_conditions_on,
     settle_rounds,
 )
-from tensorsplit.model.lower.loop_states import pass_results_on, use_states
+from tensorsplit.model.lower.loop_states import copy_numbers, pass_results_on, use_states
 from tensorsplit.model.lower.lowered_sequence import (
     Layout,
     LoweredSequence,
@@ -175,6 +175,7 @@ def _lower(lowering: Lowering) -> None:
     carry_sizes(lowering)
     keep_checks(lowering)
     pass_results_on(lowering)
+    copy_numbers(lowering)
     is_used = use_states(lowering)
     settle_rounds(lowering)
     sort_axes_for_onnx(lowering)
