@@ -103,3 +103,42 @@ def test_a_node_with_more_inputs_than_its_operator_has_no_empty_data() -> None:
     """RandomNormal takes nothing at all."""
     text = "() => (float[2] y) <float[0] none = {}> { y = RandomNormal<shape = [2]>(none) }"
     assert "empty_constant" not in of_node("RandomNormal", text)
+
+
+@pytest.mark.parametrize(
+    ("axes", "is_unsorted"),
+    [([0, 1], False), ([1, 0], False), ([-1, 0], True), ([-2, -3], True)],
+)
+def test_unsqueeze_has_an_order_of_its_own_for_axes_from_the_back(
+    axes: list[int], is_unsorted: bool
+) -> None:
+    text = f"(float[3] x) => (float[A,B,C] y) {{ y = Unsqueeze<axes = {axes}>(x) }}"
+    assert ("unsorted_axes" in of_node("Unsqueeze", text, 10)) is is_unsorted
+
+
+@pytest.mark.parametrize(
+    ("start", "limit", "may_be_empty"),
+    [("zero", "Size(x)", False), ("one", "Size(x)", True), ("zero", "Neg(fed)", True)],
+)
+def test_a_range_up_to_a_number_of_elements_is_not_below_0(
+    start: str, limit: str, may_be_empty: bool
+) -> None:
+    """Range takes numbers while they lie before the limit."""
+    text = f"""(float[N] x, int64 fed) => (int64[K] y) <int64 zero = {{0}}, int64 one = {{1}}>
+        {{ n = {limit} y = Range({start}, n, one) }}"""
+    assert ("empty_range" in of_node("Range", text)) is may_be_empty
+
+
+@pytest.mark.parametrize(
+    ("inputs", "default", "can_be_overridden"),
+    [
+        ("float[5] x, int64[2] l", "int64[2] l = {2, 3}", True),
+        ("float[5] x", "int64[2] l = {2, 3}", False),
+        ("float[5] x, int64[2] l", "int64 other = {1}", False),
+    ],
+)
+def test_lengths_can_be_overridden_where_they_are_an_input_with_a_default(
+    inputs: str, default: str, can_be_overridden: bool
+) -> None:
+    text = f"({inputs}) => (float[A] a, float[B] b) <{default}> {{ a, b = Split(x, l) }}"
+    assert ("overridable_lengths" in of_node("Split", text)) is can_be_overridden
