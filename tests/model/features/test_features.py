@@ -7,6 +7,7 @@ import pytest
 from onnx.parser import parse_model
 
 from tensorsplit.model.features import features_of
+from tensorsplit.model.features.body_features import rounds_by_default
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.graph.nodes import walk
 from tensorsplit.model.infer.analysis import analyse
@@ -14,7 +15,7 @@ from tensorsplit.model.infer.analysis import analyse
 
 def of_node(operator: str, text: str, opset: int = 18) -> Features:
     """Return the features of the first node of an operator."""
-    proto = parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> g {text}')
+    proto = parse_model(f'<ir_version: 8, opset_import: ["": {opset}, "own": 1]> g {text}')
     model = ir.serde.deserialize_model(proto)
     facts = analyse(model)
     return next(features_of(ref, facts) for ref in walk(model) if ref.op_type == operator)
@@ -74,9 +75,12 @@ def test_a_shape_that_changes_matters_in_a_loop_where_nothing_uses_it(
 
 
 @pytest.mark.parametrize(
-    ("rest", "is_used"), [("y = ConcatFromSequence<axis = 0>(s)", False),
-    ("t = ConcatFromSequence<axis = 0>(s) y = Neg(t)", True)],
-)  # fmt: skip
+    ("rest", "is_used"),
+    [
+        ("y = ConcatFromSequence<axis = 0>(s)", False),
+        ("t = ConcatFromSequence<axis = 0>(s) y = Neg(t)", True),
+    ],
+)
 def test_parts_are_joined_for_nodes_where_nodes_use_the_result(rest: str, is_used: bool) -> None:
     text = f"(float[N] x) => (float[M] y) {{ s = SplitToSequence(x) {rest} }}"
     assert ("joined_for_nodes" in of_node("ConcatFromSequence", text)) is is_used
@@ -142,3 +146,60 @@ def test_lengths_can_be_overridden_where_they_are_an_input_with_a_default(
 ) -> None:
     text = f"({inputs}) => (float[A] a, float[B] b) <{default}> {{ a, b = Split(x, l) }}"
     assert ("overridable_lengths" in of_node("Split", text)) is can_be_overridden
+
+
+@pytest.mark.parametrize(
+    ("dividend", "may_be_wrong"),
+    [
+        ("r = Mod(x, k) d = Sub(x, r)", False),
+        ("r = Mod(w, k) d = Sub(x, r)", True),
+        ("r = Mod(x, w) d = Sub(x, r)", True),
+        ("d = Sub(x, w)", True),
+        ("d = Identity(x)", True),
+    ],
+)
+def test_a_quotient_that_leaves_no_rest_is_exact_on_every_engine(
+    dividend: str, may_be_wrong: bool
+) -> None:
+    """A number less what dividing it leaves is a multiple of the divisor."""
+    text = f"(int8[N] x, int8[N] w, int8[N] k) => (int8[N] y) {{ {dividend} y = Div(d, k) }}"
+    assert ("small_quotient" in of_node("Div", text)) is may_be_wrong
+
+
+def test_only_the_number_of_rounds_and_the_condition_leave_out_rounds() -> None:
+    """The value that is carried has a default, too."""
+    proto = parse_model("""<ir_version: 8, opset_import: ["": 18]>
+        g (float[2] x, int64 n, bool c) => (float[2] y) <float[2] x = {1, 2}, int64 n = {3}> {
+            y = Loop(n, c, x) <body = b (int64 i, bool d, float[2] s) => (bool e, float[2] t)
+            { e = Identity(d) t = Neg(s) }>
+        }""")
+    model = ir.serde.deserialize_model(proto)
+    (loop, *_) = model.graph
+    assert rounds_by_default(loop, analyse(model)) == [0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "axes", "opset", "may_be_ignored"),
+    [("float[2,3]", [0], 17, True), ("float[2,3]", [0, 1], 17, False), ("float", [0], 17, True)],
+)
+def test_axes_may_be_ignored_where_they_are_not_all_axes(
+    kind: str, axes: list[int], opset: int, may_be_ignored: bool
+) -> None:
+    text = f"({kind} x) => (float y) {{ y = ReduceL1<axes = {axes}>(x) }}"
+    proto = text.replace("(float x)", "(float[] x)") if kind == "float" else text
+    assert ("ignored_axes" in of_node("ReduceL1", proto, opset)) is may_be_ignored
+
+
+@pytest.mark.parametrize(
+    ("made", "is_part"),
+    [
+        ("p, q = Split(x, l)", True),
+        ("p, q = Split<num_outputs = 2>(x)", False),
+        ("p = own.first(x)", False),
+        ("p = Neg(x)", False),
+    ],
+)
+def test_a_part_is_cast_to_bool_where_other_parts_may_be_longer(made: str, is_part: bool) -> None:
+    text = f"""(float[6] x) => (bool[A] y) <int64[2] l = {{2, 4}}>
+        {{ {made} y = Cast<to = 9>(p) }}"""
+    assert ("part_to_bool" in of_node("Cast", text)) is is_part
