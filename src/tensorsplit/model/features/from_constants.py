@@ -52,8 +52,11 @@ def is_of_constants(ref: NodeRef) -> bool:
     return True
 
 
-def is_calculated(value: ir.Value | None, facts: Facts) -> bool:
-    """Return whether a number is calculated from shapes and constants alone, not given as one."""
+def is_calculated(value: ir.Value | None, facts: Facts, *, of_shapes: bool = True) -> bool:
+    """Return whether a number is calculated from constants alone, and from shapes if these count.
+
+    Not so one that is given as a constant.
+    """
     source = passed_from(value)
     if source is None or tensor_of(source) is not None:
         return False
@@ -62,7 +65,7 @@ def is_calculated(value: ir.Value | None, facts: Facts) -> bool:
     while waiting and len(seen) < MOST_STEPS:
         held = waiting.pop()
         made = None if held is None else held.producer()
-        if held is None or is_constant(held, facts) or gives_shape(made):
+        if held is None or is_constant(held, facts) or (of_shapes and gives_shape(made)):
             continue
         if made is None or not _is_evaluated(made):
             return False

@@ -302,7 +302,11 @@ def _only_fed(node: ir.Node, facts: Facts) -> ir.Value | None:
 
 
 def _fed(node: ir.Node, facts: Facts) -> list[ir.Value | None]:
-    return [held for held in node.inputs if not is_constant(held, facts)]
+    return [
+        held
+        for held in node.inputs
+        if not is_constant(held, facts) and not is_calculated(held, facts, of_shapes=False)
+    ]
 
 
 def _elements(held: ir.Value | None, facts: Facts) -> Array | None:

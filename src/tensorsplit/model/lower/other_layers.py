@@ -11,7 +11,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
 from tensorsplit.model.features.body_features import overwriting_layers, results_to_settle
-from tensorsplit.model.features.integers import SMALL, rounds_down
+from tensorsplit.model.features.integers import SMALL
 from tensorsplit.model.features.recurrences import recurrences_of
 from tensorsplit.model.graph.nodes import NodeRef, constant, in_range
 from tensorsplit.model.infer.analysis import Facts
@@ -107,7 +107,10 @@ def _take_larger(old: _OtherLayer) -> None:
 
 
 def _leave_no_rest(old: _OtherLayer) -> None:
-    """Divide a number less what the quotient leaves; integers of 8 bits as those of 32."""
+    """Divide a number less what the quotient leaves; integers of 8 bits as those of 32.
+
+    The quotient is rounded toward zero, as the target rounds all others, whatever the layer says.
+    """
     if old.layer.attributes.get("auto_broadcast", "numpy").lower() not in ("numpy", "none"):
         raise refusal("its operands are not broadcast as NumPy does", "broadcast them before")
     (kind, _), ends = old.given_types(), old.sources
@@ -115,7 +118,7 @@ def _leave_no_rest(old: _OtherLayer) -> None:
     if is_small:
         ends = [old.make.layer(converted("i32"), [end]) for end in ends]
         precision = "I32"
-    quotient = exact_quotient(precision, is_down=rounds_down(old.node))
+    quotient = exact_quotient(precision)
     made = old.make.layer(quotient, ends, () if is_small else old.names)
     if is_small and kind is not None:
         made = old.make.layer(converted(_NAMES[kind.name]), [made], old.names)
@@ -189,7 +192,6 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "abs_of_shapes": OtherLayer(_take_larger, "Maximum of it and its negative"),
         "small_quotient": _QUOTIENT,
         "fused_quotient": _QUOTIENT,
-        "floored_quotient": _QUOTIENT,
         "takes_nothing": OtherLayer(_give_nothing, "a constant without elements"),
         "taken_from_nothing": OtherLayer(_give_nothing, "a constant without elements"),
         "used_result": OtherLayer(_settle, "the same, with a Loop that passes on what it gives"),

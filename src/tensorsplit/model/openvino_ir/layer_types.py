@@ -48,8 +48,8 @@ def _gather(data: LayerOperand, axis: LayerOperand, precision: str = "I64") -> L
     return LayerType("Gather", "opset8", (data, 1, axis), {"batch_dims": "0"}, precision)
 
 
-def _quotient(dividend: LayerOperand, precision: str, *, is_down: bool) -> LayerType:
-    attributes = {"auto_broadcast": "numpy", "m_pythondiv": "true" if is_down else "false"}
+def _quotient(dividend: LayerOperand, precision: str) -> LayerType:
+    attributes = {"auto_broadcast": "numpy", "m_pythondiv": "false"}
     return LayerType("Divide", "opset1", (dividend, 1), attributes, precision)
 
 
@@ -67,7 +67,7 @@ LAYER_TYPES: Mapping[str, LayerType] = MappingProxyType(
         "add": _elementwise("Add"),
         "subtract": _elementwise("Subtract"),
         "multiply": _elementwise("Multiply"),
-        "near_quotient": _quotient(0, "I64", is_down=False),
+        "near_quotient": _quotient(0, "I64"),
         "minimum": _elementwise("Minimum"),
         "maximum": _elementwise("Maximum"),
         "less": _elementwise("Less", "BOOL"),
@@ -132,13 +132,13 @@ def absolute(precision: str) -> LayerType:
     return _elementwise("Maximum", precision, (0, negative(precision)))
 
 
-def exact_quotient(precision: str, *, is_down: bool) -> LayerType:
-    """Return what gives a quotient of integers, rounded down or toward zero.
+def exact_quotient(precision: str) -> LayerType:
+    """Return what gives a quotient of integers, rounded toward zero.
 
     It divides what leaves no rest, which is right however quotients are rounded.
     """
-    rest = _elementwise("FloorMod" if is_down else "Mod", precision)
-    return _quotient(_elementwise("Subtract", precision, (0, rest)), precision, is_down=is_down)
+    rest = _elementwise("Mod", precision)
+    return _quotient(_elementwise("Subtract", precision, (0, rest)), precision)
 
 
 def limit_of_range(precision: str) -> LayerType:
