@@ -50,6 +50,7 @@ from tensorsplit.model.graph.calculation import (
     FIRST_WITH_BOUNDS_AS_INPUTS,
     FIRST_WITH_INTEGERS_COMPARED,
 )
+from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.message import NodeList, copied, node_lists
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -191,7 +192,8 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
             found = of_features(profile, layer_features(ref, facts), ref.path, _fix_layer)
             findings += found.values()
         else:
-            fix = partial(_fix, first=blocked or _before_lowering(ref, facts))
+            first = blocked or _before_lowering(ref, facts)
+            fix = partial(_fix, first=first, has_ranks=_has_ranks(ref, facts))
             if has_fed_floats(ref, facts):
                 fix = partial(_fix_floats, fix)
             found = of_features(profile, features_of(ref, facts, imported), ref.path, fix)
@@ -302,6 +304,13 @@ def _before_lowering(ref: NodeRef, facts: Facts) -> str:
     return f"convert it to opset 13, {why} {_CONVERT}"
 
 
+def _has_ranks(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether the rank of each tensor that a node reads or gives is known."""
+    ends = [end for end in (*ref.node.inputs, *ref.node.outputs) if end is not None]
+    known = map(facts.of, ends)
+    return all(fact.shape is not None for fact in known if isinstance(fact, Tensor))
+
+
 def _fix_floats(fix: Callable[..., str], profile: Profile, entry: Limitation) -> str:
     """Return the advice for a limitation on a split whose lengths are floats until it runs."""
     advice: str = fix(profile, entry)
@@ -334,11 +343,17 @@ _LEFT = {
 """What to do about features where lowering leaves them as they are."""
 
 
-def _fix(profile: Profile, entry: Limitation, first: str = "") -> str:
+_WITH_RANKS = frozenset({"strings_gathered", "used_result"})
+"""Features that lowering removes only where ranks are known."""
+
+
+def _fix(profile: Profile, entry: Limitation, first: str = "", *, has_ranks: bool = True) -> str:
     """Return the advice for a limitation: lowering only where lowering removes it.
 
     What has to be done before comes first.
     """
+    if entry.feature in _WITH_RANKS and not has_ranks:
+        first = first or "give its tensors a known rank"
     is_about_type = entry.feature == "element_type" and not entry.operators
     is_lowered = entry.feature not in _REFUSED and not is_about_type
     if must_go(entry) and is_lowered:
