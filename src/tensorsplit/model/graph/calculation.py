@@ -276,12 +276,11 @@ class Calculation(Maker[ir.Value]):
         `are_checked` says whether the nodes that calculate the lengths do so already.
 
         Raises:
-            SplitError: TS310 before opset 10; before opset 11 where they are taken by index.
+            SplitError: TS310 before opset 10.
         """
         limits = bounds(dim, lengths, count, are_checked=are_checked)
-        first = FIRST_WITH_RANGE if by_index else FIRST_WITH_BOUNDS_AS_INPUTS
-        if self.opset < first and not all(map(are_known, limits)):
-            raise _unknown_before_running(self.opset, first, are_given=isinstance(lengths, Formula))
+        if self.opset < FIRST_WITH_BOUNDS_AS_INPUTS and not all(map(are_known, limits)):
+            raise _unknown_before_running(self.opset, are_given=isinstance(lengths, Formula))
         return [self.slice(data, start, end, axis, by_index=by_index) for start, end in limits]
 
     def slice(
@@ -428,14 +427,12 @@ class Calculation(Maker[ir.Value]):
         return self.op("Constant", [], {"value": held})
 
 
-def _unknown_before_running(opset: int, first: int, *, are_given: bool) -> SplitError:
+def _unknown_before_running(opset: int, *, are_given: bool) -> SplitError:
     """Return the refusal of parts that are Slice nodes without bounds as inputs.
 
     The lengths are given, or follow from the dimension, which is not known either.
     """
-    reason = f"Range is there from {first} on"
-    if first < FIRST_WITH_RANGE:
-        reason = f"Split takes lengths as an attribute, and so does Slice its bounds before {first}"
+    first = FIRST_WITH_BOUNDS_AS_INPUTS
     if are_given:
         problem = "the lengths are known only at run time"
         mend = (
@@ -447,6 +444,7 @@ def _unknown_before_running(opset: int, first: int, *, are_given: bool) -> Split
         mend = "declare that dimension as a number"
     return SplitError(
         CANNOT_EXPRESS,
-        f"not expressible at opset {opset}: {problem}, and {reason}",
+        f"not expressible at opset {opset}: {problem}, and Split takes lengths as an attribute, and"
+        f" so does Slice its bounds before {first}",
         f"convert to opset {first} or newer, or {mend}",
     )
