@@ -8,6 +8,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.maker import MOST_EXACT
+from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import attribute_of, is_onnx_split
@@ -51,10 +52,16 @@ def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
     """
     if node.op_type != "Cast" or not node.inputs:
         return
-    held, to = node.inputs[0], attribute_of(node, "to", ir.AttributeType.INT)
-    while held is not None and (made := held.producer()) is not None:
-        if to == ir.DataType.BOOL and _has_unequal_outputs(made, facts):
+    if attribute_of(node, "to", ir.AttributeType.INT) != ir.DataType.BOOL:
+        return
+    held = node.inputs[0]
+    for _ in range(MOST_STEPS):
+        made = None if held is None else held.producer()
+        if made is None:
+            return
+        if _has_unequal_outputs(made, facts):
             yield "part_to_bool"
+            return
         place = next((i for i, _ in enumerate(made.inputs) if may_pass(made, i)), None)
         held = None if place is None else made.inputs[place]
 
