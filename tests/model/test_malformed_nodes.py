@@ -136,3 +136,11 @@ def test_what_crashes_the_inference_of_onnx_is_kept_from_it() -> None:
     inputs = [value("x", FLOAT, [2, 3]), value("i", onnx.TensorProto.INT64, [2])]
     for made in (gather, norm):
         ts.infer_shapes(model(graph([made], inputs, ["y"])))
+
+
+def test_a_gather_of_nothing_that_gives_nothing_is_refused() -> None:
+    inputs = [value("x", FLOAT, [0]), value("i", onnx.TensorProto.INT64, [])]
+    made = model(graph([node("Gather", "x i", "")], inputs, []), 18)
+    for target in (None, "openvino", "onnxruntime"):
+        codes = [finding.code for finding in ts.check(made, target=target)]
+        assert "TS502" in codes

@@ -456,6 +456,28 @@ def test_mod_of_one_multiplies_no_quotient_of_one_before_opset_10() -> None:
     assert numpy_helper.to_array(helper.get_attribute_value(one.attribute[0])).tolist() == [-1]
 
 
+def test_a_slice_between_no_bounds_is_an_identity_before_opset_10() -> None:
+    inputs = [value("x", FLOAT, ["N"]), *(value(name, INT64, [0]) for name in "se")]
+    made = graph([node("Slice", "x s e", "y")], inputs, [value("y", FLOAT, [None])])
+    older = converted(model(made, 13), 9)
+    assert [each.name for each in older.graph.input] == ["x", "s", "e"]
+    none = np.array([], np.int64)
+    np.testing.assert_array_equal(outputs(older, x=X[0, 0], s=none, e=none)[0], X[0, 0])
+
+
+@pytest.mark.parametrize(
+    "operator", ["Slice", "Range", "Mod"], ids=["a slice", "a range", "a remainder"]
+)
+def test_what_needs_numbering_is_refused_before_opset_9(operator: str) -> None:
+    numbers: dict[str, Any] = {name: np.array([3]) for name in "xse"}
+    if operator == "Range":
+        numbers = {name: np.array(3) for name in "se"}
+    inputs = {"Slice": "x s e", "Range": "s e d", "Mod": "s e"}[operator]
+    made = of(node(operator, inputs, "y"), 13, [tensor("d", 1)], **numbers)
+    with refused("TS512", operator, "from opset 9 on", "convert to opset 9 or newer"):
+        convert(made, 8)
+
+
 def test_a_slice_by_axes_known_only_at_run_time_has_no_form_before_opset_10() -> None:
     bounds: dict[str, Any] = {name: np.array([1]) for name in "sea"}
     with refused("TS512", "Slice", "neither its bounds nor its axes", "make the axes one"):

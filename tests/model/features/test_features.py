@@ -197,9 +197,52 @@ def test_axes_may_be_ignored_where_they_are_not_all_axes(
         ("p, q = Split<num_outputs = 2>(x)", False),
         ("p = own.first(x)", False),
         ("p = Neg(x)", False),
+        ("a, q = Split(x, l) p = Identity(a)", True),
+        ("a, q = Split(x, l) p = Transpose(a)", True),
+        ("a, q = Split(x, l) p = Reshape(a, two)", True),
+        ("a, q = Split(x, l) p = Reshape(a, row)", False),
+        ("a, q = Split(x, l) p = Tile(a, two)", False),
+        ("a, q = Split(x, l) p = Cast<to = 7>(a)", False),
+        ("a, q = Split(x, l) p = ReduceMax(a)", False),
     ],
 )
 def test_a_part_is_cast_to_bool_where_other_parts_may_be_longer(made: str, is_part: bool) -> None:
-    text = f"""(float[6] x) => (bool[A] y) <int64[2] l = {{2, 4}}>
+    """Nodes between the two that change nothing make no difference, nor do Transposes."""
+    text = f"""(float[6] x) => (bool[A] y)
+        <int64[2] l = {{2, 4}}, int64[1] two = {{2}}, int64[2] row = {{1, 2}}>
         {{ {made} y = Cast<to = 9>(p) }}"""
-    assert ("part_to_bool" in of_node("Cast", text)) is is_part
+    proto = parse_model(f'<ir_version: 8, opset_import: ["": 18, "own": 1]> g {text}')
+    model = ir.serde.deserialize_model(proto)
+    facts = analyse(model)
+    *_, last = (ref for ref in walk(model) if ref.op_type == "Cast")
+    assert ("part_to_bool" in features_of(last, facts)) is is_part
+
+
+@pytest.mark.parametrize(
+    ("view", "is_view"),
+    [
+        ("Identity(i)", True),
+        ("Reshape(i, one)", True),
+        ("Cast<to = 6>(i)", True),
+        ("Cast<to = 9>(i)", False),
+        ("Cast<to = 1>(i)", False),
+        ("Cast<to = 3>(i)", False),
+        ("Add(i, i)", False),
+    ],
+)
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_loop_that_reads_the_number_of_a_round_it_carries(
+    view: str, is_view: bool, is_read: bool
+) -> None:
+    """OpenVINO reads those wrong that it keeps in the memory of the number itself."""
+    used = "u = Identity(s)" if is_read else "u = Identity(d)"
+    text = f"""(int64 n, bool c) => (int64[A] y) <int64 k = {{0}}, int64[1] one = {{1}}>
+        {{ y, r = Loop(n, c, k) <body = b (int64 i, bool d, int64 s) => (bool e, int64 t, bool u)
+        {{ e = Identity(d) t = {view} {used} }}> }}"""
+    assert ("carries_number" in of_node("Loop", text)) is (is_view and is_read)
+
+
+def test_a_gather_of_strings_on_the_last_axis_is_so_whatever_the_rank_is() -> None:
+    for axis in (-1, -2, 0):
+        text = f"(string[] x, int64 i) => (string[] y) {{ y = Gather<axis = {axis}>(x, i) }}"
+        assert ("strings_gathered" in of_node("Gather", text)) is (axis != -1)

@@ -19,6 +19,7 @@ from tensorsplit.engines.process import EngineProcess
 from tensorsplit.model.lower import lower_graph
 from tensorsplit.model.reading import open_model
 from tests.model.build import nodes_of
+from tests.refusals import refused
 
 RANDOM = np.random.default_rng(8)
 X = RANDOM.uniform(1, 2, (3, 6)).astype(np.float32)
@@ -339,3 +340,21 @@ def test_a_loop_that_overwrites_nothing_stays(body: str) -> None:
     model = parse_model(LOOP.replace("BODY", body).replace("float[D", "float[3"))
     assert not any("is written over" in str(each) for each in ts.check(model, target="openvino"))
     assert ts.lower(model, target="openvino") == model
+
+
+@pytest.mark.parametrize(("opset", "is_carried"), [(13, False), (16, True)])
+def test_a_scan_carries_only_types_that_it_takes(opset: int, is_carried: bool) -> None:
+    """Its body may use others: bfloat16 before opset 16."""
+    model = parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}]> g (float[3, 6] x, bfloat16[6] w) =>'
+        " (float[3, 6] y) { y = Scan(x) <num_scan_inputs = 1, body = s (float[6] row) =>"
+        " (float[6] a) { v = Cast<to = 1>(w) a = Add(row, v) }> }"
+    )
+    if not is_carried:
+        with refused("TS513", "tensor(bfloat16)", "Scan can't carry at opset 13", "newer opset"):
+            ts.lower(model, target="openvino")
+        return
+    made = ts.lower(model, target="openvino")
+    onnx.checker.check_model(made, full_check=True)
+    (scan,) = (each for each in made.graph.node if each.op_type == "Scan")
+    assert list(scan.input) == ["w", "x"]

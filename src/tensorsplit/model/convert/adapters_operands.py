@@ -30,7 +30,7 @@ from tensorsplit.model.convert.adapter_kinds import (
     to_inputs,
 )
 from tensorsplit.model.convert.conversion import NodeConversion
-from tensorsplit.model.graph.calculation import Calculation
+from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
 from tensorsplit.model.graph.nodes import axes_from_front
 
 _MOST_ADDED = 64
@@ -146,10 +146,12 @@ def _slice_down(node: NodeConversion) -> None:
 def _take_between(node: NodeConversion) -> None:
     """Take the elements one by one between bounds that are known only at run time."""
     axes, shape, rank = node.known(3), node.shape(1), node.needed_rank()
-    if axes is None and node.input(3) is None and shape is not None and is_known(shape[0]):
-        axes = np.arange(shape[0])
+    count = shape[0] if shape is not None and len(shape) == 1 else None
+    if axes is None and node.input(3) is None and is_known(count):
+        axes = np.arange(count)
     if axes is None:
         raise node.refusal("neither its bounds nor its axes are constants", "make the axes one")
+    _need_numbering(node)
     make = node.make
     starts, ends = (value(make.int64(node.given(at), node.dtype(at))) for at in (1, 2))
     taken = data = node.given(0)
@@ -160,7 +162,15 @@ def _take_between(node: NodeConversion) -> None:
         at = rank - 1 if is_text else axis  # where onnxruntime takes strings, too
         moved = make.moved(taken, rank, axis, at)
         taken = make.moved(make.slice(moved, start, end, at, by_index=True), rank, at, axis)
-    node.replace(taken)
+    node.replace(make.op("Identity", [data]) if taken is data else taken)
+
+
+def _need_numbering(node: NodeConversion) -> None:
+    """Refuse a target at which elements can't be numbered, nor integers be chosen."""
+    if node.conversion.target < FIRST_WITH_INTEGERS_COMPARED:
+        first = FIRST_WITH_INTEGERS_COMPARED
+        problem = f"what would be written in its place is there from opset {first} on"
+        raise node.refusal(problem, f"convert to opset {first} or newer")
 
 
 def _from_front(bound: Number, dim: Number) -> Number:
@@ -171,12 +181,16 @@ def _from_front(bound: Number, dim: Number) -> Number:
 def _range_down(node: NodeConversion) -> None:
     """Number the elements of a tensor of ones instead; only integers with a constant step."""
     kind, step, make = node.needed_dtype(), node.known(2), node.make
-    if kind not in (ir.DataType.INT32, ir.DataType.INT64) or step is None or not step.any():
+    is_known_step = step is not None and step.size == 1 and step.all()
+    if kind not in (ir.DataType.INT32, ir.DataType.INT64) or not is_known_step:
         raise node.refusal(
             f"there is no Range at opset {node.opset}, and only a range of int32 or int64 with a"
             " constant step can be written otherwise"
         )
+    assert step is not None  # noqa: S101 - see above
     start, end = (_number(node, index) for index in (0, 1))
+    if not (is_known(start) and is_known(end)):
+        _need_numbering(node)
     numbers = make.range(start, end, int(step.item()))
     is_long = kind == ir.DataType.INT64
     node.replace(numbers if is_long else make.op("Cast", [numbers], {"to": int(kind)}))
@@ -393,6 +407,7 @@ def _mod_down(node: NodeConversion) -> None:
         )
     rest = make.op("Sub", [left, make.op("Mul", [_quotient(node, kind), right])])
     if not node.attribute("fmod", 0) and kind.is_signed():
+        _need_numbering(node)
         zero = make.constant(0, kind.numpy())
         has_other_sign = make.op("Xor", [make.op("Less", [each, zero]) for each in (rest, right)])
         is_some = make.op("Not", [make.op("Equal", [rest, zero])])

@@ -130,8 +130,7 @@ def _of_strings(node: ir.Node, facts: Facts, has_sequences: bool) -> Iterator[st
 def layer_features(ref: NodeRef, facts: Facts) -> Features:
     """Return the features of a split layer; ONNX's Split is one too, once OpenVINO read it.
 
-    Of other layers, there are those of a Transpose that a recurrent layer reads, of a Divide of
-    integers, an Abs and a Range.
+    Other layers have features that nodes of ONNX have, if engines calculate the two alike.
     """
     node = ref.node
     if not is_vendor_split(node):

@@ -124,11 +124,6 @@ def _captured(node: ir.Node) -> list[ir.Value]:
     return [value for value in used if tensor_of(passed_from(value) or value) is None]
 
 
-def unused_states(node: ir.Node) -> list[Carried]:
-    """Return what a Loop carries and no output of its graph is calculated from afterwards."""
-    return [each for each in carried_by(node) if not is_needed(each.result)]
-
-
 def is_needed(value: ir.Value) -> bool:
     """Return whether an output of the graph that a value is in is calculated from it.
 
@@ -185,15 +180,17 @@ def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
 
 
 def unused_and_changing(node: ir.Node, facts: Facts, seen: Facts) -> list[Carried]:
-    """Return those of `unused_states` that may get another dimension than is seen at the start.
+    """Return what a Loop carries and no output is calculated from, if its dimensions may change.
 
-    There are none of a loop of which nothing is used.
+    They may be others than are seen at the start. A loop of which nothing is used has none.
     """
-    return [
+    changing = [
         each
-        for each in (unused_states(node) if any(map(is_needed, node.outputs)) else ())
+        for each in carried_by(node)
         if _may_differ(facts.tensor(each.result).shape, seen.tensor(each.start).shape)
     ]
+    unused = [each for each in changing if not is_needed(each.result)]
+    return unused if unused and any(map(is_needed, node.outputs)) else []
 
 
 def _may_differ(shape: Shape | None, start: Shape | None) -> bool:
@@ -376,20 +373,42 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
 
 
 def carried_numbers(node: ir.Node) -> list[int]:
-    """Return the places of what a Loop carries that is the number of its round, or a view of it."""
+    """Return the places of what a Loop carries that is the number of its round, or a view of it.
+
+    What the body does not read is left out.
+    """
     if not is_loop(node) or not body_of(node).inputs:
         return []
     number = body_of(node).inputs[0]
-    return [i for i, each in enumerate(carried_by(node)) if _is_view(each.end, number)]
+    return [
+        i
+        for i, each in enumerate(carried_by(node))
+        if _is_read(each.inside) and _is_view(each.end, number)
+    ]
+
+
+_VIEWS = frozenset(
+    {"Dropout", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+)
 
 
 def _is_view(held: ir.Value | None, of: ir.Value) -> bool:
-    """Return whether an engine may keep a value in the memory of another."""
+    """Return whether OpenVINO may keep an integer in the memory of another."""
     while held is not None and held is not of:
         made = held.producer()
-        is_kept = made is not None and bool(made.inputs) and (may_pass(made, 0) or is_split(made))
-        held = made.inputs[0] if made is not None and is_kept else None
+        held = made.inputs[0] if made is not None and _keeps_memory(made) else None
     return held is of
+
+
+def _keeps_memory(node: ir.Node) -> bool:
+    if node.op_type == "Cast":
+        return attribute_of(node, "to", ir.AttributeType.INT) in _INTEGERS
+    is_move = node.domain == "" and node.op_type in _VIEWS
+    return bool(node.inputs) and (is_move or is_split(node))
+
+
+_INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
+"""The types between which OpenVINO has nothing to cast."""
 
 
 def is_loop(node: ir.Node) -> bool:

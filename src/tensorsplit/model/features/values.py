@@ -45,10 +45,13 @@ def may_be_long(held: ir.Value | None, facts: Facts, *, known: bool = False) -> 
     return any(dim > MOST_EXACT if is_known(dim) else not known for dim in shape)
 
 
+_SAME_ELEMENTS = frozenset({"Dropout", "Identity", "Transpose"})
+
+
 def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
     """Yield whether a node casts to bool what is one of several outputs, of unequal parts.
 
-    Nodes between the two that an engine may leave out are followed.
+    Nodes between the two that change nothing are followed, and Transposes.
     """
     if node.op_type != "Cast" or not node.inputs:
         return
@@ -63,7 +66,16 @@ def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
             yield "part_to_bool"
             return
         place = next((i for i, _ in enumerate(made.inputs) if may_pass(made, i)), None)
-        held = None if place is None else made.inputs[place]
+        before = None if place is None else made.inputs[place]
+        is_kept = made.op_type in _SAME_ELEMENTS or _is_same(before, held, facts)
+        held = before if is_kept else None
+
+
+def _is_same(one: ir.Value | None, other: ir.Value | None, facts: Facts) -> bool:
+    """Return whether two tensors are known to be of one type and shape."""
+    before, after = facts.tensor(one), facts.tensor(other)
+    is_known = None not in (before.shape, before.element_type) and None not in (before.shape or ())
+    return is_known and (before.shape, before.element_type) == (after.shape, after.element_type)
 
 
 def _has_unequal_outputs(node: ir.Node, facts: Facts) -> bool:
@@ -91,6 +103,8 @@ def of_gathered_strings(node: ir.Node, facts: Facts) -> Iterator[str]:
         return
     shape = facts.tensor(node.inputs[0]).shape
     axis = attribute_of(node, "axis", ir.AttributeType.INT, 0)
+    if axis == -1:
+        return
     if shape is None or any(dim != 1 for dim in shape[axis:][1:]):
         yield "strings_gathered"
 

@@ -110,7 +110,7 @@ def _takes_nothing(node: ir.Node, facts: Facts) -> bool:
 
 def _takes_from_nothing(node: ir.Node, facts: Facts, seen: Facts) -> bool:
     """Return whether a Gather's data and result are seen to have no elements, at one axis."""
-    if node.op_type != "Gather" or len(node.inputs) != 2:
+    if node.op_type != "Gather" or (len(node.inputs), len(node.outputs)) != (2, 1):
         return False
     shapes = seen.tensor(node.inputs[0]).shape, facts.tensor(node.outputs[0]).shape
     return all(shape is not None and are_known(shape) and shape.count(0) == 1 for shape in shapes)

@@ -12,10 +12,10 @@ import onnx_ir as ir
 from tensorsplit.model.features.body_features import (
     body_of,
     carried_numbers,
+    is_loop,
     is_needed,
     results_to_settle,
     unused_and_changing,
-    unused_states,
 )
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.nodes import NodeRef
@@ -34,7 +34,7 @@ def use_states(lowering: Lowering) -> bool:
 
     Returns whether there was any.
     """
-    return lowering.change_each("unused_in_loop", unused_states, _use)
+    return lowering.change_each("unused_in_loop", is_loop, _use)
 
 
 def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

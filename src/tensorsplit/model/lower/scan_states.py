@@ -23,8 +23,9 @@ from tensorsplit.model.graph.nodes import (
     scopes_in,
 )
 from tensorsplit.model.infer.filling import fill_value
-from tensorsplit.model.lower.state import InsertionPoint, Lowering
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
+from tensorsplit.model.validity.node_errors import type_name, types_of
 
 
 def carry_captured(lowering: Lowering) -> bool:
@@ -51,6 +52,7 @@ def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
         return
     node, ((_, body),) = ref.node, bodies(ref.node)
     captured = captured_in_scan(node) or overwritten(node, lowering.imported)
+    _check_types(lowering, ref, captured)
     fresh = lowering.names.fresh
     inside = {each: ir.Value(name=fresh(f"{each.name}_carried")) for each in captured}
     for old, new in inside.items():
@@ -63,6 +65,18 @@ def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
         body.append(ir.Node("", "Identity", [new], outputs=[end], name=fresh("Identity")))
     add_states(lowering, ref, list(zip(captured, inside.values(), ends, strict=True)))
     lowering.changed(ref, "the same, with what its body uses carried", entry)
+
+
+def _check_types(lowering: Lowering, ref: NodeRef, captured: list[ir.Value]) -> None:
+    """Refuse (TS513) to carry what bodies may use, but what an older version does not carry."""
+    if ref.schema is None:
+        return
+    carried = types_of(ref.schema, ref.schema.inputs[-1])
+    for held in captured:
+        name = type_name(lowering.facts.of(held))
+        if name and name not in carried:
+            problem = f"its body uses {name}, which {ref.op_type} can't carry at opset {ref.opset}"
+            raise refusal(problem, "convert to a newer opset, or cast it to another type before")
 
 
 def _carry_size(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
