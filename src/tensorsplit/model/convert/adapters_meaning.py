@@ -24,9 +24,8 @@ from tensorsplit.model.convert.broadcasting import (
     same_shape,
 )
 from tensorsplit.model.convert.conversion import NodeConversion
-from tensorsplit.model.convert.operator_versions import is_used
 from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT, FLOATS
-from tensorsplit.model.graph.nodes import held_by
+from tensorsplit.model.graph.nodes import held_by, is_used
 from tensorsplit.model.graph.tensors import SparseTensor, element_type_of
 
 _SYMMETRIC = "Add Mul And Or Xor Equal"

@@ -22,7 +22,7 @@ from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT, Calculation
 from tensorsplit.model.graph.carried import RESERVED
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
-from tensorsplit.model.graph.nodes import FAMILY, NodeRef, constant
+from tensorsplit.model.graph.nodes import FAMILY, NodeRef, constant, is_used
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill_value
@@ -130,7 +130,7 @@ class Conversion:
         # Once for each, and not for each node that stopped reading it: onnx-ir copies the readers
         reserved = self.model.meta.get(RESERVED, ())
         for value in self._maybe_unused:
-            if value.uses() or value.is_graph_output() or value.is_graph_input():
+            if is_used(value) or value.is_graph_input():
                 continue
             if value.name in reserved:  # training reads it
                 continue

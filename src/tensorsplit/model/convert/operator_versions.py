@@ -11,7 +11,7 @@ from onnx import defs
 
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes
-from tensorsplit.model.graph.nodes import schema_of
+from tensorsplit.model.graph.nodes import is_used, schema_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.validity.node_errors import not_taken, types_of, wrong_signature
 
@@ -155,11 +155,6 @@ def _given(node: ir.Node) -> int:
     while inputs and node.inputs[inputs - 1] is None:
         inputs -= 1
     return inputs
-
-
-def is_used(value: ir.Value) -> bool:
-    """Return whether anything reads a value."""
-    return bool(value.uses()) or value.is_graph_output()
 
 
 def wrong_type(node: ir.Node, step: VersionStep, facts: Facts) -> str | None:

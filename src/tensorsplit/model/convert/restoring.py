@@ -30,6 +30,7 @@ from tensorsplit.model.graph.nodes import (
     change_inputs,
     constant,
     is_onnx_split,
+    is_used,
     walk,
 )
 from tensorsplit.model.infer.calculated import are_in_order, rule_of, rule_of_lengths
@@ -197,9 +198,9 @@ def _drop(conversion: Conversion, values: Iterable[ir.Value | None]) -> None:
     while waiting:
         value = waiting.pop()
         node = value.producer()
-        if value.uses() or value.is_graph_output() or node is None or bodies(node):
+        if is_used(value) or node is None or bodies(node):
             conversion.drop_unused([value])
-        elif not any(other.uses() or other.is_graph_output() for other in node.outputs):
+        elif not any(map(is_used, node.outputs)):
             waiting += [each for each in node.inputs if each is not None]
             change_inputs(node, {}, 0)
             conversion.edits.retire(node)

@@ -23,6 +23,7 @@ from tensorsplit.model.graph.nodes import (
     carried_by,
     constant,
     is_split,
+    is_used,
     passed_from,
     scopes_in,
     tensor_of,
@@ -150,10 +151,6 @@ def _owners(scope: Iterable[ir.Node] | None) -> dict[ir.Graph | ir.Function | No
     return {
         inner: node for node in scope or () for _, body in bodies(node) for inner in scopes_in(body)
     }
-
-
-def _is_read(value: ir.Value) -> bool:
-    return bool(value.uses()) or value.is_graph_output()
 
 
 def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
@@ -363,7 +360,7 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
         given
         for given in node.outputs
         if given not in kept
-        and _is_read(given)
+        and is_used(given)
         and not (
             given in rows
             and not given.is_graph_output()
@@ -383,7 +380,7 @@ def carried_numbers(node: ir.Node) -> list[int]:
     return [
         i
         for i, each in enumerate(carried_by(node))
-        if _is_read(each.inside) and _is_view(each.end, number)
+        if is_used(each.inside) and _is_view(each.end, number)
     ]
 
 
@@ -521,7 +518,7 @@ def _is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
     given = zip_longest(body.outputs[first:], node.outputs, states)
     ends = {
         *body.outputs[:first],
-        *(end for end, *held in given if any(each is not None and _is_read(each) for each in held)),
+        *(end for end, *held in given if any(each is not None and is_used(each) for each in held)),
     }
     owners: dict[ir.Graph | None, ir.Node] = {
         inner: each for each in chain(*scopes_in(body)) for _, inner in bodies(each)

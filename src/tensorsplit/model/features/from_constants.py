@@ -14,6 +14,7 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
     is_onnx_split,
+    is_used,
     passed_from,
     scopes_in,
     tensor_of,
@@ -108,7 +109,7 @@ def to_calculate(ref: NodeRef, seen: Facts) -> list[ir.Value]:
     node = ref.node
     if not (is_onnx_split(node) or bodies(node)):
         return []
-    used = [made for made in node.outputs if made.uses() or made.is_graph_output()]
+    used = list(filter(is_used, node.outputs))
     facts = [seen.of(made) for made in used]
     shapes = [fact.shape for fact in facts if isinstance(fact, Tensor)]
     are_seen = all(shape is not None and are_known(shape) for shape in shapes)

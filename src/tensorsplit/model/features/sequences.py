@@ -10,7 +10,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import short_name
 from tensorsplit.model.features.values import of_type
 from tensorsplit.model.graph.facts import SequenceFact
-from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.nodes import NodeRef, is_used
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
@@ -42,7 +42,7 @@ def of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str,
             yield "captured_sequence", True
     if node.op_type == "Identity" and ref.opset < 14:
         yield "identity_before_14", True
-    if node.op_type == "ConcatFromSequence" and _is_used(ref):
+    if node.op_type == "ConcatFromSequence" and _is_used_by_nodes(ref):
         yield "joined_for_nodes", True
     index = ref.input(POSITIONS.get(node.op_type, len(node.inputs)))
     if index is not None and seen.tensor(index).constant is None:
@@ -65,7 +65,7 @@ def _holds_an_input(sequence: ir.Value | None) -> bool:
     return False
 
 
-def _is_used(ref: NodeRef) -> bool:
+def _is_used_by_nodes(ref: NodeRef) -> bool:
     """Return whether anything but an output of the model uses what a node makes."""
     node = ref.node
     rest = ref.path.removeprefix(f"graph/{short_name(node.name or node.op_type)}")
@@ -81,5 +81,5 @@ def of_uses(node: ir.Node) -> Iterator[tuple[str, object]]:
         yield "taken_apart", True
     if "ConcatFromSequence" in following:
         yield "joined", True
-    if any(value.uses() or value.is_graph_output() for value in later):
+    if any(map(is_used, later)):
         yield "later_parts", True

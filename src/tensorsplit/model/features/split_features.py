@@ -17,12 +17,7 @@ from tensorsplit.model.features.values import is_empty, of_data
 from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.features.without_elements import of_constant_operands
 from tensorsplit.model.graph.checked_lengths import are_checked
-from tensorsplit.model.graph.nodes import (
-    NodeRef,
-    is_onnx_split,
-    passed_from,
-    tensor_of,
-)
+from tensorsplit.model.graph.nodes import NodeRef, is_onnx_split, is_used, passed_from, tensor_of
 from tensorsplit.model.graph.rejoined import gives_only_shapes, is_rejoined, is_unused
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
@@ -181,7 +176,7 @@ def _gives_constants(intent: Intent, node: ir.Node) -> bool:
     if gives_only_shapes(node):
         return True
     parts = zip(lengths, node.outputs, strict=False)
-    return any(not length and (part.uses() or part.is_graph_output()) for length, part in parts)
+    return any(not length and is_used(part) for length, part in parts)
 
 
 def _may_not_fit(intent: Intent, dim: Dim) -> bool:

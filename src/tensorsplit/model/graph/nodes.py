@@ -410,6 +410,11 @@ def in_range(indices: Array, length: int) -> bool:
     return bool(((indices >= -length) & (indices < length)).all())
 
 
+def is_used(value: ir.Value) -> bool:
+    """Return whether anything reads a value."""
+    return bool(value.uses()) or value.is_graph_output()
+
+
 def passed_from(value: ir.Value | None) -> ir.Value | None:
     """Return the value that Identity nodes pass on."""
     while value is not None and (producer := value.producer()) is not None:

@@ -22,6 +22,7 @@ from tensorsplit.model.graph.nodes import (
     constant,
     held_by,
     in_range,
+    is_used,
     passed_from,
     tensor_of,
 )
@@ -113,7 +114,7 @@ def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:
 def _drop(lowering: Lowering, constants: Iterable[ir.Value | None]) -> None:
     """Remove constants that nothing uses any more."""
     for held in constants:
-        if held is None or held.uses() or held.is_graph_output():
+        if held is None or is_used(held):
             continue
         if (made := held.producer()) is not None:
             lowering.edits.retire(made)

@@ -24,7 +24,7 @@ from tensorsplit.model.graph.calculation import (
     Calculation,
 )
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs
+from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs, is_used
 from tensorsplit.model.lower.scan_states import add_states, carry_size_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
@@ -178,7 +178,7 @@ def _leave_out(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make = InsertionPoint.before(lowering, ref)
     starts = {each.result: each.start for each in carried_by(node)}
     for old in node.outputs:
-        if old.is_graph_output() or old.uses():
+        if is_used(old):
             start, fact = starts.get(old), lowering.facts.tensor(old)
             make.replace(old, _no_rows(make, fact) if start is None else start)
     lowering.edits.retire(node)
