@@ -202,6 +202,16 @@ def test_large_tensors_that_do_not_fit_are_not_joined(rng: np.random.Generator) 
             result(18, node("Concat", "a b", "y", axis=1 - axis), a=x, b=other)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+@pytest.mark.parametrize("opset", [6, 7, 13])
+def test_integers_are_divided_toward_zero(opset: int, dtype: Any) -> None:
+    x, w = np.array([[7, -7, 7, -7, 6, -6, 0], [2, 2, -2, -2, -3, 3, -5]], dtype)
+    got = result(opset, node("Div", "x w", "y"), x=x, w=w)
+    np.testing.assert_array_equal(got, np.array([3, -3, -3, 3, -2, -2, 0], dtype), strict=True)
+    column = result(6, node("Div", "x w", "y", broadcast=1, axis=0), x=x[:2, None], w=w[:2])
+    assert column.tolist() == [[3], [-3]]
+
+
 def test_special_values_are_results_and_no_warnings() -> None:
     with np.errstate(all="raise"):
         got = result(18, node("Div", "x w", "y"), x=np.ones(1), w=np.zeros(1))

@@ -198,6 +198,11 @@ def _flattened(call: _Call) -> list[Array]:
 
 def _aligned(call: _Call) -> list[Array]:
     """Run an operator before opset 7, which broadcasts its second operand only if asked."""
+    return _with_aligned(call).run()
+
+
+def _with_aligned(call: _Call) -> _Call:
+    """Return a call of an operator before opset 7 with operands that NumPy broadcasts."""
     left, right = call.inputs
     start = call.attribute("axis", left.ndim - right.ndim)
     if "axis" in call.attributes and start < 0:
@@ -211,7 +216,20 @@ def _aligned(call: _Call) -> list[Array]:
         raise node_failed(problem, fix)
     if broadcast and not single:
         right = right.reshape(right.shape + (1,) * (left.ndim - start - right.ndim))
-    return call._replace(inputs=[left, right], attributes={}).run()
+    return call._replace(inputs=[left, right], attributes={})
+
+
+def _divided(call: _Call) -> list[Array]:
+    """Run Div, which rounds integers toward zero; the reference of onnx 1.20 rounds them down."""
+    aligned = _with_aligned(call) if call.step.opset < 7 else call
+    left, right = aligned.inputs
+    (made,) = aligned.run()
+    if made.dtype.kind != "i":
+        return [made]
+    with np.errstate(all="ignore"):  # the lowest integer by -1
+        rest = left - made * right
+    is_below = (rest != 0) & ((rest < 0) != (left < 0))
+    return [made + is_below.astype(made.dtype)]
 
 
 def _alike(run: _RunCall) -> _RunCall:
@@ -573,6 +591,7 @@ _BINARY = (
 )
 _OURS: Mapping[str, tuple[float, _RunCall]] = {
     **dict.fromkeys(_BINARY, (7, _aligned)),
+    "Div": (math.inf, _divided),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), (13, _flattened)),
     "AveragePool": (math.inf, _computed(kernels.average_pool)),
     "BatchNormalization": (14, _normalized),
