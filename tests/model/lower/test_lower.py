@@ -1510,10 +1510,6 @@ def test_slices_of_strings_end_openvino_and_are_gathered(name: str, shape: str) 
         " int64[1] back = {-1}, int64[1] far = {-9223372036854775807}, int64[2] pair = {1, 1},"
         f" int64[2] twos = {{2, 2}}> {{ {body} }}"
     )
-    if name == "a converted split" and shape == "N,M":
-        with refused("TS513", "at opset"):
-            lower(made, target="openvino")
-        return
     lowered = lower(made, target="openvino")
     onnx.checker.check_model(lowered, full_check=True)
     assert not [each for each in check(lowered, target="openvino") if each.severity == "error"]
