@@ -27,7 +27,7 @@ from tensorsplit.model.graph.nodes import (
     tensor_of,
 )
 from tensorsplit.model.graph.tensors import SparseTensor
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, is_own, refusal
 from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import Block, compile_graph
@@ -67,9 +67,7 @@ def _slice_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make = InsertionPoint.instead_of(lowering, ref)
     if ref.op_type == "Compress" and "axis" not in ref.node.attributes:  # which flattens its data
         data = make.op("Reshape", [data, make.constant([-1])])
-    make.replace(ref.node.outputs[0], make.slice(data, 0, 0, axis))
-    lowering.edits.retire(ref.node)
-    lowering.changed(ref, "a Slice of length 0", entry)
+    make.put_instead(ref, make.slice(data, 0, 0, axis), "a Slice of length 0", entry)
 
 
 def give_nothing(lowering: Lowering) -> bool:
@@ -83,11 +81,7 @@ def give_nothing(lowering: Lowering) -> bool:
 
 def give_nothing_for_parts(lowering: Lowering) -> None:
     """Do as `give_nothing`, of the nodes that stand for splits by now."""
-    lowering.change_each("taken_from_nothing", _is_gather, _give_nothing)
-
-
-def _is_gather(node: ir.Node) -> bool:
-    return (node.domain, node.op_type) == ("", "Gather")
+    lowering.change_each("taken_from_nothing", is_own("Gather"), _give_nothing)
 
 
 def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -99,9 +93,9 @@ def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     if taken is None or element_type is None or not in_range(taken, given[axis]):
         return
     make = InsertionPoint.instead_of(lowering, ref)
-    make.replace(made, make.empty(shape, shape.index(0), element_type))
-    lowering.edits.retire(ref.node)
-    lowering.changed(ref, "a slice of nothing", entry)
+    make.put_instead(
+        ref, make.empty(shape, shape.index(0), element_type), "a slice of nothing", entry
+    )
 
 
 def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:
@@ -139,9 +133,7 @@ def _write_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
         return
     element_type = lowering.facts.tensor(made).element_type or ir.DataType.INT64
     make = InsertionPoint.instead_of(lowering, ref)
-    make.replace(made, make.constant(quotient, element_type.numpy()))
-    lowering.edits.retire(node)
-    lowering.changed(ref, "a constant", entry)
+    make.put_instead(ref, make.constant(quotient, element_type.numpy()), "a constant", entry)
 
 
 def write_tensors(lowering: Lowering) -> bool:

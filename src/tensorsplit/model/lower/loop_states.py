@@ -78,7 +78,7 @@ def _copy_numbers(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     for place in carried_numbers(ref.node):
         make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
         old = body.outputs[1 + place]
-        new = make.op("Sub", [make.op("Add", [old, old]), old])
+        new = make.calculated(old)
         new.type, new.shape = old.type, old.shape
         body.outputs[1 + place] = new
     lowering.changed(ref, "the same, with the number that it carries calculated", entry)

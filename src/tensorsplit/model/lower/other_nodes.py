@@ -9,7 +9,7 @@ from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, FLOATS
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
-from tensorsplit.model.lower.state import InsertionPoint, Lowering
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, is_own
 from tensorsplit.model.profiles import Limitation
 
 
@@ -27,9 +27,7 @@ def _turn_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make = InsertionPoint.instead_of(lowering, ref)
     order = attribute_of(node, "perm", ir.AttributeType.INTS) or (2, 1, 0)
     turned = make.op("Transpose", [make.unsqueeze(data, [3])], {"perm": [*order, 3]})
-    make.replace(node.outputs[0], make.squeeze(turned, [3]))
-    lowering.edits.retire(node)
-    lowering.changed(ref, "Transpose with one more axis", entry)
+    make.put_instead(ref, make.squeeze(turned, [3]), "Transpose with one more axis", entry)
 
 
 def widen_quotients(lowering: Lowering) -> bool:
@@ -45,9 +43,7 @@ def _widen_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     make = InsertionPoint.instead_of(lowering, ref)
     wide = [make.op("Cast", [held], {"to": ir.DataType.INT32}) for held in node.inputs]
     narrow = {"to": lowering.facts.tensor(made).element_type}
-    make.replace(made, make.op("Cast", [make.op("Div", wide)], narrow))
-    lowering.edits.retire(node)
-    lowering.changed(ref, "Div of int32", entry)
+    make.put_instead(ref, make.op("Cast", [make.op("Div", wide)], narrow), "Div of int32", entry)
 
 
 def keep_from_fusing(lowering: Lowering) -> bool:
@@ -61,9 +57,9 @@ def keep_from_fusing(lowering: Lowering) -> bool:
 
 def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node, held = ref.node, fused_operand(ref.node, lowering.facts)
+    assert held is not None  # noqa: S101 - see the feature
     make = InsertionPoint.instead_of(lowering, ref)
-    same = make.op("Sub", [make.op("Add", [held, held]), held])
-    change_inputs(node, {node.inputs.index(held): same})
+    change_inputs(node, {node.inputs.index(held): make.calculated(held)})
     lowering.changed(ref, "the same, of a number that was doubled and subtracted once", entry)
 
 
@@ -81,9 +77,12 @@ def _divide_minus_one(lowering: Lowering, ref: NodeRef, entry: Limitation) -> No
     kind = lowering.facts.tensor(made).element_type or ir.DataType.INT64
     shape = lowering.facts.tensor(node.inputs[0]).shape or ()
     minus_one = make.constant(np.full((1,) * len(shape), -1), kind.numpy())
-    make.replace(made, make.op("Neg", [make.op("Div", [minus_one, node.inputs[1]])]))
-    lowering.edits.retire(node)
-    lowering.changed(ref, "Neg of a Div of -1", entry)
+    make.put_instead(
+        ref,
+        make.op("Neg", [make.op("Div", [minus_one, node.inputs[1]])]),
+        "Neg of a Div of -1",
+        entry,
+    )
 
 
 def gather_on_last_axis(lowering: Lowering) -> bool:
@@ -106,9 +105,12 @@ def _gather_on_last_axis(lowering: Lowering, ref: NodeRef, entry: Limitation) ->
     moved = make.moved(data, rank, axis, rank - 1)
     taken = make.op("Gather", [moved, indices], {"axis": rank - 1})
     order = [*range(axis), *range(rank - 1, rank - 1 + added), *range(axis, rank - 1)]
-    make.replace(node.outputs[0], make.op("Transpose", [taken], {"perm": order}))
-    lowering.edits.retire(node)
-    lowering.changed(ref, "Gather on the last axis, between Transposes", entry)
+    make.put_instead(
+        ref,
+        make.op("Transpose", [taken], {"perm": order}),
+        "Gather on the last axis, between Transposes",
+        entry,
+    )
 
 
 def turn_flattened(lowering: Lowering) -> bool:
@@ -120,7 +122,7 @@ def turn_flattened(lowering: Lowering) -> bool:
 
 
 def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node, data, axis = ref.node, ref.input(0), flattened_at(ref.node, lowering.facts)
+    data, axis = ref.input(0), flattened_at(ref.node, lowering.facts)
     assert data is not None and axis is not None  # noqa: S101, PT018 - see the feature
     fact = lowering.facts.tensor(data)
     shape, element_type = fact.shape or (), fact.element_type
@@ -133,9 +135,7 @@ def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
         data = make.moved(data, len(shape), axis, 0) if axis < len(shape) else data
         flat = make.op("Flatten", [data], {"axis": len(shape) - axis})
         new = make.op("Transpose", [flat], {"perm": [1, 0]})
-    make.replace(node.outputs[0], new)
-    lowering.edits.retire(node)
-    lowering.changed(ref, "Flatten by another axis, between Transposes", entry)
+    make.put_instead(ref, new, "Flatten by another axis, between Transposes", entry)
 
 
 def choose_signs(lowering: Lowering) -> bool:
@@ -147,7 +147,7 @@ def choose_signs(lowering: Lowering) -> bool:
 
 
 def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    node, held = ref.node, ref.input(0)
+    held = ref.input(0)
     if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         return
     assert held is not None  # noqa: S101 - see the feature
@@ -155,18 +155,12 @@ def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     element_type = lowering.facts.tensor(held).element_type or ir.DataType.INT64
     zero = make.constant(0, element_type.numpy())
     chosen = [make.op("Greater", [held, zero]), held, make.op("Sub", [zero, held])]
-    make.replace(node.outputs[0], make.op("Where", chosen))
-    lowering.edits.retire(node)
-    lowering.changed(ref, "Where", entry)
+    make.put_instead(ref, make.op("Where", chosen), "Where", entry)
 
 
 def keep_ranges_empty(lowering: Lowering) -> None:
     """Give a Range its start as its limit, where the target would go the other way."""
-    lowering.change_each("empty_range", _is_range, _limit_range)
-
-
-def _is_range(node: ir.Node) -> bool:
-    return (node.domain, node.op_type) == ("", "Range")
+    lowering.change_each("empty_range", is_own("Range"), _limit_range)
 
 
 def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -183,11 +177,7 @@ def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 def negate_joined(lowering: Lowering) -> None:
     """Take Abs of the negative, where the target would change what is joined for other nodes."""
-    lowering.change_each("abs_of_joined", _is_abs, _negate)
-
-
-def _is_abs(node: ir.Node) -> bool:
-    return (node.domain, node.op_type) == ("", "Abs")
+    lowering.change_each("abs_of_joined", is_own("Abs"), _negate)
 
 
 def _negate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -199,11 +189,7 @@ def _negate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 def negate_parts(lowering: Lowering) -> None:
     """Cast to bool the negative of a part, where the target has no such cast of the part."""
-    lowering.change_each("part_to_bool", _is_cast, _cast_negative)
-
-
-def _is_cast(node: ir.Node) -> bool:
-    return (node.domain, node.op_type) == ("", "Cast")
+    lowering.change_each("part_to_bool", is_own("Cast"), _cast_negative)
 
 
 def _cast_negative(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -250,6 +236,4 @@ def _write_reduction(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
         is_kept = keepdims["keepdims"]
         first = first if is_kept else make.squeeze(first, axes)
         new = make.op("Add", [make.op("Log", [sum_]), first])
-    make.replace(ref.node.outputs[0], new)
-    lowering.edits.retire(ref.node)
-    lowering.changed(ref, "a ReduceSum with what comes before and after it", entry)
+    make.put_instead(ref, new, "a ReduceSum with what comes before and after it", entry)

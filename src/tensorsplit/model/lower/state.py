@@ -365,6 +365,21 @@ class InsertionPoint(Calculation):
             new = self.passed_on(new)
         lowering.stand_in((old, new))
 
+    def put_instead(self, ref: NodeRef, new: ir.Value, became: str, entry: Limitation) -> None:
+        """Have a value take the place of the only output of a node, and note what it became."""
+        self.replace(ref.node.outputs[0], new)
+        self.lowering.edits.retire(ref.node)
+        self.lowering.changed(ref, became, entry)
+
+    def calculated(self, held: ir.Value) -> ir.Value:
+        """Return a number doubled and subtracted once: the same, in nodes and memory of its own."""
+        return self.op("Sub", [self.op("Add", [held, held]), held])
+
+
+def is_own(operator: str) -> Callable[[ir.Node], bool]:
+    """Return what tells whether a node is of an operator of ONNX's own domain."""
+    return lambda node: (node.domain, node.op_type) == ("", operator)
+
 
 def check_loop(entries: Iterable[Limitation]) -> None:
     """Refuse a loop that carries what the target can't."""
