@@ -189,6 +189,13 @@ def may_be_same(one: Shape | None, other: Shape | None) -> bool:
     return len(one) == len(other) and not differ
 
 
+def same_shape(one: Shape | None, other: Shape | None) -> bool:
+    """Return whether two shapes are surely the same."""
+    if one is None or other is None or len(one) != len(other) or None in (*one, *other):
+        return False
+    return list(map(str, one)) == list(map(str, other))
+
+
 def show_dim(dim: Dim) -> str:
     """Return a dimension for a reader: ``ceil(N/3)`` where the arithmetic has ``-floor(-N/3)``.
 

@@ -193,7 +193,7 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
             findings += found.values()
         else:
             first = blocked or _before_lowering(ref, facts)
-            fix = partial(_fix, first=first, has_ranks=_has_ranks(ref, facts))
+            fix = partial(_fix, first=first, has_ranks=partial(_has_ranks, ref, facts))
             if has_fed_floats(ref, facts):
                 fix = partial(_fix_floats, fix)
             found = of_features(profile, features_of(ref, facts, imported), ref.path, fix)
@@ -347,12 +347,18 @@ _WITH_RANKS = frozenset({"strings_gathered", "used_result"})
 """Features that lowering removes only where ranks are known."""
 
 
-def _fix(profile: Profile, entry: Limitation, first: str = "", *, has_ranks: bool = True) -> str:
+def _fix(
+    profile: Profile,
+    entry: Limitation,
+    first: str = "",
+    *,
+    has_ranks: Callable[[], bool] = lambda: True,
+) -> str:
     """Return the advice for a limitation: lowering only where lowering removes it.
 
     What has to be done before comes first.
     """
-    if entry.feature in _WITH_RANKS and not has_ranks:
+    if entry.feature in _WITH_RANKS and not has_ranks():
         first = first or "give its tensors a known rank"
     is_about_type = entry.feature == "element_type" and not entry.operators
     is_lowered = entry.feature not in _REFUSED and not is_about_type

@@ -7,7 +7,14 @@ import copy
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape, are_known, is_known, may_be_same, show_shape
+from tensorsplit.core.dimensions import (
+    Shape,
+    are_known,
+    is_known,
+    may_be_same,
+    same_shape,
+    show_shape,
+)
 from tensorsplit.model.convert.adapter_kinds import (
     dropped,
     only,
@@ -21,7 +28,6 @@ from tensorsplit.model.convert.broadcasting import (
     covering_the_end,
     of_one_shape,
     of_product,
-    same_shape,
 )
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT, FLOATS

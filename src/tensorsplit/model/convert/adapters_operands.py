@@ -181,17 +181,16 @@ def _from_front(bound: Number, dim: Number) -> Number:
 def _range_down(node: NodeConversion) -> None:
     """Number the elements of a tensor of ones instead; only integers with a constant step."""
     kind, step, make = node.needed_dtype(), node.known(2), node.make
-    is_known_step = step is not None and step.size == 1 and step.all()
-    if kind not in (ir.DataType.INT32, ir.DataType.INT64) or not is_known_step:
+    by = int(step.item()) if step is not None and step.size == 1 else 0
+    if kind not in (ir.DataType.INT32, ir.DataType.INT64) or by == 0:
         raise node.refusal(
             f"there is no Range at opset {node.opset}, and only a range of int32 or int64 with a"
             " constant step can be written otherwise"
         )
-    assert step is not None  # noqa: S101 - see above
     start, end = (_number(node, index) for index in (0, 1))
     if not (is_known(start) and is_known(end)):
         _need_numbering(node)
-    numbers = make.range(start, end, int(step.item()))
+    numbers = make.range(start, end, by)
     is_long = kind == ir.DataType.INT64
     node.replace(numbers if is_long else make.op("Cast", [numbers], {"to": int(kind)}))
 

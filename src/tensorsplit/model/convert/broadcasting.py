@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape, is_known, may_be_same, show_shape
+from tensorsplit.core.dimensions import Shape, is_known, may_be_same, same_shape, show_shape
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.calculation import (
@@ -14,13 +14,6 @@ from tensorsplit.model.graph.calculation import (
     TO_THE_END,
     Calculation,
 )
-
-
-def same_shape(one: Shape | None, other: Shape | None) -> bool:
-    """Return whether two shapes are surely the same."""
-    if one is None or other is None or len(one) != len(other) or None in (*one, *other):
-        return False
-    return list(map(str, one)) == list(map(str, other))
 
 
 def of_one_shape(node: NodeConversion, index: int) -> ir.Value | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import is_known, same_shape
 from tensorsplit.core.maker import MOST_EXACT
 from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.vocabulary import Features
@@ -74,8 +74,8 @@ def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
 def _is_same(one: ir.Value | None, other: ir.Value | None, facts: Facts) -> bool:
     """Return whether two tensors are known to be of one type and shape."""
     before, after = facts.tensor(one), facts.tensor(other)
-    is_known = None not in (before.shape, before.element_type) and None not in (before.shape or ())
-    return is_known and (before.shape, before.element_type) == (after.shape, after.element_type)
+    is_one_type = before.element_type is not None and before.element_type == after.element_type
+    return is_one_type and same_shape(before.shape, after.shape)
 
 
 def _has_unequal_outputs(node: ir.Node, facts: Facts) -> bool:
