@@ -229,7 +229,7 @@ def _divided(call: _Call) -> list[Array]:
     with np.errstate(all="ignore"):  # the lowest integer by -1
         rest = left - made * right
     is_below = (rest != 0) & ((rest < 0) != (left < 0))
-    return [made + is_below.astype(made.dtype)]
+    return [np.asarray(made + is_below, made.dtype)]  # of no dimensions, NumPy gives no array
 
 
 def _alike(run: _RunCall) -> _RunCall:
