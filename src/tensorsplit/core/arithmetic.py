@@ -263,6 +263,8 @@ def maximum(left: Number, right: Number) -> Number:
     """Return the larger one of two numbers."""
     if is_known(left) and is_known(right):
         return max(left, right)
+    if is_known(right) and right <= 0 and _not_negative(left):
+        return left
     natural = _not_negative(left) or _not_negative(right)
     return Formula("maximum", left, right, is_natural=natural)
 

@@ -391,15 +391,11 @@ def test_a_part_of_a_shape_is_a_slice_before_opset_15(bounds: dict[str, int]) ->
     assert there(made, 14, x=X).tolist() == wanted
 
 
-def test_slice_takes_neither_steps_nor_negative_axes_before_opset_10() -> None:
+def test_slice_takes_no_negative_axes_before_opset_10() -> None:
     constants = [tensor("s", [1]), tensor("e", [3]), tensor("a", [-1])]
     made = of(node("Slice", "x s e a", "y"), 13, constants, x=X)
     older = convert(made, 9)
     assert attributes(older, "Slice") == {"starts": [1], "ends": [3], "axes": [2]}
-    for step in (2, -1):
-        stepping = of(node("Slice", "x s e a t", "y"), 13, [*constants, tensor("t", [step])], x=X)
-        with refused("TS512", "Slice", f"steps are [{step}]"):
-            convert(stepping, 9)
 
 
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -430,6 +426,122 @@ def test_bounds_known_only_at_run_time_are_positions_before_opset_10(axes: Any, 
             wanted = np.moveaxis(np.moveaxis(wanted, axis, 0)[start:end], 0, axis)
         found = outputs(older, x=X, s=starts, e=ends)[0]
         np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+WALKS = [(0, HIGHEST, 2), (HIGHEST, LOWEST, -1), (-1, LOWEST, -3), (1, -1, 3), (-9, LOWEST, -1)]
+WALKS += [(-2, 0, -2), (5, 1, -2), (3, 1, 2), (1, HIGHEST, HIGHEST), (-1, -3, -1), (1, 2, 2)]
+
+
+def taken(data: Any, axis: int, start: int, end: int, step: int) -> Any:
+    """What Slice takes: a step back starts at the first element, or after it."""
+    moved = np.moveaxis(data, axis, 0)
+    count = len(moved)
+    if step < 0 and start < -count:
+        start = -count
+    return np.moveaxis(moved[start:end:step], 0, axis)
+
+
+def stepping(kind: int, dims: Any, *walks: tuple[int, ...], rank: int = 3) -> Any:
+    """Slices of the last axes by constant starts, ends and steps."""
+    columns = [*zip(*walks, strict=True), range(-len(walks), 0)]
+    held = [tensor(name, each) for name, each in zip("seta", columns, strict=True)]
+    made = [node("Slice", "x s e a t", "y")]
+    return model(graph(made, [value("x", kind, dims)], [value("y", kind, [None] * rank)], held), 13)
+
+
+@pytest.mark.parametrize("kind", ["float32", "uint64", "bool"])
+@pytest.mark.parametrize("walk", WALKS)
+def test_elements_at_steps_are_taken_by_index_before_opset_10(walk: Any, kind: str) -> None:
+    for size, other in ((4, (1, 3, 2)), (1, (0, 9, 1)), (0, walk)):
+        data = RNG.integers(0, 2, (2, 3, size)).astype(kind)
+        wanted = taken(taken(data, 2, *walk), 1, *other)
+        known = stepping(KINDS[kind], data.shape, other, walk)
+        for target in (7, 9):  # the indices are constant, or nothing is taken
+            older = converted(known, target)
+            assert {each.op_type for each in older.graph.node} <= {"Constant", "Gather", "Slice"}
+            np.testing.assert_array_equal(outputs(older, x=data)[0], wanted, strict=True)
+        older = converted(stepping(KINDS[kind], ["N", None, "M"], other, walk), 9)
+        np.testing.assert_array_equal(outputs(older, x=data)[0], wanted, strict=True)
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_steps_between_bounds_of_the_run_are_positions_before_opset_10(walk: Any) -> None:
+    *bounds, step = walk
+    held = [value(name, INT64, [1]) for name in "se"]
+    constants = [tensor("a", [1]), tensor("t", [step])]
+    sliced = [node("Slice", "x s e a t", "y")]
+    inputs = [value("x", FLOAT, ["N", "M", 4]), *held]
+    ending = [value("y", FLOAT, ["N", None, 4])]
+    older = converted(model(graph(sliced, inputs, ending, constants), 13), 9)
+    start, end = (np.array([bound]) for bound in bounds)
+    for data in (X, X[:, :1], X[:, :0]):
+        wanted = taken(data, 1, *walk)
+        found = outputs(older, x=data, s=start, e=end)[0]
+        np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def test_a_slice_of_a_whole_axis_at_steps_needs_no_comparisons() -> None:
+    """Its length is no number below 0, and its ends are those of the axis."""
+    made = [
+        each.op_type for each in converted(stepping(FLOAT, [2, 3, "N"], WALKS[0]), 9).graph.node
+    ]
+    assert "Less" not in made
+    assert made.count("Gather") == 2  # of the shape, and of the data
+    back = converted(stepping(FLOAT, [2, 3, "N"], (-1, LOWEST, -1)), 9)
+    assert len([each for each in back.graph.node if each.op_type == "Less"]) == 1
+
+
+def test_steps_of_long_axes_are_numbered() -> None:
+    """A constant for each element could be longer than the memory."""
+    walk = (0, HIGHEST, 2)
+    made = converted(stepping(FLOAT, [1 << 40], walk, rank=1), 9)
+    assert made.ByteSize() < 4096
+    edge = np.arange(2 << 16, dtype=np.float32)
+    short, long = (stepping(FLOAT, [size], walk, rank=1) for size in (len(edge), len(edge) + 1))
+    assert [each.op_type for each in converted(short, 8).graph.node] == ["Gather"]
+    np.testing.assert_array_equal(outputs(converted(short, 9), x=edge)[0], edge[::2])
+    with refused("TS512", "Slice", "convert to opset 9 or newer"):
+        convert(long, 8)
+
+
+def test_the_steps_of_a_slice_are_constants_other_than_0_before_opset_10() -> None:
+    with refused("TS512", "Slice", "its steps are [0]", "not 0"):
+        convert(stepping(FLOAT, [2, 3, 4], (0, 1, 0)), 9)
+    constants = [tensor(name, [1]) for name in "sea"]
+    made = of(node("Slice", "x s e a t", "y"), 13, constants, x=X, t=np.array([1]))
+    with refused("TS512", "Slice", "its steps are known only at run time", "constant"):
+        convert(made, 9)
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD", None])
+@pytest.mark.parametrize("dims", [(2, 12, 2, 3), (1, 4, 1, 0), (0, 8, 2, 2), (2, 0, 1, 1)])
+def test_depth_has_one_order_before_opset_11(mode: str | None, dims: tuple[int, ...]) -> None:
+    data = np.arange(np.prod(dims), dtype=np.float32).reshape(dims)
+    batch, depth, rows, columns = dims
+    blocks = (depth // 4, 2, 2) if mode == "CRD" else (2, 2, depth // 4)
+    order = (0, 1, 4, 2, 5, 3) if mode == "CRD" else (0, 3, 4, 1, 5, 2)
+    wanted = data.reshape(batch, *blocks, rows, columns).transpose(order)
+    wanted = wanted.reshape(batch, depth // 4, 2 * rows, 2 * columns)
+    held = {"mode": mode} if mode else {}
+    for channels, targets in ((depth, (7, 10)), ("C", (9, 10) if mode == "CRD" else (7,))):
+        made = [node("DepthToSpace", "x", "y", blocksize=2, **held)]
+        ending = [value("y", FLOAT, [None] * 4)]
+        newer = model(graph(made, [value("x", FLOAT, ["N", channels, "H", "W"])], ending), 13)
+        for target in targets:
+            older = converted(newer, target)
+            assert attributes(older, "DepthToSpace") == {"blocksize": 2}
+            is_moved = mode == "CRD" and (depth > 4 or channels == "C")
+            assert any(each.op_type == "Gather" for each in older.graph.node) == is_moved
+            np.testing.assert_array_equal(outputs(older, x=data)[0], wanted, strict=True)
+    if mode == "CRD":
+        with refused("TS512", "DepthToSpace", "convert to opset 9 or newer"):
+            convert(newer, 8)
+
+
+def test_depth_in_an_unknown_order_is_refused() -> None:
+    made = of(node("DepthToSpace", "x", "y", blocksize=2, mode="RCD"), 11, x=X[None])
+    with refused("TS512", "DepthToSpace", "'RCD'"):
+        convert(made, 10)
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -9,11 +9,13 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import (
     Number,
+    Numbers,
     at_least,
     choose,
     clamped,
     dimension,
     listed,
+    minimum,
     pick,
     value,
 )
@@ -30,7 +32,12 @@ from tensorsplit.model.convert.adapter_kinds import (
     to_inputs,
 )
 from tensorsplit.model.convert.conversion import NodeConversion
-from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, Calculation
+from tensorsplit.model.graph.calculation import (
+    FIRST_WITH_INTEGERS_COMPARED,
+    TO_THE_END,
+    Calculation,
+    few_numbers,
+)
 from tensorsplit.model.graph.nodes import axes_from_front
 
 _MOST_ADDED = 64
@@ -130,12 +137,16 @@ def _shape_down(node: NodeConversion) -> None:
 
 
 def _slice_down(node: NodeConversion) -> None:
-    if node.input(4) is not None:
-        steps = node.needed(4, "steps")
-        if (steps != 1).any():
-            raise node.refusal(f"its steps are {steps.tolist()}; at opset {node.opset} they are 1")
-    if node.known(1) is None or node.known(2) is None:
-        _take_between(node)
+    """Make attributes of the bounds; with steps, or where they are no constants, take by index."""
+    steps = node.known(4)
+    if steps is None and node.input(4) is not None:
+        problem = f"its steps are known only at run time; at opset {node.opset} they are 1"
+        raise node.refusal(problem, "make them a constant")
+    if steps is not None and not steps.all():
+        raise node.refusal(f"its steps are {steps.tolist()}, and a step is not 0")
+    is_stepping = steps is not None and bool((steps != 1).any())
+    if is_stepping or node.known(1) is None or node.known(2) is None:
+        _take_by_index(node)
         return
     to_attributes("starts", "ends", "axes")(node)
     rank, axes = node.rank(), node.node.attributes.get("axes")
@@ -143,26 +154,97 @@ def _slice_down(node: NodeConversion) -> None:
         node.put(axes=[axis + rank if axis < 0 else axis for axis in axes.value])
 
 
-def _take_between(node: NodeConversion) -> None:
-    """Take the elements one by one between bounds that are known only at run time."""
-    axes, shape, rank = node.known(3), node.shape(1), node.needed_rank()
+def _take_by_index(node: NodeConversion) -> None:
+    """Take elements one by one on axes where there are steps, or the bounds are no constants."""
+    make, data, rank = node.make, node.given(0), node.needed_rank()
+    plain: list[tuple[int, int, int]] = []
+    indices: dict[int, ir.Value] = {}
+    for axis, start, end, step in _slices(node, rank):
+        dim = _dimension(node, axis)
+        first, last = _walk(start, end, step, dim)
+        if step == 1 and is_known(start) and is_known(end):
+            plain.append((axis, start, end))
+        elif is_known(first) and is_known(last) and not range(first, last, step):
+            plain.append((axis, 0, 0))  # some engines read an index that is empty as a scalar
+        else:
+            if few_numbers(first, last, step) is None:
+                _need_numbering(node)
+            indices[axis] = make.range(first, last, step)
+    taken = data
+    if plain:
+        axes, starts, ends = map(list, zip(*sorted(plain), strict=True))
+        taken = make.op("Slice", [taken], {"axes": axes, "starts": starts, "ends": ends})
+    is_text = node.dtype() in (None, ir.DataType.STRING)
+    for axis, index in indices.items():
+        at = rank - 1 if is_text else axis  # where onnxruntime takes strings, too
+        moved = make.op("Gather", [make.moved(taken, rank, axis, at), index], {"axis": at})
+        taken = make.moved(moved, rank, at, axis)
+    node.replace(make.op("Identity", [data]) if taken is data else taken)
+
+
+def _slices(node: NodeConversion, rank: int) -> list[tuple[int, Number, Number, int]]:
+    """Return each axis that a Slice takes a part of, with its start, end and step."""
+    axes, shape = node.known(3), node.shape(1)
     count = shape[0] if shape is not None and len(shape) == 1 else None
     if axes is None and node.input(3) is None and is_known(count):
         axes = np.arange(count)
     if axes is None:
         raise node.refusal("neither its bounds nor its axes are constants", "make the axes one")
-    _need_numbering(node)
-    make = node.make
-    starts, ends = (value(make.int64(node.given(at), node.dtype(at))) for at in (1, 2))
-    taken = data = node.given(0)
-    is_text = node.dtype() in (None, ir.DataType.STRING)
-    for place, axis in enumerate(int(each) % rank for each in axes.ravel()):
-        dim = dimension(data, axis)
-        start, end = (_from_front(pick(bound, place), dim) for bound in (starts, ends))
-        at = rank - 1 if is_text else axis  # where onnxruntime takes strings, too
-        moved = make.moved(taken, rank, axis, at)
-        taken = make.moved(make.slice(moved, start, end, at, by_index=True), rank, at, axis)
-    node.replace(make.op("Identity", [data]) if taken is data else taken)
+    steps = node.known(4)
+    starts, ends = (_integers(node, place) for place in (1, 2))
+    return [
+        (
+            int(axis) % rank,
+            pick(starts, place),
+            pick(ends, place),
+            1 if steps is None else _stepping(int(steps[place])),
+        )
+        for place, axis in enumerate(axes.ravel())
+    ]
+
+
+def _integers(node: NodeConversion, place: int) -> Numbers:
+    """Return the integers that an input lists."""
+    known = node.known(place)
+    if known is not None:
+        return tuple(map(int, known.ravel()))
+    return value(node.make.int64(node.given(place), node.dtype(place)))
+
+
+def _stepping(step: int) -> int:
+    """Return a step that is added without leaving 64 bits; longer ones take one element, too."""
+    return max(-TO_THE_END, min(step, TO_THE_END))
+
+
+def _dimension(node: NodeConversion, axis: int) -> Number:
+    """Return the length of an axis of the data: a number where it is known."""
+    shape = node.shape()
+    dim = None if shape is None else shape[axis]
+    return dim if is_known(dim) else dimension(node.given(0), axis)
+
+
+def _walk(start: Number, end: Number, step: int, dim: Number) -> tuple[Number, Number]:
+    """Return at which elements a slice starts and before which it ends, within the dimension."""
+    if step > 0:
+        return _from_front(start, dim, 0, dim), _from_front(end, dim, 0, dim)
+    last = dim - 1
+    if start == -1 or _is_far(start, 1):  # of no elements, none is the last one
+        return last, _from_front(end, dim, -1, last)
+    return _from_front(start, dim, minimum(last, 0), last), _from_front(end, dim, -1, last)
+
+
+def _from_front(bound: Number, dim: Number, least: Number, most: Number) -> Number:
+    """Return where a bound of a slice lies that may count from the back, or lie outside."""
+    if bound == least == 0 or (_is_far(bound, -1) and not is_known(dim)):
+        return least
+    if _is_far(bound, 1) and not is_known(dim):
+        return most
+    return clamped(choose(at_least(0, bound), bound, bound + dim), least, most)
+
+
+def _is_far(bound: Number, sign: int) -> bool:
+    """Return whether a bound is a number that lies beyond every dimension."""
+    return is_known(bound) and bound * sign >= TO_THE_END
 
 
 def _need_numbering(node: NodeConversion) -> None:
@@ -171,11 +253,6 @@ def _need_numbering(node: NodeConversion) -> None:
         first = FIRST_WITH_INTEGERS_COMPARED
         problem = f"what would be written in its place is there from opset {first} on"
         raise node.refusal(problem, f"convert to opset {first} or newer")
-
-
-def _from_front(bound: Number, dim: Number) -> Number:
-    """Return where a bound of a slice lies that may count from the back, or lie outside."""
-    return clamped(choose(at_least(0, bound), bound, bound + dim), 0, dim)
 
 
 def _range_down(node: NodeConversion) -> None:
@@ -188,7 +265,7 @@ def _range_down(node: NodeConversion) -> None:
             " constant step can be written otherwise"
         )
     start, end = (_number(node, index) for index in (0, 1))
-    if not (is_known(start) and is_known(end)):
+    if few_numbers(start, end, by) is None:
         _need_numbering(node)
     numbers = make.range(start, end, by)
     is_long = kind == ir.DataType.INT64
@@ -199,6 +276,24 @@ def _number(node: NodeConversion, index: int) -> Number:
     """Return the integer that an input holds."""
     known = node.known(index)
     return node.make.number(node.given(index), node.dtype(index)) if known is None else int(known)
+
+
+def _depth_down(node: NodeConversion) -> None:
+    """Put the channels in the order of the other mode, DCR, the only one before opset 11."""
+    mode, block = node.take("mode", "DCR"), node.attribute("blocksize")
+    if mode not in ("DCR", "CRD"):
+        raise node.refusal(f"its mode is {mode!r}; known are DCR and CRD")
+    make, count, size = node.make, _dimension(node, 1), block * block
+    is_alike = is_known(count) and (count <= size or count % size)  # or no engine runs it
+    if mode == "DCR" or block <= 1 or is_alike:
+        return
+    if is_known(count) and few_numbers(0, count, 1) is not None:
+        order = make.make(tuple(np.arange(count).reshape(-1, size).T.ravel().tolist()))
+    else:
+        _need_numbering(node)
+        table = make.op("Reshape", [make.range(0, count), make.make((-1, size))])
+        order = make.elements(make.op("Transpose", [table]))
+    node.set_inputs(make.op("Gather", [node.input(0), order], {"axis": 1}))
 
 
 def _clip_up(node: NodeConversion) -> None:
@@ -485,6 +580,7 @@ ADAPTERS = table(
     ("DFT", 20, _dft_up, _dft_down),
     ("Shape", 15, None, _shape_down),
     ("Slice", 10, to_inputs("starts", "ends", "axes"), _slice_down),
+    ("DepthToSpace", 11, None, _depth_down),
     ("Clip", 11, _clip_up, _clip_down),
     ("Pad", 2, attribute_renamed("paddings", "pads"), attribute_renamed("pads", "paddings")),
     ("Pad", 11, _pad_up, _pad_down),

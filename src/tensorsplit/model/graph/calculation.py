@@ -54,6 +54,9 @@ _FIRST_WITH_AXES_TO_MULTIPLY = 18
 FIRST_WITH_ANY_CONSTANT = 9
 """From here on a Constant holds any element type, and before only `FLOATS`."""
 
+_MOST_LISTED = 1 << 16
+"""A constant lists so many numbers, and no more: more are calculated."""
+
 FLOATS = (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
 
 TO_THE_END = (1 << 31) - 1
@@ -303,11 +306,12 @@ class Calculation(Maker[ir.Value]):
         """Return the numbers from one to before another.
 
         Raises:
-            SplitError: TS310 before opset 9 where they are not known; before 11 also for a step
-                that is not known.
+            SplitError: TS310 before opset 9 where they are not a constant; before 11 also for a
+                step that is not known.
         """
-        if is_known(start) and is_known(end) and is_known(step):
-            return self.make(tuple(range(start, end, step)))
+        constant = few_numbers(start, end, step)
+        if constant is not None:
+            return self.make(tuple(constant))
         if self.opset >= FIRST_WITH_RANGE:
             return self.op("Range", [self.scalar(number) for number in (start, end, step)])
         if self.opset < _FIRST_WITH_NUMBERED_ELEMENTS or not is_known(step):
@@ -315,7 +319,8 @@ class Calculation(Maker[ir.Value]):
             raise SplitError(
                 CANNOT_EXPRESS,
                 f"not expressible at opset {self.opset}: how many elements there are is known only"
-                f" at run time, and elements are numbered from {first} on",
+                f" at run time, or too many for a constant, and elements are numbered from {first}"
+                " on",
                 f"convert to opset {first} or newer, or declare the dimensions as numbers",
             )
         way = end - start if step > 0 else start - end
@@ -425,6 +430,14 @@ class Calculation(Maker[ir.Value]):
         else:
             held = ir.tensor(np.zeros(shape, element_type.numpy()), dtype=element_type)
         return self.op("Constant", [], {"value": held})
+
+
+def few_numbers(start: Number, end: Number, step: Number) -> range | None:
+    """Return the numbers from one to before another, if they are known and fit into a constant."""
+    if not (is_known(start) and is_known(end) and is_known(step)):
+        return None
+    found = range(start, end, step)
+    return found if not found[_MOST_LISTED:] else None
 
 
 def _unknown_before_running(opset: int, *, are_given: bool) -> SplitError:
