@@ -137,7 +137,7 @@ def _shape_down(node: NodeConversion) -> None:
 
 
 def _slice_down(node: NodeConversion) -> None:
-    """Make attributes of the bounds; with steps, or where they are no constants, take by index."""
+    """Make attributes of constant bounds; with steps, or other bounds, take elements by index."""
     steps = node.known(4)
     if steps is None and node.input(4) is not None:
         problem = f"its steps are known only at run time; at opset {node.opset} they are 1"
@@ -155,7 +155,7 @@ def _slice_down(node: NodeConversion) -> None:
 
 
 def _take_by_index(node: NodeConversion) -> None:
-    """Take elements one by one on axes where there are steps, or the bounds are no constants."""
+    """Take elements one by one on axes with steps, or with bounds known only at run time."""
     make, data, rank = node.make, node.given(0), node.needed_rank()
     plain: list[tuple[int, int, int]] = []
     indices: dict[int, ir.Value] = {}
