@@ -16,7 +16,7 @@ from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.naming import named_call
 from tensorsplit.arrays.prepared import PreparedSplit
-from tensorsplit.arrays.remembered import at_once, compiled_as, make_plans
+from tensorsplit.arrays.remembered import Callee, at_once, compiled_as, make_plans
 from tensorsplit.arrays.typed import (
     ArrayT,
     Axis,
@@ -39,7 +39,7 @@ _MOST_PLANS = 1024
 _MOST_PARTS = 1 << 16
 
 
-class _Memo:
+class _Memo(Callee):
     """The plans of one function's calls; ``names`` are its arguments, but the tensor."""
 
     __slots__ = ("_names", "_operator", "_parts", "plans")

@@ -13,7 +13,7 @@ from tensorsplit import arrays
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.numpy import join_by_kernel, join_plain, joined_plain
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.arrays.remembered import compiled_as
+from tensorsplit.arrays.remembered import Callee, compiled_as
 from tensorsplit.arrays.typed import ArrayT, Flag, KeepDims, Like, OutWhole, PartT_co, TensorOf
 from tensorsplit.core.dimensions import (
     Dim,
@@ -49,7 +49,7 @@ _JOIN = "join"
 """What stands for the operator version where there is none."""
 
 
-class _AnyLengths:
+class _AnyLengths(Callee):
     """Decides calls of `join` under ``torch.compile``."""
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -35,22 +34,24 @@ def strings_of(
 
     What has no end is refused too: at the first item that is not a string, or that is too many.
     """
-    iterated = None
-    with suppress(TypeError):  # of arrays without an axis, too
+    try:  # not `suppress`, which torch 2.8 can't compile
         iterated = iter(given)  # type: ignore[call-overload]  # it refuses what is not iterable
+    except TypeError:  # of arrays without an axis, too
+        iterated = None
     if iterated is None or isinstance(given, (str, bytes)):
         problem = f"it is {show(given)}"
     else:
-        items = []
-        for item in islice(iterated, MAX_PARTS + 1):
+        items: list[str] = []
+        for item in iterated:
             if not isinstance(item, str):
                 problem = f"{show(item)} is not a string"
                 break
+            if len(items) == MAX_PARTS:
+                problem = f"there are more than {MAX_PARTS}"
+                break
             items.append(item)
         else:
-            if len(items) <= MAX_PARTS:
-                return tuple(items)
-            problem = f"there are more than {MAX_PARTS}"
+            return tuple(items)
     raise SplitError(kind, problem, fix, operator=operator, parameter=parameter)
 
 

@@ -22,7 +22,7 @@ from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.joining import check_part_count, join_by, plan_by
 from tensorsplit.arrays.naming import check_count, in_order, names_of
-from tensorsplit.arrays.remembered import compiled_as, left_as_it_is
+from tensorsplit.arrays.remembered import Callee, compiled_as, left_as_it_is
 from tensorsplit.arrays.typed import (
     ArrayT,
     Axis,
@@ -94,7 +94,7 @@ def _called_at_once(base: type[Plan]) -> type[Plan]:
 
 @_called_at_once
 @dataclass(frozen=True, repr=False)
-class PreparedSplit(SplitPlan, Prepared):
+class PreparedSplit(SplitPlan, Callee, Prepared):
     """A plan that can be run: ``plan(x)``, ``plan(x, copy=True)``, ``plan(x, out=buffers)``."""
 
     intent: Intent | None = field(default=None, repr=False, compare=False)

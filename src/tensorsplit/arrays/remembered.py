@@ -113,6 +113,28 @@ def compiled_as(other: object) -> Callable[[Function], Function]:
     return decorate
 
 
+class Callee:
+    """What is called to split or join: a function's cache, or a plan."""
+
+    __slots__ = ()
+
+    @property
+    def decisions(self) -> Any:
+        """Decides calls under ``torch.compile``; see `torch_compiled.Decisions` and `Joins`."""
+        raise NotImplementedError
+
+    def decided(
+        self, decide: Callable[..., Any], *given: object, **named: object
+    ) -> tuple[object, object]:
+        """Return what a function decides about a call of this object.
+
+        `torch_compiled` has ``torch.compile`` run it, and take the answer for a constant. That is
+        why it is a method: what a function is given must be constants in most versions of torch.
+        """
+        answer: tuple[object, object] = decide(self, *given, **named)
+        return answer
+
+
 def left_as_it_is(function: Function) -> Function:
     """Have AutoGraph of TensorFlow call a function, and not rewrite it and all that it calls.
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from tensorsplit import native
-from tensorsplit.arrays.buffers import check_buffer, check_buffers, strides_of_whole
+from tensorsplit.arrays.buffers import are_apart, check_buffer, check_buffers, strides_of_whole
 from tensorsplit.arrays.numpy import check_few, join_by_kernel, standard_name
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.dimensions import Shape, are_known, is_known
@@ -191,7 +191,8 @@ def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
     """
     _check_buffers(array, plan, out)
     if not _is_transformed() and all(map(_has_address, (array, *out))):
-        check_buffers(_addresses(array), plan, list(map(_addresses, out)))
+        if not _lie_apart(out, [array]):
+            check_buffers(_addresses(array), plan, list(map(_addresses, out)))
     elif len({*map(id, (array, *out))}) <= len(out):
         problem = "a buffer is the data, or another buffer"
         raise SplitError(OUT_OVERLAP, problem, "give buffers of their own")
@@ -275,8 +276,9 @@ def joined_into(parts: list[Tensor], plan: SplitPlan, out: object) -> object:
         if _join_by_kernel(out, parts, plan):
             torch.autograd.graph.increment_version([out])
             return out
-        whole, *held = map(_addresses, (out, *parts))
-        check_buffer(held, plan, whole)
+        if not _lie_apart([out], parts):
+            whole, *held = map(_addresses, (out, *parts))
+            check_buffer(held, plan, whole)
     elif any(out is part for part in parts):
         raise SplitError(OUT_OVERLAP, "the buffer is a part", "give a buffer of its own")
     whole = _bytes(out)
@@ -368,6 +370,23 @@ def _has_address(array: Tensor) -> bool:
     with suppress(RuntimeError):  # of fake tensors
         return bool(array.data_ptr()) or array.numel() == 0
     return False
+
+
+def _lie_apart(written: list[Tensor], read: list[Tensor]) -> bool:
+    """Return whether it is seen at once that nothing that is written shares memory."""
+    if not all(buffer.is_contiguous() for buffer in written):
+        return False
+    ranges = [[_range(array) for array in side if array.numel()] for side in (written, read)]
+    return are_apart(*ranges)
+
+
+def _range(array: Tensor) -> tuple[int, int]:
+    """Return where the elements of a tensor, of which there are some, begin and end."""
+    last = sum(
+        (size - 1) * stride for size, stride in zip(array.shape, array.stride(), strict=True)
+    )
+    start = array.data_ptr()
+    return start, start + (last + 1) * array.element_size()
 
 
 def _addresses(array: Tensor) -> Any:

@@ -20,7 +20,7 @@ from torch.fx.experimental.symbolic_shapes import guard_or_false, guard_or_true,
 from tensorsplit import arrays
 from tensorsplit.arrays import torch as tensors
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.arrays.remembered import compiled_as
+from tensorsplit.arrays.remembered import Callee, compiled_as
 from tensorsplit.core import arithmetic, rules
 from tensorsplit.core.dimensions import Dim, Shape, are_known
 from tensorsplit.core.emit import check_concat, check_split
@@ -51,14 +51,6 @@ _TRACED, _ARRAY = "(traced)", "(an array)"
 """They stand for arguments that are not known while tracing."""
 
 
-class Called(Protocol):
-    """The callee: a function or a plan. Dynamo treats it as a constant."""
-
-    @property
-    def decisions(self) -> Any:
-        """The decisions of the call: `Decisions` of a split, `Joins` of a join, or both."""
-
-
 class Decisions(Protocol):
     """Decides a split: the cache of a function, or a plan."""
 
@@ -85,24 +77,49 @@ class Joins(Protocol):
         """Return the plan that makes parts of these shapes, whose dimensions may be None."""
 
 
+torch.compiler.assume_constant_result(Callee.decided)
+
+
 def _decided(function: _Function) -> _Function:
     """Have Dynamo run a function; what it refuses is raised in the trace, to be caught there."""
+    decide = torch.compiler.assume_constant_result(_caught(function))
 
-    @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator, unused-ignore]
-    def decide(*given: object, **named: object) -> tuple[object, object]:
+    @functools.wraps(function)
+    def decided(*given: object, **named: object) -> object:
+        return _answered(*decide(*given, **named))
+
+    return cast("_Function", decided)
+
+
+def _decided_about(function: _Function) -> _Function:
+    """Have Dynamo run a function whose first argument is the callee, as `_decided` does."""
+    decide = _caught(function)
+
+    @functools.wraps(function)
+    def decided(called: Callee, *given: object, **named: object) -> object:
+        id(called)  # Dynamo guards then that it is the same object
+        return _answered(*called.decided(decide, *given, **named))
+
+    return cast("_Function", decided)
+
+
+def _caught(function: Callable[..., object]) -> Callable[..., tuple[object, Any]]:
+    """Return a function that returns a refusal as the second of two values."""
+
+    def decide(*given: object, **named: object) -> tuple[object, Any]:
         try:
             return function(*given, **named), None
         except SplitError as error:
             return None, (error.code, error.problem, error.fix, error.parameter, error.operator)
 
-    @functools.wraps(function)
-    def decided(*given: object, **named: object) -> object:
-        answer, refusal = decide(*given, **named)
-        if refusal is not None:
-            _refuse(*refusal)
-        return answer
+    return decide
 
-    return cast("_Function", decided)
+
+def _answered(answer: object, refusal: Any) -> object:
+    """Return an answer, or raise the refusal in its place."""
+    if refusal is not None:
+        _refuse(*refusal)
+    return answer
 
 
 class _TracedError(SplitError):
@@ -125,7 +142,7 @@ def _text(code: str, problem: str, fix: str, parameter: str | None, operator: st
 
 
 def run(
-    called: Called,
+    called: Callee,
     data: Tensor,
     arguments: tuple[object, ...],
     copy: object,
@@ -211,9 +228,9 @@ def _number(value: object) -> Any:
     return operator.index(value) if type(value) is int else value
 
 
-@_decided
+@_decided_about
 def _resolve(
-    called: Called,
+    called: Callee,
     given: tuple[object, ...],
     shape: tuple[Any, ...],
     *,
@@ -295,8 +312,14 @@ def _none_below(smallest: int, numbers: Iterable[Any]) -> bool:
     return all(_holds(number >= smallest) for number in numbers)
 
 
+def _are_numbers(dims: Iterable[object]) -> bool:
+    """Stand in for `dimensions.are_known` under Dynamo, whose first versions know few sets."""
+    return all(type(dim) is int for dim in dims)
+
+
 compiled_as(_stop)(arithmetic.explain)
 compiled_as(_none_below)(arithmetic.none_below)
+compiled_as(_are_numbers)(are_known)
 
 
 @_decided
@@ -304,8 +327,8 @@ def _refuse_data(kind: type) -> None:
     raise SplitError(NOT_AN_ARRAY, f"it is of type {kind.__name__}", "give a tensor")
 
 
-@_decided
-def _explain(called: Called, arguments: tuple[object, ...], shape: tuple[int, ...]) -> None:
+@_decided_about
+def _explain(called: Callee, arguments: tuple[object, ...], shape: tuple[int, ...]) -> None:
     """Refuse the example that is traced."""
     decisions: Decisions = called.decisions
     decisions.plan_of(decisions.intent_of(arguments, tensors), shape)
@@ -344,7 +367,7 @@ def _check_buffer(
 
 
 def join(
-    called: Called,
+    called: Callee,
     parts: Any,
     arguments: tuple[object, ...],
     *,
@@ -397,8 +420,8 @@ def join(
     return out
 
 
-@_decided
-def _planned_shapes(called: Called) -> tuple[Shape, ...]:
+@_decided_about
+def _planned_shapes(called: Callee) -> tuple[Shape, ...]:
     """Return the shapes of a plan's parts, with None for what is not a number; none of a join."""
     return _numbers_of(getattr(called, "output_shapes", ()))
 
@@ -422,9 +445,9 @@ def _check_kinds(given: Sequence[Tensor]) -> None:
             _refuse(PART_TYPE.code, problem, "give arrays of one kind", name, "join")
 
 
-@_decided
+@_decided_about
 def _resolve_join(
-    called: Called,
+    called: Callee,
     arguments: tuple[object, ...],
     shapes: tuple[Any, ...],
     *,
@@ -480,9 +503,9 @@ def _check_traced(
                 raise _DoesNotFitError
 
 
-@_decided
+@_decided_about
 def _explain_join(
-    called: Called,
+    called: Callee,
     arguments: tuple[object, ...],
     shapes: Sequence[Shape],
     dtype: torch.dtype,

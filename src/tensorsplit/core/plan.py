@@ -48,7 +48,7 @@ else:
             """Return the attribute."""
             if instance is None:
                 return self
-            kept = vars(instance)
+            kept = instance.__dict__
             if self.attrname not in kept:
                 kept[self.attrname] = self.func(instance)
             return kept[self.attrname]

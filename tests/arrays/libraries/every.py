@@ -94,6 +94,22 @@ class Torch(Library):
         return found
 
 
+class TorchOnDevice(Torch):
+    """Tensors on a GPU, where there is one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        if not self.torch.cuda.is_available():
+            pytest.skip("no device for torch")
+
+    def make(self, array: Array) -> Any:
+        return super().make(array.copy()).cuda()
+
+    def read(self, part: Any) -> Array:
+        assert part.is_cuda
+        return super().read(part.cpu())
+
+
 class Jax(Library):
     """Arrays of JAX, with its 64-bit types."""
 
@@ -338,6 +354,7 @@ LIBRARIES: dict[str, Callable[[], Library]] = {
     "numpy": Library,
     "numpy.ma": Masked,
     "torch": Torch,
+    "torch on a device": TorchOnDevice,
     "jax": Jax,
     "jax.jit": JaxCompiled,
     "dask": Dask,

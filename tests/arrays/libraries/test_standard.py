@@ -45,11 +45,14 @@ class Cuda(OnDevice):
 
 
 class Sycl(OnDevice):
+    offset = 2
+
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
-        held, size = self._held, self._held.itemsize
+        held, size, offset = self._held, self._held.itemsize, self.offset
         strides = tuple(stride // size for stride in held.strides)
-        return {"data": (held.ctypes.data - 2 * size, False), "offset": 2, "strides": strides}
+        pointer = held.ctypes.data - offset * size
+        return {"data": (pointer, False), "offset": offset, "strides": strides}
 
     def __getitem__(self, index: Any) -> Sycl:
         return Sycl(self._held[index], self.device)
@@ -92,6 +95,37 @@ def test_buffers_on_a_device(kind: Any) -> None:
         with refused(code, "buffer", parameter="out"):
             ts.split(data, [1, 3], axis=1, out=[buffers[0], second])
     assert not held.any()
+
+
+@pytest.mark.parametrize("kind", [Cuda, Sycl])
+def test_rows_of_one_buffer(kind: Any) -> None:
+    """They are seen at a glance to lie apart, or to meet."""
+    data, held = np.arange(16.0).reshape(4, 4), np.zeros((6, 4))
+    lengths, whole = [1, 3], kind(data)
+    apart = [kind(held[3:4]), kind(held[:3])]
+    ts.split(whole, lengths, out=apart)
+    np.testing.assert_array_equal(held[[3, 0, 1, 2]], data)
+    meeting = kind(held[1:5])  # among them, and behind
+    with refused("TS405", parameter="out"):
+        ts.join(apart, out=meeting)
+    ts.join([whole[:1], whole[1:]], out=kind(held[2:]))
+    np.testing.assert_array_equal(held[2:], data)
+    held[:] = 0
+    for buffers in ([held[3:4], held[1:4]], [data[3:], held[:3]], [held[:1], data[1:]]):
+        with refused("TS405", "buffer", parameter="out"):
+            ts.split(whole, lengths, out=list(map(kind, buffers)))
+    assert not held.any()
+
+
+def test_where_an_array_begins_in_its_memory() -> None:
+    class Behind(Sycl):
+        offset = 50
+
+    held = np.zeros(6)
+    with refused("TS405", "buffers 0 and 1", parameter="out"):
+        ts.split(Sycl(np.ones(4)), [2, 2], out=[Sycl(held[:2]), Behind(held[1:3])])
+    ts.split(Sycl(np.ones(4)), [2, 2], out=[Sycl(held[:2]), Behind(held[2:4])])
+    assert held.tolist() == [1, 1, 1, 1, 0, 0]
 
 
 def test_buffers_whose_memory_cannot_be_seen() -> None:
