@@ -1113,7 +1113,11 @@ class Generator:
         start = self._constant(np.zeros_like(value[0]))
 
         def fill() -> list[str]:
-            total = self._step("Add", [state, row], 1, one(np.add), calculated=True)[0]
+            if self._chance(0.3):  # a delay: what is carried is a row, and is given out
+                total = self._identity(row)
+                self._identity(state)
+            else:
+                total = self._step("Add", [state, row], 1, one(np.add), calculated=True)[0]
             self._split()
             return [total, *self._some([n for n in self._body.own[2:] if n != total], 2)]
 

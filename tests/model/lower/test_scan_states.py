@@ -1,7 +1,7 @@
 """Scans and Loops for OpenVINO: they carry more.
 
 Scans carry what their bodies use, and the size of rows that nothing reads; Loops carry what their
-bodies would overwrite.
+bodies would overwrite. A Scan that carries rows, or the same thing twice, has copies of them.
 """
 
 from __future__ import annotations
@@ -358,3 +358,73 @@ def test_a_scan_carries_only_types_that_it_takes(opset: int, is_carried: bool) -
     onnx.checker.check_model(made, full_check=True)
     (scan,) = (each for each in made.graph.node if each.op_type == "Scan")
     assert list(scan.input) == ["w", "x"]
+
+
+DELAYED = """<ir_version: 8, opset_import: ["": OPSET]> g (TYPE[T,4] x, TYPE[4] s, TYPE[4] s2) =>
+    (TYPE[4] k, TYPE[4] k2, TYPE[T,2] y, TYPE[T,4] y2, TYPE[T,4] z)
+    { k, k2, y, y2, z = Scan(s, s2, x) <num_scan_inputs = 1, body = b (TYPE[4] h, TYPE[4] h2,
+      TYPE[4] row) => (TYPE[4] n, TYPE[4] n2, TYPE[2] p, TYPE[4] o, TYPE[4] d)
+      { d = Add(row, row) BODY p, q = Split<axis = 0SPLIT>(h) o = Identity(h2) }> }"""
+SHARED: dict[str, tuple[str, Callable[[Any, Any, Any], tuple[Any, Any]]]] = {
+    "a row": ("n = Identity(row) n2 = Add(h2, row)", lambda h, h2, row: (row, h2 + row)),
+    "a view": ("n = Transpose(row) n2 = Add(h2, h)", lambda h, h2, row: (row, h2 + h)),
+    "a row twice": ("n = Identity(row) n2 = Identity(row)", lambda h, h2, row: (row, row)),
+    "a delay of two": ("n = Identity(row) n2 = Identity(h)", lambda h, h2, row: (row, h)),
+    "in turns": ("n = Identity(h2) n2 = Identity(h)", lambda h, h2, row: (h2, h)),
+    "one for both": ("n = Neg(row) n2 = Identity(n)", lambda h, h2, row: (-row, -row)),
+    "made twice": ("n = Add(row, row) n2 = Add(h, h2)", lambda h, h2, row: (row + row, h + h2)),
+}
+
+
+def delayed(body: str, opset: int = 18, element_type: str = "float") -> onnx.ModelProto:
+    """A model whose states are split, in a Scan with this body."""
+    count = ", num_outputs = 2" if opset >= 18 else ""
+    text = DELAYED.replace("OPSET", str(opset)).replace("BODY", body).replace("SPLIT", count)
+    return parse_model(text.replace("TYPE", element_type))
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.filterwarnings("ignore:.*int64 and uint64 in int32:tensorsplit.SplitWarning")
+@pytest.mark.parametrize(
+    ("opset", "element_type"), [(9, "float"), (18, "float"), (18, "int32"), (10, "int64")]
+)
+@pytest.mark.parametrize("name", SHARED)
+def test_a_scan_carries_each_thing_in_memory_of_its_own(
+    name: str, opset: int, element_type: str, process: EngineProcess
+) -> None:
+    """OpenVINO gives the body the row of its own round for the one before, without an error."""
+    body, step = SHARED[name]
+    model = delayed(body, opset, element_type)
+    (found,) = [each for each in ts.check(model, target="openvino") if "memory" in each.message]
+    assert (found.code, found.node) == ("TS843", "graph/Scan[0]")
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert not [each for each in ts.check(lowered, target="openvino") if "memory" in each.message]
+    assert ts.lower(lowered, target="openvino") == lowered
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type)
+    x, h, h2 = (each.astype(dtype) for each in (np.arange(12).reshape(3, 4), V[2:], V[:4] * 3))
+    feed = {"x": x, "s": h, "s2": h2}
+    parts, seen = [], []
+    for row in x:
+        parts.append(h[:2])
+        seen.append(h2)
+        h, h2 = step(h, h2, row)
+    wanted = [h, h2, np.array(parts), np.array(seen), x + x]
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
+    for one, other, again in zip(got, ts.run(lowered, feed).values(), wanted, strict=True):
+        assert np.array_equal(one, again)
+        assert np.array_equal(other, again)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "n = Identity(h) n2 = Add(h2, row)",  # each in its place
+        "n = Neg(row) n2 = Add(h, h2)",
+        "n = Add(h, row) n2 = Neg(h2)",
+    ],
+)
+def test_a_scan_that_shares_no_memory_stays(body: str) -> None:
+    model = delayed(body)
+    assert not [each for each in ts.check(model, target="openvino") if "memory" in each.message]
+    assert ts.lower(model, target="openvino") == model

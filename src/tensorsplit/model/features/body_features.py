@@ -384,6 +384,60 @@ def carried_numbers(node: ir.Node) -> list[int]:
     ]
 
 
+def shared_states(node: ir.Node) -> list[int]:
+    """Return the places of what a Scan carries in the memory of a row or of something else carried.
+
+    These are rows, states of other places, what another place is given as well, and what nodes that
+    may be left out make of them; and what two nodes calculate alike, which are one for an engine. A
+    state that stays in its place is its own.
+    """
+    if operator_of(node) != "Scan" or not scanned_by(node):
+        return []
+    states, body, found = states_of(node), body_of(node), list[int]()
+    taken: set[ir.Value] = set()
+    for place, (state, end) in enumerate(zip(states, body.outputs, strict=False)):
+        sources = _sources(end) - {state}
+        if sources & {*body.inputs, *taken} or any(map(_is_made_twice, sources)):
+            found.append(place)
+        taken |= sources
+    return found
+
+
+def _sources(held: ir.Value | None) -> set[ir.Value]:
+    """Return the values in whose memory an engine may keep one, if nodes between are left out."""
+    waiting, found = [held], set[ir.Value]()
+    while waiting:
+        if (each := waiting.pop()) is None:
+            continue
+        made = each.producer()
+        before = []
+        if made is not None and (is_split(made) or each is made.outputs[0]):
+            before = [
+                one
+                for place, one in enumerate(made.inputs)
+                if (place == 0 if is_split(made) else may_pass(made, place))
+            ]
+        waiting += before
+        if not before and tensor_of(each) is None:
+            found.add(each)
+    return found
+
+
+def _is_made_twice(held: ir.Value) -> bool:
+    """Return whether another node of its graph makes the same of the same."""
+    made = held.producer()
+    if made is None or not any(made.inputs):
+        return False
+    first = next(each for each in made.inputs if each is not None)
+    return any(
+        other is not made
+        and (other.graph, operator_of(other)) == (made.graph, operator_of(made))
+        and tuple(other.inputs) == tuple(made.inputs)
+        and other.attributes == made.attributes
+        for other in first.consumers()
+    )
+
+
 _VIEWS = frozenset(
     {"Dropout", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 )
@@ -547,6 +601,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "captured_in_scan": captured_in_scan(node),
         "carries_number": carried_numbers(node),
         "overwritten": overwritten(node, seen),
+        "shares_states": shared_states(node),
         "unread_rows": has_unread_rows(node),
         "unused_in_loop": unused_and_changing(node, facts, seen),
         "ignored_condition": ignores_condition(node),

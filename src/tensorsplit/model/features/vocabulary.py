@@ -101,6 +101,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "overwritten": "is a loop whose body takes a tensor from around it into a Softmax, a"
         " normalization or a ScatterND",
         "carries_number": "is a Loop that carries the number of its round as it is",
+        "shares_states": "is a Scan that carries a row, or what it carries elsewhere, as it is",
         "long_slice": "is a Slice of a tensor with a dimension above 2^24",
         "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",
         "taken_from_nothing": "is a Gather of data without elements, whose shape is known",

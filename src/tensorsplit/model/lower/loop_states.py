@@ -15,12 +15,17 @@ from tensorsplit.model.features.body_features import (
     is_loop,
     is_needed,
     results_to_settle,
+    shared_states,
     unused_and_changing,
 )
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
+
+_FIRST_WITH_ANY_EQUAL = 11
+_COMPARED_BEFORE = (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64)
+"""The element types that Equal has before it has all of them."""
 
 _WITHOUT_WHERE = (
     *(ir.DataType.BOOL, ir.DataType.INT16, ir.DataType.UINT16, ir.DataType.UINT64),
@@ -82,6 +87,26 @@ def _copy_numbers(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         new.type, new.shape = old.type, old.shape
         body.outputs[1 + place] = new
     lowering.changed(ref, "the same, with the number that it carries calculated", entry)
+
+
+def copy_states(lowering: Lowering) -> None:
+    """Have a Scan carry each thing in memory of its own."""
+    lowering.change_each("shares_states", shared_states, _copy_states)
+
+
+def _copy_states(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have what is carried chosen from itself, by a condition that is known only at run time."""
+    body = body_of(ref.node)
+    for place in shared_states(ref.node):
+        make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
+        old = body.outputs[place]
+        kind = lowering.facts.tensor(old).element_type
+        is_equal = ref.opset >= _FIRST_WITH_ANY_EQUAL or kind in _COMPARED_BEFORE
+        chosen = make.op("Equal" if is_equal else "Less", [old, old])
+        new = make.op("Where", [chosen, old, old])
+        new.type, new.shape = old.type, old.shape
+        body.outputs[place] = new
+    lowering.changed(ref, "the same, with what it carries copied", entry)
 
 
 def pass_results_on(lowering: Lowering) -> None:

@@ -49,7 +49,12 @@ from tensorsplit.model.lower.loop_rounds import (
     pass_conditions_on,
     settle_rounds,
 )
-from tensorsplit.model.lower.loop_states import copy_numbers, pass_results_on, use_states
+from tensorsplit.model.lower.loop_states import (
+    copy_numbers,
+    copy_states,
+    pass_results_on,
+    use_states,
+)
 from tensorsplit.model.lower.lowered_sequence import (
     Layout,
     LoweredSequence,
@@ -176,6 +181,7 @@ def _lower(lowering: Lowering) -> None:
     keep_checks(lowering)
     pass_results_on(lowering)
     copy_numbers(lowering)
+    copy_states(lowering)
     is_used = use_states(lowering)
     settle_rounds(lowering)
     sort_axes_for_onnx(lowering)
