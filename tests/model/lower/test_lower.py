@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from importlib.util import find_spec
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -732,6 +732,19 @@ def test_a_constant_gives_a_tensor_where_openvino_reads_nothing_else(
     if target == "openvino" and is_unread:
         with pytest.raises(SplitError, match="TS603"):
             run(made, {"x": np.ones(3, np.float32)}, engine="openvino")
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_constant_that_only_unused_nodes_read_stays(count: int) -> None:
+    """However many there are between: lowering makes more of them."""
+    names = ["c", *(f"n{index}" for index in range(count))]
+    unused = " ".join(f"{two} = Neg({one})" for one, two in pairwise(names))
+    made = parse_model(f"""
+        <ir_version: 7, opset_import: ["": 12]>
+        g (float[3] x) => (float[3] y) {{ c = Constant<value_ints = [1]>() {unused} y = Neg(x) }}
+        """)
+    assert check(made, target="openvino") == []
+    assert lower(made, target="openvino") == made
 
 
 def test_a_constant_in_a_form_that_openvino_does_not_read_is_no_matter_if_nothing_uses_it() -> None:

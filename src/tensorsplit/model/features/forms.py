@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
+from tensorsplit.model.features.body_features import is_needed
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, axes_from_front, tensor_of
-from tensorsplit.model.graph.rejoined import is_unused
 from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.infer.analysis import Facts
 
@@ -31,7 +31,7 @@ def of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:
     form = next(iter(ref.node.attributes), "value")
     if any(isinstance(tensor_of(value), SparseTensor) for value in ref.node.outputs):
         form = "sparse_value"  # read as `value`
-    if form == "value" or is_unused(ref.node):
+    if form == "value" or not any(map(is_needed, ref.node.outputs)):
         return
     yield "constant_form", form
     if ref.opset < _FIRST_WITH_NUMBERS_IN_CONSTANTS:
