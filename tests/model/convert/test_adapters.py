@@ -378,10 +378,46 @@ def test_what_reduces_nothing_without_axes_is_refused_before_opset_18(axes: Any)
         convert(model(graph([reduce], inputs, ["y"], constants), 18), 17)
 
 
-def test_one_index_below_zero_is_enough_to_refuse_onehot_before_opset_11() -> None:
-    constants = [tensor("i", [2, -1]), tensor("d", 3), tensor("v", [0, 1], np.float32)]
-    with refused("TS512", "OneHot", "negative"):
-        convert(of(node("OneHot", "i d v", "y"), 9, constants), 11)
+def hot(indices: Any, axis: int, depth: int = 3) -> Any:
+    """The rows of an identity for indices that are in range, and zeros for others, on an axis."""
+    rows = np.concatenate([np.eye(depth, dtype=np.float32), np.zeros((1, depth), np.float32)])
+    inside = (indices >= 0) & (indices < depth)
+    return np.moveaxis(rows[np.where(inside, indices, depth)], -1, axis)
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32"])
+@pytest.mark.parametrize("axis", [-1, -2, 0, 1, 2])
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_an_index_of_onehot_counts_from_the_back_since_opset_11(
+    is_constant: bool, axis: int, kind: str
+) -> None:
+    indices = np.array([[0, 2, 3], [-1, -3, -4]]).astype(kind)
+    constants = [tensor("d", 3), tensor("v", [0, 1], np.float32)]
+    given = [tensor("i", indices, kind)] if is_constant else []
+    inputs = [] if is_constant else [value("i", KINDS[kind], ["N", "M"])]
+    feeds = {} if is_constant else {"i": indices}
+    made = node("OneHot", "i d v", "y", axis=axis)
+    ending = [value("y", FLOAT, [None, None, None])]
+    nodes = graph([made], inputs, ending, [*constants, *given])
+    counted = np.where((indices < 0) & (indices >= -3), indices + 3, indices)
+    for target in (9, 10):
+        older = converted(model(nodes, 13), target)
+        assert attributes(older, "OneHot").get("axis", -1) == (axis if axis >= 0 else axis + 3)
+        np.testing.assert_array_equal(outputs(older, **feeds)[0], hot(counted, axis))
+    newer = converted(model(nodes, 9), 11)  # where those below 0 set nothing
+    np.testing.assert_array_equal(outputs(newer, **feeds)[0], hot(indices, axis))
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_an_index_of_onehot_that_can_not_be_chosen_is_not_below_zero(kind: str) -> None:
+    indices = np.array([2, 1]).astype(kind)
+    depth: dict[str, Any] = {"d": np.array(3)} if kind == "int64" else {}
+    constants = [tensor("v", [0, 1], np.float32), *([] if depth else [tensor("d", 3)])]
+    made = node("OneHot", "i d v", "y")
+    with refused("TS512", "OneHot", "negative", "the depth as a constant"):
+        convert(of(made, 11, constants, i=indices, **depth), 9)
+    known_before = of(made, 11, [*constants, tensor("i", indices, kind)], **depth)
+    assert len(convert(known_before, 9).graph.node) == 1
 
 
 @pytest.mark.parametrize("bounds", [{"end": -1}, {"start": -2}, {"start": 1, "end": 2}, {"end": 0}])
@@ -611,7 +647,40 @@ def test_a_range_numbers_ones_before_opset_11(opset: int, step: int, kind: Any) 
         np.testing.assert_array_equal(found, wanted, strict=True)
 
 
-@pytest.mark.parametrize(("kind", "step"), [(np.float32, 1), (np.int64, None), (np.int64, 0)])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_range_of_floats_that_goes_by_one_is_a_range_of_integers(step: int, kind: Any) -> None:
+    named = KINDS[np.dtype(kind).name]
+    ending, counted = [value("y", named, [None])], [node("Range", "s e d", "y")]
+    for start, end in [(0, 3), (0, 2.5), (0, -2.5), (-3, 0.25), (4, 4), (2, -1), (5, 9.75)]:
+        wanted = np.arange(start, end, step, dtype=kind)
+        constants = [tensor("s", start, kind), tensor("d", step, kind)]
+        limit = np.array(end, kind)
+        at_run_time = model(graph(counted, [value("e", named, [])], ending, constants), 13)
+        for target in (9, 10):
+            found = outputs(converted(at_run_time, target), e=limit)[0]
+            np.testing.assert_array_equal(found, wanted, strict=True)
+        known_before = graph(counted, [], ending, [*constants, tensor("e", end, kind)])
+        found = outputs(converted(model(known_before, 13), 8))[0]
+        np.testing.assert_array_equal(found, wanted, strict=True)
+    with refused("TS512", "Range", "convert to opset 9 or newer"):
+        convert(at_run_time, 8)
+
+
+@pytest.mark.parametrize(("start", "step"), [(0.5, 1), (0, 0.5), (0, 2), (1 << 24, 1), (None, 1)])
+def test_a_range_of_other_floats_has_no_form_before_opset_11(start: Any, step: float) -> None:
+    """Engines add up the step, or multiply it, and only whole numbers are the same then."""
+    inputs: dict[str, Any] = {"e": np.array(3, np.float32)}
+    constants = [tensor("d", step, np.float32)]
+    if start is None:
+        inputs["s"] = np.array(0, np.float32)
+    else:
+        constants.append(tensor("s", start, np.float32))
+    with refused("TS512", "there is no Range at opset 10", "whole number"):
+        convert(of(node("Range", "s e d", "y"), 11, constants, **inputs), 10)
+
+
+@pytest.mark.parametrize(("kind", "step"), [(np.int64, None), (np.int64, 0)])
 def test_another_range_has_no_form_before_opset_11(kind: Any, step: int | None) -> None:
     inputs: dict[str, Any] = {
         name: np.array(1, kind) for name in ("s", "e", *("d" if step is None else ""))
@@ -728,25 +797,139 @@ def test_a_constant_of_a_shape_is_expanded_before_opset_9(filled: int | None) ->
     np.testing.assert_array_equal(found, wanted, strict=True)
 
 
+def added_up(data: Any, axis: int, exclusive: int = 0, reverse: int = 0) -> Any:
+    """The sums of the elements of an axis up to each, without it, or from the end."""
+    moved = np.moveaxis(data, axis, 0)[:: -1 if reverse else 1]
+    sums = np.cumsum(moved, 0, dtype=data.dtype)
+    if exclusive:
+        sums = np.concatenate([np.zeros_like(sums[:1]), sums[:-1]])
+    return np.moveaxis(sums[:: -1 if reverse else 1], 0, axis)
+
+
+def summing(data: Any, dims: Any, axis: int, **held: int) -> Any:
+    """A CumSum of data that are declared to have dimensions."""
+    kind = KINDS[data.dtype.name]
+    ending = [value("y", kind, [None] * data.ndim)]
+    nodes = [node("CumSum", "x i", "y", **held)]
+    return model(graph(nodes, [value("x", kind, dims)], ending, [tensor("i", axis)]), 11)
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32])
-@pytest.mark.parametrize("count", [1, 2, 64])
-def test_a_cumulative_sum_is_added_up_before_opset_11(count: int, dtype: Any) -> None:
-    numbers = np.random.default_rng(count).integers(-9, 9, count).astype(dtype)
-    made = of(node("CumSum", "x i", "y"), 11, [tensor("i", 0)], x=numbers)
+@pytest.mark.parametrize("count", [0, 1, 2, 64])
+@pytest.mark.parametrize("reverse", [0, 1])
+def test_a_short_cumulative_sum_is_added_up_before_opset_11(
+    reverse: int, count: int, dtype: Any
+) -> None:
+    data = np.random.default_rng(count).uniform(-9, 9, (2, count, 3)).astype(dtype)
+    wanted = added_up(data, 1, reverse=reverse)
     for opset in (10, 8):
-        found = there(made, opset, x=numbers)
-        np.testing.assert_array_equal(found, np.cumsum(numbers, dtype=dtype), strict=True)
+        older = converted(summing(data, ["N", count, 3], -2, reverse=reverse), opset)
+        assert not any(each.op_type == "Scan" for each in older.graph.node)
+        np.testing.assert_array_equal(outputs(older, x=data)[0], wanted, strict=True)
 
 
 @pytest.mark.parametrize(
-    ("count", "held"), [(65, {}), (3, {"exclusive": 1}), (3, {"reverse": 1}), ("N", {})]
+    "held", [{}, {"exclusive": 1}, {"reverse": 1}, {"reverse": 1, "exclusive": 1}]
 )
-def test_another_cumulative_sum_has_no_form_before_opset_11(count: Any, held: Any) -> None:
-    nodes = [node("CumSum", "x i", "y", **held)]
-    inputs = [value("x", KINDS["float32"], [count])]
-    made = model(graph(nodes, inputs, [untyped("y")], [tensor("i", 0)]), 11)
-    with refused("TS512", "there is no CumSum at opset 10"):
+@pytest.mark.parametrize("dims", [(2, 70, 3), (2, 3, 2), (1, 0, 2), (0, 3, 1), (3,), (0,)])
+def test_another_cumulative_sum_is_scanned_at_opset_9(
+    dims: tuple[int, ...], held: dict[str, int]
+) -> None:
+    axis = min(1, len(dims) - 1)
+    data = RNG.integers(-9, 9, dims)
+    wanted = added_up(data, axis, **held)
+    for declared in ([None] * len(dims), [*dims[:axis], "M", *dims[axis + 1 :]]):
+        older = converted(summing(data, declared, axis, **held), 9)
+        np.testing.assert_array_equal(outputs(older, x=data)[0], wanted, strict=True)
+    long = converted(summing(data, [2, 70, 3], axis), 10) if dims[:2] == (2, 70) else older
+    assert any(each.op_type == "Scan" for each in long.graph.node)
+    with refused("TS512", "CumSum", "convert to opset 9 or newer"):
+        convert(summing(data, [None] * len(dims), axis), 8)
+
+
+def test_a_cumulative_sum_is_along_a_constant_axis_before_opset_11() -> None:
+    made = of(node("CumSum", "x i", "y"), 11, x=X, i=np.array(0))
+    with refused("TS512", "there is no CumSum at opset 10", "its axis", "constant"):
         convert(made, 10)
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64", "bool"])
+@pytest.mark.parametrize("upper", [None, 0, 1])
+@pytest.mark.parametrize("far", [None, 0, 1, -2])
+def test_a_triangle_is_a_choice_by_a_mask_before_opset_14(
+    far: int | None, upper: int | None, kind: str
+) -> None:
+    cut = np.tril if upper == 0 else np.triu
+    made = node(
+        "Trilu",
+        "x k" if far is not None else "x",
+        "y",
+        **{"upper": upper} if upper is not None else {},
+    )
+    ending = [value("y", KINDS[kind], [None, None, None])]
+    diagonal = [] if far is None else [tensor("k", far)]
+    for dims in ((2, 3, 4), (1, 3, 2), (2, 0, 3)):
+        data = (np.arange(np.prod(dims)).reshape(dims) + 1).astype(kind)
+        wanted = cut(data, far or 0)
+        for declared in (dims, ["N", "R", None]):
+            inputs = [value("x", KINDS[kind], declared)]
+            newer = model(graph([made], inputs, ending, diagonal), 14)
+            for target in (9, 13):
+                older = converted(newer, target)
+                np.testing.assert_array_equal(outputs(older, x=data)[0], wanted, strict=True)
+                is_known = declared is dims
+                assert any(each.op_type == "Less" for each in older.graph.node) != is_known
+    if far is not None:
+        inputs = [value("x", KINDS[kind], dims), value("k", INT64, [])]
+        older = converted(model(graph([made], inputs, ending), 14), 9)
+        found = outputs(older, x=data, k=np.array(far))[0]
+        np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def test_a_large_triangle_is_calculated() -> None:
+    inputs, ending = [value("x", FLOAT, [1 << 20, 1 << 20])], [value("y", FLOAT, [None, None])]
+    made = model(graph([node("Trilu", "x", "y")], inputs, ending), 14)
+    assert converted(made, 9).ByteSize() < 4096
+
+
+@pytest.mark.parametrize("opset", [9, 10])
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+def test_the_smallest_are_the_largest_of_the_other_sign_before_opset_11(
+    axis: int, opset: int
+) -> None:
+    data = RNG.integers(-3, 3, (3, 4)).astype(np.float32)
+    top = node("TopK", "x k", "y j", axis=axis, largest=0)
+    inputs, ending = [value("x", FLOAT, ["N", "M"])], [value("y", FLOAT, [None, None])]
+    ending.append(value("j", INT64, [None, None]))
+    made = model(graph([top], inputs, ending, [tensor("k", [2])]), 11)
+    for found, wanted in zip(
+        outputs(converted(made, opset), x=data), outputs(made, x=data), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted, strict=True)
+    integers = of([top], 11, [tensor("k", [2])], x=data.astype(np.int64))
+    with refused("TS512", "TopK", "smallest integers"):
+        convert(integers, opset)
+
+
+@pytest.mark.parametrize("names", ["x l h", "x l", "x _ h", "x"])
+@pytest.mark.parametrize("is_constant", [False, True])
+@pytest.mark.parametrize("kind", ["int64", "int32"])
+def test_integers_are_clipped_by_choosing_before_opset_12(
+    kind: str, is_constant: bool, names: str
+) -> None:
+    data = np.arange(-4, 5).astype(kind)
+    for least, most in ((-2, 3), (3, -2)):  # of limits that cross, the upper one is given
+        limits = {"l": np.array(least, kind), "h": np.array(most, kind)}
+        held = {name: limit for name, limit in limits.items() if name in names}
+        constants = [tensor(name, limit, kind) for name, limit in held.items() if is_constant]
+        feeds = {"x": data, **({} if is_constant else held)}
+        inputs = [value(name, KINDS[kind], each.shape) for name, each in feeds.items()]
+        made = graph([node("Clip", names, "y")], inputs, [value("y", KINDS[kind], [9])], constants)
+        wanted = np.maximum(data, least) if "l" in names else data
+        wanted = np.minimum(wanted, most) if "h" in names else wanted
+        for target in (9, 11):
+            older = converted(model(made, 13), target)
+            np.testing.assert_array_equal(outputs(older, **feeds)[0], wanted, strict=True)
 
 
 IMAGE = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
@@ -767,15 +950,61 @@ def test_resize_rounds_down_in_opset_10(mode: Any) -> None:
     )
 
 
-def test_resize_by_sizes_is_refused_in_opset_10() -> None:
-    options = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    scales, none = tensor("s", [], np.float32), tensor("r", [], np.float32)
-    resize = node("Resize", "x r s z", "y", **options)
-    sizes = np.array([1, 1, 2, 6])
-    known_before = of(resize, 11, [scales, none, tensor("z", sizes)], x=IMAGE)
-    for made in (known_before, of(resize, 11, [scales, none], x=IMAGE, z=sizes)):
-        with refused("TS512", "Resize", "sizes"):
-            convert(made, 10)
+def resized(
+    sizes: Any, mode: str = "nearest", *, is_constant: bool = True, dims: Any = None
+) -> Any:
+    """A Resize of an image by sizes, which counts from the first element."""
+    nearest = {"nearest_mode": "floor"} if mode == "nearest" else {}
+    options = {"coordinate_transformation_mode": "asymmetric", "mode": mode, **nearest}
+    constants = [tensor("s", [], np.float32), tensor("r", [], np.float32)]
+    inputs = [value("x", FLOAT, dims or IMAGE.shape)]
+    if is_constant:
+        constants.append(tensor("z", sizes))
+    else:
+        inputs.append(value("z", INT64, [4]))
+    made = [node("Resize", "x r s z", "y", **options)]
+    return model(graph(made, inputs, [value("y", FLOAT, [None] * 4)], constants), 11)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("sizes", [[1, 1, 2, 6], [1, 1, 1, 3], [2, 1, 4, 3]])
+def test_sizes_are_scales_in_opset_10_where_these_are_exact(sizes: list[int], mode: str) -> None:
+    older = converted(resized(sizes, mode), 10)
+    scales = numpy_helper.to_array(next(iter(older.graph.node)).attribute[0].t)
+    assert scales.tolist() == [size / dim for size, dim in zip(sizes, IMAGE.shape, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        resized([1, 1, 2, 4]),
+        resized([1, 1, 2, 6], is_constant=False),
+        resized([1, 1, 2, 6], dims=["N", 1, 2, 3]),
+        resized([0, 1, 2, 6], dims=[0, 1, 2, 3]),
+    ],
+    ids=["a scale of 4/3", "at run time", "of an open dimension", "of no elements"],
+)
+def test_resize_by_other_sizes_is_refused_in_opset_10(made: Any) -> None:
+    with refused("TS512", "Resize", "sizes"):
+        convert(made, 10)
+
+
+def test_what_is_nearest_where_an_image_becomes_smaller_is_open_in_opset_10() -> None:
+    """onnxruntime rounds up there; of a half or a third every way of rounding is the same."""
+    wide = [1, 1, 2, 8]
+    with refused("TS512", "Resize", "0.75", "nearest"):
+        convert(resized([1, 1, 2, 6], dims=wide), 10)
+    converted(resized([1, 1, 2, 6], "linear", dims=wide), 10)
+    converted(resized([1, 1, 2, 4], dims=wide), 10)
+    older = of(node("Resize", "x s", "y"), 10, [tensor("s", [1, 1, 1, 0.75], np.float32)], x=IMAGE)
+    with refused("TS512", "Resize", "0.75", "nearest"):
+        convert(older, 11)
+
+
+def test_upsample_makes_nothing_smaller() -> None:
+    constants = [tensor("s", [1, 1, 1, 0.5], np.float32)]
+    with refused("TS512", "Resize", "0.5", "Upsample"):
+        convert(of(node("Resize", "x s", "y"), 10, constants, x=IMAGE), 9)
 
 
 def test_upsample_scales_height_and_width_alone_before_opset_7() -> None:

@@ -272,17 +272,6 @@ def test_group_normalization_gets_a_scale_for_each_channel(target: int) -> None:
         convert(model(unknown, 18), target)
 
 
-def test_an_index_below_zero_means_something_else_to_onehot_before_opset_11() -> None:
-    depth, values = tensor("d", 3), tensor("v", [0, 1], np.float32)
-    hot = node("OneHot", "i d v", "y", name="hot")
-    parts = [value("y", FLOAT, [None, None])]
-    at_run_time = model(graph([hot], [value("i", INT64, [2])], parts, [depth, values]), 9)
-    with refused("TS512", "OneHot", "graph/hot"):
-        convert(at_run_time, 11)
-    known_before = graph([hot], [], parts, [depth, values, tensor("i", [2, 0])])
-    check_equal(converted(model(known_before, 9), 11), [np.eye(3, dtype=np.float32)[[2, 0]]])
-
-
 SAMPLED = np.array([[[[0, 1], [2, 3]]]], np.float32)
 POINTS = np.array([[[[0, 0], [-0.5, -0.5], [0.5, 0]]]], np.float32)
 

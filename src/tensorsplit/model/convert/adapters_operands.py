@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-
 import numpy as np
 import onnx_ir as ir
 
@@ -13,13 +11,11 @@ from tensorsplit.core.arithmetic import (
     at_least,
     choose,
     clamped,
-    dimension,
-    listed,
     minimum,
     pick,
     value,
 )
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.model.convert.adapter_kinds import (
     attribute_renamed,
     attribute_to_input,
@@ -33,18 +29,16 @@ from tensorsplit.model.convert.adapter_kinds import (
 )
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.calculation import (
-    FIRST_WITH_INTEGERS_COMPARED,
     TO_THE_END,
     Calculation,
     few_numbers,
 )
 from tensorsplit.model.graph.nodes import axes_from_front
-
-_MOST_ADDED = 64
-"""So many numbers, and no more, are added up by a node for each."""
+from tensorsplit.model.graph.tensors import Array
 
 _NEGATIVE_AXES = 11
 _FIRST_WITH_BROADCAST_MAX = 8
+_FIRST_WITH_INTEGER_CLIP = 12
 
 _REDUCERS = (
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
@@ -57,8 +51,8 @@ _AXIS_OPERATORS = (
 _FLOAT_LIMITS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 """Types whose values all lie in the limits of float."""
 
-_DIVIDED = (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.UINT32, ir.DataType.UINT64)
-"""The integers that Div takes at opset 9."""
+_INDICES = (ir.DataType.INT32, ir.DataType.INT64)
+"""Types of indices of OneHot that can be chosen between at opset 9."""
 
 _MOST_JOINED = 64
 """Data that Tile-1 does not take are joined with themselves at most so often."""
@@ -103,17 +97,37 @@ def count_from_front(node: NodeConversion) -> None:
             node.put(**{name: axes if name == "axes" else axes[0]})
 
 
-def _negative_indices(node: NodeConversion) -> None:
-    """Refuse negative indices of OneHot, which count from the back only since opset 11."""
-    indices, dtype = node.known(0), node.dtype()
-    unsigned = dtype is not None and dtype.name.startswith("UINT")
-    if not unsigned and (indices is None or (indices < 0).any()):
-        raise node.refusal(
-            "its indices may be negative: before opset 11 those set nothing, since then they count"
-            " from the back",
-            "give the indices as a constant, or of an unsigned type",
-        )
+def _one_hot(node: NodeConversion) -> None:
+    """Rewrite negative indices of OneHot, which count from the back since opset 11.
+
+    Before, they set nothing, but onnxruntime 1.32.0 counts them there, too. What is beyond the
+    depth sets nothing in any version.
+    """
+    indices, kind, make = node.known(0), node.dtype(), node.make
+    is_unsigned = kind is not None and kind.name.startswith("UINT")
+    if not is_unsigned and (indices is None or (indices < 0).any()):
+        depth = None if node.step.up else node.known(1)
+        if kind is None or kind not in _INDICES or not (depth is not None or node.step.up):
+            raise node.refusal(
+                "its indices may be negative: before opset 11 those set nothing, since then they"
+                " count from the back",
+                "give the indices as a constant or as int64, and the depth as a constant",
+            )
+        places, kept = node.given(0), node.node.inputs[1:]
+        if depth is not None:
+            count = make.constant(min(int(depth.item()), np.iinfo(np.int32).max), kind.numpy())
+            places = _unless_negative(make, places, make.op("Add", [places, count]), kind)
+        beyond = make.constant(np.iinfo(kind.numpy()).max, kind.numpy())
+        node.set_inputs(_unless_negative(make, places, beyond, kind), *kept)
     count_from_front(node)
+
+
+def _unless_negative(
+    make: Calculation, places: ir.Value, other: ir.Value, kind: ir.DataType
+) -> ir.Value:
+    """Return integers, or others where they are below 0."""
+    is_negative = make.op("Less", [places, make.constant(0, kind.numpy())])
+    return make.op("Where", [is_negative, other, places])
 
 
 def _dft_up(node: NodeConversion) -> None:
@@ -160,7 +174,7 @@ def _take_by_index(node: NodeConversion) -> None:
     plain: list[tuple[int, int, int]] = []
     indices: dict[int, ir.Value] = {}
     for axis, start, end, step in _slices(node, rank):
-        dim = _dimension(node, axis)
+        dim = node.length(axis)
         first, last = _walk(start, end, step, dim)
         if step == 1 and is_known(start) and is_known(end):
             plain.append((axis, start, end))
@@ -168,7 +182,7 @@ def _take_by_index(node: NodeConversion) -> None:
             plain.append((axis, 0, 0))  # some engines read an index that is empty as a scalar
         else:
             if few_numbers(first, last, step) is None:
-                _need_numbering(node)
+                node.need_numbering()
             indices[axis] = make.range(first, last, step)
     taken = data
     if plain:
@@ -216,13 +230,6 @@ def _stepping(step: int) -> int:
     return max(-TO_THE_END, min(step, TO_THE_END))
 
 
-def _dimension(node: NodeConversion, axis: int) -> Number:
-    """Return the length of an axis of the data: a number where it is known."""
-    shape = node.shape()
-    dim = None if shape is None else shape[axis]
-    return dim if is_known(dim) else dimension(node.given(0), axis)
-
-
 def _walk(start: Number, end: Number, step: int, dim: Number) -> tuple[Number, Number]:
     """Return at which elements a slice starts and before which it ends, within the dimension."""
     if step > 0:
@@ -247,50 +254,19 @@ def _is_far(bound: Number, sign: int) -> bool:
     return is_known(bound) and bound * sign >= TO_THE_END
 
 
-def _need_numbering(node: NodeConversion) -> None:
-    """Refuse a target at which elements can't be numbered, nor integers be chosen."""
-    if node.conversion.target < FIRST_WITH_INTEGERS_COMPARED:
-        first = FIRST_WITH_INTEGERS_COMPARED
-        problem = f"what would be written in its place is there from opset {first} on"
-        raise node.refusal(problem, f"convert to opset {first} or newer")
-
-
-def _range_down(node: NodeConversion) -> None:
-    """Number the elements of a tensor of ones instead; only integers with a constant step."""
-    kind, step, make = node.needed_dtype(), node.known(2), node.make
-    by = int(step.item()) if step is not None and step.size == 1 else 0
-    if kind not in (ir.DataType.INT32, ir.DataType.INT64) or by == 0:
-        raise node.refusal(
-            f"there is no Range at opset {node.opset}, and only a range of int32 or int64 with a"
-            " constant step can be written otherwise"
-        )
-    start, end = (_number(node, index) for index in (0, 1))
-    if few_numbers(start, end, by) is None:
-        _need_numbering(node)
-    numbers = make.range(start, end, by)
-    is_long = kind == ir.DataType.INT64
-    node.replace(numbers if is_long else make.op("Cast", [numbers], {"to": int(kind)}))
-
-
-def _number(node: NodeConversion, index: int) -> Number:
-    """Return the integer that an input holds."""
-    known = node.known(index)
-    return node.make.number(node.given(index), node.dtype(index)) if known is None else int(known)
-
-
 def _depth_down(node: NodeConversion) -> None:
     """Put the channels in the order of the other mode, DCR, the only one before opset 11."""
     mode, block = node.take("mode", "DCR"), node.attribute("blocksize")
     if mode not in ("DCR", "CRD"):
         raise node.refusal(f"its mode is {mode!r}; known are DCR and CRD")
-    make, count, size = node.make, _dimension(node, 1), block * block
+    make, count, size = node.make, node.length(1), block * block
     is_alike = is_known(count) and (count <= size or count % size)  # or no engine runs it
     if mode == "DCR" or block <= 1 or is_alike:
         return
     if is_known(count) and few_numbers(0, count, 1) is not None:
         order = make.make(tuple(np.arange(count).reshape(-1, size).T.ravel().tolist()))
     else:
-        _need_numbering(node)
+        node.need_numbering()
         table = make.op("Reshape", [make.range(0, count), make.make((-1, size))])
         order = make.elements(make.op("Transpose", [table]))
     node.set_inputs(make.op("Gather", [node.input(0), order], {"axis": 1}))
@@ -310,22 +286,36 @@ def _clip_up(node: NodeConversion) -> None:
     node.set_inputs(node.input(0), *limits)
 
 
+def _clip_integers(node: NodeConversion) -> None:
+    """Replace Clip of integers, which it takes from opset 12 on, by a Max and a Min."""
+    if node.needed_dtype().is_integer():
+        node.opset = _FIRST_WITH_INTEGER_CLIP
+        _between(node)
+
+
+def _between(node: NodeConversion) -> None:
+    """Replace Clip by a Max and a Min of its limits."""
+    data, make = node.given(0), node.make
+    result = data
+    for index, op_type in ((1, "Max"), (2, "Min")):
+        limit = node.input(index)
+        if limit is not None:
+            result = make.op(op_type, [result, limit])
+    node.replace(make.op("Identity", [data]) if result is data else result)
+
+
 def _clip_down(node: NodeConversion) -> None:
     """Replace limits that are known only at run time by a Max and a Min."""
-    limits = ((1, "min", "Max"), (2, "max", "Min"))
-    if any(node.known(index) is None and node.input(index) is not None for index, *_ in limits):
+    limits = ((1, "min"), (2, "max"))
+    if any(node.known(index) is None and node.input(index) is not None for index, _ in limits):
         if node.conversion.target < _FIRST_WITH_BROADCAST_MAX:
             raise node.refusal(
                 f"its limits are known only at run time; at opset {node.opset} they are attributes"
             )
-        result = node.input(0)
-        for index, _, op_type in limits:
-            if node.input(index) is not None:
-                result = node.make.op(op_type, [result, node.input(index)])
-        node.replace(result)
+        _between(node)
         return
     dtype = node.needed_dtype()
-    for index, name, _ in limits:
+    for index, name in limits:
         value = node.known(index)
         if value is not None and float(np.float32(value.item())) == float(value.item()):
             node.put(**{name: float(value.item())})
@@ -410,12 +400,24 @@ def _topk_down(node: NodeConversion) -> None:
 
 
 def _topk_ascending(node: NodeConversion) -> None:
-    """Remove `sorted=0`, which allows any order; count a negative axis from the front."""
+    """Remove `sorted=0`, which allows any order; take the largest, on an axis from the front."""
     if not node.attribute("sorted", 1):
         node.take("sorted")
     rank, axis = node.rank(), node.attribute("axis", -1)
     if rank is not None and axis < 0:
         node.put(axis=axis + rank)
+    if not node.take("largest", 1):
+        _largest_of_negatives(node)
+
+
+def _largest_of_negatives(node: NodeConversion) -> None:
+    """Take the smallest numbers as the largest ones of the opposite sign."""
+    if not node.needed_dtype().is_floating_point():
+        raise node.refusal(f"it takes the smallest integers; opset {node.opset} the largest floats")
+    make, inputs = node.make, [node.make.op("Neg", [node.given(0)]), node.input(1)]
+    outputs = [ir.Value(name=make.names.fresh(f"{make.stem}_{end}")) for end in ("most", "places")]
+    make.op("TopK", inputs, {"axis": node.attribute("axis", -1)}, outputs)
+    node.replace(make.op("Neg", outputs[:1]), outputs[1])
 
 
 def _dropout_down(node: NodeConversion) -> None:
@@ -467,69 +469,36 @@ def _gemm_zero(node: NodeConversion) -> None:
     node.set_inputs(node.input(0), node.input(1), zero)
 
 
-def _constant_of_shape_down(node: NodeConversion) -> None:
-    """Replace ConstantOfShape by one element, expanded to the shape."""
-    value = node.take("value")
-    array = np.zeros(1, np.float32) if value is None else value.numpy()
-    if array.size != 1:
-        raise node.refusal(f"its value has {array.size} elements")
-    element = node.make.constant(array.reshape(()), array.dtype)
-    node.replace(node.make.op("Expand", [element, node.input(0)]))
-
-
-def _cum_sum_down(node: NodeConversion) -> None:
-    """Add up a list one by one, where it is short and its length is known."""
-    shape, axis, make = node.shape(), node.known(1), node.make
-    if shape is None or len(shape) != 1 or axis is None or node.input(0) is None:
-        return
-    count = shape[0]
-    if node.attribute("exclusive") or node.attribute("reverse") or not is_known(count):
-        return
-    if 0 < count <= _MOST_ADDED:
-        numbers = value(node.input(0))
-        ends = accumulate(pick(numbers, place) for place in range(count))
-        node.replace(make.make(listed(tuple(ends))))
-
-
-def _mod_down(node: NodeConversion) -> None:
-    """Write what a division leaves: integers only, as what floats leave is not exact so."""
-    kind, left, right, make = node.needed_dtype(), node.input(0), node.input(1), node.make
-    if kind not in _DIVIDED:
-        raise node.refusal(
-            f"there is no Mod at opset {node.opset}, and only one of"
-            f" {', '.join(each.name.lower() for each in _DIVIDED)} can be written otherwise"
-        )
-    rest = make.op("Sub", [left, make.op("Mul", [_quotient(node, kind), right])])
-    if not node.attribute("fmod", 0) and kind.is_signed():
-        _need_numbering(node)
-        zero = make.constant(0, kind.numpy())
-        has_other_sign = make.op("Xor", [make.op("Less", [each, zero]) for each in (rest, right)])
-        is_some = make.op("Not", [make.op("Equal", [rest, zero])])
-        turns = make.op("And", [has_other_sign, is_some])
-        rest = make.op("Where", [turns, make.op("Add", [rest, right]), rest])
-    node.replace(rest)
-
-
-def _quotient(node: NodeConversion, kind: ir.DataType) -> ir.Value:
-    """Return the quotient of two integers; onnxruntime takes a product with 1 / x for one by x."""
-    make, left, right = node.make, node.known(0), node.given(1)
-    if left is None or not (left == 1).all() or not kind.is_signed():
-        return make.op("Div", [node.given(0), right])
-    return make.op("Neg", [make.op("Div", [make.constant(-left, kind.numpy()), right])])
-
-
 def _resize_up(node: NodeConversion) -> None:
     """Convert Resize-10: asymmetric coordinates, and `nearest` rounds down."""
+    _check_neighbours(node, node.known(1))
     node.set_inputs(node.input(0), node.make.constant([], np.float32), node.input(1))
     node.put(coordinate_transformation_mode="asymmetric")
     if node.attribute("mode", "nearest") == "nearest":
         node.put(nearest_mode="floor")
 
 
+def _check_neighbours(node: NodeConversion, scales: Array | None) -> None:
+    """Refuse to make data smaller by what leaves open at opset 10 which neighbour is nearest.
+
+    The standard does not say it: onnxruntime 1.32.0 rounds up there, and down from 11 on.
+    """
+    if node.attribute("mode", "nearest") != "nearest" or scales is None:
+        return
+    if any(0 < each < 1 and 1 / each % 1 != 0 for each in scales.ravel().tolist()):
+        raise node.refusal(
+            f"its scales are {scales.tolist()}, and where data becomes smaller, opset 10 does not"
+            " say which neighbour is the nearest"
+        )
+
+
 def _resize_down(node: NodeConversion) -> None:
     sizes, scales = node.known(3), node.input(2)
-    if scales is None or (node.input(3) is not None and (sizes is None or sizes.size)):
+    if node.input(3) is not None and (sizes is None or sizes.size):
+        scales = _scales_of_sizes(node, sizes)
+    if scales is None:
         raise node.refusal(f"it is given sizes; at opset {node.opset} it takes scales")
+    _check_neighbours(node, node.conversion.constant(scales))
     if node.attribute("mode", "nearest") == "nearest":
         take_only(node, "nearest_mode", "floor")
     elif node.attribute("mode") == "cubic":
@@ -538,6 +507,27 @@ def _resize_down(node: NodeConversion) -> None:
     for name in ("nearest_mode", "cubic_coeff_a", "extrapolation_value", "exclude_outside"):
         node.take(name)
     node.set_inputs(node.input(0), scales)
+
+
+def _resize_to_upsample(node: NodeConversion) -> None:
+    """Give Resize its older name, under which it makes nothing smaller."""
+    scales = node.known(1)
+    if scales is not None and (scales < 1).any():
+        raise node.refusal(
+            f"its scales are {scales.tolist()}; opset {node.opset} has Upsample, whose scales are 1"
+            " or more"
+        )
+    node.node.op_type = "Upsample"
+
+
+def _scales_of_sizes(node: NodeConversion, sizes: Array | None) -> ir.Value | None:
+    """Return the scales that give sizes, if all are known and the scales exact."""
+    dims = node.shape()
+    if sizes is None or dims is None or not are_known(dims) or 0 in dims:
+        return None
+    scales = (sizes / np.array(dims)).astype(np.float32)
+    is_exact = (scales.astype(np.float64) * dims == sizes).all()
+    return node.make.constant(scales, np.float32) if is_exact else None
 
 
 def _resize_empty(node: NodeConversion) -> None:
@@ -576,12 +566,13 @@ ADAPTERS = table(
     ("ReduceSum", 13, _axes_up, _reducer_down),
     ("Squeeze Unsqueeze", 13, _axes_up, to_attributes("axes")),
     (_AXIS_OPERATORS, _NEGATIVE_AXES, None, count_from_front),
-    ("OneHot", _NEGATIVE_AXES, _negative_indices, _negative_indices),
+    ("OneHot", _NEGATIVE_AXES, _one_hot, _one_hot),
     ("DFT", 20, _dft_up, _dft_down),
     ("Shape", 15, None, _shape_down),
     ("Slice", 10, to_inputs("starts", "ends", "axes"), _slice_down),
     ("DepthToSpace", 11, None, _depth_down),
     ("Clip", 11, _clip_up, _clip_down),
+    ("Clip", 12, None, _clip_integers),
     ("Pad", 2, attribute_renamed("paddings", "pads"), attribute_renamed("pads", "paddings")),
     ("Pad", 11, _pad_up, _pad_down),
     ("Pad", 18, None, _pad_all_axes),
@@ -591,15 +582,11 @@ ADAPTERS = table(
     ("TopK", 11, None, _topk_ascending),
     ("Dropout", 12, to_inputs("ratio"), _dropout_down),
     ("Tile", 6, _tile_up, _tile_down),
-    ("ConstantOfShape", 9, None, _constant_of_shape_down),
-    ("CumSum", 11, None, _cum_sum_down),
-    ("Range", 11, None, _range_down),
-    ("Mod", 10, None, _mod_down),
     ("Gemm", 11, None, _gemm_zero),
     ("Upsample", 7, _scales_of_image, _scales_to_image),
     ("Upsample", 9, to_inputs("scales"), to_attributes("scales")),
     ("Upsample", 10, renamed("Resize"), None),
-    ("Resize", 10, None, renamed("Upsample")),
+    ("Resize", 10, None, _resize_to_upsample),
     ("Resize", 11, _resize_up, _resize_down),
     ("Resize", 13, _RESIZES, _resize_empty),
     ("Resize", 19, None, _RESIZES),

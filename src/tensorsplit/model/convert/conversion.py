@@ -13,13 +13,18 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape, are_known
+from tensorsplit.core.arithmetic import Number, dimension
+from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.errors import NO_ADAPTER, SplitError, printable
 from tensorsplit.core.resolve import Intent
 from tensorsplit.model.convert.operator_versions import VersionStep
 from tensorsplit.model.exactness import is_exact
 from tensorsplit.model.graph.building import Edits, Names, inherit
-from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT, Calculation
+from tensorsplit.model.graph.calculation import (
+    FIRST_WITH_ANY_CONSTANT,
+    FIRST_WITH_INTEGERS_COMPARED,
+    Calculation,
+)
 from tensorsplit.model.graph.carried import RESERVED
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
 from tensorsplit.model.graph.nodes import FAMILY, NodeRef, constant, is_used
@@ -252,6 +257,19 @@ class NodeConversion:
                 "make it a constant",
             )
         return value
+
+    def length(self, axis: int) -> Number:
+        """Return the length of an axis of the data: a number, or what the running model finds."""
+        shape = self.shape()
+        dim = None if shape is None else shape[axis]
+        return dim if is_known(dim) else dimension(self.given(0), axis)
+
+    def need_numbering(self) -> None:
+        """Refuse a target where elements can't be numbered, nor integers be chosen (TS512)."""
+        if self.conversion.target < FIRST_WITH_INTEGERS_COMPARED:
+            first = FIRST_WITH_INTEGERS_COMPARED
+            problem = f"what would be written in its place is there from opset {first} on"
+            raise self.refusal(problem, f"convert to opset {first} or newer")
 
     def attribute(self, name: str, default: object = None) -> Any:
         """Return the value of an attribute, else the default."""

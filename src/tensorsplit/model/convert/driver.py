@@ -11,7 +11,7 @@ from tensorsplit.arrays import as_switch
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import UNKNOWN_OPERATOR, SplitError, show
 from tensorsplit.core.records import NEWEST_OPSET
-from tensorsplit.model.convert import adapters_meaning, adapters_operands
+from tensorsplit.model.convert import adapters_meaning, adapters_missing, adapters_operands
 from tensorsplit.model.convert.absent_inputs import separate_absent
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
 from tensorsplit.model.convert.definitions import replace_by_definition
@@ -46,7 +46,7 @@ from tensorsplit.model.infer.sequence_operators import POSITIONS
 from tensorsplit.model.reading import ModelLike, OnnxModel, open_model, read_model
 from tensorsplit.model.validity.model_errors import check_well_formed
 
-_ADAPTERS = adapters_operands.ADAPTERS | adapters_meaning.ADAPTERS
+_ADAPTERS = adapters_operands.ADAPTERS | adapters_meaning.ADAPTERS | adapters_missing.ADAPTERS
 _LOOKED_AT = {*FAMILY, *POSITIONS, "Constant"}
 """Operators of which a wrong node is refused even where it would stay as it is."""
 

@@ -257,7 +257,7 @@ def axes_from_front(op_type: str, axes: Sequence[int], rank: int | None) -> list
     """
     if rank is None and min(axes, default=0) < 0:
         return None
-    whole = (rank or 0) + (len(axes) if op_type == "Unsqueeze" else 0)
+    whole = (rank or 0) + (len(axes) if op_type in ("OneHot", "Unsqueeze") else 0)
     return sorted(axis + whole if axis < 0 else axis for axis in axes)
 
 

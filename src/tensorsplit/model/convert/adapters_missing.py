@@ -1,0 +1,226 @@
+"""Adapters for operators that older opsets lack: what is written in their place."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.core.arithmetic import Number, maximum, value
+from tensorsplit.core.dimensions import are_known, is_known
+from tensorsplit.model.convert.adapter_kinds import table
+from tensorsplit.model.convert.conversion import NodeConversion
+from tensorsplit.model.graph.calculation import TO_THE_END, Calculation, few_numbers
+
+_MOST_ADDED = 64
+"""So many parts, and no more, are added up by a node for each."""
+
+_FIRST_ROUNDED = 1 << 24
+"""Smaller whole numbers are exact as float."""
+
+_MOST_MASKED = 1 << 16
+"""A mask of so many elements, and no more, is a constant."""
+
+_DIVIDED = (ir.DataType.INT32, ir.DataType.INT64, ir.DataType.UINT32, ir.DataType.UINT64)
+"""The integers that Div takes at opset 9."""
+
+
+def _constant_of_shape_down(node: NodeConversion) -> None:
+    """Replace ConstantOfShape by one element, expanded to the shape."""
+    value = node.take("value")
+    array = np.zeros(1, np.float32) if value is None else value.numpy()
+    if array.size != 1:
+        raise node.refusal(f"its value has {array.size} elements")
+    element = node.make.constant(array.reshape(()), array.dtype)
+    node.replace(node.make.op("Expand", [element, node.input(0)]))
+
+
+def _cum_sum_down(node: NodeConversion) -> None:
+    """Add up the parts of a short axis one by one, and those of others in a Scan."""
+    axis, count = _axis_of_sums(node)
+    if node.attribute("exclusive") or not is_known(count) or count > _MOST_ADDED:
+        _scan_sums(node, axis)
+        return
+    make, data = node.make, node.given(0)
+    if count < 2:
+        node.replace(make.op("Identity", [data]))
+        return
+    way = -1 if node.attribute("reverse") else 1
+    parts = [ir.Value(name=make.names.fresh(f"{make.stem}_part")) for _ in range(count)]
+    make.op("Split", [data], {"axis": axis, "split": [1] * count}, parts)
+    sums = list(accumulate(parts[::way], lambda left, right: make.op("Add", [left, right])))
+    node.replace(make.op("Concat", sums[::way], {"axis": axis}))
+
+
+def _axis_of_sums(node: NodeConversion) -> tuple[int, Number]:
+    """Return the axis of a CumSum, counted from the front, and its length."""
+    axis = node.known(1)
+    if axis is None:
+        raise node.refusal(
+            f"there is no CumSum at opset {node.opset}, and its axis is known only at run time",
+            "make it a constant",
+        )
+    rank = node.needed_rank()
+    found = int(axis.item()) % max(rank, 1)
+    return found, node.length(found)
+
+
+def _scan_sums(node: NodeConversion, axis: int) -> None:
+    """Add up the parts of an axis in a Scan, which has no batch from opset 9 on.
+
+    There is a part of zeros more, and the axis is moved to the front: onnxruntime 1.32.0 refuses to
+    scan no parts, and dies of another axis where there are no elements.
+    """
+    node.need_numbering()
+    make, kind, rank = node.make, node.needed_dtype(), node.needed_rank()
+    is_back, is_exclusive = (bool(node.attribute(name)) for name in ("reverse", "exclusive"))
+    zeros = _zeros_of_a_part(node, axis, kind)
+    parts = [make.unsqueeze(zeros, [0]), make.moved(node.given(0), rank, axis, 0)]
+    attributes = {"body": _adding(make, kind), "num_scan_inputs": 1}
+    if is_back:
+        attributes |= {f"scan_{end}_directions": [1] for end in ("input", "output")}
+        parts.reverse()
+    outputs = [ir.Value(name=make.names.fresh(f"{make.stem}_{end}")) for end in ("last", "sums")]
+    make.op("Scan", [zeros, make.concat(parts, 0)], attributes, outputs)
+    limits = (1, TO_THE_END) if is_back == is_exclusive else (0, -1)
+    node.replace(make.moved(make.slice(outputs[1], *limits, 0), rank, 0, axis))
+
+
+def _adding(make: Calculation, kind: ir.DataType) -> ir.Graph:
+    """Return the body of a Scan that gives the sum of each part and those before it."""
+    inner = make.inner()
+    before, part = (
+        ir.Value(name=make.names.fresh(f"{make.stem}_{name}"), type=ir.TensorType(kind))
+        for name in ("before", "part")
+    )
+    total = inner.op("Add", [before, part])
+    row = inner.op("Identity", [total])
+    total.type = row.type = ir.TensorType(kind)
+    name = make.names.fresh(f"{make.stem}_body")
+    return ir.Graph([before, part], [total, row], nodes=inner.nodes, name=name)
+
+
+def _zeros_of_a_part(node: NodeConversion, axis: int, kind: ir.DataType) -> ir.Value:
+    """Return zeros of the shape of the data without an axis."""
+    make, rank = node.make, node.needed_rank()
+    others = [each for each in range(rank) if each != axis]
+    dims = [node.length(each) for each in others]
+    if are_known(dims):
+        return make.filled(list(dims), kind)
+    shape = make.op("Gather", [make.op("Shape", [node.given(0)]), make.make(tuple(others))])
+    zero = ir.tensor(np.zeros(1, kind.numpy()), dtype=kind)
+    return make.op("ConstantOfShape", [shape], {"value": zero})
+
+
+def _trilu_down(node: NodeConversion) -> None:
+    """Choose between the elements and zero by a mask."""
+    make, kind, data = node.make, node.needed_dtype(), node.given(0)
+    mask = _triangle(node)
+    if kind == ir.DataType.BOOL:
+        node.replace(make.op("And", [data, mask]))
+    else:
+        node.replace(make.op("Where", [mask, data, make.filled([], kind)]))
+
+
+def _triangle(node: NodeConversion) -> ir.Value:
+    """Return where the elements of a triangle lie, in the last two axes."""
+    make, is_upper = node.make, bool(node.attribute("upper", 1))
+    rank, diagonal = node.needed_rank(), node.known(1)
+    sizes = [node.length(axis) for axis in (rank - 2, rank - 1)]
+    far = 0 if node.input(1) is None else None if diagonal is None else int(diagonal.item())
+    if far is not None and are_known(sizes) and sizes[0] * sizes[1] <= _MOST_MASKED:
+        row, column = np.ogrid[: sizes[0], : sizes[1]]
+        inside = column - row >= far if is_upper else column - row <= far
+        return make.constant(inside, np.bool_)
+    node.need_numbering()
+    rows, columns = (make.range(0, size) for size in sizes)
+    distances = make.op("Sub", [make.unsqueeze(columns, [0]), make.unsqueeze(rows, [1])])
+    limit = make.number(node.given(1), node.dtype(1)) if far is None else far
+    pair = [distances, make.make(limit)]
+    return make.op("Not", [make.op("Less", pair if is_upper else pair[::-1])])
+
+
+def _range_down(node: NodeConversion) -> None:
+    """Number the elements of a tensor of ones instead; only where these are whole numbers."""
+    kind, step, make = node.needed_dtype(), node.known(2), node.make
+    if kind in (ir.DataType.FLOAT, ir.DataType.DOUBLE):
+        _range_of_floats(node, kind)
+        return
+    by = int(step.item()) if step is not None and step.size == 1 else 0
+    if kind not in (ir.DataType.INT32, ir.DataType.INT64) or by == 0:
+        raise node.refusal(
+            f"there is no Range at opset {node.opset}, and only a range of int32 or int64 with a"
+            " constant step can be written otherwise"
+        )
+    start, end = (_number(node, index) for index in (0, 1))
+    if few_numbers(start, end, by) is None:
+        node.need_numbering()
+    numbers = make.range(start, end, by)
+    is_long = kind == ir.DataType.INT64
+    node.replace(numbers if is_long else make.op("Cast", [numbers], {"to": int(kind)}))
+
+
+def _number(node: NodeConversion, index: int) -> Number:
+    """Return the integer that an input holds."""
+    known = node.known(index)
+    return node.make.number(node.given(index), node.dtype(index)) if known is None else int(known)
+
+
+def _range_of_floats(node: NodeConversion, kind: ir.DataType) -> None:
+    """Count up or down by 1 from a whole number, to a limit that need not be whole."""
+    make, (start, end, step) = node.make, map(node.known, range(3))
+    is_whole = start is not None and start % 1 == 0 and abs(start) < _FIRST_ROUNDED
+    if start is None or step is None or not is_whole or abs(step) != 1:
+        raise node.refusal(
+            f"there is no Range at opset {node.opset}, and only a range of floats that goes by 1"
+            " or -1 from a constant whole number can be written otherwise"
+        )
+    way, first = int(step.item()), int(start.item())
+    count: Number
+    if end is not None and np.isfinite(end):
+        count = max(int(np.ceil((end - start) * way)), 0)
+    else:
+        pair = [node.given(1), make.constant(first, kind.numpy())][::way]
+        rounded = make.op("Ceil", [make.op("Sub", pair)])
+        count = maximum(make.number(rounded, kind), 0)
+    if few_numbers(0, count, 1) is None:
+        node.need_numbering()
+    numbers = value(make.range(0, count)) * way + first
+    node.replace(make.op("Cast", [make.make(numbers)], {"to": int(kind)}))
+
+
+def _mod_down(node: NodeConversion) -> None:
+    """Write what a division leaves: integers only, as what floats leave is not exact so."""
+    kind, left, right, make = node.needed_dtype(), node.input(0), node.input(1), node.make
+    if kind not in _DIVIDED:
+        raise node.refusal(
+            f"there is no Mod at opset {node.opset}, and only one of"
+            f" {', '.join(each.name.lower() for each in _DIVIDED)} can be written otherwise"
+        )
+    rest = make.op("Sub", [left, make.op("Mul", [_quotient(node, kind), right])])
+    if not node.attribute("fmod", 0) and kind.is_signed():
+        node.need_numbering()
+        zero = make.constant(0, kind.numpy())
+        has_other_sign = make.op("Xor", [make.op("Less", [each, zero]) for each in (rest, right)])
+        is_some = make.op("Not", [make.op("Equal", [rest, zero])])
+        turns = make.op("And", [has_other_sign, is_some])
+        rest = make.op("Where", [turns, make.op("Add", [rest, right]), rest])
+    node.replace(rest)
+
+
+def _quotient(node: NodeConversion, kind: ir.DataType) -> ir.Value:
+    """Return the quotient of two integers; onnxruntime takes a product with 1 / x for one by x."""
+    make, left, right = node.make, node.known(0), node.given(1)
+    if left is None or not (left == 1).all() or not kind.is_signed():
+        return make.op("Div", [node.given(0), right])
+    return make.op("Neg", [make.op("Div", [make.constant(-left, kind.numpy()), right])])
+
+
+ADAPTERS = table(
+    ("ConstantOfShape", 9, None, _constant_of_shape_down),
+    ("CumSum", 11, None, _cum_sum_down),
+    ("Range", 11, None, _range_down),
+    ("Mod", 10, None, _mod_down),
+    ("Trilu", 14, None, _trilu_down),
+)
