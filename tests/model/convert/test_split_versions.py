@@ -195,6 +195,18 @@ def test_uneven_parts_that_leave_a_negative_last_part_are_refused(target: int) -
         check_equal(made, [], x=X[:5])
 
 
+@pytest.mark.parametrize("ir_version", [1, 2])
+def test_models_of_ir_version_1_and_2_are_converted_from_opset_1(ir_version: int) -> None:
+    split = node("Split", "x", "a b", axis=1, split=[1, 3])
+    declared = [value(name, shape=[7, None]) for name in "ab"]
+    made = model(graph([split], [value("x", FLOAT, [7, 4])], declared))
+    del made.opset_import[:]
+    made.ir_version = ir_version
+    done = converted(made, 13)
+    assert len(done.graph.node[-1].input) == 2  # the lengths are an input from opset 13 on
+    check_equal(done, [X[:, :1], X[:, 1:]], x=X)
+
+
 def test_lengths_of_split_1_become_integers_if_they_are_constant() -> None:
     split = node("Split", "x c", "y0 y1", axis=0)
     init = [tensor("c", [3.0, 4.0], np.float32)]

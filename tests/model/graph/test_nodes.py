@@ -70,8 +70,9 @@ def test_opsets_of_a_model() -> None:
         OnnxModel(made, None).model  # noqa: B018 - made on demand
     del made.opset_import[:]
     assert message_opsets(made) == {}
-    made.ir_version = 2
-    assert message_opsets(made) == {"": 1}
+    for ir_version, opsets in ((0, {}), (1, {"": 1}), (2, {"": 1}), (3, {})):  # 0: not given
+        made.ir_version = ir_version
+        assert message_opsets(made) == opsets
 
 
 def test_bodies_that_are_nested_too_deep_are_refused_as_the_model_is_read() -> None:

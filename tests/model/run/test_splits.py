@@ -262,11 +262,14 @@ def test_before_ir_version_4_every_initializer_is_listed_as_input(
     assert_same(outputs(made, x=x), slices(x, 0, [2, 4]))
 
 
-def test_models_of_ir_version_1_and_2_are_at_opset_1(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("ir_version", [1, 2])
+def test_models_of_ir_version_1_and_2_are_at_opset_1(
+    ir_version: int, rng: np.random.Generator
+) -> None:
     x = data(rng, 4)
     made = model(graph([node("Split", "x", "a b", split=[1, 3])], [value("x")], "ab"))
     del made.opset_import[:]
-    made.ir_version = 2
+    made.ir_version = ir_version
     assert_same(outputs(made, x=x), slices(x, 0, [1, 3]))
     with refused("TS105", operator="onnx.Split-1"):
         made.graph.node[0].attribute[0].CopyFrom(helper.make_attribute("split", [1.0, 3.0]))

@@ -32,11 +32,11 @@ from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.calls import called_by, functions_of, specialise
 from tensorsplit.model.graph.nodes import (
     FAMILY,
-    FIRST_IR_WITH_OPSETS,
     NodeRef,
     Scope,
     domain_name,
     function_label,
+    is_before_opsets,
     is_onnx_split,
     schema_of,
     walk,
@@ -87,7 +87,7 @@ def _checked(opset: object) -> int:
 
 def to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
     """Convert a model in place, unless all of it is at the target; see `tensorsplit.convert`."""
-    if not model.opset_imports and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
+    if not model.opset_imports and is_before_opsets(model.ir_version):
         model.opset_imports[""] = 1
     if all(scope.opset_imports[name] == target for scope, name in _imports(model)):
         return

@@ -36,11 +36,11 @@ from tensorsplit.model.graph.carried import (
     note_training,
 )
 from tensorsplit.model.graph.nodes import (
-    FIRST_IR_WITH_OPSETS,
     Scope,
     check_depth,
     domain_name,
     function_label,
+    is_before_opsets,
     node_paths,
     restore_outputs,
     scopes,
@@ -186,7 +186,7 @@ def _held(attribute: AttributeProto) -> Iterator[TensorProto | SparseTensorProto
 
 def message_opsets(model: ModelProto) -> dict[str, int]:
     """Do as `nodes.model_opsets`; of imports that contradict each other the first holds."""
-    if not model.opset_import and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
+    if not model.opset_import and is_before_opsets(model.ir_version):
         return {"": 1}
     return _opsets(model.opset_import)
 

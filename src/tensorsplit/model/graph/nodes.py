@@ -49,7 +49,7 @@ VENDOR_SPLIT = operators["openvino.VariadicSplit-1"]
 MAX_DEPTH = 96
 """Bodies and function calls nested deeper than this are refused, before Python's stack ends."""
 
-FIRST_IR_WITH_OPSETS = 3
+_FIRST_IR_WITH_OPSETS = 3
 
 _FEW_INPUTS = 64
 """Nodes of up to so many inputs are changed by onnx-ir's own methods."""
@@ -324,9 +324,14 @@ def domain_opsets(imports: Mapping[str, int]) -> dict[str, int]:
     return {domain_name(domain): version for domain, version in imports.items()}
 
 
+def is_before_opsets(ir_version: int) -> bool:
+    """Return whether models of an IR version have no imports, so opset 1; 0 stands for none."""
+    return 0 < ir_version < _FIRST_IR_WITH_OPSETS
+
+
 def model_opsets(model: ir.Model) -> dict[str, int]:
     """Return the opset of each domain in the main graph; 1 for models before IR version 3."""
-    if not model.opset_imports and 0 < model.ir_version < FIRST_IR_WITH_OPSETS:
+    if not model.opset_imports and is_before_opsets(model.ir_version):
         return {"": 1}
     return domain_opsets(model.opset_imports)
 
