@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -226,6 +227,20 @@ def test_a_processor_that_says_little_is_named_with_its_model(
     }.items():
         facts = f"cpu family\t: 6\nmodel\t\t: 143\nmodel name\t: {name}\n"
         (tmp_path / "cpuinfo").write_text(f"{facts}\nmodel name\t: of the second core\n")
+        assert describe(ONCE)["machine"]["cpu"] == shown  # type: ignore[index]
+
+
+@pytest.mark.parametrize("facts", [None, "processor\t: 0\nCPU implementer\t: 0x41\n"])
+def test_a_processor_whose_name_linux_does_not_say_is_named_as_python_does(
+    facts: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linux names no model on Arm; other systems have no such file."""
+    monkeypatch.setattr(figures_of, "_CPU_INFO", tmp_path / "cpuinfo")
+    if facts is not None:
+        (tmp_path / "cpuinfo").write_text(facts)
+    for processor, shown in (("arm", "arm"), ("", "aarch64")):
+        monkeypatch.setattr(platform, "processor", lambda processor=processor: processor)
+        monkeypatch.setattr(platform, "machine", lambda: "aarch64")
         assert describe(ONCE)["machine"]["cpu"] == shown  # type: ignore[index]
 
 

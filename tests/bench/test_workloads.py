@@ -54,6 +54,28 @@ def test_a_name_that_does_not_exist_is_refused() -> None:
         choose_workloads(("rbg",))
 
 
+@pytest.mark.parametrize(
+    ("workload", "text"),
+    [
+        (
+            replace(SMALL, shape=(5, 6), sizes=(3, 3)),
+            "float32 (5, 6), axis 1: 2 parts of 3",
+        ),
+        (SMALL, "float32 (5, 6), axis 1: 2 parts of 2 to 4"),
+        (STRINGS, "strings (4, 3), axis 1: 2 parts of 1 to 2"),
+        (JOIN, "float32 (5, 6), axis 1: joined, 2 parts of 2 to 4"),
+        (
+            replace(SMALL, layout="reversed"),
+            "float32 (5, 6) reversed, axis 1: 2 parts of 2 to 4",
+        ),
+    ],
+)
+def test_a_workload_is_described_by_its_data_and_the_lengths_of_its_parts(
+    workload: Workload, text: str
+) -> None:
+    assert str(workload) == text
+
+
 def octets(array: Array) -> Array:
     return np.frombuffer(array.tobytes(), np.uint8)
 

@@ -352,6 +352,19 @@ def test_splits_of_one_tensor_that_engines_would_take_for_one_give_their_lengths
     assert len(constants) == (2 if target >= 13 else 0)
 
 
+def test_splits_of_one_tensor_that_num_outputs_tells_apart_need_no_lengths() -> None:
+    made = parse_model("""<ir_version: 8, opset_import: ["": 13]> g (float[6, 4] x) => () {
+        a, b = Split(x) c, d, e = Split(x)
+    }""")
+    made.graph.output.extend(value(name, shape=[None, None]) for name in "abcde")
+    there = converted(made, 18)
+    assert [[(each.name, each.i) for each in held.attribute] for held in there.graph.node] == [
+        [("num_outputs", 2)],
+        [("num_outputs", 3)],
+    ]
+    check_equal(there, [*np.split(X[:6], 2), *np.split(X[:6], 3)], x=X[:6])
+
+
 HALVES = {
     "Concat": "y = Concat <axis = 0> (h, h)",
     "Concat from the back": "y = Concat <axis = -1> (h, h)",
