@@ -541,6 +541,26 @@ class TestOnnxExport:
             parts = session.run(None, {session.get_inputs()[0].name: x.numpy()})
             assert [part.tolist() for part in parts] == [part.tolist() for part in split(x)]
 
+    @pytest.mark.parametrize("axis", [0, 1, 2])
+    def test_shapes_of_parts_are_those_of_the_plan(self, axis: int) -> None:
+        """What follows in the model asks for them."""
+        pytest.importorskip("onnxscript")
+        seen = list[Any]()
+
+        def forward(x: Any) -> Any:
+            parts = ts.split(x, num_outputs=2, axis=axis)
+            seen.append([tuple(map(int, part.shape)) for part in parts])
+            return [part + 1 for part in parts]
+
+        x = torch.arange(48.0).reshape(2, 4, 6)
+        made = torch.onnx.export(module(forward), (x,), dynamo=True, verbose=False)
+        shape = tuple(length // (2 if at == axis else 1) for at, length in enumerate(x.shape))
+        assert seen[-1] == [shape, shape]
+        assert [
+            tuple(dim.dim_value for dim in output.type.tensor_type.shape.dim)
+            for output in made.model_proto.graph.output
+        ] == [shape, shape]
+
 
 class TestRefused:
     def test_kinds_of_tensors(self) -> None:

@@ -340,6 +340,19 @@ def test_our_engine_refuses_for_the_reason_that_is_meant(decision: str, tmp_path
         assert caught.value.code in CODES[decision], (case.id, str(caught.value))
 
 
+def test_only_what_is_fed_is_wrong_where_it_replaces_a_default() -> None:
+    """Else an engine that does not read it would refuse the case as well."""
+    cases = [case for case in of(decision="D20", expects="refusal") if "-fed-" in case.id]
+    assert cases
+    for case in cases:
+        built = case.build()
+        model = onnx.load_from_string(built.model)
+        defaults = {held.name for held in model.graph.initializer}
+        fed = {name: value for name, value in built.inputs.items() if name not in defaults}
+        assert fed.keys() < built.inputs.keys()
+        ts.run(model, fed)
+
+
 def test_each_insertion_of_the_suite_is_at_a_position_beyond_the_end(tmp_path: Path) -> None:
     """At the end itself, the count, the standard allows one."""
     cases = of(use="SequenceInsert", decision="D19", expects="refusal")

@@ -83,6 +83,18 @@ def test_unknown_chunks() -> None:
     assert [part.shape for part in ts.split(some, [1, 2])] == [(1, 4), (2, 4)]
 
 
+def test_parts_that_are_not_proved_to_fit_are_not_joined() -> None:
+    """Two dimensions that are not known may be the same; a known one and another may not be."""
+    array = da.from_array(np.arange(24).reshape(6, 4), chunks=2)
+    some = array[array[:, 0] > 8]
+    whole = ts.join([some[:, :1], some[:, 1:]], axis=1)
+    np.testing.assert_array_equal(whole.compute(), np.arange(24).reshape(6, 4)[3:])
+    assert ts.join([some, array], axis=0).compute().shape == (9, 4)
+    for parts in ((some[:, :1], array[:3, 1:]), (array[:3, :1], some[:, 1:])):
+        with refused("TS312", "part 1 has shape", "?", parameter="parts"):
+            ts.join(parts, axis=1)
+
+
 def test_masks_stay() -> None:
     array = da.ma.masked_greater(da.arange(6, chunks=4), 3)
     for copy in (False, True):

@@ -305,6 +305,28 @@ def test_lengths_that_fit_whatever_is_fed_are_not_checked_again(
     check_equal(there, [x[:3], x[3:]], x=x, fed=np.array([3, 4]))
 
 
+def test_lists_that_where_chooses_are_checked_unless_both_fit() -> None:
+    made = parse_model("""<ir_version: 8, opset_import: ["": 13]>
+        g (float[N] x, bool c) => (float[A] a, float[B] b) <int64[1] two = {2}> {
+            n = Shape(x)
+            half = Div(n, two)
+            rest = Sub(n, half)
+            fit = Concat<axis = 0>(half, rest)
+            fail = Concat<axis = 0>(half, n)
+            lengths = Where(c, fit, fail)
+            a, b = Split(x, lengths)
+        }""")
+    there = converted(made, 11)
+    x = X[:, 0]
+    check_equal(there, [x[:3], x[3:]], x=x, c=np.array(True))
+    with refused("TS510", "Reshape"):  # which stops a model on every engine
+        run(there, x=x, c=np.array(False))
+    (chosen,) = [each for each in made.graph.node if each.op_type == "Where"]
+    chosen.input[2] = "fit"
+    assert "Reshape" in [each.op_type for each in there.graph.node]
+    assert "Reshape" not in [each.op_type for each in converted(made, 11).graph.node]
+
+
 @pytest.mark.parametrize("target", [2, 9])
 @pytest.mark.parametrize(("rows", "split"), [(6, [3, 3]), (7, [3, 4])])
 def test_neighbouring_slices_with_calculated_bounds_are_one_split(
@@ -404,6 +426,8 @@ HALVES = {
     "LessOrEqual": "a = LessOrEqual(h, h) b = Where(a, h, n) y = Concat <axis = 0> (b, h)",
     "Greater": "a = Greater(h, h) b = Where(a, n, h) y = Concat <axis = 0> (b, h)",
     "GreaterOrEqual": "a = GreaterOrEqual(h, h) b = Where(a, h, n) y = Concat <axis = 0> (b, h)",
+    "Where of lists": "a = Concat <axis = 0> (h, h) b = Concat <axis = 0> (n, n)"
+    " c = Less(a, b) d = Less(b, a) e = And(c, d) y = Where(e, b, a)",
     "Equal": "a = Mul(h, two) b = Equal(a, n) c = Where(b, h, h) y = Concat <axis = 0> (c, h)",
     "Not": "a = Less(h, h) b = Not(a) c = Where(b, h, n) y = Concat <axis = 0> (c, h)",
     "And": "a = Less(n, zero) b = Less(zero, one) c = And(a, b) d = Where(c, n, h)"
