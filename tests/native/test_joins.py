@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -119,6 +121,29 @@ def test_parts_lie_as_they_like(
     out = poisoned(want)
     assert kernel.join_into(out, 2, (70, 160), True, parts)
     assert out.tobytes() == want.tobytes()
+
+
+PLANES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "in one piece": np.copy,
+    "rows with gaps": lambda part: np.insert(part, 0, 0, axis=2)[:, :, 1:],
+    "planes with gaps": lambda part: np.insert(part, 6, 0, axis=1)[:, :6],
+    "planes in the rows": lambda part: part.transpose(1, 0, 2).copy().transpose(1, 0, 2),
+}
+"""How a part of 4 planes of 6 rows lies: how many of its rows are a stride apart differs."""
+
+
+@pytest.mark.parametrize("layouts", [*product(PLANES, repeat=2)], ids=", ".join)
+@pytest.mark.parametrize("sizes", [(3, 2), (400, 300), (3, 300)])
+def test_rows_that_each_part_has_elsewhere(
+    kernel: Any, rng: np.random.Generator, layouts: tuple[str, str], sizes: tuple[int, int]
+) -> None:
+    want = data("u1", (4, 6, sum(sizes)), rng)
+    parts = [
+        PLANES[layout](part) for layout, part in zip(layouts, slices(want, 2, sizes), strict=True)
+    ]
+    whole = poisoned(want)
+    assert kernel.join_into(whole, 2, sizes, True, parts)
+    assert whole.tobytes() == want.tobytes()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
