@@ -466,13 +466,16 @@ def loop(v: list[Any], a: dict[str, Any], scope: Scope) -> list[Any]:
 
 def scan(v: list[Any], a: dict[str, Any], scope: Scope) -> list[Any]:
     state, rows = v[0], []
-    know(len(v[1]))
-    for row in v[1]:
+    data = np.moveaxis(v[1], a.get("scan_input_axes", [0])[0], 0)
+    know(len(data))
+    for row in data:
         before = state
         state, *more = scope.run(a["body"], [state, row])
         know(state.shape == before.shape)
         rows.append(more)
-    return [state, *(np.stack(each) for each in zip(*rows, strict=True))]
+    given = zip(*rows, strict=True)
+    axes = a.get("scan_output_axes", [0] * len(a["body"].outputs))
+    return [state, *(np.stack(each, axis) for each, axis in zip(given, axes, strict=False))]
 
 
 def call(name: str, v: list[Any], a: dict[str, Any], scope: Scope) -> list[Any]:

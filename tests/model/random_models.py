@@ -1107,10 +1107,11 @@ class Generator:
     def _scan(self) -> None:
         data = self._tensor(2, calculated=True)
         value = self._value(data)
-        if not len(value) or data in self._loose:  # onnxruntime wants the shapes of its body
+        axis = self._pick(0, value.ndim - 1) if self._chance(0.2) else 0
+        if not value.shape[axis] or data in self._loose:  # onnxruntime wants shapes in its body
             raise Skip
-        state, row = self._name(), self._name()
-        start = self._constant(np.zeros_like(value[0]))
+        state, row, first = self._name(), self._name(), value.take(0, axis)
+        start = self._constant(np.zeros_like(first))
 
         def fill() -> list[str]:
             if self._chance(0.3):  # a delay: what is carried is a row, and is given out
@@ -1121,9 +1122,13 @@ class Generator:
             self._split()
             return [total, *self._some([n for n in self._body.own[2:] if n != total], 2)]
 
-        body = self._inner(fill, {state: value[0], row: value[0]}, is_closed=True)
+        body = self._inner(fill, {state: first, row: first}, is_closed=True)
         count = len(body.outputs)
-        self._step("Scan", [start, data], count, scan, body=body, num_scan_inputs=1)
+        options: dict[str, Any] = {"scan_input_axes": [axis]} if axis else {}
+        if self._chance(0.2):  # at the end of each, or before that
+            ranks = [body.samples[name].ndim for name in body.outputs[1:]]
+            options["scan_output_axes"] = [self._pick(0, rank) for rank in ranks]
+        self._step("Scan", [start, data], count, scan, body=body, num_scan_inputs=1, **options)
 
     def _calls(self) -> None:
         """A call of a new function, or of one that there is."""

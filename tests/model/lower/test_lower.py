@@ -1772,3 +1772,48 @@ def test_splits_that_lowering_makes_alike_get_more_axes_at_once(target: Any) -> 
     made = run(lowered, {"x": data, "z": -data})
     for got, want in zip(made.values(), (data[:3], data[:2], -data[None, :3]), strict=True):
         assert np.array_equal(got, want)
+
+
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("end", "step", "is_wrong"),
+    [
+        ((1 << 31) - 1, -1, True),
+        ((1 << 31) - 1, -2, True),
+        ((1 << 63) - 1, -1, True),
+        ((1 << 31) - 2, -1, False),
+        ((1 << 31) - 1, 1, False),
+        (-(1 << 31), -1, False),
+    ],
+)
+def test_a_slice_backwards_to_the_largest_integer_takes_nothing(
+    end: int, step: int, is_wrong: bool, kind: Any
+) -> None:
+    """onnxruntime takes all back to the first element."""
+    if not np.iinfo(kind).min <= end <= np.iinfo(kind).max:
+        pytest.skip("no end of this type")
+    made = parse_model("""
+        <ir_version: 8, opset_import: ["": 18]>
+        g (float[N,4] x) => (float[M,2] y, float[M,2] z) {
+            s = Slice(x, start, end, axes, step)
+            y, z = Split<axis = 1, num_outputs = 2>(s)
+        }""")
+    operands = {"start": [2, 0], "end": [end, 4], "axes": [0, 1], "step": [step, 1]}
+    for name, numbers in operands.items():
+        made.graph.initializer.append(onnx.numpy_helper.from_array(np.array(numbers, kind), name))
+    findings = check(made, target="onnxruntime")
+    assert [(each.code, each.node) for each in findings if "back to" in each.message] == (
+        [("TS843", "graph/Slice[0]")] if is_wrong else []
+    )
+    lowered = lower(made, target="onnxruntime")
+    assert (lowered != made) is is_wrong
+    onnx.checker.check_model(lowered, full_check=True)
+    assert lower(lowered, target="onnxruntime") == lowered
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    stop = -1 if end < 0 else min(end, 3 if step > 0 else 2)
+    taken = x[list(range(2, stop, step))]
+    for engine in ("onnxruntime", "tensorsplit"):
+        got = run(lowered, {"x": x}, engine=engine)
+        assert np.array_equal(got["y"], taken[:, :2])
+        assert np.array_equal(got["z"], taken[:, 2:])

@@ -428,3 +428,86 @@ def test_a_scan_that_shares_no_memory_stays(body: str) -> None:
     model = delayed(body)
     assert not [each for each in ts.check(model, target="openvino") if "memory" in each.message]
     assert ts.lower(model, target="openvino") == model
+
+
+ACROSS = """<ir_version: 8, opset_import: ["": OPSET]> g (float[A,B,C] x, float[K,L] s) =>
+    (float[K,L] k, float[D,E,F] y, float[G,H,I] z)
+    { k, y, z = Scan(s, x) <num_scan_inputs = 1, AXES body = b (float[K,L] h, float[M,N] row) =>
+      (float[K,L] n, float[M,O] p, float[M,N] o)
+      { n = Neg(h) o = Neg(row) p, q = Split<axis = -1SPLIT>(o) }> }"""
+AXES = {
+    "in": ("scan_input_axes = [1],", (1, 0, 0)),
+    "out": ("scan_output_axes = [0, 1],", (0, 0, 1)),
+    "both, from the back": (
+        "scan_input_axes = [-2], scan_output_axes = [-1, 2], scan_output_directions = [1, 0],",
+        (1, 2, 2),
+    ),
+}
+
+
+def across(name: str, opset: int = 18, shape: str = "A,B,C") -> onnx.ModelProto:
+    """A model whose Scan goes along these axes."""
+    count = ", num_outputs = 2" if opset >= 18 else ""
+    text = ACROSS.replace("OPSET", str(opset)).replace("AXES", AXES[name][0])
+    return parse_model(text.replace("SPLIT", count).replace("A,B,C", shape))
+
+
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.engine("openvino")
+@pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino"])
+@pytest.mark.parametrize("opset", [9, 18])
+@pytest.mark.parametrize("name", AXES)
+def test_a_scan_along_other_axes_takes_data_without_elements(
+    name: str, opset: int, target: Any, process: EngineProcess
+) -> None:
+    """Both engines die of it."""
+    model = across(name, opset)
+    (found,) = [each for each in ts.check(model, target=target) if "SIGFPE" in each.message]
+    assert (found.code, found.node) == ("TS843", "graph/Scan[0]")
+    lowered = ts.lower(model, target=target)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert not [each for each in ts.check(lowered, target=target) if "SIGFPE" in each.message]
+    assert ts.lower(lowered, target=target) == lowered
+    _, (given, first, second) = AXES[name]
+    for shape in ((3, 2, 4), (2, 2, 0)):
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        rows = -np.moveaxis(x, given, 0)
+        parts = rows[:, :, : rows.shape[2] // 2]
+        parts = parts[::-1] if "back" in name else parts
+        wanted = [np.moveaxis(parts, 0, first), np.moveaxis(rows, 0, second)]
+        feed = {"x": x, "s": np.ones((1, 2), np.float32)}
+        (got,) = process.call([target, lowered.SerializeToString(), [feed], 2])
+        for one, other, again in zip(
+            got[1:], list(ts.run(lowered, feed).values())[1:], wanted, strict=True
+        ):
+            assert np.array_equal(one, again)
+            assert np.array_equal(other, again)
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
+def test_a_scan_carries_a_default_that_it_uses() -> None:
+    """It is no constant where another value is fed, and OpenVINO loads the model without it."""
+    model = made_of("y = " + SCAN.format(f"z = Add(row, w) {HALVES}"))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([3, 3]), "l"))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(W, "w"))
+    lowered = ts.lower(model, target="openvino")
+    feeds = {"x": X, "w": W + 1, "l": np.array([2, 4]), "c": np.array(True)}
+    got = ts.run(lowered, feeds, engine="openvino")["y"]
+    assert np.array_equal(got, (X + (W + 1))[:, :2])
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino"])
+def test_a_scan_along_other_axes_of_what_has_elements_stays(target: Any) -> None:
+    model = across("in", shape="3,2,4")
+    assert not [each for each in ts.check(model, target=target) if "SIGFPE" in each.message]
+    assert ts.lower(model, target=target) == model
+
+
+def test_a_scan_along_other_axes_of_unknown_rank_stays() -> None:
+    model = across("in")
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    report = lower_graph(open_model(model), "onnxruntime")
+    assert not report.changes
+    assert any("SIGFPE" in each for each in report.notes)

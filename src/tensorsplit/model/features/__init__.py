@@ -29,6 +29,7 @@ from tensorsplit.model.features.sequences import (
 from tensorsplit.model.features.split_features import of_layer_lengths, of_split
 from tensorsplit.model.features.values import (
     is_sequence,
+    of_backward_slices,
     of_casts,
     of_data,
     of_gathered_strings,
@@ -111,6 +112,7 @@ def _of_any_operator(
         *of_no_elements(ref.node, facts, seen),
         *of_recurrences(ref.node, facts),
         *of_long_slices(ref.node, facts),
+        *of_backward_slices(ref.node, facts),
         *of_gathered_strings(ref.node, facts),
     ]
     if found:

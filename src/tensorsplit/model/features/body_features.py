@@ -122,7 +122,12 @@ def _captured(node: ir.Node) -> list[ir.Value]:
     for value in chain(*(inner.inputs for inner in chain(*inside))):  # which make all outputs
         if value is not None and value.graph not in own:
             used[value] = None
-    return [value for value in used if tensor_of(passed_from(value) or value) is None]
+    return [value for value in used if not _is_constant(passed_from(value) or value)]
+
+
+def _is_constant(value: ir.Value) -> bool:
+    """Return whether a value is a constant, and not a default that may be overridden (D20)."""
+    return tensor_of(value) is not None and not value.is_graph_input()
 
 
 def is_needed(value: ir.Value) -> bool:
@@ -418,7 +423,7 @@ def _sources(held: ir.Value | None) -> set[ir.Value]:
                 if (place == 0 if is_split(made) else may_pass(made, place))
             ]
         waiting += before
-        if not before and tensor_of(each) is None:
+        if not before and not _is_constant(each):
             found.add(each)
     return found
 
@@ -555,6 +560,35 @@ def scanned_by(node: ir.Node) -> list[ir.Value]:
     return list(inputs[len(inputs) - count :])
 
 
+SCANNED_AXES = ("scan_input_axes", "scan_output_axes")
+"""The attributes of a Scan that say along which axes rows are taken, and put together."""
+
+
+def scanned_across(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Scan goes along another axis than the first of what may have no elements."""
+    if operator_of(node) != "Scan" or not any(map(any, axes_of_scan(node))):
+        return False
+    scanned = len(scanned_by(node))
+    ends = (*node.inputs[len(node.inputs) - scanned :], *node.outputs[len(states_of(node)) :])
+    shapes = [
+        facts.tensor(held).shape
+        for held, axis in zip(ends, chain(*axes_of_scan(node)), strict=False)
+        if axis
+    ]
+    return any(shape is None or not all(is_known(dim) and dim for dim in shape) for shape in shapes)
+
+
+def axes_of_scan(node: ir.Node) -> tuple[list[int], list[int]]:
+    """Return the axes of the rows that a Scan takes, and of those that it gives."""
+    scanned = len(scanned_by(node))
+    counts = (scanned, len(node.outputs) - len(states_of(node)))
+    given, made = (
+        list(attribute_of(node, name, ir.AttributeType.INTS) or [0] * count)
+        for name, count in zip(SCANNED_AXES, counts, strict=True)
+    )
+    return given, made
+
+
 def has_unread_rows(node: ir.Node) -> bool:
     """Return whether nothing that a Scan gives goes back to its rows."""
     rows = scanned_by(node)
@@ -603,6 +637,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "overwritten": overwritten(node, seen),
         "shares_states": shared_states(node),
         "unread_rows": has_unread_rows(node),
+        "scanned_across": ref.opset >= FIRST_SCAN_WITHOUT_BATCHES and scanned_across(node, facts),
         "unused_in_loop": unused_and_changing(node, facts, seen),
         "ignored_condition": ignores_condition(node),
         "reads_condition": reads_condition(node),

@@ -37,6 +37,31 @@ def of_long_slices(node: ir.Node, facts: Facts) -> Iterator[str]:
         yield "long_slice"
 
 
+_LARGEST = frozenset({(1 << 31) - 1, (1 << 63) - 1})
+"""Ends that mean the end of the data for engines, in whatever direction a Slice goes."""
+
+
+def of_backward_slices(node: ir.Node, facts: Facts) -> Iterator[str]:
+    """Yield whether a node slices backwards to a largest integer: it takes nothing."""
+    if ends_before_largest(node, facts) is not None:
+        yield "back_to_largest"
+
+
+def ends_before_largest(node: ir.Node, facts: Facts) -> list[int] | None:
+    """Return the ends of a Slice, those that are a largest integer less 1; None without any.
+
+    The standard clamps both to the last element. Ends and steps that are not constant are left out.
+    """
+    if node.op_type != "Slice":
+        return None
+    _, _, end, _, step = (*node.inputs, *[None] * 5)[:5]
+    ends, steps = facts.tensor(end).constant or (), facts.tensor(step).constant or ()
+    pairs = list(zip(ends, steps, strict=False))
+    if not any(last in _LARGEST and by < 0 for last, by in pairs):
+        return None
+    return [last - (last in _LARGEST and by < 0) for last, by in pairs]
+
+
 def may_be_long(held: ir.Value | None, facts: Facts, *, known: bool = False) -> bool:
     """Return whether a tensor may have, or is ``known`` to have, a dimension above 2^24."""
     shape = facts.tensor(held).shape

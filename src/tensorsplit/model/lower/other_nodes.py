@@ -6,6 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.model.features.integers import fused_operand
+from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, FLOATS
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
@@ -83,6 +84,23 @@ def _divide_minus_one(lowering: Lowering, ref: NodeRef, entry: Limitation) -> No
         "Neg of a Div of -1",
         entry,
     )
+
+
+def end_before_largest(lowering: Lowering) -> bool:
+    """Have a Slice backwards end before the largest integer, where the target goes on to the start.
+
+    Returns whether there were any.
+    """
+    return lowering.change_limited("back_to_largest", _end_before_largest)
+
+
+def _end_before_largest(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    ends, kind = ends_before_largest(ref.node, lowering.facts), lowering.facts.tensor(ref.input(2))
+    make = InsertionPoint.before(lowering, ref)
+    change_inputs(
+        ref.node, {2: make.constant(ends, (kind.element_type or ir.DataType.INT64).numpy())}
+    )
+    lowering.changed(ref, "the same, to the largest integer less 1", entry)
 
 
 def gather_on_last_axis(lowering: Lowering) -> bool:

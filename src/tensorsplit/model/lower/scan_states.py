@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 import onnx_ir as ir
 
 from tensorsplit.model.features.body_features import (
     FIRST_SCAN_WITHOUT_BATCHES,
+    SCANNED_AXES,
+    axes_of_scan,
     body_of,
     captured_in_scan,
     has_unread_rows,
@@ -44,6 +47,53 @@ def carry_overwritten(lowering: Lowering) -> None:
 def carry_sizes(lowering: Lowering) -> None:
     """Have a Scan whose body reads no row carry their size, where the target loses rows then."""
     lowering.change_each("unread_rows", has_unread_rows, _carry_size)
+
+
+def scan_first_axes(lowering: Lowering) -> bool:
+    """Have a Scan go along first axes, between Transposes, where the target may die of others.
+
+    Those of unknown rank stay. Returns whether there were any.
+    """
+    return lowering.change_limited("scanned_across", _scan_first_axes)
+
+
+def _scan_first_axes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    node, (given, made) = ref.node, axes_of_scan(ref.node)
+    first = len(node.inputs) - len(given)
+    places = [(first + i, axis) for i, axis in enumerate(given) if axis]
+    results = [
+        (out, axis) for out, axis in zip(node.outputs[-len(made) :], made, strict=False) if axis
+    ]
+    shapes = {
+        held: lowering.facts.tensor(held).shape
+        for held in (*(node.inputs[place] for place, _ in places), *(held for held, _ in results))
+    }
+    if None in shapes.values():
+        lowering.note(entry)
+        return
+    before = InsertionPoint.before(lowering, ref)
+    turned = {}
+    for place, axis in places:
+        data = ref.input(place)
+        assert data is not None  # noqa: S101 - the rows of a Scan are given
+        turned[place] = before.moved(data, len(shapes[data] or ()), axis, 0)
+    change_inputs(node, turned)
+    after = InsertionPoint.after(lowering, ref)
+    for old, axis in results:
+        shape = list(shapes[old] or ())
+        new = after.in_place_of(old)
+        shape.insert(0, shape.pop(axis))
+        order = list(range(1, len(shape)))
+        order.insert(axis % len(shape), 0)
+        for facts in (lowering.facts, lowering.imported):
+            facts.set(old, replace(facts.tensor(old), shape=tuple(shape)))
+        old.shape = None
+        fill_value(old, lowering.facts)
+        after.op("Transpose", [old], {"perm": order}, outputs=[new])
+    for name, axes in zip(SCANNED_AXES, (given, made), strict=True):
+        if any(axes):
+            node.attributes.pop(name)
+    lowering.changed(ref, "the same along the first axis, between Transposes", entry)
 
 
 def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

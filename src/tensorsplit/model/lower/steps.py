@@ -64,6 +64,7 @@ from tensorsplit.model.lower.lowered_sequence import (
 from tensorsplit.model.lower.other_nodes import (
     choose_signs,
     divide_minus_one,
+    end_before_largest,
     gather_on_last_axis,
     keep_from_fusing,
     keep_ranges_empty,
@@ -86,7 +87,12 @@ from tensorsplit.model.lower.preparing import (
     unwrap_optionals,
 )
 from tensorsplit.model.lower.rejoined_parts import keep_checks
-from tensorsplit.model.lower.scan_states import carry_captured, carry_overwritten, carry_sizes
+from tensorsplit.model.lower.scan_states import (
+    carry_captured,
+    carry_overwritten,
+    carry_sizes,
+    scan_first_axes,
+)
 from tensorsplit.model.lower.sequence_loops import expand_maps, give_out
 from tensorsplit.model.lower.sequence_nodes import HANDLERS, LoweredSequences, SequenceNode
 from tensorsplit.model.lower.sliced_strings import take_slice
@@ -147,7 +153,7 @@ def _lower(lowering: Lowering) -> None:
         give_nothing,
         take_branches,
     )
-    of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps)
+    of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps, scan_first_axes)
     of_values = (
         write_reductions,
         turn_flattened,
@@ -156,6 +162,7 @@ def _lower(lowering: Lowering) -> None:
         write_quotients,
         keep_from_fusing,
         divide_minus_one,
+        end_before_largest,
         gather_on_last_axis,
         choose_signs,
     )
