@@ -208,6 +208,22 @@ def test_branches_give_one_shape_before_opset_11(other: tuple[int, ...], is_kept
         convert(made, 10)
 
 
+def test_a_branch_may_be_declared_wrong_where_its_shape_is_known() -> None:
+    """Of both branches engines merge what is declared; PyTorch writes such of a repetition."""
+    made = [node("Concat", "x x", "p", axis=0)], [node("Identity", "z", "q")]
+    bodies = [
+        graph(nodes, [], [value(name, FLOAT, shape)])
+        for nodes, name, shape in zip(made, "pq", ((3, 3), (4, 3)), strict=True)
+    ]
+    choice = node("If", "c", "y", then_branch=bodies[0], else_branch=bodies[1])
+    inputs = [value("c", BOOL, []), value("x", FLOAT, [2, 3]), value("z", FLOAT, [4, 3])]
+    whole = graph([choice], inputs, [value("y", FLOAT, [None, 3])])
+    data = X[:, :, 0]
+    older = converted(model(whole, 11), 10)
+    (found,) = outputs(older, c=np.array(True), x=data, z=np.zeros((4, 3), np.float32))
+    np.testing.assert_array_equal(found, np.concatenate([data, data]))
+
+
 @pytest.mark.parametrize("names", ["y m", "y _ v", "y m v s"])
 def test_batch_normalization_that_gives_its_mean_is_in_training(names: str) -> None:
     given: dict[str, Any] = dict.fromkeys("abcd", X[0, 0])

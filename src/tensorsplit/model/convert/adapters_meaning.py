@@ -31,6 +31,7 @@ from tensorsplit.model.convert.broadcasting import (
 )
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT, FLOATS
+from tensorsplit.model.graph.facts import declared, tensor_of
 from tensorsplit.model.graph.nodes import held_by, is_used
 from tensorsplit.model.graph.tensors import SparseTensor, element_type_of
 
@@ -262,14 +263,20 @@ def _exponent(node: NodeConversion) -> None:
 
 
 def _branches(node: NodeConversion) -> None:
-    """Refuse an If whose branches give different shapes, which is legal only since opset 11."""
+    """Refuse an If whose branches give different shapes, which is legal only since opset 11.
+
+    A declaration that is surely wrong is removed: engines merge those of both branches there.
+    """
+    facts = node.conversion.facts
     branches = [node.attribute(name).outputs for name in ("then_branch", "else_branch")]
-    for one, other in zip(*branches, strict=False):
-        left, right = (node.conversion.facts.tensor(value).shape for value in (one, other))
-        if not may_be_same(left, right):
+    for pair in zip(*branches, strict=False):
+        if not may_be_same(*(facts.tensor(value).shape for value in pair)):
             raise node.refusal(
                 "its branches give different shapes; before opset 11 they have to be the same"
             )
+        for value in pair:
+            if not may_be_same(facts.tensor(value).shape, tensor_of(declared(value)).shape):
+                value.shape = None
 
 
 def _not_training(node: NodeConversion) -> None:
