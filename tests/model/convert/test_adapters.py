@@ -122,6 +122,66 @@ def test_integers_are_compared_as_doubles_before_opset_9_where_these_are_exact(
     assert there(made, 7, x=short, z=other).tolist() == compare(short, other).tolist()
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64", "float16", "uint64"])
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_other_numbers_are_compared_twice_before_opset_11(is_constant: bool, kind: str) -> None:
+    pairs: list[tuple[float, float]] = [(0, 0), (1, 2), (5, 5), (1 << 63, (1 << 63) + 1)]
+    if kind != "uint64":
+        pairs = [(0, -0.0), (1, 2), (np.nan, np.nan), (np.nan, 1), (np.inf, np.inf), (5, np.nan)]
+    left, right = (np.array(each, kind) for each in zip(*pairs, strict=True))
+    made, inputs = [node("Equal", "x z", "y")], [value("x", KINDS[kind], ["N"])]
+    constants = [tensor("z", right, kind)] if is_constant else []
+    feeds = {"x": left} if is_constant else {"x": left, "z": right}
+    inputs += [] if is_constant else [value("z", KINDS[kind], ["N"])]
+    whole = model(graph(made, inputs, [value("y", BOOL, ["N"])], constants), 13)
+    for target in (9, 10):
+        (found,) = outputs(converted(whole, target), **feeds)
+        assert found.tolist() == (left == right).tolist()
+    is_nan = [each.op_type for each in convert(whole, 10).graph.node].count("IsNaN")
+    assert is_nan == (0 if kind == "uint64" else 2)
+
+
+def test_a_constant_without_nan_needs_no_test_for_it_where_it_is_compared() -> None:
+    made = of(node("Equal", "x z", "y"), 13, [tensor("z", [-np.inf], np.float32)], x=X[0, 0])
+    assert [each.op_type for each in convert(made, 10).graph.node].count("IsNaN") == 1
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.uint32])
+def test_short_integers_are_compared_as_int64_before_opset_11(kind: Any) -> None:
+    made, named = node("Equal", "x z", "y"), helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    inputs = [value(name, named, [3]) for name in "xz"]
+    older = converted(model(graph([made], inputs, [value("y", BOOL, [3])]), 13), 7)
+    x, z = np.array([1, 200, 7], kind), np.array([1, 201, 7], kind)
+    assert outputs(older, x=x, z=z)[0].tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dims", [(2, 3, 4), ("N", "M", "K"), (2, "M", 4)])
+def test_elements_are_gathered_by_their_places_before_opset_11(
+    dims: Any, axis: int, kind: str
+) -> None:
+    size = X.shape[axis]
+    shape = [2, 2, 3]
+    shape[axis] = 5
+    places = RNG.integers(-size, size, shape).astype(kind)
+    gathered, ending = node("GatherElements", "x i", "y", axis=axis), [None, None, None]
+    declared = [None, shape[1], "L"] if axis else shape
+    given = [value("x", FLOAT, dims), value("i", KINDS[kind], declared)]
+    whole = model(graph([gathered], given, [value("y", FLOAT, ending)]), 13)
+    rows = [slice(None if place == axis % 3 else shape[place]) for place in range(3)]
+    wanted = np.take_along_axis(X[tuple(rows)], places, axis)
+    for target in (9, 10):
+        older = converted(whole, target)
+        np.testing.assert_array_equal(outputs(older, x=X, i=places)[0], wanted, strict=True)
+    for beyond in (size, -size - 1):  # elsewhere there are elements at that place
+        places[0, 0, 0] = beyond
+        with pytest.raises(ts.SplitError):
+            outputs(older, x=X, i=places)
+    with refused("TS512", "GatherElements", "convert to opset 9 or newer"):
+        convert(whole, 8)
+
+
 @pytest.mark.parametrize("rank", [2, 3, 4])
 def test_a_slope_for_each_channel_is_one_in_every_version(rank: int) -> None:
     data = RNG.uniform(-2, 2, (2, 3, 3, 3)[:rank]).astype(np.float32)

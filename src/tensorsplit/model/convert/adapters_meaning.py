@@ -40,6 +40,7 @@ _BINARY = f"{_SYMMETRIC} Sub Div Pow Greater Less"
 _FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
 _FIRST_WITH_CAST_BY_NUMBER = 6
 _MOST_BITS_COMPARED = 32
+_COMPARED = (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64)
 _FIRST_ROUNDED = 1 << 53
 """Smaller integers are exact as doubles, and so is whether another one is above or below them."""
 
@@ -146,6 +147,26 @@ def _integers_compared(node: NodeConversion) -> None:
     if kind.bitwidth <= _MOST_BITS_COMPARED or is_small:
         to = {"to": ir.DataType.DOUBLE.value}
         node.set_inputs(*(node.make.op("Cast", [each], to) for each in node.node.inputs))
+
+
+def _others_equal(node: NodeConversion) -> None:
+    """Compare as int64, or by Less and Greater: Equal takes two types of integers before opset 11.
+
+    What is not a number is equal to nothing, and neither less nor greater.
+    """
+    kind, make, pair = node.dtype(), node.make, [node.given(index) for index in (0, 1)]
+    if kind is None or kind in _COMPARED or kind == ir.DataType.STRING:
+        return
+    if kind.is_integer() and kind.bitwidth <= _MOST_BITS_COMPARED:
+        to = {"to": ir.DataType.INT64.value}
+        node.set_inputs(*(make.op("Cast", [each], to) for each in pair))
+        return
+    differ = make.op("Or", [make.op(op_type, pair) for op_type in ("Less", "Greater")])
+    for index, each in enumerate(pair):
+        known = node.known(index)
+        if kind.is_floating_point() and (known is None or np.isnan(known).any()):
+            differ = make.op("Or", [differ, make.op("IsNaN", [each])])
+    node.replace(make.op("Not", [differ]))
 
 
 def _prelu_up(node: NodeConversion) -> None:
@@ -470,6 +491,7 @@ ADAPTERS = table(
     ("Sum Max Min Mean", 8, _variadic_up, _variadic_down),
     ("Max Min", 12, None, _integer_extremes),
     ("Greater Less", 9, None, _integers_compared),
+    ("Equal", 11, None, _others_equal),
     ("PRelu", 7, _prelu_up, _prelu_down),
     ("Gemm", 7, _product_up, stated("broadcast", 1)),
     ("Softmax LogSoftmax Hardmax", 13, _softmax_up, _softmax_down),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
+from math import prod
 
 import numpy as np
 import onnx_ir as ir
@@ -113,6 +114,35 @@ def _zeros_of_a_part(node: NodeConversion, axis: int, kind: ir.DataType) -> ir.V
     return make.op("ConstantOfShape", [shape], {"value": zero})
 
 
+def _gather_elements_down(node: NodeConversion) -> None:
+    """Take the elements of a list by their places in it; an index out of range has none."""
+    node.need_numbering()
+    make, data, rank = node.make, node.given(0), node.needed_rank()
+    axis = node.attribute("axis", 0) % max(rank, 1)
+    size = node.length(axis)
+    index = make.int64(node.given(1), node.dtype(1))
+    is_below = make.op("Less", [index, make.make(0)])
+    counted = make.op("Where", [is_below, make.op("Add", [index, make.make(size)]), index])
+    is_inside = make.op(
+        "And",
+        [make.op("Less", [make.make(-1), counted]), make.op("Less", [counted, make.make(size)])],
+    )
+    places = make.op("Mul", [counted, make.make(_stride(node, axis))])
+    for other in range(rank):
+        if other != axis:
+            numbers = value(make.range(0, node.length(other, 1))) * _stride(node, other)
+            others = [each for each in range(rank) if each != other]
+            places = make.op("Add", [places, make.unsqueeze(make.make(numbers), others)])
+    nowhere = make.make(np.iinfo(np.int64).max)
+    inside = make.op("Where", [is_inside, places, nowhere])
+    node.replace(make.op("Gather", [make.elements(data), inside]))
+
+
+def _stride(node: NodeConversion, axis: int) -> Number:
+    """Return how many elements of the data lie between neighbours on an axis."""
+    return prod((node.length(each) for each in range(axis + 1, node.needed_rank())), start=1)
+
+
 def _trilu_down(node: NodeConversion) -> None:
     """Choose between the elements and zero by a mask."""
     make, kind, data = node.make, node.needed_dtype(), node.given(0)
@@ -221,6 +251,7 @@ ADAPTERS = table(
     ("ConstantOfShape", 9, None, _constant_of_shape_down),
     ("CumSum", 11, None, _cum_sum_down),
     ("Range", 11, None, _range_down),
+    ("GatherElements", 11, None, _gather_elements_down),
     ("Mod", 10, None, _mod_down),
     ("Trilu", 14, None, _trilu_down),
 )

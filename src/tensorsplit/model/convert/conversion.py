@@ -258,11 +258,11 @@ class NodeConversion:
             )
         return value
 
-    def length(self, axis: int) -> Number:
-        """Return the length of an axis of the data: a number, or what the running model finds."""
-        shape = self.shape()
+    def length(self, axis: int, index: int = 0) -> Number:
+        """Return the length of an axis of an input: a number, or what the running model finds."""
+        shape = self.shape(index)
         dim = None if shape is None else shape[axis]
-        return dim if is_known(dim) else dimension(self.given(0), axis)
+        return dim if is_known(dim) else dimension(self.given(index), axis)
 
     def need_numbering(self) -> None:
         """Refuse a target where elements can't be numbered, nor integers be chosen (TS512)."""
