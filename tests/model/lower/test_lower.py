@@ -1817,3 +1817,40 @@ def test_a_slice_backwards_to_the_largest_integer_takes_nothing(
         got = run(lowered, {"x": x}, engine=engine)
         assert np.array_equal(got["y"], taken[:, :2])
         assert np.array_equal(got["z"], taken[:, 2:])
+
+
+MAP = "SequenceMap<body = c (float[A,B] q) => (float[A,B] w) { w = Neg(q) }>(s)"
+IN_A_LOOP = """n = Constant<value_int = 1>()
+    o = Loop<body = d (int64 i, bool g, float[C,D] a) => (bool h, float[E,F] e) {
+        h = Identity(g) z = MAP e = ConcatFromSequence<axis = 0>(z)
+    }>(n, , r)"""
+IN_MAPS = {
+    "in its body": (f"z = {MAP} o = ConcatFromSequence<axis = 0>(z)", True),
+    "in a loop": (IN_A_LOOP.replace("MAP", MAP), False),
+}
+
+
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("name", IN_MAPS)
+def test_onnxruntime_loads_no_map_in_the_body_of_a_map(name: str) -> None:
+    body, is_refused = IN_MAPS[name]
+    made = parse_model(f"""
+        <ir_version: 8, opset_import: ["": 18]>
+        g (float[N,2] x) => (float[M,2] y) {{
+            s = SplitToSequence<axis = 0>(x)
+            m = SequenceMap<body = b (float[G,H] r) => (float[I,J] o) {{ {body} }}>(s)
+            y = ConcatFromSequence<axis = 0>(m)
+        }}""")
+    errors = [each for each in check(made, target="onnxruntime") if each.severity == "error"]
+    assert [(each.code, each.node) for each in errors] == (
+        [("TS841", "graph/SequenceMap[1].body/SequenceMap[0]")] if is_refused else []
+    )
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    if is_refused:
+        with pytest.raises(SplitError, match="INVALID_GRAPH"):
+            run(made, {"x": x}, engine="onnxruntime")
+    lowered = lower(made, target="onnxruntime")
+    assert (lowered != made) is is_refused
+    assert not [each for each in check(lowered, target="onnxruntime") if each.severity == "error"]
+    assert lower(lowered, target="onnxruntime") == lowered
+    assert np.array_equal(run(lowered, {"x": x}, engine="onnxruntime")["y"], np.tile(-x, (3, 1)))

@@ -44,6 +44,8 @@ def of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str,
         yield "identity_before_14", True
     if node.op_type == "ConcatFromSequence" and _is_used_by_nodes(ref):
         yield "joined_for_nodes", True
+    if node.op_type == "SequenceMap" and ref.around[-1:] == ("SequenceMap",):
+        yield "map_in_map", True
     index = ref.input(POSITIONS.get(node.op_type, len(node.inputs)))
     if index is not None and seen.tensor(index).constant is None:
         yield "runtime_sequence_index", True

@@ -58,6 +58,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " only",
         "sequence_in_body_before_13": "takes a sequence into a body, or gives one out, at an opset"
         " where bodies take tensors only",
+        "map_in_map": "is a SequenceMap in the body of a SequenceMap",
         "joined_for_nodes": "joins the tensors of a sequence, and nodes use the result",
         "captured_sequence": "uses a sequence that was made outside of the body around it",
         "optional": "makes or takes an optional value",
