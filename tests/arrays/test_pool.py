@@ -230,6 +230,12 @@ class TestBound:
         del parts
         assert (pool.in_use_bytes, pool.idle_bytes) == (0, 8 * KIB)
 
+    def test_keeps_as_much_as_it_says(self) -> None:
+        pool = ts.BufferPool(8 * KIB)
+        parts = ts.split(np.zeros((2, 4 * KIB), np.uint8), num_outputs=2, out=pool)
+        del parts
+        assert (pool.in_use_bytes, pool.idle_bytes) == (0, 8 * KIB)
+
     def test_of_0_keeps_nothing(self, x: Array) -> None:
         pool = ts.BufferPool(0)
         assert_same(ts.split(x, [1, 2], out=pool), [x[:1].copy(), x[1:].copy()])

@@ -286,6 +286,22 @@ def test_ranges_the_other_way_are_empty(kind: Any, output: str, tmp_path: Path) 
     check_all(cases, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("kind", "output", "precision"),
+    [(np.int64, "i64", "I64"), (np.int32, "i32", "I32"), (np.float32, "f32", "FP32")],
+)
+def test_the_limit_of_a_range_is_calculated_in_its_element_type(
+    kind: Any, output: str, precision: str, tmp_path: Path
+) -> None:
+    """Ports name it; OpenVINO finds it out by itself, and does not read them."""
+    feeds = [np.array(value, kind) for value in RANGES[0]]
+    inputs = [fed(each) for each in feeds]
+    path = lowered(Made(inputs, ops.range(*inputs, output), feeds, np.zeros(0, kind)), tmp_path)
+    text = path.read_text()
+    assert "Select" in text
+    assert set(re.findall(r'precision="(\w+)"', text)) == {precision, "BOOL"}
+
+
 def test_ranges_of_mixed_types(tmp_path: Path) -> None:
     integers = [np.array(0, np.int32), np.array(-2), np.array(1, np.int32)]
     inputs = [fed(each) for each in integers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tensorsplit.model.openvino_ir.layer_types import PRECISIONS
+from tensorsplit.model.openvino_ir.translation import read_ir
 from tests.model.ir_files import IrFile, refused, run
 
 
@@ -123,3 +126,21 @@ def test_values_of_an_unaligned_element_keep_their_nan_payload(tmp_path: Path) -
     ir.result(ir.constant(b"\x01\x00\xa0\x7f\x00\x00\x00\x80", "f32", "2", padding=1))
     (array,) = run(ir.save(tmp_path)).values()
     assert array.tobytes() == b"\x01\x00\xa0\x7f\x00\x00\x00\x80"
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("element", PRECISIONS)
+def test_ports_name_types_as_openvino_does(tmp_path: Path, element: str) -> None:
+    openvino = pytest.importorskip("openvino")
+    ops = pytest.importorskip("openvino.opset13")
+    path = tmp_path / "made.xml"
+    given = ops.parameter([2], getattr(openvino.Type, element))
+    made = ops.unsqueeze(given, ops.constant(np.array(0)))
+    openvino.save_model(openvino.Model([made], [given]), path, compress_to_fp16=False)
+    written = re.findall(r'<port id="\d+" precision="(\w+)"', path.read_text())
+    assert set(written) == {PRECISIONS[element], "I64"}
+    message = read_ir(path).message
+    (unsqueezed,) = (each for each in message.graph.node if each.op_type == "Unsqueeze")
+    declared = (*message.graph.input, *message.graph.output)
+    types = {each.name: each.type.tensor_type.elem_type for each in declared}
+    assert types[unsqueezed.output[0]] == types[unsqueezed.input[0]]

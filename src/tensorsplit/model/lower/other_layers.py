@@ -19,6 +19,7 @@ from tensorsplit.model.lower.state import refusal
 from tensorsplit.model.openvino_ir import LAYER_PATH
 from tensorsplit.model.openvino_ir.editing import EditedGraph, End, LayerMaker
 from tensorsplit.model.openvino_ir.layer_types import (
+    PRECISIONS,
     DeclaredTensor,
     absolute,
     converted,
@@ -34,6 +35,11 @@ Graphs: TypeAlias = Mapping[ir.Graph | ir.Function | None, EditedGraph]
 
 _NAMES = {known.upper(): name for name, known in ELEMENT_TYPES.items()}
 """OpenVINO's name of each element type, by that of ONNX."""
+
+
+def _precision_of(kind: ir.DataType | None) -> str:
+    """Return how ports name an element type; empty if it is not known."""
+    return "" if kind is None else PRECISIONS[_NAMES[kind.name]]
 
 
 class OtherLayer(NamedTuple):
@@ -135,7 +141,7 @@ def _limit_range(old: _OtherLayer) -> None:
         for place, end in enumerate(old.sources):
             old.graph.feed(old.layer, place, old.make.layer(converted("i64"), [end]))
     kind = ir.DataType.INT64 if len(kinds) > 1 else kinds.pop()
-    precision = _NAMES[kind.name] if kind is not None else ""
+    precision = _precision_of(kind)
     old.graph.feed(old.layer, 1, old.make.layer(limit_of_range(precision), old.sources))
 
 
@@ -161,8 +167,7 @@ def _keep_data(old: _OtherLayer) -> None:
     for reader in overwriting_layers(old.node, old.facts):
         graph = old.graphs[reader.graph]
         layer = graph.layers[str(reader.metadata_props[LAYER_PATH])]
-        kind = old.facts.tensor(reader.inputs[0]).element_type
-        precision = _NAMES[kind.name] if kind is not None else ""
+        precision = _precision_of(old.facts.tensor(reader.inputs[0]).element_type)
         made = LayerMaker(graph, layer.name or layer.type)
         copied = made.layer(copy_of(precision), [graph.source(layer, 0)])
         graph.feed(layer, 0, copied)

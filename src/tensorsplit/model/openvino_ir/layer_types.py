@@ -6,10 +6,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from tensorsplit.core.records.openvino import ELEMENT_TYPES
+
 LayerOperand: TypeAlias = "int | tuple[int, ...] | LayerType"
 """An operand of the operation by its position, a list of constants, or a layer of its own."""
 
 _FAR = (1 << 31) - 1
+
+_OTHERWISE = {"boolean": "BOOL", "u1": "BIN", "f16": "FP16", "f32": "FP32", "f64": "FP64"}
+
+PRECISIONS: Mapping[str, str] = MappingProxyType(
+    {name: _OTHERWISE.get(name, name.upper()) for name in ELEMENT_TYPES}
+)
+"""How ports name each of OpenVINO's element types."""
 
 
 class LayerType(NamedTuple):

@@ -23,6 +23,7 @@ from tensorsplit.core.schema import Operator
 from tensorsplit.model.data_files import find_data, read_data
 from tensorsplit.model.feeds import DeclaredInput, Range
 from tensorsplit.model.openvino_ir import LAYER_PATH, LAYER_PORTS, LAYER_VERSION
+from tensorsplit.model.openvino_ir.layer_types import PRECISIONS
 from tensorsplit.model.openvino_ir.layers import (
     CONSTANTS,
     Layer,
@@ -55,6 +56,7 @@ _BODIES = ("body", "then_body", "else_body")
 _IN_THREE_BYTES = ("u3", "u6")
 _BITS = re.compile("[0-9]+")
 _OF_NO_TYPE = ("dynamic", "undefined")
+_BY_PRECISION = {precision: ELEMENT_TYPES[name] for name, precision in PRECISIONS.items()}
 _DIMENSION = re.compile(r"(?P<exact>[0-9]{1,18})|(?P<low>[0-9]{0,18})\.\.(?P<high>[0-9]{0,18})")
 _INTEGER = re.compile("-?[0-9]{1,18}")
 _SINK = re.compile(r"/sink_port_[0-9]+$")
@@ -442,9 +444,8 @@ def _of_port(name: str, source: OutputPort) -> ValueInfoProto:
 
 
 def _of_precision(text: str) -> str | None:
-    """Return the element type that a port names in its own way; None if it is not known."""
-    name = text.lower().replace("fp", "f")
-    return ELEMENT_TYPES.get("boolean" if name == "bool" else name)
+    """Return the element type that a port names; None if it is not known."""
+    return _BY_PRECISION.get(text.upper(), ELEMENT_TYPES.get(text.lower()))
 
 
 def _described(
