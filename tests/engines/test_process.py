@@ -23,6 +23,7 @@ from tensorsplit.engines.process import TIMEOUT_VARIABLE, EngineProcess, timeout
 from tests.interpreters import ROOT, printed, python
 
 ADAPTER = "tests.engines.fake_engine"
+OPEN_FILES = Path("/proc/self/fd")
 
 
 @pytest.fixture
@@ -429,6 +430,21 @@ def test_no_place_for_temporary_files(monkeypatch: pytest.MonkeyPatch, tmp_path:
     with pytest.raises(SplitError, match=r"can't be started: .*; make room") as caught:
         EngineProcess("fake", "tests.engines.fake_engine").call(("pid",))
     assert caught.value.code == "TS604"
+
+
+@pytest.mark.skipif(not OPEN_FILES.exists(), reason="Linux lists the files that are open")
+def test_a_process_that_can_not_be_started_leaves_no_file_open_and_no_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
+    before = len(list(OPEN_FILES.iterdir()))
+    for _ in range(3):
+        error = refused(EngineProcess("fake", ADAPTER), "pid")
+        assert error.code == "TS604"
+        assert "sys.executable must be a Python interpreter" in str(error)
+    assert len(list(OPEN_FILES.iterdir())) == before
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("size", [300, 1 << 18])
