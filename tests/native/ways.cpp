@@ -245,6 +245,34 @@ void test_one_disturbed_copy_does_no_lasting_harm() {
     }
 }
 
+// The first finds the caches as another way left them.
+void test_the_fastest_copy_of_a_turn_counts_but_for_the_first() {
+    const Machine machine{"", 8000, 5000, 10, 20, 1.3, 4};
+    const std::size_t bytes = 4 * mebibyte;
+    const std::vector<double> factors{0.5, 1, 1.1};
+    begin(2);
+    const auto ways =
+        copy(machine, bytes, 3, columns_of_4, [&](std::size_t i) { return factors[i]; });
+    const double found = list_choices().front().time * static_cast<double>(bytes);
+    CHECK(std::abs(found - time_of(machine, ways.front(), bytes)) <= 1);
+}
+
+// Another thread may have begun its copy when it was the turn of another way.
+void test_only_copies_of_the_way_whose_turn_it_is_count() {
+    const Machine machine{"", 8000, 5000, 10, 20, 1.3, 4};
+    const std::size_t bytes = 4 * mebibyte;
+    const Way way{Stores::plain, 2}, no_turn{Stores::plain, 3};
+    begin(2);
+    for (int i = 0; i < 40; ++i) {
+        copy(machine, bytes, 1);
+        report_time(columns_of_4, bytes, no_turn, std::chrono::nanoseconds(1));
+    }
+    const std::vector<Choice> choices = list_choices();
+    CHECK(choices.size() == 1 && choices[0].way == way);
+    const double found = choices[0].time * static_cast<double>(bytes);
+    CHECK(std::abs(found - time_of(machine, way, bytes)) <= 1);
+}
+
 }  // namespace
 
 int main(int count, char**) {
@@ -254,5 +282,7 @@ int main(int count, char**) {
     test_a_faster_way_replaces_the_guess();
     test_similar_splits_are_learned_from();
     test_one_disturbed_copy_does_no_lasting_harm();
+    test_the_fastest_copy_of_a_turn_counts_but_for_the_first();
+    test_only_copies_of_the_way_whose_turn_it_is_count();
     std::puts("fine");
 }
