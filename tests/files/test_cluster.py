@@ -250,15 +250,35 @@ def test_a_script_whose_processes_would_start_it_again(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_processes_that_are_interrupted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("moment", ["starting", "running"])
+def test_processes_that_are_interrupted(tmp_path: Path, moment: str) -> None:
+    """Ctrl-C in a terminal, which sends the signal to all processes."""
     command = [sys.executable, "-m", "tensorsplit", "split", str(store(tmp_path))]
-    options = ["-o", str(tmp_path / "out"), "--num-outputs", "2", "--workers", "1"]
+    options = ["-o", str(tmp_path / "out"), "--num-outputs", "2", "--workers", "2"]
     slow = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "tests.files.slow_tasks", "TEST_ENDLESS": "1"}
-    client = subprocess.Popen([*command, *options], env={**os.environ, **slow})
-    wait_for(lambda: any(tmp_path.glob(".tensorsplit*/late/file")))
-    client.send_signal(signal.SIGINT)
-    assert client.wait(timeout=200) == 130
+    client = subprocess.Popen(
+        [*command, *options],
+        env={**os.environ, **slow},
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    if moment == "running":
+        wait_for(lambda: any(tmp_path.glob(".tensorsplit*/late/file")))
+    else:
+        children = Path(f"/proc/{client.pid}/task")
+        if not children.exists():
+            pytest.skip("this system does not list the children of a process")
+        wait_for(lambda: len("".join(map(_text, children.glob("*/children"))).split()) > 1)
+    os.killpg(client.pid, signal.SIGINT)
+    _, said = client.communicate(timeout=200)
+    assert (client.returncode, said) == (130, b"tensorsplit: interrupted\n")
     assert [path.name for path in tmp_path.iterdir()] == ["x.zarr"]
+
+
+def _text(file: Path) -> str:
+    with contextlib.suppress(OSError):  # of a thread that has ended
+        return file.read_text()
+    return ""
 
 
 def test_schedulers_that_are_not_there(tmp_path: Path) -> None:

@@ -118,6 +118,8 @@ class CommandLine(click.Group):
                 stopping.end()
             except Stopped as stopped:
                 status = stopped.status
+                if args is None:
+                    logging.disable()  # what Dask closes only when Python ends says so at length
             status = stopping.status or status
             if status == INTERRUPTED:
                 note(tr("interrupted"))

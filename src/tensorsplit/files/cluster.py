@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -18,6 +19,7 @@ from functools import cache
 from importlib import import_module, metadata
 from itertools import islice
 from math import ceil, floor
+from multiprocessing import resource_tracker
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Condition
@@ -296,13 +298,14 @@ def _processes(count: int | None) -> LocalCluster:
     from distributed import LocalCluster
 
     try:
-        return LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            memory_limit=None,
-            scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-            silence_logs=logging.CRITICAL,
-        )
+        with _without_interrupts():
+            return LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                memory_limit=None,
+                scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
+                silence_logs=logging.CRITICAL,
+            )
     except RuntimeError as error:
         # each of them imports the script, and none of those starts any
         fix = "in a script, call it below: if __name__ == '__main__':"
@@ -332,6 +335,24 @@ def _refused_by(who: str, error: BaseException) -> SplitError:
 
 def _refusal(problem: str, fix: str = "", parameter: str = "scheduler") -> SplitError:
     return SplitError(CLUSTER, problem, fix, parameter=parameter)
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C from the processes that start here, which would each write a traceback.
+
+    A terminal sends it to all of them. Threads and processes begin with the mask of what starts
+    them; in this thread the signal waits for the end of the block.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # what starts this process of Python's lets signals through
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
