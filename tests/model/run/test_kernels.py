@@ -252,6 +252,24 @@ def test_each_row_of_a_recurrence_has_its_length(
         assert not here[length:].any()
 
 
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize(("kind", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+def test_a_recurrence_without_steps_ends_as_it_begins(kind: str, gates: int, layout: int) -> None:
+    states = "h c" if gates == 4 else "h"
+    given = {"hidden_size": 5, "layout": layout}
+    x = floats(3, 0, 2) if layout else floats(0, 3, 2)
+    weights = {"w": floats(1, 5 * gates, 2), "r": floats(1, 5 * gates, 5)}
+    shape = (3, 1, 5) if layout else (1, 3, 5)
+    starts = {name: 2 + place + floats(*shape) for place, name in enumerate(states.split())}
+    every = result(14, node(kind, f"x w r _ _ {states}", "y", **given), x=x, **weights, **starts)
+    assert every.shape == ((3, 0, 1, 5) if layout else (0, 1, 3, 5))
+    for place, name in enumerate(states.split(), 1):
+        made = node(kind, f"x w r _ _ {states}", " ".join("_" * place + "y"), **given)
+        assert np.array_equal(result(14, made, x=x, **weights, **starts), starts[name])
+        made = node(kind, "x w r", " ".join("_" * place + "y"), **given)
+        assert np.array_equal(result(14, made, x=x, **weights), np.zeros(shape, np.float32))
+
+
 @pytest.mark.parametrize(
     "given", [{"activations": ["Relu", "Tanh"]}, {"clip": 1.0}, {"activations": ["Tanh"] * 2}]
 )

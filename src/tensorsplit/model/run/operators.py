@@ -526,6 +526,8 @@ def _recurrent(*usual: str) -> _RunCall:
         data, *others = call.inputs
         lengths = others[3] if len(others) > 3 else None
         by_batch = call.attribute("layout", 0)
+        if not data.shape[by_batch]:
+            return _without_steps(call, by_batch)
         if lengths is None or (lengths == data.shape[by_batch]).all():
             return call.run()
         rows = [_row(call, row, int(length), by_batch) for row, length in enumerate(lengths)]
@@ -533,6 +535,17 @@ def _recurrent(*usual: str) -> _RunCall:
         return [np.concatenate(parts, axis) for axis, *parts in zip(axes, *rows, strict=False)]
 
     return run
+
+
+def _without_steps(call: _Call, by_batch: int) -> list[Array]:
+    """Give the states as they begin, after no step; the reference can't."""
+    data, weights, recurrent, *others = call.inputs
+    states: list[Array | None] = [*others[2:4], None, None]
+    widths = [(0, int(axis == by_batch)) for axis in range(3)]
+    every, *last = call.given(np.pad(data, widths), weights, recurrent).run()
+    pairs = zip(last, states, strict=False)
+    kept = [np.zeros_like(end) if start is None else start for end, start in pairs]
+    return [every.take(range(0), by_batch), *kept]
 
 
 def _row(call: _Call, row: int, length: int, by_batch: int) -> list[Array]:
