@@ -128,3 +128,23 @@ def test_a_parameter_and_a_tensor_alike(way: str, is_parameter_first: bool) -> N
         left, right = ts.split(each, [2, data.shape[1] - 2], axis=1, **options[way])
         assert left.detach().numpy().tobytes() == data[:, :2].tobytes()
         assert right.detach().numpy().tobytes() == data[:, 2:].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("call", "for_one", "for_several"),
+    [
+        (lambda value: ts.split(X, axis=value, num_outputs=2), "an integer", "an integer"),
+        (lambda value: ts.split(X, num_outputs=value), "an integer", "an integer"),
+        (lambda value: ts.openvino.split(X, 0, value), "an integer", "an integer"),
+        (lambda value: ts.split(X, value), "a list of integers", "a list of integers"),
+        (lambda value: ts.variadic_split(X, 0, value), "a list of integers", "a list of integers"),
+        (lambda value: ts.split_to_sequence(X, value), "an integer", "a list of integers"),
+    ],
+)
+def test_what_would_do_is_what_the_operand_may_be(
+    call: Callable[[Any], object], for_one: str, for_several: str
+) -> None:
+    """A list only where the operand may be one, whatever was given."""
+    for value, wanted in (("2", for_one), (b"2", for_one), ({2, 4}, for_several)):
+        with refused("TS105", f"; give {wanted}"):
+            call(value)

@@ -59,8 +59,9 @@ def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | N
         return Operand(values, rank, None if _is_integer(element_type) else element_type, source)
     if isinstance(value, float):
         return Operand((value,), 0, "float")
-    is_listed = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
-    is_listed |= any(entry.operand == name and 0 not in entry.rules for entry in record.lengths)
+    is_several = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    ranks = {rank for entry in record.lengths if entry.operand == name for rank in entry.rules}
+    is_listed = 1 in ranks and (is_several or 0 not in ranks)
     wanted = "give a list of integers" if is_listed else "give an integer"
     return Operand((_integer(name, value, expected, wanted),), 0)
 
