@@ -316,6 +316,16 @@ def test_the_depth_of_one_hot_may_be_a_list() -> None:
     assert got.tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
+@pytest.mark.parametrize(("opset", "first"), [(9, [0, 0, 0]), (10, [0, 0, 0]), (11, [0, 0, 1])])
+def test_an_index_of_one_hot_counts_from_the_back_since_opset_11(
+    opset: int, first: list[int]
+) -> None:
+    for depth in (3, np.array([3])):
+        fed = {"i": np.array([-1, 1, -4]), "d": np.array(depth), "v": np.array([0, 1], np.float32)}
+        got = result(opset, node("OneHot", "i d v", "y"), **fed)
+        assert got.tolist() == [first, [0, 1, 0], [0, 0, 0]]
+
+
 def test_limits_of_non_max_suppression_may_be_left_out() -> None:
     boxes = np.array([[[0, 0, 1, 1], [5, 5, 6, 6]]], np.float32)
     scores = np.array([[[0.5, 0.9]]], np.float32)

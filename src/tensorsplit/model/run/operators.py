@@ -436,8 +436,10 @@ def _padded(call: _Call) -> list[Array]:
 
 
 def _one_hot(call: _Call) -> list[Array]:
-    """Run OneHot, whose depth may be a list of one."""
+    """Run OneHot, whose depth may be a list of one; below 0 nothing is set before opset 11."""
     indices, depth, values = call.inputs
+    if call.step.opset < 11:
+        indices = np.where(indices < 0, depth.reshape(()), indices)
     return call.given(indices, depth.reshape(()), values).run()
 
 
