@@ -816,6 +816,29 @@ def test_what_pads_is_a_float_before_opset_11(filling: float, is_kept: bool) -> 
         convert(made, 10)
 
 
+def test_pads_that_are_turned_around_in_a_table_are_constant() -> None:
+    """So PyTorch writes them: from the last axis on, as rows of what is before and after."""
+    nodes = [
+        node("ConstantOfShape", "two", "rest", value=tensor("v", [0])),
+        node("Concat", "given rest", "listed", axis=0),
+        node("Reshape", "listed pair", "rows"),
+        node("Slice", "rows minus lowest none minus", "turned"),
+        node("Transpose", "turned", "columns", perm=[1, 0]),
+        node("Reshape", "columns minus", "flat"),
+        node("Cast", "flat", "pads", to=INT64),
+        node("Pad", "x pads", "y"),
+    ]
+    constants = [tensor("two", [2]), tensor("given", [1, 2, 3, 4]), tensor("pair", [-1, 2])]
+    constants += [tensor("minus", [-1]), tensor("none", [0]), tensor("lowest", [-(1 << 63) + 1])]
+    made = graph(
+        nodes, [value("x", FLOAT, ["N", 3, 4])], [value("y", FLOAT, [None] * 3)], constants
+    )
+    older = converted(model(made, 13), 8)
+    assert attributes(older, "Pad")["pads"] == [0, 3, 1, 0, 4, 2]
+    wanted = np.pad(X, [(0, 0), (3, 4), (1, 2)])
+    np.testing.assert_array_equal(outputs(older, x=X)[0], wanted, strict=True)
+
+
 def test_pads_of_some_axes_are_pads_of_all_before_opset_18() -> None:
     constants = [tensor("k", [1, 2, 3, 4]), tensor("a", [-1, 0])]
     made = of(node("Pad", "x k _ a", "y"), 18, constants, x=X)

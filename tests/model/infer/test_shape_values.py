@@ -422,3 +422,18 @@ def test_what_is_calculated_of_a_dimension(text: str) -> None:
     model_text += f" {{ n = Shape<end = 1>(x)  {text}  y = ConstantOfShape(e) }}"
     made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {model_text}')
     assert shapes(made)["y"] == (CALCULATED[text],)
+
+
+def test_a_table_of_lengths_is_turned_around() -> None:
+    """Its elements are in its shape; of what calculates with a table nothing is known."""
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[A,B] x) => (turned, column, sums)
+        <int64[2] pair = {-1, 2}, int64[2] both = {0, 1}, int64[2] ends = {2, 2},
+        int64[1] all = {-1}> { s = Shape(x) twice = Concat<axis=0>(s, s) rows = Reshape(twice, pair)
+        t = Transpose<perm=[1, 0]>(rows) listed = Reshape(t, all) turned = ConstantOfShape(listed)
+        part = Slice(rows, both, ends, both) short = Reshape(part, all)
+        column = ConstantOfShape(short) added = Add(rows, s) long = Reshape(added, all)
+        sums = ConstantOfShape(long) }"""
+    found = shapes(onnx.parser.parse_model(text))
+    assert found["turned"] == ("A", "A", "B", "B")
+    assert found["column"] == ("B", "B")
+    assert found["sums"] == (None, None, None, None)

@@ -21,7 +21,8 @@ class Tensor:
     Attributes:
         shape: None if not even the rank is known; unknown dimensions are None.
         values: The elements in order, for small integer tensors of rank 0 or 1 that are constant
-            or follow from shapes: integers, expressions, or None for those not known.
+            or follow from shapes, and for tables made of them: integers, expressions, or None for
+            those not known.
     """
 
     element_type: ir.DataType | None = None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import chain, islice
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -69,6 +70,16 @@ class Node:
         """Return the elements of an input of rank 0 or 1, whose number is known."""
         return _known(elements_of(self.tensor(index)))
 
+    def table(self, index: int) -> Array:
+        """Return the elements of an input in its shape, of a rank up to 2."""
+        fact = self.tensor(index)
+        elements = _known(fact.values if fact.values is not None else elements_of(fact))
+        if fact.shape is None or not are_known(fact.shape):
+            raise NotKnownError
+        found = np.empty(len(elements), object)
+        found[:] = elements
+        return found.reshape(fact.shape)
+
     def element(self, index: int) -> Dim:
         """Return the one element of an input; None if it is not known."""
         return one_of(elements_of(self.tensor(index)) or (None,))
@@ -110,7 +121,9 @@ def one_of(elements: Elements) -> Dim:
 
 def elements_of(fact: Tensor) -> Elements | None:
     """Return the elements of a small tensor of rank 0 or 1, each None where it is not known."""
-    if fact.values is not None or fact.shape is None or len(fact.shape) > 1:
+    if fact.shape is not None and len(fact.shape) > 1:
+        return None
+    if fact.values is not None or fact.shape is None:
         return fact.values
     count = fact.shape[0] if fact.shape else 1
     return (None,) * count if is_known(count) and count <= MAX_ELEMENTS else None
@@ -136,10 +149,10 @@ def computed(node: Node, output: Tensor) -> Elements | None:
     """
     name = node.proto.op_type
     rule = _MOVED.get(name) or _CALCULATED.get(name)
-    if rule is None or output.shape is None or len(output.shape) > 1:
+    if rule is None or output.shape is None or len(output.shape) > (2 if name in _TABLES else 1):
         return None
-    count = output.shape[0] if output.shape else 1
-    if not is_known(count) or count > MAX_ELEMENTS:
+    count = prod(output.shape) if are_known(output.shape) else None
+    if count is None or count > MAX_ELEMENTS:
         return None
     found: Elements = ()
     with suppress(NotKnownError):
@@ -400,12 +413,20 @@ def _gather(node: Node, _: Tensor) -> Elements:
 
 
 def _slice(node: Node, _: Tensor) -> Elements:
-    start, end = one_of(node.operand("starts", 1, 10)), one_of(node.operand("ends", 2, 10))
-    step = node.element(4) if node.has(4) else 1
-    if not is_known(start) or not is_known(end) or not is_known(step) or step == 0:
-        raise NotKnownError
-    entries = node.elements(0)
-    return entries[clamped(start, end, step, len(entries))]
+    starts, ends = node.operand("starts", 1, 10), node.operand("ends", 2, 10)
+    axes = node.operand("axes", 3, 10, tuple(range(len(starts))))
+    steps = node.elements(4) if node.has(4) else (1,) * len(starts)
+    entries = node.table(0)
+    taken = [slice(None)] * entries.ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if not (is_known(start) and is_known(end) and is_known(axis) and is_known(step) and step):
+            raise NotKnownError
+        taken[axis] = clamped(start, end, step, entries.shape[axis])
+    return tuple(entries[tuple(taken)].ravel().tolist())
+
+
+def _transposed(node: Node, _: Tensor) -> Elements:
+    return tuple(node.table(0).transpose(node.attribute("perm")).ravel().tolist())
 
 
 def _repeated(node: Node, output: Tensor) -> Elements:
@@ -464,9 +485,11 @@ _MOVED: Mapping[str, _Calculate] = {
     "Gather": _gather,
     "Slice": _slice,
     **dict.fromkeys(("Expand", "Tile"), _repeated),
-    **dict.fromkeys(
-        ("Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"),
-        lambda node, _: node.elements(0),
-    ),
+    "Reshape": lambda node, _: node.table(0).ravel().tolist(),
+    "Transpose": _transposed,
+    **dict.fromkeys(("Identity", "Squeeze", "Unsqueeze"), lambda node, _: node.elements(0)),
 }
 """Which elements of the inputs those of an output are, by operator."""
+
+_TABLES = ("Reshape", "Slice", "Transpose")
+"""Operators whose output may have two axes: PyTorch turns the pads of a Pad around in a table."""
