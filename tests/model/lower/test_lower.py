@@ -1819,6 +1819,21 @@ def test_a_slice_backwards_to_the_largest_integer_takes_nothing(
         assert np.array_equal(got["z"], taken[:, 2:])
 
 
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_slice_to_the_largest_integer_is_right_whatever_its_step_is(step: int) -> None:
+    made = parse_model("""
+        <ir_version: 8, opset_import: ["": 18]>
+        g (float[N,4] x, int64[1] step) => (float[M,4] y)
+        <int64[1] zero = {0}, int64[1] two = {2}, int64[1] end = {9223372036854775807}> {
+            y = Slice(x, two, end, zero, step)
+        }""")
+    lowered = lower(made, target="onnxruntime")
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    got = run(lowered, {"x": x, "step": np.array([step])}, engine="onnxruntime")["y"]
+    assert np.array_equal(got, x[2:] if step > 0 else x[:0])
+
+
 MAP = "SequenceMap<body = c (float[A,B] q) => (float[A,B] w) { w = Neg(q) }>(s)"
 IN_A_LOOP = """n = Constant<value_int = 1>()
     o = Loop<body = d (int64 i, bool g, float[C,D] a) => (bool h, float[E,F] e) {

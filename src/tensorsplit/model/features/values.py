@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_known, same_shape
+from tensorsplit.core.dimensions import is_at_least, is_known, same_shape
 from tensorsplit.core.maker import MOST_EXACT
 from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.vocabulary import Features
@@ -50,16 +50,17 @@ def of_backward_slices(node: ir.Node, facts: Facts) -> Iterator[str]:
 def ends_before_largest(node: ir.Node, facts: Facts) -> list[int] | None:
     """Return the ends of a Slice, those that are a largest integer less 1; None without any.
 
-    The standard clamps both to the last element. Ends and steps that are not constant are left out.
+    The standard clamps both to the last element, or beyond it where the step is above 0. Ends that
+    are not constant are left out, and steps that are above 0.
     """
     if node.op_type != "Slice":
         return None
     _, _, end, _, step = (*node.inputs, *[None] * 5)[:5]
-    ends, steps = facts.tensor(end).constant or (), facts.tensor(step).constant or ()
-    pairs = list(zip(ends, steps, strict=False))
-    if not any(last in _LARGEST and by < 0 for last, by in pairs):
-        return None
-    return [last - (last in _LARGEST and by < 0) for last, by in pairs]
+    ends = facts.tensor(end).constant or ()
+    steps = (1,) * len(ends) if step is None else facts.tensor(step).values or (None,) * len(ends)
+    pairs = zip(ends, steps, strict=False)
+    lower = [last - (last in _LARGEST and not is_at_least(by, 1)) for last, by in pairs]
+    return lower if lower != list(ends) else None
 
 
 def may_be_long(held: ir.Value | None, facts: Facts, *, known: bool = False) -> bool:
