@@ -103,7 +103,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " normalization or a ScatterND",
         "carries_number": "is a Loop that carries the number of its round as it is",
         "shares_states": "is a Scan that carries a row, or what it carries elsewhere, as it is",
-        "back_to_largest": "is a Slice whose step may be below 0, and whose end is the largest integer",
+        "back_to_largest": "is a Slice to the largest integer, whose step may be below 0",
         "long_slice": "is a Slice of a tensor with a dimension above 2^24",
         "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",
         "taken_from_nothing": "is a Gather of data without elements, whose shape is known",
