@@ -37,7 +37,7 @@ def is_of_constants(ref: NodeRef) -> bool:
     """Return whether a node is in the main graph and gives the same in each run."""
     if ref.around or ref.function is not None:
         return False
-    node, waiting = ref.node, [ref.node]
+    node, waiting, met = ref.node, [ref.node], {ref.node}
     for made in waiting:
         inside = [made, *chain(*(inner for _, body in bodies(made) for inner in scopes_in(body)))]
         if any(each.domain != "" or each.op_type.startswith(_RANDOM) for each in inside):
@@ -48,7 +48,8 @@ def is_of_constants(ref: NodeRef) -> bool:
             before = held.producer()
             if held.is_graph_input() or len(waiting) > _MOST_OF_CONSTANTS:
                 return False
-            if before is not None and before not in waiting:
+            if before is not None and before not in met:
+                met.add(before)
                 waiting.append(before)
     return True
 
