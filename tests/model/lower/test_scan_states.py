@@ -492,6 +492,8 @@ def test_a_scan_carries_a_default_that_it_uses() -> None:
     model = made_of("y = " + SCAN.format(f"z = Add(row, w) {HALVES}"))
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([3, 3]), "l"))
     model.graph.initializer.append(onnx.numpy_helper.from_array(W, "w"))
+    said = {each.severity for each in ts.check(model, target="openvino") if "Scan" in each.message}
+    assert said == {"warning"}, "it runs as long as no other value is fed"
     lowered = ts.lower(model, target="openvino")
     feeds = {"x": X, "w": W + 1, "l": np.array([2, 4]), "c": np.array(True)}
     got = ts.run(lowered, feeds, engine="openvino")["y"]

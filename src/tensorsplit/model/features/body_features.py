@@ -45,7 +45,10 @@ _AS_CALCULATED = frozenset(
 
 
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
-    """Return what the body of a Scan uses from around it, but for constants, in order."""
+    """Return what the body of a Scan uses from around it, but for constants, in order.
+
+    An input with a default is not one of these: another value may be fed (D20).
+    """
     return _captured(node) if (node.domain, node.op_type) == ("", "Scan") else []
 
 
@@ -566,9 +569,9 @@ SCANNED_AXES = ("scan_input_axes", "scan_output_axes")
 
 def scanned_across(node: ir.Node, facts: Facts) -> bool:
     """Return whether a Scan goes along another axis than the first of what may have no elements."""
-    if operator_of(node) != "Scan" or not any(map(any, axes_of_scan(node))):
-        return False
     scanned = len(scanned_by(node))
+    if not scanned or not any(map(any, axes_of_scan(node))):
+        return False
     ends = (*node.inputs[len(node.inputs) - scanned :], *node.outputs[len(states_of(node)) :])
     shapes = [
         facts.tensor(held).shape
@@ -632,7 +635,8 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
     holds = {
         "empty_in_loop": is_loop(node) and any(is_empty(each, facts) for each in node.inputs[2:]),
         "scan_in_scan": node.op_type == "Scan" and is_inner,
-        "captured_in_scan": captured_in_scan(node),
+        "captured_in_scan": any(tensor_of(held) is None for held in captured_in_scan(node)),
+        "default_in_scan": any(tensor_of(held) is not None for held in captured_in_scan(node)),
         "carries_number": carried_numbers(node),
         "overwritten": overwritten(node, seen),
         "shares_states": shared_states(node),

@@ -99,6 +99,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
+        "default_in_scan": "is a Scan whose body uses an input with a default",
         "overwritten": "is a loop whose body takes a tensor from around it into a Softmax, a"
         " normalization or a ScatterND",
         "carries_number": "is a Loop that carries the number of its round as it is",

@@ -36,7 +36,9 @@ def carry_captured(lowering: Lowering) -> bool:
 
     Less is known of that then. Returns whether there was any.
     """
-    return lowering.change_each("captured_in_scan", captured_in_scan, _carry_captured)
+    had_any = lowering.change_each("captured_in_scan", captured_in_scan, _carry_captured)
+    had_default = lowering.change_each("default_in_scan", captured_in_scan, _carry_captured)
+    return had_any or had_default
 
 
 def carry_overwritten(lowering: Lowering) -> None:
