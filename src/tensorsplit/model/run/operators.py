@@ -436,11 +436,20 @@ def _padded(call: _Call) -> list[Array]:
 
 
 def _one_hot(call: _Call) -> list[Array]:
-    """Run OneHot, whose depth may be a list of one; below 0 nothing is set before opset 11."""
-    indices, depth, values = call.inputs
-    if call.step.opset < 11:
-        indices = np.where(indices < 0, depth.reshape(()), indices)
-    return call.given(indices, depth.reshape(()), values).run()
+    """Run OneHot: an index out of range sets nothing; one below 0 is in range since opset 11.
+
+    The depth may be a list of one. The reference of onnx 1.20 takes every index modulo the depth.
+    """
+    given, depth, values = call.inputs
+    count = int(depth.reshape(()))
+    with np.errstate(invalid="ignore"):  # of what is not a number
+        indices = given.astype(np.int64)
+    if call.step.opset >= 11 and given.dtype.kind != "u":
+        indices = np.where(indices < 0, indices + count, indices)
+    apart = np.expand_dims(indices, call.attribute("axis", -1))
+    axis = call.attribute("axis", -1) % apart.ndim
+    places = np.arange(count).reshape([-1 if each == axis else 1 for each in range(apart.ndim)])
+    return [values[(apart == places).astype(np.intp)]]
 
 
 def _suppressed(call: _Call) -> list[Array]:
@@ -542,11 +551,12 @@ def _recurrent(*usual: str) -> _RunCall:
 def _without_steps(call: _Call, by_batch: int) -> list[Array]:
     """Give the states as they begin, after no step; the reference can't."""
     data, weights, recurrent, *others = call.inputs
-    states: list[Array | None] = [*others[2:4], None, None]
+    count = 2 if call.step.op_type == "LSTM" else 1
+    states: list[Array | None] = [*others[2:4], None, None][:count]
     widths = [(0, int(axis == by_batch)) for axis in range(3)]
-    every, *last = call.given(np.pad(data, widths), weights, recurrent).run()
-    pairs = zip(last, states, strict=False)
-    kept = [np.zeros_like(end) if start is None else start for end, start in pairs]
+    every = call.given(np.pad(data, widths), weights, recurrent).run()[0]
+    nothing = np.zeros_like(every.take(0, by_batch))
+    kept = [nothing if start is None else start for start in states]
     return [every.take(range(0), by_batch), *kept]
 
 
