@@ -30,7 +30,7 @@ from tensorsplit.model.convert.broadcasting import (
     of_product,
 )
 from tensorsplit.model.convert.conversion import NodeConversion
-from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT, FLOATS
+from tensorsplit.model.graph.calculation import EQUAL_BEFORE_11, FIRST_WITH_ANY_CONSTANT, FLOATS
 from tensorsplit.model.graph.facts import declared, tensor_of
 from tensorsplit.model.graph.nodes import held_by, is_used
 from tensorsplit.model.graph.tensors import SparseTensor, element_type_of
@@ -40,7 +40,6 @@ _BINARY = f"{_SYMMETRIC} Sub Div Pow Greater Less"
 _FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
 _FIRST_WITH_CAST_BY_NUMBER = 6
 _MOST_BITS_COMPARED = 32
-_COMPARED = (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64)
 _FIRST_ROUNDED = 1 << 53
 """Smaller integers are exact as doubles, and so is whether another one is above or below them."""
 
@@ -155,7 +154,7 @@ def _others_equal(node: NodeConversion) -> None:
     What is not a number is equal to nothing, and neither less nor greater.
     """
     kind, make, pair = node.dtype(), node.make, [node.given(index) for index in (0, 1)]
-    if kind is None or kind in _COMPARED or kind == ir.DataType.STRING:
+    if kind is None or kind in EQUAL_BEFORE_11 or kind == ir.DataType.STRING:
         return
     if kind.is_integer() and kind.bitwidth <= _MOST_BITS_COMPARED:
         to = {"to": ir.DataType.INT64.value}

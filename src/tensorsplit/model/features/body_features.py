@@ -47,7 +47,7 @@ _AS_CALCULATED = frozenset(
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
     """Return what the body of a Scan uses from around it, but for constants, in order.
 
-    An input with a default is not one of these: another value may be fed (D20).
+    An input with a default is among them: another value may be fed (D20).
     """
     return _captured(node) if (node.domain, node.op_type) == ("", "Scan") else []
 
@@ -631,12 +631,12 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
     node = ref.node
     if node.op_type not in ("If", "Loop", "Scan"):
         return
-    is_inner = ref.around[-1:] == ("Scan",)
+    is_inner, captured = ref.around[-1:] == ("Scan",), captured_in_scan(node)
     holds = {
         "empty_in_loop": is_loop(node) and any(is_empty(each, facts) for each in node.inputs[2:]),
         "scan_in_scan": node.op_type == "Scan" and is_inner,
-        "captured_in_scan": any(tensor_of(held) is None for held in captured_in_scan(node)),
-        "default_in_scan": any(tensor_of(held) is not None for held in captured_in_scan(node)),
+        "captured_in_scan": any(tensor_of(held) is None for held in captured),
+        "default_in_scan": any(tensor_of(held) is not None for held in captured),
         "carries_number": carried_numbers(node),
         "overwritten": overwritten(node, seen),
         "shares_states": shared_states(node),

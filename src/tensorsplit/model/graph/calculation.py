@@ -59,6 +59,9 @@ _MOST_LISTED = 1 << 16
 
 FLOATS = (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
 
+EQUAL_BEFORE_11 = (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64)
+"""The element types that Equal takes before opset 11, where it takes all numbers."""
+
 TO_THE_END = (1 << 31) - 1
 """An end of a slice that lies beyond every dimension."""
 

@@ -5,6 +5,7 @@ They are for targets that take the shape of the one for fixed, and the memory of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 import onnx_ir as ir
@@ -18,14 +19,12 @@ from tensorsplit.model.features.body_features import (
     shared_states,
     unused_and_changing,
 )
-from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED
+from tensorsplit.model.graph.calculation import EQUAL_BEFORE_11, FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 
 _FIRST_WITH_ANY_EQUAL = 11
-_COMPARED_BEFORE = (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64)
-"""The element types that Equal has before it has all of them."""
 
 _WITHOUT_WHERE = (
     *(ir.DataType.BOOL, ir.DataType.INT16, ir.DataType.UINT16, ir.DataType.UINT64),
@@ -79,14 +78,25 @@ def copy_numbers(lowering: Lowering) -> None:
 
 def _copy_numbers(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Have what is carried calculated: doubled, and subtracted once."""
-    body = body_of(ref.node)
-    for place in carried_numbers(ref.node):
-        make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
-        old = body.outputs[1 + place]
-        new = make.calculated(old)
-        new.type, new.shape = old.type, old.shape
-        body.outputs[1 + place] = new
+    places = [1 + place for place in carried_numbers(ref.node)]
+    _give_instead(lowering, ref, places, InsertionPoint.calculated)
     lowering.changed(ref, "the same, with the number that it carries calculated", entry)
+
+
+def _give_instead(
+    lowering: Lowering,
+    ref: NodeRef,
+    places: list[int],
+    instead: Callable[[InsertionPoint, ir.Value], ir.Value],
+) -> None:
+    """Have a body give in some places what is made of what it gave, of the same type and shape."""
+    body = body_of(ref.node)
+    for place in places:
+        make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
+        old = body.outputs[place]
+        new = instead(make, old)
+        new.type, new.shape = old.type, old.shape
+        body.outputs[place] = new
 
 
 def copy_states(lowering: Lowering) -> None:
@@ -96,16 +106,14 @@ def copy_states(lowering: Lowering) -> None:
 
 def _copy_states(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Have what is carried chosen from itself, by a condition that is known only at run time."""
-    body = body_of(ref.node)
-    for place in shared_states(ref.node):
-        make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
-        old = body.outputs[place]
+
+    def chosen(make: InsertionPoint, old: ir.Value) -> ir.Value:
         kind = lowering.facts.tensor(old).element_type
-        is_equal = ref.opset >= _FIRST_WITH_ANY_EQUAL or kind in _COMPARED_BEFORE
-        chosen = make.op("Equal" if is_equal else "Less", [old, old])
-        new = make.op("Where", [chosen, old, old])
-        new.type, new.shape = old.type, old.shape
-        body.outputs[place] = new
+        is_equal = ref.opset >= _FIRST_WITH_ANY_EQUAL or kind in EQUAL_BEFORE_11
+        condition = make.op("Equal" if is_equal else "Less", [old, old])
+        return make.op("Where", [condition, old, old])
+
+    _give_instead(lowering, ref, shared_states(ref.node), chosen)
     lowering.changed(ref, "the same, with what it carries copied", entry)
 
 

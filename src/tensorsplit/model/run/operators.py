@@ -446,9 +446,9 @@ def _one_hot(call: _Call) -> list[Array]:
         indices = given.astype(np.int64)
     if call.step.opset >= 11 and given.dtype.kind != "u":
         indices = np.where(indices < 0, indices + count, indices)
-    apart = np.expand_dims(indices, call.attribute("axis", -1))
-    axis = call.attribute("axis", -1) % apart.ndim
-    places = np.arange(count).reshape([-1 if each == axis else 1 for each in range(apart.ndim)])
+    axis = call.attribute("axis", -1)
+    apart = np.expand_dims(indices, axis)
+    places = np.moveaxis(np.arange(count).reshape([-1] + [1] * indices.ndim), 0, axis)
     return [values[(apart == places).astype(np.intp)]]
 
 
