@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx.parser import parse_model
@@ -282,6 +284,46 @@ def test_what_nothing_depends_on_is_a_warning() -> None:
     (finding, *_) = check(model(graph([split, *ends], [X], ["c"])), "portable")
     assert (finding.code, finding.severity) == ("TS841", "error")
     assert "depends on it" not in finding.message
+
+
+CALLS_TO_NOTHING = {
+    "dead": "{ z = my.F(x) y = Abs(x) }",
+    "dead_in_a_branch": """{
+        y = If(c) <then_branch = t () => (float[N] p) { r = my.F(x) p = Neg(x) },
+        else_branch = e () => (float[N] q) { q = Abs(x) }> }""",
+    "in_a_dead_branch": """{ z = If(c) <then_branch = t () => (float[N] p) { p = my.F(x) },
+        else_branch = e () => (float[N] q) { q = Abs(x) }> y = Neg(x) }""",
+}
+CALLS = {
+    "plain": "{ y = my.F(x) }",
+    "by_its_shape": "{ z = my.F(x) s = Shape(z) y = Expand(x, s) }",
+    "output_of_a_branch_that_nothing_uses": """{
+        y, z = If(c) <then_branch = t () => (float[N] p, float[N] p2) { p = Neg(x) p2 = my.F(x) },
+        else_branch = e () => (float[N] q, float[N] q2) { q = Abs(x) q2 = Neg(x) }> }""",
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "severity"),
+    [
+        *(pytest.param(body, "warning", id=name) for name, body in CALLS_TO_NOTHING.items()),
+        *(pytest.param(body, "error", id=name) for name, body in CALLS.items()),
+    ],
+)
+def test_a_function_that_only_unused_nodes_call_is_a_warning(body: str, severity: str) -> None:
+    """OpenVINO imports what the outputs depend on, with all that bodies in it give."""
+    text = f"""<ir_version: 10, opset_import: ["": 21, "my": 1]>
+        g (float[N] x, bool c) => (float[N] y) {body}
+        <domain: "my", opset_import: ["": 21]>
+        F (a) => (b) {{ o = Optional(a) b = OptionalGetElement(o) }}"""
+    made = parse_model(text)
+    found = [each for each in check(made, "openvino") if each.code == "TS841"]
+    assert [each.node for each in found][:2] == ["graph", "function my::F/Optional[0]"]
+    assert {each.severity for each in found} == {severity}
+    with contextlib.ExitStack() as stack:
+        if severity == "error":
+            stack.enter_context(refused("TS603", "openvino"))
+        ts.run(made, {"x": np.ones(2, np.float32), "c": np.array(1, bool)}, engine="openvino")
 
 
 def test_what_is_said_of_a_node_is_not_said_of_the_model_again() -> None:

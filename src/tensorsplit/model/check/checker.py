@@ -137,6 +137,24 @@ def examine(model: ModelLike, target: str | os.PathLike[str] | None = None) -> C
         return gathered(map(of_error, [*wrong, error]), 0)
 
 
+def _of_model(
+    profile: Profile, features: Mapping[str, object], needed: Mapping[str, object], blocked: str
+) -> Iterator[Finding]:
+    """Yield the findings on the features of a model, as warnings on those that are not needed."""
+    for entry, each in of_features(
+        profile, features, "graph", partial(_fix, first=blocked)
+    ).items():
+        is_needed = needed.get(entry.feature) == features[entry.feature]
+        yield each if is_needed else each.as_warning(_NOBODY)
+
+
+def _needed_features(model: onnx_ir.Model, used: set[onnx_ir.Node]) -> Mapping[str, object]:
+    """Return the features of a model without the functions that only unused nodes call."""
+    called = {node.op_identifier() for node in used}
+    unused = [each for each in model.functions.values() if each.identifier() not in called]
+    return model_features(model, unused)
+
+
 def _without_wrong_functions(message: ModelProto, wrong: list[SplitError]) -> ModelProto:
     """Copy a message without the functions that contradict themselves, and their overloads.
 
@@ -160,6 +178,7 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     for error in facts.errors:
         refused[error.node or "graph"].append(error)
     findings: list[Finding] = []
+    used = used_nodes(model) if profile is not None else set()
     blocked = ""
     if profile is not None and is_layer and profile.engine != "openvino":
         problem = f"{profile.name}: the model is an OpenVINO IR, which only OpenVINO reads"
@@ -168,7 +187,7 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     if profile is not None and not is_layer:
         features = model_features(model, facts.uncalled)
         blocked = _before_any(profile, features)
-        findings += of_features(profile, features, "graph", partial(_fix, first=blocked)).values()
+        findings += _of_model(profile, features, _needed_features(model, used), blocked)
     view = None if profile is None or is_layer else profile.view
     imported = facts if view is None else seen(model, view)
     findings += (of_error(each) for each in model_errors(model) if each.kind in _ILL_FORMED)
@@ -178,7 +197,6 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     told_at, limits = {finding.node for finding in findings}, set[Limitation]()
     places, count = ["graph"], 0
     refs = list(walk(model, "checking"))
-    used = used_nodes(refs) if profile is not None else set()
     for ref in refs:
         places += _places(ref)
         if ref.function in facts.uncalled:
