@@ -326,6 +326,27 @@ def test_a_function_that_only_unused_nodes_call_is_a_warning(body: str, severity
         ts.run(made, {"x": np.ones(2, np.float32), "c": np.array(1, bool)}, engine="openvino")
 
 
+@pytest.mark.parametrize(("used", "severity"), [("t", None), ("w", "error")])
+def test_who_reads_a_condition_for_nothing_does_not_count(used: str, severity: str | None) -> None:
+    """OpenVINO leaves that node out of the body, and loses no condition."""
+    made = parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+    g (float[6] x, int64 n) => (float[3] y) {{
+      a, b = Split <axis = 0> (x)
+      y = Loop (n, , a) <body = f (int64 i, bool c, float[3] s) => (bool d, float[3] {used}) {{
+        d = Identity (c)
+        t = Add (s, b)
+        w = Where (c, s, b)
+      }}>
+    }}""")
+    found = [each for each in check(made, "openvino") if "condition" in each.message]
+    assert [each.severity for each in found] == [severity] * bool(severity)
+    with contextlib.ExitStack() as stack:
+        if severity == "error":
+            stack.enter_context(refused("TS603", "openvino"))
+        fed = {"x": np.ones(6, np.float32), "n": np.array(2)}
+        ts.run(made, fed, engine="openvino")
+
+
 def test_what_is_said_of_a_node_is_not_said_of_the_model_again() -> None:
     """OpenVINO computes double in float32, in whatever node."""
     data = value("x", onnx.TensorProto.DOUBLE, [4])

@@ -262,7 +262,8 @@ def reads_condition(node: ir.Node) -> bool:
     That is where the loop is given none, or the body passes on the one that it is given.
     """
     is_lost = is_loop(node) and (not any(node.inputs[1:2]) or _passed_condition(node) is not None)
-    return is_lost and bool(reads_of_condition(node))
+    readers = (reader for reader, _ in reads_of_condition(node)) if is_lost else ()
+    return any(is_needed(made) for reader in readers for made in reader.outputs)
 
 
 def rounds_may_be_0(node: ir.Node, opset: int, facts: Facts, seen: Facts) -> bool:
