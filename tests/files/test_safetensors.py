@@ -334,6 +334,92 @@ def test_refused_before_anything_is_written(
     assert [entry.name for entry in path.parent.iterdir()] == ["model.safetensors"]
 
 
+@pytest.mark.usefixtures("short_headers")
+def test_what_is_written_is_read_again_however_many_tensors_there_are(
+    folder: tuple[Path, dict[str, np.ndarray]],
+) -> None:
+    """A file whose header would be longer than those that are read becomes several."""
+    place, tensors = folder
+    more = {f"c.{number}.up.weight": bits(4, 4) for number in range(40)}
+    for start in range(0, 40, 10):
+        some = dict(list(more.items())[start : start + 10])
+        numpy_files.save_file(some, place / f"more-{start}.safetensors")
+    (place / "model.safetensors.index.json").unlink()
+    rules = {"shard": [{"tensors": ["*.qkv.weight", "*.up.weight"], "axis": 0}]}
+    ranks, other = place.with_name("ranks"), place.with_name("other")
+    ts.files.split(place, ranks, rules=rules, ranks=2, verify=True)
+    assert (ranks / "rank-1-of-2.safetensors.index.json").exists()
+    ts.files.reshard(ranks, other, rules=rules, ranks=(2, 4), verify=True)
+    ts.files.merge(other, place.with_name("back"), rules=rules, verify=True)
+    held: dict[str, np.ndarray] = {}
+    for path in place.with_name("back").glob("*.safetensors"):
+        assert len(path.read_bytes()) - load_bytes(path) <= 8 + 1600
+        held |= load(path)
+    assert held.keys() == tensors.keys() | more.keys()
+    assert all(same(held[name], each) for name, each in {**tensors, **more}.items())
+
+
+@pytest.fixture
+def short_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Headers are read up to 1600 bytes."""
+    monkeypatch.setattr("tensorsplit.files.safetensors_files._LONGEST_HEADER", 1600)
+
+
+def load_bytes(path: Path) -> int:
+    """How many bytes the elements of a file take."""
+    return sum(each.nbytes for each in load(path).values())
+
+
+@pytest.mark.usefixtures("short_headers")
+def test_a_single_file_that_would_not_be_read_again(tmp_path: Path) -> None:
+    numpy_files.save_file({"a": bits(40, 4)}, tmp_path / "m.safetensors")
+    with refused("TS703", "the result is a folder of files"):
+        ts.files.split(tmp_path / "m.safetensors", tmp_path / "out.safetensors", num_outputs=40)
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", num_outputs=40)
+    ts.files.merge(tmp_path / "out", tmp_path / "back")
+    (back,) = [held for path in (tmp_path / "back").glob("*.safetensors") if (held := load(path))]
+    assert same(back["a"], load(tmp_path / "m.safetensors")["a"])
+
+
+@pytest.mark.usefixtures("short_headers")
+def test_metadata_that_would_not_be_read_again(tmp_path: Path) -> None:
+    rules = {"shard": [{"tensors": "a", "axis": 0}]}
+    numpy_files.save_file({"a": bits(2)}, tmp_path / "m.safetensors", metadata={"x": "y" * 1400})
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "2", rules=rules, ranks=2)
+    numpy_files.save_file(
+        {"a": bits(1)}, tmp_path / "2/rank-1-of-2.safetensors", metadata={"z": "y" * 1400}
+    )
+    with refused("TS702", "the metadata would take more"):
+        ts.files.merge(tmp_path / "2", tmp_path / "back.safetensors", rules=rules)
+
+
+def test_an_index_of_more_names_than_are_read(
+    folder: tuple[Path, dict[str, np.ndarray]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, _ = folder
+    monkeypatch.setattr("tensorsplit.files.safetensors_files._MOST_NAMES", 7)
+    rename = {"tensors": "*.norm", "name": "*.ln"}
+    ts.files.split(place, place.with_name("few"), rules={"rename": [rename]})
+    with refused("TS702", "its index would have more than", "7 names"):
+        ts.files.split(place, place.with_name("out"), rules={"split": [QKV]})
+    monkeypatch.setattr("tensorsplit.files.safetensors_files._MOST_NAMES", 2)
+    with refused("TS705", "2 names"):
+        ts.files.split(place, place.with_name("out"), rules={"split": [QKV]})
+
+
+def test_parts_of_all_tensors_are_counted_together(
+    checkpoint: tuple[Path, dict[str, np.ndarray]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a small file of many tensors does not take all memory."""
+    path, _ = checkpoint
+    monkeypatch.setattr("tensorsplit.files.divisions._MOST_PARTS", 5)
+    rows = {"tensors": "*.qkv.weight", "axis": 0, "num_outputs": 3}
+    with refused("TS308", "more than 5 parts of all tensors together"):
+        ts.files.split(path, path.with_name("out.safetensors"), rules={"split": [rows]})
+    with refused("TS308"):
+        ts.files.split(path, path.with_name("out.safetensors"), num_outputs=6)
+
+
 def test_shards_of_no_size(checkpoint: tuple[Path, dict[str, np.ndarray]]) -> None:
     path, _ = checkpoint
     with pytest.raises(ts.SplitError, match="TS703"):

@@ -25,6 +25,7 @@ from tensorsplit.core.arithmetic import (
 from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
 from tensorsplit.core.maker import Maker
+from tensorsplit.core.records.onnx import WITH_BFLOAT16
 from tensorsplit.model.graph.building import Names
 
 FIRST_WITH_LENGTHS_AS_INPUT = 13
@@ -408,7 +409,10 @@ class Calculation(Maker[ir.Value]):
 
         It is a slice of nothing out of one element: OpenVINO's import takes an empty constant that
         a Loop starts with for a sequence, and then fails. Other axes may be of length 0 as well.
+        Types that Slice does not take are cast from float.
         """
+        if element_type.name.lower() not in WITH_BFLOAT16:
+            return self._cast(self.empty(shape, axis, ir.DataType.FLOAT), element_type)
         without = [place for place, size in enumerate(shape) if place == axis or size == 0]
         one = [1 if place in without else size for place, size in enumerate(shape)]
         nothing = self.filled(one, element_type)

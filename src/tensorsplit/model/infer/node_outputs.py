@@ -319,7 +319,7 @@ def _first_inferred(op_type: str, opset: int) -> int:
     return opset
 
 
-_ALL_INFERRED = 10
+_ALL_INFERRED = 12
 """From here on operators without inference have none in newer versions."""
 
 
