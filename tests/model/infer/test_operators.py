@@ -47,6 +47,21 @@ def test_a_slice_of_a_dimension_with_a_name_may_be_shorter_than_its_bounds(opset
     assert found == ("min(4, M)",)
 
 
+@pytest.mark.parametrize("opset", [9, 10, 11])
+@pytest.mark.parametrize("element_type", [FLOAT, onnx.TensorProto.STRING])
+def test_compress_gives_the_type_and_the_other_axes_of_its_data(
+    opset: int, element_type: int
+) -> None:
+    """onnx infers nothing of it before opset 11."""
+    data, taken = value("x", element_type, [4, "M"]), tensor("taken", [True, False], np.bool_)
+    for attributes, expected in (({"axis": 0}, (None, "M")), ({}, (None,))):
+        op = node("Compress", "x taken", "y", **attributes)
+        made = model(graph([op], [data], ["y"], [taken]), opset)
+        (found,) = ts.infer_shapes(made).graph.output
+        assert found.type.tensor_type.elem_type == element_type
+        assert shapes(made)["y"] == expected
+
+
 def test_windows_longer_than_the_data_do_not_count() -> None:
     op = node("Conv", "x w", "y", strides=[3])
     made = graph([op], [value("x", FLOAT, (1, 1, 2)), value("w", FLOAT, (1, 1, 3))], ["y"])

@@ -11,6 +11,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
+from tests.model import build
 from tests.refusals import refused
 
 X = np.random.default_rng(4).uniform(1, 2, 5).astype(np.float32)
@@ -181,6 +182,47 @@ def test_openvino_takes_constants_without_elements_for_what_they_are(
     assert [each.shape for each in got] == [*shapes, (5,)]
     assert [each.shape for each in ts.run(lowered, feeds).values()] == [*shapes, (5,)]
     assert got[-1].tolist() == (-X).tolist()
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    "element_type", ["UINT4", "INT4", "FLOAT8E5M2", "FLOAT8E4M3FN", "BFLOAT16"]
+)
+def test_constants_without_elements_of_types_that_can_not_be_sliced(
+    element_type: str, processes: dict[str, EngineProcess]
+) -> None:
+    kind = getattr(onnx.TensorProto, element_type)
+    nothing = onnx.helper.make_tensor("z", kind, [0, 3], b"", raw=True)
+    plain = ("Identity", "z", "a"), ("Shape", "b", "n"), ("Neg", "x", "y")
+    nodes = [build.node(*each) for each in plain]
+    nodes.insert(1, build.node("Cast", "a", "b", to=1))
+    x, n, y = (build.value(*each, [2]) for each in (("x", 1), ("n", 7), ("y", 1)))
+    model = build.model(build.graph(nodes, [x], [n, y], [nothing]), 21)
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    feeds = {"x": np.ones(2, np.float32)}
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got[0].tolist() == ts.run(lowered, feeds)["n"].tolist() == [0, 3]
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("opset", [10, 11])
+def test_strings_after_a_compress_are_not_split_by_openvino(
+    opset: int, processes: dict[str, EngineProcess]
+) -> None:
+    """Its later parts of strings are wrong (D17); onnx knows no type of it before opset 11."""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}]> g (string[4] x) => (string[1] y)'
+        " <bool[4] all = {1, 1, 1, 1}>"
+        " { a = Compress<axis=0>(x, all) b, c = Split<axis=0, split=[3, 1]>(a) y = Split(c) }"
+    )
+    lowered = ts.lower(model, target="openvino")
+    assert "Split" not in {each.op_type for each in lowered.graph.node}
+    assert not [each for each in ts.check(lowered, "openvino") if each.severity == "error"]
+    assert ts.lower(lowered, target="openvino") == lowered
+    feeds = {"x": np.array(["a", "b", "c", "d"], object)}
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got[0].tolist() == ["d"]
 
 
 @pytest.mark.parametrize(
