@@ -47,6 +47,14 @@ def test_a_loop_takes_strings_in_tensors_and_in_sequences(held: str, kind: str, 
     assert ("strings_in_loop" in of_node("Loop", text)) is has
 
 
+@pytest.mark.parametrize(("kind", "has"), [("string", True), ("float", False)])
+def test_a_loop_takes_strings_that_its_body_uses(kind: str, has: bool) -> None:
+    """Their shape is enough: OpenVINO loads no such loop."""
+    text = f"""({kind}[N] x, int64 n, bool c) => (int64[A] y) {{ y = Loop(n, c) <body = b
+        (int64 i, bool d) => (bool e, int64 s) {{ e = Identity(d) s = Size(x) }}> }}"""
+    assert ("strings_in_loop" in of_node("Loop", text)) is has
+
+
 @pytest.mark.parametrize(("opset", "is_unsorted"), [(10, True), (11, False)])
 def test_axes_in_another_order_may_be_misread_before_opset_11(
     opset: int, is_unsorted: bool

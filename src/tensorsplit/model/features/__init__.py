@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.body_features import (
-    captured_in_scan,
+    captured_by,
     of_bodies,
     overwriting_layers,
     results_to_settle,
@@ -121,10 +121,10 @@ def _of_any_operator(
 
 
 def _of_strings(node: ir.Node, facts: Facts, has_sequences: bool) -> Iterator[str]:
-    """Yield what holds of nodes that take or give strings, or capture them."""
+    """Yield what holds of nodes that take or give strings, or use them in a body."""
     if node.op_type not in _WITH_STRINGS or (node.op_type == "Identity" and has_sequences):
         return
-    ends = map(facts.element_types, (*node.inputs, *node.outputs, *captured_in_scan(node)))
+    ends = map(facts.element_types, (*node.inputs, *node.outputs, *captured_by(node)))
     if any(ir.DataType.STRING in types for types in ends):
         yield _WITH_STRINGS[node.op_type]
 

@@ -49,7 +49,7 @@ def captured_in_scan(node: ir.Node) -> list[ir.Value]:
 
     An input with a default is among them: another value may be fed (D20).
     """
-    return _captured(node) if (node.domain, node.op_type) == ("", "Scan") else []
+    return captured_by(node) if (node.domain, node.op_type) == ("", "Scan") else []
 
 
 _IN_PLACE = frozenset(
@@ -68,7 +68,7 @@ def overwritten(node: ir.Node, seen: Facts) -> list[ir.Value]:
     """
     if not is_loop(node):
         return []
-    shapes = {held: seen.tensor(held).shape for held in _captured(node)}
+    shapes = {held: seen.tensor(held).shape for held in captured_by(node)}
     return [
         held
         for held, shape in shapes.items()
@@ -119,7 +119,8 @@ def _overwriting(held: ir.Value, body: ir.Graph) -> Iterator[ir.Node]:
                 known.update(reader.outputs)
 
 
-def _captured(node: ir.Node) -> list[ir.Value]:
+def captured_by(node: ir.Node) -> list[ir.Value]:
+    """Return what the bodies of a node use from around it, but for constants, in order."""
     inside = [scope for _, body in bodies(node) for scope in scopes_in(body)]
     own, used = set(inside), dict[ir.Value, None]()
     for value in chain(*(inner.inputs for inner in chain(*inside))):  # which make all outputs

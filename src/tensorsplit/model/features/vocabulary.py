@@ -95,7 +95,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "empty_range": "is a Range that may be empty, its limit on the other side of its start",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
         "strings_gathered": "is a Gather of strings on an axis that may not be the last",
-        "strings_in_loop": "is a loop that takes in or gives out strings",
+        "strings_in_loop": "is a loop that takes in, uses or gives out strings",
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
