@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class View:
     """The facts that an engine knows at import if it infers shapes then.
 
-    It knows the numbers in the declared shapes of inputs, and what follows from them: no names of
-    dimensions, and no declared types of nodes' outputs. In the body of a loop it knows only what
-    the body itself declares of its inputs.
+    It knows the numbers in the declared shapes of inputs, takes their defaults for constants (D20),
+    and knows what follows from both: no names of dimensions, and no declared types of nodes'
+    outputs. In the body of a loop it knows only what the body itself declares of its inputs.
 
     Attributes:
         note: How that was measured.

@@ -291,6 +291,23 @@ def test_tensors_that_are_joined_fit_together(
     assert [code for code, _ in found(made)] == expected
 
 
+@pytest.mark.parametrize("name", ["axis", "new_axis"])
+def test_how_tensors_are_joined_may_be_known_to_the_calls_only(name: str) -> None:
+    """Nothing is said of the join in a function whose attribute is given by each call."""
+    given = {"axis": 1, "new_axis": 1}
+    rest = ", ".join(f"{each} = 1" for each in given if each != name)
+    made = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 18, "my": 1]>
+        g (float[4] x) => (float[A,B] y) {{ y = my.F<a = {given[name]}>(x) }}
+        <domain: "my", opset_import: ["": 18]>
+        F <a>(x) => (y) {{
+            l = Constant<value_ints = [2, 2]>()
+            s = SplitToSequence(x, l)
+            y = ConcatFromSequence<{name}: int = @a, {rest}>(s)
+        }}""")
+    onnx.checker.check_model(made, full_check=True)
+    assert found(made) == []
+
+
 def test_a_scalar_and_a_list_do_not_fit_together() -> None:
     nodes = [
         node("SequenceConstruct", "c l", "s"),

@@ -347,6 +347,31 @@ def test_who_reads_a_condition_for_nothing_does_not_count(used: str, severity: s
         ts.run(made, fed, engine="openvino")
 
 
+@pytest.mark.parametrize("is_default", [True, False])
+def test_openvino_counts_lengths_that_follow_from_the_default_of_an_input(
+    is_default: bool,
+) -> None:
+    """Its import takes the default for a constant (D20)."""
+    first, default = ("", "int64[1] first = {0}") if is_default else (", int64[1] first", "")
+    made = parse_model(f"""<ir_version: 10, opset_import: ["": 18]>
+        g (float[2, 3] x{first}) => (float[A, 3] a, float[B, 3] b)
+        <{default}{", " * is_default}int64[1] last = {{1}}, int64[1] zero = {{0}}> {{
+            n = Shape(x)
+            rows = Slice(n, first, last, zero)
+            l = ConstantOfShape<value = int64[1] {{1}}>(rows)
+            a, b = Split<axis = 0>(x, l)
+        }}""")
+    if is_default:
+        made.graph.input.append(value("first", INT64, [1]))
+    errors = [each for each in check(made, "openvino") if each.severity == "error"]
+    assert bool(errors) is not is_default
+    lowered = ts.lower(made, "openvino")
+    assert ts.lower(lowered, "openvino") == lowered
+    for each in (made, lowered) if is_default else ():
+        found = ts.run(each, {"x": np.ones((2, 3), np.float32)}, engine="openvino")
+        assert [part.shape for part in found.values()] == [(1, 3), (1, 3)]
+
+
 def test_what_is_said_of_a_node_is_not_said_of_the_model_again() -> None:
     """OpenVINO computes double in float32, in whatever node."""
     data = value("x", onnx.TensorProto.DOUBLE, [4])

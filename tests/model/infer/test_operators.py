@@ -52,14 +52,16 @@ def test_a_slice_of_a_dimension_with_a_name_may_be_shorter_than_its_bounds(opset
 def test_compress_gives_the_type_and_the_other_axes_of_its_data(
     opset: int, element_type: int
 ) -> None:
-    """onnx infers nothing of it before opset 11."""
-    data, taken = value("x", element_type, [4, "M"]), tensor("taken", [True, False], np.bool_)
-    for attributes, expected in (({"axis": 0}, (None, "M")), ({}, (None,))):
+    """onnx infers nothing of it before opset 11, and never how many are taken."""
+    data, taken = value("x", element_type, [4, "M"]), tensor("taken", [1, 0, 1], np.bool_)
+    for attributes, expected in (({"axis": 0 if opset < 11 else -2}, (2, "M")), ({}, (2,))):
         op = node("Compress", "x taken", "y", **attributes)
         made = model(graph([op], [data], ["y"], [taken]), opset)
         (found,) = ts.infer_shapes(made).graph.output
         assert found.type.tensor_type.elem_type == element_type
         assert shapes(made)["y"] == expected
+    fed = model(graph([op], [data, value("taken", onnx.TensorProto.BOOL, [3])], ["y"]), opset)
+    assert shapes(fed)["y"] == (None,)
 
 
 def test_windows_longer_than_the_data_do_not_count() -> None:

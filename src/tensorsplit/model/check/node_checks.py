@@ -329,7 +329,7 @@ def _sequence_parts(ref: NodeRef, facts: Facts) -> Found:
     if ref.node.op_type == "ConcatFromSequence":
         names = ("axis", "new_axis")
         axis, new_axis = (attribute_of(ref.node, name, ir.AttributeType.INT, 0) for name in names)
-        if axis is not None:
+        if axis is not None and new_axis is not None:
             yield from _joined(inputs[0].parts or (), axis, is_new=bool(new_axis))
     elif ref.node.op_type == "SequenceInsert" and len(inputs) > 1 and inputs[0].count != 0:
         held, other = inputs[0].element_type, tensor_of(inputs[1]).element_type

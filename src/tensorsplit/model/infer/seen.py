@@ -19,6 +19,7 @@ from tensorsplit.model.graph.facts import (
 )
 from tensorsplit.model.graph.nodes import bodies, constant, model_opsets
 from tensorsplit.model.infer.analysis import Analysis, Facts, Surroundings
+from tensorsplit.model.infer.node_outputs import of_constant
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 from tensorsplit.model.view import View
 
@@ -33,9 +34,12 @@ def seen(model: ir.Model, view: View) -> Facts:
     Of what lowering calculates, such as a part that is chosen at run time, it knows the rank.
     """
     analysis = _Import(model, view)
+    opsets = model_opsets(model)
     for value in model.graph.inputs:
-        analysis.facts.set(value, _in_numbers(declared(value)))
-    analysis.scope(model.graph, Surroundings("graph", model_opsets(model)))
+        default = value.const_value
+        known = declared(value) if default is None else of_constant(default, opsets.get("", 0))
+        analysis.facts.set(value, _in_numbers(known))
+    analysis.scope(model.graph, Surroundings("graph", opsets))
     analysis.uncalled_functions()
     return analysis.facts
 

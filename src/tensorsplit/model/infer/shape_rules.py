@@ -18,6 +18,7 @@ from tensorsplit.core.dimensions import (
     Dim,
     Shape,
     add,
+    are_known,
     combine,
     is_at_least,
     is_known,
@@ -375,8 +376,21 @@ def _one_hot(node: Node) -> Shape:
     return (*shape[:axis], None if isinstance(length, float) else length, *shape[axis:])
 
 
+def _compress(node: Node) -> Shape:
+    taken, axis = node.elements(1), node.attribute("axis")
+    if not are_known(taken):
+        raise NotKnownError
+    count = sum(map(bool, taken))
+    if axis is None:
+        return (count,)
+    made = list(node.shape(0))
+    made[axis] = count
+    return tuple(made)
+
+
 _RULES: Mapping[str, _ShapeFunction] = {
     "AveragePool": partial(_window, weights_at=None),
+    "Compress": _compress,
     "Concat": _concat,
     "ConstantOfShape": lambda node: node.elements(0),
     "Conv": partial(_window, weights_at=1),

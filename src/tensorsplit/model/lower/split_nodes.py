@@ -155,7 +155,8 @@ def sizes_of(
     if lowering.facts.tensor(held).shape is None:
         integers = _as_list(make, integers)
     outputs = None if intent.operator.is_sequence else len(ref.node.outputs)
-    is_counted = lowering.imported.tensor(held).shape == (outputs,)
+    both = lowering.facts, lowering.imported  # the target takes defaults of inputs for constants
+    is_counted = all(known.tensor(held).shape == (outputs,) for known in both)
     lengths: Numbers = fed(integers, dim, None if is_counted else outputs)
     if outputs is not None and ref.opset < FIRST_WITH_SUMS:
         lengths = tuple(pick(lengths, place) for place in range(outputs))
