@@ -15,8 +15,11 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.files import byte_copies
+from tensorsplit.files.dense_files import DenseWriting
+from tensorsplit.files.formats import WriteTask
 from tests.cli.conftest import Command
 from tests.interpreters import printed
+from tests.refusals import refused as refusal
 
 RANDOM = np.random.default_rng(3)
 ARRAY = RANDOM.random((60, 8))
@@ -40,6 +43,8 @@ def begin(source: Path, *words: str, seconds: float = 60) -> Iterator[subprocess
     code = """
 import sys, time
 from tensorsplit.files import byte_copies
+from tensorsplit.files.dense_files import DenseWriting
+from tensorsplit.files.formats import WriteTask
 from tensorsplit.cli import main
 write = byte_copies.RowCopies.write
 def slow(self, memory):
@@ -169,6 +174,49 @@ def test_a_source_that_shrinks_meanwhile(
     words = ("split", source, "-o", out, "--axis", 1, "--num-outputs", 2)
     assert "ends at byte 200" in refused("TS705", *words)
     assert list(source.parent.iterdir()) == [source]
+
+
+@pytest.mark.parametrize("how", ["written", "replaced", "removed"])
+@pytest.mark.parametrize("kind", ["x.npy", "x.npz", "folder", "x.safetensors", "ranks"])
+def test_a_source_that_changes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
+) -> None:
+    """The result would be of two versions, each part of one of them."""
+    read = {"folder": "folder/x.npy", "ranks": "ranks/rank-1-of-2.safetensors"}.get(kind, kind)
+    rules = {"shard": [{"tensors": "x", "axis": 0}]}
+    (tmp_path / "folder").mkdir()
+    np.save(tmp_path / "x.npy", ARRAY)
+    np.save(tmp_path / "folder/x.npy", ARRAY)
+    np.savez(tmp_path / "x.npz", x=ARRAY)
+    if kind.endswith(("safetensors", "ranks")):
+        numpy_files = pytest.importorskip("safetensors.numpy")
+        numpy_files.save_file({"x": ARRAY}, tmp_path / "x.safetensors")
+        ts.files.split(tmp_path / "x.safetensors", tmp_path / "ranks", rules=rules, ranks=2)
+    os.utime(tmp_path / read, (1, 1))
+    before = sorted(tmp_path.rglob("*"))
+    tasks = DenseWriting.tasks
+
+    def changing(self: DenseWriting) -> Iterator[WriteTask]:
+        yield from tasks(self)
+        place, new = tmp_path / read, tmp_path / "new"
+        if how == "removed":
+            place.unlink()
+            return
+        if how == "replaced":
+            new.write_bytes(place.read_bytes())  # equally long
+            new.replace(place)
+        os.utime(place)  # as what writes to it does
+
+    monkeypatch.setattr(DenseWriting, "tasks", changing)
+    out = tmp_path / f"out{Path(kind).suffix.replace('.npz', '').replace('.npy', '')}"
+    words = "no such file" if how == "removed" else "was changed or replaced"
+    with refusal("TS705", Path(read).name, words):
+        if kind == "ranks":
+            ts.files.reshard(tmp_path / kind, out, rules=rules, ranks=(2, 3))
+        else:
+            ts.files.split(tmp_path / kind, out, num_outputs=2)
+    after = set(tmp_path.rglob("*"))
+    assert after == set(before) - ({tmp_path / read} if how == "removed" else set())
 
 
 def test_where_a_system_copies_no_ranges(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

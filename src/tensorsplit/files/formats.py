@@ -17,7 +17,7 @@ from typing import Protocol, cast
 
 from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
 from tensorsplit.core.plan import SplitPlan
-from tensorsplit.files.sources import local_path, refusing_access
+from tensorsplit.files.sources import FileState, local_path, refusing_access
 
 FORMATS = ("npy_files", "safetensors_files", "zarr_files")
 """The modules of this folder that are formats; the first that recognizes a source opens it."""
@@ -241,6 +241,10 @@ class TensorSource(Protocol):
     @property
     def reads(self) -> Sequence[Path]:
         """The local files that are read, which no output may be."""
+
+    @property
+    def states(self) -> Mapping[Path, FileState]:
+        """What files that hold tensors were like when they were opened; empty for a store."""
 
     def carries(self, target: str) -> bool:
         """Return whether tensors that are not split are carried over into a result of that name."""

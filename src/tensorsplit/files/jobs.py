@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import ceil, floor
@@ -36,7 +36,7 @@ from tensorsplit.files.formats import (
 )
 from tensorsplit.files.merging import Gathered, divided_otherwise, gather, resharded
 from tensorsplit.files.rule_files import RuleSet
-from tensorsplit.files.sources import local_path, refusing_access
+from tensorsplit.files.sources import FileState, check_unchanged, local_path, refusing_access
 from tensorsplit.files.threads import LocalThreads
 from tensorsplit.storage.outputs import Outputs, check_name
 
@@ -57,6 +57,7 @@ class Job:
         writing: How that is written.
         target: The file or folder of the result, or the URL of one.
         reads: The files that are read.
+        states: What those that hold tensors were like when they were opened; empty for a store.
     """
 
     changes: Sequence[Recast]
@@ -64,6 +65,7 @@ class Job:
     writing: Writing
     target: str
     reads: Sequence[Path]
+    states: Mapping[Path, FileState]
 
     @property
     def nbytes(self) -> int:
@@ -116,8 +118,8 @@ class Job:
             progress: Is called with the bytes done since the last call.
 
         Raises:
-            SplitError: TS702 if the target can't be written, TS705 if the source changed
-                meanwhile, TS708 if what was written is not what was read.
+            SplitError: TS702 if the target can't be written, TS705 if a file of tensors was changed
+                or replaced meanwhile, TS708 if what was written is not what was read.
         """
         checksum = 0
         outputs.reads += self.reads
@@ -133,6 +135,7 @@ class Job:
             self.writing.finish()
             if verify:
                 checksum = executor.run(self.writing.tasks(), progress, verify=True)
+            check_unchanged(self.states)
         return checksum % (1 << 32)
 
     @contextlib.contextmanager
@@ -350,4 +353,4 @@ def _job(
     check_file_names(name for name, _ in layout.files)
     writing = opened.writing(changes, target, layout)
     notes = [*said, *opened.notes]
-    return Job(changes, notes, writing, target, opened.reads)
+    return Job(changes, notes, writing, target, opened.reads, opened.states)

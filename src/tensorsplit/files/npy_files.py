@@ -30,7 +30,7 @@ from tensorsplit.files.dense_files import DenseFile, DenseWriting, move_of
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.npz_archives import ArchiveWriting
-from tensorsplit.files.sources import PickledError, check_regular, refusing
+from tensorsplit.files.sources import FileState, PickledError, check_regular, refusing
 from tensorsplit.storage.outputs import is_draft
 
 _SUFFIX = ".npy"
@@ -66,14 +66,16 @@ def _file(path: Path) -> tuple[str, NpyArray]:
     with refusing(str(path)):
         check_regular(path)
         with path.open("rb") as file:
+            state = FileState.of(os.fstat(file.fileno()))
             header = read_header(file)
-            check_size(header, os.fstat(file.fileno()).st_size)
-    return path.name.removesuffix(_SUFFIX), NpyArray(header, path)
+            check_size(header, state.size)
+    return path.name.removesuffix(_SUFFIX), NpyArray(header, path, state)
 
 
 def _members(path: Path) -> Iterator[tuple[str, NpyArray]]:
     """Yield the arrays of an archive; ValueError for anything else in it."""
-    with ZipFile(path) as archive:
+    with path.open("rb") as file, ZipFile(file) as archive:
+        state = FileState.of(os.fstat(file.fileno()))
         names = archive.namelist()
         if len(names) > len(set(names)):
             raise ValueError("it holds two arrays of the same name")
@@ -83,7 +85,7 @@ def _members(path: Path) -> Iterator[tuple[str, NpyArray]]:
             with archive.open(info) as member:
                 header = read_header(member)
             check_size(header, info.file_size)
-            yield info.filename.removesuffix(_SUFFIX), NpyArray(header, path, info.filename)
+            yield info.filename.removesuffix(_SUFFIX), NpyArray(header, path, state, info.filename)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +168,13 @@ class NpyArray:
     Attributes:
         header: Its header.
         path: The file.
+        state: What the file was like when it was opened.
         member: The member of an archive that it is; empty for a file of its own.
     """
 
     header: NpyHeader
     path: Path
+    state: FileState
     member: str = ""
 
 
@@ -184,6 +188,7 @@ class NpySource:
 
     def __init__(self, reads: Sequence[Path], arrays: Mapping[str, NpyArray]) -> None:
         self._arrays, self.reads = arrays, reads
+        self.states = {each.path: each.state for each in arrays.values()}
         self.tensors = {name: _tensor(name, each.header) for name, each in arrays.items()}
 
     def carries(self, _target: str) -> bool:

@@ -26,7 +26,7 @@ from tensorsplit.files.byte_copies import Move, PaddingCheck, RowPlace, SameByte
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, Place, move_of
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
-from tensorsplit.files.sources import check_regular, refusing
+from tensorsplit.files.sources import FileState, check_regular, refusing
 from tensorsplit.storage.outputs import is_draft
 
 SUFFIX = ".safetensors"
@@ -100,6 +100,7 @@ class Header:
 
     Attributes:
         path: The file.
+        state: What the file was like when it was opened.
         metadata: What it holds besides tensors; None for nothing.
         unpadded: Of tensors that were padded, how long the wholes were before.
         layouts: Of tensors that ranks divide, which elements of the wholes they have.
@@ -108,6 +109,7 @@ class Header:
     """
 
     path: Path
+    state: FileState
     metadata: dict[str, str] | None
     entries: dict[str, HeaderEntry]
     offset: int
@@ -121,7 +123,8 @@ def read_header(path: Path) -> Header:
         from safetensors import SafetensorError, safe_open
     with path.open("rb") as file:
         field = file.read(8)
-        size = os.fstat(file.fileno()).st_size
+        state = FileState.of(os.fstat(file.fileno()))
+        size = state.size
         if len(field) < 8:
             raise ValueError(f"it has {size} bytes, and the length of a header alone takes 8")
         length = struct.unpack("<Q", field)[0]
@@ -145,7 +148,7 @@ def read_header(path: Path) -> Header:
     layouts = json.loads((metadata or {}).pop(_LAYOUTS, "{}"))
     if type(layouts) is not dict or any(type(text) is not str for text in layouts.values()):
         raise ValueError(f"its {_LAYOUTS} is not of texts")
-    return Header(path, metadata, dict(entries), 8 + length, unpadded, layouts)
+    return Header(path, state, metadata, dict(entries), 8 + length, unpadded, layouts)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> Any:
@@ -295,6 +298,7 @@ class SafetensorsSource:
         read += [each.place for each in found if each.place is not None]
         self._others = [] if folder is None else list(_other_files(folder, read))
         self.reads = read if folder is None else [folder, *read]
+        self.states = {header.path: header.state for header in self._headers}
         self.notes = list(self._metadata_notes())
 
     def _metadata_notes(self) -> Iterator[str]:

@@ -6,8 +6,9 @@ import contextlib
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from tensorsplit.core.errors import (
     UNREADABLE_TENSORS,
@@ -91,6 +92,35 @@ def check_regular(path: Path) -> None:
     """Raise a ValueError for what is there and no file, as a device, which might never end."""
     if path.exists() and not path.is_file():
         raise ValueError("it is not a file")
+
+
+class FileState(NamedTuple):
+    """What a file was like: its size, and when it was written.
+
+    Not which file it was: some file systems give a file another number each time.
+    """
+
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> FileState:
+        """Return the state of a file that the system described."""
+        return cls(found.st_size, found.st_mtime_ns)
+
+
+def check_unchanged(states: Mapping[Path, FileState]) -> None:
+    """Refuse (TS705) files that were changed or replaced since they were opened.
+
+    What was read of them may be part old and part new.
+    """
+    for path, state in states.items():
+        with refusing_access(str(path)):
+            found = FileState.of(path.stat())
+        if found != state:
+            problem = f"{show_path(str(path))} was changed or replaced while it was read"
+            fix = "split it when nobody writes to it"
+            raise SplitError(UNREADABLE_TENSORS, problem, fix, parameter="source")
 
 
 def local_path(url: str) -> Path | None:

@@ -38,7 +38,7 @@ from tensorsplit.core.plan import offsets_of, sizes_of
 from tensorsplit.files.byte_copies import LEAST_MEMORY, Move, RowPlace, pieces_of
 from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import Division, FileLayout, Recast, StoredTensor, WriteTask
-from tensorsplit.files.sources import local_path, refusing
+from tensorsplit.files.sources import FileState, local_path, refusing
 from tensorsplit.files.zarr_arrays import (
     Array,
     ArrayPlace,
@@ -86,6 +86,7 @@ class ZarrSource:
         self._url = url
         path = local_path(url)
         self.reads = () if path is None else (path,)
+        self.states: dict[Path, FileState] = {}
         self.tensors = _Arrays(url)
         self.notes: list[str] = []
 
