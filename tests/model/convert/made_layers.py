@@ -616,6 +616,8 @@ MADE = [
     Made("Slice", _called("slice", (1,), (-1,), (1,)), [SIGNED]),
     Made("SoftMax", _called("softmax", 1), [SIGNED]),
     Made("Squeeze", _called("squeeze", (1,)), [SIGNED[:, None]]),
+    Made("Squeeze", _called("squeeze", (1, 0, -1)), [SIGNED[None, :, None]], open=()),
+    Made("Squeeze", _called("squeeze", (0,)), [SIGNED], open=()),
     *(
         Made(
             "StridedSlice",

@@ -177,6 +177,13 @@ def test_a_layer_without_counterpart_is_refused_by_its_name(tmp_path: Path) -> N
         ts.convert(ir.save(tmp_path), 18)
 
 
+def test_an_input_of_any_element_type_is_refused_by_its_name(tmp_path: Path) -> None:
+    ir = IrFile()
+    ir.result(ir.layer("ReLU", (ir.parameter("x", "dynamic", "2,3"),), 1)[0])
+    with refused("TS514", "'x'", "element type"):
+        ts.convert(ir.save(tmp_path), 18)
+
+
 @pytest.mark.parametrize(
     ("type", "data", "version", "word"),
     [

@@ -547,16 +547,31 @@ def _transpose(layer: LayerConversion) -> ir.Value:
     return layer.op("Transpose", [layer.inputs[0]], {"perm": order} if order else {})
 
 
-def _with_axes(op_type: str) -> LayerRule:
-    """Return the rule of a layer that takes axes away, or adds them."""
+def _squeeze(layer: LayerConversion) -> ir.Value:
+    """Remove axes; OpenVINO keeps those that it is asked to remove and whose length is not 1."""
+    data, *axes = layer.inputs
+    if not axes:
+        return layer.op("Squeeze", [data])
+    shape, given = layer.node.shape(), layer.node.known(1)
+    if shape is None or given is None:
+        return _with_axes("Squeeze", layer)
+    named, axes_of = given.reshape(-1).tolist(), range(-len(shape), len(shape))
+    kept = [at for at in named if at in axes_of and is_known(shape[at]) and shape[at] != 1]
+    removed = tuple(at for at in named if at not in kept)
+    if not kept:
+        return _with_axes("Squeeze", layer)
+    return layer.op("Squeeze", [data, layer.node.make.make(removed)]) if removed else data
 
-    def make(layer: LayerConversion) -> ir.Value:
-        data, *axes = layer.inputs
-        if axes and layer.is_empty(1):
-            raise layer.refusal("it names no axes")
-        return layer.op(op_type, [data, layer.listed(1)] if axes else [data])
 
-    return _rule(make)
+def _unsqueeze(layer: LayerConversion) -> ir.Value:
+    return _with_axes("Unsqueeze", layer)
+
+
+def _with_axes(op_type: str, layer: LayerConversion) -> ir.Value:
+    """Remove or add the axes that the second input names."""
+    if layer.is_empty(1):
+        raise layer.refusal("it names no axes")
+    return layer.op(op_type, [layer.inputs[0], layer.listed(1)])
 
 
 RULES: Mapping[str, LayerRule] = MappingProxyType(
@@ -671,7 +686,7 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "SoftSign": _same("Softsign", "opset9"),
         "SpaceToDepth": _rule(_space_to_depth, "mode block_size"),
         "SquaredDifference": _rule(_squared_difference, "auto_broadcast"),
-        "Squeeze": _with_axes("Squeeze"),
+        "Squeeze": _rule(_squeeze),
         "StridedSlice": _rule(
             _strided_slice,
             "begin_mask end_mask new_axis_mask shrink_axis_mask ellipsis_mask",
@@ -681,7 +696,7 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "Tile": _rule(_tile),
         "Swish": _rule(_swish, "", "opset4"),
         "Transpose": _rule(_transpose),
-        "Unsqueeze": _with_axes("Unsqueeze"),
+        "Unsqueeze": _rule(_unsqueeze),
     }
 )
 """The rule of each type of layer that has a counterpart, beside splits."""

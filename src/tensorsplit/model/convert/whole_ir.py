@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 from onnx import ModelProto
 
-from tensorsplit.core.errors import SplitError
+from tensorsplit.core.errors import NO_COUNTERPART, SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
@@ -31,12 +31,13 @@ def open_ir(read: OnnxModel, report: ConversionReport) -> OnnxModel:
     """Return an IR as an ONNX model at opset 18; what is larger stays in its ``.bin``.
 
     Raises:
-        SplitError: TS514 for a layer that has no counterpart; TS1xx to TS3xx for a split layer that
-            is wrong.
+        SplitError: TS514 for a layer that has no counterpart, or an input of any element type;
+            TS1xx to TS3xx for a split layer that is wrong.
     """
     opened = OnnxModel(_with_small_constants(read), read.folder)
     model = opened.model
     check_well_formed(model)
+    _check_inputs(model)
     open_bodies(model, report)
     conversion = Conversion(model, OPSET, report)
     for ref in list(walk(model, "converting")):
@@ -53,6 +54,15 @@ def open_ir(read: OnnxModel, report: ConversionReport) -> OnnxModel:
             ref.node.metadata_props.pop(key, None)
     _describe(model)
     return opened
+
+
+def _check_inputs(model: ir.Model) -> None:
+    """Refuse an input of any element type (TS514); those of an ONNX model say theirs."""
+    for value in model.graph.inputs:
+        if value.dtype in (None, ir.DataType.UNDEFINED):
+            problem = "it takes tensors of any element type, and no input of an ONNX model does"
+            fix = "give its Parameter an element type"
+            raise SplitError(NO_COUNTERPART, problem, fix, parameter=value.name)
 
 
 def _describe(model: ir.Model) -> None:
