@@ -38,6 +38,24 @@ def test_unsqueeze_takes_axes_in_any_order_and_from_the_back(opset: int, axes: l
     assert shape_after(opset, node("Unsqueeze", "x", "y", axes=axes), "N") == (1, 1, "N")
 
 
+AXES_AT_RUN_TIME = [
+    (node("Squeeze", "x a", "y"), 1, (None, None)),
+    (node("Squeeze", "x a", "y"), 2, None),
+    (node("ReduceSum", "x a", "y", keepdims=0), 1, (None, None)),
+    (node("ReduceSum", "x a", "y", keepdims=0), None, None),
+    (node("ReduceMax", "x a", "y"), 1, (None, 1, None)),
+    (node("ReduceL2", "x a", "y", keepdims=1), None, (None, 1, None)),
+]
+
+
+@pytest.mark.parametrize(("op", "count", "expected"), AXES_AT_RUN_TIME)
+def test_the_rank_after_axes_that_are_fed_follows_from_their_number(
+    op: onnx.NodeProto, count: int | None, expected: Any
+) -> None:
+    inputs = [value("x", FLOAT, ("N", 1, 3)), value("a", INT64, [count])]
+    assert shapes(model(graph([op], inputs, ["y"]), 18))["y"] == expected
+
+
 @pytest.mark.parametrize("opset", [1, 10])
 def test_a_slice_of_a_dimension_with_a_name_may_be_shorter_than_its_bounds(opset: int) -> None:
     """`x[-1:]` and `x[0:4]` are empty where there is nothing."""

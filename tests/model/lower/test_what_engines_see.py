@@ -672,8 +672,9 @@ def test_nothing_is_taken_where_there_are_no_indices(
         bool[3] no = {{0, 0, 0}}>
         {{ a = Neg(x) {TAKEN[name]} }}"""
     )
-    (found,) = [each for each in ts.check(model, target="openvino") if each.code == "TS843"]
-    assert "is a Gather without indices, or a Compress" in found.message
+    said = "is a Gather without indices, or a Compress"
+    (found,) = [each for each in ts.check(model, target="openvino") if said in each.message]
+    assert found.code == "TS843"
     lowered = ts.lower(model, target="openvino")
     onnx.checker.check_model(lowered, full_check=True)
     assert ts.lower(lowered, target="openvino") == lowered
@@ -797,6 +798,98 @@ def test_a_flatten_that_is_right_stays(dims: str, axis: int) -> None:
     )
     assert ts.lower(model, target="openvino") == model
     assert not [each for each in ts.check(model, target="openvino") if "Flatten" in each.message]
+
+
+RANKS = {
+    "Squeeze by axes of any number": "int64[K] a => Squeeze(x, a)",
+    "Squeeze of what may be 1": " => Squeeze(x)",
+    "Unsqueeze by one axis that is fed": "int64[1] a => Unsqueeze(x, a)",
+    "Reshape to any rank": "int64[K] a => Reshape(x, a)",
+    "Expand to any rank": "int64[K] a => Expand(x, a)",
+    "a shape of any length": "int64[K] a => ConstantOfShape(a)",
+    "Tile by any number of counts": "int64[K] a => Tile(x, a)",
+    "a sum along any number of axes": "int64[K] a => ReduceSum(x, a)",
+    "branches of two ranks": "bool c => If(c) <then_branch = t () => (float[A] p) { p = Neg(x) },"
+    " else_branch = e () => (float[A, B] q) { q = Unsqueeze(x, one) }>",
+    "a loop that adds an axis": "int64 k => Loop(k, , x) <body = b (int64 i, bool on, float[A] v)"
+    " => (bool on_, float[A, B] w) { on_ = Identity(on) w = Unsqueeze(v, one) }>",
+}
+
+
+def of_open_rank(text: str, opset: int = 17) -> onnx.ModelProto:
+    """A model of x with another input, maybe, that gives y; its rank is not declared."""
+    inputs, made = text.split("=>", 1)
+    more = f", {inputs}" if inputs.strip() else ""
+    dims = "N" if "body" in text or "branch" in text else "N, M"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[{dims}] x{more}) => (float y)
+        <int64[1] one = {{1}}> {{ z = {made} y = Neg(z) }}"""
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    return model
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("text", RANKS.values(), ids=RANKS.keys())
+def test_a_tensor_whose_rank_is_open_is_refused_and_found(
+    text: str, processes: dict[str, EngineProcess]
+) -> None:
+    model = of_open_rank(text)
+    (found,) = [each for each in ts.check(model, target="openvino") if "rank" in each.message]
+    assert (found.code, found.severity) == ("TS843", "warning")
+    assert found.node == f"graph/{model.graph.node[0].op_type}[0]"
+    assert "declare how many" in found.fix
+    (said,) = processes["openvino"].call(["openvino", model.SerializeToString(), [{}], 1])
+    assert "dynamic rank" in said or "Conversion is failed" in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int64[1] a => Squeeze(x, a)",
+        "int64[2] a => Reshape(x, a)",
+        "int64[2] a => Tile(x, a)",
+        "int64[1] a => ReduceSum(x, a)",
+        "int64[1] a => ReduceSum<keepdims = 0>(x, a)",
+    ],
+)
+def test_a_tensor_whose_rank_is_seen_is_not_warned_of(text: str) -> None:
+    assert not [*ts.check(of_open_rank(text), target="openvino")]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("opset", [9, 17])
+@pytest.mark.parametrize(("dims", "count"), [("N, 3", "K"), ("4, 3", "K"), ("N, M", "5")])
+def test_a_compress_of_all_elements_of_open_data_takes_them_from_a_row(
+    dims: str,
+    count: str,
+    opset: int,
+    rng: np.random.Generator,
+    processes: dict[str, EngineProcess],
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[{dims}] x, bool[{count}] c)
+        => (float[A] y) {{ z = Neg(x) y = Compress(z, c) }}"""
+    )
+    (found,) = [each for each in ts.check(model, target="openvino") if each.code == "TS843"]
+    assert "is a Compress without an axis" in found.message
+    made = ts.lower(model, target="openvino")
+    onnx.checker.check_model(made, full_check=True)
+    assert ts.lower(made, target="openvino") == made
+    assert not [*ts.check(made, target="openvino")]
+    x, c = rng.standard_normal((4, 3)).astype(np.float32), np.array([1, 0, 0, 1, 1], bool)
+    task = ["openvino", made.SerializeToString(), [{"x": x, "c": c}], 1]
+    ((got,),) = processes["openvino"].call(task)
+    np.testing.assert_array_equal(got, -x.reshape(-1)[[0, 3, 4]])
+
+
+def test_a_compress_of_what_is_seen_stays() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[4, 3] x, bool[5] c, bool[K] d)
+        => (float[A] y, float[B, 3] z) { y = Compress(x, c) z = Compress<axis = 0>(x, d) }"""
+    )
+    assert ts.lower(model, target="openvino") == model
+    assert not [*ts.check(model, target="openvino")]
 
 
 CAST_PARTS = {

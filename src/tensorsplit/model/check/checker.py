@@ -354,6 +354,8 @@ _LEFT = {
     "scan_in_scan": "make one of the two a Loop",
     "unused": "use a part of it, or leave it out",
     "empty_in_loop": "run it in another engine, if data without elements matter",
+    "unknown_rank": "give the axes or the shape as a constant, or declare how many there are",
+    "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",
     "long_slice": "use Split in its place, or run it in another engine",
     "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
     "wide_values": "run it in another engine, if these values matter",

@@ -20,6 +20,7 @@ from tensorsplit.model.features.body_features import (
 from tensorsplit.model.features.forms import of_axes, of_form
 from tensorsplit.model.features.from_constants import of_constants
 from tensorsplit.model.features.integers import of_integers
+from tensorsplit.model.features.ranks import of_ranks
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
 from tensorsplit.model.features.sequences import (
     OPTIONAL_OPERATORS,
@@ -111,6 +112,7 @@ def _of_any_operator(
         *of_integers(ref, facts),
         *of_no_elements(ref.node, facts, seen),
         *of_recurrences(ref.node, facts),
+        *of_ranks(ref, seen),
         *of_long_slices(ref.node, facts),
         *of_backward_slices(ref.node, facts),
         *of_gathered_strings(ref.node, facts),

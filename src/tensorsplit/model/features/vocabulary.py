@@ -106,6 +106,12 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "shares_states": "is a Scan that carries a row, or what it carries elsewhere, as it is",
         "back_to_largest": "is a Slice to the largest integer, whose step may be below 0",
         "long_slice": "is a Slice of a tensor with a dimension above 2^24",
+        "unknown_rank": "gives, or takes from an input, a tensor whose rank is known only at run"
+        " time",
+        "uncounted_axes": "is a reduction along axes, or a Tile of counts, whose number is known"
+        " only at run time",
+        "compressed_whole": "is a Compress without an axis, of data or a condition whose shape is"
+        " not known",
         "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",
         "taken_from_nothing": "is a Gather of data without elements, whose shape is known",
         "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",

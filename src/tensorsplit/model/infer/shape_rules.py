@@ -388,6 +388,25 @@ def _compress(node: Node) -> Shape:
     return tuple(made)
 
 
+def _squeeze(node: Node) -> Shape:
+    """Return the shape after one axis was removed that is known only at run time."""
+    if node.tensor(1).shape != (1,):
+        raise NotKnownError
+    return (None,) * (len(node.shape(0)) - 1)
+
+
+def _reduced(node: Node) -> Shape:
+    """Return the shape after a reduction along axes that are known only at run time."""
+    if node.attribute("keepdims", 1):
+        return tuple(dim if dim == 1 else None for dim in node.shape(0))
+    return _squeeze(node)
+
+
+_REDUCTIONS = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
+    *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+)
+
 _RULES: Mapping[str, _ShapeFunction] = {
     "AveragePool": partial(_window, weights_at=None),
     "Compress": _compress,
@@ -411,9 +430,11 @@ _RULES: Mapping[str, _ShapeFunction] = {
     "Slice": _slice,
     "STFT": _short_fourier,
     "SpaceToDepth": partial(_blocks, to_depth=True),
+    "Squeeze": _squeeze,
     "Tile": _tile,
     "TopK": _top_k,
     "Upsample": _resize,
+    **dict.fromkeys(_REDUCTIONS, _reduced),
     **dict.fromkeys(("Add", "Div", "Mul", "Pow", "Sub", "Where"), _elementwise),
 }
 """How the shape of an output follows, by operator."""

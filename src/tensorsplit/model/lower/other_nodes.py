@@ -156,6 +156,21 @@ def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     make.put_instead(ref, new, "Flatten by another axis, between Transposes", entry)
 
 
+def compress_rows(lowering: Lowering) -> bool:
+    """Give a Compress of all elements one axis, where the target can't take it without one.
+
+    Returns whether there was any.
+    """
+    return lowering.change_limited("compressed_whole", _compress_row)
+
+
+def _compress_row(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    make = InsertionPoint.instead_of(lowering, ref)
+    row = make.op("Reshape", [ref.input(0), make.constant([-1])])
+    new = make.op("Compress", [row, ref.input(1)], {"axis": 0})
+    make.put_instead(ref, new, "Compress of a row", entry)
+
+
 def choose_signs(lowering: Lowering) -> bool:
     """Choose between a number and its negative, where the target would leave Abs out.
 

@@ -63,6 +63,7 @@ from tensorsplit.model.lower.lowered_sequence import (
 )
 from tensorsplit.model.lower.other_nodes import (
     choose_signs,
+    compress_rows,
     divide_minus_one,
     end_before_largest,
     gather_on_last_axis,
@@ -164,6 +165,7 @@ def _lower(lowering: Lowering) -> None:
         divide_minus_one,
         end_before_largest,
         gather_on_last_axis,
+        compress_rows,
         choose_signs,
     )
     others = (unwrap_optionals, calculate_constants, keep_unread)

@@ -57,7 +57,12 @@ VERDICTS: tuple[str, ...] = get_args(Verdict)
 """The engine refuses, gives wrong results, or its process dies; or a target leaves the feature
 out."""
 
-LEFT = frozenset({"version", "if_in_scan", "scan_in_scan", "long_slice", "unused", "empty_in_loop"})
+LEFT = frozenset(
+    {
+        *("version", "if_in_scan", "scan_in_scan", "long_slice", "unused", "empty_in_loop"),
+        *("unknown_rank", "uncounted_axes"),
+    }
+)
 """Features that a node keeps, whatever it is rewritten to."""
 
 Extent: TypeAlias = Literal["all", "some", "uses", "edge", "values"]

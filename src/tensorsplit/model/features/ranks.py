@@ -1,0 +1,65 @@
+"""What engines ask of ranks, where a model says them only at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import are_known
+from tensorsplit.model.features.body_features import is_needed
+from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.infer.analysis import Facts
+
+_COUNTED = frozenset(
+    {
+        *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
+        *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Tile"),
+    }
+)
+"""Operators with a number for each axis, or with axes, as their second input."""
+
+
+def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
+    """Yield whether it is seen only at run time how many axes a node takes, or a tensor has.
+
+    Of nodes in a row the first one has the feature: the one that reads an input of the model, or
+    gives what is not known of what is. What nothing needs does not count.
+    """
+    node = ref.node
+    given = node.inputs[1:2] if node.op_type in _COUNTED else ()
+    if not all(_is_counted(held, seen) for held in filter(None, given)):
+        feature, made = "uncounted_axes", list(node.outputs)
+    elif node.op_type == "Compress" and _is_whole(node, seen):
+        feature, made = "compressed_whole", list(node.outputs)
+    else:
+        feature, made = "unknown_rank", _open_at_first(ref, seen)
+    if any(map(is_needed, made)):
+        yield feature
+
+
+def _is_whole(node: ir.Node, seen: Facts) -> bool:
+    """Return whether a Compress has no axis, and something that it takes no known shape."""
+    has_axis = "axis" in node.attributes
+    return not has_axis and not all(_is_counted(held, seen) for held in filter(None, node.inputs))
+
+
+def _is_counted(held: ir.Value, seen: Facts) -> bool:
+    shape = seen.tensor(held).shape
+    return shape is not None and are_known(shape)
+
+
+def _open_at_first(ref: NodeRef, seen: Facts) -> list[ir.Value]:
+    """Return the tensors of open rank that are seen so at a node first, among what it gives."""
+    made = [each for each in ref.node.outputs if _is_open(each, seen)]
+    taken = [held for held in ref.node.inputs if held is not None and _is_open(held, seen)]
+    is_outer = not ref.around and ref.function is None
+    if is_outer and any(held.is_graph_input() for held in taken):
+        return list(ref.node.outputs)
+    return [] if taken else made
+
+
+def _is_open(held: ir.Value, seen: Facts) -> bool:
+    fact = seen.of(held)
+    return isinstance(fact, Tensor) and fact.element_type is not None and fact.shape is None
