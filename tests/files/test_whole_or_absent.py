@@ -268,6 +268,17 @@ def test_other_files_are_not_replaced(source: Path, refused: Callable[..., str])
     assert held(out) == {"notes.txt": b"mine"}
 
 
+def test_the_current_folder_gets_the_parts_beside_what_it_holds(
+    source: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
+) -> None:
+    monkeypatch.chdir(source.parent)
+    ts.files.split(source, ".", num_outputs=2)
+    assert sorted(map(str, Path().iterdir())) == ["x.0.npy", "x.1.npy", "x.npy"]
+    np.testing.assert_array_equal(np.load("x.1.npy"), ARRAY[30:])
+    assert ". holds x.0.npy" in refused("TS702", "split", source, "-o", ".", "--num-outputs", 3)
+    assert sorted(map(str, Path().iterdir())) == ["x.0.npy", "x.1.npy", "x.npy"]
+
+
 def test_a_link_is_followed(source: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "there").mkdir()

@@ -800,6 +800,70 @@ def replace_with_a_folder(target: Path, *, overwrite: bool) -> None:
         (draft / "x").write_bytes(b"after")
 
 
+def replace_here(*names: str, **settings: Any) -> None:
+    """Put files of these names into the current folder."""
+    with Outputs(**settings).replaced(Path(), names) as draft:
+        draft.mkdir()
+        for name in names:
+            (draft / name).write_text("after")
+
+
+def test_the_current_folder_stays_and_so_does_what_else_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process would be nowhere if another folder were in its place."""
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    number = here.stat().st_ino
+    (here / "other").write_text("before")
+    replace_here("x", "y", reads=[here / "other", tmp_path])
+    assert Path.cwd().stat().st_ino == here.stat().st_ino == number
+    assert {name: (here / name).read_text() for name in names(here)} == {
+        "other": "before",
+        "x": "after",
+        "y": "after",
+    }
+
+
+def test_what_the_current_folder_holds_is_replaced_only_where_that_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").write_text("before")
+    (tmp_path / "link").symlink_to("nowhere")
+    for name in ("x", "link"):
+        with refused("TS702", f"holds {name}", "give overwrite=True"):
+            replace_here("a", name)
+    for read in ("x", "."):
+        with refused("TS702", "which is read"):
+            replace_here("a", "x", overwrite=True, reads=[Path(read)])
+    assert (tmp_path / "x").read_text() == "before"
+    assert names(tmp_path) == ["link", "x"]
+    replace_here("a", "x", "link", overwrite=True)
+    assert [(tmp_path / name).read_text() for name in ("a", "x", "link")] == ["after"] * 3
+    assert names(tmp_path) == ["a", "link", "x"]
+
+
+def test_if_one_name_can_not_be_put_into_the_current_folder_none_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "b").write_text("before")
+    rename = os.rename
+
+    def renaming(source: Path, place: Path) -> None:
+        if Path(place).name == "c":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        rename(source, place)
+
+    monkeypatch.setattr(os, "rename", renaming)
+    with refused("TS702", "nothing was written"):
+        replace_here("a", "b", "c", overwrite=True)
+    assert names(tmp_path) == ["b"]
+    assert (tmp_path / "b").read_text() == "before"
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_folders_that_no_system_call_exchanges(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool

@@ -139,7 +139,8 @@ class Outputs:
 
         Yields where to make it; the block writes the files down to the disk. If it fails, nothing
         is left and the target is as it was. The target may be an empty folder; a folder that holds
-        other names is refused in any case.
+        other names is refused in any case. The current folder is not replaced, as the process that
+        is in it would be nowhere: one name after the other is put into it, and the others stay.
 
         Args:
             target: The file or folder.
@@ -150,12 +151,13 @@ class Outputs:
         """
         with contextlib.ExitStack() as cleaning, _refusing(target):
             place = self._replaceable(target, names)
-            cleaning.enter_context(_made(place.parent))
-            draft = cleaning.enter_context(drafts_in(place.parent)) / place.name
+            folder = place if (stays := _is_current(place)) else place.parent
+            cleaning.enter_context(_made(folder))
+            draft = cleaning.enter_context(drafts_in(folder)) / place.name
             yield draft
             if names is not None:
                 _sync_folders(draft)
-            with _locked(place.parent):
+            with _locked(folder):
                 self._replaceable(target, names)
                 before = _status(place)
                 if before is not None and names is None:
@@ -166,23 +168,30 @@ class Outputs:
                     draft.rename(place)
                 elif names is None:
                     draft.replace(place)
+                elif stays:
+                    _fill_in(draft, place)
                 else:
                     _exchange(draft, place)
-            _sync_placed(place.parent, target)
+            _sync_placed(folder, target)
 
     def _replaceable(self, target: Path, names: Collection[str] | None) -> Path:
         """Choose where a file or folder is made that may replace what is there."""
         if names is None:
             return self._places([target])[target]
         place = _place(target)
-        self._check_folder(place.parent)
+        stays = _is_current(place)
+        self._check_folder(place if stays else place.parent)
         if (found := _status(place)) is None:
             return place
         if not stat.S_ISDIR(found.st_mode):
             raise _unwritable(f"{target} is not a folder, and the result is one")
+        written = sorted(place / name for name in names) if stays else [place]
         for read in self.reads:
-            if _real(read).is_relative_to(place):
+            if (real := _real(read)) == place or any(map(real.is_relative_to, written)):
                 raise _unwritable(f"{target} holds {read}, which is read")
+        if stays:
+            self._check_names(target, written)
+            return place
         held = sorted(entry.name for entry in place.iterdir())
         if held and not (self.overwrite or all(map(self._wrote, _files_in(place)))):
             raise _unwritable(f"{target} is not empty", self._leave_to_replace())
@@ -190,6 +199,13 @@ class Outputs:
             problem = f"{target} holds {other}, which the result does not replace"
             raise _unwritable(problem, "remove it, or give another path")
         return place
+
+    def _check_names(self, target: Path, written: Collection[Path]) -> None:
+        """Refuse what is in a folder that stays, and may not be replaced."""
+        for each in written:
+            is_there = _status(each) is not None or each.is_symlink()
+            if is_there and not (self.overwrite or all(map(self._wrote, _files_in(each)))):
+                raise _unwritable(f"{target} holds {each.name}", self._leave_to_replace())
 
     def _places(
         self, targets: Collection[Path], brought: Collection[Path] = ()
@@ -399,6 +415,27 @@ def _exchange(draft: Path, place: Path) -> None:
     except OSError:
         before.rename(place)
         raise
+
+
+def _is_current(place: Path) -> bool:
+    """Return whether this process is in a folder."""
+    with contextlib.suppress(OSError):  # it was removed
+        return place.samefile(Path.cwd())
+    return False
+
+
+def _fill_in(draft: Path, place: Path) -> None:
+    """Put what a folder holds into one that stays; if one name can't be, none is."""
+    with contextlib.ExitStack() as undoing:
+        for each in sorted(draft.iterdir()):
+            target = place / each.name
+            if _status(target) is None and not target.is_symlink():
+                each.rename(target)
+                undoing.callback(target.rename, each)
+            else:
+                _exchange(each, target)
+                undoing.callback(_exchange, each, target)
+        undoing.pop_all()
 
 
 def _way_back(place: Path, draft: Path) -> Callable[[], object]:
