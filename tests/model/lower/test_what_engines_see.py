@@ -673,8 +673,8 @@ def test_nothing_is_taken_where_there_are_no_indices(
         {{ a = Neg(x) {TAKEN[name]} }}"""
     )
     said = "is a Gather without indices, or a Compress"
-    (found,) = [each for each in ts.check(model, target="openvino") if said in each.message]
-    assert found.code == "TS843"
+    found = [each.code for each in ts.check(model, target="openvino") if said in each.message]
+    assert found == ["TS843"] * (2 if name == "a condition for all" else 1)
     lowered = ts.lower(model, target="openvino")
     onnx.checker.check_model(lowered, full_check=True)
     assert ts.lower(lowered, target="openvino") == lowered
