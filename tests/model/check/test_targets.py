@@ -303,6 +303,7 @@ CALLS = {
 }
 
 
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(
     ("body", "severity"),
     [
@@ -326,6 +327,7 @@ def test_a_function_that_only_unused_nodes_call_is_a_warning(body: str, severity
         ts.run(made, {"x": np.ones(2, np.float32), "c": np.array(1, bool)}, engine="openvino")
 
 
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(("used", "severity"), [("t", None), ("w", "error")])
 def test_who_reads_a_condition_for_nothing_does_not_count(used: str, severity: str | None) -> None:
     """OpenVINO leaves that node out of the body, and loses no condition."""
@@ -347,6 +349,7 @@ def test_who_reads_a_condition_for_nothing_does_not_count(used: str, severity: s
         ts.run(made, fed, engine="openvino")
 
 
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("is_default", [True, False])
 def test_openvino_counts_lengths_that_follow_from_the_default_of_an_input(
     is_default: bool,
