@@ -21,6 +21,7 @@ from tensorsplit.core.errors import (
     NOT_PARTS,
     OTHER_RANKS,
     PART_NAMES,
+    TOO_MANY_PARTS,
     USAGE,
     SplitError,
     count_of,
@@ -36,6 +37,7 @@ from tensorsplit.files.formats import Division, NewTensor, Recast, StoredTensor
 from tensorsplit.storage.outputs import encoded_name
 
 _LONGEST_NAME = 240
+_MOST_PARTS = 1 << 21
 _FOR_RANKS = "choose a number of ranks that divides it, or pad it with pad_to or pad_each_to"
 _EQUAL = "openvino.Split-1"  # parts of one length, of any element type
 
@@ -90,6 +92,15 @@ class SplitOperands:
         return in_force(name, NEWEST_OPSET if self.opset is None else self.opset)
 
 
+def check_part_count(count: int) -> None:
+    """Refuse (TS308) more parts, of all tensors together, than memory should be given to."""
+    if count > _MOST_PARTS:
+        problem = f"there would be more than {_MOST_PARTS} parts of all tensors together"
+        raise SplitError(
+            TOO_MANY_PARTS, problem, "make fewer parts, or split fewer tensors at once"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class SplitRule:
     """Tensors that are split, each part under a name of its own.
@@ -118,6 +129,7 @@ class SplitRule:
         if not count:
             problem = f"its dimension {plan.axis} is 0, which gives no parts"
             raise SplitError(USAGE, problem, "give the length 0, for one part", parameter="split")
+        check_part_count(count)
         names = self.names
         if names is None:
             width = len(str(max(count - 1, 0)))

@@ -28,6 +28,7 @@ from tensorsplit.files.divisions import (
     SplitRule,
     TensorRule,
     carried,
+    check_part_count,
     fill,
     located,
 )
@@ -126,12 +127,13 @@ class RuleSet:
         Where some are chosen, rules are for these alone.
 
         Raises:
-            SplitError: TS703 for a tensor that two rules match, or what `divide` of the rule
-                raises, with the name of the tensor.
+            SplitError: TS308 for too many parts of all tensors together, TS703 for a tensor that
+                two rules match, or what `divide` of the rule raises, with the name of the tensor.
         """
         unmatched = dict.fromkeys(each.pattern for each in self.rules)
         divisions: dict[str, Division | None] = {}  # in the order of the tensors
         followers = list[tuple[StoredTensor, FollowRule, list[str]]]()
+        count = 0
         for tensor in tensors.values():
             if self.ranks is not None and tensor.unpadded is not None:
                 problem = f"the tensor {short_name(tensor.name)} is padded, as one rank has it"
@@ -158,7 +160,9 @@ class RuleSet:
                 divisions[tensor.name] = None
                 continue
             with located(tensor.name):
-                divisions[tensor.name] = each.rule.divide(tensor, matched)
+                divisions[tensor.name] = made = each.rule.divide(tensor, matched)
+            count += len(made.outputs)
+            check_part_count(count)
         for tensor, rule, matched in followers:
             with located(tensor.name):
                 leader = led(rule, matched, divisions)

@@ -33,7 +33,8 @@ SUFFIX = ".safetensors"
 INDEX = ".safetensors.index.json"
 
 _LONGEST_HEADER = 12 << 20
-_LONGEST_WRITTEN = 100_000_000  # the library reads none that is longer
+_LONGEST_INDEX = 64 << 20
+_MOST_NAMES = 1 << 19  # in an index
 _METADATA = "__metadata__"
 _UNPADDED = "tensorsplit.unpadded"
 _LAYOUTS = "tensorsplit.layouts"
@@ -213,9 +214,9 @@ def _indexed(place: Path) -> _Checkpoint:
     """Read an index and the headers of the files that it names (TS705)."""
     with refusing(str(place)):
         check_regular(place)
-        if place.stat().st_size > _LONGEST_HEADER:
-            raise ValueError(f"it is longer than {_LONGEST_HEADER} bytes")
-        index = json.loads(place.read_bytes(), object_pairs_hook=_pairs)
+        if place.stat().st_size > _LONGEST_INDEX or _is_too_long(text := place.read_bytes()):
+            raise ValueError(f"it has more than {_LONGEST_INDEX} bytes or {_MOST_NAMES} names")
+        index = json.loads(text, object_pairs_hook=_pairs)
         files = index.get("weight_map") if isinstance(index, dict) else None
         if not isinstance(files, dict) or not all(type(name) is str for name in files.values()):
             raise ValueError("it has no weight_map from names to files")
@@ -231,6 +232,11 @@ def _indexed(place: Path) -> _Checkpoint:
                     f" but that is in {held.get(name)}"
                 )
     return _Checkpoint(place.name.removesuffix(INDEX), headers, place, index)
+
+
+def _is_too_long(index: bytes) -> bool:
+    """Return whether an index, which has the name of each tensor and of its file, is not read."""
+    return len(index) > _LONGEST_INDEX or index.count(b'"') > 4 * _MOST_NAMES
 
 
 def _header(path: Path) -> Header:
@@ -263,6 +269,14 @@ class _Placed:
     output: NewTensor
     dtype: str
     nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _NewFile:
+    """A file to write: its tensors, and the header that they make."""
+
+    tensors: Sequence[_Placed]
+    header: bytes
 
 
 class SafetensorsSource:
@@ -318,7 +332,7 @@ class SafetensorsSource:
     def writing(self, changes: Sequence[Recast], target: str, layout: FileLayout) -> DenseWriting:
         """Return the files to write: one for each source or rank, or several of limited size."""
         groups = self._groups(changes, layout)
-        files = {name: tensors for group in groups.values() for name, tensors in group.items()}
+        files = {name: file for group in groups.values() for name, file in group.items()}
         is_file = target.endswith(SUFFIX)
         if is_file and (len(files) > 1 or (self._folder is not None and not self._is_ranked)):
             problem = f"the result is a folder of files, and {target} would be one of them"
@@ -333,13 +347,12 @@ class SafetensorsSource:
         if is_file:
             self.notes += [f"{name} is not carried over into a file" for name, _ in self._others]
         made, places = [], defaultdict[NewTensor, list[Place]](list)
-        for name, tensors in files.items():
-            header = _header_of(name, tensors)
-            place = len(header)
-            for each in tensors:
+        for name, file in files.items():
+            place = len(file.header)
+            for each in file.tensors:
                 places[each.output].append(("" if is_file else name, place, ""))
                 place += each.nbytes
-            made.append(DenseFile("" if is_file else name, header, place))
+            made.append(DenseFile("" if is_file else name, file.header, place))
         moved: list[Move] = []
         compared: list[SameBytes | PaddingCheck] = []
         for change in changes:
@@ -366,8 +379,8 @@ class SafetensorsSource:
 
     def _groups(
         self, changes: Sequence[Recast], layout: FileLayout
-    ) -> dict[str, dict[str, list[_Placed]]]:
-        """Return the tensors of each file, and the files of each index.
+    ) -> dict[str, dict[str, _NewFile]]:
+        """Return the files to write, by the name that their index would have.
 
         Those of larger elements come first, so that all are aligned.
         """
@@ -394,17 +407,26 @@ class SafetensorsSource:
             for stem in [name.removesuffix(SUFFIX)]
         }
 
-    def _index_of(self, stem: str, files: Mapping[str, Sequence[_Placed]]) -> DenseFile:
+    def _index_of(self, stem: str, files: Mapping[str, _NewFile]) -> DenseFile:
         """Return the index of some files, with what else that of the source says."""
         before = dict(self._index or {})
         metadata = before.get("metadata")
-        total = sum(each.nbytes for tensors in files.values() for each in tensors)
+        total = sum(each.nbytes for file in files.values() for each in file.tensors)
         before["metadata"] = {
             **(metadata if isinstance(metadata, dict) else {}),
             "total_size": total,
         }
-        before["weight_map"] = {each.output.name: name for name in files for each in files[name]}
+        before["weight_map"] = {
+            each.output.name: name for name, file in files.items() for each in file.tensors
+        }
         text = json.dumps(before, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n"
+        if _is_too_long(text):
+            problem = (
+                f"its index would have more than {_LONGEST_INDEX} bytes or {_MOST_NAMES} names"
+            )
+            raise SplitError(
+                UNWRITABLE, problem, "make fewer parts, or split fewer tensors at once"
+            )
         return DenseFile(f"{stem}{INDEX}", text, len(text))
 
 
@@ -418,8 +440,10 @@ def _bits(dtype: str) -> int:
     return int(found[0]) if found else 8
 
 
-def _shards(tensors: Sequence[_Placed], most: int) -> list[list[_Placed]]:
+def _shards(tensors: Sequence[_Placed], most: int | None) -> list[Sequence[_Placed]]:
     """Return lists of tensors of at most so many bytes; one that is larger is alone."""
+    if most is None:
+        return [tensors]
     shards: list[list[_Placed]] = [[]]
     size = 0
     for each in tensors:
@@ -428,25 +452,37 @@ def _shards(tensors: Sequence[_Placed], most: int) -> list[list[_Placed]]:
             size = 0
         shards[-1].append(each)
         size += each.nbytes
-    return shards
+    return [*shards]
+
+
+def _readable(tensors: Sequence[_Placed]) -> Iterator[_NewFile]:
+    """Yield files of these tensors whose headers are no longer than those that are read (TS702)."""
+    header = _header_of(tensors)
+    if len(header) <= 8 + _LONGEST_HEADER:
+        yield _NewFile(tensors, header)
+        return
+    half = len(tensors) // 2
+    if half == 0:
+        problem = f"the metadata would take more than {_LONGEST_HEADER} bytes of a header"
+        raise SplitError(UNWRITABLE, problem, "leave some out of the source")
+    yield from _readable(tensors[:half])
+    yield from _readable(tensors[half:])
 
 
 def _divided(
-    stem: str, files: dict[str, list[_Placed]], most: int | None
-) -> dict[str, list[_Placed]]:
+    stem: str, files: Mapping[str, Sequence[_Placed]], most: int | None
+) -> dict[str, _NewFile]:
     """Return the files, or more of them, numbered as other tools do it, if one is too large."""
-    if most is None:
-        return files
     shards = [shard for tensors in files.values() for shard in _shards(tensors, most)]
-    if len(shards) == len(files):
-        return files
+    made = [file for shard in shards for file in _readable(shard)]
+    if len(made) == len(files):
+        return dict(zip(files, made, strict=True))
     return {
-        f"{stem}-{number:05}-of-{len(shards):05}{SUFFIX}": tensors
-        for number, tensors in enumerate(shards, 1)
+        f"{stem}-{number:05}-of-{len(made):05}{SUFFIX}": file for number, file in enumerate(made, 1)
     }
 
 
-def _header_of(file: str, tensors: Sequence[_Placed]) -> bytes:
+def _header_of(tensors: Sequence[_Placed]) -> bytes:
     """Return the header of a file, padded so that the tensors are aligned."""
     metadata: dict[str, str] = {}
     for each in reversed(tensors):
@@ -470,7 +506,4 @@ def _header_of(file: str, tensors: Sequence[_Placed]) -> bytes:
         place = end
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    if len(text) > _LONGEST_WRITTEN:
-        problem = f"{file} would hold more tensors than safetensors reads"
-        raise SplitError(UNWRITABLE, problem, "give --max-shard-size (max_shard_size= in Python)")
     return struct.pack("<Q", len(text)) + text
