@@ -829,7 +829,7 @@ def of_open_rank(text: str, opset: int = 17) -> onnx.ModelProto:
     return model
 
 
-@pytest.mark.engine
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("text", RANKS.values(), ids=RANKS.keys())
 def test_a_tensor_whose_rank_is_open_is_refused_and_found(
     text: str, processes: dict[str, EngineProcess]
@@ -857,7 +857,7 @@ def test_a_tensor_whose_rank_is_seen_is_not_warned_of(text: str) -> None:
     assert not [*ts.check(of_open_rank(text), target="openvino")]
 
 
-@pytest.mark.engine
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("opset", [9, 17])
 @pytest.mark.parametrize(("dims", "count"), [("N, 3", "K"), ("4, 3", "K"), ("N, M", "5")])
 def test_a_compress_of_all_elements_of_open_data_takes_them_from_a_row(
