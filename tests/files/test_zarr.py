@@ -319,6 +319,16 @@ def test_urls(tmp_path: Path) -> None:
         ts.files.split("nothing-that-is-known://x.zarr", tmp_path / "none", [5, 5])
 
 
+def test_a_chunk_at_a_url_is_named_by_its_url() -> None:
+    fs = pytest.importorskip("fsspec").filesystem("memory")
+    source = "memory://test-named/x.zarr"
+    made_at: Any = zarr.create_array(source, shape=(4,), chunks=(4,), dtype="<f4", compressors=None)
+    made_at[...] = 1.0
+    fs.pipe("/test-named/x.zarr/c/0", b"short")
+    with refused("TS705", "'memory:///test-named/x.zarr/c/0': "):
+        ts.files.split(source, "memory://test-named/out", [1, 3])
+
+
 def test_targets_at_urls(tmp_path: Path) -> None:
     fs = pytest.importorskip("fsspec").filesystem("memory")
     made(tmp_path / "x.zarr")

@@ -35,6 +35,7 @@ from tensorsplit.files.zarr_stores import (
     BeyondAllowanceError,
     GuardedStore,
     join,
+    place_in,
     read_values,
     size_of,
     store_at,
@@ -221,7 +222,7 @@ class StoredArray:
 
     def _place(self, chunk: tuple[int, ...]) -> str:
         """Return where a chunk is, for messages."""
-        return join(str(self._store), self.key(chunk))
+        return place_in(self._store, self.key(chunk))
 
 
 def _same_bits(one: Array, other: Array) -> bool:

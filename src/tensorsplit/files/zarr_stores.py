@@ -201,8 +201,14 @@ async def _listed(store: FsspecStore, path: str) -> list[str]:
 def write_value(store: Store, key: str, value: Buffer) -> None:
     """Store a value; TS702 at a URL, OSError in a folder."""
     is_local = isinstance(store, GuardedStore)
-    with contextlib.nullcontext() if is_local else refusing_writes(join(str(store), key)):
+    with contextlib.nullcontext() if is_local else refusing_writes(place_in(store, key)):
         sync(store.set(key, value))
+
+
+def place_in(store: Store, key: str) -> str:
+    """Return where a value is, for messages: a URL, however a library shows its store."""
+    is_remote = isinstance(store, FsspecStore)
+    return join(store.fs.unstrip_protocol(store.path) if is_remote else str(store), key)
 
 
 def join(*parts: str) -> str:
