@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from onnx.parser import parse_model
 
 from tensorsplit.conformance.cases import all_cases
 from tensorsplit.conformance.derivation import Condition, Explanation, Observation, derive
@@ -66,6 +67,43 @@ def test_a_type_that_fails_in_one_operator_is_said_of_that_one() -> None:
 def test_what_fails_whatever_the_type_is_not_said_of_types() -> None:
     findings, _ = derive(list(observations([("Split", "runtime")])))
     assert said(findings) == [("runtime_lengths", "Split", "", "all")]
+
+
+def test_the_example_is_a_split_of_the_main_graph_if_one_fails() -> None:
+    """What fails in a body may be said of the body: that there is no Loop."""
+    places = ("loop/lengths", "graph/longer-lengths", "graph/lengths", "scan/l")
+    found = [
+        Observation(
+            Result(f"onnx.Split-18/float/static-r1/initializer/{place}", "engine", "wrong"),
+            frozenset({Condition("version", value="onnx.Split-18")}),
+        )
+        for place in places
+    ]
+    (finding, *_), _ = derive(found * 5)
+    assert finding.example.case.endswith("/graph/lengths")
+
+
+@pytest.mark.parametrize(
+    ("operator", "header", "bodies"),
+    [("Loop", "int64 i, bool c, {}", {"Loop"}), ("Scan", "{}", {"Scan"})],
+)
+def test_a_split_in_a_body_has_the_body_as_a_condition(
+    operator: str, header: str, bodies: set[str]
+) -> None:
+    is_loop = operator == "Loop"
+    made = parse_model(f"""<ir_version: 8, opset_import: ["" : 17]>
+    g (float[4] s, float[3, 4] x, int64 n, bool go) => (float[4] y, float[3, 2] z) {{
+      y, z = {operator} ({"n, go, s" if is_loop else "s, x"}) <
+        {"" if is_loop else "num_scan_inputs = 1,"}
+        body = b ({header.format("float[4] t" if is_loop else "float[4] t, float[4] row")})
+          => ({"bool d, " if is_loop else ""}float[4] u, float[2] v) {{
+            {"d = Identity (c)" if is_loop else ""}
+            u = Identity (t)
+            v, w = Split <axis = 0> (t)
+          }}>
+    }}""")
+    found = conditions_of(made.SerializeToString())
+    assert {each.value for each in found if each.feature == "body"} == bodies
 
 
 def test_failures_for_dimensions_of_0_only_are_an_edge() -> None:

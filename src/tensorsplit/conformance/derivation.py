@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,6 +34,9 @@ _LEAST = 3
 _MENTIONED = 0.1
 _PURITY = 4
 _EDGE = re.compile(r".*/(edge-[^/]*?)(?:-o\d+)?")
+_PLAIN = "/graph/"
+"""The place of a split in the main graph, in the id of a case."""
+
 _OPERATORS = ("version", "operator")
 _RUNTIME = ("runtime_lengths", "runtime_axis", "count_on_dynamic_axis")
 _OF_POSITIONS = "runtime_sequence_index"
@@ -120,8 +123,13 @@ def _finding(condition: Condition, extent: str, entries: Sequence[Observation]) 
     failed = [entry.result for entry in entries if _fails(entry)]
     counts = Counter(_VERDICTS[result.verdict] for result in failed)
     verdict = next(name for name in _WORST if counts[name] >= _MENTIONED * len(failed))
-    example = next(result for result in failed if _VERDICTS[result.verdict] == verdict)
+    example = simplest(result for result in failed if _VERDICTS[result.verdict] == verdict)
     return Explanation(condition, verdict, extent, len(failed), len(entries), example)
+
+
+def simplest(results: Iterable[Result]) -> Result:
+    """Return the result of a case that says most plainly what is wrong: without bodies, if any."""
+    return min(results, key=lambda result: (_PLAIN not in result.case, len(result.case)))
 
 
 def _under(entries: Sequence[Observation]) -> dict[Condition, list[Observation]]:

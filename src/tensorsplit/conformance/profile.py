@@ -17,7 +17,13 @@ import onnx
 
 from tensorsplit.conformance.case import CaseInfo
 from tensorsplit.conformance.cases import all_cases
-from tensorsplit.conformance.derivation import Condition, Explanation, Observation, derive
+from tensorsplit.conformance.derivation import (
+    Condition,
+    Explanation,
+    Observation,
+    derive,
+    simplest,
+)
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model import profiles
@@ -109,7 +115,11 @@ def _kept(
         if failed and entry.extent == "all" and len(failed) < len(about):
             told["extent"] = "some"
         if failed:
-            told |= {"failed": len(failed), "cases": len(about), "example": failed[0].result.case}
+            told |= {
+                "failed": len(failed),
+                "cases": len(about),
+                "example": simplest(each.result for each in failed).case,
+            }
         else:
             told["carried"] = f"as {before and before.name} has it; no case shows otherwise"
         kept.append(told)
@@ -170,12 +180,13 @@ def _conditions(features: Iterable[Features]) -> frozenset[Condition]:
 
 def _of_features(features: Mapping[str, object]) -> Iterator[Condition]:
     kinds = ("", *(str(features[name]) for name in _OPERATORS if name in features))
-    for name, value in features.items():
-        if name in _OPERATORS:
-            yield Condition(name, value=str(value))
-        elif name not in _LEFT_OUT:
-            for kind in kinds:
-                yield Condition(name, kind, "" if value is True else str(value))
+    for name, said in features.items():
+        for value in said if isinstance(said, tuple) else (said,):
+            if name in _OPERATORS:
+                yield Condition(name, value=str(value))
+            elif name not in _LEFT_OUT:
+                for kind in kinds:
+                    yield Condition(name, kind, "" if value is True else str(value))
 
 
 def _observation(result: Result, case: CaseInfo, features: Iterable[Features]) -> Observation:

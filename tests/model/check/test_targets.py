@@ -450,3 +450,25 @@ def test_what_checks_something_else_is_no_check(op_type: str, place: int, other:
     changed = [node for node in lowered.graph.node if node.op_type == op_type][place_of]
     changed.input[place] = other
     assert "TS841" in codes(lowered, "portable")
+
+
+@pytest.mark.parametrize("target", ["jaxonnxruntime", "onnx2torch", "opencv", "tinygrad", "tract"])
+@pytest.mark.parametrize("made", ["SequenceConstruct (b, a)", "SequenceInsert (e, a)"])
+def test_engines_without_sequences_have_none_that_are_not_split(target: Any, made: str) -> None:
+    """They refuse what makes a sequence, whether it is SplitToSequence or another operator."""
+    joined = parse_model(f"""<ir_version: 8, opset_import: ["" : 13]>
+    g (float[6] x) => (float[N] y) {{
+      a, b = Split <axis = 0> (x)
+      e = SequenceEmpty ()
+      s = {made}
+      y = ConcatFromSequence <axis = 0> (s)
+    }}""")
+    found = [each for each in check(joined, target) if each.severity == "error"]
+    wanted = "SequenceConstruct" if "Construct" in made else "SequenceEmpty"
+    assert any(wanted in each.message for each in found)
+
+
+def test_an_engine_without_an_operator_is_quoted_about_that_operator() -> None:
+    split = node("Split", "x", "a b", num_outputs=2)
+    (found,) = check(model(graph([split], [X], ["a", "b"])), "onnx2torch")
+    assert "operation_type='Split', version=18" in found.message

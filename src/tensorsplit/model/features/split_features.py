@@ -48,6 +48,8 @@ def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
 def _of_place(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:
     """Yield what the bodies that a split is in say of it."""
     around = ref.around
+    if around:
+        yield "body", around[0] if len({*around}) == 1 else tuple(dict.fromkeys(around))
     if "Scan" in around and "If" in around[around.index("Scan") :]:
         yield "if_in_scan", True
     if "Loop" in around and ref.node.inputs and is_empty(ref.node.inputs[0], facts):
