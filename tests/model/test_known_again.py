@@ -138,6 +138,11 @@ OF_A_SHAPE = (  # of a rank that only a declaration says, which engines do not r
     "g (float[1, N] x, int64[1] axis) => (float[?] u, float[A] a) <int64[1] flat = {-1}>"
     " { u = Squeeze(x, axis)  l = Shape(u)  y = Reshape(x, flat)  a = Split(y, l) }"
 )
+DECLARED = (  # how many lengths there are is only declared
+    "g (float[N] x, int64[1] count) => (float[A] a, float[B] b)"
+    " <int64[1] two = {2}, int64[2] l> { n = Shape(x)  half = Div(n, two)"
+    "  l = Expand(half, count)  a, b = Split(x, l) }"
+)
 SPLITS = {
     **{f"equal {n} at {o}": (o, split(n, "Split(x)")) for n in PARTS for o in (11, 13, 17)},
     **{f"ceil {n}": (18, split(n, f"Split<num_outputs={n}>(x)")) for n in PARTS},
@@ -155,6 +160,7 @@ SPLITS = {
     ),
     "in a body": (18, IN_A_BODY),
     "of a shape": (13, OF_A_SHAPE),
+    "declared": (13, DECLARED),
 }
 
 
@@ -163,6 +169,23 @@ SPLITS = {
 @pytest.mark.parametrize("name", SPLITS)
 def test_of_one_split(name: str, target: Any) -> None:
     check_known_again(model_of(*SPLITS[name]), target)
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+def test_a_guard_is_written_once() -> None:
+    for name in ("fed of known length", "declared"):
+        made = ts.lower(model_of(*SPLITS[name]), target="portable")
+        assert [each.op_type for each in made.graph.node].count("Slice") == 1
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+def test_what_is_written_is_lowered_too() -> None:
+    """OpenVINO takes no Abs of what is calculated from shapes, as lengths of sequences are then."""
+    text = """g (float[N,K] x) => (int64 y) {
+        s = SplitToSequence<axis=0>(x)  n = SequenceLength(s)  y = Abs(n) }"""
+    made = ts.lower(model_of(18, text), target="openvino")
+    assert "Abs" not in {each.op_type for each in made.graph.node}
+    check_known_again(model_of(18, text), "openvino")
 
 
 OPSETS = (8, 9, 10, 11, 12, 13, 18)

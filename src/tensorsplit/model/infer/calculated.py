@@ -80,6 +80,8 @@ def _calculated(program: Program, variables: Sample) -> Trial:
                 if not stops:
                     raise _AnythingError(place) from None
                 return Trial(variables[DIMENSION], None, frozenset(stops))
+            if not stops and program.kinds[place] not in (None, (), "open", np.size(made)):
+                raise _AnythingError(place)  # only a declaration says how many elements it has
         known.append(made)
     results = [np.ravel(known[at]).tolist() for at in program.results]
     return Trial(variables[DIMENSION], results, frozenset(stops))

@@ -128,6 +128,10 @@ def lower_graph(opened: OnnxModel, target: str | os.PathLike[str]) -> LoweringRe
     return report
 
 
+_MOST_PASSES = 2
+"""So often more is looked for in what was written; a third time nothing was found but the same."""
+
+
 def _mistyped(opened: OnnxModel) -> SplitError | None:
     """Return the first error in a model's types, if there is one; it may be half lowered."""
     with suppress(Exception):  # what fails here too is not a fault of the model
@@ -139,8 +143,8 @@ def _mistyped(opened: OnnxModel) -> SplitError | None:
     return None
 
 
-def _lower(lowering: Lowering) -> None:
-    model = lowering.model
+def _lower(lowering: Lowering, passes: int = 0) -> None:
+    model, start = lowering.model, len(lowering.report.changes)
     check_sequence_nodes(lowering)
     _check(lowering)
     first = (
@@ -203,6 +207,10 @@ def _lower(lowering: Lowering) -> None:
     if keep_left_unread(lowering) or is_carried or is_used or may_be_alike:
         lowering.look()
         _lower(lowering)  # of what follows less is known, or seen at import, and axes may be alike
+    elif len(lowering.report.changes) > start and passes < _MOST_PASSES:
+        lowering.look()
+        if any(lowering.reason(node) is not None for node in lowering.refs):
+            _lower(lowering, passes + 1)  # some is only seen in what was written
 
 
 def _check(lowering: Lowering) -> None:
