@@ -66,6 +66,8 @@ def test_the_lengths_of_a_dialect(
         ("TS107", "torch.chunk", (7,), {"chunks": 0}),
         ("TS104", "coreml.split", (4,), {"num_splits": 2, "split_sizes": [2, 2], "axis": 0}),
         ("TS102", "litert.split", (4,), {"num_splits": 2}),
+        ("TS102", "torch.chunk", (7,), {}),
+        ("TS104", "coreml.split", (4,), {"axis": 0}),
         ("TS203", "webnn.split", (6, 6), {"splits": 2, "axis": -1}),
         ("TS203", "directml.SPLIT", (6,), {"OutputTensors": [6], "Axis": -1}),
     ],
@@ -94,6 +96,20 @@ def test_a_dimension_that_is_a_name() -> None:
     assert starts == [(None,), (None,)]  # it may be shorter than 9
     strict = inferred("jax.numpy.split", indices_or_sections=[2])
     assert [str(shape[0]) for shape in strict] == ["2", "N - 2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"),
+    [
+        ("torch.chunk", {"chunks": "required", "dim": "default 0"}),
+        ("coreml.split", {"num_splits": "optional", "split_sizes": "optional", "axis": "required"}),
+    ],
+)
+def test_the_only_operand_that_gives_lengths_is_required(
+    name: DialectName, needs: dict[str, str]
+) -> None:
+    given = {each.name: each.need for each in dialects[name].attributes}
+    assert given == needs
 
 
 def test_dialects_are_not_of_the_family() -> None:

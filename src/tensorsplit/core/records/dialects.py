@@ -34,9 +34,10 @@ def _dialect(
 ) -> Operator:
     """Return a record: what gives the lengths, and the axis with its default; with notes."""
     vendor, _, name = identifier.rpartition(".")
+    is_only_one, says = len(given) == 1, "what gives the lengths"
     operands = [
-        Attribute(operand, _TYPES[tuple(sorted(by_rank))], description="what gives the lengths")
-        for operand, by_rank in given.items()
+        Attribute(operand, _TYPES[tuple(sorted(ranks))], required=is_only_one, description=says)
+        for operand, ranks in given.items()
     ]
     axis, default = along
     axis_operand = Attribute(
