@@ -375,6 +375,36 @@ def test_openvino_counts_lengths_that_follow_from_the_default_of_an_input(
         assert [part.shape for part in found.values()] == [(1, 3), (1, 3)]
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis", "lengths", "severity"),
+    [
+        ([4], 0, [2, 2], "error"),
+        (["N"], 0, [2, 2], "error"),
+        (["N"], 0, None, "warning"),
+        (["N", 4], 1, [2, 2], "warning"),
+        ([4, "N"], 1, None, "warning"),
+    ],
+)
+def test_openvino_splits_strings_right_where_it_does_not_know_the_shape_of_a_part(
+    shape: list[Any], axis: int, lengths: list[int] | None, severity: str
+) -> None:
+    """Its parts of a known shape are wrong, or the process ends (D17)."""
+    data = value("x", onnx.TensorProto.STRING, shape)
+    open_shape = [None] * len(shape)
+    ends = [value("b", onnx.TensorProto.STRING, open_shape)]
+    given = [tensor("l", lengths)] if lengths else []
+    split = node("Split", "x l" if lengths else "x", "a b", axis=axis)
+    made = model(graph([split], [data], ends, given), 13)
+    said = "later parts repeat the first elements"
+    found = {each.severity for each in check(made, "openvino") if said in each.message}
+    assert found == {severity}
+    strings = np.array([str(number) for number in range(4 ** len(shape))], object)
+    strings = strings.reshape([4] * len(shape))
+    for each in [ts.lower(made, "openvino"), *([made] if severity == "warning" else [])]:
+        part = ts.run(each, {"x": strings}, engine="openvino")["b"]
+        assert part.tolist() == np.split(strings, 2, axis)[1].tolist()
+
+
 def test_what_is_said_of_a_node_is_not_said_of_the_model_again() -> None:
     """OpenVINO computes double in float32, in whatever node."""
     data = value("x", onnx.TensorProto.DOUBLE, [4])

@@ -34,6 +34,8 @@ def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
     found |= dict.fromkeys(of_constants(ref, seen), True)
     if any(not value.name for value in node.outputs):
         found["unnamed_output"] = True
+    if any(is_used(part) and _is_fixed(part, seen) for part in node.outputs[1:]):
+        found["fixed_later_part"] = True
     split = facts.split(ref)
     if split.intent is not None:  # what is wrong with the node itself is for others to say
         found["version"] = split.intent.operator.id
@@ -43,6 +45,12 @@ def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
         imported = seen.split(ref)
         found.update(_of_import(imported.intent or split.intent, split.plan, node, seen))
     return found
+
+
+def _is_fixed(part: ir.Value, seen: Facts) -> bool:
+    """Return whether an engine knows the whole shape of a part at import."""
+    shape = seen.tensor(part).shape
+    return shape is not None and are_known(shape)
 
 
 def _of_place(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:

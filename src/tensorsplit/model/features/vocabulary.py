@@ -48,6 +48,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "taken_apart": "gives a sequence to SequenceAt or ConcatFromSequence",
         "joined": "gives a sequence to ConcatFromSequence",
         "later_parts": "has parts after the first that are used",
+        "fixed_later_part": "has a part after the first that is used, and whose shape is known",
         "body": "is in a body of {}",
         REJOINED: "has parts that are all joined again in order, and lengths that may not fit",
         "unread_parts": "has constant lengths that may not fit, and of its parts only shapes are"
