@@ -412,6 +412,7 @@ class Generator:
             self._flatten,
         )
         moves += (self._cast, self._where, lambda: self._identity(self._tensor()), self._range)
+        moves += (self._nothing,)
         numbers: Choices = (self._binary, self._binary, self._unary, self._compare, self._reduce)
         numbers += (self._arg_max, self._top_k, self._mat_mul, self._gemm, self._quantize)
         numbers += (self._non_zero, self._shape_of, self._slice_of_shape, self._quotient)
@@ -745,6 +746,16 @@ class Generator:
         apply = one(lambda x: x.astype(dtype))
         return self._step("Cast", [data], 1, apply, calculated=True, to=kind)[0]
 
+    def _nothing(self) -> None:
+        """Cast a constant without elements, of types too that few operators take."""
+        since = {np.float32: 9, np.int64: 9, np.bool_: 9, ml_dtypes.bfloat16: 13}
+        since |= {ml_dtypes.float8_e5m2: 19, ml_dtypes.int4: 21, ml_dtypes.uint4: 21}
+        taken = [each for each, first in since.items() if first <= self._body.opset]
+        if not taken:
+            raise Skip
+        nothing = self._constant(np.zeros((0, self._pick(0, 3)), self._one(taken[-3:])))
+        self._cast_to(nothing, np.dtype(np.float32))
+
     def _where(self) -> None:
         data = self._tensor()
         wanted = self._value(data).shape
@@ -963,7 +974,9 @@ class Generator:
 
     def _length(self) -> None:
         apply = one(lambda parts: np.array(len(parts), np.int64))
-        self._step("SequenceLength", [self._sequence()], 1, apply)
+        length = self._step("SequenceLength", [self._sequence()], 1, apply)
+        if self._chance(0.3):  # which may be calculated from shapes once it is lowered
+            self._step("Abs", length, 1, one(np.abs), calculated=True)
 
     def _join(self) -> None:
         name = self._sequence()
