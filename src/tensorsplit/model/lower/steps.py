@@ -129,7 +129,10 @@ def lower_graph(opened: OnnxModel, target: str | os.PathLike[str]) -> LoweringRe
 
 
 _MOST_PASSES = 2
-"""So often more is looked for in what was written; a third time nothing was found but the same."""
+"""So often more is looked for in what was written; a third time nothing was found but the same.
+
+Nothing is where only splits into tensors were lowered: of other nodes no more is seen than before.
+"""
 
 
 def _mistyped(opened: OnnxModel) -> SplitError | None:
@@ -144,7 +147,7 @@ def _mistyped(opened: OnnxModel) -> SplitError | None:
 
 
 def _lower(lowering: Lowering, passes: int = 0) -> None:
-    model, start = lowering.model, len(lowering.report.changes)
+    model = lowering.model
     check_sequence_nodes(lowering)
     _check(lowering)
     first = (
@@ -185,6 +188,7 @@ def _lower(lowering: Lowering, passes: int = 0) -> None:
         if output in sequences:
             give_out(lowering, output, sequences[output])
     lowering.edits.finish()
+    written = len(lowering.report.changes)
     if lowering.look_for("of_constants", bodies) and calculate_constants(lowering):
         lowering.look()
     give_nothing_for_parts(lowering)
@@ -207,7 +211,7 @@ def _lower(lowering: Lowering, passes: int = 0) -> None:
     if keep_left_unread(lowering) or is_carried or is_used or may_be_alike:
         lowering.look()
         _lower(lowering)  # of what follows less is known, or seen at import, and axes may be alike
-    elif len(lowering.report.changes) > start and passes < _MOST_PASSES:
+    elif passes < _MOST_PASSES and (sequences or len(lowering.report.changes) > written):
         lowering.look()
         if any(lowering.reason(node) is not None for node in lowering.refs):
             _lower(lowering, passes + 1)  # some is only seen in what was written
