@@ -375,6 +375,7 @@ def test_openvino_counts_lengths_that_follow_from_the_default_of_an_input(
         assert [part.shape for part in found.values()] == [(1, 3), (1, 3)]
 
 
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(
     ("shape", "axis", "lengths", "severity"),
     [
