@@ -187,6 +187,13 @@ def test_equal_parts_before_opset_10_stay_with_a_note() -> None:
     assert ts.lower(made, target="openvino") == made
 
 
+BRANCHES = (
+    "<then_branch = t () => (float[A] e) { e = Neg(q) }, else_branch = f () => (float[A] h)"
+    " { h = Neg(y) }>"
+)
+"""Of an If that nothing needs; the one reads a part."""
+
+
 @pytest.mark.engine("openvino")
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 @pytest.mark.parametrize("split", ["Split<split = [0, 4]>(y)", "Split(y, l)"])
@@ -196,6 +203,7 @@ def test_equal_parts_before_opset_10_stay_with_a_note() -> None:
         ("v = Neg(p) w = Cast<to = 7>(v)", []),
         ("w = Shape(q)", [4]),
         ("v = Neg(q) w = Shape(v)", [4]),
+        (f"w = Shape(q) d = If(c) {BRANCHES}", [4]),
     ],
 )
 def test_a_split_whose_parts_are_not_read_keeps_the_check(
@@ -203,8 +211,8 @@ def test_a_split_whose_parts_are_not_read_keeps_the_check(
 ) -> None:
     """OpenVINO knows shapes, and a part of length 0, before it runs, and leaves the Split out."""
     made = onnx.parser.parse_model(
-        f'<ir_version: 8, opset_import: ["": {11 if "<" in split else 13}]> g (float[N] x)'
-        f" => (int64[M] w) <int64[2] l = {{0, 4}}> {{ y = Abs(x) p, q = {split} {use} }}"
+        f'<ir_version: 8, opset_import: ["": {11 if "<" in split else 13}]> g (float[N] x,'
+        f" bool c) => (int64[M] w) <int64[2] l = {{0, 4}}> {{ y = Abs(x) p, q = {split} {use} }}"
     )
     found = [each.message for each in ts.check(made, target="openvino")]
     assert any("known before the model runs" in message for message in found)
@@ -212,7 +220,7 @@ def test_a_split_whose_parts_are_not_read_keeps_the_check(
     found = [each.message for each in ts.check(lowered, target="openvino")]
     assert not any("known before the model runs" in message for message in found)
     assert ts.lower(lowered, target=target) == lowered
-    feeds = [{"x": X[:count]} for count in (4, 5, 3)]
+    feeds = [{"x": X[:count], "c": np.array(count == 4)} for count in (4, 5, 3)]
     got, *refusals = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
     assert got[0].tolist() == expected
     assert all(isinstance(each, str) for each in refusals), "illegal, and not refused"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain, zip_longest
 
@@ -29,6 +29,7 @@ from tensorsplit.model.graph.nodes import (
     tensor_of,
 )
 from tensorsplit.model.graph.rejoined import may_pass
+from tensorsplit.model.graph.uses import calculated_from, is_needed
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir import LAYER_PORTS
 from tensorsplit.model.openvino_ir.port_maps import read_ports
@@ -132,34 +133,6 @@ def captured_by(node: ir.Node) -> list[ir.Value]:
 def _is_constant(value: ir.Value) -> bool:
     """Return whether a value is a constant, and not a default that may be overridden (D20)."""
     return tensor_of(value) is not None and not value.is_graph_input()
-
-
-def is_needed(value: ir.Value) -> bool:
-    """Return whether an output of the graph that a value is in is calculated from it.
-
-    Nodes that use it for nothing are left out by engines. A node with bodies uses what they use.
-    """
-    waiting, known = [value], {value}
-    owners: dict[ir.Graph | ir.Function | None, ir.Node] | None = None
-    while waiting:
-        held = waiting.pop()
-        if held.is_graph_output():
-            return True
-        for use in held.uses():
-            reader = use.node
-            if reader.graph is not value.graph:
-                owners = _owners(value.graph) if owners is None else owners
-                reader = owners.get(reader.graph, reader)
-            waiting += [made for made in reader.outputs if made not in known]
-            known.update(reader.outputs)
-    return False
-
-
-def _owners(scope: Iterable[ir.Node] | None) -> dict[ir.Graph | ir.Function | None, ir.Node]:
-    """Return the node that each body in a graph is part of, those in bodies included."""
-    return {
-        inner: node for node in scope or () for _, body in bodies(node) for inner in scopes_in(body)
-    }
 
 
 def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
@@ -613,19 +586,7 @@ def _is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
         *body.outputs[:first],
         *(end for end, *held in given if any(each is not None and is_used(each) for each in held)),
     }
-    owners: dict[ir.Graph | None, ir.Node] = {
-        inner: each for each in chain(*scopes_in(body)) for _, inner in bodies(each)
-    }
-    waiting, known = [inside], {inside}
-    while waiting:
-        held = waiting.pop()
-        if held in ends:
-            return True
-        around = owners.get(held.graph) if held.is_graph_output() else None
-        for reader in (*held.consumers(), *(() if around is None else (around,))):
-            waiting += [each for each in reader.outputs if each not in known]
-            known.update(reader.outputs)
-    return False
+    return not ends.isdisjoint(calculated_from(inside))
 
 
 def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
-from tensorsplit.model.features.body_features import is_needed
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, axes_from_front, tensor_of
 from tensorsplit.model.graph.tensors import SparseTensor
+from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 
 _FIRST_WITH_NUMBERS_IN_CONSTANTS = 13

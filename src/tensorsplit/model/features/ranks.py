@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
-from tensorsplit.model.features.body_features import is_needed
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 
 _COUNTED = frozenset(

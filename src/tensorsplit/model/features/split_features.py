@@ -18,7 +18,8 @@ from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.features.without_elements import of_constant_operands
 from tensorsplit.model.graph.checked_lengths import are_checked
 from tensorsplit.model.graph.nodes import NodeRef, is_onnx_split, is_used, passed_from, tensor_of
-from tensorsplit.model.graph.rejoined import gives_only_shapes, is_rejoined, is_unused
+from tensorsplit.model.graph.rejoined import is_rejoined
+from tensorsplit.model.graph.uses import gives_only_shapes, is_unused
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -10,13 +10,12 @@ import onnx_ir as ir
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.nodes import (
     attribute_of,
-    bodies,
     constant,
     domain_name,
     is_split,
     is_vendor_split,
-    scopes_in,
 )
+from tensorsplit.model.graph.uses import MOST_LEVELS, OF_SHAPES, Uses
 
 _PASSING = {
     "": frozenset(
@@ -46,11 +45,6 @@ _NEUTRAL = {"Add": 0, "Sub": 0, "Subtract": 0, "Mul": 1, "Multiply": 1, "Div": 1
 
 _EITHER_WAY = frozenset({"Add", "Mul", "Multiply"})
 
-_FEW_LEVELS = 4
-_OF_SHAPES = ("Shape", "Size", "ShapeOf")
-_MOST_LEVELS = 16
-"""Splits of parts of splits, and nodes that nothing uses, are followed so deep."""
-
 _Place: TypeAlias = tuple[ir.Node, int]
 
 
@@ -59,27 +53,7 @@ def is_rejoined(split: ir.Node) -> bool:
 
     What nothing uses in the end does not count, with the bodies in it.
     """
-    readers: list[ir.Node] = []
-    is_joined = bool(_wholes(split, _MOST_LEVELS, readers))
-    if not is_joined or not readers:
-        return is_joined
-    inside = {reader.graph for reader in readers}
-    around = (
-        node
-        for node in split.graph or ()
-        if any(scope in inside for _, body in bodies(node) for scope in scopes_in(body))
-    )
-    return all(_is_dead(node, _MOST_LEVELS) for node in around)
-
-
-def is_unused(node: ir.Node) -> bool:
-    """Return whether nothing that the graph gives out is calculated from what a node gives."""
-    return _is_dead(node, _MOST_LEVELS)
-
-
-def gives_only_shapes(node: ir.Node) -> bool:
-    """Return whether all that is used of what a node gives is the shapes, if anything."""
-    return _is_dead(node, _FEW_LEVELS, but=_OF_SHAPES)
+    return bool(_wholes(split, MOST_LEVELS, Uses(split)))
 
 
 def may_pass(node: ir.Node, place: int) -> bool:
@@ -118,16 +92,13 @@ def _has_neutral(node: ir.Node, place: int) -> bool:
     return other is not None and bool((other == neutral).all())
 
 
-def _wholes(split: ir.Node, levels: int, inside: list[ir.Node]) -> list[ir.Value]:
-    """Return what joins all parts of a Split; nothing where anything else uses a part.
-
-    The nodes in bodies that use a part are not decided on, but collected.
-    """
+def _wholes(split: ir.Node, levels: int, uses: Uses) -> list[ir.Value]:
+    """Return what joins all parts of a Split; nothing where anything else uses a part."""
     if len(split.outputs) < 2 or not levels:
         return []
     joins: list[ir.Node] | None = None
     for place, part in enumerate(split.outputs):
-        found = list(_places(part, levels, inside))
+        found = list(_places(part, levels, uses))
         nodes = [each[0] for each in found if each is not None and each[1] == place]
         if len(nodes) < len(found) or set(nodes) != set(nodes if joins is None else joins):
             return []
@@ -137,7 +108,7 @@ def _wholes(split: ir.Node, levels: int, inside: list[ir.Node]) -> list[ir.Value
     return [node.outputs[0] for node in made] if len(made) == len(joins or ()) and is_along else []
 
 
-def _places(part: ir.Value, levels: int, inside: list[ir.Node]) -> Iterator[_Place | None]:
+def _places(part: ir.Value, levels: int, uses: Uses) -> Iterator[_Place | None]:
     """Yield each Concat that a value gets to, with its place there; None for any other use."""
     waiting = [part]
     while waiting:
@@ -146,34 +117,20 @@ def _places(part: ir.Value, levels: int, inside: list[ir.Node]) -> Iterator[_Pla
             yield None
         for use in held.uses():
             node, domain = use.node, domain_name(use.node.domain)
-            if node.op_type in _OF_SHAPES or _is_dead(node, levels):
+            if node.op_type in OF_SHAPES or uses.are_dead(node, levels):
                 continue  # an engine may know shapes before the model runs
             if node.graph is not part.graph:
-                inside.append(node)
+                yield None
             elif may_pass(node, use.idx):
                 waiting.append(node.outputs[0])
             elif domain in _PASSING and node.op_type == "Concat":
                 yield node, use.idx
             elif is_split(node) and use.idx == 0:
-                wholes = _wholes(node, levels - 1, inside)
+                wholes = _wholes(node, levels - 1, uses)
                 waiting += wholes
                 yield from () if wholes else (None,)
             else:
                 yield None
-
-
-def _is_dead(node: ir.Node, levels: int, but: Container[str] = ()) -> bool:
-    """Return whether nothing uses what a node gives, so that an engine leaves it out before.
-
-    Nodes of some types may use it.
-    """
-    return levels > 0 and not any(
-        value.is_graph_output()
-        or not all(
-            use.node.op_type in but or _is_dead(use.node, levels - 1, but) for use in value.uses()
-        )
-        for value in node.outputs
-    )
 
 
 def _may_be_along(split: ir.Node, join: ir.Node) -> bool:

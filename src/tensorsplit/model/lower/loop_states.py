@@ -14,13 +14,13 @@ from tensorsplit.model.features.body_features import (
     body_of,
     carried_numbers,
     is_loop,
-    is_needed,
     results_to_settle,
     shared_states,
     unused_and_changing,
 )
 from tensorsplit.model.graph.calculation import EQUAL_BEFORE_11, FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 

@@ -18,7 +18,7 @@ from tensorsplit.model.graph.nodes import (
     passed_from,
     scopes,
 )
-from tensorsplit.model.graph.rejoined import gives_only_shapes
+from tensorsplit.model.graph.uses import gives_only_shapes
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation

@@ -1,0 +1,91 @@
+"""What uses a value in the end, through nodes and bodies; engines leave out the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from functools import cached_property
+from itertools import chain
+
+import onnx_ir as ir
+
+from tensorsplit.model.graph.nodes import Scope, bodies, scopes_in
+
+_FEW_LEVELS = 4
+MOST_LEVELS = 16
+"""Splits of parts of splits, and nodes that nothing uses, are followed so deep."""
+
+OF_SHAPES = ("Shape", "Size", "ShapeOf")
+
+
+def _owners_in(scope: Scope | None) -> dict[object, ir.Node]:
+    """Return the node that each body in a graph belongs to, bodies in bodies included."""
+    inside = chain(*scopes_in(scope)) if scope is not None else ()
+    return {body: node for node in inside for _, body in bodies(node)}
+
+
+def calculated_from(value: ir.Value) -> Iterator[ir.Value]:
+    """Yield a value, and all that is calculated from it in its graph and in bodies in that.
+
+    All that a node with a body gives is calculated from each output of the body.
+    """
+    owners: dict[object, ir.Node] | None = None
+    waiting, known = [value], {value}
+    while waiting:
+        held = waiting.pop()
+        yield held
+        readers = list(held.consumers())
+        if held.is_graph_output() and held.graph is not value.graph:
+            owners = _owners_in(value.graph) if owners is None else owners
+            readers += [owners[held.graph]] if held.graph in owners else []
+        for reader in readers:
+            waiting += [made for made in reader.outputs if made not in known]
+            known.update(reader.outputs)
+
+
+def is_needed(value: ir.Value) -> bool:
+    """Return whether an output of the graph that a value is in is calculated from it."""
+    return any(
+        made.is_graph_output() and made.graph is value.graph for made in calculated_from(value)
+    )
+
+
+def is_unused(node: ir.Node) -> bool:
+    """Return whether nothing that the graph gives out is calculated from what a node gives."""
+    return Uses(node).are_dead(node, MOST_LEVELS)
+
+
+def gives_only_shapes(node: ir.Node) -> bool:
+    """Return whether all that is used of what a node gives is the shapes, if anything."""
+    return Uses(node, but=OF_SHAPES).are_dead(node, _FEW_LEVELS)
+
+
+class Uses:
+    """What uses the values that are calculated from what a node gives, a few nodes deep.
+
+    So a walk from each node of a long chain ends soon. Nodes of some types count for nothing.
+    """
+
+    def __init__(self, node: ir.Node, but: Container[str] = ()) -> None:
+        self._scope, self._but = node.graph, but
+
+    @cached_property
+    def _owners(self) -> dict[object, ir.Node]:
+        return _owners_in(self._scope)
+
+    def are_dead(self, node: ir.Node, levels: int) -> bool:
+        """Return whether nothing uses what a node gives, so that an engine leaves it out before."""
+        return levels > 0 and not any(
+            (value.is_graph_output() and self._is_given_out(value, levels))
+            or not all(
+                use.node.op_type in self._but or self.are_dead(use.node, levels - 1)
+                for use in value.uses()
+            )
+            for value in node.outputs
+        )
+
+    def _is_given_out(self, value: ir.Value, levels: int) -> bool:
+        """Return whether an output of a graph is used, as one of a body is if its node is."""
+        if value.graph is self._scope:
+            return True
+        owner = self._owners.get(value.graph)
+        return owner is None or not self.are_dead(owner, levels - 1)
