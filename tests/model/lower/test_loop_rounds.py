@@ -575,6 +575,33 @@ def test_openvino_does_not_see_a_default_of_no_round(
 
 
 @pytest.mark.engine("openvino")
+@pytest.mark.parametrize(("default", "is_changed"), [(1, False), (0, True)])
+def test_openvino_takes_the_default_of_a_condition_for_a_constant(
+    default: int, is_changed: bool, process: EngineProcess
+) -> None:
+    """Where it holds there is a round: nothing more is needed, which it refused to load."""
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[2,3] x, float[?,?] z, bool go)
+        => (float[?,?] y, int64[?,?] s) <bool go = {{{default}}}, int64 n = {{1}}> {{
+        six = Shape(x)  all = ReduceProd(six)  ones = ConstantOfShape(all)  k = Cast<to = 7>(ones)
+        y, s = Loop(n, go, x) <body = b (int64 i, bool c, float[?,?] h)
+        => (bool d, float[?,?] o, int64[?] row) {{ d = Identity(c) o = Identity(z)
+        row = Identity(k) }}> }}"""
+    )
+    lowered = ts.lower(model, target="openvino")
+    assert (lowered != model) == is_changed
+    found = [
+        each for each in ts.check(model, target="openvino") if "after no round" in each.message
+    ]
+    assert bool(found) == is_changed
+    if not is_changed:
+        feed = {"x": X, "z": Z}
+        (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
+        assert got[0].tobytes() == Z.tobytes()
+        assert got[1].tolist() == [[0] * 6]
+
+
+@pytest.mark.engine("openvino")
 def test_a_number_of_rounds_whose_rank_is_known_only_at_run_time_is_a_scalar(
     process: EngineProcess,
 ) -> None:

@@ -241,14 +241,21 @@ def reads_condition(node: ir.Node) -> bool:
 
 
 def rounds_may_be_0(node: ir.Node, opset: int, facts: Facts, seen: Facts) -> bool:
-    """Return whether a Loop may have no round, and gives more then than what it was given."""
-    return is_loop(node) and (
-        _counts_below_0(node, facts)
-        or bool(given_without_rounds(node, facts))
-        or has_no_round(node, facts)
-        or (
-            opset >= FIRST_WITH_RANGE
-            and bool(fixed_ends(node, facts, seen) or rounds_by_default(node, facts))
+    """Return whether a Loop may have no round, and gives more then than what it was given.
+
+    It has one where the engine sees so, as of a number and a condition that are defaults (D20).
+    """
+    return (
+        is_loop(node)
+        and not _is_seen_to_run(node, seen)
+        and (
+            _counts_below_0(node, facts)
+            or bool(given_without_rounds(node, facts))
+            or has_no_round(node, facts)
+            or (
+                opset >= FIRST_WITH_RANGE
+                and bool(fixed_ends(node, facts, seen) or rounds_by_default(node, facts))
+            )
         )
     )
 
@@ -465,6 +472,14 @@ def states_of(node: ir.Node) -> list[ir.Value]:
 def _may_have_no_round(node: ir.Node, facts: Facts) -> bool:
     count, going = count_and_condition(node)
     return going is not None or not (count is None or _is_at_least(1, count, facts))
+
+
+def _is_seen_to_run(node: ir.Node, seen: Facts) -> bool:
+    """Return whether a Loop is given a condition, and a number, that are seen to have a round."""
+    count, going = (*node.inputs, None, None)[:2]
+    known = () if going is None else seen.tensor(going).constant
+    has_count = count is None or _is_at_least(1, count, seen)
+    return has_count and known is not None and all(known)
 
 
 def _is_at_least(least: int, count: ir.Value, facts: Facts) -> bool:
