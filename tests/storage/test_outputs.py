@@ -442,19 +442,24 @@ def test_what_was_brought_goes_if_the_model_cant_be_written(tmp_path: Path) -> N
     assert names(tmp_path) == ["source"]
 
 
+def fail_at(monkeypatch: pytest.MonkeyPatch, call: str, name: str) -> None:
+    """Have ``os.replace`` or ``os.rename`` fail where the target has a name."""
+    original = getattr(os, call)
+
+    def failing(source: Path, target: Path) -> None:
+        if Path(target).name == name:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        original(source, target)
+
+    monkeypatch.setattr(os, call, failing)
+
+
 def test_files_that_were_replaced_are_put_back_if_another_one_cant_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "one").write_bytes(b"before")
     before = (tmp_path / "one").stat()
-    replace = os.replace
-
-    def failing(source: Path, target: Path) -> None:
-        if Path(target).name == "three":
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", failing)
+    fail_at(monkeypatch, "replace", "three")
     with refused("TS702", "three", "nothing was written"):
         write_files({tmp_path / name: content(b"after") for name in ("one", "two", "three")})
     assert names(tmp_path) == ["one"]
@@ -850,14 +855,7 @@ def test_if_one_name_can_not_be_put_into_the_current_folder_none_is(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "b").write_text("before")
-    rename = os.rename
-
-    def renaming(source: Path, place: Path) -> None:
-        if Path(place).name == "c":
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        rename(source, place)
-
-    monkeypatch.setattr(os, "rename", renaming)
+    fail_at(monkeypatch, "rename", "c")
     with refused("TS702", "nothing was written"):
         replace_here("a", "b", "c", overwrite=True)
     assert names(tmp_path) == ["b"]

@@ -816,13 +816,13 @@ RANKS = {
 }
 
 
-def of_open_rank(text: str, opset: int = 17) -> onnx.ModelProto:
+def of_open_rank(text: str) -> onnx.ModelProto:
     """A model of x with another input, maybe, that gives y; its rank is not declared."""
     inputs, made = text.split("=>", 1)
     more = f", {inputs}" if inputs.strip() else ""
     dims = "N" if "body" in text or "branch" in text else "N, M"
     model = onnx.parser.parse_model(
-        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[{dims}] x{more}) => (float y)
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[{dims}] x{more}) => (float y)
         <int64[1] one = {{1}}> {{ z = {made} y = Neg(z) }}"""
     )
     model.graph.output[0].type.tensor_type.ClearField("shape")

@@ -58,10 +58,10 @@ from tensorsplit.model.graph.nodes import (
     domain_name,
     function_label,
     is_split,
-    used_nodes,
     walk,
 )
 from tensorsplit.model.graph.tensors import element_name
+from tensorsplit.model.graph.uses import used_nodes
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.profiles import Limitation, Profile, Target, must_go

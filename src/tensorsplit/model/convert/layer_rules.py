@@ -552,14 +552,13 @@ def _squeeze(layer: LayerConversion) -> ir.Value:
     data, *axes = layer.inputs
     if not axes:
         return layer.op("Squeeze", [data])
-    shape, given = layer.node.shape(), layer.node.known(1)
-    if shape is None or given is None:
-        return _with_axes("Squeeze", layer)
-    named, axes_of = given.reshape(-1).tolist(), range(-len(shape), len(shape))
-    kept = [at for at in named if at in axes_of and is_known(shape[at]) and shape[at] != 1]
-    removed = tuple(at for at in named if at not in kept)
+    shape, given = layer.node.shape() or (), layer.node.known(1)
+    named = [] if given is None else given.reshape(-1).tolist()
+    within = range(-len(shape), len(shape))
+    kept = [at for at in named if at in within and is_known(shape[at]) and shape[at] != 1]
     if not kept:
         return _with_axes("Squeeze", layer)
+    removed = tuple(at for at in named if at not in kept)
     return layer.op("Squeeze", [data, layer.node.make.make(removed)]) if removed else data
 
 

@@ -6,18 +6,14 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known
+from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
-_COUNTED = frozenset(
-    {
-        *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
-        *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Tile"),
-    }
-)
+_COUNTED = frozenset({*REDUCTIONS, "Tile"})
 """Operators with a number for each axis, or with axes, as their second input."""
 
 
@@ -29,7 +25,7 @@ def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
     """
     node = ref.node
     given = node.inputs[1:2] if node.op_type in _COUNTED else ()
-    if not all(_is_counted(held, seen) for held in filter(None, given)):
+    if not all(has_known_shape(held, seen) for held in filter(None, given)):
         feature, made = "uncounted_axes", list(node.outputs)
     elif node.op_type == "Compress" and _is_whole(node, seen):
         feature, made = "compressed_whole", list(node.outputs)
@@ -42,12 +38,9 @@ def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
 def _is_whole(node: ir.Node, seen: Facts) -> bool:
     """Return whether a Compress has no axis, and something that it takes no known shape."""
     has_axis = "axis" in node.attributes
-    return not has_axis and not all(_is_counted(held, seen) for held in filter(None, node.inputs))
-
-
-def _is_counted(held: ir.Value, seen: Facts) -> bool:
-    shape = seen.tensor(held).shape
-    return shape is not None and are_known(shape)
+    return not has_axis and not all(
+        has_known_shape(held, seen) for held in filter(None, node.inputs)
+    )
 
 
 def _open_at_first(ref: NodeRef, seen: Facts) -> list[ir.Value]:

@@ -13,7 +13,7 @@ from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.model.features.from_constants import of_constants
 from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS, of_uses
-from tensorsplit.model.features.values import is_empty, of_data
+from tensorsplit.model.features.values import has_known_shape, is_empty, of_data
 from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.features.without_elements import of_constant_operands
 from tensorsplit.model.graph.checked_lengths import are_checked
@@ -35,7 +35,7 @@ def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
     found |= dict.fromkeys(of_constants(ref, seen), True)
     if any(not value.name for value in node.outputs):
         found["unnamed_output"] = True
-    if any(is_used(part) and _is_fixed(part, seen) for part in node.outputs[1:]):
+    if any(is_used(part) and has_known_shape(part, seen) for part in node.outputs[1:]):
         found["fixed_later_part"] = True
     split = facts.split(ref)
     if split.intent is not None:  # what is wrong with the node itself is for others to say
@@ -46,12 +46,6 @@ def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
         imported = seen.split(ref)
         found.update(_of_import(imported.intent or split.intent, split.plan, node, seen))
     return found
-
-
-def _is_fixed(part: ir.Value, seen: Facts) -> bool:
-    """Return whether an engine knows the whole shape of a part at import."""
-    shape = seen.tensor(part).shape
-    return shape is not None and are_known(shape)
 
 
 def _of_place(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:

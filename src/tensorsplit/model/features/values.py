@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_at_least, is_known, same_shape
+from tensorsplit.core.dimensions import are_known, is_at_least, is_known, same_shape
 from tensorsplit.core.maker import MOST_EXACT
 from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.vocabulary import Features
@@ -29,6 +29,12 @@ def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
 def is_empty(value: ir.Value | None, facts: Facts) -> bool:
     """Return whether a tensor is known to have no elements."""
     return 0 in (facts.tensor(value).shape or ())
+
+
+def has_known_shape(value: ir.Value | None, facts: Facts) -> bool:
+    """Return whether the rank of a tensor and all its dimensions are known."""
+    shape = facts.tensor(value).shape
+    return shape is not None and are_known(shape)
 
 
 def of_long_slices(node: ir.Node, facts: Facts) -> Iterator[str]:

@@ -42,6 +42,27 @@ def calculated_from(value: ir.Value) -> Iterator[ir.Value]:
             known.update(reader.outputs)
 
 
+def used_nodes(model: ir.Model) -> set[ir.Node]:
+    """Return the nodes of a model, its bodies and functions that an output of the model depends on.
+
+    A used node uses all that its bodies and the function that it calls give.
+    """
+    used, called = set[ir.Node](), set[ir.OperatorIdentifier]()
+    wanted = list(model.graph.outputs)
+    while wanted:
+        node = wanted.pop().producer()
+        if node is None or node in used:
+            continue
+        used.add(node)
+        wanted.extend(value for value in node.inputs if value is not None)
+        wanted.extend(value for _, body in bodies(node) for value in body.outputs)
+        name = node.op_identifier()
+        if name in model.functions and name not in called:
+            called.add(name)
+            wanted.extend(model.functions[name].outputs)
+    return used
+
+
 def is_needed(value: ir.Value) -> bool:
     """Return whether an output of the graph that a value is in is calculated from it."""
     return any(

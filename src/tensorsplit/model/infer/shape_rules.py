@@ -402,10 +402,11 @@ def _reduced(node: Node) -> Shape:
     return _squeeze(node)
 
 
-_REDUCTIONS = (
+REDUCTIONS = (
     *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
     *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
 )
+"""The operators that reduce along axes."""
 
 _RULES: Mapping[str, _ShapeFunction] = {
     "AveragePool": partial(_window, weights_at=None),
@@ -434,7 +435,7 @@ _RULES: Mapping[str, _ShapeFunction] = {
     "Tile": _tile,
     "TopK": _top_k,
     "Upsample": _resize,
-    **dict.fromkeys(_REDUCTIONS, _reduced),
+    **dict.fromkeys(REDUCTIONS, _reduced),
     **dict.fromkeys(("Add", "Div", "Mul", "Pow", "Sub", "Where"), _elementwise),
 }
 """How the shape of an output follows, by operator."""
