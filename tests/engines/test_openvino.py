@@ -294,6 +294,7 @@ def test_a_session_lowers_an_ir(lower: Any, limits: dict[str, Any], tmp_path: Pa
     assert sorted(each.name for each in tmp_path.iterdir()) == ["model.bin", "model.xml"]
 
 
+@pytest.mark.engine("onnxruntime")
 def test_an_ir_is_lowered_for_openvino_alone(tmp_path: Path) -> None:
     path = words(tmp_path)
     for engine in ("openvino", "onnxruntime"):
