@@ -549,6 +549,39 @@ def test_what_a_loop_carries_keeps_its_shape_where_there_is_no_round(
 
 
 @pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    ("data", "part", "node"),
+    [
+        ("N", "?", "o, rest = Split<axis = 0>(z, few)"),
+        ("N,3", "?,3", "r = Reshape(z, square) o, rest = Split<axis = 0>(r, few)"),
+        ("3,N", "3,?", "r = Reshape(z, square) o, rest = Split<axis = 1>(r, few)"),
+        ("N", "?", "o = Slice(z, first, first)"),
+    ],
+)
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_a_loop_carries_a_part_of_length_0(
+    target: Any, data: str, part: str, node: str, process: EngineProcess
+) -> None:
+    """What lowering writes for it takes nothing, which OpenVINO does not see and does right."""
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (int64 n, float[{data}] x, float[9] z)
+        => (float[{part}] y) <int64[2] few = {{0, {9 if part == "?" else 3}}}, int64[1] first ="""
+        f""" {{0}}, int64[2] square = {{3, 3}}> {{ y = Loop(n, , x) <body = b (int64 i, bool c,
+        float[{part}] h) => (bool d, float[{part}] o) {{ d = Identity(c) {node} }}> }}"""
+    )
+    lowered = ts.lower(model, target=target)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target=target) == lowered
+    start = RANDOM.uniform(1, 2, (5,) if data == "N" else (3, 3)).astype(np.float32)
+    feeds = [{"n": np.array(n), "x": start, "z": Z.repeat(2)[:9]} for n in (2, 0, 1)]
+    runs = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
+    for feed, (got,) in zip(feeds, runs, strict=True):
+        wanted = ts.run(model, feed)["y"]
+        assert wanted.size == (0 if feed["n"] else start.size)
+        assert (got.shape, got.tobytes()) == (wanted.shape, wanted.tobytes())
+
+
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("default", [0, -1, 2])
 @pytest.mark.parametrize("data", ["3", "N"])
 @pytest.mark.parametrize("rows", ["", ", float[?,?] s"])

@@ -69,7 +69,7 @@ def of_no_elements(node: ir.Node, facts: Facts, seen: Facts) -> Iterator[str]:
     """Yield what holds of a Flatten, Gather or Compress that takes or gives no elements."""
     if _is_flattened(node, facts):
         yield "flattened"
-    if _takes_nothing(node, facts):
+    if _takes_nothing(node, facts, seen):
         yield "takes_nothing"
     elif _takes_from_nothing(node, facts, seen):
         yield "taken_from_nothing"
@@ -92,8 +92,8 @@ def _is_flattened(node: ir.Node, facts: Facts) -> bool:
     return shape is None or 0 in shape or not are_known(shape)
 
 
-def _takes_nothing(node: ir.Node, facts: Facts) -> bool:
-    """Return whether a node takes no elements along an axis, whatever its data holds.
+def _takes_nothing(node: ir.Node, facts: Facts, seen: Facts) -> bool:
+    """Return whether a node is seen to take no elements along an axis, whatever its data holds.
 
     Strings are left out: those are taken one by one.
     """
@@ -101,9 +101,9 @@ def _takes_nothing(node: ir.Node, facts: Facts) -> bool:
         return False
     if ir.DataType.STRING in facts.element_types(node.inputs[0]):
         return False
-    taken = facts.tensor(node.inputs[1])
-    if taken.shape == (0,):
+    if seen.tensor(node.inputs[1]).shape == (0,):
         return True
+    taken = facts.tensor(node.inputs[1])
     known = taken.constant if taken.constant is not None else constant(passed_from(node.inputs[1]))
     return node.op_type == "Compress" and known is not None and not np.any(known)
 

@@ -90,12 +90,16 @@ class _Import(Analysis):
         return [_open_on(fact, axis) for fact in found]
 
     def _seen(self, node: ir.Node, fact: Fact) -> Fact:
-        """Return what the engine knows of an output of a node for which this is known."""
+        """Return what the engine knows of an output of a node for which this is known.
+
+        It does not know that 0 times a number that it does not see is 0.
+        """
         if node.domain != "":
             return fact
         inputs = [self.facts.of(value) for value in node.inputs]
         held = [tensor_of(known).constant for known in inputs]
-        is_loose = node.op_type in self._view.whole and None in held
+        is_by_zero = node.op_type == "Mul" and any(0 in (tensor_of(k).values or ()) for k in inputs)
+        is_loose = None in held and (is_by_zero or node.op_type in self._view.whole)
         if node.op_type in self._view.opaque:
             is_folded = all(constant(value) is not None for value in node.inputs)
             is_loose = not is_folded or any(bodies(node))
