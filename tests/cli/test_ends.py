@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import re
 import signal
@@ -20,6 +22,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped] 
 from tensorsplit import __version__, native
 from tensorsplit.cli import app, stopping
 from tensorsplit.cli.app import COMMANDS, CommandLine
+from tensorsplit.cli.screen import StandardOutputError
 from tensorsplit.cli.stopping import Stopped
 from tests.cli.conftest import Command, process
 from tests.interpreters import printed, python
@@ -65,6 +68,7 @@ def test_an_option_that_takes_several_values_and_a_flag_are_given_twice(
         (BrokenPipeError(), 141, ""),
         (click.Abort(), 130, ""),
         (OSError(28, "No space left on device"), 2, "standard output: No space left on device"),
+        (StandardOutputError(13, "not allowed"), 2, "standard output: not allowed"),
         (OSError(24, "Too many open files"), 2, "the system: Too many open files"),
         (OSError(13, "Permission denied", "a/b"), 2, "a/b: Permission denied"),
         (OSError("of its own"), 2, "the system: of its own"),
@@ -283,6 +287,46 @@ def test_a_full_disk_is_one_line() -> None:
     ended = process("ops", shell="> /dev/full")
     assert ended.status == 2
     assert ended.err == "tensorsplit: error: [TS702] standard output: No space left on device\n"
+
+
+class _Failing(io.RawIOBase):
+    """What can't be written to."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, _: object) -> int:
+        raise PermissionError(errno.EACCES, "not allowed")
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        (["split", "x.npy", "--axis", "1", "--num-outputs", "2"], "out"),
+        (["lower", EXAMPLE, "--for", "openvino"], ""),
+        (["infer", EXAMPLE], "out"),
+        (["run", EXAMPLE, "--seed", "1"], "out/y.npy"),
+        (["conformance", "--list", "--case", "onnx.Split-1/double/dynamic-axis-r1/absent/graph/edge-also-halves-o1", "--export"], "out"),
+        (["convert", EXAMPLE, "--opset", "11"], ""),
+        (["convert", EXAMPLE, "--opset", "18", "-o", "-"], ""),
+    ],
+    ids=lambda words: words[0] if isinstance(words, list) else None,
+)
+def test_standard_output_that_fails_and_what_is_whole(
+    words: list[str],
+    written: str,
+    tensorsplit: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.arange(4, dtype=np.float32).reshape(1, 4))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(_Failing(), write_through=True))
+    target = [] if words[-1] == "-" else ["out"] if words[-1] == "--export" else ["-o", "out"]
+    ended = tensorsplit(*words, *target)
+    said = "tensorsplit: error: [TS702] standard output: not allowed"
+    assert ended.err == said + (f"; written before, and whole: {written}\n" if written else "\n")
+    assert (ended.status, Path(written or "out").exists()) == (2, bool(written))
 
 
 def test_closed_streams_are_no_error() -> None:

@@ -33,6 +33,14 @@ def test_folders_are_left_out(
     assert [path.name for path in (tmp_path / "here").iterdir()] == ["a.txt"]
 
 
+def test_a_folder_without_a_name_is_not_the_current_one(
+    refused: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "the name is empty" in refused("TS702", "examples", "")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_of_someone_else_stays(refused: Callable[..., str], tmp_path: Path) -> None:
     theirs = tmp_path / "uneven.onnx"
     theirs.write_bytes(b"mine")

@@ -23,7 +23,16 @@ import click
 
 from tensorsplit import __version__
 from tensorsplit.cli.language import HelpContext
-from tensorsplit.cli.screen import complain, examples, flush_or_silence, note, write
+from tensorsplit.cli.screen import (
+    StandardOutputError,
+    complain,
+    examples,
+    flush,
+    flush_or_silence,
+    listed,
+    note,
+    write,
+)
 from tensorsplit.cli.sentences import tr, translate_click, worded
 from tensorsplit.cli.stopping import INTERRUPTED, Stopped, Stopping, leave_at_once
 from tensorsplit.core.errors import (
@@ -43,6 +52,7 @@ from tensorsplit.core.errors import (
     show_bytes,
 )
 from tensorsplit.core.extras import import_refusal
+from tensorsplit.storage.outputs import Outputs
 
 if TYPE_CHECKING:
     from tensorsplit import native
@@ -91,6 +101,7 @@ _GIVEN = "tensorsplit.given"
 """Where the context of the group has the parameters that a command is given."""
 
 _OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""Errors that help has, which click writes, where standard output can't be written to."""
 
 
 class CommandLine(click.Group):
@@ -105,16 +116,16 @@ class CommandLine(click.Group):
             leave_at_once()  # once this has returned
             atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # when all is done
         status: object = None
+        outputs = Outputs()
         translate_click()
         with Stopping() as stopping:
             try:
                 try:
                     logging.getLogger("onnx_ir").setLevel(logging.CRITICAL)  # a failure is one line
-                    status = super().main(args, **extra)
-                    if sys.stdout is not None:
-                        sys.stdout.flush()
+                    status = super().main(args, obj=outputs, **extra)
+                    flush()
                 except Exception as error:  # noqa: BLE001 - no bad input may end in a traceback
-                    status = stopping.status or _report(error)
+                    status = stopping.status or _report(error, outputs.written)
                 stopping.end()
             except Stopped as stopped:
                 status = stopped.status
@@ -229,8 +240,11 @@ def _spared_from_click() -> Iterator[None]:
         raise Stopped(PIPE_CLOSED) from None
 
 
-def _report(error: Exception) -> int:
-    """Say what went wrong, in one line; the exit status."""
+def _report(error: Exception, written: Sequence[str] = ()) -> int:
+    """Say what went wrong, in one line, and return the exit status.
+
+    Where nobody could be told of files that are written and whole, they are named.
+    """
     if os.environ.get("TENSORSPLIT_TRACEBACK"):
         raise error
     match error:
@@ -247,8 +261,12 @@ def _report(error: Exception) -> int:
         case BrokenPipeError():
             return PIPE_CLOSED
         case OSError():
-            output = tr("standard output") if error.errno in _OF_WRITING else tr("the system")
-            complain(f"[{UNWRITABLE.code}] {error.filename or output}: {error.strerror or error}")
+            is_output = isinstance(error, StandardOutputError) or error.errno in _OF_WRITING
+            output = tr("standard output") if is_output else tr("the system")
+            reason = f"{error.filename or output}: {error.strerror or error}"
+            names = listed(written)
+            whole = tr("written before, and whole: {names}", names=names) if written else ""
+            complain(f"[{UNWRITABLE.code}] {tr('; ').join(filter(None, (reason, whole)))}")
         case MemoryError():
             complain(tr("out of memory"))
         case RecursionError():

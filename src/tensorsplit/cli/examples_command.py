@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 import tensorsplit
-from tensorsplit.cli.files import WritingCommand, outputs, write_files
+from tensorsplit.cli.files import FOLDER, WritingCommand, write_files
 from tensorsplit.cli.screen import examples as shown_examples
 from tensorsplit.cli.screen import say
 from tensorsplit.cli.sentences import amount
 
 
 @click.command(cls=WritingCommand, epilog=shown_examples("examples", "examples demo/models"))
-@click.argument("folder", type=click.Path(path_type=Path), default="examples")
+@click.argument("folder", type=FOLDER, default="examples")
 def examples(*, folder: Path) -> None:
     """Write the models and data that the documentation uses into a folder.
 
@@ -23,7 +23,6 @@ def examples(*, folder: Path) -> None:
     found = [path for path in _home().iterdir() if path.is_file()]  # pip compiles into a folder
     files = {folder / path.name: path.read_bytes() for path in sorted(found)}
     missing = {path: content for path, content in files.items() if not _holds(path, content)}
-    outputs().folders.append(folder)
     write_files(missing)
     say(f"{folder}: {amount(len(files), 'file')}")
 

@@ -19,7 +19,7 @@ import click
 import numpy as np
 from click.types import StringParamType
 
-from tensorsplit.cli.screen import is_terminal
+from tensorsplit.cli.screen import is_terminal, writing_out
 from tensorsplit.cli.sentences import tr
 from tensorsplit.core.errors import UNWRITABLE, SplitError
 from tensorsplit.storage.outputs import Brought, Content, Outputs
@@ -201,7 +201,8 @@ class Output:
             return
         if self.target == PIPE:
             if sys.stdout is not None:  # its reader is gone already
-                read.write(made, sys.stdout.buffer)
+                with writing_out():
+                    read.write(made, sys.stdout.buffer)
             return
         target, files = Path(self.target), dict[Path, Content]()
         folder = read.folder or Path()  # of a pipe, the current one

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
+from tensorsplit.cli.files import outputs
 from tensorsplit.cli.screen import examples, note, progress_of, say
 from tensorsplit.cli.sentences import amount, tr
 from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, Count, Word
 from tensorsplit.conformance import SECONDS_OF_A_CASE
 from tensorsplit.core.errors import USAGE, SplitError, printable
-from tensorsplit.storage.outputs import Outputs
 
 
 @click.command(epilog=examples("profile onnxruntime", "profile my_adapter.py --jobs 4"))
@@ -65,7 +65,9 @@ def profile(*, engine: str, jobs: int | None, seconds: float) -> int:
     with progress_of("profile", len(cases)) as advance:
         document = run([subject], cases, seconds=seconds, jobs=jobs, progress=advance, note=note)
         ((name, text),) = profile_files(document)
-    Outputs(create_dirs=True, overwrite=True).write({folder / name: text})
+    target = outputs()
+    target.create_dirs = target.overwrite = True
+    target.write({folder / name: text})
     _summarise(json.loads(text), str(folder / name))
     return 0
 

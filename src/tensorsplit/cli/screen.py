@@ -36,6 +36,23 @@ _GUTTER = 2
 _MOST_NAMES = 6
 
 
+class StandardOutputError(OSError):
+    """Standard output can't be written to."""
+
+
+@contextlib.contextmanager
+def writing_out() -> Iterator[None]:
+    """Tell an error of standard output from those of files; a pipe that is closed is none."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise StandardOutputError(error.errno, error.strerror) from None
+
+
 def examples(*commands: str) -> str:
     """Return the end of a help text: commands to try, on lines that click does not wrap."""
     return "\n".join(("\b", "Examples:", *(f"  tensorsplit {command}" for command in commands)))
@@ -148,7 +165,7 @@ def rendered(*renderables: RenderableType, soft_wrap: bool = False, **console: A
     from rich.console import Console
 
     made = Console(highlight=False, markup=False, emoji=False, **console)
-    with made.capture() as captured:
+    with writing_out(), made.capture() as captured:  # it flushes its file
         for renderable in renderables:
             made.print(renderable, soft_wrap=soft_wrap, crop=False)
     lines = [line.rstrip() for line in captured.get().splitlines()]
@@ -161,7 +178,15 @@ def write(text: str) -> None:
     if stream is None:  # the caller closed it
         return
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "replace").decode(encoding))
+    with writing_out():
+        stream.write(text.encode(encoding, "replace").decode(encoding))
+
+
+def flush() -> None:
+    """Write what standard output still holds."""
+    if sys.stdout is not None:
+        with writing_out():
+            sys.stdout.flush()
 
 
 def say(*lines: str) -> None:

@@ -150,6 +150,7 @@ class Job:
 
             with written_at(self.target, self.writing.names or (), _TOKEN) as check:
                 yield self.target, f"{self.target}/{_TOKEN}", check
+            outputs.written.append(self.target)
             return
         with outputs.replaced(path, self.writing.names) as draft:
             free = shutil.disk_usage(draft.parent).free

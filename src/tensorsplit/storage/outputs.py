@@ -71,6 +71,7 @@ class Outputs:
         create_dirs: Whether missing folders are made on the way to an output.
         overwrite: Whether an output may be there already.
         writer: The command that writes.
+        written: What was written so far, and is whole.
     """
 
     files: list[Path] = field(default_factory=list)
@@ -80,6 +81,7 @@ class Outputs:
     create_dirs: bool = False
     overwrite: bool = False
     writer: str = ""
+    written: list[str] = field(default_factory=list)
 
     def check(self) -> None:
         """Refuse (TS702) outputs that are known beforehand and may not be written."""
@@ -122,6 +124,7 @@ class Outputs:
                         undoing.callback(_way_back(place, draft))
                         draft.replace(place)
                 undoing.pop_all()
+            self.written += map(str, whole)
             for target in whole:
                 _sync_placed(places[target].parent, target)
 
@@ -132,6 +135,7 @@ class Outputs:
             with _refusing(target):
                 cleaning.enter_context(_made(_real(target).parent))
             yield
+        self.written.append(str(target))
 
     @contextlib.contextmanager
     def replaced(self, target: Path, names: Collection[str] | None) -> Iterator[Path]:
@@ -172,6 +176,7 @@ class Outputs:
                     _fill_in(draft, place)
                 else:
                     _exchange(draft, place)
+            self.written.append(str(target))
             _sync_placed(folder, target)
 
     def _replaceable(self, target: Path, names: Collection[str] | None) -> Path:
