@@ -450,7 +450,9 @@ def test_signals_end_it_and_nothing_is_written(tmp_path: Path, stop: str) -> Non
         ("import os; os._exit(0)", "its process ended with exit status 0"),
         ("import time; time.sleep(600)", "its process gave no answer within 2 s"),
         ("raise SystemExit(0)", "SystemExit: 0"),
-        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("1 / 0", "ZeroDivisionError: division by zero; correct its code"),
+        ("a = [", "SyntaxError: '[' was never closed (harmful.py, line 10); correct its code"),
+        ("import nothing_at_all", "No module named 'nothing_at_all'; install what it needs"),
     ],
 )
 @pytest.mark.parametrize("asks", [("--case", CASE), ("--repro", CASE)], ids=lambda asks: asks[0])

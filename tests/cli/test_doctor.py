@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -127,6 +128,15 @@ def test_a_model_that_is_wrong_is_not_run(
     assert "not run      the model itself is wrong" in ended.out
     [command] = commands(ended.out)
     assert "[TS305]" in tensorsplit(*command).out
+
+
+def test_of_an_opset_that_nobody_knows_here_nothing_is_said(
+    refused: Callable[..., str], right: Path
+) -> None:
+    made = onnx.load(right)
+    made.opset_import[0].version = 99
+    onnx.save(made, right)
+    assert "opset 99 is newer than the installed onnx; inst" in refused("TS101", "doctor", right)
 
 
 @pytest.mark.usefixtures("no_engines")

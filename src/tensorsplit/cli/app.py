@@ -160,14 +160,24 @@ class CommandLine(click.Group):
             write(f"{ctx.get_help()}\n")
             ctx.exit()
         if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+            problem, word = tr("there is no command {name}", name=show(args[0])), f"--{args[0]}"
+            near = did_you_mean(args[0], COMMANDS)
+            if not near and (names := ", ".join(self._commands_with(ctx, word))):
+                near = tr("{name} is an option of {commands}", name=word, commands=names)
             options = (name for option in self.get_params(ctx) for name in option.opts)
-            near = did_you_mean(args[0], COMMANDS) or did_you_mean(f"--{args[0]}", options)
-            problem = tr("there is no command {name}", name=show(args[0]))
+            near = near or did_you_mean(word, options)
             raise click.UsageError(tr("; ").join(filter(None, (problem, near.rstrip()))), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
             ctx.meta[_GIVEN] = _check_words(command, click.Context(command, ctx, name), rest)
         return name, command, rest
+
+    def _commands_with(self, ctx: click.Context, option: str) -> Iterator[str]:
+        """Yield the names of the commands that have an option; all of them are loaded."""
+        for name in COMMANDS:
+            command = self.get_command(ctx, name)
+            if command is not None and any(option in each.opts for each in command.params):
+                yield name
 
     def format_commands(self, _: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands of the help, none of which is loaded."""

@@ -17,6 +17,7 @@ from tensorsplit.model.check.checker import examine
 from tensorsplit.model.check.checks import ERROR, TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
 from tensorsplit.model.check.findings import REWRITE, CheckReport, Finding
 from tensorsplit.model.exactness import moved_outputs
+from tensorsplit.model.graph.nodes import check_known
 from tensorsplit.model.lower import LoweringReport, lower_graph, lower_ir
 from tensorsplit.model.profiles import load
 from tensorsplit.model.reading import OnnxModel, open_model
@@ -79,7 +80,11 @@ def version_of(engine: str) -> str:
 
 
 def diagnosis_of_wrong_model(source: OnnxModel) -> list[Diagnosis]:
-    """Return a diagnosis for each engine if the model itself is wrong; empty if it is not."""
+    """Return a diagnosis for each engine if the model itself is wrong; empty if it is not.
+
+    SplitError TS101 for one whose opset is not known here, of which nothing can be said.
+    """
+    check_known(source.model.opset_imports.get("", 0))
     errors = [each for each in examine(source).findings if each.severity == ERROR]
     if not errors:
         return []

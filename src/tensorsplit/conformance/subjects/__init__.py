@@ -456,7 +456,7 @@ def _module_of_file(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise missing(str(path), f"{type(error).__name__}: {error}") from error
+        raise _not_imported(str(path), error) from error
     return module
 
 
@@ -467,7 +467,13 @@ def _module(name: str) -> ModuleType:
         lost = error.name if isinstance(error, ModuleNotFoundError) else None
         if lost is not None and f"{name}.".startswith(f"{lost}."):
             raise _unknown(name, "none has this name, and no module either") from None
-        raise missing(name, f"{type(error).__name__}: {error}") from error
+        raise _not_imported(name, error) from error
+
+
+def _not_imported(name: str, error: BaseException) -> SplitError:
+    """Return the error for what importing a subject has raised."""
+    fix = "install what it needs" if isinstance(error, ImportError) else "correct its code"
+    return missing(name, f"{type(error).__name__}: {error}", fix)
 
 
 def _unknown(name: str, why: str) -> SplitError:

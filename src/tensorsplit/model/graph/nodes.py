@@ -344,20 +344,25 @@ def record_of(node: ir.Node, opset: int) -> Operator:
     if is_vendor_split(node):
         version = node.metadata_props.get(LAYER_VERSION, VENDOR_SPLIT.since_version)
         return operators[f"{VENDOR_SPLIT.vendor}.{node.op_type}-{version}"]
-    if opset > max(NEWEST_OPSET, defs.onnx_opset_version()):
-        raise SplitError(
-            UNKNOWN_OPERATOR,
-            f"opset {show_int(opset)} is newer than the installed onnx",
-            f"install one that knows it, or use an opset up to {NEWEST_OPSET}",
-            operator=f"onnx.{node.op_type}",
-            parameter="opset",
-        )
+    check_known(opset, f"onnx.{node.op_type}")
     if not is_unchanged(node.op_type, opset):
         return in_force(node.op_type, opset)
     record = in_force(node.op_type, NEWEST_OPSET)
     text = f"{record.id} is taken at opset {opset}, which is newer than those known here"
     warnings.warn(f"{text}: {NEWEST_OPSET} is the newest", SplitWarning, stacklevel=2)
     return record
+
+
+def check_known(opset: int, operator: str | None = None) -> None:
+    """Refuse (TS101) an opset that neither the records nor the installed onnx know."""
+    if opset > max(NEWEST_OPSET, defs.onnx_opset_version()):
+        raise SplitError(
+            UNKNOWN_OPERATOR,
+            f"opset {show_int(opset)} is newer than the installed onnx",
+            f"install one that knows it, or use an opset up to {NEWEST_OPSET}",
+            operator=operator,
+            parameter="opset",
+        )
 
 
 def is_unchanged(op_type: str, opset: int) -> bool:
