@@ -1,7 +1,7 @@
 #!/bin/sh
-# Set up, then run the tests, on every core, but for those that are marked `thorough`: these go through
-# many cases of what others state by hand, and CI runs them. All arguments go to pytest, which then runs
-# the thorough ones too: `sh scripts/test.sh tests` runs all.
+# Set up, then run the tests, on every core, but for those that are marked `thorough`, which go through
+# many cases of what others state by hand, and `engine`, which need an engine: CI runs them. All
+# arguments go to pytest, which then runs these too: `sh scripts/test.sh tests` runs all.
 set -eu
 cd "$(dirname "$0")/.."
 EXTRAS='[dev]'
@@ -15,8 +15,8 @@ if [ $# != 0 ]; then
     exit
 fi
 usual="$(cat "$TOOK" 2>/dev/null || echo "3 to 5 minutes on two cores that are free")"
-echo "the tests but for the thorough ones, which CI runs: $usual; skips are summed up at the end" >&2
+echo "the tests but for the thorough ones and those of engines, which CI runs: $usual; skips are summed up at the end" >&2
 begun=$(date +%s)
-run -m 'not thorough'
+run -m 'not thorough and not engine'
 took=$(($(date +%s) - begun))
 echo "$((took / 60)) min $((took % 60)) s last time" >"$TOOK"

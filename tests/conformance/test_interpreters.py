@@ -23,6 +23,7 @@ from tensorsplit.engines import elsewhere, interpreters
 from tensorsplit.engines.interpreters import Interpreter
 from tests.conformance.fakes import case
 from tests.engines.test_process import are_gone
+from tests.marks import thorough
 from tests.refusals import refused
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no exec")
@@ -116,22 +117,24 @@ def test_an_adapter_that_is_a_module_is_found_there_too(
     assert result("there") == ("pass", "")
 
 
-@pytest.mark.parametrize(
-    ("body", "verdict", "words"),
-    [
-        ("os.kill(os.getpid(), 11)", "crash", "was ended by SIGSEGV (signal 11)"),
-        ("os._exit(3)", "crash", "ended with exit status 3"),
-        ("print('so long', file=sys.stderr)\nos._exit(0)", "crash", "having said: so long"),
-        ("os.write(int(sys.argv[1]), b'\\xff' * 99)\nos._exit(0)", "wrong", ""),
-        ("return {name: np.zeros(200 << 20, 'i1') for name in given[3]}", "wrong", "64 MiB"),
-        ("return {name: [0] * 70_000 for name in given[3]}", "wrong", ""),
-        ("return {name: object() for name in given[3]}", "wrong", ""),
-        ("raise Unsupported('no Split at all')", "unsupported-type", "no Split at all"),
-        ("raise ValueError('not today')", "refused-but-legal", "ValueError: not today"),
-        ("import no_such_module", "refused-but-legal", "no_such_module"),
-        ("return {'y0': given[2]['x'][:1]}", "wrong", "y1"),
-    ],
-)
+JUDGED = [
+    ("os.kill(os.getpid(), 11)", "crash", "was ended by SIGSEGV (signal 11)"),
+    ("return {name: np.zeros(200 << 20, 'i1') for name in given[3]}", "wrong", "64 MiB"),
+    ("raise Unsupported('no Split at all')", "unsupported-type", "no Split at all"),
+    ("raise ValueError('not today')", "refused-but-legal", "ValueError: not today"),
+]
+MORE_JUDGED = [
+    ("os._exit(3)", "crash", "ended with exit status 3"),
+    ("print('so long', file=sys.stderr)\nos._exit(0)", "crash", "having said: so long"),
+    ("os.write(int(sys.argv[1]), b'\\xff' * 99)\nos._exit(0)", "wrong", ""),
+    ("return {name: [0] * 70_000 for name in given[3]}", "wrong", ""),
+    ("return {name: object() for name in given[3]}", "wrong", ""),
+    ("import no_such_module", "refused-but-legal", "no_such_module"),
+    ("return {'y0': given[2]['x'][:1]}", "wrong", "y1"),
+]
+
+
+@pytest.mark.parametrize(("body", "verdict", "words"), [*JUDGED, *map(thorough, MORE_JUDGED)])
 def test_it_is_judged_as_an_adapter_that_runs_here(
     write: Write, body: str, verdict: str, words: str
 ) -> None:

@@ -21,6 +21,7 @@ from tensorsplit.core.extras import install_command
 from tensorsplit.engines import messages
 from tensorsplit.engines.process import TIMEOUT_VARIABLE, EngineProcess, timeout
 from tests.interpreters import ROOT, printed, python
+from tests.marks import thorough
 
 ADAPTER = "tests.engines.fake_engine"
 OPEN_FILES = Path("/proc/self/fd")
@@ -218,25 +219,28 @@ def test_what_has_left_the_group_ends_with_the_process(
 HUGE = "raw \xff\xff\xff\xff\x7f" + "\xff" * 7
 
 
-@pytest.mark.parametrize(
-    ("texts", "words"),
-    [
-        ([HUGE], "of more than 1 MiB"),
-        (["raw garbage"], "of more than 1 MiB"),
-        (["raw \xff\xff\xff\xfe"], "an invalid answer"),
-        (["[]"], "an invalid answer"),
-        (["null"], "an invalid answer"),
-        (["{"], "an invalid answer"),
-        (["[" * 10_000], "an invalid answer"),
-        (['[99, {"dict": {}}]'], "an invalid answer"),
-        (['[3, {"dict": {"result": {"array": ["<f4", [7]]}}}]', "1234"], "an invalid answer"),
-        (['[3, {"dict": {"result": {"array": ["O", [1]]}}}]', "12345678"], "an invalid answer"),
-        (['[3, {"dict": {"result": {"code": []}}}]'], "an invalid answer"),
-        (['[3, {"dict": {"unknown": true}}]'], "an invalid answer"),
-        (["raw \0\0\0\4[1"], "within 0.5 s"),
-        (['[1, {"dict": {"result": 5}}]'], "within 0.5 s"),
-    ],
-)
+NO_ANSWERS = [
+    ([HUGE], "of more than 1 MiB"),
+    (["raw \xff\xff\xff\xfe"], "an invalid answer"),
+    (["["], "an invalid answer"),
+    (["raw \0\0\0\4[1"], "within 0.5 s"),
+]
+MORE_NO_ANSWERS = [
+    (["raw garbage"], "of more than 1 MiB"),
+    (["[]"], "an invalid answer"),
+    (["null"], "an invalid answer"),
+    (["{"], "an invalid answer"),
+    (["[" * 10_000], "an invalid answer"),
+    (['[99, {"dict": {}}]'], "an invalid answer"),
+    (['[3, {"dict": {"result": {"array": ["<f4", [7]]}}}]', "1234"], "an invalid answer"),
+    (['[3, {"dict": {"result": {"array": ["O", [1]]}}}]', "12345678"], "an invalid answer"),
+    (['[3, {"dict": {"result": {"code": []}}}]'], "an invalid answer"),
+    (['[3, {"dict": {"unknown": true}}]'], "an invalid answer"),
+    (['[1, {"dict": {"result": 5}}]'], "within 0.5 s"),
+]
+
+
+@pytest.mark.parametrize(("texts", "words"), [*NO_ANSWERS, *map(thorough, MORE_NO_ANSWERS)])
 def test_what_is_no_answer_is_none(texts: list[str], words: str) -> None:
     engine = EngineProcess("fake", ADAPTER, most=1 << 20)
     assert [engine.call(("echo", value)) for value in "ab"] == ["a", "b"]
@@ -253,20 +257,18 @@ def told_error(**changed: object) -> object:
     return {"error": {"dict": {**fields, "operator": None, "node": None, "wants": {}, **changed}}}
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        {"death": {"dict": {"seconds": 5}}},
-        {"refusal": 5},
-        {"missing": ["a"]},
-        {"error": {"dict": {"code": "TS999", "problem": "none"}}},
-        {"error": {"dict": {"code": None}}},
-        told_error(code="TS999"),
-        told_error(wants={"dict": {"sum": [0, 5, 0]}}),
-        told_error(wants={"dict": {"sum": "5"}}),
-        {"more": 1},
-    ],
-)
+REPLIES = [{"death": {"dict": {"seconds": 5}}}, told_error(code="TS999"), {"more": 1}]
+MORE_REPLIES = [
+    {"refusal": 5},
+    {"missing": ["a"]},
+    {"error": {"dict": {"code": "TS999", "problem": "none"}}},
+    {"error": {"dict": {"code": None}}},
+    told_error(wants={"dict": {"sum": [0, 5, 0]}}),
+    told_error(wants={"dict": {"sum": "5"}}),
+]
+
+
+@pytest.mark.parametrize("told", [*REPLIES, *(thorough((each,)) for each in MORE_REPLIES)])
 def test_a_reply_of_the_engines_own_making_is_none(engine: EngineProcess, told: object) -> None:
     assert [engine.call(("echo", value)) for value in "ab"] == ["a", "b"]
     assert "gave an invalid answer" in str(refused(engine, "reply", told))

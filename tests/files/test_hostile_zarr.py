@@ -169,7 +169,7 @@ class _Server(BaseHTTPRequestHandler):
     """Answers that have no end, or grow as they are unpacked."""
 
     protocol_version = "HTTP/1.1"
-    bomb = gzip.compress(b"[" + b" " * (200 << 20), 9)
+    bomb = b""
     array = json.dumps(ARRAYS[2]).encode()
 
     def log_message(self, *_: object) -> None:
@@ -219,7 +219,8 @@ class _Server(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def address() -> Iterator[str]:
+def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(_Server, "bomb", gzip.compress(b"[" + b" " * (200 << 20), 9))
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"

@@ -93,6 +93,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("seed", range(first, first + 40))
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
 def test_of_random_models(seed: int) -> None:
     random = random_model(seed)

@@ -135,6 +135,7 @@ def test_a_guard_stops_the_model_where_lengths_are_wrong(case: Case) -> None:
         case.prove(machine, made, case.lengths.are(made))
 
 
+@pytest.mark.thorough
 @cases(3, 2)
 def test_a_guard_is_exact_where_integers_are_rounded(case: Case) -> None:
     """D14: an engine that calculates with 32 bits, and with float32 in most nodes."""

@@ -15,7 +15,7 @@ from tensorsplit.engines.process import EngineProcess
 
 pytestmark = pytest.mark.engine("openvino")
 
-BYTES = np.random.default_rng(24).integers(0, 256, 60_000_003).astype(np.uint8)
+BYTES = np.frombuffer(np.random.default_rng(24).bytes(60_000_003), np.uint8)
 SEQUENCE = "s = SplitToSequence(x, l) y = SequenceAt(s, i)"
 
 
