@@ -286,6 +286,71 @@ def test_what_nothing_depends_on_is_a_warning() -> None:
     assert "depends on it" not in finding.message
 
 
+SEQUENCES_OF_KNOWN_LENGTH = {
+    "parts": "v = Slice(x, zero, zero, c) s = ReduceSum<axes = [0]>(v)"
+    " p = SplitToSequence<keepdims = 1>(s) y = SequenceLength(p)",
+    "tensors": "p = SequenceConstruct(c, x) y = SequenceLength(p)",
+    "a shape": "y = Shape(c)",
+}
+
+
+@pytest.mark.parametrize("nodes", SEQUENCES_OF_KNOWN_LENGTH.values(), ids=SEQUENCES_OF_KNOWN_LENGTH)
+def test_openvino_reads_nothing_of_a_sequence_whose_length_it_knows(nodes: str) -> None:
+    """What a shape is of, it reads before."""
+    made = parse_model(
+        f"""<ir_version: 7, opset_import: ["": 12]> g (int64[N] x) => (int64 y)
+        <int64[1] zero = {{0}}> {{ c = Constant<value_ints = [0]>() {nodes} }}"""
+    )
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    found = {each.severity for each in check(made, "openvino") if "value_ints" in each.message}
+    x = {"x": np.arange(3)}
+    if "SequenceLength" in nodes:
+        assert found == {"warning"}
+        assert ts.run(made, x, engine="openvino")["y"] == ts.run(made, x)["y"]
+    else:
+        assert found == {"error"}
+        with refused("TS603", "value"):
+            ts.run(made, x, engine="openvino")
+
+
+STRINGS_IN_LOOPS = {
+    "rows that nothing uses": ("string[1] t", "t = Gather(s, z)", "y = Abs(v)", False),
+    "rows of a known shape, and no more": ("string[1] t", "t = Gather(s, z)", "y = Size(r)", False),
+    "strings of which a shape is used": ("int64[1] t", "t = Shape(s)", "y = Neg(r)", True),
+    "strings for nothing": ("float[3] t", "u = Gather(s, z) t = Neg(w)", "y = Neg(r)", False),
+    "rows": ("string[1] t", "t = Gather(s, z)", "y = Slice(r, z, o)", True),
+}
+
+
+@pytest.mark.parametrize(
+    ("row", "inside", "after", "is_refused"), STRINGS_IN_LOOPS.values(), ids=STRINGS_IN_LOOPS
+)
+def test_openvino_loads_a_loop_whose_strings_it_can_leave_out(
+    row: str, inside: str, after: str, is_refused: bool
+) -> None:
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[3] x, string[2] s) => (float y)
+        <int64 n = {{3}}, bool c = {{1}}, int64[1] z = {{0}}, int64[1] o = {{1}}> {{
+        v, r = Loop(n, c, x) <body = b (int64 i, bool d, float[3] w) => (bool k, float[3] q, {row})
+        {{ k = Identity(d) q = Neg(w) {inside} }}> {after} }}"""
+    )
+    made.graph.output.pop()
+    made.graph.output.add(name="y")
+    made = ts.infer_shapes(made)
+    feeds = {"x": np.arange(3, dtype=np.float32), "s": np.array(["a", "b"], object)}
+    found = [each for each in check(made, "openvino") if "no strings enter" in each.message]
+    assert [each.severity for each in found] == ["error"] * is_refused
+    if is_refused:
+        with refused("TS603", "StringMemory"):
+            ts.run(made, feeds, engine="openvino")
+        with refused("TS513", "a loop carries strings"):
+            ts.lower(made, "openvino")
+    else:
+        expected = ts.run(made, feeds)["y"].tolist()
+        for each in (made, ts.lower(made, "openvino")):
+            assert ts.run(each, feeds, engine="openvino")["y"].tolist() == expected
+
+
 CALLS_TO_NOTHING = {
     "dead": "{ z = my.F(x) y = Abs(x) }",
     "dead_in_a_branch": """{
@@ -404,6 +469,42 @@ def test_openvino_splits_strings_right_where_it_does_not_know_the_shape_of_a_par
     for each in [ts.lower(made, "openvino"), *([made] if severity == "warning" else [])]:
         part = ts.run(each, {"x": strings}, engine="openvino")["b"]
         assert part.tolist() == np.split(strings, 2, axis)[1].tolist()
+
+
+STRINGS = {
+    "a later part": ("int64[2] l = {1, 3}", "a, y = Split(x, l)", "error"),
+    "a part of no elements": ("int64[3] l = {4, 0, 0}", "a, y, b = Split(x, l)", "warning"),
+    "a part behind no elements": ("int64[2] l = {0, 4}", "a, y = Split(x, l)", "warning"),
+    "the shape of a part": ("int64[2] l = {1, 3}", "a, b = Split(x, l) y = Shape(b)", "warning"),
+    "a shape that follows": (
+        "int64[2] l = {1, 3}, int64[1] one = {1}",
+        "a, b = Split(x, l) c = Gather(b, one) d = Unsqueeze(c, one) y = Shape(d)",
+        "warning",
+    ),
+    "a part that nothing needs": (
+        "int64[2] l = {1, 3}, int64[1] one = {1}",
+        "y, b = Split(x, l) c = Gather(b, one)",
+        "warning",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "nodes", "severity"), STRINGS.values(), ids=STRINGS.keys())
+def test_openvino_splits_strings_right_where_their_elements_are_not_used_or_come_first(
+    given: str, nodes: str, severity: str
+) -> None:
+    kind = "int64" if "Shape" in nodes else "string"
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (string[4] x) => ({kind}[N] y)
+        <{given}> {{ {nodes} }}"""
+    )
+    said = "later parts repeat the first elements"
+    found = {each.severity for each in check(made, "openvino") if said in each.message}
+    assert found == {severity}
+    x = np.array(["a", "b", "c", "d"], object)
+    expected = ts.run(made, {"x": x})["y"].tolist()
+    got = ts.run(made, {"x": x}, engine="openvino")["y"].tolist()
+    assert (got == expected) == (severity == "warning")
 
 
 def test_what_is_said_of_a_node_is_not_said_of_the_model_again() -> None:

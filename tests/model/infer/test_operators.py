@@ -82,6 +82,13 @@ def test_compress_gives_the_type_and_the_other_axes_of_its_data(
     assert shapes(fed)["y"] == (None,)
 
 
+@pytest.mark.parametrize(
+    ("dims", "expected"), [((1, "N", 0), (3, 0)), ((0,), (1, 0)), (("N", 3), (2, None))]
+)
+def test_data_without_elements_has_none_that_are_not_0(dims: Any, expected: Any) -> None:
+    assert shape_after(13, node("NonZero", "x", "y"), *dims) == expected
+
+
 def test_windows_longer_than_the_data_do_not_count() -> None:
     op = node("Conv", "x w", "y", strides=[3])
     made = graph([op], [value("x", FLOAT, (1, 1, 2)), value("w", FLOAT, (1, 1, 3))], ["y"])

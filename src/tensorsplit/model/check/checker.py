@@ -42,6 +42,7 @@ from tensorsplit.model.check.findings import (
 from tensorsplit.model.check.node_checks import findings_of, has_fed_floats
 from tensorsplit.model.features import data_features, features_of, layer_features, model_features
 from tensorsplit.model.features.body_features import FIRST_SCAN_WITHOUT_BATCHES
+from tensorsplit.model.features.from_constants import is_constant
 from tensorsplit.model.features.split_features import split_length
 from tensorsplit.model.features.vocabulary import seen_feature
 from tensorsplit.model.feeds import DeclaredInput, fits
@@ -68,6 +69,7 @@ from tensorsplit.model.profiles import Limitation, Profile, Target, must_go
 from tensorsplit.model.reading import ModelLike, OnnxModel, declared_input, read_model
 from tensorsplit.model.validity.message_errors import has_type, message_errors, shadowed_names
 from tensorsplit.model.validity.model_errors import model_errors
+from tensorsplit.model.view import View
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -178,18 +180,18 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     for error in facts.errors:
         refused[error.node or "graph"].append(error)
     findings: list[Finding] = []
-    used = used_nodes(model) if profile is not None else set()
     blocked = ""
     if profile is not None and is_layer and profile.engine != "openvino":
         problem = f"{profile.name}: the model is an OpenVINO IR, which only OpenVINO reads"
         findings.append(of_check(TARGET_REFUSES, "model", problem, "start from the ONNX model"))
         profile = None
+    view = None if profile is None or is_layer else profile.view
+    imported = facts if view is None else seen(model, view)
+    used = set() if profile is None else used_nodes(model, _knows_before(view, imported))
     if profile is not None and not is_layer:
         features = model_features(model, facts.uncalled)
         blocked = _before_any(profile, features)
         findings += _of_model(profile, features, _needed_features(model, used), blocked)
-    view = None if profile is None or is_layer else profile.view
-    imported = facts if view is None else seen(model, view)
     findings += (of_error(each) for each in model_errors(model) if each.kind in _ILL_FORMED)
     findings += map(_not_called, facts.uncalled)
     if not is_layer:
@@ -223,6 +225,11 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
         findings += (each for entry, each in found.items() if entry not in limits)
     findings += map(of_error, chain.from_iterable(refused.values()))
     return gathered(findings, count, places)
+
+
+def _knows_before(view: View | None, seen: Facts) -> Callable[[onnx_ir.Value], bool]:
+    """Return what tells whether an engine with a view knows a value before the model runs."""
+    return (lambda _: False) if view is None else partial(is_constant, facts=seen)
 
 
 def _places(ref: NodeRef) -> Iterator[str]:

@@ -12,7 +12,6 @@ import onnx_ir as ir
 
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.body_features import (
-    captured_by,
     of_bodies,
     overwriting_layers,
     results_to_settle,
@@ -29,6 +28,7 @@ from tensorsplit.model.features.sequences import (
 )
 from tensorsplit.model.features.split_features import of_layer_lengths, of_split
 from tensorsplit.model.features.values import (
+    has_strings,
     is_sequence,
     of_backward_slices,
     of_casts,
@@ -56,12 +56,7 @@ _COMPLEX = frozenset({ir.DataType.COMPLEX64, ir.DataType.COMPLEX128})
 
 _BODIES = frozenset({"If", "Loop", "Scan"})
 
-_WITH_STRINGS = {
-    "Identity": "strings_passed_on",
-    "Slice": "strings_sliced",
-    "Loop": "strings_in_loop",
-    "Scan": "strings_in_loop",
-}
+_WITH_STRINGS = {"Identity": "strings_passed_on", "Slice": "strings_sliced"}
 
 _FIRST_WITH_SEQUENCES_IN_BODIES = 13
 """From here on If and Loop take sequences and give them out."""
@@ -123,11 +118,10 @@ def _of_any_operator(
 
 
 def _of_strings(node: ir.Node, facts: Facts, has_sequences: bool) -> Iterator[str]:
-    """Yield what holds of nodes that take or give strings, or use them in a body."""
+    """Yield what holds of nodes that move strings."""
     if node.op_type not in _WITH_STRINGS or (node.op_type == "Identity" and has_sequences):
         return
-    ends = map(facts.element_types, (*node.inputs, *node.outputs, *captured_by(node)))
-    if any(ir.DataType.STRING in types for types in ends):
+    if any(has_strings(end, facts) for end in (*node.inputs, *node.outputs)):
         yield _WITH_STRINGS[node.op_type]
 
 

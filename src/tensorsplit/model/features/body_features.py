@@ -12,7 +12,8 @@ from tensorsplit.core.dimensions import Dim, Shape, are_known, is_at_least, is_k
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
-from tensorsplit.model.features.values import is_empty
+from tensorsplit.model.features.from_constants import gives_shape, is_constant
+from tensorsplit.model.features.values import has_strings, is_empty
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import (
@@ -588,6 +589,27 @@ def has_unread_rows(node: ir.Node) -> bool:
     return bool(rows) and not any(_is_passed_on(row, node) for row in rows)
 
 
+def keeps_strings(node: ir.Node, facts: Facts, seen: Facts) -> bool:
+    """Return whether a loop that is used holds strings which an engine can't leave out before.
+
+    Those are carried, or given out as rows that are used; or something that the loop gives is
+    calculated from strings that its body uses or is given as rows, or from their shape.
+    """
+
+    def is_seen(reader: ir.Node) -> bool:
+        return gives_shape(reader) and all(is_constant(made, seen) for made in reader.outputs)
+
+    has_body = "body" in dict(bodies(node))
+    if not has_body or not any(is_needed(made, is_seen) for made in node.outputs):
+        return False
+    states = states_of(node)
+    rows = [made for made in node.outputs[len(states) :] if is_needed(made)]
+    inside = [*scanned_by(node), *captured_by(node)]
+    return any(has_strings(held, facts) for held in (*states, *rows)) or any(
+        has_strings(held, facts) and _is_passed_on(held, node) for held in inside
+    )
+
+
 def _is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
     """Return whether something that a loop gives goes back to a value in its body.
 
@@ -625,5 +647,6 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "reads_condition": reads_condition(node),
         "rounds_may_be_0": rounds_may_be_0(node, ref.opset, facts, seen),
         "used_result": results_to_settle(ref, seen),
+        "strings_in_loop": keeps_strings(node, facts, seen),
     }
     yield from (name for name, held in holds.items() if held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 
 import onnx_ir as ir
 
@@ -11,15 +12,15 @@ from tensorsplit.core.emit import counted
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones, remainder
-from tensorsplit.model.features.from_constants import of_constants
+from tensorsplit.model.features.from_constants import gives_shape, of_constants
 from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS, of_uses
-from tensorsplit.model.features.values import has_known_shape, is_empty, of_data
+from tensorsplit.model.features.values import has_known_shape, has_strings, is_empty, of_data
 from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.features.without_elements import of_constant_operands
 from tensorsplit.model.graph.checked_lengths import are_checked
 from tensorsplit.model.graph.nodes import NodeRef, is_onnx_split, is_used, passed_from, tensor_of
 from tensorsplit.model.graph.rejoined import is_rejoined
-from tensorsplit.model.graph.uses import gives_only_shapes, is_unused
+from tensorsplit.model.graph.uses import gives_only_shapes, is_needed, is_unused
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 
@@ -35,9 +36,11 @@ def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
     found |= dict.fromkeys(of_constants(ref, seen), True)
     if any(not value.name for value in node.outputs):
         found["unnamed_output"] = True
-    if any(is_used(part) and has_known_shape(part, seen) for part in node.outputs[1:]):
-        found["fixed_later_part"] = True
     split = facts.split(ref)
+    if has_strings(ref.input(0), facts) and any(
+        _is_misplaced(part, seen) for part in _away_from_start(node, split.plan)
+    ):
+        found["misplaced_strings"] = True
     if split.intent is not None:  # what is wrong with the node itself is for others to say
         found["version"] = split.intent.operator.id
         found.update(_of_intent(split.intent, split.plan, node, facts))
@@ -46,6 +49,19 @@ def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
         imported = seen.split(ref)
         found.update(_of_import(imported.intent or split.intent, split.plan, node, seen))
     return found
+
+
+def _away_from_start(node: ir.Node, plan: SplitPlan | UncountedPlan | None) -> list[ir.Value]:
+    """Return the parts that do not begin where the data does, as far as is known."""
+    begins = plan.offsets if isinstance(plan, SplitPlan) else ()
+    pairs = zip_longest(node.outputs[1:], begins[1 : len(node.outputs)])
+    return [part for part, begin in pairs if part is not None and begin != 0]
+
+
+def _is_misplaced(part: ir.Value, seen: Facts) -> bool:
+    """Return whether elements of a part are used, and its shape is seen."""
+    is_whole = has_known_shape(part, seen) and not is_empty(part, seen)
+    return is_whole and is_needed(part, but=gives_shape)
 
 
 def _of_place(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:

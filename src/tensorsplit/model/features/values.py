@@ -26,6 +26,11 @@ def is_sequence(value: ir.Value | None, facts: Facts) -> bool:
     return isinstance(facts.of(value), SequenceFact) or type(value.type) is ir.SequenceType
 
 
+def has_strings(value: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a value is of strings, or may be in some calls of a function."""
+    return ir.DataType.STRING in facts.element_types(value)
+
+
 def is_empty(value: ir.Value | None, facts: Facts) -> bool:
     """Return whether a tensor is known to have no elements."""
     return 0 in (facts.tensor(value).shape or ())
@@ -131,7 +136,7 @@ def of_gathered_strings(node: ir.Node, facts: Facts) -> Iterator[str]:
     """Yield whether a node gathers strings on an axis that may not be the last."""
     if node.op_type != "Gather" or len(node.inputs) != 2:
         return
-    if ir.DataType.STRING not in facts.element_types(node.inputs[0]):
+    if not has_strings(node.inputs[0], facts):
         return
     shape = facts.tensor(node.inputs[0]).shape
     axis = attribute_of(node, "axis", ir.AttributeType.INT, 0)

@@ -48,7 +48,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "taken_apart": "gives a sequence to SequenceAt or ConcatFromSequence",
         "joined": "gives a sequence to ConcatFromSequence",
         "later_parts": "has parts after the first that are used",
-        "fixed_later_part": "has a part after the first that is used, and whose shape is known",
+        "misplaced_strings": "has strings that are used in a part of a known shape, which does not"
+        " begin where the data does",
         "body": "is in a body of {}",
         REJOINED: "has parts that are all joined again in order, and lengths that may not fit",
         "unread_parts": "has constant lengths that may not fit, and of its parts only shapes are"
@@ -97,7 +98,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "empty_range": "is a Range that may be empty, its limit on the other side of its start",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
         "strings_gathered": "is a Gather of strings on an axis that may not be the last",
-        "strings_in_loop": "is a loop that takes in, uses or gives out strings",
+        "strings_in_loop": "is a loop that carries strings, or uses or gives out strings that are"
+        " used",
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import cached_property
 from itertools import chain
 
@@ -23,10 +23,13 @@ def _owners_in(scope: Scope | None) -> dict[object, ir.Node]:
     return {body: node for node in inside for _, body in bodies(node)}
 
 
-def calculated_from(value: ir.Value) -> Iterator[ir.Value]:
+def calculated_from(
+    value: ir.Value, but: Callable[[ir.Node], bool] = lambda _: False
+) -> Iterator[ir.Value]:
     """Yield a value, and all that is calculated from it in its graph and in bodies in that.
 
-    All that a node with a body gives is calculated from each output of the body.
+    All that a node with a body gives is calculated from each output of the body. Some nodes may be
+    left out.
     """
     owners: dict[object, ir.Node] | None = None
     waiting, known = [value], {value}
@@ -38,14 +41,16 @@ def calculated_from(value: ir.Value) -> Iterator[ir.Value]:
             owners = _owners_in(value.graph) if owners is None else owners
             readers += [owners[held.graph]] if held.graph in owners else []
         for reader in readers:
-            waiting += [made for made in reader.outputs if made not in known]
-            known.update(reader.outputs)
+            if not but(reader):
+                waiting += [made for made in reader.outputs if made not in known]
+                known.update(reader.outputs)
 
 
-def used_nodes(model: ir.Model) -> set[ir.Node]:
+def used_nodes(model: ir.Model, is_known: Callable[[ir.Value], bool]) -> set[ir.Node]:
     """Return the nodes of a model, its bodies and functions that an output of the model depends on.
 
-    A used node uses all that its bodies and the function that it calls give.
+    A used node uses all that its bodies and the function that it calls give. A SequenceLength that
+    is known uses nothing.
     """
     used, called = set[ir.Node](), set[ir.OperatorIdentifier]()
     wanted = list(model.graph.outputs)
@@ -54,6 +59,8 @@ def used_nodes(model: ir.Model) -> set[ir.Node]:
         if node is None or node in used:
             continue
         used.add(node)
+        if node.op_type == "SequenceLength" and all(map(is_known, node.outputs)):
+            continue
         wanted.extend(value for value in node.inputs if value is not None)
         wanted.extend(value for _, body in bodies(node) for value in body.outputs)
         name = node.op_identifier()
@@ -63,10 +70,13 @@ def used_nodes(model: ir.Model) -> set[ir.Node]:
     return used
 
 
-def is_needed(value: ir.Value) -> bool:
-    """Return whether an output of the graph that a value is in is calculated from it."""
+def is_needed(value: ir.Value, but: Callable[[ir.Node], bool] = lambda _: False) -> bool:
+    """Return whether an output of the graph that a value is in is calculated from it.
+
+    What some nodes calculate may be left out.
+    """
     return any(
-        made.is_graph_output() and made.graph is value.graph for made in calculated_from(value)
+        made.is_graph_output() and made.graph is value.graph for made in calculated_from(value, but)
     )
 
 

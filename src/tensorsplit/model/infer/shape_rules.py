@@ -388,6 +388,13 @@ def _compress(node: Node) -> Shape:
     return tuple(made)
 
 
+def _non_zero(node: Node) -> Shape:
+    """Return the shape of the places in data without elements, which has none."""
+    if 0 not in node.shape(0):
+        raise NotKnownError
+    return len(node.shape(0)), 0
+
+
 def _squeeze(node: Node) -> Shape:
     """Return the shape after one axis was removed that is known only at run time."""
     if node.tensor(1).shape != (1,):
@@ -422,6 +429,7 @@ _RULES: Mapping[str, _ShapeFunction] = {
     "Flatten": _flatten,
     "LpPool": partial(_window, weights_at=None),
     "MaxPool": partial(_window, weights_at=None),
+    "NonZero": _non_zero,
     "OneHot": _one_hot,
     "Pad": _pad,
     "QLinearConv": partial(_window, weights_at=3),
