@@ -647,6 +647,45 @@ def test_a_quotient_that_our_engine_refuses_is_left_to_the_target() -> None:
     assert [node.op_type for node in lowered.graph.node].count("Div") == 1
 
 
+RESHAPED = {
+    "an axis more": ("p, q = Split<axis = 1>(x, l) y = Unsqueeze(p, one)", True),
+    "an axis less": (
+        "s = Unsqueeze(x, one) p, q = Split<axis = 2>(s, l) y = Squeeze(p, one)",
+        True,
+    ),
+    "an axis of 1 elsewhere": (
+        "s = Unsqueeze(x, last) p, q = Split<axis = 1>(s, l) y = Transpose<perm = [2, 0, 1]>(p)",
+        True,
+    ),
+    "another order": ("p, q = Split<axis = 1>(x, l) y = Transpose<perm = [1, 0]>(p)", False),
+    "elements": ("p, q = Split<axis = 1>(x, l) y = Unsqueeze(q, one)", False),
+    "two open dimensions": ("a, b = Split(x, two) p, q = Split(a, k) y = Unsqueeze(p, one)", False),
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("name", RESHAPED)
+def test_an_empty_tensor_of_another_shape_loses_a_dimension_that_is_not_known(
+    name: str, processes: dict[str, EngineProcess]
+) -> None:
+    nodes, is_wrong = RESHAPED[name]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[N, 3] x, int64[2] k) => (float y)
+        <int64[2] l = {{0, 3}}, int64[2] two = {{4, 2}}, int64[1] one = {{1}},
+        int64[1] last = {{2}}> {{ {nodes} }}"""
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    if "(a, k)" not in nodes:
+        del model.graph.input[1]
+    said = "calculated from the number of elements"
+    found = [each.severity for each in ts.check(model, target="openvino") if said in each.message]
+    assert found == ["warning"] * is_wrong
+    feeds = {"x": np.zeros((6, 3), np.float32), "k": np.array([0, 4])}
+    feeds = {each.name: feeds[each.name] for each in model.graph.input}
+    ((got,),) = processes["openvino"].call(["openvino", model.SerializeToString(), [feeds], 1])
+    assert (got.shape != ts.run(model, feeds)["y"].shape) == is_wrong
+
+
 TAKEN = {
     "indices": "y = Gather<axis = 1>(a, none)",
     "indices from the back": "y = Gather<axis = -1>(a, none)",

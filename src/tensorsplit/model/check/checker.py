@@ -363,6 +363,7 @@ _LEFT = {
     "empty_in_loop": "run it in another engine, if data without elements matter",
     "unknown_rank": "give the axes or the shape as a constant, or declare how many there are",
     "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",
+    "lost_dimension": "declare the dimension, or run it in another engine, if such data matter",
     "long_slice": "use Split in its place, or run it in another engine",
     "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
     "wide_values": "run it in another engine, if these values matter",

@@ -117,6 +117,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "compressed_whole": "is a Compress without an axis, of data or a condition whose shape is"
         " not known",
         "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",
+        "lost_dimension": "is a Squeeze, an Unsqueeze or such a Transpose of data without elements,"
+        " one dimension of which is not known",
         "taken_from_nothing": "is a Gather of data without elements, whose shape is known",
         "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",
         "empty_constant": "takes, or gives out of its graph, a constant without elements",

@@ -66,9 +66,11 @@ def of_constant_operands(ref: NodeRef) -> Iterator[tuple[str, object]]:
 
 
 def of_no_elements(node: ir.Node, facts: Facts, seen: Facts) -> Iterator[str]:
-    """Yield what holds of a Flatten, Gather or Compress that takes or gives no elements."""
+    """Yield what holds of a node that takes or gives no elements."""
     if _is_flattened(node, facts):
         yield "flattened"
+    if _loses_dimension(node, seen):
+        yield "lost_dimension"
     if _takes_nothing(node, facts, seen):
         yield "takes_nothing"
     elif _takes_from_nothing(node, facts, seen):
@@ -90,6 +92,23 @@ def _is_flattened(node: ir.Node, facts: Facts) -> bool:
         return False
     shape = facts.tensor(node.inputs[0]).shape
     return shape is None or 0 in shape or not are_known(shape)
+
+
+def _loses_dimension(node: ir.Node, seen: Facts) -> bool:
+    """Return whether a node gives an empty tensor another shape, of which one number is not seen.
+
+    That one follows from the number of elements, which is 0 whatever it is.
+    """
+    if node.op_type not in ("Squeeze", "Transpose", "Unsqueeze") or not node.inputs:
+        return False
+    shape = seen.tensor(node.inputs[0]).shape or ()
+    if 0 not in shape or shape.count(None) != 1:
+        return False
+    if node.op_type != "Transpose":
+        return True
+    order = attribute_of(node, "perm", ir.AttributeType.INTS) or range(len(shape))[::-1]
+    moved = [axis for axis in order if axis in range(len(shape)) and shape[axis] != 1]
+    return moved == sorted(moved)
 
 
 def _takes_nothing(node: ir.Node, facts: Facts, seen: Facts) -> bool:

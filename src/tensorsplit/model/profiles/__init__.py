@@ -60,7 +60,7 @@ out."""
 LEFT = frozenset(
     {
         *("version", "if_in_scan", "scan_in_scan", "long_slice", "unused", "empty_in_loop"),
-        *("unknown_rank", "uncounted_axes"),
+        *("unknown_rank", "uncounted_axes", "lost_dimension"),
     }
 )
 """Features that a node keeps, whatever it is rewritten to."""
