@@ -7,6 +7,7 @@ import gzip
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -179,6 +180,13 @@ class _Server(BaseHTTPRequestHandler):
         """Answer as to GET."""
         self.do_GET()
 
+    def answer_in_brief(self, status: int, **headers: str) -> None:
+        """Answer without a body."""
+        self.send_response(status)
+        for name, value in {"Content-Length": "0", **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
     def do_GET(self) -> None:
         """Answer by the name of the store, and the key in there."""
         answers: dict[str, bytes] = {
@@ -195,7 +203,17 @@ class _Server(BaseHTTPRequestHandler):
             "group/.zgroup": json.dumps(GROUPS[2]).encode(),
             "group/": b'<a href="x/">x</a><a href="../">up</a>',
             "group/x/.zarray": self.array,
+            "lost/.zarray": self.array,
         }
+        store, _, key = self.path.lstrip("/").partition("/")
+        if store == "silent":
+            time.sleep(1)
+        if place := {"circle": self.path, "astray": "file:///etc/passwd"}.get(store):
+            self.answer_in_brief(302, Location=place)
+            return
+        if store == "locked" or (store, key) == ("lost", "0"):
+            self.answer_in_brief(403 if store == "locked" else 500)
+            return
         is_there = self.path.lstrip("/") in answers
         answer = answers.get(self.path.lstrip("/"), b"")
         is_endless = answer in (b"[],", b"zero", b'<a href="a">')
@@ -241,3 +259,26 @@ def test_servers(address: str, tmp_path: Path) -> None:
     }
     sources = [f"{address}/{name}" for name in wanted]
     assert outcome(*sources, target=tmp_path / "out.zarr") == list(wanted.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("circle", "its server redirects again and again"),
+        ("astray", "its server redirects to 'file:///etc/passwd', which can't be read"),
+        ("locked", "its server answers 403 Forbidden"),
+        ("lost", "its server answers 500 Internal Server Error"),
+        ("silent", "its server does not answer"),
+    ],
+)
+def test_what_a_server_did_is_said(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, said: str
+) -> None:
+    clients = pytest.importorskip("fsspec.implementations.http").HTTPFileSystem
+    monkeypatch.setattr("tensorsplit.files.zarr_stores._SECONDS_WITHOUT_ANSWER", 0.2)
+    clients.clear_instance_cache()  # of those that wait longer
+    with pytest.raises(ts.SplitError) as caught:
+        ts.files.split(f"{address}/{name}", tmp_path / "out.zarr", num_outputs=2)
+    clients.clear_instance_cache()
+    assert (caught.value.code, caught.value.fix) == ("TS705", "check the URL and its server")
+    assert caught.value.problem.endswith(said)

@@ -8,16 +8,21 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tensorsplit.core.errors import (
     UNREADABLE_TENSORS,
     UNWRITABLE,
     SplitError,
     fix_of,
+    printable,
+    show,
     show_path,
     words_of,
 )
+
+
+_LONGEST_ANSWER = 100
 
 
 class PickledError(ValueError):
@@ -50,7 +55,8 @@ def refusing_access(source: str) -> Iterator[None]:
 
 
 def _refusal(source: str, error: Exception) -> SplitError:
-    problem, fix = f"{show_path(source)}: {words_of(error)}", fix_of(error, "give a whole file")
+    fix = "check the URL and its server" if _kinds_of_http(error) else "give a whole file"
+    problem, fix = f"{show_path(source)}: {_said_by(error)}", fix_of(error, fix)
     if isinstance(error, FileNotFoundError):
         problem, fix = f"{show_path(source)}: there is no such file", "give the path of a file"
     if isinstance(error, PickledError):
@@ -60,6 +66,27 @@ def _refusal(source: str, error: Exception) -> SplitError:
         problem = f"{show_path(path)}: {error.strerror}{_owner_of(path)}"
         fix = "run as a user who may read it, or ask for permission to read it"
     return SplitError(UNREADABLE_TENSORS, problem, fix, parameter="source")
+
+
+def _kinds_of_http(error: Exception) -> set[str]:
+    """Return what an error is called by the library that reads HTTP; nothing if it has others."""
+    kinds = type(error).__mro__
+    return {kind.__name__ for kind in kinds if kind.__module__.partition(".")[0] == "aiohttp"}
+
+
+def _said_by(error: Any) -> str:
+    """Return what an error says; of a server, what it did."""
+    kinds = _kinds_of_http(error)
+    if "TooManyRedirects" in kinds:
+        return "its server redirects again and again"
+    if "RedirectClientError" in kinds:
+        return f"its server redirects to {show(str(error.args[0]))}, which can't be read"
+    if "ClientResponseError" in kinds:
+        said = " ".join(printable(error.message).split())[:_LONGEST_ANSWER]
+        return f"its server answers {error.status} {said}"
+    if "ServerTimeoutError" in kinds:
+        return "its server does not answer"
+    return words_of(error)
 
 
 def _owner_of(path: str) -> str:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _LARGEST_LISTING = 2 << 20
 _LARGEST_ANSWER = 256 << 20
 _PIECE = 1 << 16
+_SECONDS_IN_ALL = 300
+_SECONDS_WITHOUT_ANSWER = 30
 
 
 class BeyondAllowanceError(Exception):
@@ -67,7 +69,7 @@ def store_at(url: str, *, read_only: bool = True) -> Store:
 
 async def _bounded_client(**settings: object) -> object:
     """Return a client of HTTP that reads no more of an answer than is allowed."""
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientResponse, ClientSession, ClientTimeout
 
     class BoundedResponse(ClientResponse):  # type: ignore[misc]  # it may not be installed
         async def read(self) -> bytes:
@@ -81,7 +83,9 @@ async def _bounded_client(**settings: object) -> object:
         async def text(self, *_: object, **__: object) -> str:
             return (await self.read()).decode(errors="replace")
 
-    return ClientSession(response_class=BoundedResponse, **settings)
+    silence = _SECONDS_WITHOUT_ANSWER
+    timeout = ClientTimeout(total=_SECONDS_IN_ALL, sock_connect=silence, sock_read=silence)
+    return ClientSession(response_class=BoundedResponse, **{"timeout": timeout, **settings})
 
 
 class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
