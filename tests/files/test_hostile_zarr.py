@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 import tensorsplit as ts
 from tests.interpreters import python
 
-pytest.importorskip("zarr")
+zarr_stores = pytest.importorskip("tensorsplit.files.zarr_stores")
 
 ARRAYS: dict[int, dict[str, Any]] = {
     2: {"zarr_format": 2, "shape": [8], "chunks": [4], "dtype": "<f4", "order": "C"}
@@ -274,11 +275,11 @@ def test_servers(address: str, tmp_path: Path) -> None:
 def test_what_a_server_did_is_said(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, said: str
 ) -> None:
-    clients = pytest.importorskip("fsspec.implementations.http").HTTPFileSystem
-    monkeypatch.setattr("tensorsplit.files.zarr_stores._SECONDS_WITHOUT_ANSWER", 0.2)
-    clients.clear_instance_cache()  # of those that wait longer
+    pytest.importorskip("aiohttp")
+    impatient = partial(zarr_stores._bounded_client)  # no client of other tests is taken for it
+    monkeypatch.setattr(zarr_stores, "_bounded_client", impatient)
+    monkeypatch.setattr(zarr_stores, "_SECONDS_WITHOUT_ANSWER", 0.2)
     with pytest.raises(ts.SplitError) as caught:
         ts.files.split(f"{address}/{name}", tmp_path / "out.zarr", num_outputs=2)
-    clients.clear_instance_cache()
     assert (caught.value.code, caught.value.fix) == ("TS705", "check the URL and its server")
     assert caught.value.problem.endswith(said)

@@ -21,7 +21,6 @@ from tensorsplit.core.errors import (
     words_of,
 )
 
-
 _LONGEST_ANSWER = 100
 
 
