@@ -377,3 +377,33 @@ for more in range(1, 12):
 assert ends == {"whole", "absent"}
 """
     printed(code, tmp_path)
+
+
+@posix
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.safetensors", "x.zarr"])
+@pytest.mark.parametrize("most", [4, 5, 6])
+def test_too_few_descriptors_are_one_line(tmp_path: Path, name: str, most: int) -> None:
+    source, target, array = tmp_path / name, tmp_path / "out", np.zeros(4)
+    match source.suffix:
+        case ".npy":
+            np.save(source, array)
+        case ".npz":
+            target = tmp_path / "out.npz"
+            np.savez(source, x=array)
+        case ".safetensors":
+            pytest.importorskip("safetensors.numpy").save_file({"x": array}, source)
+        case _:
+            pytest.importorskip("zarr").save_array(source, array)
+    words = ("-m", "tensorsplit", "split", source, "-o", target, "--num-outputs", "2")
+    done = subprocess.run(
+        ["bash", "-c", 'ulimit -n "$0"; exec "$@"', str(most), sys.executable, *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode == 0) == target.exists()
+    if done.returncode:
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert "Too many open files" in done.stderr
+    assert not list(tmp_path.glob(".tensorsplit*"))

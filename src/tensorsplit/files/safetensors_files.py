@@ -138,6 +138,9 @@ def read_header(path: Path) -> Header:
                 pass
         except SafetensorError as error:
             raise ValueError(str(error)) from None
+        except FileNotFoundError:  # of a file that is open here
+            path.open("rb").close()  # which says what the library does not
+            raise
         found = json.loads(file.read(length), object_pairs_hook=_pairs)
     metadata = found.pop(_METADATA, None)
     if "" in found:

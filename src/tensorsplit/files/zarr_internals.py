@@ -4,10 +4,18 @@ There (3.1) nothing else reads the metadata of an array from its document, encod
 chunk with a layout of its own, or waits for a store.
 """
 
+from __future__ import annotations
+
+import os
+from collections.abc import Coroutine
+from contextlib import ExitStack
+from functools import cache
+from typing import Any
+
+from zarr.core import sync as waiting
 from zarr.core.array_spec import ArrayConfig, ArraySpec
 from zarr.core.chunk_grids import RegularChunkGrid
 from zarr.core.metadata import ArrayV2Metadata, ArrayV3Metadata
-from zarr.core.sync import sync
 
 __all__ = [
     "ArrayConfig",
@@ -17,3 +25,23 @@ __all__ = [
     "RegularChunkGrid",
     "sync",
 ]
+
+_DESCRIPTORS_OF_LOOP = 3
+
+
+def sync(awaited: Coroutine[Any, Any, Any]) -> Any:
+    """Wait for what zarr does; OSError where its event loop can't be started."""
+    try:
+        _check_descriptors()
+        return waiting.sync(awaited)
+    except OSError:
+        awaited.close()  # it may not have begun
+        raise
+
+
+@cache
+def _check_descriptors() -> None:
+    """Raise the error of a loop that can't be started: Python prints a traceback of half a loop."""
+    with ExitStack() as closing:
+        for _ in range(_DESCRIPTORS_OF_LOOP):
+            closing.callback(os.close, os.open(os.devnull, os.O_RDONLY))
