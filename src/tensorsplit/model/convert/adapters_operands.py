@@ -35,18 +35,16 @@ from tensorsplit.model.graph.calculation import (
 )
 from tensorsplit.model.graph.nodes import axes_from_front
 from tensorsplit.model.graph.tensors import Array
+from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
 _NEGATIVE_AXES = 11
 _FIRST_WITH_BROADCAST_MAX = 8
 _FIRST_WITH_INTEGER_CLIP = 12
 
-_REDUCERS = (
-    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
-    " ReduceSumSquare"
-)
+_OTHER_REDUCTIONS = " ".join(each for each in REDUCTIONS if each != "ReduceSum")
 _AXIS_OPERATORS = (
-    f"ArgMax ArgMin Compress Concat Flatten Gather Softmax LogSoftmax Hardmax {_REDUCERS}"
-    " ReduceSum Squeeze Unsqueeze"
+    "ArgMax ArgMin Compress Concat Flatten Gather Softmax LogSoftmax Hardmax Squeeze Unsqueeze"
+    f" ReduceSum {_OTHER_REDUCTIONS}"
 )
 _FLOAT_LIMITS = (ir.DataType.FLOAT, ir.DataType.FLOAT16)
 """Types whose values all lie in the limits of float."""
@@ -562,8 +560,8 @@ _RESIZES = only(
 )
 
 ADAPTERS = table(
-    (_REDUCERS, 18, _axes_up, _reducer_down),
     ("ReduceSum", 13, _axes_up, _reducer_down),
+    (_OTHER_REDUCTIONS, 18, _axes_up, _reducer_down),
     ("Squeeze Unsqueeze", 13, _axes_up, to_attributes("axes")),
     (_AXIS_OPERATORS, _NEGATIVE_AXES, None, count_from_front),
     ("OneHot", _NEGATIVE_AXES, _one_hot, _one_hot),

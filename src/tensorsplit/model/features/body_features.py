@@ -29,7 +29,7 @@ from tensorsplit.model.graph.nodes import (
     scopes_in,
     tensor_of,
 )
-from tensorsplit.model.graph.rejoined import may_pass
+from tensorsplit.model.graph.rejoined import may_pass, passed_by
 from tensorsplit.model.graph.uses import calculated_from, is_needed
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir import LAYER_PORTS
@@ -403,11 +403,7 @@ def _sources(held: ir.Value | None) -> set[ir.Value]:
         made = each.producer()
         before = []
         if made is not None and (is_split(made) or each is made.outputs[0]):
-            before = [
-                one
-                for place, one in enumerate(made.inputs)
-                if (place == 0 if is_split(made) else may_pass(made, place))
-            ]
+            before = list(made.inputs[:1]) if is_split(made) else passed_by(made)
         waiting += before
         if not before and not _is_constant(each):
             found.add(each)

@@ -12,7 +12,7 @@ from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import attribute_of, is_onnx_split
-from tensorsplit.model.graph.rejoined import may_pass
+from tensorsplit.model.graph.rejoined import passed_by
 from tensorsplit.model.infer.analysis import Facts
 
 _WIDE = frozenset({"int64", "uint64", "double"})
@@ -102,8 +102,7 @@ def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
         if _has_unequal_outputs(made, facts):
             yield "part_to_bool"
             return
-        place = next((i for i, _ in enumerate(made.inputs) if may_pass(made, i)), None)
-        before = None if place is None else made.inputs[place]
+        before = next(iter(passed_by(made)), None)
         is_kept = made.op_type in _SAME_ELEMENTS or _is_same(before, held, facts)
         held = before if is_kept else None
 

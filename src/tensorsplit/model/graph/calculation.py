@@ -291,20 +291,28 @@ class Calculation(Maker[ir.Value]):
         return [self.slice(data, start, end, axis, by_index=by_index) for start, end in limits]
 
     def slice(
-        self, data: ir.Value, start: Number, end: Number, axis: Number, *, by_index: bool = False
+        self,
+        data: ir.Value,
+        start: Number,
+        end: Number,
+        axis: Number,
+        step: Number = 1,
+        *,
+        by_index: bool = False,
     ) -> ir.Value:
         """Return the elements of a tensor from one position to before another.
 
         An end beyond the dimension means to the end, unless the elements are taken one by one
-        (`by_index`), for types that an engine can't slice.
+        (`by_index`), for types that an engine can't slice. Before opset 10 there are no steps.
         """
         if by_index:
-            indices = self.range(start, end)
+            indices = self.range(start, end, step)
             return self.op("Gather", [data, indices], {"axis": axis})
         if self.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
             limits = {"starts": [start], "ends": [end], "axes": [axis]}
             return self.op("Slice", [data], limits)
-        return self.op("Slice", [data, *map(self.make, (start, end, axis))])
+        steps = () if is_known(step) and step == 1 else (step,)
+        return self.op("Slice", [data, *map(self.make, (start, end, axis, *steps))])
 
     def range(self, start: Number, end: Number, step: Number = 1) -> ir.Value:
         """Return the numbers from one to before another.

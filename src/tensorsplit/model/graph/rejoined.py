@@ -75,6 +75,11 @@ def may_pass(node: ir.Node, place: int) -> bool:
     return _follows_its_like(node) if operator in _TWICE else _has_neutral(node, place)
 
 
+def passed_by(node: ir.Node) -> list[ir.Value | None]:
+    """Return the inputs of a node that it may give as they are."""
+    return [each for place, each in enumerate(node.inputs) if may_pass(node, place)]
+
+
 def _follows_its_like(node: ir.Node) -> bool:
     """Return whether a node reads, or is read by, another one of its operator."""
     before = (held.producer() for held in node.inputs if held is not None)

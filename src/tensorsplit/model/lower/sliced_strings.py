@@ -33,18 +33,10 @@ def take_slice(lowering: Lowering, ref: NodeRef) -> None:
         if isinstance(length, int) and len(numbers) == len(bounds):
             indices = point.make(tuple(range(length)[slice(*numbers)]))
         else:
-            indices = _sliced(point, point.range(0, length), bounds)
+            start, end, step = bounds
+            indices = point.slice(point.range(0, length), start, end, 0, step)
         held = point.op("Gather", [held, indices], {"axis": axis})
     point.replace(node.outputs[0], held)
-
-
-def _sliced(point: InsertionPoint, numbers: ir.Value, bounds: Sequence[Number]) -> ir.Value:
-    """Slice a list of numbers by a start, an end and a step."""
-    start, end, step = bounds
-    if point.opset < FIRST_WITH_BOUNDS_AS_INPUTS:  # they are known, and there are no steps
-        return point.op("Slice", [numbers], {"starts": [start], "ends": [end], "axes": [0]})
-    given = map(point.make, (start, end, 0, step))
-    return point.op("Slice", [numbers, *given])
 
 
 def _operand(

@@ -328,13 +328,20 @@ class InsertionPoint(Calculation):
         return self.parts(data, axis, dim, lengths, count, checks_sum=checks_sum, by_index=by_index)
 
     def slice(
-        self, data: ir.Value, start: Number, end: Number, axis: Number, *, by_index: bool = False
+        self,
+        data: ir.Value,
+        start: Number,
+        end: Number,
+        axis: Number,
+        step: Number = 1,
+        *,
+        by_index: bool = False,
     ) -> ir.Value:
         """Do as `Calculation.slice`, and note what the target may do wrongly then."""
         if not by_index and may_be_long(data, self.lowering.facts):
             for entry in self.lowering.profile.about({"operator": "Slice", "long_slice": True}):
                 self.lowering.note(entry)
-        return super().slice(data, start, end, axis, by_index=by_index)
+        return super().slice(data, start, end, axis, step, by_index=by_index)
 
     def passed_on(self, held: ir.Value) -> ir.Value:
         """Return the same as a new value, for an output; some targets can't pass strings on."""
