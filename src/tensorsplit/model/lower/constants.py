@@ -116,15 +116,8 @@ def _drop(lowering: Lowering, constants: Iterable[ir.Value | None]) -> None:
             held.graph.initializers.pop(held.name, None)
 
 
-def write_quotients(lowering: Lowering) -> bool:
-    """Put constants in the place of quotients of constants, which the target would round down.
-
-    Returns whether there were any.
-    """
-    return lowering.change_limited("folded_quotient", _write_quotient)
-
-
-def _write_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def write_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Put a constant in the place of a quotient of constants, which the target would round down."""
     node, made = ref.node, ref.node.outputs[0]
     quotient = folded_quotient(node, lowering.facts)
     if quotient is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 import onnx_ir as ir
 
@@ -10,19 +13,13 @@ from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, FLOATS
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, is_own
+from tensorsplit.model.lower.constants import write_quotient
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, is_own
 from tensorsplit.model.profiles import Limitation
 
 
-def turn_apart(lowering: Lowering) -> bool:
-    """Turn what recurrent layers read as a tensor of rank 4, which the target does right.
-
-    Returns whether there was any.
-    """
-    return lowering.change_limited("turned_beside_recurrence", _turn_apart)
-
-
 def _turn_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Turn what recurrent layers read as a tensor of rank 4, which the target does right."""
     node, data = ref.node, ref.input(0)
     assert data is not None  # noqa: S101 - see the feature
     make = InsertionPoint.instead_of(lowering, ref)
@@ -31,15 +28,8 @@ def _turn_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make.put_instead(ref, make.squeeze(turned, [3]), "Transpose with one more axis", entry)
 
 
-def widen_quotients(lowering: Lowering) -> bool:
-    """Divide integers of 8 bits as int32, where the target rounds their quotients.
-
-    Returns whether there were any.
-    """
-    return lowering.change_limited("small_quotient", _widen_quotient)
-
-
 def _widen_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Divide integers of 8 bits as int32, where the target rounds their quotients."""
     node, made = ref.node, ref.node.outputs[0]
     make = InsertionPoint.instead_of(lowering, ref)
     wide = [make.op("Cast", [held], {"to": ir.DataType.INT32}) for held in node.inputs]
@@ -47,16 +37,11 @@ def _widen_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     make.put_instead(ref, make.op("Cast", [make.op("Div", wide)], narrow), "Div of int32", entry)
 
 
-def keep_from_fusing(lowering: Lowering) -> bool:
+def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Put nodes that are not fused before quotients that would be rounded otherwise.
 
-    What they give is the number itself, even if it overflows on the way. Returns whether there were
-    any.
+    What they give is the number itself, even if it overflows on the way.
     """
-    return lowering.change_limited("fused_quotient", _keep_from_fusing)
-
-
-def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node, held = ref.node, fused_operand(ref.node, lowering.facts)
     assert held is not None  # noqa: S101 - see the feature
     make = InsertionPoint.instead_of(lowering, ref)
@@ -64,15 +49,8 @@ def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> No
     lowering.changed(ref, "the same, of a number that was doubled and subtracted once", entry)
 
 
-def divide_minus_one(lowering: Lowering) -> bool:
-    """Divide -1 where the target would take the product of 1 / x and y for y / x.
-
-    Returns whether there were any.
-    """
-    return lowering.change_limited("unit_quotient", _divide_minus_one)
-
-
 def _divide_minus_one(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Divide -1 where the target would take the product of 1 / x and y for y / x."""
     node, made = ref.node, ref.node.outputs[0]
     make = InsertionPoint.instead_of(lowering, ref)
     kind = lowering.facts.tensor(made).element_type or ir.DataType.INT64
@@ -86,15 +64,8 @@ def _divide_minus_one(lowering: Lowering, ref: NodeRef, entry: Limitation) -> No
     )
 
 
-def end_before_largest(lowering: Lowering) -> bool:
-    """Have a Slice backwards end before the largest integer, where the target goes on to the start.
-
-    Returns whether there were any.
-    """
-    return lowering.change_limited("back_to_largest", _end_before_largest)
-
-
 def _end_before_largest(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have a Slice backwards end before the largest integer; the target goes on to the start."""
     ends, kind = ends_before_largest(ref.node, lowering.facts), lowering.facts.tensor(ref.input(2))
     make = InsertionPoint.before(lowering, ref)
     change_inputs(
@@ -103,15 +74,11 @@ def _end_before_largest(lowering: Lowering, ref: NodeRef, entry: Limitation) -> 
     lowering.changed(ref, "the same, to the largest integer less 1", entry)
 
 
-def gather_on_last_axis(lowering: Lowering) -> bool:
+def _gather_on_last_axis(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take strings on the last axis, where the target takes but the first one of a row elsewhere.
 
-    Those of unknown rank stay. Returns whether any was changed.
+    Those of unknown rank stay.
     """
-    return lowering.change_limited("strings_gathered", _gather_on_last_axis)
-
-
-def _gather_on_last_axis(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node, (data, indices) = ref.node, ref.node.inputs
     shapes = [lowering.facts.tensor(held).shape for held in (data, indices)]
     assert data is not None  # noqa: S101 - see the feature
@@ -131,15 +98,11 @@ def _gather_on_last_axis(lowering: Lowering, ref: NodeRef, entry: Limitation) ->
     )
 
 
-def turn_flattened(lowering: Lowering) -> bool:
+def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Have a Flatten by the last axis, or after it, take axis 1 or 0, which are always right.
 
-    What it gives is transposed then. Others stay. Returns whether any was changed.
+    What it gives is transposed then. Others stay.
     """
-    return lowering.change_limited("flattened", _turn_flattened)
-
-
-def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     data, axis = ref.input(0), flattened_at(ref.node, lowering.facts)
     assert data is not None and axis is not None  # noqa: S101, PT018 - see the feature
     fact = lowering.facts.tensor(data)
@@ -156,30 +119,19 @@ def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     make.put_instead(ref, new, "Flatten by another axis, between Transposes", entry)
 
 
-def compress_rows(lowering: Lowering) -> bool:
-    """Give a Compress of all elements one axis, where the target can't take it without one.
-
-    Returns whether there was any.
-    """
-    return lowering.change_limited("compressed_whole", _compress_row)
-
-
 def _compress_row(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Give a Compress of all elements one axis, where the target can't take it without one."""
     make = InsertionPoint.instead_of(lowering, ref)
     row = make.op("Reshape", [ref.input(0), make.constant([-1])])
     new = make.op("Compress", [row, ref.input(1)], {"axis": 0})
     make.put_instead(ref, new, "Compress of a row", entry)
 
 
-def choose_signs(lowering: Lowering) -> bool:
+def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Choose between a number and its negative, where the target would leave Abs out.
 
-    Opsets before 9 compare no integers; nodes of those stay. Returns whether any was changed.
+    Opsets before 9 compare no integers; nodes of those stay.
     """
-    return lowering.change_limited("abs_of_shapes", _choose_sign)
-
-
-def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     held = ref.input(0)
     if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         return
@@ -191,12 +143,8 @@ def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make.put_instead(ref, make.op("Where", chosen), "Where", entry)
 
 
-def keep_ranges_empty(lowering: Lowering) -> None:
-    """Give a Range its start as its limit, where the target would go the other way."""
-    lowering.change_each("empty_range", is_own("Range"), _limit_range)
-
-
 def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Give a Range its start as its limit, where the target would go the other way."""
     node, (start, limit, step) = ref.node, ref.node.inputs
     make = InsertionPoint.instead_of(lowering, ref)
     known = lowering.facts.tensor(step).constant
@@ -208,24 +156,16 @@ def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with its start as its limit if it is empty", entry)
 
 
-def negate_joined(lowering: Lowering) -> None:
-    """Take Abs of the negative, where the target would change what is joined for other nodes."""
-    lowering.change_each("abs_of_joined", is_own("Abs"), _negate)
-
-
 def _negate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Take Abs of the negative, where the target would change what is joined for other nodes."""
     node = ref.node
     make = InsertionPoint.instead_of(lowering, ref)
     change_inputs(node, {0: make.op("Neg", [ref.input(0)])})
     lowering.changed(ref, "Abs of the negative", entry)
 
 
-def negate_parts(lowering: Lowering) -> None:
-    """Cast to bool the negative of a part, where the target has no such cast of the part."""
-    lowering.change_each("part_to_bool", is_own("Cast"), _cast_negative)
-
-
 def _cast_negative(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Cast to bool the negative of a part, where the target has no such cast of the part."""
     node, held = ref.node, ref.input(0)
     make = InsertionPoint.instead_of(lowering, ref)
     if lowering.facts.tensor(held).element_type not in FLOATS:
@@ -234,15 +174,11 @@ def _cast_negative(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "Cast of the negative", entry)
 
 
-def write_reductions(lowering: Lowering) -> bool:
+def _write_reduction(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Write reductions of which the target ignores the axes as a ReduceSum and other nodes.
 
-    Those of integers by logarithms stay. Returns whether any was changed.
+    Those of integers by logarithms stay.
     """
-    return lowering.change_limited("ignored_axes", _write_reduction)
-
-
-def _write_reduction(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     data, element_type = ref.input(0), lowering.facts.tensor(ref.input(0)).element_type
     if element_type not in FLOATS and ref.op_type != "ReduceL1":
         lowering.note(entry)
@@ -270,3 +206,45 @@ def _write_reduction(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
         first = first if is_kept else make.squeeze(first, axes)
         new = make.op("Add", [make.op("Log", [sum_]), first])
     make.put_instead(ref, new, "a ReduceSum with what comes before and after it", entry)
+
+
+_CHANGES: Mapping[str, NodeChange] = MappingProxyType(
+    {
+        "ignored_axes": _write_reduction,
+        "flattened": _turn_flattened,
+        "turned_beside_recurrence": _turn_apart,
+        "small_quotient": _widen_quotient,
+        "folded_quotient": write_quotient,
+        "fused_quotient": _keep_from_fusing,
+        "unit_quotient": _divide_minus_one,
+        "back_to_largest": _end_before_largest,
+        "strings_gathered": _gather_on_last_axis,
+        "compressed_whole": _compress_row,
+        "abs_of_shapes": _choose_sign,
+    }
+)
+"""How nodes are written before splits are, by what the target can't do."""
+
+_CHANGES_AFTER_SPLITS: Mapping[str, tuple[str, NodeChange]] = MappingProxyType(
+    {
+        "abs_of_joined": ("Abs", _negate),
+        "part_to_bool": ("Cast", _cast_negative),
+        "empty_range": ("Range", _limit_range),
+    }
+)
+"""How nodes are written after splits are, and their operator, by what the target can't do."""
+
+
+def change_other_nodes(lowering: Lowering) -> bool:
+    """Write nodes other than splits in a way that the target can take.
+
+    Only those with one limitation are written at a time; the next ones need another `look`. Returns
+    whether any was changed.
+    """
+    return any(lowering.change_limited(each, change) for each, change in _CHANGES.items())
+
+
+def change_other_nodes_again(lowering: Lowering) -> None:
+    """Write nodes in such a way that the target can't take because of how splits were lowered."""
+    for feature, (operator, change) in _CHANGES_AFTER_SPLITS.items():
+        lowering.change_each(feature, is_own(operator), change)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -38,6 +39,9 @@ _OPSET, _IR_VERSION = 18, 8
 
 _FIRST_WITH_INDICES = 6
 """From here on engines read the Cast that makes integers before opset 9, where constants are."""
+
+NodeChange: TypeAlias = Callable[["Lowering", NodeRef, Limitation], None]
+"""What writes a node another way, for an entry of the profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +175,7 @@ class Lowering:
         self,
         feature: str,
         may_have: Callable[[ir.Node], object],
-        change: Callable[[Lowering, NodeRef, Limitation], None],
+        change: NodeChange,
     ) -> bool:
         """Change each node with a feature that the target can't take; the outer ones come first.
 
@@ -180,9 +184,7 @@ class Lowering:
         """
         return self.look_for(feature, may_have) and self.change_limited(feature, change)
 
-    def change_limited(
-        self, feature: str, change: Callable[[Lowering, NodeRef, Limitation], None]
-    ) -> bool:
+    def change_limited(self, feature: str, change: NodeChange) -> bool:
         """Change each node that had such a feature at the last `look`; the outer ones come first.
 
         Returns whether anything was changed.

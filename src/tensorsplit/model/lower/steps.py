@@ -39,7 +39,6 @@ from tensorsplit.model.lower.constants import (
     slice_empty,
     slice_nothing,
     write_initializers,
-    write_quotients,
     write_tensors,
 )
 from tensorsplit.model.lower.inlining import inline
@@ -61,21 +60,7 @@ from tensorsplit.model.lower.lowered_sequence import (
     PackedParts,
     layout_for,
 )
-from tensorsplit.model.lower.other_nodes import (
-    choose_signs,
-    compress_rows,
-    divide_minus_one,
-    end_before_largest,
-    gather_on_last_axis,
-    keep_from_fusing,
-    keep_ranges_empty,
-    negate_joined,
-    negate_parts,
-    turn_apart,
-    turn_flattened,
-    widen_quotients,
-    write_reductions,
-)
+from tensorsplit.model.lower.other_nodes import change_other_nodes, change_other_nodes_again
 from tensorsplit.model.lower.preparing import (
     check_sequence_nodes,
     inline_lengths,
@@ -162,21 +147,8 @@ def _lower(lowering: Lowering, passes: int = 0) -> None:
         take_branches,
     )
     of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps, scan_first_axes)
-    of_values = (
-        write_reductions,
-        turn_flattened,
-        turn_apart,
-        widen_quotients,
-        write_quotients,
-        keep_from_fusing,
-        divide_minus_one,
-        end_before_largest,
-        gather_on_last_axis,
-        compress_rows,
-        choose_signs,
-    )
-    others = (unwrap_optionals, calculate_constants, keep_unread)
-    while any(step(lowering) for step in (*first, *of_loops, *of_values, *others)):
+    others = (change_other_nodes, unwrap_optionals, calculate_constants, keep_unread)
+    while any(step(lowering) for step in (*first, *of_loops, *others)):
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)
@@ -202,9 +174,7 @@ def _lower(lowering: Lowering, passes: int = 0) -> None:
     is_used = use_states(lowering)
     settle_rounds(lowering)
     sort_axes_for_onnx(lowering)
-    negate_joined(lowering)
-    negate_parts(lowering)
-    keep_ranges_empty(lowering)
+    change_other_nodes_again(lowering)
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
         model.opset_imports.pop(DOMAIN, None)
     may_be_alike = had_alike and len(lowering.report.changes) > before
