@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -432,6 +433,18 @@ def test_no_place_for_temporary_files(monkeypatch: pytest.MonkeyPatch, tmp_path:
     with pytest.raises(SplitError, match=r"can't be started: .*; make room") as caught:
         EngineProcess("fake", "tests.engines.fake_engine").call(("pid",))
     assert caught.value.code == "TS604"
+
+
+@pytest.mark.parametrize("fails", ["tempfile.mkdtemp", "subprocess.Popen"])
+def test_a_process_for_which_too_many_files_are_open(
+    monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(fails, refuse)
+    with pytest.raises(SplitError, match=r"Too many open files; raise the limit of open files"):
+        EngineProcess("fake", "tests.engines.fake_engine").call(("pid",))
 
 
 @pytest.mark.skipif(not OPEN_FILES.exists(), reason="Linux lists the files that are open")

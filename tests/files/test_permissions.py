@@ -14,6 +14,7 @@ import pytest
 
 import tensorsplit as ts
 from tests.cli.conftest import Command
+from tests.model.build import graph, model, node, value
 
 numpy_files = pytest.importorskip("safetensors.numpy")
 zarr = pytest.importorskip("zarr")
@@ -109,3 +110,28 @@ def test_the_command_line_gives_no_hint_on_usage(
         said = refused("TS705", "split", source, "-o", place / "out", "--chunk", 4)
     assert "Permission denied; it belongs to" in said
     assert "--help" not in said
+
+
+def test_a_folder_that_may_not_be_read_is_not_one_without_models(
+    place: Path, tensorsplit: Command, refused: Callable[..., str]
+) -> None:
+    onnx = pytest.importorskip("onnx")
+    dark = place / "dark"
+    dark.mkdir()
+    for path in (place / "m.onnx", dark / "m.onnx"):
+        onnx.save(
+            model(graph([node("Split", "x", "a b", num_outputs=2)], [value("x")], "ab")), path
+        )
+    dark.chmod(0)
+    refused("TS501", "check", place / "no.onnx")  # all modules are loaded now
+    refused("TS601", "conformance", "--engine", place / "no.py")
+    with as_nobody():
+        ended = tensorsplit("check", place)
+        alone = [tensorsplit("check", each) for each in (dark, dark / "m.onnx")]
+        adapter = tensorsplit("conformance", "--engine", dark / "adapter.py")
+    dark.chmod(0o755)
+    assert (ended.status, "1 split node" in ended.out) == (2, True)
+    for each in (ended, *alone):
+        assert (each.status, "[TS501]" in each.err) == (2, True)
+        assert "Permission denied; give the path of a model that can be read" in each.err
+    assert (adapter.status, "[TS602]" in adapter.err) == (2, True)

@@ -406,4 +406,5 @@ def test_too_few_descriptors_are_one_line(tmp_path: Path, name: str, most: int) 
     if done.returncode:
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
         assert "Too many open files" in done.stderr
+        assert "raise the limit of open files" in done.stderr
     assert not list(tmp_path.glob(".tensorsplit*"))

@@ -884,3 +884,14 @@ def test_folders_that_no_system_call_exchanges(
         replace_with_a_folder(target, overwrite=True)
     assert (target / "x").read_bytes() == (b"before" if fails else b"after")
     assert names(tmp_path) == ["out", "x"]
+
+
+def test_a_folder_that_is_not_flushed_for_want_of_descriptors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(outputs, "_sync", refuse)
+    with pytest.raises(SplitError, match=r"x is written, but .*; raise the limit of open files"):
+        Outputs().write({tmp_path / "x": b"x"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -68,7 +70,7 @@ def _may_be_replaced(
     _: click.Context, __: click.Parameter, models: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Let OUT be the model that is rewritten, if there is one."""
-    if len(models) == 1 and Path(models[0]).is_file():
+    if len(models) == 1 and not _is_folder(models[0]):
         may_replace(models[0])
     return models
 
@@ -188,11 +190,10 @@ def check(
 def _files(models: Sequence[str]) -> Iterator[str]:
     """Yield the files that are meant, each once; of a folder all models in it, and below."""
     for model in dict.fromkeys(models):
-        if model == PIPE or not Path(model).is_dir():
+        if model == PIPE or not _is_folder(model):
             yield model
             continue
-        found = (path for path in Path(model).rglob("*") if path.suffix.lower() in _SUFFIXES)
-        inside = sorted(path for path in found if _is_model(path))
+        inside = _models_in(model)
         if not inside:
             problem = tr(
                 "{folder} holds no .onnx, and no .xml with its .bin", folder=show_path(model)
@@ -200,6 +201,22 @@ def _files(models: Sequence[str]) -> Iterator[str]:
             raise SplitError(UNREADABLE_MODEL, problem, tr("give a model"), parameter="model")
         outputs().reads += inside
         yield from map(str, inside)
+
+
+def _models_in(folder: str) -> list[Path]:
+    """Return the models in a folder, and the folders that can't be read, to be refused."""
+    lost: list[Path] = []
+    places = os.walk(folder, onerror=lambda error: lost.append(Path(str(error.filename))))
+    found = (Path(place, name) for place, _, names in places for name in names)
+    inside = sorted(path for path in found if path.suffix.lower() in _SUFFIXES)
+    return [*filter(_is_model, inside), *lost]
+
+
+def _is_folder(model: str) -> bool:
+    """Return whether it is a folder; what the system does not show is refused when it is read."""
+    with contextlib.suppress(OSError):
+        return Path(model).is_dir()
+    return False
 
 
 def _is_model(path: Path) -> bool:

@@ -47,6 +47,7 @@ from tensorsplit.core.errors import (
     USAGE,
     Kind,
     SplitError,
+    fix_of,
     show_bytes,
 )
 from tensorsplit.core.extras import install_command
@@ -311,7 +312,8 @@ class EngineProcess:
             return _Running.start(self.name, self._environment, self._python)
         except OSError as error:  # no temporary files, or no pipes
             problem = f"the process of {self.name} can't be started: {error.strerror or error}"
-            raise _error(ENGINE_CRASHED, problem, "make room for temporary files") from None
+            fix = fix_of(error, "make room for temporary files")
+            raise _error(ENGINE_CRASHED, problem, fix) from None
 
     def _end(self) -> None:
         running, self._running = self._running, None
@@ -360,7 +362,7 @@ class _Running:
                 )
             except OSError as error:
                 problem = f"the process of {name} can't be started: {error.strerror}"
-                fix = "sys.executable must be a Python interpreter"
+                fix = fix_of(error, "sys.executable must be a Python interpreter")
                 raise _error(ENGINE_CRASHED, problem, fix) from None
             undoing.pop_all()
             return cls(process, ours, errors, mark, folder, lifeline)

@@ -529,7 +529,7 @@ def _sync_placed(folder: Path, target: Path) -> None:
     except OSError as error:
         reason = error.strerror or error
         problem = f"{target} is written, but its folder could not be flushed to the disk: {reason}"
-        raise _unwritable(problem, "look at the disk, and run it again") from None
+        raise _unwritable(problem, fix_of(error, "look at the disk, and run it again")) from None
 
 
 def _sync_folders(folder: Path) -> None:

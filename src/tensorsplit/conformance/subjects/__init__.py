@@ -37,6 +37,7 @@ from tensorsplit.core.errors import (
     did_you_mean,
     show,
     show_path,
+    words_of,
 )
 from tensorsplit.engines import adapters
 from tensorsplit.engines.adapters import Outputs, is_ir, ordered
@@ -438,7 +439,11 @@ def place(name: str) -> str:
     if not _is_path(name):
         return name
     path = Path(name)
-    if path.suffix != ".py" or not path.is_file():
+    try:
+        is_there = path.suffix == ".py" and path.is_file()
+    except OSError as error:
+        raise missing(name, words_of(error), "give the path of a file that can be read") from None
+    if not is_there:
         raise _unknown(name, "there is no such Python file")
     return str(path.absolute())
 
