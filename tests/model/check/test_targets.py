@@ -351,6 +351,29 @@ def test_openvino_loads_a_loop_whose_strings_it_can_leave_out(
             assert ts.run(each, feeds, engine="openvino")["y"].tolist() == expected
 
 
+@pytest.mark.parametrize("is_declared", [False, True])
+def test_onnxruntime_has_to_know_the_rank_of_what_the_body_of_a_scan_gives(
+    is_declared: bool,
+) -> None:
+    pytest.importorskip("onnxruntime")
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[6] x, int64[K] s) => (float[A, B] y) {
+        t = Reshape(x, s) p, q = Split(t) y = Scan<body = b (float[C] r) => (float[C] m)
+        { m = Neg(r) }, num_scan_inputs = 1>(q) }"""
+    )
+    body = made.graph.node[2].attribute[0].g
+    for end in (*body.input, *body.output) if not is_declared else ():
+        end.type.tensor_type.ClearField("shape")
+    found = [each.severity for each in check(made, "onnxruntime") if "Subgraph" in each.message]
+    assert found == ["warning"] * (not is_declared)
+    feeds = {"x": np.arange(6, dtype=np.float32), "s": np.array([2, 3])}
+    if is_declared:
+        assert ts.run(made, feeds, engine="onnxruntime")["y"].tolist() == [[-3, -4, -5]]
+    else:
+        with refused("TS603", "Subgraph"):
+            ts.run(made, feeds, engine="onnxruntime")
+
+
 CALLS_TO_NOTHING = {
     "dead": "{ z = my.F(x) y = Abs(x) }",
     "dead_in_a_branch": """{

@@ -360,7 +360,14 @@ _LEFT = {
     "if_in_scan": "move the If out of the Scan",
     "scan_in_scan": "make one of the two a Loop",
     "unused": "use a part of it, or leave it out",
-    "empty_in_loop": "run it in another engine, if data without elements matter",
+    **dict.fromkeys(
+        (
+            *("empty_in_loop", "calculated_from_nothing"),
+            *("expanded_from_nothing", "expanded_to_nothing"),
+        ),
+        "run it in another engine, if data without elements matter",
+    ),
+    "unranked_in_scan": "declare the shapes of what the body gives",
     "unknown_rank": "give the axes or the shape as a constant, or declare how many there are",
     "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",
     "lost_dimension": "declare the dimension, or run it in another engine, if such data matter",

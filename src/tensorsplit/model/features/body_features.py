@@ -585,6 +585,12 @@ def has_unread_rows(node: ir.Node) -> bool:
     return bool(rows) and not any(_is_passed_on(row, node) for row in rows)
 
 
+def _gives_unknown_rank(node: ir.Node, facts: Facts) -> bool:
+    """Return whether the rank of something that a body gives is not known, nor declared."""
+    ends = [facts.of(end) for _, body in bodies(node) for end in body.outputs]
+    return any(isinstance(end, Tensor) and end.shape is None for end in ends)
+
+
 def keeps_strings(node: ir.Node, facts: Facts, seen: Facts) -> bool:
     """Return whether a loop that is used holds strings which an engine can't leave out before.
 
@@ -630,6 +636,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
     is_inner, captured = ref.around[-1:] == ("Scan",), captured_in_scan(node)
     holds = {
         "empty_in_loop": is_loop(node) and any(is_empty(each, facts) for each in node.inputs[2:]),
+        "unranked_in_scan": node.op_type == "Scan" and _gives_unknown_rank(node, facts),
         "scan_in_scan": node.op_type == "Scan" and is_inner,
         "captured_in_scan": any(tensor_of(held) is None for held in captured),
         "default_in_scan": any(tensor_of(held) is not None for held in captured),

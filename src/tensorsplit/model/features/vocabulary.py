@@ -119,10 +119,15 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",
         "lost_dimension": "is a Squeeze, an Unsqueeze or such a Transpose of data without elements,"
         " one dimension of which is not known",
+        "calculated_from_nothing": "is an Einsum of several tensors, a GRU, an LSTM or an RNN, of"
+        " data without elements",
+        "expanded_to_nothing": "is an Expand to a dimension of 0 of one that is 1",
+        "expanded_from_nothing": "is an Expand of data without elements",
         "taken_from_nothing": "is a Gather of data without elements, whose shape is known",
         "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",
         "empty_constant": "takes, or gives out of its graph, a constant without elements",
         "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
+        "unranked_in_scan": "is a Scan whose body gives a tensor of which the rank is not known",
         "scanned_across": "is a Scan along another axis than the first, of what may be empty",
         "empty_in_loop": "has a dimension of 0, in a Loop",
         "empty_axis": "splits an axis of length 0",

@@ -11,6 +11,7 @@ from onnx import defs
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.forms import sparse_initializers
+from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     attribute_of,
@@ -71,6 +72,12 @@ def of_no_elements(node: ir.Node, facts: Facts, seen: Facts) -> Iterator[str]:
         yield "flattened"
     if _loses_dimension(node, seen):
         yield "lost_dimension"
+    if _calculates_from_nothing(node, facts):
+        yield "calculated_from_nothing"
+    if _expands_to_nothing(node, facts):
+        yield "expanded_to_nothing"
+    elif node.op_type == "Expand" and node.inputs and is_empty(node.inputs[0], seen):
+        yield "expanded_from_nothing"
     if _takes_nothing(node, facts, seen):
         yield "takes_nothing"
     elif _takes_from_nothing(node, facts, seen):
@@ -109,6 +116,24 @@ def _loses_dimension(node: ir.Node, seen: Facts) -> bool:
     order = attribute_of(node, "perm", ir.AttributeType.INTS) or range(len(shape))[::-1]
     moved = [axis for axis in order if axis in range(len(shape)) and shape[axis] != 1]
     return moved == sorted(moved)
+
+
+def _calculates_from_nothing(node: ir.Node, facts: Facts) -> bool:
+    """Return whether an Einsum of several tensors or a recurrent layer takes no elements."""
+    if node.op_type == "Einsum":
+        return len(node.inputs) > 1 and any(is_empty(held, facts) for held in node.inputs)
+    is_recurrent = node.op_type in ("GRU", "LSTM", "RNN") and bool(node.inputs)
+    return is_recurrent and is_empty(node.inputs[0], facts)
+
+
+def _expands_to_nothing(node: ir.Node, facts: Facts) -> bool:
+    """Return whether an Expand makes a dimension 0 that may be 1."""
+    if node.op_type != "Expand" or len(node.inputs) != 2:
+        return False
+    shape = facts.tensor(node.inputs[0]).shape or ()
+    lengths = facts.tensor(node.inputs[1]).values or ()
+    pairs = zip(shape[::-1], lengths[::-1], strict=False)
+    return any(length == 0 and dim != 0 for dim, length in pairs)
 
 
 def _takes_nothing(node: ir.Node, facts: Facts, seen: Facts) -> bool:
