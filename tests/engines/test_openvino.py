@@ -531,6 +531,16 @@ def test_an_axis_that_a_body_is_given_is_guarded(tmp_path: Path, kinds: str) -> 
             ts.run(path, fed)
 
 
+def test_its_words_come_without_the_places_in_its_source() -> None:
+    taken = parse_model(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[N] x) => (float[A] a, float[B] b) { a, b = Split <num_outputs = 2> (x) }"""
+    )
+    words = r"TS603.* openvino says: RuntimeError: (?!.*Exception from).*evenly divisible"
+    with pytest.raises(ts.SplitError, match=words):
+        ts.run(taken, {"x": X[0, :5]}, engine="openvino")
+
+
 def test_a_guarded_split_in_a_branch_that_is_not_taken_does_not_stop(tmp_path: Path) -> None:
     path = save(tmp_path, *in_body(["If"], "2,?", "i64", has_axis=False))
     fed = {"x": X[:2, :6], "l": np.array([-1, 7]), "f": np.array(False)}

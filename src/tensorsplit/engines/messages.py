@@ -65,6 +65,8 @@ LONGEST = 400
 """The number of characters that are kept of an engine's message."""
 
 _ADDRESS = re.compile(r"(?: at )?\b0x[0-9a-fA-F]{6,}\b")
+_RAISED_AT = re.compile(r"(?:Caught exception: )?Exception from \S+:\d+: ")
+"""Where in its own source OpenVINO raised, told once for each layer that passes an error on."""
 _MOST_VALUES = 1 << 16  # in an answer: cases have a few hundred
 
 _PLAIN = (str, int, float, bool, type(None))
@@ -312,9 +314,13 @@ def refusal(error: Exception) -> dict[str, Any]:
 
 
 def _short(error: BaseException) -> str:
-    """Return the start of an engine's message, never empty, without addresses, which change."""
+    """Return the start of an engine's message, never empty, without what says nothing to a user.
+
+    That is addresses, which change, and places in the engine's source that only pass the error on.
+    """
     try:
-        text = _ADDRESS.sub("", " ".join(str(error)[:LONGEST].split()))
+        text = _ADDRESS.sub("", " ".join(str(error)[: 4 * LONGEST].split()))
+        text = _RAISED_AT.sub("", text)[:LONGEST]
     except Exception:  # noqa: BLE001 - an engine's own exceptions may do anything
         text = ""
     return text or type(error).__name__[:LONGEST]
