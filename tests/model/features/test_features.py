@@ -254,3 +254,118 @@ def test_a_gather_of_strings_on_the_last_axis_is_so_whatever_the_rank_is() -> No
     for axis in (-1, -2, 0):
         text = f"(string[] x, int64 i) => (string[] y) {{ y = Gather<axis = {axis}>(x, i) }}"
         assert ("strings_gathered" in of_node("Gather", text)) is (axis != -1)
+
+
+def which_hold(found: Features) -> set[str]:
+    return {name for name, value in found.items() if value is True}
+
+
+EQUAL, COUNT = "Split(x)", "Split<num_outputs = 2>(x)"
+
+
+@pytest.mark.parametrize(
+    ("opset", "data", "lengths", "node", "holds"),
+    [
+        (13, "6", "", EQUAL, {"equal_parts"}),
+        (13, "N", "", EQUAL, {"equal_parts", "dynamic_axis", "equal_parts_on_dynamic_axis"}),
+        (11, "6", "", "Split<split = [2, 4]>(x)", set()),
+        (11, "N", "", "Split<split = [2, 4]>(x)", {"dynamic_axis"}),
+        (13, "6", "int64[2]", "Split(x, l)", {"runtime_lengths"}),
+        (13, "N", "int64[2]", "Split(x, l)", {"runtime_lengths", "dynamic_axis"}),
+        (18, "6", "int64[K]", "Split(x, l)", {"runtime_lengths", "uncounted_lengths"}),
+        (18, "6", "", COUNT, {"count"}),
+        (18, "7", "", COUNT, {"count", "uneven_count"}),
+        (18, "1", "", COUNT, {"count", "uneven_count", "count_with_empty_part"}),
+        (18, "0", "", COUNT, {"count", "empty_axis", "count_with_empty_part"}),
+        (18, "N", "", COUNT, {"count", "dynamic_axis", "count_on_dynamic_axis"}),
+    ],
+)
+def test_a_split_has_these_features_and_no_others(
+    opset: int, data: str, lengths: str, node: str, holds: set[str]
+) -> None:
+    fed = f", {lengths} l" if lengths else ""
+    text = f"(float[{data}] x{fed}) => (float[A] a, float[B] b) {{ a, b = {node} }}"
+    assert which_hold(of_node("Split", text, opset)) == {"later_parts", *holds}
+
+
+OPEN = {"dynamic_axis", "unknown_number_of_parts"}
+
+
+@pytest.mark.parametrize(
+    ("data", "inputs", "constants", "node", "holds"),
+    [
+        ("6", "", "", "(x)", set()),
+        ("N", "", "", "(x)", OPEN),
+        ("0", "", "", "(x)", {"empty_axis", "no_parts"}),
+        ("6", "", "", "<keepdims = 0>(x)", {"keepdims_0"}),
+        ("6", "", "int64[2] l = {2, 4}", "<keepdims = 0>(x, l)", {"keepdims_ignored"}),
+        ("6", "", "int64[2] l = {2, 4}", "(x, l)", set()),
+        ("N", "", "int64 l = {2}", "(x, l)", {"chunks", *OPEN}),
+        ("0", "", "int64 l = {2}", "(x, l)", {"chunks", "empty_axis", "no_parts"}),
+        ("0", "", "int64[0] l = {}", "(x, l)", {"empty_axis", "empty_lengths"}),
+        ("N", ", int64 l", "", "(x, l)", {"runtime_lengths", "chunks", *OPEN}),
+        ("N", ", int64[K] l", "", "(x, l)", {"runtime_lengths", *OPEN}),
+    ],
+)
+def test_a_split_to_a_sequence_has_these_features_and_no_others(
+    data: str, inputs: str, constants: str, node: str, holds: set[str]
+) -> None:
+    held = f"<{constants}>" if constants else ""
+    text = f"(float[{data}] x{inputs}) => (seq(float[M]) s) {held} {{ s = SplitToSequence{node} }}"
+    assert which_hold(of_node("SplitToSequence", text)) == holds
+
+
+@pytest.mark.parametrize(
+    ("made", "position", "holds"),
+    [
+        ("s = SequenceConstruct(n)", "k", set()),
+        ("s = SequenceConstruct(n)", "i", {"runtime_sequence_index"}),
+        ("s = SequenceConstruct(n, x)", "k", {"input_taken_out"}),
+        ("q = SequenceConstruct(n) s = SequenceInsert(q, n)", "k", set()),
+        ("q = SequenceConstruct(n) s = SequenceInsert(q, x)", "k", {"input_taken_out"}),
+        ("q = SequenceConstruct(n, x) s = SequenceErase(q, k)", "k", {"input_taken_out"}),
+        ("s = SplitToSequence(x)", "k", {"unknown_number_of_parts"}),
+        ("q = SequenceConstruct(n) s = Identity(q)", "k", set()),
+    ],
+)
+def test_what_is_taken_out_of_a_sequence_has_these_features_and_no_others(
+    made: str, position: str, holds: set[str]
+) -> None:
+    """OpenVINO gives an input that was put in as it is, under another name."""
+    text = f"""(float[N] x, int64 i) => (float[M] y) <int64 k = {{0}}>
+        {{ n = Neg(x) {made} y = SequenceAt(s, {position}) }}"""
+    assert which_hold(of_node("SequenceAt", text)) == holds
+
+
+def test_the_axis_of_a_flatten_is_not_known_where_the_rank_is_not() -> None:
+    text = "(float[] x) => (float[A,B] y) { y = Flatten<axis = -1>(x) }"
+    assert which_hold(of_node("Flatten", text)) == {"unknown_rank"}
+
+
+def test_what_is_calculated_from_one_number_in_many_ways_is_looked_at_once() -> None:
+    """Each of 60 nodes reads the one before twice: there are 2^60 ways to the start."""
+    nodes = " ".join(f"v{i + 1} = Add(v{i}, v{i})" for i in range(60))
+    text = f"(float[N] x) => (int64 y) {{ v0 = Size(x) {nodes} y = Abs(v60) }}"
+    assert "abs_of_shapes" in of_node("Abs", text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "rest", "is_settled"),
+    [
+        ("float[K]", "float[M] y", "z = {made} y = Neg(z)", True),
+        ("float[3]", "float[3] y", "z = {made} y = Neg(z)", False),  # its shape is seen
+        ("string[K]", "string[M] y", "z = {made} y = Concat<axis = 0>(z, z)", False),
+        ("float[K]", "float[M] y", "y = {made}", False),  # an output is as it was calculated
+        ("double[K]", "double[M] y", "y = {made}", True),  # and this one is converted
+    ],
+)
+def test_what_an_if_gives_to_nodes_of_its_graph_is_settled_where_its_shape_is_open(
+    kind: str, given: str, rest: str, is_settled: bool
+) -> None:
+    branches = ", ".join(
+        f"{name} = {name[0]} () => ({kind} {name}_r) {{ {name}_r = Identity(x) }}"
+        for name in ("then_branch", "else_branch")
+    )
+    made = f"If(c) <{branches}>"
+    text = f"(bool c, {kind} x) => ({given}) {{ {rest.format(made=made)} }}"
+    assert ("used_result" in of_node("If", text)) is is_settled
