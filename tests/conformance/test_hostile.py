@@ -21,7 +21,7 @@ LEGAL = case("legal")
 ILLEGAL = case("refusal", lengths=(2, 3), legal=False)
 
 ENGINE = """
-import itertools, os, sys, time
+import itertools, os, subprocess, sys, time
 import numpy as np
 from tensorsplit.conformance.subjects.runtimes import run_numpy as right
 KIND, PACKAGES, FORMATS = "engine", (), ("onnx",)
@@ -45,6 +45,10 @@ def begins(path):
         file.write(f"{os.getpid()}\\n")
     os.path.exists(path) or os.rename(path + "s", path)
     time.sleep(600)
+def serves(path):
+    wait = "import sys, os, time; open(sys.argv[1] + 's', 'w').write(str(os.getpid()));"
+    wait += "os.rename(sys.argv[1] + 's', sys.argv[1]); time.sleep(600)"
+    subprocess.Popen([sys.executable, "-c", wait, path], env={}, start_new_session=True)
 def leaves(path):
     if os.fork() == 0:
         os.setsid()
@@ -111,6 +115,13 @@ def test_what_has_left_the_group_is_ended(tmp_path: Path, then: str) -> None:
     body = f"leaves(PATH) or ends(PATH)\n{then}"
     (found,) = judged(adapter(tmp_path, body), LEGAL, seconds=1 if "sleep" in then else 20)
     assert found.verdict == {"r": "pass", "o": "crash", "t": "hang"}[then[0]]
+    assert are_gone(int((tmp_path / "pid").read_text()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who started what")
+def test_what_has_an_empty_environment_and_a_session_of_its_own_is_ended(tmp_path: Path) -> None:
+    (found,) = judged(adapter(tmp_path, "serves(PATH) or ends(PATH)\nreturn right(*given)"), LEGAL)
+    assert found.verdict == "pass"
     assert are_gone(int((tmp_path / "pid").read_text()))
 
 

@@ -60,7 +60,7 @@ from tensorsplit.engines.messages import (
     receive,
     send_packed,
 )
-from tensorsplit.engines.worker import MARK, kill_all
+from tensorsplit.engines.worker import MARK, descendants, kill_all
 
 TIMEOUT_VARIABLE = "TENSORSPLIT_ENGINE_TIMEOUT"
 """The environment variable that holds how many seconds an engine may take for one call."""
@@ -448,11 +448,13 @@ class _Running:
 
     def end(self) -> None:
         """Kill the process, and wait until it and all that it started are gone."""
+        is_known = self.process.returncode is None  # else another may have its number
+        started = descendants(self.process.pid) if is_known else []
         self._kill()
         with suppress(subprocess.TimeoutExpired):  # as long as it waits for a broken disk
             self.process.wait(_SECONDS_TO_END)
         if sys.platform != "win32":
-            kill_all(self.process.pid, self.mark)
+            kill_all(self.process.pid, self.mark, started)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def close(self) -> None:

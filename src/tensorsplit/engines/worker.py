@@ -10,6 +10,7 @@ import shutil
 import signal
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib import import_module
@@ -83,18 +84,37 @@ def _start_keeper(lifeline: int, folder: str) -> None:
             os.closerange(0, lifeline)
             os.closerange(lifeline + 1, os.sysconf("SC_OPEN_MAX"))
             os.read(lifeline, 1)
-            kill_all(group, mark)
+            kill_all(group, mark, descendants(group))
             shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
     os.waitpid(child, 0)
     os.close(lifeline)
 
 
-def kill_all(group: int, mark: str) -> None:
-    """Kill what has a mark, also where it has left its process group, and then that group.
+def descendants(process: int) -> list[int]:
+    """Return what a process has started, and what that has, while all of them are alive.
+
+    Only Linux says so; what has an empty environment has no mark.
+    """
+    started: dict[int, list[int]] = defaultdict(list)
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it is gone
+            parent = path.read_text(errors="replace").rpartition(")")[2].split()[1]
+            started[int(parent)].append(int(path.parent.name))
+    found = [process]
+    for each in found:
+        found += started[each]
+    return found[1:]
+
+
+def kill_all(group: int, mark: str, others: Iterable[int]) -> None:
+    """Kill other processes, what has a mark, wherever it has gone, and then a process group.
 
     Only Linux says who has a mark. Waits until all are gone, but not for ever.
     """
+    for pid in others:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
     for _ in range(_MOST_ROUNDS):
         marked = [pid for pid in _marked(mark) if pid != os.getpid()]
         for pid in marked:
