@@ -283,6 +283,9 @@ NAMED = value("x", FLOAT, ("N", "M"))
             {"s": [-2], "e": [LEAST], "t": [-1]},
             (None, "M"),
         ),
+        (13, node("Slice", "w s e", "y"), {"w": (0, "M"), "s": (1,)}, {"e": [5]}, (0, "M")),
+        (13, node("Unsqueeze", "w a", "y"), {"w": (), "a": (2,)}, {}, (1, 1)),
+        (13, node("Unsqueeze", "w a", "y"), {"w": ("N",), "a": (1,)}, {}, None),
         (10, node("Resize", "x f", "y"), {}, {"f": [2.0, 1.0]}, ("2*N", "M")),
         (13, node("Resize", "x _ f", "y"), {}, {"f": [1.5, 1.0]}, ("floor(3*N/2)", "M")),
         (
@@ -298,7 +301,10 @@ NAMED = value("x", FLOAT, ("N", "M"))
 def test_the_shape_of_named_dimensions_after_one_node(
     opset: int, op: onnx.NodeProto, others: Any, constants: Any, expected: Any
 ) -> None:
-    given = [NAMED, *(value(name, FLOAT, dims) for name, dims in others.items())]
+    given = [
+        NAMED,
+        *(value(name, FLOAT if name == "w" else INT64, dims) for name, dims in others.items()),
+    ]
     held = [
         tensor(name, items, np.float32 if name == "f" else np.int64)
         for name, items in constants.items()

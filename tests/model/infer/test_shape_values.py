@@ -404,6 +404,11 @@ CALCULATED: dict[str, Any] = {
     "a = Gather(pair, first)  e = Identity(a)": 2,
     "e = Slice(pair, one1, two)": 3,
     "e = Slice(pair, last, zero, zero, minus1)": 3,
+    "e = Pad(pair, cut)": 3,
+    "e = Pad(pair, shifted)": 0,
+    "e = Pad(pair, shifted, seven0)": 7,
+    "a = Concat<axis = 0>(n, two)  e = Pad(a, ends)": "N",
+    'e = Pad<mode = "edge">(pair, shifted)': None,
     "e = Shape<start = 1>(x)": "M",
     "e = Shape<start = -2, end = -1>(x)": "N",
     "a = Range(low, seven0, low)  e = Identity(a)": 4,
@@ -416,6 +421,7 @@ def test_what_is_calculated_of_a_dimension(text: str) -> None:
     lists = {"zero": 0, "two": 2, "five": 5, "seven": 7, "minus7": -7, "large": 1 << 17}
     lists |= {"first": -2, "last": -1, "minus1": -1, "one1": 1}
     held = [f"int64[1] {name} = {{{number}}}" for name, number in lists.items()]
+    held += ["int64[2] cut = {-1, 0}", "int64[2] shifted = {1, -2}", "int64[2] ends = {0, -1}"]
     held += ["int64[2] pair = {2, 3}", "int64 low = {4}", "int64 seven0 = {7}"]
     held += ["float[1] halves = {2.5}", "bool[1] never = {0}"]
     model_text = f"g (float[N,M] x) => (y) <{', '.join(held)}>"

@@ -143,15 +143,6 @@ def test_an_if_in_a_scan_is_no_fault() -> None:
     assert ts.check(made_of(f"y = {SCAN.format(body)}"), target="openvino") == []
 
 
-def test_a_scan_in_a_scan_is_found() -> None:
-    """OpenVINO has none, and lowering leaves it."""
-    inner = "a = Scan (row) <num_scan_inputs = 1, body = s2 (float r) => (float s) { s = Neg(r) }>"
-    made = made_of(f"y = {SCAN.format(inner)}")
-    (found,) = ts.check(made, target="openvino")
-    assert (found.code, found.node) == ("TS841", "graph/Scan[0].body/Scan[0]")
-    assert ts.lower(made, target="openvino") == made
-
-
 def test_a_scan_keeps_what_is_noted_of_it() -> None:
     made = made_of("y = " + SCAN.format("a = Add(row, w)"))
     made.graph.node[0].name = "each row"

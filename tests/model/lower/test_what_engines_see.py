@@ -632,6 +632,70 @@ def test_what_more_than_constants_give_is_left_to_the_engine(body: str) -> None:
     assert [node.op_type for node in lowered.graph.node].count("Split") == 1
 
 
+KNOWN_LENGTHS = {
+    "of constants": "l = GatherND(table, places)",
+    "of constants in order": "l, order = TopK(falling, size)",
+    "of places": "t = NonZero(table) l = Add(t, one)",
+    "of a shape": "s = Shape(x) k = GatherElements(s, zero) l = Concat<axis = 0>(zero, k)",
+    "of a sum": "s = Shape(x) k = CumSum(s, axis) l = Concat<axis = 0>(k, zero)",
+    "of a sum in a body": (
+        "s = Shape(x) k = If(yes) <then_branch = t () => (int64[1] m) { m = CumSum(s, axis) },"
+        " else_branch = e () => (int64[1] m) { m = Neg(s) }> n = GatherElements(s, zero)"
+        " l = Concat<axis = 0>(zero, n)"
+    ),
+    "of filled shapes": "s = Shape(x) l = Pad(s, before)",
+    "of the shape of a number": (
+        "n = Unsqueeze(fed, zero) s = Shape(n) l = Concat<axis = 0>(s, two)"
+    ),
+    "of empty data": (
+        "c = Slice(none, one, few) t = NonZero(c) s = Shape(t) u = GatherElements(s, one)"
+        " k = Add(u, few) l = Concat<axis = 0>(u, k)"
+    ),
+}
+"""Lengths that are always the same, of which OpenVINO calculates some as it loads a model."""
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("name", KNOWN_LENGTHS)
+def test_lengths_that_are_always_the_same_are_a_constant(
+    name: str, target: Any, processes: dict[str, EngineProcess]
+) -> None:
+    """What checks lengths was refused by OpenVINO where these are constants to it."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[3] x, float[0] none, int64 fed,
+        bool yes) => (float[?] y, float[?] z) <int64[1] zero = {{0}}, int64[1] one = {{1}},
+        int64[1] two = {{2}}, int64[1] few = {{3}}, int64 axis = {{0}},
+        int64[2] before = {{1, 0}}, int64[2,1] places = {{1, 0}}, int64[2] table = {{1, 2}},
+        int64[4] falling = {{0, 2, 1, 0}}, int64[1] size = {{2}}>
+        {{ {KNOWN_LENGTHS[name]} l2 = Reshape(l, size) y, z = Split(x, l2) }}"""
+    )
+    lowered = ts.lower(model, target=target)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target=target) == lowered
+    assert len(lowered.graph.node) <= len(model.graph.node) + 1
+    feed = {"x": X[:3], "none": X[:0], "fed": np.array(4), "yes": np.array(True)}
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feed], 2])
+    for part, expected in zip(got, ts.run(model, feed).values(), strict=True):
+        assert part.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("table", ["1, 1", "-1, 4"])
+def test_lengths_of_constants_that_do_not_fit_are_left_to_the_target(table: str) -> None:
+    """The model is refused when it runs, as it was: the branch may never be taken (D22)."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[3] x, bool wrong) => (float[?] y)
+        <int64[2] table = {{{table}}}, int64[2,1] places = {{1, 0}}> {{ y = If(wrong)
+        <then_branch = t () => (float[?] p) {{ l = GatherND(table, places) p, q = Split(x, l) }},
+        else_branch = e () => (float[?] r) {{ r = Neg(x) }}> }}"""
+    )
+    lowered = ts.lower(model, target="openvino")
+    feed = {"x": X[:3], "wrong": np.array(False)}
+    assert ts.run(lowered, feed)["y"].tolist() == (-X[:3]).tolist()
+    with pytest.raises(ts.SplitError):
+        ts.run(lowered, feed | {"wrong": np.array(True)})
+
+
 def test_what_our_engine_refuses_of_constants_is_left_to_the_target() -> None:
     model = from_constants("l = GatherND(table, second) y, z = Split(halves, l)")
     lowered = ts.lower(model, target="openvino")

@@ -358,7 +358,6 @@ _LEFT = {
     "overridable_initializer": "take it off the graph's inputs if it is a constant",
     "version": f"convert it to opset 13 {_CONVERT}",
     "if_in_scan": "move the If out of the Scan",
-    "scan_in_scan": "make one of the two a Loop",
     "unused": "use a part of it, or leave it out",
     **dict.fromkeys(
         (

@@ -553,6 +553,9 @@ def scanned_by(node: ir.Node) -> list[ir.Value]:
 SCANNED_AXES = ("scan_input_axes", "scan_output_axes")
 """The attributes of a Scan that say along which axes rows are taken, and put together."""
 
+SCANNED_DIRECTIONS = ("scan_input_directions", "scan_output_directions")
+"""The attributes of a Scan that say which rows are taken, and put together, from the last."""
+
 
 def scanned_across(node: ir.Node, facts: Facts) -> bool:
     """Return whether a Scan goes along another axis than the first of what may have no elements."""

@@ -69,7 +69,7 @@ def is_calculated(value: ir.Value | None, facts: Facts, *, of_shapes: bool = Tru
         made = None if held is None else held.producer()
         if held is None or is_constant(held, facts) or (of_shapes and gives_shape(made)):
             continue
-        if made is None or not _is_evaluated(made):
+        if made is None or not is_evaluated(made):
             return False
         waiting += [operand for operand in made.inputs if operand not in seen]
         seen.update(made.inputs)
@@ -81,7 +81,7 @@ def gives_shape(node: ir.Node | None) -> bool:
     return operator_of(node) in OF_SHAPES
 
 
-def _is_evaluated(node: ir.Node) -> bool:
+def is_evaluated(node: ir.Node) -> bool:
     """Return whether an engine may calculate what a node gives as it loads a model."""
     operator = operator_of(node)
     is_known = operator != "" and not operator.startswith(_RANDOM)

@@ -111,7 +111,7 @@ def as_counted(
 def _of_intent(
     intent: Intent, made: SplitPlan | UncountedPlan | None, node: ir.Node, facts: Facts
 ) -> Iterator[tuple[str, object]]:
-    dim = _dimension(intent, node, facts)
+    dim = dimension_of(intent, node, facts)
     if intent.axis is None:
         yield "runtime_axis", True
     elif intent.axis < 0:
@@ -164,7 +164,7 @@ def _of_import(
     intent: Intent, made: SplitPlan | UncountedPlan | None, node: ir.Node, seen: Facts
 ) -> Iterator[tuple[str, object]]:
     """Yield what an engine has to know at import and does not."""
-    dim = _dimension(intent, node, seen)
+    dim = dimension_of(intent, node, seen)
     if intent.rule is ceil and not is_known(dim) and len(node.outputs) > 1:
         sizes = made.sizes if isinstance(made, SplitPlan) else ()
         if not are_known(sizes) or len(set(sizes)) != 1:
@@ -232,7 +232,7 @@ def _of_count(intent: Intent, sizes: Shape, names_lengths: bool) -> Iterator[tup
         yield "count_with_empty_part", True
 
 
-def _dimension(intent: Intent, node: ir.Node, facts: Facts) -> Dim:
+def dimension_of(intent: Intent, node: ir.Node, facts: Facts) -> Dim:
     """Return the length of the axis, where it is known."""
     shape, axis = facts.tensor(node.inputs[0]).shape or (), intent.axis
     return None if axis is None or not -len(shape) <= axis < len(shape) else shape[axis]
@@ -247,7 +247,7 @@ def _has_known_count(intent: Intent, dim: object, node: ir.Node, facts: Facts) -
 
 def of_layer_lengths(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[str, object]]:
     """Yield what holds of the lengths of a split layer."""
-    given, dim = known_lengths(intent), _dimension(intent, node, facts)
+    given, dim = known_lengths(intent), dimension_of(intent, node, facts)
     if given is not None and -1 in given and not is_known(dim):
         yield "open_remainder", True
     yield from _of_lost_checks(intent, dim, node)

@@ -425,6 +425,16 @@ def _slice(node: Node, _: Tensor) -> Elements:
     return tuple(entries[tuple(taken)].ravel().tolist())
 
 
+def _padded(node: Node, _: Tensor) -> Elements:
+    pads = node.operand("pads", 1, 11)
+    if len(pads) != 2 or not are_known(pads) or node.attribute("mode", "constant") != "constant":
+        raise NotKnownError
+    value = node.element(2) if node.has(2) else _exact(node.attribute("value", 0))
+    before, after = ((value,) * int(max(pad, 0)) for pad in pads)
+    entries, end = node.elements(0), min(pads[1], 0) or None
+    return (*before, *entries[-min(pads[0], 0) : end], *after)
+
+
 def _transposed(node: Node, _: Tensor) -> Elements:
     return tuple(node.table(0).transpose(node.attribute("perm")).ravel().tolist())
 
@@ -483,6 +493,7 @@ _CALCULATED: Mapping[str, _Calculate] = {
 _MOVED: Mapping[str, _Calculate] = {
     "Concat": lambda node, _: chain(*map(node.elements, range(len(node.inputs)))),
     "Gather": _gather,
+    "Pad": _padded,
     "Slice": _slice,
     **dict.fromkeys(("Expand", "Tile"), _repeated),
     "Reshape": lambda node, _: node.table(0).ravel().tolist(),

@@ -92,7 +92,8 @@ class _Import(Analysis):
     def _seen(self, node: ir.Node, fact: Fact) -> Fact:
         """Return what the engine knows of an output of a node for which this is known.
 
-        It does not know that 0 times a number that it does not see is 0.
+        It does not know that 0 times a number that it does not see is 0, nor how many axes
+        there are with new ones that it does not see.
         """
         if node.domain != "":
             return fact
@@ -105,6 +106,8 @@ class _Import(Analysis):
             is_loose = not is_folded or any(bodies(node))
         if is_loose:
             return without_elements(fact)
+        if node.op_type == "Unsqueeze" and None in held[1:] and isinstance(fact, Tensor):
+            return replace(fact, shape=None, values=None)
         given = inputs[0] if inputs else None
         if isinstance(given, SequenceFact) and isinstance(fact, Tensor) and fact.shape:
             place = held[POSITIONS[node.op_type]] if node.op_type in POSITIONS else ()

@@ -171,6 +171,8 @@ def _slice(node: Node) -> Shape:
 
 def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     """Return how many elements a slice has."""
+    if dim == 0:
+        return 0
     if not is_known(step) or step == 0:
         return None
     if step < 0:
@@ -402,6 +404,13 @@ def _squeeze(node: Node) -> Shape:
     return (None,) * (len(node.shape(0)) - 1)
 
 
+def _unsqueeze(node: Node) -> Shape:
+    """Return the shape of a number with more axes, which are of length 1 wherever they are."""
+    if node.shape(0):
+        raise NotKnownError
+    return (1,) * len(node.operand("axes", 1, 13))
+
+
 def _reduced(node: Node) -> Shape:
     """Return the shape after a reduction along axes that are known only at run time."""
     if node.attribute("keepdims", 1):
@@ -442,6 +451,7 @@ _RULES: Mapping[str, _ShapeFunction] = {
     "Squeeze": _squeeze,
     "Tile": _tile,
     "TopK": _top_k,
+    "Unsqueeze": _unsqueeze,
     "Upsample": _resize,
     **dict.fromkeys(REDUCTIONS, _reduced),
     **dict.fromkeys(("Add", "Div", "Mul", "Pow", "Sub", "Where"), _elementwise),

@@ -42,6 +42,8 @@ from tensorsplit.model.lower.constants import (
     write_tensors,
 )
 from tensorsplit.model.lower.inlining import inline
+from tensorsplit.model.lower.inner_scans import loop_inner_scans
+from tensorsplit.model.lower.known_lengths import write_lengths
 from tensorsplit.model.lower.loop_rounds import (
     hold_conditions,
     leave_out_loops,
@@ -146,8 +148,21 @@ def _lower(lowering: Lowering, passes: int = 0) -> None:
         give_nothing,
         take_branches,
     )
-    of_loops = (leave_out_loops, pass_conditions_on, hold_conditions, expand_maps, scan_first_axes)
-    others = (change_other_nodes, unwrap_optionals, calculate_constants, keep_unread)
+    of_loops = (
+        leave_out_loops,
+        pass_conditions_on,
+        hold_conditions,
+        expand_maps,
+        loop_inner_scans,
+        scan_first_axes,
+    )
+    others = (
+        change_other_nodes,
+        unwrap_optionals,
+        calculate_constants,
+        write_lengths,
+        keep_unread,
+    )
     while any(step(lowering) for step in (*first, *of_loops, *others)):
         lowering.look()
     check_sequence_nodes(lowering)

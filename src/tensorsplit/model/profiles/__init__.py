@@ -59,7 +59,7 @@ out."""
 
 LEFT = frozenset(
     {
-        *("version", "if_in_scan", "scan_in_scan", "long_slice", "unused", "empty_in_loop"),
+        *("version", "if_in_scan", "long_slice", "unused", "empty_in_loop"),
         *("unknown_rank", "unranked_in_scan", "uncounted_axes", "lost_dimension"),
         *("calculated_from_nothing", "expanded_from_nothing", "expanded_to_nothing"),
     }
