@@ -94,6 +94,23 @@ def both(path: Path) -> None:
     node(path / "y", ARRAYS, 2)
 
 
+def coded(path: Path) -> None:
+    packed = {"name": "gzip", "configuration": {"level": 1}}
+    codecs = [*ARRAYS[3]["codecs"], *[packed] * 50_000]
+    node(path, {3: ARRAYS[3] | {"codecs": codecs}}, 3)
+
+
+def filtered(path: Path) -> None:
+    path.mkdir()
+    filters = [{"id": "delta", "dtype": "<f4"}] * 50_000
+    (path / ".zarray").write_text(json.dumps(ARRAYS[2] | {"filters": filters}))
+
+
+def heavy(path: Path) -> None:
+    path.mkdir()
+    (path / ".zarray").write_text(json.dumps(ARRAYS[2] | {"dtype": "|V1000000000"}))
+
+
 ATTRIBUTES = {
     "long": ("TS716", f'{{"a":"{"x" * (11 << 20)}"}}'),
     "many": ("TS716", f'{{"a":[{",".join(["[]"] * MANY)}]}}'),
@@ -110,6 +127,9 @@ STORES: dict[str, tuple[str, Maker]] = {
     "circular": ("TS705", circular),
     "spoiled": ("TS705", spoiled),
     "both": ("right", both),
+    "coded": ("TS705", coded),
+    "filtered": ("TS705", filtered),
+    "heavy": ("TS705", heavy),
 }
 
 SPLIT = """

@@ -15,7 +15,7 @@ from itertools import islice
 import numpy as np
 
 from tensorsplit.core.dimensions import MAX_DIM
-from tensorsplit.core.errors import LARGE_METADATA, SplitError, show, show_path
+from tensorsplit.core.errors import LARGE_METADATA, SplitError, show, show_int, show_path
 from tensorsplit.files.sources import PickledError, refusing
 from tensorsplit.files.zarr_codecs import Metadata, runs_code
 from tensorsplit.files.zarr_internals import ArrayV2Metadata, ArrayV3Metadata, RegularChunkGrid
@@ -39,6 +39,8 @@ DOCUMENTS = (*_READ, CONSOLIDATED)
 _MOST_BYTES = 10 << 20
 _MOST_VALUES = 1 << 18
 _MOST_NODES = 1 << 12
+_MOST_CODECS = 64
+_LARGEST_ELEMENT = 1 << 20
 _AT_ONCE = 16
 
 
@@ -179,6 +181,7 @@ class _DocumentReader:
                 if size_of(self._store, join(path, CONSOLIDATED)) is not None:
                     documents[CONSOLIDATED] = b""
                 return ZarrNode(path, documents, None)
+            _check_codecs(described)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 reader = ArrayV3Metadata if version == 3 else ArrayV2Metadata
@@ -204,6 +207,17 @@ class _DocumentReader:
         )
 
 
+def _check_codecs(described: object) -> None:
+    """Raise a ValueError for an array with more codecs than zarr makes in a short time."""
+    found, left = 0, [described]
+    while left:
+        each = left.pop()
+        found += isinstance(each, dict)
+        left += each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+    if found > 2 * _MOST_CODECS:  # each may have a configuration
+        raise ValueError(f"it has more than {_MOST_CODECS} codecs")
+
+
 def _check(metadata: Metadata) -> None:
     """Raise a ValueError for arrays that zarr reads, and that are not split."""
     if not all(0 <= dim <= MAX_DIM for dim in metadata.shape):
@@ -217,3 +231,5 @@ def _check(metadata: Metadata) -> None:
         raise ValueError("its chunks are stored in a way that is not known")
     if runs_code(metadata):
         raise PickledError
+    if (size := metadata.dtype.to_native_dtype().itemsize) > _LARGEST_ELEMENT:
+        raise ValueError(f"one of its elements takes {show_int(size)} bytes")
