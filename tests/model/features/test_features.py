@@ -8,7 +8,7 @@ from onnx.parser import parse_model
 
 from tensorsplit.model.features import features_of
 from tensorsplit.model.features.body_features import rounds_by_default
-from tensorsplit.model.features.vocabulary import Features
+from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.graph.nodes import walk
 from tensorsplit.model.infer.analysis import analyse
 
@@ -286,6 +286,23 @@ def test_a_split_has_these_features_and_no_others(
     fed = f", {lengths} l" if lengths else ""
     text = f"(float[{data}] x{fed}) => (float[A] a, float[B] b) {{ a, b = {node} }}"
     assert which_hold(of_node("Split", text, opset)) == {"later_parts", *holds}
+
+
+@pytest.mark.parametrize(
+    ("split", "joined", "is_rejoined"),
+    [
+        ("Split(x)", "Concat<axis = 0>(a, b)", True),  # both along axis 0
+        ("Split<axis = 1>(x)", "Concat<axis = -1>(a, b)", True),  # which may be axis 1
+        ("Split(x)", "Concat<axis = 1>(a, b)", False),
+        ("Split(x)", "Concat<axis = 0>(b, a)", False),
+        ("Split(x)", "Concat<axis = 0>(a, b, b)", False),
+    ],
+)
+def test_parts_are_rejoined_in_their_order_along_their_axis(
+    split: str, joined: str, is_rejoined: bool
+) -> None:
+    text = f"(float[N,M] x) => (float[A,B] y) {{ a, b = {split} y = {joined} }}"
+    assert (REJOINED in of_node("Split", text, 13)) is is_rejoined
 
 
 OPEN = {"dynamic_axis", "unknown_number_of_parts"}

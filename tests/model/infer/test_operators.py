@@ -152,6 +152,12 @@ def test_the_window_of_stft_gives_the_length_of_frames() -> None:
     assert shapes(made)["y"] == ("N", 3, 3, 2)
 
 
+def test_frames_of_stft_that_are_no_steps_apart_are_not_counted() -> None:
+    inputs = [value("x", FLOAT, (1, 8, 1)), value("w", FLOAT, (4,))]
+    made = model(graph([node("STFT", "x step w", "y")], inputs, ["y"], [tensor("step", 0)]), 17)
+    assert shapes(made)["y"] == (1, None, 3, 2)
+
+
 @pytest.mark.parametrize("size", [1, 4, 5])
 def test_lengths_computed_from_a_slice_stay_computed(size: int) -> None:
     """`y = x[:4]; z = x[:len(x) - len(y)]`: converted from opset 10 to 9 it gives the same."""

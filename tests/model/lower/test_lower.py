@@ -333,6 +333,27 @@ def test_before_opset_13_no_sequence_goes_into_a_body(name: str, opset: int) -> 
     assert np.array_equal(run(made, {"x": x}, engine="onnxruntime")["y"], expected)
 
 
+def test_a_loop_gives_its_rows_beside_a_sequence_that_it_carries() -> None:
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[3] x, int64 n) => (float[M] y, float[K,1] u, float[L,1] v) {
+            yes = Constant<value = bool {1}>()
+            s = SplitToSequence(x)
+            t, u, v = Loop(n, yes, s) <body = b (int64 i, bool c, seq(float[1]) p)
+                => (bool d, seq(float[1]) q, float[1] taken, float[1] negative) {
+                d = Identity(c) q = Identity(p) taken = SequenceAt(p, i) negative = Neg(taken) }>
+            y = ConcatFromSequence<axis = 0>(t)
+        }"""
+    )
+    lowered = lower(made, target="portable")
+    assert "SplitToSequence" not in {node.op_type for node in lowered.graph.node}
+    x = np.random.default_rng(8).uniform(1, 2, 3).astype(np.float32)
+    found = run(lowered, {"x": x, "n": np.array(2)})
+    assert found["y"].tolist() == x.tolist()
+    assert found["u"].tolist() == x[:2, None].tolist()
+    assert found["v"].tolist() == (-x[:2, None]).tolist()
+
+
 OWN_AND_OPENVINO = ["tensorsplit", pytest.param("openvino", marks=_marks("openvino"))]
 
 

@@ -49,7 +49,7 @@ _FIRST_WITH_NUMBERED_ELEMENTS = 9
 _FIRST_WITH_NUMBERED_TYPES = 6
 _FIRST_WITH_INTEGER_MAX = 12
 _FIRST_WITH_AXES_AS_INPUT = 13
-_FIRST_WITH_EMPTY_SHAPES = 14
+FIRST_WITH_EMPTY_SHAPES = 14
 _FIRST_WITH_AXES_TO_MULTIPLY = 18
 
 FIRST_WITH_ANY_CONSTANT = 9
@@ -381,13 +381,13 @@ class Calculation(Maker[ir.Value]):
         Before opset 14 a Reshape can't make a dimension of 0 wherever it is: there what is missing
         is filled up, and the result cut.
         """
-        if self.opset >= _FIRST_WITH_EMPTY_SHAPES:
+        if self.opset >= FIRST_WITH_EMPTY_SHAPES:
             return self.op("Reshape", [elements, shape], {"allowzero": 1})
         if element_type is None:
             raise SplitError(
                 CANNOT_EXPRESS,
                 f"a tensor of an unknown element type can't be made empty at opset {self.opset}",
-                f"convert to opset {_FIRST_WITH_EMPTY_SHAPES} or newer, or declare the type",
+                f"convert to opset {FIRST_WITH_EMPTY_SHAPES} or newer, or declare the type",
             )
         whole = self.make(maximum(value(shape), 1))
         count = pick(self.products(self.unsqueeze(whole, [0])), 0)

@@ -22,7 +22,7 @@ from tensorsplit.core.arithmetic import (
 )
 from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.rules import Chunks, chunks_of
-from tensorsplit.model.graph.calculation import Calculation
+from tensorsplit.model.graph.calculation import FIRST_WITH_EMPTY_SHAPES, Calculation
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import NodeRef, malformed
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -255,7 +255,7 @@ def _joined_at_once(
         return "Transpose and Reshape"
     assert shape is not None  # noqa: S101 - its length is known
     new = _in_one(make, moved, shape, here, end)
-    if make.opset >= 14:
+    if make.opset >= FIRST_WITH_EMPTY_SHAPES:
         step.result(make.op("Reshape", [moved, new], {"allowzero": 1}))
     elif all(is_known(dim) and dim > 0 for dim in shape or ()):
         step.result(make.op("Reshape", [moved, new]))
