@@ -471,6 +471,19 @@ def test_values_of_several_types_are_said_together() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("place", "says"), [("constant", "constant_lengths"), ("absent", "equal_parts")]
+)
+def test_illegal_dimensions_that_run_are_said_of_the_open_axis(place: str, says: str) -> None:
+    cases = cases_of(f"onnx.Split-13/float/dynamic-axis-r2/{place}/", "refuse-fed")
+    content = written("new", [Result(case, "new", "accepted-but-illegal") for case in cases])
+    (entry,) = content["entries"]
+    assert (entry["feature"], entry["extent"]) == (f"{says}_on_dynamic_axis", "illegal")
+    assert (entry["verdict"], entry["failed"], entry["cases"]) == ("wrong", len(cases), len(cases))
+    content = written("new", [Result(case, "new", "pass") for case in cases])
+    assert content["entries"] == []
+
+
 def test_what_one_case_alone_does_is_named_as_unexplained() -> None:
     cases = cases_of("onnx.Split-13/float/static-r2/initializer/graph/uneven")
     cases += cases_of("onnx.Split-13/float/static-r2/initializer/graph/many")

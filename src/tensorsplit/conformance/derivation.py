@@ -14,7 +14,7 @@ was seen with, with its value, or with both. An entry is one condition.
 3. Wrong data that is nothing but 64 bits squeezed into 32 is ``values`` of the feature
    ``wide_values``; it hides no other failure.
 4. A model that is illegal for what is fed at run time, and runs, is an ``edge`` of the feature that
-   says that it is known only then.
+   says that it is known only then; or ``illegal`` where only the length of the axis is.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ _PLAIN = "/graph/"
 
 _OPERATORS = ("version", "operator")
 _RUNTIME = ("runtime_lengths", "runtime_axis", "count_on_dynamic_axis")
+_OF_OPEN_AXES = ("constant_lengths_on_dynamic_axis", "equal_parts_on_dynamic_axis")
 _OF_POSITIONS = "runtime_sequence_index"
 """What SequenceAt and the like have, of which features give no version."""
 
@@ -209,6 +210,8 @@ def _unchecked(observations: Sequence[Observation]) -> Iterator[Explanation]:
     for condition, entries in sorted(_under(illegal).items()):
         if _is_of_values(condition) and any(map(_fails, entries)):
             yield _finding(condition, "edge", entries)
+        elif _is_of_open_axis(condition) and _share(entries) >= _ORDINARY:
+            yield _finding(condition, "illegal", entries)
 
 
 def _is_of_values(condition: Condition) -> bool:
@@ -216,3 +219,8 @@ def _is_of_values(condition: Condition) -> bool:
     if condition.feature == _OF_POSITIONS:
         return condition.operator != ""
     return condition.feature in _RUNTIME and "." in condition.operator
+
+
+def _is_of_open_axis(condition: Condition) -> bool:
+    """Return whether a feature says that it is the axis whose length may not fit."""
+    return condition.feature in _OF_OPEN_AXES and "." in condition.operator

@@ -136,6 +136,8 @@ def _could_show(entry: Limitation, observation: Observation) -> bool:
         return bool(observation.narrows) or not observation.result.is_deviation
     if entry.extent == "values":
         return True
+    if entry.extent == "illegal":
+        return not observation.is_legal
     if entry.extent == "edge":
         return observation.is_rare or not observation.is_legal
     return observation.is_legal and not observation.narrows

@@ -11,8 +11,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx.parser import parse_model
+from onnx.reference import ReferenceEvaluator
 
 import tensorsplit as ts
+from tensorsplit import SplitError
 from tensorsplit.model import profiles
 from tensorsplit.model.check.checker import of_features
 from tensorsplit.model.profiles import Extent, Limitation, Profile, Verdict
@@ -372,6 +374,69 @@ def test_onnxruntime_has_to_know_the_rank_of_what_the_body_of_a_scan_gives(
     else:
         with refused("TS603", "Subgraph"):
             ts.run(made, feeds, engine="onnxruntime")
+
+
+UNCHECKED = {
+    "lengths": (13, "a, b = Split(x, l)", [2, 3]),
+    "lengths in an attribute": (12, "a, b = Split<split = [2, 3]>(x)", [2, 3]),
+    "a sequence": (
+        13,
+        "s = SplitToSequence(x, l) a = SequenceAt(s, i) b = SequenceAt(s, o)",
+        [2, 3],
+    ),
+    "equal parts": (13, "a, b = Split(x)", [4, 3]),
+    "a known dimension": (13, "y = Slice(x, z, n) a, b = Split(y, l)", None),
+    "chunks": (13, "s = SplitToSequence(x, o) a = SequenceAt(s, i) b = SequenceAt(s, o)", None),
+}
+
+
+@pytest.mark.parametrize("name", UNCHECKED)
+def test_what_an_engine_takes_and_the_standard_refuses_is_a_warning_and_stays(name: str) -> None:
+    """Onnx's reference drops an element of 7, or splits into parts that are not equal."""
+    opset, nodes, sizes = UNCHECKED[name]
+    dim = "5" if name == "a known dimension" else "N"
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g
+        (float[{dim}] x) => (float[A] a, float[B] b) <int64[2] l = {{2, 3}}, int64[1] z = {{0}},
+        int64[1] n = {{5}}, int64 i = {{0}}, int64 o = {{1}}> {{ {nodes} }}"""
+    )
+    said = "(for inputs that the standard refuses)"
+    found = [each for each in check(made, "onnx-reference") if said in each.message]
+    assert [each.severity for each in found] == ["warning"] * (sizes is not None)
+    assert all(each.fix.startswith("lower it for portable") for each in found)
+    assert ts.lower(made, "onnx-reference") == made
+    if sizes is not None:
+        given = {"x": np.arange(7, dtype=np.float32)}
+        parts: Any = ReferenceEvaluator(made).run(None, given)
+        assert [len(part) for part in parts] == sizes
+        with pytest.raises(SplitError):
+            ts.run(made, given)
+
+
+@pytest.mark.parametrize(
+    ("place", "severities"), [(2, ["warning"]), (1, []), (-1, []), (None, []), ("fed", ["warning"])]
+)
+def test_the_reference_puts_a_tensor_first_that_is_put_after_the_last(
+    place: Any, severities: list[str]
+) -> None:
+    position, given = "", {"x": np.arange(4, dtype=np.float32)}
+    if place is not None:
+        position, given = ", k", given | {"k": np.array(2 if place == "fed" else place)}
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[4] x{", int64 k" if position else ""})
+        => (float[A] y) <int64[2] l = {{1, 3}}> {{ s = SplitToSequence(x, l)
+        n = Neg(x) t = SequenceInsert(s, n{position}) y = ConcatFromSequence<axis = 0>(t) }}"""
+    )
+    if isinstance(place, int):
+        made.graph.input.pop()
+        made.graph.initializer.append(onnx.numpy_helper.from_array(given.pop("k"), "k"))
+    found = [each for each in check(made, "onnx-reference") if "comes first" in each.message]
+    assert [each.severity for each in found] == severities
+    expected = ts.run(made, given)["y"].tolist()
+    (got,) = np.array(ReferenceEvaluator(made).run(None, given)).tolist()
+    assert (got == expected) == (not severities)
+    lowered = ReferenceEvaluator(ts.lower(made, "onnx-reference"))
+    assert np.array(lowered.run(None, given)).tolist() == [expected]
 
 
 CALLS_TO_NOTHING = {

@@ -354,21 +354,24 @@ _REFUSED = {
 _ENDS = ("sequence_input", "sequence_output")
 """Features of a model that can't be lowered as long as it has them."""
 
+_ELSEWHERE = "run it in another engine, if data without elements matter"
+_CHECKED = "lower it for portable, where the model itself checks the lengths, if they may not fit"
+
 _LEFT = {
     "overridable_initializer": "take it off the graph's inputs if it is a constant",
     "version": f"convert it to opset 13 {_CONVERT}",
     "if_in_scan": "move the If out of the Scan",
     "unused": "use a part of it, or leave it out",
-    **dict.fromkeys(
-        (
-            *("empty_in_loop", "calculated_from_nothing"),
-            *("expanded_from_nothing", "expanded_to_nothing"),
-        ),
-        "run it in another engine, if data without elements matter",
-    ),
+    "empty_in_loop": _ELSEWHERE,
+    "calculated_from_nothing": _ELSEWHERE,
+    "expanded_from_nothing": _ELSEWHERE,
+    "expanded_to_nothing": _ELSEWHERE,
     "unranked_in_scan": "declare the shapes of what the body gives",
     "unknown_rank": "give the axes or the shape as a constant, or declare how many there are",
     "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",
+    "constant_lengths_on_dynamic_axis": _CHECKED,
+    "equal_parts_on_dynamic_axis": _CHECKED,
+    "empty_part": "leave the part out",
     "lost_dimension": "declare the dimension, or run it in another engine, if such data matter",
     "long_slice": "use Split in its place, or run it in another engine",
     "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
@@ -414,6 +417,7 @@ _AFFECTED = {
     "some": " (for some inputs)",
     "uses": " (in some uses)",
     "edge": " (for rare inputs only)",
+    "illegal": " (for inputs that the standard refuses)",
     "values": " (for some values only)",
 }
 """How a message says for which inputs something holds."""

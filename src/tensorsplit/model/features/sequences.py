@@ -47,10 +47,21 @@ def of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str,
     if node.op_type == "SequenceMap" and ref.around[-1:] == ("SequenceMap",):
         yield "map_in_map", True
     index = ref.input(POSITIONS.get(node.op_type, len(node.inputs)))
+    if node.op_type == "SequenceInsert" and index is not None and _may_be_last(node, index, facts):
+        yield "inserted_last", True
     if index is not None and seen.tensor(index).constant is None:
         yield "runtime_sequence_index", True
     elif node.op_type == "SequenceAt" and _holds_an_input(ref.input(0)):
         yield "input_taken_out", True
+
+
+def _may_be_last(node: ir.Node, index: ir.Value, facts: Facts) -> bool:
+    """Return whether a position may be the one after the last tensor of a sequence."""
+    sequence, places = facts.of(node.inputs[0]), facts.tensor(index).constant
+    count = sequence.count if isinstance(sequence, SequenceFact) else None
+    return places is None or any(
+        place >= 0 and (place == count or not is_known(count)) for place in places
+    )
 
 
 def _holds_an_input(sequence: ir.Value | None) -> bool:

@@ -122,20 +122,33 @@ def _of_intent(
         sizes = made.sizes if isinstance(made, SplitPlan) and is_known(dim) else ()
         yield from _of_count(intent, sizes, len(node.inputs) > 1)
     yield from _of_lengths(intent, node)
-    if dim == 0:
-        yield "empty_axis", True
     if intent.rule is equal:
         yield "equal_parts", True
         if len(facts.counts_alike.get(node, ())) > 1:
             yield "equal_parts_alike", True
     if not intent.operator.is_sequence:
         yield from _of_lost_checks(intent, dim, node)
-    if not is_known(dim):
-        yield "dynamic_axis", True
-        if intent.rule is equal:
-            yield "equal_parts_on_dynamic_axis", True
+    yield from _of_dimension(intent, made, dim)
     if intent.operator.is_sequence:
         yield from _of_parts(intent, dim, node)
+
+
+def _of_dimension(
+    intent: Intent, made: SplitPlan | UncountedPlan | None, dim: Dim
+) -> Iterator[tuple[str, object]]:
+    """Yield what holds of the length of the axis, and of parts of it."""
+    if dim == 0:
+        yield "empty_axis", True
+    elif isinstance(made, SplitPlan) and 0 in made.sizes:
+        yield "empty_part", True
+    if is_known(dim):
+        return
+    yield "dynamic_axis", True
+    is_fixed = intent.rule is explicit and known_lengths(intent) is not None
+    if intent.rule is equal:
+        yield "equal_parts_on_dynamic_axis", True
+    elif is_fixed and isinstance(made, SplitPlan):
+        yield "constant_lengths_on_dynamic_axis", True
 
 
 def _of_lost_checks(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, object]]:

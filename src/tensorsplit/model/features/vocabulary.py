@@ -44,6 +44,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "unknown_number_of_parts": "has a sequence of an unknown number of tensors",
         "runtime_sequence_index": "has a position in a sequence that is known only at run time"
         " (D19)",
+        "inserted_last": "has a position, which may be the one after the last tensor",
         "input_taken_out": "takes an input of the model out of a sequence, at a constant position",
         "taken_apart": "gives a sequence to SequenceAt or ConcatFromSequence",
         "joined": "gives a sequence to ConcatFromSequence",
@@ -131,9 +132,12 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "scanned_across": "is a Scan along another axis than the first, of what may be empty",
         "empty_in_loop": "has a dimension of 0, in a Loop",
         "empty_axis": "splits an axis of length 0",
+        "empty_part": "has a part of length 0",
         "unused": "is a Split that nothing uses, with lengths that may not fit",
         "vendor_operator": "is of the domain org.openvinotoolkit",
         "dynamic_axis": "splits an axis of which the length is not known",
+        "constant_lengths_on_dynamic_axis": "has constant lengths, and the length of the axis is"
+        " not known",
         "equal_parts_on_dynamic_axis": "gives no lengths, and the length of the axis is not known",
         "computed_lengths": "has lengths that nodes made by lowering calculate",
         "open_remainder": "has a length of -1, and the length of the axis is not known",

@@ -60,17 +60,18 @@ out."""
 LEFT = frozenset(
     {
         *("version", "if_in_scan", "long_slice", "unused", "empty_in_loop"),
-        *("unknown_rank", "unranked_in_scan", "uncounted_axes", "lost_dimension"),
+        *("empty_part", "unknown_rank", "unranked_in_scan", "uncounted_axes", "lost_dimension"),
         *("calculated_from_nothing", "expanded_from_nothing", "expanded_to_nothing"),
     }
 )
 """Features that a node keeps, whatever it is rewritten to."""
 
-Extent: TypeAlias = Literal["all", "some", "uses", "edge", "values"]
+Extent: TypeAlias = Literal["all", "some", "uses", "edge", "illegal", "values"]
 EXTENTS: tuple[str, ...] = get_args(Extent)
 """How much is affected: everything, which alone is an error; ordinary inputs among others; only
 some uses of the operator, such as what reads its result; only inputs that are rare or wrong, such
-as a dimension of 0; only elements of some values, whatever operator moves them."""
+as a dimension of 0; only inputs that the standard refuses, which lowering leaves to the engine;
+only elements of some values, whatever operator moves them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +159,8 @@ class Profile:
 def must_go(entry: Limitation) -> bool:
     """Return whether lowering changes a node for an entry.
 
-    It is not where an engine refuses rare inputs only, nor for what large values do, nor where no
-    other node would do.
+    It is not where an engine refuses rare inputs only, or takes illegal ones, nor for what large
+    values do, nor where no other node would do.
     """
     return entry.feature not in LEFT and (
         entry.extent in ("all", "some", "uses")
