@@ -23,7 +23,7 @@ from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import scopes, walk
 from tensorsplit.model.lower import lower, lower_graph
 from tensorsplit.model.lower.lowered_sequence import resized
-from tests.model.build import graph, model, node, onnx_model, value
+from tests.model.build import graph, model, node, nodes_of, onnx_model, value
 from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
 from tests.refusals import refused
 
@@ -544,6 +544,9 @@ def test_a_malformed_node_on_sequences_is_refused_with_its_path(name: str, targe
 NO_WAY = {
     "(optional(float[2]) o) => (float[2] y) { y = OptionalGetElement(o) }": "only at run time",
     "(float[2] x) => (optional(float[2]) o) { o = Optional(x) }": "an output",
+    "(optional(float[2]) o) => (float[2] y) { p = Identity(o)  y = OptionalGetElement(p) }": (
+        "only at run time"
+    ),
     "() => (float[2] y) { o = Optional<type = float[2]>()  y = OptionalGetElement(o) }": "has none",
     "(string[2] x, int64 n) => (string[2] y) { y = Loop(n, , x) <body = b (int64 i, bool c,"
     " string[2] p) => (bool d, string[2] q) { d = Identity(c)  q = Identity(p) }> }": "strings",
@@ -562,6 +565,22 @@ NO_WAY = {
 def test_what_openvino_has_no_way_for_is_refused_with_the_reason(text: str) -> None:
     with refused("TS513", NO_WAY[text]):
         lower(Case("no_way", 18, f"g {text}").model, target="openvino")
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_an_optional_value_that_is_passed_on_is_left_out(target: Any) -> None:
+    """Also one that nothing reads."""
+    text = """g (float[2] x, bool yes) => (float[2] y, bool a) { o = Optional(x)  p = Identity(o)
+        q = Identity(p)  a = OptionalHasElement(p)  y = If(yes) <then_branch = t () => (float[2] t)
+        { r = Identity(q)  t = OptionalGetElement(r)  u = Optional(x)  v = Identity(u) },
+        else_branch = e () => (float[2] e) { e = Neg(x) }> }"""
+    model = Case("passed", 18, text).model
+    lowered = lower(model, target=target)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert "Optional" not in [each.op_type for each in nodes_of(lowered.graph)]
+    feeds = {"x": np.array([1, 2], np.float32), "yes": np.array(True)}
+    assert run(lowered, feeds)["y"].tolist() == run(model, feeds)["y"].tolist() == [1, 2]
+    assert run(lowered, feeds)["a"]
 
 
 CARRIED = """

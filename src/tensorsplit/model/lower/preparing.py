@@ -20,7 +20,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.uses import gives_only_shapes
 from tensorsplit.model.lower.split_nodes import lower_split
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, refusal
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, is_own, refusal
 from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.validity.node_errors import wrong_types
 
@@ -213,13 +213,10 @@ def unwrap_optionals(lowering: Lowering) -> bool:
 
 def _unwrap(lowering: Lowering, ref: NodeRef, held: dict[ir.Value, ir.Value | None]) -> str:
     """Replace one node; returns what it became. What each optional holds is noted in `held`."""
-    node, given = ref.node, ref.input(0)
+    node, given = ref.node, passed_from(ref.input(0))
     made = node.outputs[0]
     if ref.op_type == "Optional":
-        users = {user.op_type for user, _ in made.uses()} - OPTIONAL_OPERATORS
-        if made.is_graph_output() or users:
-            where = ", ".join(sorted(users)) or "an output"
-            raise refusal(f"an optional value goes to {where}, and the target has none")
+        _check_readers(lowering, made)
         held[made] = given
         return "its element"
     if given is not None and given not in held and isinstance(given.type, ir.OptionalType):
@@ -237,3 +234,18 @@ def _unwrap(lowering: Lowering, ref: NodeRef, held: dict[ir.Value, ir.Value | No
         raise refusal("it takes the element of an optional value that has none")
     point.replace(made, element)
     return "the element itself"
+
+
+def _check_readers(lowering: Lowering, made: ir.Value) -> None:
+    """Refuse an optional value that other nodes read; those that pass it on are left out."""
+    waiting = [made]
+    while waiting:
+        passed = waiting.pop()
+        readers = [reader for reader in passed.consumers() if not is_own("Identity")(reader)]
+        users = {reader.op_type for reader in readers} - OPTIONAL_OPERATORS
+        if passed.is_graph_output() or users:
+            where = ", ".join(sorted(users)) or "an output"
+            raise refusal(f"an optional value goes to {where}, and the target has none")
+        for reader in filter(is_own("Identity"), passed.consumers()):
+            waiting += reader.outputs
+            lowering.edits.retire(reader)
