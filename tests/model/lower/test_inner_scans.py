@@ -94,6 +94,20 @@ def test_a_scan_in_the_body_of_a_scan_becomes_a_loop(name: str, process: EngineP
         assert ts.run(lowered, feed)["y"].tobytes() == expected.tobytes()
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("opset", [9, 10, 11, 12])
+def test_before_opset_13_a_loop_carries_something(opset: int, process: EngineProcess) -> None:
+    """`Inputs (3 - ∞)`: the pages of Loop-1 and Loop-11."""
+    body = "o = Scan<num_scan_inputs = 1, scan_output_directions = [1], body = b2 (float[?] row)"
+    model = made_of(f"{body} => (float[?] p) {{ p = Neg(row) }}>(table)", opset)
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
+    feed = {"x": X, "w": W, "yes": np.array(True)}
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
+    assert got.tobytes() == (-X[:, ::-1]).tobytes()
+
+
 @pytest.mark.parametrize("target", ["onnxruntime", "portable"])
 def test_other_targets_take_a_scan_in_a_scan(target: Any) -> None:
     lowered = ts.lower(made_of(CASES["what it carries"]), target=target)

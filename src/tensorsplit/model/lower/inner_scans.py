@@ -18,6 +18,9 @@ from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
 
+_FIRST_WITHOUT_STATES = 13
+"""From here on a Loop may carry nothing."""
+
 
 def loop_inner_scans(lowering: Lowering) -> bool:
     """Put a Loop in the place of each Scan in the body of a Scan; whether there was any."""
@@ -38,18 +41,21 @@ def _loop(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     assert data is not None  # noqa: S101 - the rows of a Scan are given
     length = lowering.length(data, given[0])
     round_, going = _take_rows(lowering, ref, make.scalar(length - 1), backward[0])
-    end = InsertionPoint(lowering, make.stem, body).op("Identity", [going])
-    end.type, end.shape = going.type, going.shape
-    body.inputs[:] = [round_, going, *states]
-    body.outputs[:] = [end, *body.outputs]
-    kept = node.attributes.pop("body")  # it is the new node's
+    starts, held = [], [going]
+    if not states and ref.opset < _FIRST_WITHOUT_STATES:
+        starts.append(make.constant(0))
+        held.append(ir.val(make.names.fresh(f"{make.stem}_zero"), ir.DataType.INT64, []))
+    inner = InsertionPoint(lowering, make.stem, body)
+    body.inputs[:] = [round_, *held, *states]
+    body.outputs[:] = [*(_passed_on(inner, each) for each in held), *body.outputs]
     results = [ir.Value(name=make.names.fresh("looped")) for _ in node.outputs]
+    unused = [ir.Value(name=make.names.fresh("zero")) for _ in starts]
     loop = ir.Node(
         "",
         "Loop",
-        [make.scalar(length), None, *node.inputs[: len(states)]],
-        [kept],
-        outputs=results,
+        [make.scalar(length), None, *starts, *node.inputs[: len(states)]],
+        [node.attributes.pop("body")],  # it is the new node's
+        outputs=[*unused, *results],
         name=node.name,
         doc_string=node.doc_string,
         metadata_props=dict(node.metadata_props),
@@ -63,6 +69,12 @@ def _loop(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.stand_in(*zip(node.outputs, results, strict=True))
     lowering.edits.retire(node)
     lowering.changed(ref, "Loop", entry)
+
+
+def _passed_on(make: InsertionPoint, held: ir.Value) -> ir.Value:
+    made = make.op("Identity", [held])
+    made.type, made.shape = held.type, held.shape
+    return made
 
 
 def _take_rows(
