@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.files.divisions import RenameRule
+from tensorsplit.files.divisions import RenameRule, SplitOperands
+from tensorsplit.files.formats import StoredTensor
 from tensorsplit.files.rule_files import PatternRule
 from tests.refusals import refused
 
@@ -527,3 +528,13 @@ def test_gguf_is_neither_read_nor_written(tmp_path: Path, name: str) -> None:
     with pytest.raises(ts.SplitError, match=r"TS703.*tensors stay in the format of the source"):
         ts.files.split(tmp_path / "m.safetensors", tmp_path / f"to-{name}", rules=rules)
     assert not (tmp_path / f"to-{name}").exists()
+
+
+def test_tensors_that_are_alike_share_one_plan() -> None:
+    """A checkpoint has a hundred thousand of them."""
+    operands = SplitOperands(axis=0, num_outputs=2)
+    alike = [StoredTensor(name, (2, 3), "float", 24) for name in ("a", "b")]
+    first, second = map(operands.plan, alike)
+    other = operands.plan(StoredTensor("c", (4, 3), "float", 48))
+    assert first is second
+    assert (first.output_shapes, other.output_shapes) == (((1, 3),) * 2, ((2, 3),) * 2)

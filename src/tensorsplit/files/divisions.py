@@ -6,7 +6,7 @@ import contextlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import accumulate, combinations, pairwise, repeat, starmap
 from typing import Any, SupportsIndex, TypeAlias
@@ -62,12 +62,21 @@ class SplitOperands:
     chunk: SupportsIndex | None = None
     operator: str | None = None
     opset: SupportsIndex | None = None
+    _made: dict[tuple[tuple[int, ...], str], SplitPlan] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def plan(self, tensor: StoredTensor) -> SplitPlan:
-        """Return the plan for a tensor (TS101 to TS309).
+        """Return the plan for a tensor (TS101 to TS309), one for all that are alike.
 
         Bits are bits: a version that was not requested by name or opset takes any element type.
         """
+        key = tensor.shape, tensor.element_type
+        if key not in self._made:
+            self._made[key] = self._planned(tensor)
+        return self._made[key]
+
+    def _planned(self, tensor: StoredTensor) -> SplitPlan:
         record = self._record()
         lists = [each.operand for each in record.lengths if 1 in each.rules]
         counts = [each.operand for each in record.lengths if 1 not in each.rules]

@@ -204,7 +204,7 @@ def chosen_rules(
         if names is not None:
             names = strings_of(names, PART_NAMES, "give a list of strings", parameter="names")
         return RuleSet([PatternRule("*", SplitRule(operands, names))])
-    given = [getattr(operands, each.name) for each in fields(operands)]
+    given = [getattr(operands, each.name) for each in fields(operands) if each.init]
     if any(value is not None for value in (*given, names)):
         problem = "rules are given, and a split as well"
         raise SplitError(USAGE, problem, "put the split into a rule", parameter="rules")
