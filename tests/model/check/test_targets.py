@@ -439,6 +439,28 @@ def test_the_reference_puts_a_tensor_first_that_is_put_after_the_last(
     assert np.array(lowered.run(None, given)).tolist() == [expected]
 
 
+@pytest.mark.parametrize(
+    ("condition", "severity"),
+    [("c = Constant<value = bool {1}>()", "warning"), ("c = Identity(d)", "error")],
+)
+def test_what_is_in_a_branch_that_never_runs_is_a_warning(condition: str, severity: str) -> None:
+    """ONNX Runtime leaves the branch out, and looks for no kernel."""
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (uint16[3] x, bool d) => (int64 y) {{
+        {condition} y = If(c) <then_branch = t () => (int64 p) {{ p = Size(x) }}, else_branch = e
+        () => (int64 q) {{ s = SplitToSequence(x) q = SequenceLength(s) }}> }}"""
+    )
+    found = [each for each in check(made, "onnxruntime") if "kernel" in each.message]
+    assert [each.severity for each in found] == [severity]
+    assert ("never runs" in found[0].message) == (severity == "warning")
+    given = {"x": np.zeros(3, np.uint16), "d": np.array(True)}
+    if severity == "warning":
+        assert ts.run(made, given, engine="onnxruntime")["y"] == 3
+    else:
+        with refused("TS603", "NOT_IMPLEMENTED"):
+            ts.run(made, given, engine="onnxruntime")
+
+
 CALLS_TO_NOTHING = {
     "dead": "{ z = my.F(x) y = Abs(x) }",
     "dead_in_a_branch": """{

@@ -217,8 +217,9 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
             if has_fed_floats(ref, facts):
                 fix = partial(_fix_floats, fix)
             found = of_features(profile, features_of(ref, facts, imported), ref.path, fix)
-            is_used = ref.node in used
-            findings += (each if is_used else each.as_warning(_NOBODY) for each in found.values())
+            why = _NEVER_RUNS if facts.never_runs(ref.path) else _NOBODY
+            is_used = ref.node in used and why is _NOBODY
+            findings += (each if is_used else each.as_warning(why) for each in found.values())
         limits |= found.keys()
     if profile is not None:
         found = of_features(profile, data_features(refs, facts), "graph", _fix)

@@ -151,11 +151,11 @@ class Facts:
         self._known[value] = fact
 
     def never_runs(self, path: str) -> bool:
-        """Return whether constants and what is fed never let a checked node run."""
+        """Return whether constants and what is fed never let a node run."""
         return not self._runs.get(path, True)
 
     def note(self, path: str, runs: bool | None) -> None:
-        """Note that a checked node was met, in code that runs, may run, or never runs."""
+        """Note that a node was met, in code that runs, may run, or never runs."""
         self._runs[path] = self._runs.get(path, False) or runs is not False
 
     def fill(self, other: Facts) -> None:
@@ -322,6 +322,7 @@ class Analysis:
 
     def node(self, node: ir.Node, path: str, around: Surroundings) -> list[Fact]:
         """Analyse a node; returns what is known of its outputs."""
+        self.facts.note(path, around.runs)
         inputs = [self.facts.of(value) for value in node.inputs]
         attributes = attributes_of(node, around.passed)
         function = self._functions.get(called_by(node)) if self._functions else None
@@ -402,7 +403,6 @@ class Analysis:
         self, path: str, errors: list[SplitError], is_decided: bool, around: Surroundings
     ) -> None:
         """Note what is wrong with a checked node, or that it can't be decided before the run."""
-        self.facts.note(path, around.runs)
         self.facts.refusals += [Refusal(error.located(node=path), around.runs) for error in errors]
         is_refused = bool(errors) and around.runs is True
         if not is_decided and not is_refused and around.runs is not False:
