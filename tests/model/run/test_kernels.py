@@ -176,6 +176,22 @@ def test_unique_unsorted_with_one_output() -> None:
     assert result(11, node("Unique", "x", "y", sorted=0), x=x).tolist() == [2, 1, 3, 4]
 
 
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ({}, [2, 3, 4]),
+        ({"start": 1}, [3, 4]),
+        ({"start": -2, "end": -4}, []),
+        ({"end": -5}, []),
+        ({"start": -9, "end": -1}, [2, 3]),
+        ({"start": 2, "end": 9}, [4]),
+    ],
+)
+def test_bounds_of_a_shape_are_clamped(bounds: dict[str, int], expected: list[int]) -> None:
+    x = np.zeros((2, 3, 4), np.float32)
+    assert result(15, node("Shape", "x", "y", **bounds), x=x).tolist() == expected
+
+
 def test_padding_may_take_away() -> None:
     x = np.arange(6, dtype=np.float32)
     pads = np.array([-1, 2])

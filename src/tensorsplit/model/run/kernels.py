@@ -27,6 +27,11 @@ def unsqueeze(data: Array, *, axes: Sequence[int], **_: object) -> list[Array]:
     return [np.expand_dims(data, tuple(axes))]
 
 
+def shape(data: Array, *, start: int = 0, end: int | None = None, **_: object) -> list[Array]:
+    """Return dimensions from one to another; both are clamped to the rank."""
+    return [np.array(data.shape[start:end], np.int64)]
+
+
 def slice_(data: Array, *operands: Any, **attributes: object) -> list[Array]:
     """Slice data; bounds and steps are attributes before opset 10."""
     given = [*operands, None, None, None, None]

@@ -657,6 +657,7 @@ _OURS: Mapping[str, tuple[float, _RunCall]] = {
     "RoiAlign": (16, _with_defaults(coordinate_transformation_mode="output_half_pixel")),
     "Scatter": (11, _as(11, "ScatterElements")),
     "Selu": (6, _with_defaults(alpha=1.6732, gamma=1.0507)),
+    "Shape": (math.inf, _computed(kernels.shape)),
     "Slice": (math.inf, _computed(kernels.slice_)),
     "Softsign": (math.inf, _computed(kernels.softsign)),
     "Squeeze": (13, _computed(kernels.squeeze)),
