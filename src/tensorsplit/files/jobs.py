@@ -312,7 +312,10 @@ def _notes(rules: RuleSet, unmatched: Sequence[str]) -> list[str]:
     """Return notes about rules: patterns without tensors, for a model family only if all are."""
     if rules.is_of_family and len(unmatched) < len({each.pattern for each in rules.rules}):
         unmatched = ()
-    return [*rules.notes, *(f"{show(pattern)} matches no tensor" for pattern in unmatched)]
+    notes = [f"{show(pattern)} matches no tensor" for pattern in unmatched[:_MOST_NAMES]]
+    if len(unmatched) > _MOST_NAMES:
+        notes.append(f"{len(unmatched) - _MOST_NAMES} more patterns match no tensor")
+    return [*rules.notes, *notes]
 
 
 def _check_suffix(opened: TensorSource, target: str) -> None:

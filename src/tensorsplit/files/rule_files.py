@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -38,6 +39,11 @@ from tensorsplit.storage.documents import read_file
 
 _MOST_BYTES = 16 << 20
 _RULES = "give the path of a TOML file, what such a file holds, or a name of built-in rules"
+_MOST_IN_KEY = 16
+_PART = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+"
+_LONG_KEY = re.compile(rf"(?m)(?:^|[\[{{,])[ \t]*+(?:{_PART}){{{_MOST_IN_KEY}}}")
+"""A key on which Python's reader of TOML would take time and memory by the square of its parts."""
+
 _HELP = "tensorsplit rules lists the built-in ones; rules show NAME prints one to start from"
 
 
@@ -229,7 +235,10 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -
             if not isinstance(rules, (str, PathLike)):
                 raise SplitError(USAGE, wrong_type(rules), _RULES, parameter="rules")
             where = show_path(str(rules))
-            rules = tomllib.loads(read_file(Path(rules), _MOST_BYTES).decode())
+            text = read_file(Path(rules), _MOST_BYTES).decode()
+            if _LONG_KEY.search(text):
+                raise ValueError(f"a key has more than {_MOST_IN_KEY} parts")
+            rules = tomllib.loads(text)
         tables = convert(completed(rules, source), RuleTables)
     except SplitError:
         raise

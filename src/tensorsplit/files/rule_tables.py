@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -31,14 +32,20 @@ def _check_follow(table: _SplitTable | _ShardTable, kept: set[str]) -> None:
     """Raise a ValueError for a table that sets what the tensor that it follows decides."""
     own = {"block", "packed"}
     kept = {"tensors", "follow", *kept, *own}
-    values = {each.name: each.default for each in msgspec.structs.fields(table)}
-    given = [name for name, default in values.items() if getattr(table, name) != default]
+    defaults = _defaults(type(table)).items()
+    given = [name for name, default in defaults if getattr(table, name) != default]
     if table.follow is None and not own.isdisjoint(given):
         raise ValueError("block and packed go with follow")
     if table.follow is not None and not kept.issuperset(given):
         raise ValueError(f"follow goes without {min(set(given) - kept)}")
     if table.axis is None and not own.isdisjoint(given):
         raise ValueError("block and packed need an axis")
+
+
+@cache
+def _defaults(kind: type[_Table]) -> dict[str, object]:
+    """Return the fields of a table with their defaults, which msgspec finds slowly."""
+    return {each.name: each.default for each in msgspec.structs.fields(kind)}
 
 
 def _listed(value: int | list[int] | None) -> list[int] | None:
