@@ -35,6 +35,8 @@ CASES = {
         ENGINES,
     ),
     "Expand of no elements": ("p, q = Split(x, l) s = Shape(p) y = Expand(p, s)", "", ENGINES[1:]),
+    "TopK of 0": ("y, w = TopK(x, i)", "", ENGINES[1:]),
+    "TopK of 1": ("y, w = TopK(x, o)", "", ()),
     "Expand to more": ("a = Slice(x, i, o) y = Expand(a, t)", "int64[3] t = {4, 1, 1}", ()),
 }
 
@@ -50,7 +52,7 @@ def test_engines_that_do_wrong_without_elements_are_warned_of(name: str, engine:
         {"," if more else ""} {more}> {{ {nodes} }}"""
     )
     made.graph.output[0].type.tensor_type.ClearField("shape")
-    said = ("data without elements", "to a dimension of 0")
+    said = ("data without elements", "to a dimension of 0", "of 0 elements")
     found = [
         each.severity for each in check(made, engine) if any(map(each.message.__contains__, said))
     ]

@@ -367,6 +367,7 @@ _LEFT = {
     "calculated_from_nothing": _ELSEWHERE,
     "expanded_from_nothing": _ELSEWHERE,
     "expanded_to_nothing": _ELSEWHERE,
+    "top_of_none": _ELSEWHERE,
     "unranked_in_scan": "declare the shapes of what the body gives",
     "unknown_rank": "give the axes or the shape as a constant, or declare how many there are",
     "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",

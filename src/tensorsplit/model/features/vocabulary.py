@@ -123,6 +123,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "calculated_from_nothing": "is an Einsum of several tensors, a GRU, an LSTM or an RNN, of"
         " data without elements",
         "expanded_to_nothing": "is an Expand to a dimension of 0 of one that is 1",
+        "top_of_none": "is a TopK of 0 elements",
         "expanded_from_nothing": "is an Expand of data without elements",
         "taken_from_nothing": "is a Gather of data without elements, whose shape is known",
         "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",

@@ -74,6 +74,8 @@ def of_no_elements(node: ir.Node, facts: Facts, seen: Facts) -> Iterator[str]:
         yield "lost_dimension"
     if _calculates_from_nothing(node, facts):
         yield "calculated_from_nothing"
+    if node.op_type == "TopK" and _number_of_top(node, facts) == 0:
+        yield "top_of_none"
     if _expands_to_nothing(node, facts):
         yield "expanded_to_nothing"
     elif node.op_type == "Expand" and node.inputs and is_empty(node.inputs[0], seen):
@@ -124,6 +126,14 @@ def _calculates_from_nothing(node: ir.Node, facts: Facts) -> bool:
         return len(node.inputs) > 1 and any(is_empty(held, facts) for held in node.inputs)
     is_recurrent = node.op_type in ("GRU", "LSTM", "RNN") and bool(node.inputs)
     return is_recurrent and is_empty(node.inputs[0], facts)
+
+
+def _number_of_top(node: ir.Node, facts: Facts) -> int | None:
+    """Return how many elements a TopK takes, which is an attribute before opset 10."""
+    if len(node.inputs) < 2:
+        number: int | None = attribute_of(node, "k", ir.AttributeType.INT)
+        return number
+    return next(iter(facts.tensor(node.inputs[1]).constant or ()), None)
 
 
 def _expands_to_nothing(node: ir.Node, facts: Facts) -> bool:
