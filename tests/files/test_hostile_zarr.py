@@ -111,6 +111,13 @@ def heavy(path: Path) -> None:
     (path / ".zarray").write_text(json.dumps(ARRAYS[2] | {"dtype": "|V1000000000"}))
 
 
+def chunk(path: Path, version: int, octets: bytes) -> None:
+    node(path, ARRAYS, version)
+    place = path / ("0" if version == 2 else "c/0")
+    place.parent.mkdir(exist_ok=True)
+    place.write_bytes(octets)
+
+
 ATTRIBUTES = {
     "long": ("TS716", f'{{"a":"{"x" * (11 << 20)}"}}'),
     "many": ("TS716", f'{{"a":[{",".join(["[]"] * MANY)}]}}'),
@@ -127,6 +134,12 @@ STORES: dict[str, tuple[str, Maker]] = {
     "circular": ("TS705", circular),
     "spoiled": ("TS705", spoiled),
     "both": ("right", both),
+    "short 2": ("TS705", lambda path: chunk(path, 2, b"abc")),
+    "short 3": ("TS705", lambda path: chunk(path, 3, b"abc")),
+    "long 2": ("TS705", lambda path: chunk(path, 2, bytes(17))),
+    "long 3": ("TS705", lambda path: chunk(path, 3, bytes(17))),
+    "whole 2": ("right", lambda path: chunk(path, 2, bytes(16))),
+    "whole 3": ("right", lambda path: chunk(path, 3, bytes(16))),
     "coded": ("TS705", coded),
     "filtered": ("TS705", filtered),
     "heavy": ("TS705", heavy),

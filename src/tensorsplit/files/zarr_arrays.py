@@ -27,7 +27,7 @@ from tensorsplit.files.byte_copies import (
     unverified,
 )
 from tensorsplit.files.sources import refusing
-from tensorsplit.files.zarr_codecs import Metadata, bounded_pipeline, keeps_values
+from tensorsplit.files.zarr_codecs import Metadata, bounded_pipeline, keeps_values, stored_size
 from tensorsplit.files.zarr_internals import ArrayConfig, ArrayV2Metadata, sync
 from tensorsplit.files.zarr_nodes import find
 from tensorsplit.files.zarr_stores import (
@@ -105,7 +105,7 @@ class StoredArray:
         self, url: str, path: str, metadata: Metadata, memory: int, *, read_only: bool = True
     ) -> None:
         self.metadata, self._path = metadata, path
-        self._most = memory // 2
+        self._most, self._size = memory // 2, stored_size(metadata)
         self._store = store_at(url, read_only=read_only)
         self._pipeline = bounded_pipeline(metadata, StorePath(self._store, path), memory)
         order = metadata.order if isinstance(metadata, ArrayV2Metadata) else "C"
@@ -144,9 +144,17 @@ class StoredArray:
         if paths is not None:
             size = source.size(other)
             if size is not None:
+                source.check_size(other, size)
                 _copy_file(*paths, size)
         elif (data := source.load(other)) is not None:
+            source.check_size(other, len(data))
             self.save(chunk, data)
+
+    def check_size(self, chunk: tuple[int, ...], size: int) -> None:
+        """Refuse (TS705) a chunk whose elements take more or fewer bytes than are stored."""
+        if self._size not in (None, size):
+            problem = f"it has {size} bytes, and its elements take {self._size}"
+            raise unreadable(self._place(chunk), problem)
 
     def _paths(
         self, chunk: tuple[int, ...], source: StoredArray, other: tuple[int, ...]

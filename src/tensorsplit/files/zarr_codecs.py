@@ -67,6 +67,19 @@ def chunk_shape(metadata: Metadata) -> tuple[int, ...]:
     return tuple(metadata.chunk_grid.chunk_shape)
 
 
+def stored_size(metadata: Metadata) -> int | None:
+    """Return the bytes of each chunk as it is stored; None where its codecs decide that."""
+    if isinstance(metadata, ArrayV2Metadata):
+        shape, is_plain = metadata.chunks, not metadata.filters and metadata.compressor is None
+    else:
+        shape = chunk_shape(metadata)
+        is_plain = all(isinstance(each, (BytesCodec, TransposeCodec)) for each in metadata.codecs)
+    dtype = metadata.dtype.to_native_dtype()
+    if not is_plain or dtype.hasobject or dtype.kind == "T":
+        return None
+    return prod(map(int, shape)) * int(dtype.itemsize)
+
+
 def keeps_values(metadata: Metadata) -> bool:
     """Return whether what is encoded surely decodes to the same bits; filters may round."""
     if isinstance(metadata, ArrayV2Metadata):
