@@ -787,6 +787,30 @@ def test_nothing_is_taken_where_there_are_no_indices(
     assert got[0].shape == (2 if "part" in name else 3, 0)
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("rows", ["3", "N"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("table", [(0, 1), (1, 0), (2, 0, 3)])
+def test_nothing_is_taken_by_a_table_without_indices(
+    table: tuple[int, ...], axis: int, rows: str, processes: dict[str, EngineProcess]
+) -> None:
+    """The indices have the place of the axis, however many dimensions they have."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{rows}, 4] x) => (y)
+        {{ a = Neg(x) y = Gather<axis = {axis}>(a, none) }}"""
+    )
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    held = onnx.numpy_helper.from_array(np.zeros(table, np.int64), "none")
+    model.graph.initializer.append(held)
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
+    x = np.ones((3, 4), np.float32)
+    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    expected = ts.run(model, {"x": x})["y"]
+    assert got[0].shape == expected.shape == np.take(x, np.zeros(table, np.int64), axis).shape
+
+
 def test_constants_without_elements_that_nothing_takes_any_more_are_left_out() -> None:
     model = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 18]> g (float[3] x) => (float[3] y, float[0] given)

@@ -155,7 +155,8 @@ def _takes_nothing(node: ir.Node, facts: Facts, seen: Facts) -> bool:
         return False
     if ir.DataType.STRING in facts.element_types(node.inputs[0]):
         return False
-    if seen.tensor(node.inputs[1]).shape == (0,):
+    shape = seen.tensor(node.inputs[1]).shape
+    if shape is not None and are_known(shape) and shape.count(0) == 1:
         return True
     taken = facts.tensor(node.inputs[1])
     known = taken.constant if taken.constant is not None else constant(passed_from(node.inputs[1]))

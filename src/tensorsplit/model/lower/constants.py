@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError, show
 from tensorsplit.model.features.forms import sparse_initializers
 from tensorsplit.model.features.from_constants import to_calculate
@@ -53,6 +53,10 @@ def _slice_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with a slice of nothing for a constant", entry)
 
 
+_MOST_COPIES = 64
+"""What nothing is gathered by in larger tables stays as it is."""
+
+
 def slice_nothing(lowering: Lowering) -> bool:
     """Put a slice of length 0 in the place of a node that takes no elements along an axis.
 
@@ -67,7 +71,21 @@ def _slice_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make = InsertionPoint.instead_of(lowering, ref)
     if ref.op_type == "Compress" and "axis" not in ref.node.attributes:  # which flattens its data
         data = make.op("Reshape", [data, make.constant([-1])])
-    make.put_instead(ref, make.slice(data, 0, 0, axis), "a Slice of length 0", entry)
+    shape = lowering.imported.tensor(ref.input(1)).shape or ()
+    dims = [dim for dim in shape if is_known(dim)] if ref.op_type == "Gather" else []
+    if len(dims) < 2:
+        make.put_instead(ref, make.slice(data, 0, 0, axis), "a Slice of length 0", entry)
+        return
+    rank = len(lowering.facts.tensor(data).shape or ())
+    if (axis < 0 and not rank) or max(dims) > _MOST_COPIES:
+        return
+    axis, place = axis % rank if axis < 0 else axis, dims.index(0)
+    # the other way around, OpenVINO loses dimensions that it does not see
+    data = make.unsqueeze(data, [axis + i for i in range(len(dims)) if i != place])
+    new = make.slice(data, 0, 0, axis + place)
+    for i, dim in enumerate(dims):
+        new = make.concat([new] * max(dim, 1), axis + i)
+    make.put_instead(ref, new, "a Slice of length 0", entry)
 
 
 def give_nothing(lowering: Lowering) -> bool:
