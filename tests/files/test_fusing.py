@@ -272,7 +272,7 @@ def test_four_bits_that_would_be_cut_are_refused(tmp_path: Path) -> None:
         ),
         (FUSE, SHARD, (2, 2), "TS703.*no rule divides"),
         (FUSE, SHARD, (None, None), "TS703.*number of ranks is missing"),
-        (FUSE, SHARD, (None, 0), "TS703.*the number of ranks is 0; give a number from 1 on"),
+        (FUSE, SHARD, (None, 0), "TS703.*the number of ranks is 0; give a number from 1 to 65536"),
         (FUSE, SHARD, (None, 3), "TS714"),
         (FUSE, None, (None, 2), "TS703.*'ranks'"),
         (FUSE, FUSE, (None, None), "TS703.*merge, then split"),

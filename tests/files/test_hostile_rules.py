@@ -28,6 +28,14 @@ def test_a_key_of_many_parts_is_refused_before_it_takes_gigabytes(tmp_path: Path
         ts.files.split(checkpoint(tmp_path), tmp_path / "out", rules=rules)
 
 
+def test_more_ranks_than_files_should_be_made_for_are_refused(tmp_path: Path) -> None:
+    source, shard = checkpoint(tmp_path), {"tensors": "y", "axis": 0}
+    with refused("TS703", "the number of ranks is 65537; give a number from 1 to 65536"):
+        ts.files.split(source, tmp_path / "out", rules={"shard": [shard]}, ranks=65_537)
+    with refused("TS703", "no rule divides tensors among ranks"):
+        ts.files.split(source, tmp_path / "out", rules={"rename": []}, ranks=65_537)
+
+
 def test_a_name_of_many_parts_is_no_key(tmp_path: Path) -> None:
     name, rules = ".".join("abcdefghijklmnopqrstuvwxyz"), tmp_path / "rules.toml"
     rules.write_text(f'split = [\n  {{ tensors = "{name}", num_outputs = 2 }},\n]\n')

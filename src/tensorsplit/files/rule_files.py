@@ -39,6 +39,7 @@ from tensorsplit.storage.documents import read_file
 
 _MOST_BYTES = 16 << 20
 _RULES = "give the path of a TOML file, what such a file holds, or a name of built-in rules"
+_MOST_RANKS = 1 << 16  # each has files
 _MOST_IN_KEY = 16
 _PART = r"(?:[\w-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+"
 _LONG_KEY = re.compile(rf"(?m)(?:^|[\[{{,])[ \t]*+(?:{_PART}){{{_MOST_IN_KEY}}}")
@@ -114,7 +115,8 @@ class RuleSet:
 
     def check_ranks(self) -> None:
         """Refuse (TS703) rules for ranks without their number, and a number without such rules."""
-        if self.is_for_ranks == (self.ranks is not None and self.ranks > 0):
+        count = self.ranks or 0
+        if self.is_for_ranks == (count > 0) and count <= _MOST_RANKS:
             return
         problem = "no rule divides tensors among ranks"
         fix = "leave out the number of ranks, or give rules with a table [[shard]]"
@@ -122,7 +124,7 @@ class RuleSet:
             problem = "the number of ranks is missing"
             if self.ranks is not None:
                 problem = f"the number of ranks is {self.ranks}"
-            fix = "give a number from 1 on, or write it into the rules, as ranks = 4"
+            fix = f"give a number from 1 to {_MOST_RANKS}, or write it into the rules, as ranks = 4"
         raise SplitError(USAGE, problem, fix, parameter="ranks")
 
     def divide(
