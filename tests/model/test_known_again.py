@@ -422,24 +422,49 @@ def test_a_guard_of_another_axis_or_tensor_is_not_believed() -> None:
         assert not is_known(made), change
 
 
-def test_a_guard_with_an_exception_is_not_believed() -> None:
-    """The lengths are wrong for one dimension only, that of a constant of the guard."""
-    made = guarded("equal 3 at 13")
+def with_lengths(
+    made: onnx.ModelProto, text: list[tuple[str, str, str]], **numbers: list[int]
+) -> None:
+    """Put nodes before a Split that make its lengths, `chosen`, of those that it has, `lengths`.
+
+    A node is told as an operator, its inputs, and its output.
+    """
     (node,) = [node for node in made.graph.node if node.op_type == "Split"]
-    numbers = {"five": [54321], "wrong": [2, 2, 2]}
     made.graph.initializer.extend(
         numpy_helper.from_array(np.array(held, np.int64), name) for name, held in numbers.items()
     )
-    at = list(made.graph.node).index(node)
-    nodes = [
-        helper.make_node("Shape", ["x"], ["dim"]),
-        helper.make_node("Equal", ["dim", "five"], ["is"]),
-        helper.make_node("Where", ["is", "wrong", node.input[1]], ["chosen"]),
-    ]
+    at, lengths = list(made.graph.node).index(node), node.input[1]
+    for number, (operator, inputs, output) in enumerate(text):
+        names = [lengths if name == "lengths" else name for name in inputs.split()]
+        made.graph.node.insert(at + number, helper.make_node(operator, names, [output]))
     node.input[1] = "chosen"
-    for number, each in enumerate(nodes):
-        made.graph.node.insert(at + number, each)
+
+
+AT_FIVE = [("Shape", "x", "dim"), ("Equal", "dim five", "is")]
+
+
+def test_a_guard_with_an_exception_is_not_believed() -> None:
+    """The lengths are wrong for one dimension only, that of a constant of the guard."""
+    made = guarded("equal 3 at 13")
+    nodes = [*AT_FIVE, ("Where", "is wrong lengths", "chosen")]
+    with_lengths(made, nodes, five=[54321], wrong=[2, 2, 2])
     assert not is_known(made)
+
+
+@pytest.mark.parametrize(("place", "is_one_node"), [(0, True), (1, False)])
+def test_lengths_that_stop_the_model_for_a_legal_dimension_are_no_rule(
+    place: int, is_one_node: bool
+) -> None:
+    """A list of one number has no element 1, so that the dimension 54321 is refused."""
+    made = guarded("equal 3 at 13")
+    nodes = [*AT_FIVE, ("Where", "is place nil", "at"), ("Gather", "nil at", "none")]
+    nodes.append(("Add", "lengths none", "chosen"))
+    with_lengths(made, nodes, five=[54321], nil=[0], place=[place])
+    if is_one_node:
+        assert [each.op_type for each in ts.convert(made, opset=9).graph.node] == ["Split"]
+    else:
+        with refused("TS310"):
+            ts.convert(made, opset=9)
 
 
 BEHIND = {

@@ -22,6 +22,7 @@ from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.length_operators import (
     MOST_PARTS,
     OPERATORS,
+    MayStopError,
     StopsError,
     UnknownResultError,
 )
@@ -45,11 +46,13 @@ class Trial(NamedTuple):
         results: Lists of numbers; if the running model stops, they are what it would give if it
             went on, or None.
         stops: The steps at which it stops.
+        may_stop: Whether some engines stop at another step.
     """
 
     dim: int
     results: list[list[int]] | None
     stops: frozenset[int]
+    may_stop: bool
 
 
 _Samples: TypeAlias = Callable[[Program, int], Iterator[Sample]]
@@ -60,6 +63,7 @@ def _calculated(program: Program, variables: Sample) -> Trial:
     """Return the outcome for values of the variables."""
     known: list[Any] = []
     stops: set[int] = set()
+    may_stop = False
     for place, (operator, held, inputs) in enumerate(program.steps):
         if operator == "constant":
             made: Any = np.array(held[1], None if held[1] else np.int64).reshape(held[0])
@@ -73,18 +77,20 @@ def _calculated(program: Program, variables: Sample) -> Trial:
             read = [None if at is None else known[at] for at in inputs]
             try:
                 made = OPERATORS[operator](read, dict(held))
+            except MayStopError as error:
+                may_stop, made = True, error.instead
             except StopsError as error:
                 stops.add(place)
                 made = error.instead
             except Exception:  # noqa: BLE001 - NumPy raises of many kinds for what does not fit
                 if not stops:
                     raise _AnythingError(place) from None
-                return Trial(variables[DIMENSION], None, frozenset(stops))
+                return Trial(variables[DIMENSION], None, frozenset(stops), may_stop)
             if not stops and program.kinds[place] not in (None, (), "open", np.size(made)):
                 raise _AnythingError(place)  # only a declaration says how many elements it has
         known.append(made)
     results = [np.ravel(known[at]).tolist() for at in program.results]
-    return Trial(variables[DIMENSION], results, frozenset(stops))
+    return Trial(variables[DIMENSION], results, frozenset(stops), may_stop)
 
 
 def outcomes(program: Program, count: int, samples: _Samples | None = None) -> list[Trial]:
@@ -172,15 +178,17 @@ def rule_of(program: Program, count: int) -> tuple[LengthRule, tuple[int, ...]] 
 def _lengths(
     program: Program, count: int, samples: _Samples
 ) -> list[tuple[int, tuple[int, ...] | None]]:
-    """Return dimensions with the lengths that a program gives of them; None if they do not fit.
+    """Return dimensions with the lengths that a program gives of them.
+
+    None where they do not fit, or where engines stop before they have them.
 
     Raises:
         UnknownResultError: If its results are not known, or are bounds of parts that do not fit and
             it does not stop.
     """
     found: list[tuple[int, tuple[int, ...] | None]] = []
-    for dim, results, stops in outcomes(program, count, samples):
-        if results is None or stops:
+    for dim, results, stops, may_stop in outcomes(program, count, samples):
+        if results is None or stops or may_stop:
             found.append((dim, None))
             continue
         given = results[0] if len(results) == 1 else _between(results)
@@ -206,7 +214,7 @@ def are_in_order(program: Program) -> bool:
     try:
         return all(
             stops or (results is not None and _is_range(dim, *map(tuple, results)))
-            for dim, results, stops in outcomes(program, 1)
+            for dim, results, stops, _ in outcomes(program, 1)
         )
     except UnknownResultError:
         return False

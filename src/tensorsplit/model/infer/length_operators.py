@@ -26,6 +26,13 @@ class StopsError(Exception):
         self.instead = instead
 
 
+class MayStopError(StopsError):
+    """The running model stops at a node on some engines; others continue with an array.
+
+    OpenVINO takes 0 for an element that is not there.
+    """
+
+
 class UnknownResultError(Exception):
     """What a node does differs from engine to engine, or is not known here."""
 
@@ -60,10 +67,9 @@ def _gathered(inputs: Inputs, attributes: Attributes) -> Array:
     inside = (places < data.shape[axis]) & (places >= -data.shape[axis])
     if np.all(inside):
         return np.asarray(np.take(data, places, axis))
-    # OpenVINO takes 0 there, and the others stop: what follows has to do with a 0
     nothing = np.zeros((*data.shape[:axis], 1, *data.shape[axis + 1 :]), data.dtype)
     places = np.where(inside, places % max(data.shape[axis], 1), -1)
-    return np.asarray(np.take(np.concatenate([data, nothing], axis), places, axis))
+    raise MayStopError(np.take(np.concatenate([data, nothing], axis), places, axis))
 
 
 def _sliced(inputs: Inputs, attributes: Attributes) -> Array:
