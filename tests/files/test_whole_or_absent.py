@@ -381,7 +381,7 @@ assert ends == {"whole", "absent"}
 
 @posix
 @pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.safetensors", "x.zarr"])
-@pytest.mark.parametrize("most", [4, 5, 6])
+@pytest.mark.parametrize("most", [5, 6])  # with fewer, Python does not start everywhere
 def test_too_few_descriptors_are_one_line(tmp_path: Path, name: str, most: int) -> None:
     source, target, array = tmp_path / name, tmp_path / "out", np.zeros(4)
     match source.suffix:

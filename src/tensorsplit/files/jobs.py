@@ -312,10 +312,12 @@ def _notes(rules: RuleSet, unmatched: Sequence[str]) -> list[str]:
     """Return notes about rules: patterns without tensors, for a model family only if all are."""
     if rules.is_of_family and len(unmatched) < len({each.pattern for each in rules.rules}):
         unmatched = ()
-    notes = [f"{show(pattern)} matches no tensor" for pattern in unmatched[:_MOST_NAMES]]
-    if len(unmatched) > _MOST_NAMES:
-        notes.append(f"{len(unmatched) - _MOST_NAMES} more patterns match no tensor")
-    return [*rules.notes, *notes]
+    few, more = unmatched[:_MOST_NAMES], unmatched[_MOST_NAMES:]
+    return [
+        *rules.notes,
+        *(f"{show(pattern)} matches no tensor" for pattern in few),
+        *([f"{len(more)} more patterns match no tensor"] if more else ()),
+    ]
 
 
 def _check_suffix(opened: TensorSource, target: str) -> None:

@@ -439,6 +439,7 @@ def test_the_reference_puts_a_tensor_first_that_is_put_after_the_last(
     assert np.array(lowered.run(None, given)).tolist() == [expected]
 
 
+@pytest.mark.engine("onnxruntime")
 @pytest.mark.parametrize(
     ("condition", "severity"),
     [("c = Constant<value = bool {1}>()", "warning"), ("c = Identity(d)", "error")],
