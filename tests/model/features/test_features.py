@@ -358,6 +358,28 @@ def test_what_is_taken_out_of_a_sequence_has_these_features_and_no_others(
     assert which_hold(of_node("SequenceAt", text)) == holds
 
 
+@pytest.mark.parametrize(
+    ("data", "node", "is_measured"),
+    [
+        ("float[N]", "k = Gather(x, i) y = Size(k)", True),
+        ("float[N]", "k = Gather(x, i) d = Identity(k) y = Size(d)", True),  # which is left out
+        ("float[N]", "k = Gather(x, f) y = Size(k)", True),
+        ("float[N]", "k = Gather(x, i) d = Neg(k) y = Size(d)", False),
+        ("float[N]", "k = Gather(x, l) y = Size(k)", False),
+        ("float[5]", "k = Gather(x, i) y = Size(k)", False),
+        ("float[N,2]", "k = Gather(x, i) y = Size(k)", False),
+        ("float[N]", "k = Gather(x, i) u = Size(k) y = Size(x)", False),  # nothing needs it
+    ],
+)
+def test_an_element_of_a_list_of_open_length_is_measured(
+    data: str, node: str, is_measured: bool
+) -> None:
+    text = (
+        f"""({data} x, int64 f) => (int64 y) <int64 i = {{1}}, int64[1] l = {{1}}> {{ {node} }}"""
+    )
+    assert ("measured_element" in of_node("Size", text)) is is_measured
+
+
 def test_the_axis_of_a_flatten_is_not_known_where_the_rank_is_not() -> None:
     text = "(float[] x) => (float[A,B] y) { y = Flatten<axis = -1>(x) }"
     assert which_hold(of_node("Flatten", text)) == {"unknown_rank"}

@@ -1019,6 +1019,38 @@ def test_a_compress_of_what_is_seen_stays() -> None:
     assert not [*ts.check(model, target="openvino")]
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    ("made", "measured"),
+    [
+        ("k = Gather(x, one)", "y = Size(k)"),
+        ("k = Gather(x, i)", "y = Shape(k)"),
+        ("n = Neg(x) k = Gather(n, i)", "d = Identity(k) y = Size(d)"),
+        ("s = SplitToSequence<keepdims = 0>(x) k = SequenceAt(s, i)", "y = Shape(k)"),
+    ],
+)
+def test_an_element_of_a_list_is_measured_before_openvino_dies_of_it(
+    made: str, measured: str, rng: np.random.Generator, processes: dict[str, EngineProcess]
+) -> None:
+    """It ends with SIGFPE as it loads a Shape or Size of one, if the list is of open length."""
+    kind = "int64" if "Size" in measured else "int64[0]"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[N] x, int64 i) => ({kind} y, float z)
+        <int64 one = {{1}}> {{ {made} {measured} z = Neg(k) }}"""
+    )
+    dies = ["SIGFPE" in each.message for each in ts.check(model, target="openvino")]
+    assert any(dies) is ("SequenceAt" not in made)
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
+    x = rng.standard_normal(3).astype(np.float32)
+    task = ["openvino", lowered.SerializeToString(), [{"x": x, "i": np.array(1)}], 1]
+    (got,) = processes["openvino"].call(task)
+    wanted = ts.run(model, {"x": x, "i": np.array(1)})
+    for one, other in zip(got, wanted.values(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 CAST_PARTS = {
     "lengths": "a, p = Split(x, l)",
     "uneven": "p, a = Split<num_outputs = 2>(s)",

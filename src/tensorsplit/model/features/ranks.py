@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
+from tensorsplit.core.dimensions import are_known
+from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef
-from tensorsplit.model.graph.uses import is_needed
+from tensorsplit.model.graph.rejoined import passed_by
+from tensorsplit.model.graph.uses import OF_SHAPES, is_needed
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
@@ -18,12 +21,16 @@ _COUNTED = frozenset({*REDUCTIONS, "Tile"})
 
 
 def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
-    """Yield whether it is seen only at run time how many axes a node takes, or a tensor has.
+    """Yield what an engine has to know as it loads a model, and sees only at run time.
 
-    Of nodes in a row the first one has the feature: the one that reads an input of the model, or
-    gives what is not known of what is. What nothing needs does not count.
+    That is how many axes a node takes, or a tensor has, and how long a list is of which a node
+    measures an element. Of nodes with tensors of unknown rank in a row, the first one has the
+    feature: the one that reads an input of the model, or gives what is not known of what is. What
+    nothing needs does not count.
     """
     node = ref.node
+    if node.op_type in OF_SHAPES and _is_of_element(node, seen) and is_needed(node.outputs[0]):
+        yield "measured_element"
     given = node.inputs[1:2] if node.op_type in _COUNTED else ()
     if not all(has_known_shape(held, seen) for held in filter(None, given)):
         feature, made = "uncounted_axes", list(node.outputs)
@@ -33,6 +40,22 @@ def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
         feature, made = "unknown_rank", _open_at_first(ref, seen)
     if any(map(is_needed, made)):
         yield feature
+
+
+def _is_of_element(node: ir.Node, seen: Facts) -> bool:
+    """Return whether a node reads one element that a Gather takes out of a list of open length."""
+    held = node.inputs[0] if node.inputs else None
+    if seen.tensor(held).shape != ():
+        return False
+    for _ in range(MOST_STEPS):
+        made = None if held is None else held.producer()
+        if made is None:
+            return False
+        if made.op_type == "Gather" and len(made.inputs) == 2:
+            data, index = (seen.tensor(each).shape for each in made.inputs)
+            return index == () and data is not None and len(data) == 1 and not are_known(data)
+        held = next(iter(passed_by(made)), None)
+    return False
 
 
 def _is_whole(node: ir.Node, seen: Facts) -> bool:

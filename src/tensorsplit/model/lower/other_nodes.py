@@ -127,6 +127,14 @@ def _compress_row(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make.put_instead(ref, new, "Compress of a row", entry)
 
 
+def _measure_element(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Say that an element is one, and that it has no dimensions, where the target can't tell."""
+    make = InsertionPoint.instead_of(lowering, ref)
+    is_shape = ref.op_type == "Shape"
+    new = make.empty((0,), 0, ir.DataType.INT64) if is_shape else make.constant(1)
+    make.put_instead(ref, new, "a constant", entry)
+
+
 def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Choose between a number and its negative, where the target would leave Abs out.
 
@@ -220,6 +228,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "back_to_largest": _end_before_largest,
         "strings_gathered": _gather_on_last_axis,
         "compressed_whole": _compress_row,
+        "measured_element": _measure_element,
         "abs_of_shapes": _choose_sign,
     }
 )
