@@ -296,6 +296,7 @@ SEQUENCES_OF_KNOWN_LENGTH = {
 }
 
 
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("nodes", SEQUENCES_OF_KNOWN_LENGTH.values(), ids=SEQUENCES_OF_KNOWN_LENGTH)
 def test_openvino_reads_nothing_of_a_sequence_whose_length_it_knows(nodes: str) -> None:
     """What a shape is of, it reads before."""
@@ -324,6 +325,7 @@ STRINGS_IN_LOOPS = {
 }
 
 
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(
     ("row", "inside", "after", "is_refused"), STRINGS_IN_LOOPS.values(), ids=STRINGS_IN_LOOPS
 )
@@ -600,6 +602,7 @@ STRINGS = {
 }
 
 
+@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(("given", "nodes", "severity"), STRINGS.values(), ids=STRINGS.keys())
 def test_openvino_splits_strings_right_where_their_elements_are_not_used_or_come_first(
     given: str, nodes: str, severity: str
