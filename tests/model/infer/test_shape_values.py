@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -428,6 +429,24 @@ def test_what_is_calculated_of_a_dimension(text: str) -> None:
     model_text += f" {{ n = Shape<end = 1>(x)  {text}  y = ConstantOfShape(e) }}"
     made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {model_text}')
     assert shapes(made)["y"] == (CALCULATED[text],)
+
+
+def test_a_list_that_is_padded_far_and_cut_again_takes_no_memory() -> None:
+    def padded(far: int) -> onnx.ModelProto:
+        return onnx.parser.parse_model(
+            f"""<ir_version: 8, opset_import: ["" : 17]> g (float[N,M] x) => (y)
+            <int64[2] far = {{{far}, {-far - 1}}}>
+            {{ s = Shape(x) e = Pad(s, far) y = ConstantOfShape(e) }}"""
+        )
+
+    shapes(padded(2))
+    tracemalloc.start()
+    try:
+        assert shapes(padded(10_000_000))["y"] == (None,)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 10 << 20
 
 
 def test_a_table_of_lengths_is_turned_around() -> None:

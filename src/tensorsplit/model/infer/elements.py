@@ -427,7 +427,9 @@ def _slice(node: Node, _: Tensor) -> Elements:
 
 def _padded(node: Node, _: Tensor) -> Elements:
     pads = node.operand("pads", 1, 11)
-    if len(pads) != 2 or not are_known(pads) or node.attribute("mode", "constant") != "constant":
+    if node.attribute("mode", "constant") != "constant":
+        raise NotKnownError
+    if len(pads) != 2 or not are_known(pads) or max(pads) > MAX_ELEMENTS:
         raise NotKnownError
     value = node.element(2) if node.has(2) else _exact(node.attribute("value", 0))
     before, after = ((value,) * int(max(pad, 0)) for pad in pads)
