@@ -271,6 +271,23 @@ def test_constants_that_double() -> None:
 
 
 @limited
+def test_lengths_that_are_taken_from_long_lists() -> None:
+    doubled = " ".join(f"e{k + 1} = Concat<axis = 0>(e{k}, e{k})" for k in range(33))
+    lists = {
+        "Expand": "e = Expand(three, big)",
+        "Tile": "e = Tile(three, big)",
+        "Concat": f"e0 = Identity(three) {doubled} e = Identity(e33)",
+    }
+    for dim in ("6", "N"):
+        for made in lists.values():
+            text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[{dim}] x)
+            => (float[A] a, float[B] b) <int64[1] three = {{3}}, int64[1] big = {{{3 * 10**9}}},
+            int64[1] zero = {{0}}, int64[1] two = {{2}}>
+            {{ {made} l = Slice(e, zero, two) a, b = Split(x, l) }}"""
+            try_all(onnx.parser.parse_model(text))
+
+
+@limited
 def test_more_parts_than_memory_holds() -> None:
     one = [value("x", FLOAT, [10**12, 0])]
     parts = [node("Split", "x", "a b", axis=0, num_outputs=2**40)]

@@ -29,6 +29,9 @@ from tensorsplit.model.infer.length_operators import (
 from tensorsplit.model.infer.length_program import DIMENSION, Program, program_of
 from tensorsplit.model.infer.length_samples import Sample, at_dimension, samples_of
 
+_MOST_ELEMENTS = 1 << 22
+"""Longer lists are not calculated; a few nodes can make some that fill all memory."""
+
 
 class _AnythingError(Exception):
     """The result of one step is not known; the others can be calculated for whatever it may be."""
@@ -88,6 +91,8 @@ def _calculated(program: Program, variables: Sample) -> Trial:
                 return Trial(variables[DIMENSION], None, frozenset(stops), may_stop)
             if not stops and program.kinds[place] not in (None, (), "open", np.size(made)):
                 raise _AnythingError(place)  # only a declaration says how many elements it has
+            if np.size(made) > _MOST_ELEMENTS:
+                raise UnknownResultError
         known.append(made)
     results = [np.ravel(known[at]).tolist() for at in program.results]
     return Trial(variables[DIMENSION], results, frozenset(stops), may_stop)

@@ -43,6 +43,8 @@ def samples_of(program: Program, count: int) -> Iterator[Sample]:
     others = program.variables[1:]
     if None in others and program.dim is not None and program.dim >= _LONGEST:
         raise UnknownResultError
+    if any(isinstance(kind, int) and kind > _LONGEST for kind in others):
+        raise UnknownResultError
     are_few = all(kind == "dimension" for kind in others)  # lists take many values for each one
     if not are_few and program.dim is None:
         near = [number for number in constants[:8] if number >= 0]

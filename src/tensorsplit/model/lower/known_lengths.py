@@ -7,19 +7,20 @@ them: OpenVINO has no memory for tensors of an open shape there.
 from __future__ import annotations
 
 from itertools import count
+from math import prod
 from typing import Any
 
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_evaluated
 from tensorsplit.model.features.split_features import dimension_of
 from tensorsplit.model.graph.copying import Copies
 from tensorsplit.model.graph.nodes import NodeRef, change_inputs, constant
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.infer.elements import constant_array
+from tensorsplit.model.infer.elements import MAX_ELEMENTS, constant_array
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation, must_go
 from tensorsplit.model.run.evaluator import evaluate
@@ -84,7 +85,8 @@ def _calculated(lowering: Lowering, held: ir.Value) -> Any:
 def _nodes_to(held: ir.Value, facts: Facts) -> tuple[list[ir.Node], dict[ir.Value, np.ndarray]]:
     """Return the nodes that calculate a value, in order, and the constants that they start from.
 
-    There are none if they start from anything else, and too many are not followed.
+    There are none if they start from anything else, or if what one of them gives may be large. Too
+    many are not followed.
     """
     nodes: dict[ir.Node | None, None] = {}
     known: dict[ir.Value, np.ndarray] = {}
@@ -100,9 +102,17 @@ def _nodes_to(held: ir.Value, facts: Facts) -> tuple[list[ir.Node], dict[ir.Valu
             continue
         if made is None or not is_evaluated(made) or len(nodes) + len(waiting) > MOST_STEPS:
             return [], {}
+        if not all(_is_small(each, facts) for each in made.outputs):
+            return [], {}
         before = [each for each in made.inputs if each is not None and each not in known]
         before = [each for each in before if each.producer() not in nodes]
         waiting += before
         if not before:
             nodes[made] = None
     return [made for made in nodes if made is not None], known
+
+
+def _is_small(held: ir.Value, facts: Facts) -> bool:
+    """Return whether a tensor is known to have few elements, so that it is calculated at once."""
+    shape = facts.tensor(held).shape
+    return shape is not None and are_known(shape) and prod(shape) <= MAX_ELEMENTS
