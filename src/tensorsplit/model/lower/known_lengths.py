@@ -17,6 +17,7 @@ from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_evaluated
 from tensorsplit.model.features.split_features import dimension_of
+from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.copying import Copies
 from tensorsplit.model.graph.nodes import NodeRef, change_inputs, constant
 from tensorsplit.model.infer.analysis import Facts
@@ -102,17 +103,39 @@ def _nodes_to(held: ir.Value, facts: Facts) -> tuple[list[ir.Node], dict[ir.Valu
             continue
         if made is None or not is_evaluated(made) or len(nodes) + len(waiting) > MOST_STEPS:
             return [], {}
-        if not all(_is_small(each, facts) for each in made.outputs):
-            return [], {}
         before = [each for each in made.inputs if each is not None and each not in known]
         before = [each for each in before if each.producer() not in nodes]
         waiting += before
         if not before:
             nodes[made] = None
-    return [made for made in nodes if made is not None], known
+    found = [made for made in nodes if made is not None]
+    return (found, known) if _are_small(found, facts) else ([], {})
 
 
-def _is_small(held: ir.Value, facts: Facts) -> bool:
-    """Return whether a tensor is known to have few elements, so that it is calculated at once."""
+_NO_MORE = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+"""Operators that give as many numbers as they take."""
+
+
+def _are_small(nodes: list[ir.Node], facts: Facts) -> bool:
+    """Return whether nodes are sure to give few elements, so that they are calculated at once.
+
+    Of tensors whose shape is not known, that holds of what is not 0 in small ones, of nodes that
+    give no more, and of one sum: several could multiply the elements again and again.
+    """
+    ends = [each for node in nodes for each in (*node.inputs, *node.outputs) if each is not None]
+    if any(has_known_shape(each, facts) and not _is_small(each, facts) for each in ends):
+        return False
+    open_ = [node for node in nodes if not all(_is_small(made, facts) for made in node.outputs)]
+    sums = [node for node in open_ if node.op_type in ("Add", "Sub")]
+    return len(sums) < 2 and all(
+        node in sums
+        or node.op_type in _NO_MORE
+        or (node.op_type == "NonZero" and _is_small(node.inputs[0], facts))
+        for node in open_
+    )
+
+
+def _is_small(held: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a tensor is known to have few elements."""
     shape = facts.tensor(held).shape
     return shape is not None and are_known(shape) and prod(shape) <= MAX_ELEMENTS
