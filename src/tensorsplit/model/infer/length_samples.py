@@ -41,9 +41,8 @@ def samples_of(program: Program, count: int) -> Iterator[Sample]:
         return
     random = Random(0)  # noqa: S311 - the same numbers each time
     others = program.variables[1:]
-    if None in others and program.dim is not None and program.dim >= _LONGEST:
-        raise UnknownResultError
-    if any(isinstance(kind, int) and kind > _LONGEST for kind in others):
+    is_long = None in others and program.dim is not None and program.dim >= _LONGEST
+    if is_long or any(isinstance(kind, int) and kind > _LONGEST for kind in others):
         raise UnknownResultError
     are_few = all(kind == "dimension" for kind in others)  # lists take many values for each one
     if not are_few and program.dim is None:

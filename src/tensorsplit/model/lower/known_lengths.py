@@ -123,19 +123,21 @@ def _are_small(nodes: list[ir.Node], facts: Facts) -> bool:
     give no more, and of one sum: several could multiply the elements again and again.
     """
     ends = [each for node in nodes for each in (*node.inputs, *node.outputs) if each is not None]
-    if any(has_known_shape(each, facts) and not _is_small(each, facts) for each in ends):
+    if any(_is_large(each, facts) for each in ends):
         return False
-    open_ = [node for node in nodes if not all(_is_small(made, facts) for made in node.outputs)]
+    open_ = [
+        node for node in nodes if not all(has_known_shape(made, facts) for made in node.outputs)
+    ]
     sums = [node for node in open_ if node.op_type in ("Add", "Sub")]
     return len(sums) < 2 and all(
         node in sums
         or node.op_type in _NO_MORE
-        or (node.op_type == "NonZero" and _is_small(node.inputs[0], facts))
+        or (node.op_type == "NonZero" and has_known_shape(node.inputs[0], facts))
         for node in open_
     )
 
 
-def _is_small(held: ir.Value | None, facts: Facts) -> bool:
-    """Return whether a tensor is known to have few elements."""
+def _is_large(held: ir.Value, facts: Facts) -> bool:
+    """Return whether a tensor is known to have many elements."""
     shape = facts.tensor(held).shape
-    return shape is not None and are_known(shape) and prod(shape) <= MAX_ELEMENTS
+    return shape is not None and are_known(shape) and prod(shape) > MAX_ELEMENTS
