@@ -28,7 +28,7 @@ from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.core.errors import OUTPUT_COUNT, SEQUENCE_INDEX, SplitError
 from tensorsplit.model.feeds import DeclaredInput, check_feeds
 from tensorsplit.model.graph.calls import inline
-from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, tensor_of
+from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, as_tensor
 from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of
@@ -530,7 +530,7 @@ def _elements(value: ir.Value | None, facts: Facts) -> Iterator[int]:
 
 def _range_of(ref: NodeRef, inputs: Sequence[Fact]) -> tuple[int, range]:
     """Return the input of a node whose elements must lie in a range, and the range, if known."""
-    shape, name = tensor_of(inputs[0] if inputs else None).shape or (), ref.op_type
+    shape, name = as_tensor(inputs[0] if inputs else None).shape or (), ref.op_type
     axis = ref.node.attributes.get("axis")
     if name in ("Resize", "Upsample"):  # by which dimensions are multiplied
         return (2 if name == "Resize" else 1), range(1, 3)

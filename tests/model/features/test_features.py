@@ -7,7 +7,7 @@ import pytest
 from onnx.parser import parse_model
 
 from tensorsplit.model.features import features_of
-from tensorsplit.model.features.body_features import rounds_by_default
+from tensorsplit.model.features.rounds import rounds_by_default
 from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.graph.nodes import walk
 from tensorsplit.model.infer.analysis import analyse

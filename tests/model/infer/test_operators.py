@@ -13,7 +13,7 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.core.dimensions import show_shape
-from tensorsplit.model.graph.facts import UNKNOWN, Fact, SequenceFact, Tensor, tensor_of
+from tensorsplit.model.graph.facts import UNKNOWN, Fact, SequenceFact, Tensor, as_tensor
 from tensorsplit.model.infer.node_outputs import infer_outputs, refusal_of
 from tensorsplit.model.infer.splits import fact_text
 from tests.model.build import FLOAT, INT64, graph, model, node, tensor, untyped, value
@@ -648,7 +648,7 @@ def test_a_range_of_floats_or_of_a_step_that_is_not_known_has_any_number_of_elem
     assert infer_outputs(made, inputs, {"": 18}) == [Tensor(kind, (None,))]
     inputs = [Tensor(ir.DataType.INT64, (), (each,)) for each in (0, "N", 1)]
     (found,) = infer_outputs(made, inputs, {"": 18})
-    assert show_shape(tensor_of(found).shape or ()) == "(N,)"
+    assert show_shape(as_tensor(found).shape or ()) == "(N,)"
 
 
 @pytest.mark.parametrize(

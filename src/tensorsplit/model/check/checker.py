@@ -41,7 +41,6 @@ from tensorsplit.model.check.findings import (
 )
 from tensorsplit.model.check.node_checks import findings_of, has_fed_floats
 from tensorsplit.model.features import data_features, features_of, layer_features, model_features
-from tensorsplit.model.features.body_features import FIRST_SCAN_WITHOUT_BATCHES
 from tensorsplit.model.features.from_constants import is_constant
 from tensorsplit.model.features.split_features import split_length
 from tensorsplit.model.features.vocabulary import seen_feature
@@ -52,6 +51,7 @@ from tensorsplit.model.graph.calculation import (
     FIRST_WITH_INTEGERS_COMPARED,
 )
 from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.loops import FIRST_SCAN_WITHOUT_BATCHES
 from tensorsplit.model.graph.message import NodeList, copied, node_lists
 from tensorsplit.model.graph.nodes import (
     NodeRef,

@@ -34,8 +34,8 @@ from tensorsplit.model.graph.facts import (
     Other,
     SequenceFact,
     Tensor,
+    as_tensor,
     declared,
-    tensor_of,
 )
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -332,7 +332,7 @@ def _sequence_parts(ref: NodeRef, facts: Facts) -> Found:
         if axis is not None and new_axis is not None:
             yield from _joined(inputs[0].parts or (), axis, is_new=bool(new_axis))
     elif ref.node.op_type == "SequenceInsert" and len(inputs) > 1 and inputs[0].count != 0:
-        held, other = inputs[0].element_type, tensor_of(inputs[1]).element_type
+        held, other = inputs[0].element_type, as_tensor(inputs[1]).element_type
         if held is not None and other is not None and held != other:
             problem = (
                 f"the sequence holds tensors of {held.name.lower()}, but the tensor is of"

@@ -31,7 +31,7 @@ from tensorsplit.model.convert.broadcasting import (
 )
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.calculation import EQUAL_BEFORE_11, FIRST_WITH_ANY_CONSTANT, FLOATS
-from tensorsplit.model.graph.facts import declared, tensor_of
+from tensorsplit.model.graph.facts import as_tensor, declared
 from tensorsplit.model.graph.nodes import held_by, is_used
 from tensorsplit.model.graph.tensors import SparseTensor, element_type_of
 
@@ -295,7 +295,7 @@ def _branches(node: NodeConversion) -> None:
                 "its branches give different shapes; before opset 11 they have to be the same"
             )
         for value in pair:
-            if not may_be_same(facts.tensor(value).shape, tensor_of(declared(value)).shape):
+            if not may_be_same(facts.tensor(value).shape, as_tensor(declared(value)).shape):
                 value.shape = None
 
 

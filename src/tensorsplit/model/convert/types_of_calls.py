@@ -15,7 +15,7 @@ from tensorsplit.model.graph.calls import (
     key_of,
     separate,
 )
-from tensorsplit.model.graph.facts import tensor_of
+from tensorsplit.model.graph.facts import as_tensor
 from tensorsplit.model.graph.nodes import NodeRef, walk
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.validity.node_errors import type_name
@@ -67,7 +67,7 @@ def _kind(value: ir.Value | None, facts: Facts) -> Hashable:
     """Return the type and the rank of an operand; None if its type is not known."""
     if value is None:
         return ""
-    kind, shape = type_name(facts.of(value)), tensor_of(facts.of(value)).shape
+    kind, shape = type_name(facts.of(value)), as_tensor(facts.of(value)).shape
     return kind and (kind, None if shape is None else len(shape))
 
 

@@ -8,7 +8,7 @@ from tensorsplit.model.convert.conversion import Conversion, ConversionReport
 from tensorsplit.model.convert.family import express
 from tensorsplit.model.features.split_features import as_counted
 from tensorsplit.model.graph.building import full_collections_deferred
-from tensorsplit.model.graph.facts import tensor_of
+from tensorsplit.model.graph.facts import as_tensor
 from tensorsplit.model.graph.nodes import bodies, is_onnx_split, walk
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.reading import ModelLike, OnnxModel, open_model
@@ -50,7 +50,7 @@ def _open_shapes(model: ir.Model, parts: set[str | None]) -> None:
     facts = analyse(model, declarations=False)
     for value in made:
         if value.shape is not None and value.producer() is not None:
-            found = tensor_of(facts.of(value)).shape or (None,) * len(value.shape)
+            found = as_tensor(facts.of(value)).shape or (None,) * len(value.shape)
             dims = zip(value.shape, found, strict=False)
             value.shape = ir.Shape(
                 [None if isinstance(said, int) and said != dim else said for said, dim in dims]

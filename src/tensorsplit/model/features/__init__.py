@@ -11,11 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import onnx_ir as ir
 
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.body_features import (
-    of_bodies,
-    overwriting_layers,
-    results_to_settle,
-)
+from tensorsplit.model.features.body_features import of_bodies, results_to_settle
 from tensorsplit.model.features.forms import of_axes, of_form
 from tensorsplit.model.features.from_constants import of_constants
 from tensorsplit.model.features.integers import of_integers
@@ -26,6 +22,7 @@ from tensorsplit.model.features.sequences import (
     SEQUENCE_OPERATORS,
     of_sequences,
 )
+from tensorsplit.model.features.shared_memory import overwriting_layers
 from tensorsplit.model.features.split_features import of_layer_lengths, of_split
 from tensorsplit.model.features.values import (
     has_strings,

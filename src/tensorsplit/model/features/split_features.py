@@ -18,7 +18,13 @@ from tensorsplit.model.features.values import has_known_shape, has_strings, is_e
 from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.features.without_elements import of_constant_operands
 from tensorsplit.model.graph.checked_lengths import are_checked
-from tensorsplit.model.graph.nodes import NodeRef, is_onnx_split, is_used, passed_from, tensor_of
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    fixed_tensor_of,
+    is_onnx_split,
+    is_used,
+    passed_from,
+)
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.graph.uses import gives_only_shapes, is_needed, is_unused
 from tensorsplit.model.infer.analysis import Facts
@@ -78,7 +84,7 @@ def _of_place(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:
 def _has_external_lengths(ref: NodeRef, plan: SplitPlan | UncountedPlan | None) -> bool:
     """Return whether shape inference has to read lengths of a node that are external data."""
     held = passed_from(ref.input(1))
-    if held is None or held.is_graph_input() or not isinstance(tensor_of(held), ir.ExternalTensor):
+    if held is None or not isinstance(fixed_tensor_of(held), ir.ExternalTensor):
         return False
     return ref.op_type in SEQUENCE_OPERATORS or is_known(split_length(plan))
 

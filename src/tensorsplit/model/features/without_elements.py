@@ -16,9 +16,9 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     attribute_of,
     constant,
+    fixed_tensor_of,
     is_vendor_split,
     passed_from,
-    tensor_of,
 )
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.validity.node_errors import types_of
@@ -44,7 +44,7 @@ def empty_operands(ref: NodeRef) -> list[int]:
 
 def _holds_none(held: ir.Value) -> bool:
     """Return whether a value is a constant without elements."""
-    tensor = None if held.is_graph_input() else tensor_of(held)
+    tensor = fixed_tensor_of(held)
     return tensor is not None and 0 in tensor.shape
 
 

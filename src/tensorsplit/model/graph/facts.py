@@ -85,7 +85,7 @@ UNKNOWN = Other()
 ABSENT = Other(is_absent=True)
 
 
-def tensor_of(fact: Fact | None) -> Tensor:
+def as_tensor(fact: Fact | None) -> Tensor:
     """Return what is known of a tensor; nothing of a value of another kind."""
     return fact if isinstance(fact, Tensor) else Tensor()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -204,28 +204,6 @@ def bodies(node: ir.Node) -> list[tuple[str, ir.Graph]]:
     return found
 
 
-class Carried(NamedTuple):
-    """What a Loop carries: into its first round, into each round, out of each, and in the end."""
-
-    start: ir.Value | None
-    inside: ir.Value
-    end: ir.Value
-    result: ir.Value
-
-
-def carried_by(node: ir.Node) -> list[Carried]:
-    """Return what a Loop carries, in order; nothing for other nodes."""
-    if (node.domain, node.op_type) != ("", "Loop"):
-        return []
-    return [
-        Carried(*ends)
-        for _, body in bodies(node)
-        for ends in zip(
-            node.inputs[2:], body.inputs[2:], body.outputs[1:], node.outputs, strict=False
-        )
-    ]
-
-
 def attribute_of(node: ir.Node, name: str, kind: ir.AttributeType, default: object = None) -> Any:
     """Return the value of an attribute; None if it has another type, or only calls give it."""
     held = node.attributes.get(name)
@@ -393,7 +371,7 @@ def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> Array | No
     An initializer that is also a graph input is a default and not a constant (D20). See
     `read_tensor` for what is refused; the data of one with more elements is not read.
     """
-    tensor = None if value is None or value.is_graph_input() else tensor_of(value)
+    tensor = None if value is None else fixed_tensor_of(value)
     if value is None or tensor is None or tensor.size > most:
         return None
     return read_tensor(tensor, value.name or "")
@@ -416,6 +394,11 @@ def passed_from(value: ir.Value | None) -> ir.Value | None:
             break
         value = producer.inputs[0]
     return value
+
+
+def fixed_tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
+    """Return what a constant holds, without reading it; None for a default (D20)."""
+    return None if value.is_graph_input() else tensor_of(value)
 
 
 def tensor_of(value: ir.Value) -> ir.TensorProtocol | None:

@@ -37,12 +37,12 @@ from tensorsplit.model.graph.facts import (
     Other,
     SequenceFact,
     Tensor,
+    as_tensor,
     declared,
     join,
     kind_only,
     merge_declared,
     of_parts,
-    tensor_of,
     without_elements,
 )
 from tensorsplit.model.graph.nodes import (
@@ -125,7 +125,7 @@ class Facts:
 
     def tensor(self, value: ir.Value | None) -> Tensor:
         """Return what is known of a tensor; nothing of a value of another kind."""
-        return tensor_of(self.of(value))
+        return as_tensor(self.of(value))
 
     def element_types(self, value: ir.Value | None) -> frozenset[ir.DataType]:
         """Return the element types of a value; several only where calls of a function differ."""

@@ -16,13 +16,13 @@ from tensorsplit.model.graph.facts import (
     NotKnownError,
     SequenceFact,
     Tensor,
+    as_tensor,
     join,
     kind_only,
     merge_declared,
-    tensor_of,
     without_elements,
 )
-from tensorsplit.model.graph.nodes import attribute_of, bodies, constant
+from tensorsplit.model.graph.nodes import attribute_of, bodies, constant, passed_from
 
 AnalyseBody: TypeAlias = Callable[[str, ir.Graph, list[Fact], bool | None], list[Fact]]
 """What is known of the outputs of a body, from its label in a path, the body, what is known of its
@@ -51,7 +51,7 @@ def _if(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> 
     branches = dict(bodies(node))
     if not branches.keys() >= {"then_branch", "else_branch"}:
         raise NotKnownError
-    condition = tensor_of(inputs[0]).constant if inputs else None
+    condition = as_tensor(inputs[0]).constant if inputs else None
     taken = ("then_branch" if condition[0] else "else_branch") if condition else None
     found = {
         label: analyse(label, branch, [], None if taken is None else label == taken)
@@ -110,7 +110,7 @@ def _number(inputs: list[Fact], index: int, node: ir.Node) -> Dim:
     """Return the trip count or the condition of a loop; 1 where it is absent."""
     if len(inputs) <= index or node.inputs[index] is None:
         return 1
-    values = tensor_of(inputs[index]).values
+    values = as_tensor(inputs[index]).values
     return values[0] if values is not None and len(values) == 1 else None
 
 
@@ -123,10 +123,7 @@ def _runs(limit: Dim, starts: Dim) -> bool | None:
 
 def _goes_on(body: ir.Graph) -> bool:
     """Return whether a loop that runs ends only by its trip count."""
-    condition: ir.Value | None = body.outputs[0]
-    producer = condition.producer() if condition is not None else None
-    if producer is not None and producer.op_type == "Identity" and producer.inputs:
-        condition = producer.inputs[0]
+    condition = passed_from(body.outputs[0])
     known = None
     with suppress(SplitError):  # checks refuse one that can't be read
         known = constant(condition)

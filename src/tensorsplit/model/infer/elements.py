@@ -35,7 +35,7 @@ from tensorsplit.core.dimensions import (
     smaller,
     times,
 )
-from tensorsplit.model.graph.facts import Fact, NotKnownError, Tensor, tensor_of
+from tensorsplit.model.graph.facts import Fact, NotKnownError, Tensor, as_tensor
 from tensorsplit.model.graph.tensors import Array, clamped
 
 Elements: TypeAlias = tuple[Dim, ...]
@@ -60,7 +60,7 @@ class Node:
 
     def tensor(self, index: int) -> Tensor:
         """Return what is known of an input; nothing of one that is absent, or of another kind."""
-        return tensor_of(self.inputs[index] if index < len(self.inputs) else None)
+        return as_tensor(self.inputs[index] if index < len(self.inputs) else None)
 
     def shape(self, index: int) -> Elements:
         """Return the shape of an input."""
@@ -131,7 +131,7 @@ def elements_of(fact: Tensor) -> Elements | None:
 
 def constant_array(fact: Fact | None) -> Array | None:
     """Return the elements as an array, where every one is a number."""
-    known = tensor_of(fact)
+    known = as_tensor(fact)
     shape = known.shape
     if known.values is None or known.element_type is None or shape is None or not are_known(shape):
         return None

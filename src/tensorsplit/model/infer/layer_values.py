@@ -14,7 +14,7 @@ from typing import TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape, is_at_least
-from tensorsplit.model.graph.facts import UNKNOWN, Fact, NotKnownError, Tensor, tensor_of
+from tensorsplit.model.graph.facts import UNKNOWN, Fact, NotKnownError, Tensor, as_tensor
 from tensorsplit.model.infer.elements import WHOLE
 from tensorsplit.model.infer.node_outputs import infer_outputs
 from tensorsplit.model.openvino_ir import LAYER_VERSION
@@ -36,7 +36,7 @@ class _KnownLayer(LayerAttributes):
 
     def __init__(self, node: ir.Node, inputs: list[Fact]) -> None:
         super().__init__(node)
-        self.inputs = [tensor_of(fact) for fact in inputs]
+        self.inputs = [as_tensor(fact) for fact in inputs]
 
     def refusal(self, reason: str) -> NotKnownError:
         """Return what leaves the layer open."""
@@ -67,7 +67,7 @@ class _KnownLayer(LayerAttributes):
         outputs = [ir.Value(name="made")]
         node = ir.Node("", op_type, [ir.Value() for _ in inputs], held, outputs=outputs)
         (found,) = infer_outputs(node, list(inputs), {"": OPSET})
-        return tensor_of(found)
+        return as_tensor(found)
 
 
 _Rule: TypeAlias = Callable[[_KnownLayer], Tensor]

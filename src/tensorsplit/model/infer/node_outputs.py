@@ -29,8 +29,8 @@ from tensorsplit.model.graph.facts import (
     Fact,
     Other,
     Tensor,
+    as_tensor,
     fact_of,
-    tensor_of,
     without_elements,
 )
 from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, held_by
@@ -96,9 +96,9 @@ def _refused(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> str:
 
 def _mistake(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> str:
     """Return what is wrong with a node that onnx's inference lets pass; else nothing."""
-    shapes = [tensor_of(fact).shape for fact in asked.inputs]
+    shapes = [as_tensor(fact).shape for fact in asked.inputs]
     if asked.op_type == "Reshape":
-        shapes = [shapes[0], tensor_of(_inferred(asked, opsets)[0]).shape]
+        shapes = [shapes[0], as_tensor(_inferred(asked, opsets)[0]).shape]
         counts = {math.prod(shape) for shape in shapes if shape is not None and are_known(shape)}
         return "the number of elements changes" if len(counts) > 1 else ""
     if asked.op_type == "Gemm":
@@ -249,7 +249,7 @@ def _ask(
         else:
             model.graph.input.add(name=name, type=_type_proto(fact))
     model.graph.node.append(proto)
-    few = all(_is_short(tensor_of(fact).shape) for fact in inputs)
+    few = all(_is_short(as_tensor(fact).shape) for fact in inputs)
     follows = few and proto.op_type != "Slice"  # in which it overflows, and never ends or crashes
     made = onnx.shape_inference.infer_shapes(model, strict_mode=strict, data_prop=follows)
     return {entry.name: entry.type for entry in made.graph.value_info}

@@ -13,8 +13,8 @@ from tensorsplit.model.graph.facts import (
     Fact,
     SequenceFact,
     Tensor,
+    as_tensor,
     declared,
-    tensor_of,
     without_elements,
 )
 from tensorsplit.model.graph.nodes import bodies, constant, model_opsets
@@ -98,8 +98,8 @@ class _Import(Analysis):
         if node.domain != "":
             return fact
         inputs = [self.facts.of(value) for value in node.inputs]
-        held = [tensor_of(known).constant for known in inputs]
-        is_by_zero = node.op_type == "Mul" and any(0 in (tensor_of(k).values or ()) for k in inputs)
+        held = [as_tensor(known).constant for known in inputs]
+        is_by_zero = node.op_type == "Mul" and any(0 in (as_tensor(k).values or ()) for k in inputs)
         is_loose = None in held and (is_by_zero or node.op_type in self._view.whole)
         if node.op_type in self._view.opaque:
             is_folded = all(constant(value) is not None for value in node.inputs)

@@ -16,9 +16,9 @@ from tensorsplit.model.graph.facts import (
     NotKnownError,
     SequenceFact,
     Tensor,
+    as_tensor,
     join_shapes,
     of_parts,
-    tensor_of,
 )
 from tensorsplit.model.graph.nodes import attribute_of
 from tensorsplit.model.graph.tensors import element_type_of
@@ -142,7 +142,7 @@ def _position(node: ir.Node, inputs: list[Fact], count: Dim) -> int | None:
     """Return the position that a node takes, if it is known: by default the end of a sequence."""
     found: Dim = count if node.op_type == "SequenceInsert" else -1
     if _is_given(node, inputs):
-        constant = tensor_of(inputs[POSITIONS[node.op_type]]).constant
+        constant = as_tensor(inputs[POSITIONS[node.op_type]]).constant
         found = constant[0] if constant and len(constant) == 1 else None
     return found if is_known(found) else None
 

@@ -24,8 +24,8 @@ from tensorsplit.model.graph.facts import (
     Other,
     SequenceFact,
     Tensor,
+    as_tensor,
     of_parts,
-    tensor_of,
 )
 from tensorsplit.model.graph.nodes import record_of
 from tensorsplit.model.infer.node_outputs import asked_of
@@ -104,7 +104,7 @@ def split_of(
     found.attempt(lambda: _check_data(operator, intent, data))
     if intent is None:
         return found
-    tensor = tensor_of(data)
+    tensor = as_tensor(data)
     keepdims = (node.attributes if attributes is None else attributes).get(operator.keepdims or "")
     is_open = keepdims is not None and keepdims.is_ref() and intent.source is None
     if is_open:
@@ -180,7 +180,7 @@ def _open(intent: Intent, data: Tensor, inputs: list[Fact], *, is_open: bool) ->
             part = (*data.shape[:axis], None, *data.shape[axis + 1 :])
     if not intent.operator.is_sequence:
         return [Tensor(data.element_type, part)] * (intent.outputs or 0)
-    lengths = tensor_of(inputs[1] if len(inputs) > 1 else None).shape
+    lengths = as_tensor(inputs[1] if len(inputs) > 1 else None).shape
     count: Dim = None
     if intent.rule is explicit and intent.given is not None:
         count = len(intent.given)

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import called_by, functions_of
-from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, declared, tensor_of
+from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, as_tensor, declared
 from tensorsplit.model.graph.nodes import bodies, is_split, model_opsets
 from tensorsplit.model.infer.analysis import Facts, analyse, fact_of_fed
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -214,12 +214,12 @@ def _is_enough(node: ir.Node, index: int, fact: Fact) -> bool:
         return index != POSITIONS[node.op_type] or _has_elements(fact)
     if index > 0:
         return _has_elements(fact)
-    data = tensor_of(fact)
+    data = as_tensor(fact)
     return data.element_type is not None and data.shape is not None and are_known(data.shape)
 
 
 def _has_elements(fact: Fact) -> bool:
-    values = tensor_of(fact).values
+    values = as_tensor(fact).values
     return values is not None and all(isinstance(value, (int, float)) for value in values)
 
 

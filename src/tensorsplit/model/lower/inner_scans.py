@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number
-from tensorsplit.model.features.body_features import (
+from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
     SCANNED_DIRECTIONS,
     axes_of_scan,

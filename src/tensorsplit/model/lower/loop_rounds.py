@@ -7,15 +7,12 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.features.body_features import (
-    body_of,
-    count_and_condition,
+from tensorsplit.model.features.body_features import reads_of_condition
+from tensorsplit.model.features.rounds import (
     fixed_ends,
     given_without_rounds,
     has_no_round,
     includes_count,
-    is_loop,
-    reads_of_condition,
     rounds_by_default,
 )
 from tensorsplit.model.graph.calculation import (
@@ -24,7 +21,8 @@ from tensorsplit.model.graph.calculation import (
     Calculation,
 )
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import NodeRef, carried_by, change_inputs, is_used
+from tensorsplit.model.graph.loops import body_of, carried_by, count_and_condition, is_loop
+from tensorsplit.model.graph.nodes import NodeRef, change_inputs, is_used
 from tensorsplit.model.lower.scan_states import add_states, carry_size_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation

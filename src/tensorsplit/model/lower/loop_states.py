@@ -10,15 +10,10 @@ from functools import reduce
 
 import onnx_ir as ir
 
-from tensorsplit.model.features.body_features import (
-    body_of,
-    carried_numbers,
-    is_loop,
-    results_to_settle,
-    shared_states,
-    unused_and_changing,
-)
+from tensorsplit.model.features.body_features import results_to_settle, unused_and_changing
+from tensorsplit.model.features.shared_memory import carried_numbers, shared_states
 from tensorsplit.model.graph.calculation import EQUAL_BEFORE_11, FIRST_WITH_INTEGERS_COMPARED
+from tensorsplit.model.graph.loops import body_of, is_loop
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.lower.state import InsertionPoint, Lowering

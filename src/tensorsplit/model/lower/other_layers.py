@@ -10,9 +10,10 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
-from tensorsplit.model.features.body_features import overwriting_layers, results_to_settle
+from tensorsplit.model.features.body_features import results_to_settle
 from tensorsplit.model.features.integers import SMALL
 from tensorsplit.model.features.recurrences import recurrences_of
+from tensorsplit.model.features.shared_memory import overwriting_layers
 from tensorsplit.model.graph.nodes import NodeRef, constant, in_range
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.lower.state import refusal

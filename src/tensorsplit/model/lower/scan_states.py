@@ -7,15 +7,15 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from tensorsplit.model.features.body_features import (
+from tensorsplit.model.features.body_features import has_unread_rows
+from tensorsplit.model.features.shared_memory import overwritten
+from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
     SCANNED_AXES,
     axes_of_scan,
     body_of,
     captured_in_scan,
-    has_unread_rows,
     is_loop,
-    overwritten,
     scanned_by,
     states_of,
 )

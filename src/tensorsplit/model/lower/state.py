@@ -19,11 +19,11 @@ from tensorsplit.model.features.values import is_sequence, may_be_long
 from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import SequenceFact
+from tensorsplit.model.graph.loops import carried_by
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     Scope,
     bodies,
-    carried_by,
     domain_opsets,
     model_opsets,
     scopes,

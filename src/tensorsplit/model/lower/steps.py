@@ -19,12 +19,11 @@ from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS
 from tensorsplit.model.features.vocabulary import REJOINED
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import SequenceFact, Tensor
+from tensorsplit.model.graph.loops import Carried, carried_by
 from tensorsplit.model.graph.nodes import (
-    Carried,
     NodeRef,
     Scope,
     bodies,
-    carried_by,
     domain_name,
     is_split,
     own_fault,

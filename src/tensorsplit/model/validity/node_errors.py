@@ -19,8 +19,8 @@ from tensorsplit.model.graph.facts import (
     Other,
     SequenceFact,
     Tensor,
+    as_tensor,
     declared,
-    tensor_of,
 )
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies, malformed
 
@@ -322,7 +322,7 @@ def _wrong_axes(node: ir.Node, opset: int, fact_of: FactOf) -> Iterator[SplitErr
     for end, values, more in (("in", node.inputs, 0), ("out", body.outputs, 1)):
         axes = attribute_of(node, f"scan_{end}put_axes", ir.AttributeType.INTS) or ()
         for value, axis in zip(values[carried:], axes, strict=False):
-            shape = tensor_of(fact_of(value)).shape
+            shape = as_tensor(fact_of(value)).shape
             rank = None if shape is None else len(shape) + more
             if rank is not None and not -rank <= axis < rank:
                 problem = f"scan_{end}put_axes has {axis}, and its {end}put only rank {rank}"

@@ -1,0 +1,211 @@
+"""How many rounds a Loop has, and what it gives after none."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Dim, is_at_least, is_known
+from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
+from tensorsplit.model.graph.loops import (
+    carried_by,
+    count_and_condition,
+    is_loop,
+    is_passed_on,
+    states_of,
+)
+from tensorsplit.model.graph.nodes import bodies, constant, is_used, passed_from
+from tensorsplit.model.infer.analysis import Facts
+
+
+def rounds_may_be_0(node: ir.Node, opset: int, facts: Facts, seen: Facts) -> bool:
+    """Return whether a Loop may have no round, and gives more then than what it was given.
+
+    It has one where the engine sees so, as of a number and a condition that are defaults (D20).
+    """
+    return (
+        is_loop(node)
+        and not _is_seen_to_run(node, seen)
+        and (
+            _counts_below_0(node, facts)
+            or bool(given_without_rounds(node, facts))
+            or has_no_round(node, facts)
+            or (
+                opset >= FIRST_WITH_RANGE
+                and bool(fixed_ends(node, facts, seen) or rounds_by_default(node, facts))
+            )
+        )
+    )
+
+
+def fixed_ends(node: ir.Node, facts: Facts, seen: Facts) -> list[tuple[int, dict[int, int]]]:
+    """Return what a body gives of a shape that is seen, where no round may leave another shape.
+
+    Each is given by its place among what the loop carries, with the lengths of those axes.
+    """
+    found = []
+    for place, each in enumerate(carried_by(node) if _may_have_no_round(node, facts) else ()):
+        start, end = facts.tensor(each.start).shape, seen.tensor(each.end).shape
+        if start is None or end is None or len(start) != len(end) or _is_opened(each.end):
+            continue  # OpenVINO runs no loop whose tensors change their rank
+        pairs = enumerate(zip(start, end, strict=True))
+        axes = {axis: to for axis, (one, to) in pairs if is_known(to) and one != to}
+        found += [(place, axes)] if axes else []
+    return found
+
+
+def _is_opened(end: ir.Value) -> bool:
+    """Return whether a tensor is gathered by a Range, so that an engine sees no length of it."""
+    made = end.producer()
+    if made is None or made.op_type != "Gather":
+        return False
+    makers = [None if each is None else each.producer() for each in made.inputs[1:2]]
+    return any(maker is not None and maker.op_type == "Range" for maker in makers)
+
+
+def rounds_by_default(node: ir.Node, facts: Facts) -> list[int]:
+    """Return the places of a Loop's number of rounds and condition that are defaults, and 0.
+
+    An engine that takes defaults for constants knows then that there is no round.
+    """
+    if not _may_have_no_round(node, facts):
+        return []
+    return [i for i, held in enumerate(node.inputs[:2]) if held is not None and _is_default(held)]
+
+
+def _is_default(value: ir.Value) -> bool:
+    """Return whether a value is calculated from defaults and constants alone, which may be 0.
+
+    What a CumSum gives counts as fed: engines do not calculate it beforehand.
+    """
+    waiting, known, found = [value], {value}, False
+    while waiting:
+        held = waiting.pop()
+        made = held.producer()
+        if held.is_initializer():
+            found = found or held.is_graph_input()
+        elif made is None or made.op_type == "CumSum" or bodies(made):
+            return False
+        else:
+            inputs = {each for each in made.inputs if each is not None} - known
+            waiting += inputs
+            known |= inputs
+    return found
+
+
+def _counts_below_0(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Loop may be given a number of rounds below 0, and its condition holds."""
+    count, _ = count_and_condition(node)
+    return not (count is None or _is_at_least(0, count, facts) or includes_count(node, facts))
+
+
+def has_no_round(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Loop has no round, whatever it is given at run time."""
+    count, going = count_and_condition(node)
+    holds = constant(passed_from(going))
+    most = None if count is None else facts.tensor(count).constant
+    return (holds is not None and not holds.any()) or (bool(most) and max(most or ()) < 1)
+
+
+def includes_count(node: ir.Node, facts: Facts) -> bool:
+    """Return whether the first round of a Loop takes place wherever its condition holds."""
+    count, going = count_and_condition(node)
+    return count is None or _is_at_least(1, count, facts) or _implies_a_round(going, count)
+
+
+def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
+    """Return what a Loop may give after no round that is not what it was given, and is used.
+
+    These are what it carries if its body does not read that, and scan outputs, but for those that
+    are left out at once if the first round did not take place.
+    """
+    if not _may_have_no_round(node, facts):
+        return []
+    kept = {each.result for each in carried_by(node) if is_passed_on(each.inside, node)}
+    rows = node.outputs[len(states_of(node)) :] if includes_count(node, facts) else ()
+    _, going = count_and_condition(node)
+    return [
+        given
+        for given in node.outputs
+        if given not in kept
+        and is_used(given)
+        and not (
+            given in rows
+            and not given.is_graph_output()
+            and all(_leaves_out(use.node, going) for use in given.uses())
+        )
+    ]
+
+
+def _may_have_no_round(node: ir.Node, facts: Facts) -> bool:
+    count, going = count_and_condition(node)
+    return going is not None or not (count is None or _is_at_least(1, count, facts))
+
+
+def _is_seen_to_run(node: ir.Node, seen: Facts) -> bool:
+    """Return whether a Loop is given a condition, and a number, that are seen to have a round."""
+    count, going = (*node.inputs, None, None)[:2]
+    known = () if going is None else seen.tensor(going).constant
+    has_count = count is None or _is_at_least(1, count, seen)
+    return has_count and known is not None and all(known)
+
+
+def _is_at_least(least: int, count: ir.Value, facts: Facts) -> bool:
+    values: tuple[Dim, ...] = facts.tensor(count).values or ()
+    return len(values) == 1 and values[0] is not None and is_at_least(values[0], least)
+
+
+def _implies_a_round(going: ir.Value | None, count: ir.Value) -> bool:
+    """Return whether a condition includes that a number is above 0."""
+    waiting, known = [going], {going}
+    while waiting:
+        made = None if (held := waiting.pop()) is None else held.producer()
+        if made is None or made.domain != "":
+            continue
+        if made.op_type == "Less" and len(made.inputs) > 1:
+            least = constant(made.inputs[0])
+            is_above = least is not None and bool((least >= 0).all())
+            if is_above and _same_number(made.inputs[1], count):
+                return True
+        elif made.op_type == "And":
+            waiting += [each for each in made.inputs if each not in known]
+            known.update(made.inputs)
+    return False
+
+
+def _same_number(one: ir.Value | None, other: ir.Value) -> bool:
+    """Return whether two values hold one number, maybe with another rank."""
+    while one is not None and one is not other:
+        made = one.producer()
+        passes = made is not None and made.domain == "" and made.op_type in ("Reshape", "Squeeze")
+        one = made.inputs[0] if made is not None and passes and made.inputs else None
+    return one is other
+
+
+def _leaves_out(reader: ir.Node, going: ir.Value | None) -> bool:
+    """Return whether a node leaves out all rows if a condition does not hold, or counts them."""
+    if reader.op_type == "Shape":
+        counts = [node for value in reader.outputs for node in value.consumers()]
+        users = [node for count in counts for value in count.outputs for node in value.consumers()]
+        return all(each.op_type == "Gather" for each in counts) and all(
+            _is_limited(each, going) for each in users
+        )
+    place = _LIMITS.get(reader.op_type)
+    if place is None or place != len(reader.inputs) - 1:
+        return False
+    limit = reader.inputs[place]
+    made = None if limit is None else limit.producer()
+    return made is not None and _is_limited(made, going)
+
+
+_LIMITS = {"Compress": 1, "Slice": 2}
+"""The last input of what ends rows: it says which of them stay, or where they end."""
+
+
+def _is_limited(node: ir.Node, going: ir.Value | None) -> bool:
+    """Return whether a number of rows is made conditions, or 0, if a condition does not hold."""
+    if node.op_type == "Expand":
+        return node.inputs[0] is going
+    casts = (held.producer() for held in node.inputs if held is not None)
+    return node.op_type == "Mul" and any(
+        cast is not None and cast.op_type == "Cast" and cast.inputs[0] is going for cast in casts
+    )

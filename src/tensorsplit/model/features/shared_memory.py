@@ -1,0 +1,189 @@
+"""What OpenVINO keeps in the memory of another value in a loop: one overwrites the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.errors import SplitError
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.features.called_in_onnx import operator_of
+from tensorsplit.model.graph.loops import (
+    body_of,
+    captured_by,
+    carried_by,
+    is_loop,
+    scanned_by,
+    states_of,
+)
+from tensorsplit.model.graph.nodes import (
+    attribute_of,
+    bodies,
+    fixed_tensor_of,
+    is_split,
+    is_used,
+    passed_from,
+)
+from tensorsplit.model.graph.rejoined import may_pass, passed_by
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.openvino_ir import LAYER_PORTS
+from tensorsplit.model.openvino_ir.port_maps import read_ports
+
+_IN_PLACE = frozenset(
+    {
+        *("GroupNormalization", "LayerNormalization", "ScatterND", "Softmax"),
+        *("GRN", "MVN", "ScatterUpdate"),
+    }
+)
+"""What OpenVINO writes the result of where the data was, if nothing else reads that."""
+
+
+def overwritten(node: ir.Node, seen: Facts) -> list[ir.Value]:
+    """Return what a Loop's body uses from around it and overwrites, so that later rounds read that.
+
+    These are tensors of a shape that is seen, of which a view may be all that is overwritten.
+    """
+    if not is_loop(node):
+        return []
+    shapes = {held: seen.tensor(held).shape for held in captured_by(node)}
+    return [
+        held
+        for held, shape in shapes.items()
+        if shape is not None and are_known(shape) and any(_overwriting(held, body_of(node)))
+    ]
+
+
+def overwriting_layers(node: ir.Node, facts: Facts) -> list[ir.Node]:
+    """Return the layers in a Loop or TensorIterator that overwrite what each round is given again.
+
+    Those are given tensors of a known shape.
+    """
+    if node.domain != DOMAIN or node.op_type not in ("Loop", "TensorIterator"):
+        return []
+    ((label, body),) = bodies(node)
+    with suppress(SplitError):  # ports that do not fit
+        ports = read_ports(str(node.metadata_props.get(LAYER_PORTS + label)), "")
+        carried = {to for start, to in ports.back_edges if not _is_given_on(body, start, to)}
+        again = {
+            body.inputs[port.inner]: node.inputs[port.outer]
+            for port in ports.inputs
+            if port.outer is not None and port.axis is None and port.inner not in carried
+        }
+        shapes = {inner: facts.tensor(outer).shape for inner, outer in again.items()}
+        held = [inner for inner, shape in shapes.items() if shape is not None and are_known(shape)]
+        return list(dict.fromkeys(chain(*(_overwriting(each, body) for each in held))))
+    return []
+
+
+def _is_given_on(body: ir.Graph, start: int, to: int) -> bool:
+    """Return whether a body carries on what it is given as it is."""
+    return passed_from(body.outputs[start]) is body.inputs[to]
+
+
+def _overwriting(held: ir.Value, body: ir.Graph) -> Iterator[ir.Node]:
+    """Yield the nodes of a body that overwrite a tensor, or a view or a part of it."""
+    waiting, known = [held], {held}
+    while waiting:
+        for use in waiting.pop().uses():
+            reader = use.node
+            operator = operator_of(reader)
+            if not operator or reader.graph is not body:
+                continue
+            if operator in _IN_PLACE and use.idx == 0:
+                yield reader
+            elif may_pass(reader, use.idx) or operator == "Concat" or is_split(reader):
+                waiting += [made for made in reader.outputs if made not in known]
+                known.update(reader.outputs)
+
+
+def carried_numbers(node: ir.Node) -> list[int]:
+    """Return the places of what a Loop carries that is the number of its round, or a view of it.
+
+    What the body does not read is left out.
+    """
+    if not is_loop(node) or not body_of(node).inputs:
+        return []
+    number = body_of(node).inputs[0]
+    return [
+        i
+        for i, each in enumerate(carried_by(node))
+        if is_used(each.inside) and _is_view(each.end, number)
+    ]
+
+
+def shared_states(node: ir.Node) -> list[int]:
+    """Return the places of what a Scan carries in the memory of a row or of something else carried.
+
+    These are rows, states of other places, what another place is given as well, and what nodes that
+    may be left out make of them; and what two nodes calculate alike, which are one for an engine. A
+    state that stays in its place is its own.
+    """
+    if operator_of(node) != "Scan" or not scanned_by(node):
+        return []
+    states, body, found = states_of(node), body_of(node), list[int]()
+    taken: set[ir.Value] = set()
+    for place, (state, end) in enumerate(zip(states, body.outputs, strict=False)):
+        sources = _sources(end) - {state}
+        if sources & {*body.inputs, *taken} or any(map(_is_made_twice, sources)):
+            found.append(place)
+        taken |= sources
+    return found
+
+
+def _sources(held: ir.Value | None) -> set[ir.Value]:
+    """Return the values in whose memory an engine may keep one, if nodes between are left out."""
+    waiting, found = [held], set[ir.Value]()
+    while waiting:
+        if (each := waiting.pop()) is None:
+            continue
+        made = each.producer()
+        before = []
+        if made is not None and (is_split(made) or each is made.outputs[0]):
+            before = list(made.inputs[:1]) if is_split(made) else passed_by(made)
+        waiting += before
+        if not before and fixed_tensor_of(each) is None:
+            found.add(each)
+    return found
+
+
+def _is_made_twice(held: ir.Value) -> bool:
+    """Return whether another node of its graph makes the same of the same."""
+    made = held.producer()
+    if made is None or not any(made.inputs):
+        return False
+    first = next(each for each in made.inputs if each is not None)
+    return any(
+        other is not made
+        and (other.graph, operator_of(other)) == (made.graph, operator_of(made))
+        and tuple(other.inputs) == tuple(made.inputs)
+        and other.attributes == made.attributes
+        for other in first.consumers()
+    )
+
+
+_VIEWS = frozenset(
+    {"Dropout", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+)
+
+
+def _is_view(held: ir.Value | None, of: ir.Value) -> bool:
+    """Return whether OpenVINO may keep an integer in the memory of another."""
+    while held is not None and held is not of:
+        made = held.producer()
+        held = made.inputs[0] if made is not None and _keeps_memory(made) else None
+    return held is of
+
+
+def _keeps_memory(node: ir.Node) -> bool:
+    if node.op_type == "Cast":
+        return attribute_of(node, "to", ir.AttributeType.INT) in _INTEGERS
+    is_move = node.domain == "" and node.op_type in _VIEWS
+    return bool(node.inputs) and (is_move or is_split(node))
+
+
+_INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)
+"""The types between which OpenVINO has nothing to cast."""

@@ -1,0 +1,132 @@
+"""The anatomy of a Loop and a Scan: what they capture and carry, and which rows they take."""
+
+from __future__ import annotations
+
+from itertools import chain, zip_longest
+from typing import NamedTuple
+
+import onnx_ir as ir
+
+from tensorsplit.model.graph.nodes import (
+    attribute_of,
+    bodies,
+    constant,
+    fixed_tensor_of,
+    is_used,
+    passed_from,
+    scopes_in,
+)
+from tensorsplit.model.graph.uses import calculated_from
+
+FIRST_SCAN_WITHOUT_BATCHES = 9
+
+
+def captured_in_scan(node: ir.Node) -> list[ir.Value]:
+    """Return what the body of a Scan uses from around it, but for constants, in order.
+
+    An input with a default is among them: another value may be fed (D20).
+    """
+    return captured_by(node) if (node.domain, node.op_type) == ("", "Scan") else []
+
+
+def captured_by(node: ir.Node) -> list[ir.Value]:
+    """Return what the bodies of a node use from around it, but for constants, in order."""
+    inside = [scope for _, body in bodies(node) for scope in scopes_in(body)]
+    own, used = set(inside), dict[ir.Value, None]()
+    for value in chain(*(inner.inputs for inner in chain(*inside))):  # which make all outputs
+        if value is not None and value.graph not in own:
+            used[value] = None
+    return [value for value in used if fixed_tensor_of(passed_from(value) or value) is None]
+
+
+def count_and_condition(node: ir.Node) -> tuple[ir.Value | None, ir.Value | None]:
+    """Return what a Loop is given for the most rounds, and whether the first one takes place.
+
+    A condition that is constant and holds is left out.
+    """
+    count, going = (*node.inputs, None, None)[:2]
+    known = constant(passed_from(going))
+    return count, None if known is not None and known.size == 1 and known.all() else going
+
+
+def is_loop(node: ir.Node) -> bool:
+    """Return whether a node is a Loop with a body."""
+    return (node.domain, node.op_type) == ("", "Loop") and "body" in dict(bodies(node))
+
+
+def body_of(node: ir.Node) -> ir.Graph:
+    """Return the body of a Loop or a Scan that has one."""
+    return dict(bodies(node))["body"]
+
+
+def states_of(node: ir.Node) -> list[ir.Value]:
+    """Return what the body of a Loop or a Scan that has one is given of what it carries."""
+    first = 2 if node.op_type == "Loop" else 0  # after the number of the round and the condition
+    inputs = body_of(node).inputs
+    return list(inputs[first : len(inputs) - len(scanned_by(node))])
+
+
+def scanned_by(node: ir.Node) -> list[ir.Value]:
+    """Return the rows that a Scan gives its body; nothing for other nodes."""
+    if (node.domain, node.op_type) != ("", "Scan") or "body" not in dict(bodies(node)):
+        return []
+    count = attribute_of(node, "num_scan_inputs", ir.AttributeType.INT) or 0
+    inputs = body_of(node).inputs
+    return list(inputs[len(inputs) - count :])
+
+
+SCANNED_AXES = ("scan_input_axes", "scan_output_axes")
+"""The attributes of a Scan that say along which axes rows are taken, and put together."""
+
+
+SCANNED_DIRECTIONS = ("scan_input_directions", "scan_output_directions")
+"""The attributes of a Scan that say which rows are taken, and put together, from the last."""
+
+
+def axes_of_scan(node: ir.Node) -> tuple[list[int], list[int]]:
+    """Return the axes of the rows that a Scan takes, and of those that it gives."""
+    scanned = len(scanned_by(node))
+    counts = (scanned, len(node.outputs) - len(states_of(node)))
+    given, made = (
+        list(attribute_of(node, name, ir.AttributeType.INTS) or [0] * count)
+        for name, count in zip(SCANNED_AXES, counts, strict=True)
+    )
+    return given, made
+
+
+class Carried(NamedTuple):
+    """What a Loop carries: into its first round, into each round, out of each, and in the end."""
+
+    start: ir.Value | None
+    inside: ir.Value
+    end: ir.Value
+    result: ir.Value
+
+
+def carried_by(node: ir.Node) -> list[Carried]:
+    """Return what a Loop carries, in order; nothing for other nodes."""
+    if (node.domain, node.op_type) != ("", "Loop"):
+        return []
+    return [
+        Carried(*ends)
+        for _, body in bodies(node)
+        for ends in zip(
+            node.inputs[2:], body.inputs[2:], body.outputs[1:], node.outputs, strict=False
+        )
+    ]
+
+
+def is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
+    """Return whether something that a loop gives goes back to a value in its body.
+
+    What it carries counts though nothing uses it but the body, and scan outputs that nothing uses
+    do not.
+    """
+    body, states = body_of(node), states_of(node)
+    first = int(node.op_type == "Loop")  # its condition
+    given = zip_longest(body.outputs[first:], node.outputs, states)
+    ends = {
+        *body.outputs[:first],
+        *(end for end, *held in given if any(each is not None and is_used(each) for each in held)),
+    }
+    return not ends.isdisjoint(calculated_from(inside))
