@@ -18,7 +18,7 @@ NAMES: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
         "core/dimensions.py": ("SymbolicDim._expr",),
     },
     ("onnx.reference.op_run", "onnx"): {
-        "model/run/operators.py": ("OpRun._run", "OpRun._check_and_fix_outputs"),
+        "model/run/reference_calls.py": ("OpRun._run", "OpRun._check_and_fix_outputs"),
     },
     ("torch", "torch"): {
         "arrays/torch.py": (

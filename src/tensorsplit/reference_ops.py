@@ -10,7 +10,7 @@ from __future__ import annotations
 from tensorsplit.core.extras import needs
 
 with needs("models"):
-    from tensorsplit.model.run.operators import NEW_OPS, Split, SplitToSequence
+    from tensorsplit.model.run.reference_splits import NEW_OPS, Split, SplitToSequence
 
 __all__ = ["NEW_OPS", "Split", "SplitToSequence"]
 

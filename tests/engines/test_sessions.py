@@ -22,7 +22,7 @@ from tensorsplit.engines import loaded, messages, outside
 from tensorsplit.engines.process import process_of
 from tensorsplit.model import reading
 from tensorsplit.model.infer import analysis, validation
-from tensorsplit.model.run import evaluator, operators
+from tensorsplit.model.run import evaluator, reference_calls
 from tests.engines.models import FLOAT, INT64, model, node, split_model, tensor
 from tests.engines.test_run import DATA, every_engine, external_model, foreign_engine
 from tests.interpreters import printed
@@ -107,7 +107,7 @@ def test_it_is_read_and_compiled_once_and_shapes_are_checked_once(
     compiles = count(monkeypatch, evaluator, "compile_model")
     session = ts.session(moved("n"))
     analyses = count(monkeypatch, validation, "analyse")
-    kernels = count(monkeypatch, operators, "ReferenceEvaluator")
+    kernels = count(monkeypatch, reference_calls, "ReferenceEvaluator")
     for _ in range(3):
         for size in (6, 4):
             session.run({"x": DATA[:size]})

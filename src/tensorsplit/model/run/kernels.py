@@ -7,6 +7,7 @@ opset; what it gives follows the text of the operator's schema.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tensorsplit.model.graph.tensors import Array, clamped
+from tensorsplit.model.run.program import node_failed
 
 
 def squeeze(data: Array, *, axes: Sequence[int] | None = None, **_: object) -> list[Array]:
@@ -248,7 +250,81 @@ def unique(data: Array, *, axis: int | None = None, sorted: int = 1, **_: object
     return [found, *(each.ravel().astype(np.int64) for each in (first, back, counts))]
 
 
-def pad(data: Array, widths: Sequence[tuple[int, int]], mode: str, value: object) -> Any:
+def requantized(values: Array, scale: Array, zero: Array) -> Array:
+    """Scale integers into a quantised type: halves go to the even one before zero is added."""
+    bounds = np.iinfo(zero.dtype)
+    rounded = np.rint(values * scale) + zero.astype(np.float32)
+    clipped: Array = np.clip(rounded, bounds.min, bounds.max)
+    return clipped.astype(zero.dtype)
+
+
+def gather_elements(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[Array]:
+    """Take elements along an axis; along the others there may be fewer indices than data."""
+    shape = list(indices.shape)
+    fits = data.ndim == indices.ndim and -data.ndim <= axis < data.ndim
+    if fits:
+        shape[axis] = data.shape[axis]
+    if not fits or any(map(operator.gt, shape, data.shape)):
+        problem = f"data {data.shape} and indices {indices.shape} do not fit along axis {axis}"
+        fix = "give both one rank, an axis in it, and along the others no more indices than data"
+        raise node_failed(problem, fix)
+    part = data[tuple(map(slice, shape))]
+    return [np.take_along_axis(part, indices.astype(np.int64), axis)]
+
+
+def global_max_pool(data: Array, **_: object) -> list[Array]:
+    """Take the maximum along all spatial axes; the reference takes the last two of any data."""
+    if data.ndim < 3 or 0 in data.shape[2:]:
+        problem = f"the data has shape {data.shape}"
+        raise node_failed(problem, "give at least one spatial axis, none of them of size 0")
+    return [data.max(axis=tuple(range(2, data.ndim)), keepdims=True)]
+
+
+def flatten(data: Array, *, axis: int = 1, **_: object) -> list[Array]:
+    """Make a matrix of data, without elements too, of which the reference can't."""
+    if not -data.ndim <= axis <= data.ndim:
+        problem = f"the axis is {axis}, but the data has rank {data.ndim}"
+        raise node_failed(problem, f"give an axis in [{-data.ndim}, {data.ndim}]")
+    return [data.reshape(math.prod(data.shape[:axis]), math.prod(data.shape[axis:]))]
+
+
+def one_hot(
+    given: Array, depth: Array, values: Array, *, opset: int, axis: int = -1
+) -> list[Array]:
+    """Set what indices say: one out of range sets nothing; one below 0 is in range since opset 11.
+
+    The depth may be a list of one. The reference of onnx 1.20 takes every index modulo the depth.
+    """
+    count = int(depth.reshape(()))
+    with np.errstate(invalid="ignore"):  # of what is not a number
+        indices = given.astype(np.int64)
+    if opset >= 11 and given.dtype.kind != "u":
+        indices = np.where(indices < 0, indices + count, indices)
+    one_more = np.expand_dims(indices, axis)
+    places = np.moveaxis(np.arange(count).reshape([-1] + [1] * indices.ndim), 0, axis)
+    return [values[(one_more == places).astype(np.intp)]]
+
+
+def pad(
+    data: Array, *operands: Any, opset: int, mode: str = "constant", **attributes: Any
+) -> list[Array]:
+    """Pad data, or cut it where the padding is negative, which the reference does not take."""
+    pads, value, axes = [*operands, None, None, None][:3]
+    if opset < 11:
+        pads = attributes.get("pads", attributes.get("paddings"))
+        value = attributes.get("value", 0.0)
+    places = range(data.ndim) if axes is None else [int(axis) % data.ndim for axis in axes]
+    is_inside = axes is None or np.all((-data.ndim <= axes) & (axes < data.ndim))
+    if len(pads) != 2 * len(places) or not is_inside:
+        fix = f"give {2 * len(places)} numbers, for axes in [{-data.ndim}, {data.ndim - 1}]"
+        raise node_failed(f"the padding is {[*map(int, pads)]} for data of rank {data.ndim}", fix)
+    widths = [(0, 0)] * data.ndim
+    for place, before, after in zip(places, pads, pads[len(places) :], strict=False):
+        widths[place] = int(before), int(after)
+    return [_padded(data, widths, mode, 0 if value is None else np.ravel(value)[0])]
+
+
+def _padded(data: Array, widths: Sequence[tuple[int, int]], mode: str, value: object) -> Any:
     """Pad data, of which negative padding removes elements first."""
     cut = tuple(
         slice(max(0, -before), side - max(0, -after))
@@ -258,11 +334,3 @@ def pad(data: Array, widths: Sequence[tuple[int, int]], mode: str, value: object
     padded: Any = partial(np.pad, data[cut], added, mode)
     made = padded(constant_values=value) if mode == "constant" else padded()
     return made.astype(data.dtype)
-
-
-def requantized(values: Array, scale: Array, zero: Array) -> Array:
-    """Scale integers into a quantised type: halves go to the even one before zero is added."""
-    bounds = np.iinfo(zero.dtype)
-    rounded = np.rint(values * scale) + zero.astype(np.float32)
-    clipped: Array = np.clip(rounded, bounds.min, bounds.max)
-    return clipped.astype(zero.dtype)

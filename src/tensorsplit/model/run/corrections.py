@@ -1,0 +1,286 @@
+"""Operators that onnx's reference runs wrong or slowly, or not for all inputs, run right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+from tensorsplit import native
+from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError
+from tensorsplit.model.graph.tensors import Array
+from tensorsplit.model.run import kernels
+from tensorsplit.model.run.older_versions import alike, upsampled, with_aligned
+from tensorsplit.model.run.program import Values, node_failed
+from tensorsplit.model.run.reference_calls import Call, RunCall, computed
+
+_LARGE = 1 << 20
+
+
+_LARGE_FOR_TWO = 1 << 22
+"""From so many bytes on fresh pages cost more than copying."""
+
+
+def _divided(call: Call) -> list[Array]:
+    """Run Div, which rounds integers toward zero; the reference of onnx 1.20 rounds them down."""
+    aligned = with_aligned(call) if call.step.opset < 7 else call
+    left, right = aligned.inputs
+    (made,) = aligned.run()
+    if made.dtype.kind != "i":
+        return [made]
+    with np.errstate(all="ignore"):  # the lowest integer by -1
+        rest = left - made * right
+    is_below = (rest != 0) & ((rest < 0) != (left < 0))
+    return [np.asarray(made + is_below, made.dtype)]  # of no dimensions, NumPy gives no array
+
+
+def _joined(call: Call) -> list[Array]:
+    """Join large tensors in memory that an earlier run has left; it needs no fresh pages."""
+    if call.step.opset < 4 and "axis" not in call.attributes:
+        call = call.given(axis=1)
+    first, axis = call.inputs[0], call.attribute("axis")
+    if first.nbytes * len(call.inputs) < _LARGE or not -first.ndim <= axis < first.ndim:
+        return call.run()
+    if any(value.dtype != first.dtype or value.ndim != first.ndim for value in call.inputs):
+        return call.run()
+    shape = list(first.shape)
+    shape[axis] = sum(value.shape[axis] for value in call.inputs)
+    made = call.step.pool.empty(shape, first.dtype)
+    _join([*call.inputs], axis, made)
+    return [made]
+
+
+def _join(parts: Sequence[Any], axis: int, out: Any) -> None:
+    """Join arrays, and where that is worth it with a second thread: NumPy lets it run meanwhile."""
+    across = 0 if axis % out.ndim else 1
+    has_halves = out.ndim > 1 and {part.shape[across] for part in parts} == {out.shape[across]}
+    if out.nbytes < _LARGE_FOR_TWO or not has_halves or native.threads < 2 or out.dtype.hasobject:
+        np.concatenate(parts, axis, out=out)
+        return
+    middle = out.shape[across] // 2
+    (*first, start), (*second, end) = zip(
+        *(np.split(array, [middle], across) for array in (*parts, out)), strict=True
+    )
+    other = Thread(target=np.concatenate, args=(second, axis, end))
+    other.start()
+    np.concatenate(first, axis, start)
+    other.join()
+
+
+def _sampled(call: Call) -> list[Array]:
+    """Run GridSample before opset 20, two modes of which have other names, on no points too."""
+    data, grid = call.inputs
+    shape = *data.shape[:2], *grid.shape[1:-1]
+    if 0 in shape:
+        return [np.empty(shape, data.dtype)]
+    if call.step.opset >= 20:
+        return call.run()
+    modes = {"bilinear": "linear", "bicubic": "cubic"}
+    mode = call.attribute("mode", "bilinear")
+    return call.given(mode=modes.get(mode, mode)).run(opset=20)
+
+
+def _taken(call: Call) -> list[Array]:
+    """Run Gather; of no indices the reference of onnx 1.20 gives a list, whatever the data is."""
+    data, indices = call.inputs
+    if indices.size:
+        return call.run()
+    return [np.take(data, indices.astype(np.int64), call.attribute("axis", 0))]
+
+
+def _normalized_in_float(call: Call) -> list[Array]:
+    """Normalise narrow floats in float, as the reference lets their squares overflow.
+
+    The standard normalises in float, and scales in the type of the scale.
+    """
+    data, scale, *bias = call.inputs
+    if data.dtype.itemsize >= np.dtype(np.float32).itemsize:
+        return call.run()
+    plain = [np.float32(0) if value is not None else None for value in bias]
+    wide = [data.astype(np.float32), np.ones_like(scale, np.float32), *plain]
+    result, *others = call.given(*wide).run()
+    if result is not None:
+        result = result.astype(scale.dtype) * scale
+        for value in bias:
+            result = result if value is None else result + value
+    return [result, *others]
+
+
+def _suppressed(call: Call) -> list[Array]:
+    """Run NonMaxSuppression; the reference wants lists, and no limit left out."""
+    boxes, scores, *limits = call.inputs
+    defaults = [np.zeros(1, np.int64), np.zeros(1, np.float32), np.full(1, -np.inf, np.float32)]
+    given = [*limits, None, None, None][:3]
+    pairs = zip(given, defaults, strict=True)
+    known = [default if value is None else value.reshape(1) for value, default in pairs]
+    return call.given(boxes, scores, *known).run()
+
+
+def _resized(call: Call) -> list[Array]:
+    """Run Resize; the reference wants axes that are sorted, and counted from the front.
+
+    What has no elements is left out: older references take that for what it is.
+    """
+    if call.step.opset < 11:
+        return upsampled(call)
+    first, *others = call.inputs
+    call = call.given(first, *(None if v is None or not v.size else v for v in others))
+    axes = call.attribute("axes")
+    if axes is None:
+        return call.run()
+    data, roi, scales, sizes = [*call.inputs, None, None, None][:4]
+    places = [axis % data.ndim for axis in axes]
+    order = np.argsort(places)
+    if roi is not None:
+        roi = np.concatenate([half[order] for half in np.split(roi, 2)])
+    lists = [None if value is None else value[order] for value in (scales, sizes)]
+    return call.given(data, roi, *lists, axes=sorted(places)).run()
+
+
+def _transposed(call: Call) -> list[Array]:
+    """Run ConvTranspose, each group by itself, as the reference mixes up their weights.
+
+    Where the shape of the output is given, the padding is what is left over.
+    """
+    data, weights, *rest = call.inputs
+    if "output_shape" in call.attributes:
+        held = {name: attribute.value for name, attribute in call.attributes.items()}
+        pads = kernels.transposed_pads(data.shape[2:], weights.shape[2:], **held)
+        call = call.given(pads=pads, auto_pad="NOTSET")
+    bias: Any = rest[0] if rest else None
+    groups = call.attribute("group", 1)
+    if groups == 1:
+        return call.run()
+    shares: list[Any] = [np.split(data, groups, 1), np.split(weights, groups)]
+    shares.append([None] * groups if bias is None else np.split(bias, groups))
+    parts = [call.given(*share, group=1).run()[0] for share in zip(*shares, strict=True)]
+    return [np.concatenate(parts, 1)]
+
+
+def _recurrent(*usual: str) -> RunCall:
+    """Return what runs LSTM, GRU or RNN, each row of the batch by its length.
+
+    The reference takes all rows for as long as the data, knows the usual activations only, and
+    limits nothing.
+    """
+
+    def run(call: Call) -> Values:
+        asked = list(call.attribute("activations", usual))
+        changes = usual and asked not in (list(usual), [*usual, *usual])
+        if changes or any(call.attribute(name) for name in ("clip", "input_forget")):
+            problem = "its activations, clip or input_forget are not the usual ones"
+            raise SplitError(UNSUPPORTED_NODE, problem, "run the model on another engine")
+        data, *others = call.inputs
+        lengths = others[3] if len(others) > 3 else None
+        by_batch = call.attribute("layout", 0)
+        if not data.shape[by_batch]:
+            return _without_steps(call, by_batch)
+        if lengths is None or (lengths == data.shape[by_batch]).all():
+            return call.run()
+        rows = [_row(call, row, int(length), by_batch) for row, length in enumerate(lengths)]
+        axes = [0] * 3 if by_batch else [2, 1, 1]
+        return [np.concatenate(parts, axis) for axis, *parts in zip(axes, *rows, strict=False)]
+
+    return run
+
+
+def _without_steps(call: Call, by_batch: int) -> list[Array]:
+    """Give the states as they begin, after no step; the reference can't."""
+    data, weights, recurrent, *others = call.inputs
+    count = 2 if call.step.op_type == "LSTM" else 1
+    states: list[Array | None] = [*others[2:4], None, None][:count]
+    widths = [(0, int(axis == by_batch)) for axis in range(3)]
+    every = call.given(np.pad(data, widths), weights, recurrent).run()[0]
+    nothing = np.zeros_like(every.take(0, by_batch))
+    kept = [nothing if start is None else start for start in states]
+    return [every.take(range(0), by_batch), *kept]
+
+
+def _row(call: Call, row: int, length: int, by_batch: int) -> list[Array]:
+    """Run one row of a batch; what follows its last step is zero."""
+    data, weights, recurrent, biases, _, *states = call.inputs
+    longest = data.shape[by_batch]
+    if not 0 < length <= longest:
+        raise node_failed(f"a row of {longest} steps has the length {length}", "give 1 or more")
+    batch, steps = 1 - by_batch, by_batch
+    mine = data.take([row], batch).take(range(length), steps)
+    starts = [
+        each if place > 1 or each is None else each.take([row], batch)
+        for place, each in enumerate(states)
+    ]
+    lengths = np.array([length], np.int32)
+    every, *last = call.given(mine, weights, recurrent, biases, lengths, *starts).run()
+    missing = [(0, longest - length if axis == steps else 0) for axis in range(4)]
+    return [np.pad(every, missing), *last]
+
+
+def _quantized_product(call: Call) -> list[Array]:
+    """Run QLinearMatMul; the reference rounds after it added the zero point: halves get odd."""
+    left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = call.inputs
+    if zero.dtype.kind not in "iu":
+        return call.run()
+    wide = [left.astype(np.int32) - left_zero, right.astype(np.int32) - right_zero]
+    product = np.matmul(*wide).astype(np.float32)
+    return [kernels.requantized(product, left_scale * right_scale / scale, zero)]
+
+
+def _quantized_convolution(call: Call) -> list[Array]:
+    """Run a quantised convolution as a product."""
+    data, scale, zero, weights, weight_scale, weight_zero, out_scale, out_zero, *bias = call.inputs
+    (found,) = call.given(data, weights, zero, weight_zero).run(op_type="ConvInteger")
+    along = (-1, *[1] * (data.ndim - 2))
+    if bias and bias[0] is not None:
+        found = found + bias[0].reshape(along)
+    factors = (scale * weight_scale / out_scale).reshape(along)
+    return [kernels.requantized(found.astype(np.float32), factors, out_zero)]
+
+
+def _log_sum_exp(call: Call) -> list[Array]:
+    """Run ReduceLogSumExp; the reference can't reduce what has rank 0."""
+    data = call.inputs[0]
+    return call.run() if data.ndim else [data]
+
+
+def _of_own_type(call: Call) -> list[Array]:
+    """Run ReduceSumSquare; the reference adds integers of 32 bits up as those of 64."""
+    return [result.astype(call.inputs[0].dtype, copy=False) for result in call.run()]
+
+
+CORRECTED: Mapping[str, RunCall] = {
+    "AveragePool": computed(kernels.average_pool),
+    "Concat": _joined,
+    "ConvTranspose": _transposed,
+    "Div": _divided,
+    "Flatten": computed(kernels.flatten),
+    "GRU": _recurrent("Sigmoid", "Tanh"),
+    "Gather": _taken,
+    "GatherElements": computed(kernels.gather_elements),
+    "GlobalLpPool": computed(kernels.global_lp_pool),
+    "GlobalMaxPool": computed(kernels.global_max_pool),
+    "GridSample": _sampled,
+    "LRN": computed(kernels.local_response_normalization),
+    "LSTM": _recurrent("Sigmoid", "Tanh", "Tanh"),
+    "LayerNormalization": _normalized_in_float,
+    "LpNormalization": computed(kernels.lp_normalization),
+    "LpPool": computed(kernels.lp_pool),
+    "MaxPool": computed(kernels.max_pool),
+    "Mean": alike(computed(kernels.mean)),
+    "NonMaxSuppression": _suppressed,
+    "OneHot": computed(kernels.one_hot),
+    "Pad": computed(kernels.pad),
+    "QLinearConv": _quantized_convolution,
+    "QLinearMatMul": _quantized_product,
+    "RMSNormalization": _normalized_in_float,
+    "RNN": _recurrent(),
+    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceSumSquare": _of_own_type,
+    "Resize": _resized,
+    "Shape": computed(kernels.shape),
+    "Slice": computed(kernels.slice_),
+    "Softsign": computed(kernels.softsign),
+    "Unique": computed(kernels.unique),
+    "Upsample": upsampled,
+}
+"""What runs an operator at every opset that `OLDER` leaves."""
