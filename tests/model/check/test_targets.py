@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 import tensorsplit as ts
 from tensorsplit import SplitError
 from tensorsplit.model import profiles
-from tensorsplit.model.check.checker import of_features
+from tensorsplit.model.check.target_checks import of_features
 from tensorsplit.model.profiles import Extent, Limitation, Profile, Verdict
 from tests.model.build import (
     BOOL,

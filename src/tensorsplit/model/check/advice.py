@@ -1,0 +1,148 @@
+"""What to do about what a target can't do: lower the model, convert it before, or change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.check.findings import REWRITE
+from tensorsplit.model.check.node_checks import has_fed_floats
+from tensorsplit.model.features.split_features import split_length
+from tensorsplit.model.graph.calculation import (
+    FIRST_WITH_BOUNDS_AS_INPUTS,
+    FIRST_WITH_INTEGERS_COMPARED,
+)
+from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.loops import FIRST_SCAN_WITHOUT_BATCHES
+from tensorsplit.model.graph.nodes import NodeRef, is_split
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.profiles import Limitation, Profile, must_go
+
+_COMMAND = "tensorsplit "
+"""What an advice holds that names a command, which refuses a model as long as it can't do that."""
+
+
+_LOWER = f"{REWRITE}tensorsplit check MODEL --for {{engine}} --fix"
+
+
+_CONVERT = "(tensorsplit convert MODEL --opset 13 -o MODEL)"
+
+
+def before_any(profile: Profile, features: Mapping[str, object]) -> str:
+    """Say what has to be done before a model can be lowered; empty for most."""
+    names = {entry.feature for entry in profile.about(features)}
+    return next((_REFUSED[name] for name in _ENDS if name in names), "")
+
+
+def _before_lowering(ref: NodeRef, facts: Facts) -> str:
+    """Say what has to be done before a node can be lowered; empty for most."""
+    if ref.op_type == "Loop" and ref.opset < FIRST_WITH_INTEGERS_COMPARED:
+        first = FIRST_WITH_INTEGERS_COMPARED
+        why = f"as integers can't be compared before opset {first}"
+        return f"convert it to opset 13, {why} {_CONVERT}"
+    if ref.op_type == "Scan" and ref.opset < FIRST_SCAN_WITHOUT_BATCHES:
+        return "write it as a Scan of opset 9 or newer, which has no batches"
+    is_known_at_all = not is_split(ref.node) or is_known(split_length(facts.split(ref).plan))
+    if ref.opset >= FIRST_WITH_BOUNDS_AS_INPUTS or is_known_at_all:
+        return ""
+    why = f"as lengths can't be computed before opset {FIRST_WITH_BOUNDS_AS_INPUTS}"
+    return f"convert it to opset 13, {why} {_CONVERT}"
+
+
+def _has_ranks(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether the rank of each tensor that a node reads or gives is known."""
+    ends = [end for end in (*ref.node.inputs, *ref.node.outputs) if end is not None]
+    known = map(facts.of, ends)
+    return all(fact.shape is not None for fact in known if isinstance(fact, Tensor))
+
+
+_REFUSED = {
+    "sequence_input": "have the model take tensors, and make the sequence in it",
+    "sequence_output": "have the model give out tensors, for example with ConcatFromSequence",
+    "strings_in_loop": "keep the strings out of the loop",
+}
+"""What to do about features for which lowering refuses a model."""
+
+
+_ENDS = ("sequence_input", "sequence_output")
+"""Features of a model that can't be lowered as long as it has them."""
+
+
+_ELSEWHERE = "run it in another engine, if data without elements matter"
+
+
+_CHECKED = "lower it for portable, where the model itself checks the lengths, if they may not fit"
+
+
+_LEFT = {
+    "overridable_initializer": "take it off the graph's inputs if it is a constant",
+    "version": f"convert it to opset 13 {_CONVERT}",
+    "if_in_scan": "move the If out of the Scan",
+    "unused": "use a part of it, or leave it out",
+    "empty_in_loop": _ELSEWHERE,
+    "calculated_from_nothing": _ELSEWHERE,
+    "expanded_from_nothing": _ELSEWHERE,
+    "expanded_to_nothing": _ELSEWHERE,
+    "top_of_none": _ELSEWHERE,
+    "unranked_in_scan": "declare the shapes of what the body gives",
+    "unknown_rank": "give the axes or the shape as a constant, or declare how many there are",
+    "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",
+    "constant_lengths_on_dynamic_axis": _CHECKED,
+    "equal_parts_on_dynamic_axis": _CHECKED,
+    "empty_part": "leave the part out",
+    "lost_dimension": "declare the dimension, or run it in another engine, if such data matter",
+    "long_slice": "use Split in its place, or run it in another engine",
+    "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
+    "wide_values": "run it in another engine, if these values matter",
+}
+"""What to do about features where lowering leaves them as they are."""
+
+
+_WITH_RANKS = frozenset({"strings_gathered", "used_result"})
+"""Features that lowering removes only where ranks are known."""
+
+
+def advice(
+    profile: Profile,
+    entry: Limitation,
+    first: str = "",
+    *,
+    has_ranks: Callable[[], bool] = lambda: True,
+) -> str:
+    """Return the advice for a limitation: lowering only where lowering removes it.
+
+    What has to be done before comes first.
+    """
+    if entry.feature in _WITH_RANKS and not has_ranks():
+        first = first or "give its tensors a known rank"
+    is_about_type = entry.feature == "element_type" and not entry.operators
+    is_lowered = entry.feature not in _REFUSED and not is_about_type
+    if must_go(entry) and is_lowered:
+        lower = _LOWER.format(engine=profile.engine)
+        return f"{first}, then {lower}" if first else lower
+    return (_REFUSED | _LEFT).get(entry.feature, "use another element type, or another engine")
+
+
+def advice_on_layer(profile: Profile, entry: Limitation) -> str:
+    """Return the advice for a limitation on a layer of an IR."""
+    if must_go(entry):
+        return f"rewrite the layer: tensorsplit lower MODEL --for {profile.engine} -o OUT"
+    return advice(profile, entry)
+
+
+def advice_on_node(ref: NodeRef, facts: Facts, first: str) -> Callable[[Profile, Limitation], str]:
+    """Return what gives the advice for a limitation on a node, after what has to be done first."""
+    first = first or _before_lowering(ref, facts)
+    on_node = partial(advice, first=first, has_ranks=partial(_has_ranks, ref, facts))
+    if not has_fed_floats(ref, facts):
+        return on_node
+
+    def with_lengths(profile: Profile, entry: Limitation) -> str:
+        """Have lengths that are floats until it runs be the attribute before."""
+        found = on_node(profile, entry)
+        if _COMMAND not in found:
+            return found
+        return f"give the lengths as the attribute, then {found}"
+
+    return with_lengths

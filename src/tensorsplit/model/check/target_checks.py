@@ -1,0 +1,115 @@
+"""What an engine was measured not to do with a model, or to do wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import onnx_ir
+
+from tensorsplit.model.check.advice import advice, advice_on_layer, advice_on_node, before_any
+from tensorsplit.model.check.checks import TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
+from tensorsplit.model.check.findings import Finding, of_check
+from tensorsplit.model.features import data_features, features_of, layer_features, model_features
+from tensorsplit.model.features.from_constants import is_constant
+from tensorsplit.model.features.vocabulary import seen_feature
+from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.uses import used_nodes
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.seen import seen
+from tensorsplit.model.profiles import Limitation, Profile
+
+NEVER_RUNS = "the code around it never runs"
+_NOBODY = "nothing that the model gives out depends on it"
+
+
+class TargetChecks:
+    """The findings on what a profile says of a model.
+
+    Args:
+        profile: The profile of the target.
+        model: The model.
+        facts: What is known of it.
+        is_layers: Whether it was read from an IR, of which nodes are layers.
+    """
+
+    def __init__(
+        self, profile: Profile, model: onnx_ir.Model, facts: Facts, *, is_layers: bool
+    ) -> None:
+        self.profile, self.model, self.facts = profile, model, facts
+        self.is_layers = is_layers
+        view = None if is_layers else profile.view
+        self._seen = facts if view is None else seen(model, view)
+        is_known = partial(is_constant, facts=self._seen) if view else lambda _: False
+        self._used = used_nodes(model, is_known)
+        self._limits = set[Limitation]()
+        self._first = ""
+
+    def of_model(self) -> Iterator[Finding]:
+        """Yield the findings on the model, as warnings on what no output depends on."""
+        if self.is_layers:
+            return
+        model, uncalled = self.model, self.facts.uncalled
+        features = needed = model_features(model, uncalled)
+        called = {node.op_identifier() for node in self._used}
+        unused = [each for each in model.functions.values() if each.identifier() not in called]
+        if set(unused) != set(uncalled):
+            needed = model_features(model, unused)
+        self._first = before_any(self.profile, features)
+        fix = partial(advice, first=self._first)
+        for entry, found in of_features(self.profile, features, "graph", fix).items():
+            is_needed = needed.get(entry.feature) == features[entry.feature]
+            yield found if is_needed else found.as_warning(_NOBODY)
+
+    def of_node(self, ref: NodeRef) -> list[Finding]:
+        """Return the findings on a node, as warnings where it never runs or nothing needs it."""
+        if self.is_layers:
+            features = layer_features(ref, self.facts)
+            found = of_features(self.profile, features, ref.path, advice_on_layer)
+            self._limits |= found.keys()
+            return list(found.values())
+        features = features_of(ref, self.facts, self._seen)
+        fix = advice_on_node(ref, self.facts, self._first)
+        found = of_features(self.profile, features, ref.path, fix)
+        self._limits |= found.keys()
+        if self.facts.never_runs(ref.path):
+            return [each.as_warning(NEVER_RUNS) for each in found.values()]
+        is_used = ref.node in self._used
+        return [each if is_used else each.as_warning(_NOBODY) for each in found.values()]
+
+    def of_data(self, refs: Iterable[NodeRef]) -> list[Finding]:
+        """Return the findings on the data of nodes, but for what was found of one of them."""
+        found = of_features(self.profile, data_features(refs, self.facts), "graph", advice)
+        return [each for entry, each in found.items() if entry not in self._limits]
+
+
+_AFFECTED = {
+    "all": "",
+    "some": " (for some inputs)",
+    "uses": " (in some uses)",
+    "edge": " (for rare inputs only)",
+    "illegal": " (for inputs that the standard refuses)",
+    "values": " (for some values only)",
+}
+"""How a message says for which inputs something holds."""
+
+
+def of_features(
+    profile: Profile,
+    features: Mapping[str, Any],
+    node: str,
+    fix: Callable[[Profile, Limitation], str] = lambda *_: "",
+) -> dict[Limitation, Finding]:
+    """Return the engine's limitations on a node or model, each with its finding and advice."""
+    found: dict[Limitation, Finding] = {}
+    for entry in profile.about(features):
+        check = TARGET_WRONG if entry.verdict in ("wrong", "crash") else TARGET_REFUSES
+        if entry.extent != "all":
+            check = TARGET_DEPENDS
+        seen = seen_feature(entry.feature, features[entry.feature])
+        this = f"this model {seen}" if node == "graph" else f"this node {seen}"
+        message = f"{profile.says(entry)}; {this}{_AFFECTED[entry.extent]}"
+        operator = features.get("version")
+        found[entry] = of_check(check, node, message, fix(profile, entry), operator=operator)
+    return found
