@@ -10,8 +10,8 @@ import pytest
 from onnx.parser import parse_model
 
 import tensorsplit as ts
-from tensorsplit.engines.process import EngineProcess
 from tests.model.build import nodes_of
+from tests.model.lower.running import Runner
 from tests.refusals import refused
 
 X = np.random.default_rng(9).uniform(1, 2, (2, 3, 4)).astype(np.float32)
@@ -70,9 +70,8 @@ def made_of(body: str, opset: int = 18) -> onnx.ModelProto:
     )
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("name", CASES)
-def test_a_scan_in_the_body_of_a_scan_becomes_a_loop(name: str, process: EngineProcess) -> None:
+def test_a_scan_in_the_body_of_a_scan_becomes_a_loop(name: str, process: Runner) -> None:
     model = made_of(CASES[name])
     found = [each for each in ts.check(model, target="openvino") if "body of a Scan" in str(each)]
     assert {each.code for each in found} == {"TS841"}
@@ -94,9 +93,8 @@ def test_a_scan_in_the_body_of_a_scan_becomes_a_loop(name: str, process: EngineP
         assert ts.run(lowered, feed)["y"].tobytes() == expected.tobytes()
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("opset", [9, 10, 11, 12])
-def test_before_opset_13_a_loop_carries_something(opset: int, process: EngineProcess) -> None:
+def test_before_opset_13_a_loop_carries_something(opset: int, process: Runner) -> None:
     """`Inputs (3 - ∞)`: the pages of Loop-1 and Loop-11."""
     body = "o = Scan<num_scan_inputs = 1, scan_output_directions = [1], body = b2 (float[?] row)"
     model = made_of(f"{body} => (float[?] p) {{ p = Neg(row) }}>(table)", opset)

@@ -11,7 +11,7 @@ import onnx.parser
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.engines.process import EngineProcess
+from tests.model.lower.running import Runner
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -55,7 +55,7 @@ def divided(nodes: str, element_type: str = "int64", opset: int = 18) -> onnx.Mo
     return onnx.parser.parse_model(f"{head} g ({kind}) {{ {nodes} {line} }}")
 
 
-def run_lowered(model: onnx.ModelProto, x: Array, process: EngineProcess) -> Array:
+def run_lowered(model: onnx.ModelProto, x: Array, process: Runner) -> Array:
     """Return what OpenVINO gives for a model that was lowered; it stays as it is then."""
     lowered = ts.lower(model, target="openvino")
     onnx.checker.check_model(lowered, full_check=True)
@@ -77,20 +77,19 @@ def test_a_quotient_after_a_sum_is_rounded_toward_zero(
     passed_on: str,
     quotient: str,
     rng: np.random.Generator,
-    process: EngineProcess,
+    openvino: Runner,
 ) -> None:
     passed = "Identity(m)" if passed_on == "m" else passed_on
     model = divided(f"{CONSTANTS} m = {made} s = {passed} q = {quotient}")
     assert "fused" in str(ts.check(model, target="openvino"))
     x = rng.integers(4, 40, (4, 3))
     expected = QUOTIENTS[quotient](PASSED_ON[passed_on](np.asarray(SUMS[made](x))))
-    np.testing.assert_array_equal(run_lowered(model, x, process), expected.ravel())
+    np.testing.assert_array_equal(run_lowered(model, x, openvino), expected.ravel())
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(("element_type", "opset"), [("int32", 9), ("uint64", 11), ("uint32", 13)])
 def test_a_quotient_of_any_wide_type_and_opset(
-    element_type: str, opset: int, rng: np.random.Generator, process: EngineProcess
+    element_type: str, opset: int, rng: np.random.Generator, process: Runner
 ) -> None:
     constant = f"three = Constant<value = {element_type}[1] {{3}}>()"
     model = divided(f"{constant} m = ReduceMax(x) q = Div(m, three)", element_type, opset)
@@ -99,12 +98,11 @@ def test_a_quotient_of_any_wide_type_and_opset(
     np.testing.assert_array_equal(run_lowered(model, x, process), [14])
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("element_type", ["int8", "uint8"])
 @pytest.mark.parametrize("divisor", ["fed", "three"])
 @pytest.mark.parametrize("made", ["Identity(x)", "Abs(x)", "ReduceMax<keepdims = 1>(x)"])
 def test_integers_of_8_bits_are_divided_as_int32(
-    made: str, divisor: str, element_type: str, rng: np.random.Generator, process: EngineProcess
+    made: str, divisor: str, element_type: str, rng: np.random.Generator, process: Runner
 ) -> None:
     constant = f"three = Constant<value = {element_type}[1] {{3}}>()"
     model = divided(f"{constant} m = {made} q = Div(m, {divisor})", element_type)
@@ -137,8 +135,7 @@ def test_quotients_of_floats_stay() -> None:
     assert ts.lower(model, target="openvino") == model
 
 
-@pytest.mark.engine("openvino")
-def test_lengths_that_are_such_a_quotient_are_right(process: EngineProcess) -> None:
+def test_lengths_that_are_such_a_quotient_are_right(process: Runner) -> None:
     """8 / 3 is 2; the parts of a split had 3 and 2 rows."""
     model = divided(
         f"{CONSTANTS} five = Constant<value = int64[1] {{5}}>() m = ReduceMax<keepdims = 0>(x)"
@@ -163,11 +160,10 @@ DISTANCES = {
 }
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("nodes", DISTANCES)
 @pytest.mark.parametrize("opset", [15, 18])
 def test_the_distance_of_two_lengths_is_not_negative(
-    nodes: str, opset: int, rng: np.random.Generator, process: EngineProcess
+    nodes: str, opset: int, rng: np.random.Generator, process: Runner
 ) -> None:
     more = "ten = Constant<value = int64[1] {10}>() twenty = Constant<value = int64[1] {20}>()"
     model = divided(f"{CONSTANTS} {more} {nodes} q = Abs(d)", opset=opset)
@@ -176,8 +172,7 @@ def test_the_distance_of_two_lengths_is_not_negative(
     np.testing.assert_array_equal(got, [DISTANCES[nodes]])
 
 
-@pytest.mark.engine("openvino")
-def test_the_distance_of_two_lengths_may_be_joined_with_data(process: EngineProcess) -> None:
+def test_the_distance_of_two_lengths_may_be_joined_with_data(process: Runner) -> None:
     model = divided(
         "ten = Constant<value = int64[1] {10}>() s = Shape<end = 1>(x) n = Sub(s, ten)"
         " d = Concat<axis = 0>(n, fed) q = Abs(d)"
@@ -216,11 +211,10 @@ SHARED = {
 }
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("element_type", ["float", "int64"])
 @pytest.mark.parametrize("nodes", SHARED.values(), ids=SHARED)
 def test_what_is_joined_keeps_its_sign_beside_abs(
-    nodes: str, element_type: str, rng: np.random.Generator, process: EngineProcess
+    nodes: str, element_type: str, rng: np.random.Generator, process: Runner
 ) -> None:
     kind = f"{element_type}[N] x) => ({element_type}[A] y, {element_type}[B] z"
     one, zero = f"{element_type}[1] one = {{1}}", f"{element_type}[1] zero = {{0}}"
@@ -244,9 +238,8 @@ def test_an_abs_of_numbers_without_a_sign_stays() -> None:
     assert ts.lower(model, target="openvino") == model
 
 
-@pytest.mark.engine("openvino")
 def test_an_abs_of_joined_parts_leaves_them_as_they_are(
-    rng: np.random.Generator, process: EngineProcess
+    rng: np.random.Generator, process: Runner
 ) -> None:
     """The Concat is one that lowering makes of a sequence."""
     model = onnx.parser.parse_model(
@@ -263,13 +256,12 @@ def test_an_abs_of_joined_parts_leaves_them_as_they_are(
     np.testing.assert_array_equal(got, [-joined, joined])
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(
     ("dividend", "divisor", "expected"),
     [([-2, 0, -7], 3, [0, 0, -2]), ([7, -9, 8], -2, [-3, 4, -4]), ([-6, 7, -8], 4, [-1, 1, -2])],
 )
 def test_quotients_of_constants_are_rounded_toward_zero(
-    dividend: list[int], divisor: int, expected: list[int], process: EngineProcess
+    dividend: list[int], divisor: int, expected: list[int], process: Runner
 ) -> None:
     listed = ", ".join(map(str, dividend))
     model = divided(
@@ -337,7 +329,7 @@ def calculation(seed: int, element_type: str) -> onnx.ModelProto:
 @pytest.mark.parametrize("element_type", SOURCES)
 @pytest.mark.parametrize("seed", range(0, 200, 20))
 def test_random_calculations_are_right(
-    seed: int, element_type: str, rng: np.random.Generator, process: EngineProcess
+    seed: int, element_type: str, rng: np.random.Generator, openvino: Runner
 ) -> None:
     x, f = rng.integers(-9, 9, 4), rng.integers(-9, 9, (4, 3)).astype(np.float32)
     tried = 0
@@ -348,7 +340,7 @@ def test_random_calculations_are_right(
         except ts.SplitError:
             continue
         lowered = ts.lower(model, target="openvino")
-        (got,) = process.call(["openvino", lowered.SerializeToString(), [given], 1])
+        (got,) = openvino.call(["openvino", lowered.SerializeToString(), [given], 1])
         np.testing.assert_array_equal(got[0], expected, err_msg=onnx.printer.to_text(model))
         tried += 1
     assert tried > 5
@@ -357,13 +349,12 @@ def test_random_calculations_are_right(
 RANGES = [(0, -2, 1), (0, 5, -1), (3, 3, 1), (5, 0, -2), (0, 5, 2), (2, -5, 3), (-1, 4, 2)]
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("element_type", ["int64", "float"])
 @pytest.mark.parametrize("opset", [11, 18])
 @pytest.mark.parametrize("fed", ["all", "limit"])
 @pytest.mark.parametrize("numbers", RANGES)
 def test_a_range_whose_limit_is_on_the_other_side_is_empty(
-    numbers: tuple[int, int, int], fed: str, opset: int, element_type: str, process: EngineProcess
+    numbers: tuple[int, int, int], fed: str, opset: int, element_type: str, process: Runner
 ) -> None:
     given = [f"{element_type} {name}" for name in ("s", "l", "d")]
     fixed = (
@@ -423,8 +414,7 @@ def test_a_range_that_goes_the_other_way_is_found(nodes: str) -> None:
     assert "a Range that may be empty" in finding.message
 
 
-@pytest.mark.engine("openvino")
-def test_rounds_that_a_range_counts_are_none_if_it_is_empty(process: EngineProcess) -> None:
+def test_rounds_that_a_range_counts_are_none_if_it_is_empty(process: Runner) -> None:
     """A split in a loop of 0 rounds; it had 2."""
     model = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["": 18]> g (int64 v, float[4] x) => (float[P] y)'

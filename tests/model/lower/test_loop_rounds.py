@@ -11,9 +11,9 @@ import pytest
 from onnx.parser import parse_model
 
 import tensorsplit as ts
-from tensorsplit.engines.process import EngineProcess
 from tensorsplit.model.check.findings import Finding
 from tests.model.build import nodes_of
+from tests.model.lower.running import Runner
 from tests.refusals import refused
 
 RANDOM = np.random.default_rng(12)
@@ -126,12 +126,11 @@ def found(model: onnx.ModelProto, target: Any) -> list[Finding]:
     return [each for each in ts.check(model, target=target) if " round" in each.message]
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 @pytest.mark.parametrize("name", CASES)
 def test_after_no_round_openvino_gives_what_the_loop_was_given(
-    name: str, target: Any, process: EngineProcess
+    name: str, target: Any, process: Runner
 ) -> None:
     model = made_of(CASES[name])
     assert len(found(model, target)) == 1
@@ -172,12 +171,11 @@ IGNORED = {
 }
 
 
-@pytest.mark.engine("onnxruntime", "openvino")
 @pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
 @pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
 @pytest.mark.parametrize("name", IGNORED)
 def test_a_loop_that_is_given_no_condition_has_all_its_rounds(
-    name: str, target: Any, process: EngineProcess
+    name: str, target: Any, process: Runner
 ) -> None:
     """`for (int i=0; i < trip_count; ++i) { cond = ...; // ignored }`: the page of Loop."""
     model = made_of(IGNORED[name])
@@ -222,7 +220,7 @@ ENDINGS = {
 @pytest.mark.parametrize("end", ENDINGS)
 @pytest.mark.parametrize("given", ["", "yes2"])
 def test_a_body_that_reads_its_condition_runs_in_openvino(
-    given: str, end: str, reader: str, process: EngineProcess
+    given: str, end: str, reader: str, openvino: Runner
 ) -> None:
     """An error of `check` says what OpenVINO refuses, and nothing else."""
     body = READS.format("float[2,3] row", ENDINGS[end], reader)
@@ -232,7 +230,7 @@ def test_a_body_that_reads_its_condition_runs_in_openvino(
     onnx.checker.check_model(lowered, full_check=True)
     assert ts.lower(lowered, target="openvino") == lowered
     feed = {"n": np.array(FEW), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
-    runs = [process.call(["openvino", each.SerializeToString(), [feed], 2])[0]
+    runs = [openvino.call(["openvino", each.SerializeToString(), [feed], 2])[0]
             for each in (model, lowered)]  # fmt: skip
     said, after = (
         [each for each in ts.check(made, target="openvino") if each.severity == "error"]
@@ -243,10 +241,9 @@ def test_a_body_that_reads_its_condition_runs_in_openvino(
         assert got.tobytes() == np.array([Z] * FEW).tobytes()
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("opset", [7, 8])
 def test_a_body_that_reads_its_condition_where_constants_are_floats(
-    opset: int, process: EngineProcess
+    opset: int, process: Runner
 ) -> None:
     """`T : tensor(float16), tensor(float), tensor(double)`: the page of Constant-1."""
     body = READS.format(
@@ -263,11 +260,10 @@ def test_a_body_that_reads_its_condition_where_constants_are_floats(
     assert got.tobytes() == np.array([Z] * FEW).tobytes()
 
 
-@pytest.mark.engine("onnxruntime", "openvino")
 @pytest.mark.parametrize("shape", ["", "[1]"])
 @pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
 def test_a_body_reads_the_condition_of_the_round_before_though_the_loop_ignores_it(
-    target: Any, shape: str, process: EngineProcess
+    target: Any, shape: str, process: Runner
 ) -> None:
     body = READS.format("float[2,3] row", f"{FEWER} other = Not(d)", SIGNS[1])
     model = made_of(f"y, r = Loop(n, , x) <body = b {body.replace('bool c', f'bool{shape} c')}>"
@@ -294,8 +290,7 @@ def test_a_condition_that_holds_or_is_obeyed_stays(given: str, end: str, target:
     assert not [each for each in found(model, target) if "condition" in each.message]
 
 
-@pytest.mark.engine("openvino")
-def test_a_condition_that_does_not_hold_is_kept(process: EngineProcess) -> None:
+def test_a_condition_that_does_not_hold_is_kept(process: Runner) -> None:
     lowered = ts.lower(made_of(CASES["two conditions"]), target="openvino")
     feed = {"n": np.array(FEW), "x": X, "z": Z, "w": X[0]}
     feeds = [feed | {"yes2": np.array(yes)} for yes in (True, False)]
@@ -304,9 +299,8 @@ def test_a_condition_that_does_not_hold_is_kept(process: EngineProcess) -> None:
     assert (second[0].tobytes(), len(second[1])) == (X.tobytes(), 0)
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("given", ["minus, yes", "zero, yes", "one, no", ", no"])
-def test_a_loop_that_never_has_a_round_is_left_out(given: str, process: EngineProcess) -> None:
+def test_a_loop_that_never_has_a_round_is_left_out(given: str, process: Runner) -> None:
     """OpenVINO ends the process, or says that an object is not initialized, for some of them."""
     model = made_of(f"v = Abs(x) y, s, t = Loop({given}, v) <body = b {TWICE}>")
     lowered = ts.lower(model, target="openvino")
@@ -457,8 +451,7 @@ def test_a_count_of_0_or_below_is_found_where_the_condition_does_not_exclude_it(
     assert bool(found(model, "openvino")) == is_found
 
 
-@pytest.mark.engine("openvino")
-def test_the_rows_are_the_loops_own_where_their_shape_is_not_known(process: EngineProcess) -> None:
+def test_the_rows_are_the_loops_own_where_their_shape_is_not_known(process: Runner) -> None:
     """A slice of no rows has the rank and the lengths that the target gives the rows."""
     body = REPLACED.replace("row, rest = Split<axis = 0>(z, halves)", "row = NonZero(z)")
     model = made_of(LOOP.format(body.replace("float[1,3] row", "int64[2,q] row")))
@@ -530,10 +523,9 @@ def replacing(count: str, data: str, other: str = "float[4] v") -> onnx.ModelPro
     )
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("data", ["3", "N", "4"])
 def test_what_a_loop_carries_keeps_its_shape_where_there_is_no_round(
-    data: str, process: EngineProcess
+    data: str, process: Runner
 ) -> None:
     """OpenVINO gives it the shape that it sees in the body."""
     model = replacing("", data)
@@ -548,7 +540,6 @@ def test_what_a_loop_carries_keeps_its_shape_where_there_is_no_round(
         assert got.tobytes() == ts.run(lowered, feed)["y"].tobytes() == wanted.tobytes()
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(
     ("data", "part", "node"),
     [
@@ -560,7 +551,7 @@ def test_what_a_loop_carries_keeps_its_shape_where_there_is_no_round(
 )
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 def test_a_loop_carries_a_part_of_length_0(
-    target: Any, data: str, part: str, node: str, process: EngineProcess
+    target: Any, data: str, part: str, node: str, process: Runner
 ) -> None:
     """What lowering writes for it takes nothing, which OpenVINO does not see and does right."""
     model = parse_model(
@@ -581,12 +572,11 @@ def test_a_loop_carries_a_part_of_length_0(
         assert (got.shape, got.tobytes()) == (wanted.shape, wanted.tobytes())
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("default", [0, -1, 2])
 @pytest.mark.parametrize("data", ["3", "N"])
 @pytest.mark.parametrize("rows", ["", ", float[?,?] s"])
 def test_openvino_does_not_see_a_default_of_no_round(
-    rows: str, data: str, default: int, process: EngineProcess
+    rows: str, data: str, default: int, process: Runner
 ) -> None:
     """It takes the default for a constant, and dies of SIGFPE or refuses the model."""
     row = ", float[?] r" if rows else ""
@@ -607,10 +597,9 @@ def test_openvino_does_not_see_a_default_of_no_round(
     assert all(each.tobytes() == np.array([-start] * count).tobytes() for each in got[1:])
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(("default", "is_changed"), [(1, False), (0, True)])
 def test_openvino_takes_the_default_of_a_condition_for_a_constant(
-    default: int, is_changed: bool, process: EngineProcess
+    default: int, is_changed: bool, process: Runner
 ) -> None:
     """Where it holds there is a round: nothing more is needed, which it refused to load."""
     model = parse_model(
@@ -634,9 +623,8 @@ def test_openvino_takes_the_default_of_a_condition_for_a_constant(
         assert got[1].tolist() == [[0] * 6]
 
 
-@pytest.mark.engine("openvino")
 def test_a_number_of_rounds_whose_rank_is_known_only_at_run_time_is_a_scalar(
-    process: EngineProcess,
+    process: Runner,
 ) -> None:
     model = parse_model(
         '<ir_version: 8, opset_import: ["": 18]> g (float[?] x, int64[1] axis) => (float[?,?] s)'
@@ -651,13 +639,10 @@ def test_a_number_of_rounds_whose_rank_is_known_only_at_run_time_is_a_scalar(
     assert got.shape == ts.run(model, feed)["s"].shape == (2, 0)
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(
     "view", ["Identity(i)", "Reshape(i, one)", "Reshape(h, one)", "Split<num_outputs=1>(h)"]
 )
-def test_what_a_round_reads_is_the_number_of_the_one_before(
-    view: str, process: EngineProcess
-) -> None:
+def test_what_a_round_reads_is_the_number_of_the_one_before(view: str, process: Runner) -> None:
     """OpenVINO keeps the number that is carried in the memory of the number itself."""
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": 18]> g (float[3] x) => (int64[A] y, float[B] p)

@@ -12,9 +12,9 @@ import onnx
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.engines.process import EngineProcess
 from tensorsplit.model.lower import lower_graph
 from tests.model.build import onnx_model
+from tests.model.lower.running import Runner
 
 X = np.random.default_rng(5).uniform(1, 2, 6).astype(np.float32)
 LENGTHS = "<int64[2] l = {1, 3}, int64[2] m = {2, 1}, int64[1] flat = {-1}, int64 i = {0},"
@@ -41,8 +41,8 @@ CASES = {
     "parts through moves that end where they began": (
         18,
         (
-            "p, q = Split(y, l) r = Unsqueeze(p, i) s = Transpose(r) t = Transpose(s)"
-            " u = Squeeze(t, i) v = Slice(q, zero, most) z = Concat<axis = 0>(u, v)"
+            "p, q = Split(y, l) r = Unsqueeze(p, zero) s = Transpose(r) t = Transpose(s)"
+            " u = Squeeze(t, zero) v = Slice(q, zero, most) z = Concat<axis = 0>(u, v)"
         ),
     ),
     "parts through sums and products that change nothing": (
@@ -116,11 +116,10 @@ def made_of(opset: int, body: str) -> onnx.ModelProto:
     )
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 @pytest.mark.parametrize("name", CASES)
 def test_what_does_not_fit_is_refused_by_openvino_too(
-    name: str, target: Any, process: EngineProcess
+    name: str, target: Any, process: Runner
 ) -> None:
     opset, _ = CASES[name]
     lowered = ts.lower(made_of(*CASES[name]), target=target)
@@ -194,7 +193,6 @@ BRANCHES = (
 """Of an If that nothing needs; the one reads a part."""
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 @pytest.mark.parametrize("split", ["Split<split = [0, 4]>(y)", "Split(y, l)"])
 @pytest.mark.parametrize(
@@ -207,7 +205,7 @@ BRANCHES = (
     ],
 )
 def test_a_split_whose_parts_are_not_read_keeps_the_check(
-    use: str, expected: list[int], split: str, target: Any, process: EngineProcess
+    use: str, expected: list[int], split: str, target: Any, process: Runner
 ) -> None:
     """OpenVINO knows shapes, and a part of length 0, before it runs, and leaves the Split out."""
     made = onnx.parser.parse_model(
@@ -232,10 +230,9 @@ def test_a_part_of_length_0_that_nothing_uses_stays() -> None:
     assert ts.lower(made, target="openvino") == made
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 def test_a_split_of_which_lowering_leaves_only_shapes_keeps_the_check(
-    target: Any, process: EngineProcess
+    target: Any, process: Runner
 ) -> None:
     """Of the parts of a sequence that is only counted, nothing is read but lengths."""
     made = onnx.parser.parse_model(

@@ -15,10 +15,10 @@ import pytest
 from onnx.parser import parse_model
 
 import tensorsplit as ts
-from tensorsplit.engines.process import EngineProcess
 from tensorsplit.model.lower import lower_graph
 from tensorsplit.model.reading import open_model
 from tests.model.build import nodes_of
+from tests.model.lower.running import Runner
 from tests.refusals import refused
 
 RANDOM = np.random.default_rng(8)
@@ -55,12 +55,9 @@ def made_of(body: str) -> onnx.ModelProto:
     )
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
 @pytest.mark.parametrize("name", CASES)
-def test_openvino_runs_a_scan_that_uses_values_from_around_it(
-    name: str, process: EngineProcess
-) -> None:
+def test_openvino_runs_a_scan_that_uses_values_from_around_it(name: str, process: Runner) -> None:
     model = made_of(CASES[name])
     assert any("the body of a Scan" in str(each) for each in ts.check(model, target="openvino"))
     lowered = ts.lower(model, target="openvino")
@@ -179,11 +176,10 @@ UNREAD = {
 V = np.arange(1, 7, dtype=np.float32)
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 @pytest.mark.parametrize("name", UNREAD)
 def test_rows_that_the_body_does_not_read_are_counted(
-    name: str, target: Any, process: EngineProcess
+    name: str, target: Any, process: Runner
 ) -> None:
     model = parse_model(ROWS.replace("BODY", UNREAD[name]))
     (found,) = [each for each in ts.check(model, target=target) if "rows" in each.message]
@@ -295,11 +291,8 @@ OVERWRITTEN: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("name", OVERWRITTEN)
-def test_a_loop_overwrites_nothing_that_a_later_round_reads(
-    name: str, process: EngineProcess
-) -> None:
+def test_a_loop_overwrites_nothing_that_a_later_round_reads(name: str, process: Runner) -> None:
     body, calculated = OVERWRITTEN[name]
     text = LOOP.replace("BODY", body)
     if name == "in a loop":  # it gives a tensor for each round of each round
@@ -374,14 +367,13 @@ def delayed(body: str, opset: int = 18, element_type: str = "float") -> onnx.Mod
     return parse_model(text.replace("TYPE", element_type))
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.filterwarnings("ignore:.*int64 and uint64 in int32:tensorsplit.SplitWarning")
 @pytest.mark.parametrize(
     ("opset", "element_type"), [(9, "float"), (18, "float"), (18, "int32"), (10, "int64")]
 )
 @pytest.mark.parametrize("name", SHARED)
 def test_a_scan_carries_each_thing_in_memory_of_its_own(
-    name: str, opset: int, element_type: str, process: EngineProcess
+    name: str, opset: int, element_type: str, process: Runner
 ) -> None:
     """OpenVINO gives the body the row of its own round for the one before, without an error."""
     body, step = SHARED[name]
@@ -443,14 +435,12 @@ def across(name: str, opset: int = 18, shape: str = "A,B,C") -> onnx.ModelProto:
     return parse_model(text.replace("SPLIT", count).replace("A,B,C", shape))
 
 
-@pytest.mark.engine("onnxruntime")
-@pytest.mark.engine("openvino")
 @pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
 @pytest.mark.parametrize("target", ["onnxruntime", "openvino"])
 @pytest.mark.parametrize("opset", [9, 18])
 @pytest.mark.parametrize("name", AXES)
 def test_a_scan_along_other_axes_takes_data_without_elements(
-    name: str, opset: int, target: Any, process: EngineProcess
+    name: str, opset: int, target: Any, process: Runner
 ) -> None:
     """Both engines die of it."""
     model = across(name, opset)

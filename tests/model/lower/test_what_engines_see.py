@@ -12,6 +12,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
 from tests.model import build
+from tests.model.lower.running import Runner
 from tests.refusals import refused
 
 X = np.random.default_rng(4).uniform(1, 2, 5).astype(np.float32)
@@ -151,11 +152,10 @@ OF_NOTHING: dict[str, tuple[str, str, list[tuple[int, ...]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("opset", [8, 11, 13, 18])
 @pytest.mark.parametrize("name", OF_NOTHING)
 def test_openvino_takes_constants_without_elements_for_what_they_are(
-    name: str, opset: int, processes: dict[str, EngineProcess]
+    name: str, opset: int, process: Runner
 ) -> None:
     """Its import makes a scalar of each."""
     outputs, text, shapes = OF_NOTHING[name]
@@ -178,18 +178,17 @@ def test_openvino_takes_constants_without_elements_for_what_they_are(
     assert not [each for each in after if "a constant without elements" in each]
     assert ts.lower(lowered, target="openvino") == lowered
     feeds = {"x": X, "on": np.array(True)}
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     assert [each.shape for each in got] == [*shapes, (5,)]
     assert [each.shape for each in ts.run(lowered, feeds).values()] == [*shapes, (5,)]
     assert got[-1].tolist() == (-X).tolist()
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(
     "element_type", ["UINT4", "INT4", "FLOAT8E5M2", "FLOAT8E4M3FN", "BFLOAT16"]
 )
 def test_constants_without_elements_of_types_that_can_not_be_sliced(
-    element_type: str, processes: dict[str, EngineProcess]
+    element_type: str, process: Runner
 ) -> None:
     kind = getattr(onnx.TensorProto, element_type)
     nothing = onnx.helper.make_tensor("z", kind, [0, 3], b"", raw=True)
@@ -201,15 +200,12 @@ def test_constants_without_elements_of_types_that_can_not_be_sliced(
     lowered = ts.lower(model, target="openvino")
     onnx.checker.check_model(lowered, full_check=True)
     feeds = {"x": np.ones(2, np.float32)}
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     assert got[0].tolist() == ts.run(lowered, feeds)["n"].tolist() == [0, 3]
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("opset", [10, 11])
-def test_strings_after_a_compress_are_not_split_by_openvino(
-    opset: int, processes: dict[str, EngineProcess]
-) -> None:
+def test_strings_after_a_compress_are_not_split_by_openvino(opset: int, process: Runner) -> None:
     """Its later parts of strings are wrong (D17); onnx knows no type of it before opset 11."""
     model = onnx.parser.parse_model(
         f'<ir_version: 8, opset_import: ["": {opset}]> g (string[4] x) => (string[1] y)'
@@ -221,7 +217,7 @@ def test_strings_after_a_compress_are_not_split_by_openvino(
     assert not [each for each in ts.check(lowered, "openvino") if each.severity == "error"]
     assert ts.lower(lowered, target="openvino") == lowered
     feeds = {"x": np.array(["a", "b", "c", "d"], object)}
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     assert got[0].tolist() == ["d"]
 
 
@@ -298,7 +294,6 @@ def turned(operator: str, opset: int, rows: str, rng: np.random.Generator, **cha
     return model
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize(("opset", "rows"), [(11, "N"), (13, "6"), (18, "N")])
 def test_what_recurrent_layers_read_is_turned_right(
@@ -306,7 +301,7 @@ def test_what_recurrent_layers_read_is_turned_right(
     opset: int,
     rows: str,
     rng: np.random.Generator,
-    processes: dict[str, EngineProcess],
+    process: Runner,
 ) -> None:
     model = turned(operator, opset, rows, rng)
     (finding,) = ts.check(model, target="openvino")
@@ -316,14 +311,13 @@ def test_what_recurrent_layers_read_is_turned_right(
     assert ts.check(lowered, target="openvino") == []
     assert ts.lower(lowered, target="openvino") == lowered
     x = rng.standard_normal((6, 2, 8)).astype(np.float32)
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
     np.testing.assert_array_equal(got[0], np.maximum(x, 0).transpose(1, 0, 2))
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("turn", TURNS)
 def test_what_recurrent_layers_read_is_turned_right_in_other_ways(
-    turn: str, rng: np.random.Generator, processes: dict[str, EngineProcess]
+    turn: str, rng: np.random.Generator, process: Runner
 ) -> None:
     reads = "(f, w" if "f =" in turn else "(e, w"
     model = turned("LSTM", 13, "N", rng, turn=turn, reads=reads)
@@ -333,7 +327,7 @@ def test_what_recurrent_layers_read_is_turned_right_in_other_ways(
     assert ts.check(lowered, target="openvino") == []
     assert ts.lower(lowered, target="openvino") == lowered
     x = rng.standard_normal((6, 2, 8)).astype(np.float32)
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
     np.testing.assert_array_equal(got[0], np.maximum(x, 0).transpose(1, 0, 2))
 
 
@@ -359,7 +353,6 @@ def test_other_turns_beside_recurrent_layers_stay(
     assert ts.lower(model, target="openvino") == model
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("opset", [12, 18])
 @pytest.mark.parametrize(
     ("shape", "made", "expected"),
@@ -376,7 +369,7 @@ def test_parts_without_elements_are_joined_to_what_openvino_does_not_take_for_mo
     made: str,
     expected: tuple[int, ...],
     opset: int,
-    processes: dict[str, EngineProcess],
+    process: Runner,
 ) -> None:
     """It copies a dimension of the data for each 0 of a shape that it calculates beforehand."""
     rank = len(expected)
@@ -389,7 +382,7 @@ def test_parts_without_elements_are_joined_to_what_openvino_does_not_take_for_mo
     )
     lowered = ts.lower(model, target="openvino")
     feeds = {"x": np.zeros(shape, np.float32), "i": np.array(0)}
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     assert got[0].shape == ts.run(lowered, feeds)["y"].shape == expected
 
 
@@ -528,10 +521,9 @@ def with_sparse(count: int) -> onnx.ModelProto:
     return model
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 def test_sparse_initializers_become_dense(
-    target: Any, rng: np.random.Generator, processes: dict[str, EngineProcess]
+    target: Any, rng: np.random.Generator, process: Runner
 ) -> None:
     model = with_sparse(6)
     found = ts.check(model, target=target)
@@ -547,7 +539,7 @@ def test_sparse_initializers_become_dense(
     x = rng.standard_normal(6).astype(np.float32)
     feeds = [{"x": x, "c": np.array(chosen)} for chosen in (True, False)]
     task = ["openvino", lowered.SerializeToString(), feeds, 2]
-    for got, added in zip(processes["openvino"].call(task), ([5, 7], [-2, -3]), strict=True):
+    for got, added in zip(process.call(task), ([5, 7], [-2, -3]), strict=True):
         expected = x + np.array([*added, 0, 0, 0, 0], np.float32)
         np.testing.assert_array_equal(np.concatenate(got), expected)
         assert len(got[0]) == 1
@@ -600,10 +592,9 @@ def from_constants(body: str) -> onnx.ModelProto:
     return model
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
 @pytest.mark.parametrize("name", OF_CONSTANTS)
-def test_what_constants_give_is_calculated(name: str, processes: dict[str, EngineProcess]) -> None:
+def test_what_constants_give_is_calculated(name: str, process: Runner) -> None:
     body, expected = OF_CONSTANTS[name]
     model = from_constants(body)
     lowered = ts.lower(model, target="openvino")
@@ -611,7 +602,7 @@ def test_what_constants_give_is_calculated(name: str, processes: dict[str, Engin
     assert ts.lower(lowered, target="openvino") == lowered
     assert not [each for each in ts.check(lowered, target="openvino") if "constants" in str(each)]
     feed = {"x": X, "fed": np.array([1])}
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feed], 2])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
     assert got[1].tolist() == expected
 
 
@@ -655,11 +646,10 @@ KNOWN_LENGTHS = {
 """Lengths that are always the same, of which OpenVINO calculates some as it loads a model."""
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 @pytest.mark.parametrize("name", KNOWN_LENGTHS)
 def test_lengths_that_are_always_the_same_are_a_constant(
-    name: str, target: Any, processes: dict[str, EngineProcess]
+    name: str, target: Any, process: Runner
 ) -> None:
     """What checks lengths was refused by OpenVINO where these are constants to it."""
     model = onnx.parser.parse_model(
@@ -675,7 +665,7 @@ def test_lengths_that_are_always_the_same_are_a_constant(
     assert ts.lower(lowered, target=target) == lowered
     assert len(lowered.graph.node) <= len(model.graph.node) + 1
     feed = {"x": X[:3], "none": X[:0], "fed": np.array(4), "yes": np.array(True)}
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feed], 2])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
     for part, expected in zip(got, ts.run(model, feed).values(), strict=True):
         assert part.tobytes() == expected.tobytes()
 
@@ -730,7 +720,7 @@ RESHAPED = {
 @pytest.mark.engine("openvino")
 @pytest.mark.parametrize("name", RESHAPED)
 def test_an_empty_tensor_of_another_shape_loses_a_dimension_that_is_not_known(
-    name: str, processes: dict[str, EngineProcess]
+    name: str, openvino: Runner
 ) -> None:
     nodes, is_wrong = RESHAPED[name]
     model = onnx.parser.parse_model(
@@ -746,7 +736,7 @@ def test_an_empty_tensor_of_another_shape_loses_a_dimension_that_is_not_known(
     assert found == ["warning"] * is_wrong
     feeds = {"x": np.zeros((6, 3), np.float32), "k": np.array([0, 4])}
     feeds = {each.name: feeds[each.name] for each in model.graph.input}
-    ((got,),) = processes["openvino"].call(["openvino", model.SerializeToString(), [feeds], 1])
+    ((got,),) = openvino.call(["openvino", model.SerializeToString(), [feeds], 1])
     assert (got.shape != ts.run(model, feeds)["y"].shape) == is_wrong
 
 
@@ -763,11 +753,10 @@ TAKEN = {
 }
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("rows", ["3", "N"])
 @pytest.mark.parametrize("name", TAKEN)
 def test_nothing_is_taken_where_there_are_no_indices(
-    name: str, rows: str, rng: np.random.Generator, processes: dict[str, EngineProcess]
+    name: str, rows: str, rng: np.random.Generator, process: Runner
 ) -> None:
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": 18]> g (float[{rows}, 4] x) => (float[A, B] y)
@@ -783,16 +772,15 @@ def test_nothing_is_taken_where_there_are_no_indices(
     assert ts.lower(lowered, target="openvino") == lowered
     assert not [each for each in ts.check(lowered, target="openvino") if each.code == "TS843"]
     x = rng.standard_normal((3, 4)).astype(np.float32)
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
     assert got[0].shape == (2 if "part" in name else 3, 0)
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("rows", ["3", "N"])
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("table", [(0, 1), (1, 0), (2, 0, 3)])
 def test_nothing_is_taken_by_a_table_without_indices(
-    table: tuple[int, ...], axis: int, rows: str, processes: dict[str, EngineProcess]
+    table: tuple[int, ...], axis: int, rows: str, process: Runner
 ) -> None:
     """The indices have the place of the axis, however many dimensions they have."""
     model = onnx.parser.parse_model(
@@ -806,7 +794,7 @@ def test_nothing_is_taken_by_a_table_without_indices(
     onnx.checker.check_model(lowered, full_check=True)
     assert ts.lower(lowered, target="openvino") == lowered
     x = np.ones((3, 4), np.float32)
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
     expected = ts.run(model, {"x": x})["y"]
     assert got[0].shape == expected.shape == np.take(x, np.zeros(table, np.int64), axis).shape
 
@@ -830,7 +818,6 @@ def taken_from_none(shape: str, indices: str, axis: int = 0) -> Any:
     )
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(
     ("shape", "indices", "axis", "expected"),
     [
@@ -844,7 +831,7 @@ def test_what_is_taken_of_no_elements_is_none(
     indices: str,
     axis: int,
     expected: tuple[int, int],
-    processes: dict[str, EngineProcess],
+    process: Runner,
 ) -> None:
     model = taken_from_none(shape, indices, axis)
     (found,) = ts.check(model, target="openvino")
@@ -854,7 +841,7 @@ def test_what_is_taken_of_no_elements_is_none(
     assert ts.lower(lowered, target="openvino") == lowered
     x = np.zeros([int(size) for size in shape.split(",")], np.float32)
     feeds = {"x": x, "fed": np.array([1])}
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [feeds], 1])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 1])
     assert got[0].shape == expected
 
 
@@ -880,7 +867,6 @@ def test_what_takes_something_stays(body: str) -> None:
     assert ts.check(model, target="openvino") == []
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("opset", [11, 18])
 @pytest.mark.parametrize(
     ("dims", "axis", "shape", "expected"),
@@ -900,7 +886,7 @@ def test_data_without_elements_is_flattened_to_its_shape(
     expected: tuple[int, ...],
     opset: int,
     rng: np.random.Generator,
-    processes: dict[str, EngineProcess],
+    process: Runner,
 ) -> None:
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[{dims}] x) => (float[A, B] y)
@@ -913,7 +899,7 @@ def test_data_without_elements_is_flattened_to_its_shape(
     assert ts.lower(lowered, target="openvino") == lowered
     assert not [each for each in ts.check(lowered, target="openvino") if "Flatten" in each.message]
     x = rng.standard_normal(shape).astype(np.float32)
-    (got,) = processes["openvino"].call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
     np.testing.assert_array_equal(got[0], -x.reshape(expected))
 
 
@@ -958,15 +944,13 @@ def of_open_rank(text: str) -> onnx.ModelProto:
 
 @pytest.mark.engine("openvino")
 @pytest.mark.parametrize("text", RANKS.values(), ids=RANKS.keys())
-def test_a_tensor_whose_rank_is_open_is_refused_and_found(
-    text: str, processes: dict[str, EngineProcess]
-) -> None:
+def test_a_tensor_whose_rank_is_open_is_refused_and_found(text: str, openvino: Runner) -> None:
     model = of_open_rank(text)
     (found,) = [each for each in ts.check(model, target="openvino") if "rank" in each.message]
     assert (found.code, found.severity) == ("TS843", "warning")
     assert found.node == f"graph/{model.graph.node[0].op_type}[0]"
     assert "declare how many" in found.fix
-    (said,) = processes["openvino"].call(["openvino", model.SerializeToString(), [{}], 1])
+    (said,) = openvino.call(["openvino", model.SerializeToString(), [{}], 1])
     assert "dynamic rank" in said or "Conversion is failed" in said
 
 
@@ -984,7 +968,6 @@ def test_a_tensor_whose_rank_is_seen_is_not_warned_of(text: str) -> None:
     assert not [*ts.check(of_open_rank(text), target="openvino")]
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("opset", [9, 17])
 @pytest.mark.parametrize(("dims", "count"), [("N, 3", "K"), ("4, 3", "K"), ("N, M", "5")])
 def test_a_compress_of_all_elements_of_open_data_takes_them_from_a_row(
@@ -992,7 +975,7 @@ def test_a_compress_of_all_elements_of_open_data_takes_them_from_a_row(
     count: str,
     opset: int,
     rng: np.random.Generator,
-    processes: dict[str, EngineProcess],
+    process: Runner,
 ) -> None:
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[{dims}] x, bool[{count}] c)
@@ -1006,7 +989,7 @@ def test_a_compress_of_all_elements_of_open_data_takes_them_from_a_row(
     assert not [*ts.check(made, target="openvino")]
     x, c = rng.standard_normal((4, 3)).astype(np.float32), np.array([1, 0, 0, 1, 1], bool)
     task = ["openvino", made.SerializeToString(), [{"x": x, "c": c}], 1]
-    ((got,),) = processes["openvino"].call(task)
+    ((got,),) = process.call(task)
     np.testing.assert_array_equal(got, -x.reshape(-1)[[0, 3, 4]])
 
 
@@ -1019,7 +1002,6 @@ def test_a_compress_of_what_is_seen_stays() -> None:
     assert not [*ts.check(model, target="openvino")]
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize(
     ("made", "measured"),
     [
@@ -1030,7 +1012,7 @@ def test_a_compress_of_what_is_seen_stays() -> None:
     ],
 )
 def test_an_element_of_a_list_is_measured_before_openvino_dies_of_it(
-    made: str, measured: str, rng: np.random.Generator, processes: dict[str, EngineProcess]
+    made: str, measured: str, rng: np.random.Generator, process: Runner
 ) -> None:
     """It ends with SIGFPE as it loads a Shape or Size of one, if the list is of open length."""
     kind = "int64" if "Size" in measured else "int64[0]"
@@ -1045,7 +1027,7 @@ def test_an_element_of_a_list_is_measured_before_openvino_dies_of_it(
     assert ts.lower(lowered, target="openvino") == lowered
     x = rng.standard_normal(3).astype(np.float32)
     task = ["openvino", lowered.SerializeToString(), [{"x": x, "i": np.array(1)}], 1]
-    (got,) = processes["openvino"].call(task)
+    (got,) = process.call(task)
     wanted = ts.run(model, {"x": x, "i": np.array(1)})
     for one, other in zip(got, wanted.values(), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -1061,10 +1043,9 @@ CAST_PARTS = {
 }
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("kind", ["float", "int32", "float16", "uint8"])
 @pytest.mark.parametrize("part", CAST_PARTS)
-def test_parts_are_cast_to_bool(part: str, kind: str, process: EngineProcess) -> None:
+def test_parts_are_cast_to_bool(part: str, kind: str, process: Runner) -> None:
     """OpenVINO asks a node of several outputs for the only one, and loads no such model."""
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": 18]> g ({kind}[4] x, {kind}[5] s, float[1,2,0] f)
@@ -1093,7 +1074,6 @@ REDUCTIONS = {
 }
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("kept", [0, 1])
 @pytest.mark.parametrize("axes", [(1,), (0, -1), (-2,)])
 @pytest.mark.parametrize(
@@ -1101,7 +1081,7 @@ REDUCTIONS = {
     [("ReduceL1", "int32"), *((each, kind) for each in REDUCTIONS for kind in ("float", "double"))],
 )
 def test_reductions_keep_their_axes(
-    operator: str, kind: str, axes: tuple[int, ...], kept: int, process: EngineProcess
+    operator: str, kind: str, axes: tuple[int, ...], kept: int, process: Runner
 ) -> None:
     """OpenVINO's import reads the axes of these as of opset 18, where they are an input."""
     model = onnx.parser.parse_model(

@@ -15,7 +15,7 @@ from tensorsplit.model.lower import LoweredIr
 from tensorsplit.model.lower.split_layers import lower_ir
 from tensorsplit.model.reading import read_model
 from tests.model.ir_files import IrFile, Out, X, cut_file
-from tests.model.openvino_ir.engine import run_in_openvino
+from tests.model.openvino_ir.engine import run_by_ourselves, run_in_openvino
 from tests.model.openvino_ir.random_irs import random_ir
 from tests.refusals import refused
 
@@ -23,6 +23,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*lengths that are fed are cut"),
     pytest.mark.filterwarnings("ignore:.*computes double in float32"),
 ]
+
+
+WAYS = [run_by_ourselves, pytest.param(run_in_openvino, marks=pytest.mark.engine("openvino"))]
+
+
+@pytest.fixture(params=WAYS, ids=["own", "openvino"])
+def run(request: pytest.FixtureRequest) -> Any:
+    """What runs an IR: our own engine, which has to take it as well, and OpenVINO."""
+    return request.param
 
 
 def named(ir: IrFile) -> str:
@@ -269,27 +278,25 @@ def test_the_layer_as_it_was_reads_behind_its_data(tmp_path: Path) -> None:
     assert "reshape" in text
 
 
-@pytest.mark.engine("openvino")
-def test_lengths_of_which_it_is_not_known_how_many_there_are(tmp_path: Path) -> None:
+def test_lengths_of_which_it_is_not_known_how_many_there_are(tmp_path: Path, run: Any) -> None:
     ir = open_split(fed="u8")
     path = ir.save(tmp_path, named(ir))
     assert [each.code for each in ts.check(path, "openvino") if each.severity == "error"] == [
         "TS841"
     ]
     feeds = [[X, np.array(given, np.uint8)] for given in ((2, 4), (6,), (2, 3), (2, 4, 0))]
-    right, *wrong = run_in_openvino(saved(ir, tmp_path), feeds)
+    right, *wrong = run(saved(ir, tmp_path), feeds)
     assert [part.shape for part in right] == [(2, 8), (4, 8)]
     assert all(isinstance(each, str) for each in wrong)
 
 
-@pytest.mark.engine("openvino")
-def test_parts_that_are_joined_again_are_checked(tmp_path: Path) -> None:
+def test_parts_that_are_joined_again_are_checked(tmp_path: Path, run: Any) -> None:
     ir = IrFile()
     x, lengths = ir.parameter("x", "f32", "6,8"), ir.parameter("lengths", "i64", "2")
     joined_again(ir, ir.variadic_split(x, ir.int64(0, scalar=True), lengths, 2))
     feeds = [[X, np.array(given)] for given in ((2, 4), (2, -1), (2, 3), (-1, 7))]
     path = saved(ir, tmp_path)
-    right, rest, *wrong = run_in_openvino(path, feeds)
+    right, rest, *wrong = run(path, feeds)
     for found in (right, rest):
         np.testing.assert_array_equal(found[0], X)
     assert all(isinstance(each, str) for each in wrong)
@@ -310,42 +317,41 @@ def test_a_long_axis_is_split_where_its_parts_are(tmp_path: Path) -> None:
     assert all(isinstance(each, str) for each in wrong)
 
 
-@pytest.mark.engine("openvino")
-def test_a_used_part_of_length_0_keeps_the_check(tmp_path: Path) -> None:
+def test_a_used_part_of_length_0_keeps_the_check(tmp_path: Path, run: Any) -> None:
     ir = IrFile()
     x = ir.parameter("x", "f32", "?,8")
     empty, _ = ir.variadic_split(x, ir.int64(0, scalar=True), ir.int64(0, 6), 2)
     ir.result(ir.layer("Abs", (empty,), 1)[0])
     path = saved(ir, tmp_path)
-    right, wrong = run_in_openvino(path, [[X], [X[:5]]])
+    right, wrong = run(path, [[X], [X[:5]]])
     assert right[0].shape == (0, 8)
     assert isinstance(wrong, str)
     assert lowered(path).text == path.read_bytes()
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("count", [2, 4])
-def test_equal_parts_that_are_joined_again_are_checked(count: int, tmp_path: Path) -> None:
+def test_equal_parts_that_are_joined_again_are_checked(
+    count: int, tmp_path: Path, run: Any
+) -> None:
     ir = IrFile()
     x = ir.parameter("x", "f32", "?,8")
     (data,) = ir.layer("Abs", (x,), 1)
     joined_again(ir, ir.split(data, ir.int64(0, scalar=True), count))
     path = saved(ir, tmp_path)
-    right, wrong = run_in_openvino(path, [[X[:4]], [X[:5]]])
+    right, wrong = run(path, [[X[:4]], [X[:5]]])
     np.testing.assert_array_equal(right[0], X[:4])
     assert isinstance(wrong, str)
     assert lowered(path).text == path.read_bytes()
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("shape", ["?", "5"])
-def test_strings_are_taken_one_by_one(shape: str, tmp_path: Path) -> None:
+def test_strings_are_taken_one_by_one(shape: str, tmp_path: Path, run: Any) -> None:
     words: Any = np.array(list("abcde"))
     path = saved(open_split(shape=shape, element="string"), tmp_path)
-    ((a, b),) = run_in_openvino(path, [[words]])
+    ((a, b),) = run(path, [[words]])
     assert (a.tolist(), b.tolist()) == (["a", "b"], ["c", "d", "e"])
     if shape == "?":
-        (text,) = run_in_openvino(path, [[words[:1]]])
+        (text,) = run(path, [[words[:1]]])
         assert isinstance(text, str)
 
 
@@ -379,17 +385,16 @@ def test_layers_that_are_added_have_ids_and_names_of_their_own(tmp_path: Path) -
         assert len(found) == len(set(found)) > len(ir.layers)
 
 
-@pytest.mark.engine("openvino")
-def test_strings_that_are_split_twice(tmp_path: Path) -> None:
+def test_strings_that_are_split_twice(tmp_path: Path, run: Any) -> None:
     ir = IrFile()
     axis = ir.int64(0, scalar=True)
     _, rest = ir.variadic_split(ir.parameter("x", "string", "?"), axis, ir.int64(1, -1), 2)
     for part in ir.split(rest, axis, 2):
         ir.result(part)
     path = saved(ir, tmp_path)
-    ((a, b),) = run_in_openvino(path, [[np.array(list("abcde"))]])
+    ((a, b),) = run(path, [[np.array(list("abcde"))]])
     assert (a.tolist(), b.tolist()) == (["b", "c"], ["d", "e"])
-    (text,) = run_in_openvino(path, [[np.array(list("abcd"))]])
+    (text,) = run(path, [[np.array(list("abcd"))]])
     assert isinstance(text, str)
 
 
@@ -451,9 +456,8 @@ def recurrent(way: str) -> IrFile:
     return ir
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("way", ["the same layer", "another layer", "two layers"])
-def test_what_a_recurrent_layer_reads_is_turned_right(way: str, tmp_path: Path) -> None:
+def test_what_a_recurrent_layer_reads_is_turned_right(way: str, tmp_path: Path, run: Any) -> None:
     x = np.random.default_rng(6).standard_normal((6, 2, 8)).astype(np.float32)
     path = saved(recurrent(way), tmp_path)
     before = tmp_path / "before" / "model.xml"
@@ -461,7 +465,7 @@ def test_what_a_recurrent_layer_reads_is_turned_right(way: str, tmp_path: Path) 
     assert "LSTM, GRU or RNN" in found.message
     assert [each for each in ts.check(path, target="openvino") if each.code == "TS843"] == []
     assert lowered(path).text == path.read_bytes()
-    ((turned, rows),), ((_, expected),) = (run_in_openvino(each, [[x]]) for each in (path, before))
+    ((turned, rows),), ((_, expected),) = (run(each, [[x]]) for each in (path, before))
     np.testing.assert_array_equal(turned, np.maximum(x, 0).transpose(1, 0, 2))
     np.testing.assert_allclose(rows, expected, rtol=1e-4)
 
@@ -489,17 +493,18 @@ def distances(way: str, kind: str) -> IrFile:
     return ir
 
 
-@pytest.mark.engine("openvino")
 @pytest.mark.parametrize("kind", ["f32", "i64"])
 @pytest.mark.parametrize("way", ["a result", "a reshape", "another Concat"])
-def test_what_is_joined_keeps_its_sign_beside_abs(way: str, kind: str, tmp_path: Path) -> None:
+def test_what_is_joined_keeps_its_sign_beside_abs(
+    way: str, kind: str, tmp_path: Path, run: Any
+) -> None:
     x = np.array([-5, 3], np.float32 if kind == "f32" else np.int64)
     path = saved(distances(way, kind), tmp_path)
     (found,) = ts.check(tmp_path / "before" / "model.xml", target="openvino")
     assert "an Abs of a Concat" in found.message
     assert ts.check(path, target="openvino") == []
     assert lowered(path).text == path.read_bytes()
-    (((positive, joined),),) = (run_in_openvino(path, [[x]]),)
+    (((positive, joined),),) = (run(path, [[x]]),)
     np.testing.assert_array_equal(positive, [5, 3, 5, 3])
     np.testing.assert_array_equal(joined, [-5, 3, -5, 3])
 

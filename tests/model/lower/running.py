@@ -1,0 +1,40 @@
+"""Where lowered models run: in our own engine at once, or in another one in its own process."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import onnx
+
+import tensorsplit as ts
+
+
+class Runner(Protocol):
+    """Runs a model with several feeds, whatever comes of each."""
+
+    def call(self, request: list[Any]) -> Any:
+        """Return the outputs in order for each feed, or why it is refused."""
+
+    def close(self) -> None:
+        """Run no more."""
+
+
+class OwnEngine:
+    """Runs a model in our own engine."""
+
+    def call(self, request: list[Any]) -> Any:
+        """Return the outputs in order for each feed, or why it is refused."""
+        _, model, feeds, _ = request
+        loaded = onnx.load_from_string(model)
+        return [_outputs(loaded, feed) for feed in feeds]
+
+    def close(self) -> None:
+        """Do nothing: there is no process."""
+
+
+def _outputs(model: onnx.ModelProto, feed: dict[str, Any]) -> list[Any] | str:
+    names = {each.name for each in model.graph.input}
+    try:
+        return list(ts.run(model, {name: feed[name] for name in feed if name in names}).values())
+    except ts.SplitError as error:
+        return str(error)
