@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.check.findings import REWRITE
-from tensorsplit.model.check.node_checks import has_fed_floats
 from tensorsplit.model.features.split_features import split_length
 from tensorsplit.model.graph.calculation import (
     FIRST_WITH_BOUNDS_AS_INPUTS,
@@ -35,7 +33,7 @@ def before_any(profile: Profile, features: Mapping[str, object]) -> str:
     return next((_REFUSED[name] for name in _ENDS if name in names), "")
 
 
-def _before_lowering(ref: NodeRef, facts: Facts) -> str:
+def before_lowering(ref: NodeRef, facts: Facts) -> str:
     """Say what has to be done before a node can be lowered; empty for most."""
     if ref.op_type == "Loop" and ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         first = FIRST_WITH_INTEGERS_COMPARED
@@ -50,7 +48,7 @@ def _before_lowering(ref: NodeRef, facts: Facts) -> str:
     return f"convert it to opset 13, {why} {_CONVERT}"
 
 
-def _has_ranks(ref: NodeRef, facts: Facts) -> bool:
+def has_ranks_of(ref: NodeRef, facts: Facts) -> bool:
     """Return whether the rank of each tensor that a node reads or gives is known."""
     ends = [end for end in (*ref.node.inputs, *ref.node.outputs) if end is not None]
     known = map(facts.of, ends)
@@ -131,18 +129,9 @@ def advice_on_layer(profile: Profile, entry: Limitation) -> str:
     return advice(profile, entry)
 
 
-def advice_on_node(ref: NodeRef, facts: Facts, first: str) -> Callable[[Profile, Limitation], str]:
-    """Return what gives the advice for a limitation on a node, after what has to be done first."""
-    first = first or _before_lowering(ref, facts)
-    on_node = partial(advice, first=first, has_ranks=partial(_has_ranks, ref, facts))
-    if not has_fed_floats(ref, facts):
-        return on_node
-
-    def with_lengths(profile: Profile, entry: Limitation) -> str:
-        """Have lengths that are floats until it runs be the attribute before."""
-        found = on_node(profile, entry)
-        if _COMMAND not in found:
-            return found
-        return f"give the lengths as the attribute, then {found}"
-
-    return with_lengths
+def advice_with_lengths(fix: Callable[..., str], profile: Profile, entry: Limitation) -> str:
+    """Return the advice for a limitation on a split whose lengths are floats until it runs."""
+    found: str = fix(profile, entry)
+    if _COMMAND not in found:
+        return found
+    return f"give the lengths as the attribute, then {found}"

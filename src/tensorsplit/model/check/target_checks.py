@@ -8,9 +8,17 @@ from typing import Any
 
 import onnx_ir
 
-from tensorsplit.model.check.advice import advice, advice_on_layer, advice_on_node, before_any
+from tensorsplit.model.check.advice import (
+    advice,
+    advice_on_layer,
+    advice_with_lengths,
+    before_any,
+    before_lowering,
+    has_ranks_of,
+)
 from tensorsplit.model.check.checks import TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
 from tensorsplit.model.check.findings import Finding, of_check
+from tensorsplit.model.check.node_checks import has_fed_floats
 from tensorsplit.model.features import data_features, features_of, layer_features, model_features
 from tensorsplit.model.features.from_constants import is_constant
 from tensorsplit.model.features.vocabulary import seen_feature
@@ -70,7 +78,10 @@ class TargetChecks:
             self._limits |= found.keys()
             return list(found.values())
         features = features_of(ref, self.facts, self._seen)
-        fix = advice_on_node(ref, self.facts, self._first)
+        first = self._first or before_lowering(ref, self.facts)
+        fix = partial(advice, first=first, has_ranks=partial(has_ranks_of, ref, self.facts))
+        if has_fed_floats(ref, self.facts):
+            fix = partial(advice_with_lengths, fix)
         found = of_features(self.profile, features, ref.path, fix)
         self._limits |= found.keys()
         if self.facts.never_runs(ref.path):
