@@ -32,6 +32,7 @@ from tests.refusals import refused
 
 X = np.arange(8, dtype=np.float32)
 SPLIT: Any = ts.split
+JOIN: Any = ts.join
 PLAN = ts.plan("onnx.Split-18", (8,), [4, 4])
 ANY_PLAN: Any = PLAN
 NOT_NAMES: Any = {1: 2}
@@ -61,6 +62,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "plan, copy": lambda: PLAN(X, copy=True),
     "plan, out": lambda: PLAN(X, out=OUT),
     "plan, pool": lambda: PLAN(X, out=POOL),
+    "joined": lambda: ts.split(ts.join(ts.split(X, [4, 4])), [4, 4]),
+    "joined copies": lambda: ts.split(ts.join(ts.split(X, [4, 4], copy=True)), [4, 4]),
 }
 
 
@@ -163,22 +166,29 @@ def test_many_kinds_of_calls_are_forgotten_with_all_they_hold() -> None:
     assert [sys.getrefcount(dtype) for dtype in dtypes] == counts
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_a_function_is_one_to_whoever_looks(function: Any) -> None:
+@pytest.mark.parametrize(
+    ("function", "does", "flag"),
+    [
+        *((function, "Split a tensor", "copy: 'Flag' = False") for function in FUNCTIONS),
+        (ts.join, "Join parts", "copy: 'Flag | None' = None"),
+    ],
+)
+def test_a_function_is_one_to_whoever_looks(function: Any, does: str, flag: str) -> None:
+    module: Any = inspect.getmodule(inspect.unwrap(function))
     signature = inspect.signature(function)
     assert list(signature.parameters)[-2:] == ["copy", "out"]
-    assert "copy: 'Flag' = False" in str(signature)
+    assert flag in str(signature)
     assert "out" in typing.get_type_hints(function)
-    assert function.__module__ == "tensorsplit.arrays.eager"
+    assert function.__module__ == module.__name__
     assert function.__name__ in repr(function)
-    assert str(inspect.getdoc(function)).startswith("Split a tensor")
+    assert str(inspect.getdoc(function)).startswith(does)
     assert inspect.isroutine(function)
     assert callable(function)
     shown = pydoc.plain(pydoc.render_doc(function))
     assert f"{function.__name__}(" in shown
-    assert "copy: 'Flag' = False" in shown
+    assert flag in shown
     assert "TS405" in shown
-    assert inspect.getsourcefile(inspect.unwrap(function)) == api.__file__
+    assert inspect.getsourcefile(inspect.unwrap(function)) == module.__file__
     assert pickle.loads(pickle.dumps(function)) is function
     assert copy.deepcopy(function) is copy.copy(function) is function
     assert weakref.ref(function)() is function
@@ -255,6 +265,7 @@ def test_a_function_in_a_class_is_a_method() -> None:
         (lambda: SPLIT(X, input=X), "split() got multiple values for argument 'input'"),
         (lambda: SPLIT(X, [8], 0, 1), "split() takes from 1 to 3 positional arguments but 4 were"),
         (lambda: SPLIT(X, None, 0, 2), "split() takes from 1 to 3 positional arguments but 4 were"),
+        (lambda: JOIN([X], dim=0), "join() got an unexpected keyword argument 'dim'; did you mean"),
         (lambda: SPLIT(X, [4, 4], axes=0), "unexpected keyword argument 'axes'; did you mean"),
         (lambda: SPLIT(X, [2, 6], split=[4, 4]), "got multiple values for argument 'split'"),
         (functools.partial(ts.variadic_split, X, 0), "missing 1 required positional argument"),

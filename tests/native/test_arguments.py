@@ -194,12 +194,15 @@ NAMES = ("x", "lengths", "copy", "out")
         (prepared, NAMES * 4 + ("more",), 1, (), PLANS),
         (prepared, NAMES, 5, (), PLANS),
         (prepared, NAMES, 1, (None,) * 5, PLANS),
+        (prepared, (*NAMES, "like"), 1, (), None),  # a function that joins has six parameters
+        (prepared, (*NAMES, *NAMES), 1, (), None),
     ],
 )
 def test_what_is_no_function_that_splits(
     kernel: Any, function: Any, names: Any, positional: int, defaults: Any, plans: Any
 ) -> None:
     kernel.Call(prepared, NAMES * 4, 16, (None,) * 16, PLANS)
+    kernel.Call(prepared, (*NAMES, "keepdims", "like"), 1, (), None)
     with pytest.raises((TypeError, ValueError)):
         kernel.Call(function, names, positional, defaults, plans)
 

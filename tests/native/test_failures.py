@@ -103,7 +103,12 @@ PARTS = [part.copy() for part in WANT]
 
 def join():
     whole = np.full_like(rows, 77)
-    return [whole] if kernel.join_into(whole, 1, (400, 500), True, PARTS) else None
+    return [kernel.join(PARTS, 1, True, None, whole), kernel.join(PARTS, 1, True, None, None)]
+
+VIEWS = slices(small, 1, (1, 3))
+
+def joined():
+    return [ts.join(VIEWS, axis=1), ts.join(VIEWS, axis=1, copy=True)]
 
 CALLS = {
     "rows": (out(rows, 1, (400, 500)), WANT),
@@ -120,7 +125,8 @@ CALLS = {
     "empty": (lambda: [pool.blocks.empty((0, 1), small.dtype)], [None]),
     "in turns": (in_turns, [small[:, :1]] * 3 + [small[:, :2]] * 3),
     "remembered": (remembered, ["plan"] * 3),
-    "join": (join, [rows]),
+    "join": (join, [rows] * 2),
+    "joined": (joined, [small] * 2),
     "measured": (measured, WANT),
 }
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from tensorsplit import arrays
 from tensorsplit.arrays.buffers import snapshot
-from tensorsplit.arrays.numpy import join_by_kernel, join_plain, joined_plain
+from tensorsplit.arrays.numpy import join_plain
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.arrays.remembered import Callee, compiled_as
+from tensorsplit.arrays.remembered import Callee, at_once, compiled_as
 from tensorsplit.arrays.typed import ArrayT, Flag, KeepDims, Like, OutWhole, PartT_co, TensorOf
 from tensorsplit.core.dimensions import (
     Dim,
@@ -109,6 +109,7 @@ def join(
     out: OutWhole = ...,
 ) -> ArrayT: ...
 @compiled_as(_compiled)
+@at_once(None)
 def join(
     parts: object,
     *,
@@ -149,11 +150,6 @@ def join(
     See Also:
         ``SplitPlan.join`` of a prepared plan, which knows what each part must be.
     """
-    is_plain = type(keepdims) is int and keepdims == 1 and like is None and copy is None
-    if type(out) is np.ndarray and is_plain and join_plain(parts, axis, out):
-        return out
-    if out is None and is_plain and (whole := joined_plain(parts, axis)) is not None:
-        return whole
     given = _listed(parts, _JOIN)
     library = _library_of(given, like, _JOIN)
     shapes = [library.shape(part) for part in given]
@@ -195,8 +191,10 @@ def join_by(
     out: object,
 ) -> object:
     """Join the parts of a plan; ``for_shape`` gives the plan for a whole of another shape."""
-    if like is None and copy is None and _join_at_once(plan, parts, out):
-        return out
+    if like is None and type(parts) is list:
+        whole = join_plain(parts, plan, copy, out)
+        if whole is not None:
+            return whole
     given = _listed(parts, plan.operator)
     check_part_count(plan, len(given))
     library = _library_of(given, like, plan.operator)
@@ -205,16 +203,6 @@ def join_by(
     kind = library.element_type(given[0] if given else like)
     plan = plan_by(plan, for_shape, shapes, like_shape, kind=kind, library=library)
     return _execute(plan, given, library, like=like, copy=copy, out=out)
-
-
-def _join_at_once(plan: SplitPlan, parts: object, out: object) -> bool:
-    """Join arrays of NumPy; False, with nothing written, where any of them needs a closer look."""
-    if type(parts) is not list or type(out) is not np.ndarray:
-        return False
-    allowed = plan.element_types
-    if allowed is not None and arrays.numpy_arrays.element_type(out) not in allowed:
-        return False
-    return join_by_kernel(out, parts, plan)
 
 
 def check_part_count(plan: SplitPlan, count: int) -> None:

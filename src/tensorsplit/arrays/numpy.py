@@ -262,41 +262,24 @@ def _join_by_numpy(whole: Array, parts: list[Array], plan: SplitPlan) -> None:
 def join_by_kernel(whole: object, parts: list[Array], plan: SplitPlan) -> bool:
     """Join parts in an array with the kernel; False, with nothing written, where it can't."""
     kernel = find_kernel()
-    fits = type(whole) is np.ndarray and whole.shape == plan.input_shape
-    if kernel is None or not fits:
+    if kernel is None or type(whole) is not np.ndarray:
         return False
-    done: bool = kernel.join_into(whole, plan.axis, plan.sizes, plan.keepdims, parts)
-    return done
+    return kernel.join(parts, plan.axis, plan.keepdims, True, whole) is not None
 
 
-def join_plain(parts: object, axis: object, whole: object) -> bool:
-    """Join parts along an axis that they keep; False, with nothing written, if it is not plain.
+def join_plain(parts: list[Any], plan: SplitPlan, copy: object, out: object) -> Array | None:
+    """Return the parts of a plan, joined by the kernel; None, with nothing written, if it can't.
 
-    It is plain for a list of ndarrays, an int, and an ndarray of their type and of their lengths
-    together. Looking at each in Python takes longer than copying small ones.
+    It takes ndarrays only, of the shapes and of an element type of the plan.
     """
-    kernel = find_kernel()
-    done: bool = kernel is not None and kernel.join_plain(parts, axis, whole)
-    return done
-
-
-def joined_plain(parts: object, axis: object) -> Array | None:
-    """Return parts, joined along an axis that they keep, as a new array, if they are plain.
-
-    None if they need a closer look, as views of one array do. The first one has its own memory.
-    """
-    if type(parts) is not list or type(axis) is not int or {*map(type, parts)} != {np.ndarray}:
+    kernel, allowed = native.kernel, plan.element_types
+    is_plain = kernel is not None and {*map(type, parts)} == {np.ndarray}
+    if not is_plain or tuple([part.shape for part in parts]) != plan.output_shapes:
         return None
-    first: Array = parts[0]
-    if len(parts) < 2 or first.base is not None or first.size == 0:
+    if allowed is not None and element_type(parts[0]) not in allowed:
         return None
-    shape = list(first.shape)
-    try:
-        shape[axis] = sum([part.shape[axis] for part in parts])
-        whole: Array = np.empty(shape, first.dtype)
-    except (IndexError, MemoryError, ValueError):
-        return None
-    return whole if join_plain(parts, axis, whole) else None
+    whole: Array | None = kernel.join(parts, plan.axis, plan.keepdims, copy, out)
+    return whole
 
 
 def _joined_masked(parts: list[Array], plan: SplitPlan) -> Array:

@@ -56,12 +56,13 @@ def make_plans() -> Plans:
     return plans
 
 
-def at_once(plans: Plans) -> Callable[[Function], Function]:
+def at_once(plans: Plans | None) -> Callable[[Function], Function]:
     """Make a function that splits one that the kernel answers wherever it can.
 
     The first parameter is the array, the last two are ``copy`` and ``out``, and those between tell
     which of the plans is meant. The function is called for all else: whatever was not decided yet,
-    needs a closer look, or is refused.
+    needs a closer look, or is refused. Without plans, the function joins, and has the parameters
+    ``parts``, ``axis``, ``keepdims``, ``like``, ``copy`` and ``out``.
     """
 
     def decorate(function: Function) -> Function:

@@ -30,7 +30,7 @@ class Call:
         names: tuple[str, ...],
         positional: int,
         defaults: tuple[Any, ...],
-        plans: Plans,
+        plans: Plans | None,
         /,
     ) -> Call: ...
     def __call__(self, *arguments: Any, **named: Any) -> Any: ...
@@ -66,15 +66,14 @@ def copy_into(
     out: Sequence[Any],
     /,
 ) -> bool: ...
-def join_into(
-    array: np.ndarray[Any, np.dtype[Any]],
+def join(
+    parts: Any,
     axis: int,
-    sizes: tuple[int, ...],
     keepdims: bool,
-    parts: Sequence[Any],
+    copy: bool | None,
+    out: Any,
     /,
-) -> bool: ...
-def join_plain(parts: object, axis: object, whole: object, /) -> bool: ...
+) -> np.ndarray[Any, np.dtype[Any]] | None: ...
 def use(name: str, /) -> str: ...
 def use_threads(count: int, /) -> None: ...
 def use_non_temporal_from(bytes: int, /) -> None: ...

@@ -40,17 +40,20 @@ bool are_disjoint(std::vector<Memory>& memories) {
 // The shapes of the parts, which differ in one dimension at most.
 class PartShape {
   public:
-    explicit PartShape(const Request& request) {
-        for (int i = 0; i < PyArray_NDIM(request.array); ++i) {
-            const npy_intp extent = PyArray_DIM(request.array, i);
-            if (i != request.division.axis) {
-                others_ *= extent;
-            } else if (request.division.keepdims) {
+    explicit PartShape(const Request& request)
+        : PartShape(PyArray_DIMS(request.array), PyArray_NDIM(request.array), request.division) {}
+
+    // Of an array of that shape.
+    PartShape(const npy_intp* whole, int rank, const Division& division) {
+        for (int i = 0; i < rank; ++i) {
+            if (i != division.axis) {
+                others_ *= whole[i];
+            } else if (division.keepdims) {
                 size_ = &shape_[rank_];
             } else {
                 continue;
             }
-            shape_[rank_++] = extent;
+            shape_[rank_++] = whole[i];
         }
     }
     PartShape(const PartShape&) = delete;
@@ -60,6 +63,11 @@ class PartShape {
     const npy_intp* of(npy_intp size) {
         if (size_ != nullptr) *size_ = size;
         return shape_;
+    }
+
+    // Whether an array has the shape of a part of that size.
+    bool is_of(PyArrayObject* array, npy_intp size) {
+        return PyArray_NDIM(array) == rank_ && same_numbers(of(size), PyArray_DIMS(array), rank_);
     }
 
     int rank() const { return rank_; }
@@ -138,18 +146,13 @@ PyObject* with_base(PyObject* array, PyObject* base) {
     return failed < 0 ? nullptr : made.release();
 }
 
-bool has_shape(PyArrayObject* array, const npy_intp* shape, int rank) {
-    return PyArray_NDIM(array) == rank && same_numbers(shape, PyArray_DIMS(array), rank);
-}
-
 // The dimensions before an axis, as few as possible.
 Shape outer_of(PyArrayObject* array, int axis) {
-    Shape outer;
+    Dimension outer[NPY_MAXDIMS];
     for (int i = 0; i < axis; ++i) {
-        outer.push_back(
-            {static_cast<std::size_t>(PyArray_DIM(array, i)), PyArray_STRIDE(array, i)});
+        outer[i] = {static_cast<std::size_t>(PyArray_DIM(array, i)), PyArray_STRIDE(array, i)};
     }
-    return merge(outer.data(), outer.data() + outer.size());
+    return merge(outer, outer + axis);
 }
 
 // Whether the elements of that dimension and those after it lie one after the other.
@@ -164,14 +167,19 @@ bool lies_together(PyArrayObject* array, int first) {
     return true;
 }
 
-bool have_same_type(PyArrayObject* a, PyArrayObject* b) {
-    return PyArray_DESCR(a) == PyArray_DESCR(b) ||
-           PyArray_EquivTypes(PyArray_DESCR(a), PyArray_DESCR(b)) != 0;
+bool are_same(PyArray_Descr* a, PyArray_Descr* b) {
+    return a == b || PyArray_EquivTypes(a, b) != 0;
 }
 
 }  // namespace
 
 bool is_plain_array(PyObject* object) { return PyArray_CheckExact(object) != 0; }
+
+bool has_shape(PyArrayObject* array, const std::vector<npy_intp>& shape) {
+    const int rank = PyArray_NDIM(array);
+    return static_cast<std::size_t>(rank) == shape.size() &&
+           same_numbers(shape.data(), PyArray_DIMS(array), rank);
+}
 
 bool holds_plain_bytes(PyArrayObject* array) { return is_plain(PyArray_DESCR(array)); }
 
@@ -189,6 +197,11 @@ Split split_of(const Request& request) {
     }
     split.parts.reserve(request.division.sizes.size());
     return split;
+}
+
+PyObject* new_array(PyArray_Descr* type, const std::vector<npy_intp>& shape) {
+    return PyArray_NewFromDescr(&PyArray_Type, shared(type), static_cast<int>(shape.size()),
+                                shape.data(), nullptr, nullptr, 0, nullptr);
 }
 
 PyObject* new_part(const Request& request, npy_intp size) {
@@ -250,6 +263,52 @@ PyObject* ViewMaker::next(npy_intp size) {
     return with_base(made, new_reference(reinterpret_cast<PyObject*>(array_)));
 }
 
+PyObject* view_of_parts(const std::vector<PyObject*>& parts, const Whole& whole) {
+    const Division& division = whole.division;
+    const int rank = static_cast<int>(whole.shape.size());
+    PartShape shape(whole.shape.data(), rank, division);
+    auto* type = PyArray_DESCR(reinterpret_cast<PyArrayObject*>(parts.front()));
+    PyArrayObject* first = nullptr;  // that has elements
+    std::uintptr_t step = 0, next = 0;
+    bool is_writable = true;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        auto* part = reinterpret_cast<PyArrayObject*>(parts[i]);
+        const npy_intp size = division.sizes[i];
+        if (!shape.is_of(part, size) || !are_same(PyArray_DESCR(part), type)) return nullptr;
+        is_writable = is_writable && PyArray_ISWRITEABLE(part);
+        if (size == 0) continue;
+        const auto place = reinterpret_cast<std::uintptr_t>(PyArray_BYTES(part));
+        if (first == nullptr) {
+            if (parts.size() > 1 && PyArray_BASE(part) == nullptr) return nullptr;
+            first = part;
+            next = place;
+            if (division.keepdims) {
+                step = static_cast<std::uintptr_t>(PyArray_STRIDE(part, division.axis));
+            }
+        } else if (i == 1 && !division.keepdims) {
+            step = place - next;
+            next = place;
+        }
+        if (PyArray_BASE(part) != PyArray_BASE(first) || place != next ||
+            !same_numbers(PyArray_STRIDES(part), PyArray_STRIDES(first), PyArray_NDIM(first))) {
+            return nullptr;
+        }
+        next += static_cast<std::uintptr_t>(size) * step;
+    }
+    if (is_writable && step == 0 && division.extent > 1) return nullptr;
+    const npy_intp* around = PyArray_STRIDES(first);
+    std::vector<npy_intp> strides(around, around + PyArray_NDIM(first));
+    if (!division.keepdims) {
+        strides.insert(strides.begin() + division.axis, static_cast<npy_intp>(step));
+    }
+    int flags = PyArray_FLAGS(first) & ~(NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY);
+    if (!is_writable) flags &= ~NPY_ARRAY_WRITEABLE;
+    PyObject* view =
+        PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(first)), rank, whole.shape.data(),
+                             strides.data(), PyArray_BYTES(first), flags, nullptr);
+    return with_base(view, new_reference(reinterpret_cast<PyObject*>(first)));
+}
+
 std::optional<Join> join_of(const Request& request, const std::vector<PyObject*>& parts) {
     PyArrayObject* whole = request.array;
     const int axis = request.division.axis;
@@ -267,6 +326,7 @@ std::optional<Join> join_of(const Request& request, const std::vector<PyObject*>
     const std::size_t row = inner * static_cast<std::size_t>(request.division.extent);
     const Shape rows = outer_of(whole, axis);
     Join join;
+    join.parts.reserve(parts.size());
     join.rows = count_elements(rows);
     join.bytes = join.rows * row;
     const bool are_apart = rows.size() == 1 && rows[0].stride >= static_cast<std::ptrdiff_t>(row);
@@ -278,8 +338,8 @@ std::optional<Join> join_of(const Request& request, const std::vector<PyObject*>
         if (!is_plain_array(parts[i])) return {};
         auto* part = reinterpret_cast<PyArrayObject*>(parts[i]);
         const Memory read = memory_of(part);
-        if (!has_shape(part, shape.of(request.division.sizes[i]), shape.rank()) ||
-            !have_same_type(part, whole) || !lies_together(part, axis) ||
+        if (!shape.is_of(part, request.division.sizes[i]) ||
+            !are_same(PyArray_DESCR(part), PyArray_DESCR(whole)) || !lies_together(part, axis) ||
             (read.begin < written.end && written.begin < read.end)) {
             return {};
         }
@@ -302,8 +362,8 @@ bool are_simple_buffers(const Request& request, const std::vector<PyObject*>& ou
         if (!is_plain_array(out[i])) return false;
         auto* buffer = reinterpret_cast<PyArrayObject*>(out[i]);
         const npy_intp size = request.division.sizes[i];
-        if (!has_shape(buffer, shape.of(size), shape.rank()) ||
-            !have_same_type(buffer, request.array) || !PyArray_IS_C_CONTIGUOUS(buffer) ||
+        if (!shape.is_of(buffer, size) ||
+            !are_same(PyArray_DESCR(buffer), PyArray_DESCR(request.array)) || !PyArray_IS_C_CONTIGUOUS(buffer) ||
             !PyArray_ISWRITEABLE(buffer)) {
             return false;
         }

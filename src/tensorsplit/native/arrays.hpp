@@ -61,6 +61,15 @@ class ViewMaker {
     npy_intp* size_ = nullptr;  // in the shape, if the axis stays
 };
 
+// A new C-contiguous array of a shape; null with an exception set.
+PyObject* new_array(PyArray_Descr* type, const std::vector<npy_intp>& shape);
+
+bool has_shape(PyArrayObject* array, const std::vector<npy_intp>& shape);
+
+// The array whose views the parts of a whole are, in order, which is not empty; null if they are
+// not, or with an exception set.
+PyObject* view_of_parts(const std::vector<PyObject*>& parts, const Whole& whole);
+
 // The join of parts to the array of the request; none if they need a closer look: they are ndarrays
 // of the shapes and the type of the parts of a writable ndarray, which shares no memory with them,
 // and in each of them the elements from the axis on lie together.

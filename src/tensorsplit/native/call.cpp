@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "parts.hpp"
 #include "plans.hpp"
 #include "prepared.hpp"
 #include "python.hpp"
@@ -25,7 +26,7 @@ struct PyCall {
     PyObject* function;
     PyObject* names;     // of all parameters; the last two are `copy` and `out`
     PyObject* defaults;  // of the last of them
-    PyObject* plans;
+    PyObject* plans;     // None if it joins parts
     Py_ssize_t positional;                 // how many parameters may be given by position
     Py_ssize_t parameters;                 // how many there are
     PyObject* parameter[most_parameters];  // their names, and
@@ -58,11 +59,20 @@ bool match(const PyCall& call, PyObject* const* arguments, Py_ssize_t count, PyO
     return true;
 }
 
-// The parts; null, maybe without an exception, if a closer look is needed.
-PyObject* find_and_split(const PyCall& call, PyObject* const* arguments, Py_ssize_t count,
-                         PyObject* names) {
+// The parameters of a function that joins.
+enum Joining { parts, axis, keepdims, like, copy, out, joining };
+
+PyObject* join(PyObject* const* given) {
+    if (given[like] != Py_None) return nullptr;
+    return join_at_once(given[parts], given[axis], given[keepdims], given[copy], given[out]);
+}
+
+// The parts, or the whole of them; null, maybe without an exception, if a closer look is needed.
+PyObject* answer(const PyCall& call, PyObject* const* arguments, Py_ssize_t count,
+                 PyObject* names) {
     PyObject* matched[most_parameters];
     if (!match(call, arguments, count, names, matched)) return nullptr;
+    if (call.plans == Py_None) return join(matched);
     if (!is_plain_array(matched[0]) && !is_tensor(matched[0])) return nullptr;  // Python splits it
     const Py_ssize_t last = call.parameters - 1;
     Owned plan(find_plan(call.plans, matched[0], matched + 1, last - 2));
@@ -73,8 +83,8 @@ PyObject* vectorcall(PyObject* self, PyObject* const* arguments, std::size_t fla
                      PyObject* names) {
     const Py_ssize_t count = positional_of(flags);
     const PyCall& call = call_of(self);
-    PyObject* parts = guarded([&] { return find_and_split(call, arguments, count, names); });
-    if (parts != nullptr || PyErr_Occurred() != nullptr) return parts;
+    PyObject* made = guarded([&] { return answer(call, arguments, count, names); });
+    if (made != nullptr || PyErr_Occurred() != nullptr) return made;
     return call_python(new_reference(call.function), nullptr, arguments, count, names);
 }
 
@@ -144,16 +154,19 @@ PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject*) {
         return nullptr;
     }
     const Py_ssize_t count = PyTuple_Size(names), optional = PyTuple_Size(defaults);
-    if (count < 3 || count > most_parameters || positional > count || optional > count) {
-        refuse(PyExc_ValueError, "these are no parameters of a split");
+    const bool joins = plans == Py_None;
+    if (count < 3 || count > most_parameters || (joins && count != joining) ||
+        positional > count || optional > count) {
+        refuse(PyExc_ValueError, "these are no parameters of a split or a join");
         return nullptr;
     }
     PyObject* module = PyType_GetModule(type);
     const Owned known(module == nullptr ? nullptr : PyObject_GetAttrString(module, "Plans"));
     if (!known) return nullptr;
     const void* binds = PyType_GetSlot(Py_TYPE(function), Py_tp_descr_get);
-    if (binds == nullptr || reinterpret_cast<PyObject*>(Py_TYPE(plans)) != known.get()) {
-        refuse(PyExc_TypeError, "give a function and Plans");
+    if (binds == nullptr ||
+        (!joins && reinterpret_cast<PyObject*>(Py_TYPE(plans)) != known.get())) {
+        refuse(PyExc_TypeError, "give a function, and Plans or None");
         return nullptr;
     }
     auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
@@ -202,7 +215,8 @@ PyMemberDef members[] = {
 PyType_Slot slots[] = {
     {Py_tp_doc,
      const_cast<char*>("Call(function, names, positional, defaults, plans, /)\n--\n\n"
-                       "A function that splits, which is not asked again what it decided before.")},
+                       "A function that splits, which is not asked again what it decided before;"
+                       " or, with None for plans, one that joins.")},
     {Py_tp_new, reinterpret_cast<void*>(make)},
     {Py_tp_call, reinterpret_cast<void*>(call_with)},
     {Py_tp_descr_get, reinterpret_cast<void*>(bind)},

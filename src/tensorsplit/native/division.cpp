@@ -68,25 +68,30 @@ bool read_division(PyObject* const* arguments, int rank, const npy_intp* shape,
     return true;
 }
 
-bool read_parts(const std::vector<PyObject*>& parts, PyObject* axis, PyArrayObject* whole,
-                Division& division) {
+bool read_parts(const std::vector<PyObject*>& parts, PyObject* axis, bool keepdims, Whole& whole) {
+    if (parts.empty() || !PyLong_CheckExact(axis) || !is_plain_array(parts.front())) return false;
+    auto* first = reinterpret_cast<PyArrayObject*>(parts.front());
+    const int rank = PyArray_NDIM(first) + (keepdims ? 0 : 1);
     int overflow = 0;
-    const int rank = PyArray_NDIM(whole);
     const long given = PyLong_AsLongAndOverflow(axis, &overflow);
-    if (overflow != 0 || given < -rank || given >= rank) return false;
+    if (overflow != 0 || given < -rank || given >= rank || rank > NPY_MAXDIMS) return false;
+    Division& division = whole.division;
     division.axis = static_cast<int>(given < 0 ? given + rank : given);
-    division.extent = PyArray_DIM(whole, division.axis);
-    division.keepdims = true;
-    npy_intp left = division.extent;
+    division.keepdims = keepdims;
+    division.extent = 0;
+    division.sizes.reserve(parts.size());
     for (PyObject* each : parts) {
         auto* part = reinterpret_cast<PyArrayObject*>(each);
-        if (!is_plain_array(each) || PyArray_NDIM(part) != rank) return false;
-        const npy_intp size = PyArray_DIM(part, division.axis);
-        if (size > left) return false;
-        left -= size;
+        if (!is_plain_array(each) || PyArray_NDIM(part) != PyArray_NDIM(first)) return false;
+        const npy_intp size = keepdims ? PyArray_DIM(part, division.axis) : 1;
+        if (size > NPY_MAX_INTP - division.extent) return false;
+        division.extent += size;
         division.sizes.push_back(size);
     }
-    return left == 0 && !parts.empty();
+    whole.shape.assign(PyArray_DIMS(first), PyArray_DIMS(first) + PyArray_NDIM(first));
+    if (!keepdims) whole.shape.insert(whole.shape.begin() + division.axis, 0);
+    whole.shape[static_cast<std::size_t>(division.axis)] = division.extent;
+    return true;
 }
 
 PyArrayObject* read_request(PyObject* const* arguments, Division& division) {

@@ -30,10 +30,15 @@ bool read_shape(PyObject* tuple, std::vector<npy_intp>& shape);
 // Read (axis, sizes, keepdims) for the shape; false with an exception set.
 bool read_division(PyObject* const* arguments, int rank, const npy_intp* shape, Division& division);
 
-// Read how parts divide an axis, an int, of the array that they are joined to; false where they
-// don't, or need a closer look.
-bool read_parts(const std::vector<PyObject*>& parts, PyObject* axis, PyArrayObject* whole,
-                Division& division);
+// What parts are joined to, by their own shapes.
+struct Whole {
+    std::vector<npy_intp> shape;
+    Division division;
+};
+
+// Read what is made of parts along an axis, which is an int, and kept by them or not; false where
+// they need a closer look. Only of the first is the shape beside the axis looked at.
+bool read_parts(const std::vector<PyObject*>& parts, PyObject* axis, bool keepdims, Whole& whole);
 
 // Read (array, axis, sizes, keepdims): the array, as it came; null with an exception set.
 PyArrayObject* read_request(PyObject* const* arguments, Division& division);

@@ -37,17 +37,12 @@ PyObject* copy_into(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     });
 }
 
-PyObject* join_into(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+PyObject* join(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     return guarded([&]() -> PyObject* {
-        Division division;
-        auto* array = count_is(count, 5) ? read_request(arguments, division) : nullptr;
-        return array == nullptr ? nullptr : join_each({array, division}, arguments[4]);
-    });
-}
-
-PyObject* join_plain(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
-    return guarded([&]() -> PyObject* {
-        return count_is(count, 3) ? join_plainly(arguments[0], arguments[1], arguments[2]) : nullptr;
+        if (!count_is(count, 5)) return nullptr;
+        PyObject* whole =
+            join_at_once(arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
+        return whole != nullptr || PyErr_Occurred() != nullptr ? whole : new_reference(Py_None);
     });
 }
 
@@ -136,12 +131,9 @@ PyMethodDef methods[] = {
     {"copy_into", as_method(copy_into), METH_FASTCALL,
      "copy_into(array, axis, sizes, keepdims, out)\n--\n\n"
      "Write the parts; False, with nothing written, if `out` needs a closer look."},
-    {"join_into", as_method(join_into), METH_FASTCALL,
-     "join_into(array, axis, sizes, keepdims, parts)\n--\n\n"
-     "Join the parts in an array; False, with nothing written, if they need a closer look."},
-    {"join_plain", as_method(join_plain), METH_FASTCALL,
-     "join_plain(parts, axis, whole)\n--\n\n"
-     "Join parts along an axis of theirs; False, with nothing written, if they need a closer look."},
+    {"join", as_method(join), METH_FASTCALL,
+     "join(parts, axis, keepdims, copy, out)\n--\n\n"
+     "The array that parts are joined to; None, with nothing written, if they need a closer look."},
     {"use", use, METH_O, "use(name)\n--\n\nSelect kernels; the best ones if it is empty."},
     {"use_threads", use_threads, METH_O, "use_threads(count)\n--\n\nBound the threads."},
     {"use_non_temporal_from", use_non_temporal_from, METH_O,

@@ -1,5 +1,6 @@
 #include "parts.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -26,6 +27,10 @@ constexpr npy_intp worth_releasing = 64 * 1024;
 constexpr npy_intp few_strips = 64;
 constexpr npy_intp few_rows = 8;
 
+bool are_few(npy_intp rows, std::size_t parts) {
+    return rows <= few_rows || rows * static_cast<npy_intp>(parts) <= few_strips;
+}
+
 // Copy a small array whose parts are few contiguous strips, or contiguous strips of few rows; false
 // if it is no such array.
 bool copy_few(const Request& request, const std::vector<PyObject*>& parts) {
@@ -36,7 +41,7 @@ bool copy_few(const Request& request, const std::vector<PyObject*>& parts) {
         if (i < request.division.axis) rows *= PyArray_DIM(request.array, i);
         if (i > request.division.axis) inner *= PyArray_DIM(request.array, i);
     }
-    if (rows > few_rows && rows * static_cast<npy_intp>(parts.size()) > few_strips) return false;
+    if (!are_few(rows, parts.size())) return false;
     const char* from = PyArray_BYTES(request.array);
     for (npy_intp row = 0; row < rows; ++row) {
         for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -116,15 +121,32 @@ bool copy_by_numpy(const Request& request, const std::vector<PyObject*>& parts) 
     return static_cast<bool>(views);
 }
 
-// Join arrays that a list keeps: True; False, with nothing written, if they need a closer look.
-PyObject* join_listed(const Request& request, Owned& list, const std::vector<PyObject*>& parts) {
-    std::optional<Join> join = join_of(request, parts);
-    if (!join) return new_reference(Py_False);
-    list.keep_during([&] {
-        release_during(static_cast<npy_intp>(join->bytes),
-                       [&] { join_parts(*in_use.load(), std::move(*join)); });
-    });
-    return new_reference(Py_True);
+// Join small arrays of few strips; false if they are not.
+bool join_few(const Join& join) {
+    const auto bytes = static_cast<npy_intp>(join.bytes);
+    if (bytes >= worth_releasing || !are_few(static_cast<npy_intp>(join.rows), join.parts.size())) {
+        return false;
+    }
+    for (const JoinedPart& part : join.parts) {
+        for (std::size_t row = 0; row < join.rows; ++row) {
+            std::memcpy(part.column.to + row * part.column.step,
+                        part.source + offset_of(part.outer, row), part.column.width);
+        }
+    }
+    return true;
+}
+
+// Read a number that is 0 or 1; false if it is another, or may be.
+bool read_flag(PyObject* object, bool& flag) {
+    if (!PyLong_CheckExact(object) && !PyBool_Check(object)) return false;
+    int overflow = 0;
+    const long number = PyLong_AsLongAndOverflow(object, &overflow);
+    flag = number == 1;
+    return overflow == 0 && (number == 0 || number == 1);
+}
+
+bool is_empty(const Whole& whole) {
+    return std::find(whole.shape.begin(), whole.shape.end(), 0) != whole.shape.end();
 }
 
 }  // namespace
@@ -170,23 +192,37 @@ bool copy_to_own(const Request& request, PyObject* list) {
     return true;
 }
 
-PyObject* join_each(const Request& request, PyObject* parts) {
-    Owned own(PySequence_List(parts));
-    if (!own || !still_fits(request.array, request.division)) return nullptr;
-    return join_listed(request, own, entries_of(own.get()));
-}
-
-PyObject* join_plainly(PyObject* parts, PyObject* axis, PyObject* whole) {
-    if (!PyList_CheckExact(parts) || !PyLong_CheckExact(axis) || !is_plain_array(whole)) {
-        return new_reference(Py_False);
+PyObject* join_at_once(PyObject* parts, PyObject* axis, PyObject* keepdims, PyObject* copy,
+                       PyObject* out) {
+    Whole whole;
+    bool keeps = false;
+    if ((!PyList_CheckExact(parts) && !PyTuple_CheckExact(parts)) || !read_flag(keepdims, keeps) ||
+        (copy != Py_None && copy != Py_True)) {
+        return nullptr;
     }
-    Owned own(PySequence_List(parts));
+    Owned own(PySequence_List(parts));  // which nobody else can change
     if (!own) return nullptr;
     const std::vector<PyObject*> each = entries_of(own.get());
-    auto* array = reinterpret_cast<PyArrayObject*>(whole);
-    Division division;
-    if (!read_parts(each, axis, array, division)) return new_reference(Py_False);
-    return join_listed({array, division}, own, each);
+    if (!read_parts(each, axis, keeps, whole)) return nullptr;
+    auto* first = reinterpret_cast<PyArrayObject*>(each.front());
+    if (!holds_plain_bytes(first)) return nullptr;
+    if (copy == Py_None && out == Py_None) {
+        if (is_empty(whole)) return nullptr;
+        PyObject* view = view_of_parts(each, whole);
+        if (view != nullptr || PyErr_Occurred() != nullptr) return view;
+    }
+    Owned made(out == Py_None ? new_array(PyArray_DESCR(first), whole.shape) : new_reference(out));
+    auto* array = reinterpret_cast<PyArrayObject*>(made.get());
+    if (!made || !is_plain_array(made.get()) || !has_shape(array, whole.shape)) return nullptr;
+    std::optional<Join> join = join_of({array, whole.division}, each);
+    if (!join) return nullptr;
+    if (join_few(*join)) return made.release();
+    const auto act = [&] {
+        release_during(static_cast<npy_intp>(join->bytes),
+                       [&] { join_parts(*in_use.load(), std::move(*join)); });
+    };
+    keep_all_during(act, own, made);
+    return made.release();
 }
 
 PyObject* list_views(const Request& request) {

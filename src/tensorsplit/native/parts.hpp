@@ -23,13 +23,11 @@ PyObject* copy_to_each(const Request& request, PyObject* out);
 // false, maybe with an exception set, if nothing was written.
 bool copy_to_own(const Request& request, PyObject* list);
 
-// Join arrays in the array of the request: True; False, with nothing written, if they need a closer
-// look; null with an exception set.
-PyObject* join_each(const Request& request, PyObject* parts);
-
-// Join a list of arrays in one of their lengths together along an axis, an int; False, with nothing
-// written, where anything needs a closer look. Null with an exception set.
-PyObject* join_plainly(PyObject* parts, PyObject* axis, PyObject* whole);
+// Join a list or a tuple of arrays along an axis, an int, which they keep or not: in `out`, or in a
+// new array, or without a copy as the array whose views they are, unless `copy` is True. Null, maybe
+// without an exception, with nothing written, where anything needs a closer look.
+PyObject* join_at_once(PyObject* parts, PyObject* axis, PyObject* keepdims, PyObject* copy,
+                       PyObject* out);
 
 // Views; null with an exception set.
 PyObject* list_views(const Request& request);

@@ -63,7 +63,7 @@ PyObject* split_by(const Ready& ready, Owned& plan, PyObject* data, PyObject* co
     if (copy != Py_True && copy != Py_False) return nullptr;
     if (!is_plain_array(data)) return split(plan, TensorRequest{data, ready}, copy, out);
     auto* array = reinterpret_cast<PyArrayObject*>(data);
-    if (!has_shape_of(ready, array)) return nullptr;
+    if (!has_shape(array, ready.shape)) return nullptr;
     return split(plan, Request{array, ready.division}, copy, out);
 }
 
@@ -187,12 +187,6 @@ PyMethodDef functions[] = {
 };
 
 }  // namespace
-
-bool has_shape_of(const Ready& ready, PyArrayObject* array) {
-    const int rank = PyArray_NDIM(array);
-    return static_cast<std::size_t>(rank) == ready.shape.size() &&
-           same_numbers(ready.shape.data(), PyArray_DIMS(array), rank);
-}
 
 bool is_shape_of(const Ready& ready, PyObject* shape) {
     std::vector<npy_intp> seen;

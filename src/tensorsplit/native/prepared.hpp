@@ -19,9 +19,6 @@ struct Ready {
     PyObject* type;          // of the array that was looked at last
 };
 
-// Whether the array has that shape, so that the division is one of its own.
-bool has_shape_of(const Ready& ready, PyArrayObject* array);
-
 // Whether it is a tuple of these numbers.
 bool is_shape_of(const Ready& ready, PyObject* shape);
 

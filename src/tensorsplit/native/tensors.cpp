@@ -292,7 +292,7 @@ PyObject* list_copies(const TensorRequest& request, const std::shared_ptr<Blocks
     DLDataType type{};
     Owned array(array_of(tensor, watching, type));
     auto* memory = reinterpret_cast<PyArrayObject*>(array.get());
-    if (!array || !has_shape_of(ready, memory)) return nullptr;
+    if (!array || !has_shape(memory, ready.shape)) return nullptr;
     PyObject* parts = nullptr;
     array.keep_during([&] { parts = list_copies(Request{memory, ready.division}, blocks); });
     Owned made(parts);
@@ -310,7 +310,7 @@ bool copy_to_own(const TensorRequest& request, PyObject* list) {
     DLDataType type{}, same{};
     Owned array(array_of(request.tensor, watching, type)), arrays(PyList_New(0));
     auto* memory = reinterpret_cast<PyArrayObject*>(array.get());
-    if (!array || !arrays || !has_shape_of(ready, memory)) return false;
+    if (!array || !arrays || !has_shape(memory, ready.shape)) return false;
     for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
         PyObject* buffer = PyList_GetItem(list, i);
         const Owned written(array_of(buffer, watching, same));
