@@ -236,7 +236,7 @@ def _of_the_data(call: Call, out: list[Any], place: int) -> str:
         return ""
     part = slices(call.data, call.axis, call.sizes)[place]
     if not call.keepdims:
-        part = part[(slice(None),) * call.axis + (0,)]
+        part = np.squeeze(part, call.axis)  # a view, even of one element
     out[place] = part.view(np.ndarray)
     return "TS405" if part.size else ""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
+from tensorsplit.core.dimensions import are_known, is_at_least, is_known
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import (
@@ -189,7 +189,7 @@ def _is_unknown_quotient(ref: NodeRef, facts: Facts) -> bool:
 def _may_be_empty(node: ir.Node, facts: Facts) -> bool:
     """Return whether the limit of a Range may lie on the other side of its start than its step."""
     start, limit, _ = node.inputs
-    first, last, step = (_single(held, facts) for held in node.inputs)
+    first, last, step = (facts.tensor(held).integer for held in node.inputs)
     if is_known(step) and step:
         low, high = (first, last) if step > 0 else (last, first)
         is_folded = is_known(first) and is_known(last)
@@ -197,12 +197,6 @@ def _may_be_empty(node: ir.Node, facts: Facts) -> bool:
         if is_folded or is_count or is_at_least(high, low):
             return False
     return not _is_kept(start, limit)
-
-
-def _single(held: ir.Value | None, facts: Facts) -> Dim:
-    """Return the only number of a tensor; None if it is not known."""
-    values = facts.tensor(held).values
-    return values[0] if values is not None and len(values) == 1 else None
 
 
 def _is_moved_from(value: ir.Value | None, operators: frozenset[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, is_at_least, is_known
+from tensorsplit.core.dimensions import is_at_least, is_known
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.loops import (
     carried_by,
@@ -150,8 +150,8 @@ def _is_seen_to_run(node: ir.Node, seen: Facts) -> bool:
 
 
 def _is_at_least(least: int, count: ir.Value, facts: Facts) -> bool:
-    values: tuple[Dim, ...] = facts.tensor(count).values or ()
-    return len(values) == 1 and values[0] is not None and is_at_least(values[0], least)
+    number = facts.tensor(count).integer
+    return number is not None and is_at_least(number, least)
 
 
 def _implies_a_round(going: ir.Value | None, count: ir.Value) -> bool:

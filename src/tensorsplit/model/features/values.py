@@ -68,7 +68,7 @@ def ends_before_largest(node: ir.Node, facts: Facts) -> list[int] | None:
         return None
     _, _, end, _, step = (*node.inputs, *[None] * 5)[:5]
     ends = facts.tensor(end).constant or ()
-    steps = (1,) * len(ends) if step is None else facts.tensor(step).values or (None,) * len(ends)
+    steps = (1,) * len(ends) if step is None else facts.tensor(step).integers or (None,) * len(ends)
     pairs = zip(ends, steps, strict=False)
     lower = [last - (last in _LARGEST and not is_at_least(by, 1)) for last, by in pairs]
     return lower if lower != list(ends) else None

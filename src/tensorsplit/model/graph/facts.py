@@ -20,8 +20,8 @@ class Tensor:
 
     Attributes:
         shape: None if not even the rank is known; unknown dimensions are None.
-        values: The elements in order, for small integer tensors of rank 0 or 1 that are constant
-            or follow from shapes, and for tables made of them: integers, expressions, or None for
+        values: The elements in order, for small tensors of rank 0 or 1 that are constant or follow
+            from shapes, and for tables made of them: integers, floats, expressions, or None for
             those not known.
     """
 
@@ -35,6 +35,19 @@ class Tensor:
         if self.values is not None and are_known(self.values):
             return self.values
         return None
+
+    @property
+    def integers(self) -> tuple[Dim, ...] | None:
+        """The elements in order; None for a float, too."""
+        if self.values is None:
+            return None
+        return tuple(None if isinstance(each, float) else each for each in self.values)
+
+    @property
+    def integer(self) -> Dim:
+        """The only element; None for several, and for a float."""
+        found = self.integers
+        return found[0] if found is not None and len(found) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

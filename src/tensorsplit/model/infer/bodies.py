@@ -110,8 +110,7 @@ def _number(inputs: list[Fact], index: int, node: ir.Node) -> Dim:
     """Return the trip count or the condition of a loop; 1 where it is absent."""
     if len(inputs) <= index or node.inputs[index] is None:
         return 1
-    values = as_tensor(inputs[index]).values
-    return values[0] if values is not None and len(values) == 1 else None
+    return as_tensor(inputs[index]).integer
 
 
 def _runs(limit: Dim, starts: Dim) -> bool | None:

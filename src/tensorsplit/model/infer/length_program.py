@@ -154,7 +154,8 @@ class _ProgramReader:
         """Return the shape of a tensor; a dimension sure to be the one split is that one."""
         of = node.inputs[0]
         shape = self._shape if of is self._data else self._facts.tensor(of).shape
-        if shape is None or any(held.is_ref() for held in node.attributes.values()):
+        ends = [node.attributes.get(name) for name in ("start", "end")]
+        if shape is None or any(each and not _is_integer(each) for each in ends):
             return self._sampled(value)
         entries: list[object] = []
         for place, dim in enumerate(shape):
@@ -165,8 +166,7 @@ class _ProgramReader:
             else:
                 key = (of, place) if dim is None else str(dim)
                 entries.append((self._variable(key, "dimension"),))
-        first, last = (node.attributes.get(name) for name in ("start", "end"))
-        part = slice(None if first is None else first.value, None if last is None else last.value)
+        part = slice(*(None if each is None else each.value for each in ends))
         return Operation("shape", tuple(entries[part]))
 
     def _is_split(self, dim: Dim) -> bool:
@@ -192,6 +192,11 @@ class _ProgramReader:
 
 
 _PLAIN = (ir.AttributeType.INT, ir.AttributeType.INTS)
+
+
+def _is_integer(held: ir.Attr) -> bool:
+    """Return whether an attribute is an integer, and no call gives it."""
+    return held.type == ir.AttributeType.INT and not held.is_ref()
 
 
 def _plain(held: ir.Attr) -> object:
