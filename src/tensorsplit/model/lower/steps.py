@@ -132,73 +132,108 @@ def _mistyped(opened: OnnxModel) -> SplitError | None:
     return None
 
 
-def _lower(lowering: Lowering, passes: int = 0) -> None:
-    model = lowering.model
+def _lower(lowering: Lowering) -> None:
+    """Write what the target can't take, again as long as more of it is seen in what was written."""
+    passes = 0
+    while True:
+        is_less_known, may_be_more = _lower_once(lowering)
+        if not is_less_known and (not may_be_more or passes == _MOST_PASSES):
+            return
+        lowering.look()
+        if is_less_known:
+            passes = 0
+        elif any(lowering.reason(node) is not None for node in lowering.refs):
+            passes += 1
+        else:
+            return
+
+
+def _lower_once(lowering: Lowering) -> tuple[bool, bool]:
+    """Write what is seen now that the target can't take.
+
+    Returns:
+        Whether less is known, or seen at import, of what follows, or axes may be alike; and whether
+        more may be seen in what was written.
+    """
     check_sequence_nodes(lowering)
     _check(lowering)
-    first = (
-        inline_lengths,
-        sort_axes,
-        inline,
-        write_tensors,
-        write_initializers,
-        slice_empty,
-        slice_nothing,
-        give_nothing,
-        take_branches,
-    )
-    of_loops = (
-        leave_out_loops,
-        pass_conditions_on,
-        hold_conditions,
-        expand_maps,
-        loop_inner_scans,
-        scan_first_axes,
-    )
-    others = (
-        change_other_nodes,
-        unwrap_optionals,
-        calculate_constants,
-        write_lengths,
-        keep_unread,
-    )
-    while any(step(lowering) for step in (*first, *of_loops, *others)):
+    while any(step(lowering) for step in _BEFORE_SPLITS):
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)
-    had_alike, before = bool(lowering.limited("equal_parts_alike")), len(lowering.report.changes)
+    changes = lowering.report.changes
+    had_alike, before = bool(lowering.limited("equal_parts_alike")), len(changes)
     had_vendor_nodes = any(node.domain == DOMAIN for node in lowering.refs)
+    had_sequences = _lower_splits(lowering)
+    written = len(changes)
+    is_less_known = [step(lowering) for step in _AFTER_SPLITS]
+    if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(lowering.model)):
+        lowering.model.opset_imports.pop(DOMAIN, None)
+    may_be_alike = had_alike and len(changes) > before
+    return may_be_alike or any(is_less_known), had_sequences or len(changes) > written
+
+
+def _lower_splits(lowering: Lowering) -> bool:
+    """Write splits and what they are followed by; return whether there were sequences."""
     sequences: LoweredSequences = {}
-    _lower_scope(lowering, sequences, model.graph)
-    for output in tuple(model.graph.outputs):
+    graph = lowering.model.graph
+    _lower_scope(lowering, sequences, graph)
+    for output in tuple(graph.outputs):
         if output in sequences:
             give_out(lowering, output, sequences[output])
     lowering.edits.finish()
-    written = len(lowering.report.changes)
+    return bool(sequences)
+
+
+def _calculate_in_bodies(lowering: Lowering) -> None:
+    """Calculate what has become constant in the bodies that splits were written in."""
     if lowering.look_for("of_constants", bodies) and calculate_constants(lowering):
         lowering.look()
-    give_nothing_for_parts(lowering)
-    is_carried = carry_captured(lowering)
-    carry_overwritten(lowering)
-    carry_sizes(lowering)
-    keep_checks(lowering)
-    pass_results_on(lowering)
-    copy_numbers(lowering)
-    copy_states(lowering)
-    is_used = use_states(lowering)
-    settle_rounds(lowering)
-    sort_axes_for_onnx(lowering)
-    change_other_nodes_again(lowering)
-    if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(model)):
-        model.opset_imports.pop(DOMAIN, None)
-    may_be_alike = had_alike and len(lowering.report.changes) > before
-    if keep_left_unread(lowering) or is_carried or is_used or may_be_alike:
-        lowering.look()
-        _lower(lowering)  # of what follows less is known, or seen at import, and axes may be alike
-    elif passes < _MOST_PASSES and (sequences or len(lowering.report.changes) > written):
-        lowering.look()
-        if any(lowering.reason(node) is not None for node in lowering.refs):
-            _lower(lowering, passes + 1)  # some is only seen in what was written
+
+
+_BEFORE_SPLITS: tuple[Callable[[Lowering], bool], ...] = (
+    inline_lengths,
+    sort_axes,
+    inline,
+    write_tensors,
+    write_initializers,
+    slice_empty,
+    slice_nothing,
+    give_nothing,
+    take_branches,
+    # of loops
+    leave_out_loops,
+    pass_conditions_on,
+    hold_conditions,
+    expand_maps,
+    loop_inner_scans,
+    scan_first_axes,
+    # of other nodes
+    change_other_nodes,
+    unwrap_optionals,
+    calculate_constants,
+    write_lengths,
+    keep_unread,
+)
+"""What comes before splits. After the first that changes something, it begins again."""
+
+_AFTER_SPLITS: tuple[Callable[[Lowering], bool | None], ...] = (
+    _calculate_in_bodies,
+    give_nothing_for_parts,
+    carry_captured,
+    carry_overwritten,
+    carry_sizes,
+    keep_checks,
+    pass_results_on,
+    copy_numbers,
+    copy_states,
+    use_states,
+    settle_rounds,
+    sort_axes_for_onnx,
+    change_other_nodes_again,
+    keep_left_unread,
+)
+"""What comes after splits, each once; some return whether less is known of what follows now."""
 
 
 def _check(lowering: Lowering) -> None:
