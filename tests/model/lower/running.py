@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import onnx
+import pytest
 
 import tensorsplit as ts
 
@@ -38,3 +39,9 @@ def _outputs(model: onnx.ModelProto, feed: dict[str, Any]) -> list[Any] | str:
         return list(ts.run(model, {name: feed[name] for name in feed if name in names}).values())
     except ts.SplitError as error:
         return str(error)
+
+
+def with_own(*engines: str) -> pytest.MarkDecorator:
+    """Run a test with our own engine, which has to take every lowered model, and with others."""
+    others = [pytest.param(engine, marks=pytest.mark.engine(engine)) for engine in engines]
+    return pytest.mark.parametrize("engine", ["tensorsplit", *others])

@@ -93,13 +93,15 @@ def test_a_scan_in_the_body_of_a_scan_becomes_a_loop(name: str, process: Runner)
         assert ts.run(lowered, feed)["y"].tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("opset", [9, 10, 11, 12])
+@pytest.mark.parametrize("opset", [9, 10, 11, 12, 13])
 def test_before_opset_13_a_loop_carries_something(opset: int, process: Runner) -> None:
     """`Inputs (3 - ∞)`: the pages of Loop-1 and Loop-11."""
     body = "o = Scan<num_scan_inputs = 1, scan_output_directions = [1], body = b2 (float[?] row)"
     model = made_of(f"{body} => (float[?] p) {{ p = Neg(row) }}>(table)", opset)
     lowered = ts.lower(model, target="openvino")
     onnx.checker.check_model(lowered, full_check=True)
+    (loop,) = (node for node in nodes_of(lowered.graph) if node.op_type == "Loop")
+    assert len(loop.input) == (3 if opset < 13 else 2)
     assert ts.lower(lowered, target="openvino") == lowered
     feed = {"x": X, "w": W, "yes": np.array(True)}
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])

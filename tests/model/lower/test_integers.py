@@ -11,7 +11,7 @@ import onnx.parser
 import pytest
 
 import tensorsplit as ts
-from tests.model.lower.running import Runner
+from tests.model.lower.running import Runner, with_own
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -472,11 +472,11 @@ def test_a_ratio_that_the_model_gives_out_stays() -> None:
     assert ts.check(model, target=ORT) == []
 
 
-@pytest.mark.engine("onnxruntime")
+@with_own("onnxruntime")
 @pytest.mark.parametrize("kind", ["int64", "int32"])
 @pytest.mark.parametrize("shape", ["", "[1]"])
 @pytest.mark.parametrize("nodes", [nodes for nodes in RATIOS if RATIOS[nodes]])
-def test_onnxruntime_multiplies_one_by_a_number(nodes: str, shape: str, kind: str) -> None:
+def test_one_is_multiplied_by_a_number(nodes: str, shape: str, kind: str, engine: Any) -> None:
     lowered = ts.lower(ratio(nodes, kind, shape), target=ORT)
     onnx.checker.check_model(lowered, full_check=True)
     assert ts.check(lowered, target=ORT) == []
@@ -485,5 +485,5 @@ def test_onnxruntime_multiplies_one_by_a_number(nodes: str, shape: str, kind: st
     for numbers, factors in zip(x, z, strict=True):
         feeds = {"x": numbers, "z": factors}
         wanted = np.where(abs(numbers) == 1, numbers, 0) * factors
-        got = ts.run(lowered, feeds, engine="onnxruntime")["y"]
+        got = ts.run(lowered, feeds, engine=engine)["y"]
         np.testing.assert_array_equal(got, wanted.astype(kind), strict=True)

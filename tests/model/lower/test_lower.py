@@ -25,6 +25,7 @@ from tensorsplit.model.lower import lower, lower_graph
 from tensorsplit.model.lower.lowered_sequence import resized
 from tests.model.build import graph, model, node, nodes_of, onnx_model, value
 from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
+from tests.model.lower.running import with_own
 from tests.refusals import refused
 
 BY_NAME = {case.name: case for case in CASES}
@@ -47,12 +48,6 @@ REFUSED = {
 
 OVERRIDABLE = {"split13_overridable_fed": "l", "sequence_overridable_chunk": "c"}
 """OpenVINO makes constants of inputs that have a default: there the default is what must hold."""
-
-
-def with_own(*engines: str) -> pytest.MarkDecorator:
-    """Run a test with our own engine, which has to take every lowered model, and with others."""
-    others = [pytest.param(engine, marks=pytest.mark.engine(engine)) for engine in engines]
-    return pytest.mark.parametrize("engine", ["tensorsplit", *others])
 
 
 def _marks(engine: Any) -> list[Any]:

@@ -12,7 +12,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
 from tests.model import build
-from tests.model.lower.running import Runner
+from tests.model.lower.running import Runner, with_own
 from tests.refusals import refused
 
 X = np.random.default_rng(4).uniform(1, 2, 5).astype(np.float32)
@@ -1165,11 +1165,11 @@ def test_strings_are_found_that_are_not_gathered_on_the_last_axis(
     assert (ts.lower(model, target=ORT) == model) is not is_changed
 
 
-@pytest.mark.engine("onnxruntime")
+@with_own("onnxruntime")
 @pytest.mark.parametrize("indices", [np.array(1), np.array([1, -1, 0]), np.array([[0], [-2]])])
 @pytest.mark.parametrize("axis", [0, 1, -2, -3])
 def test_whole_rows_of_strings_are_gathered(
-    axis: int, indices: np.ndarray, rng: np.random.Generator
+    axis: int, indices: np.ndarray, rng: np.random.Generator, engine: Any
 ) -> None:
     x = np.array([f"s{number}" for number in rng.permutation(24)], object).reshape(2, 3, 4)
     dims = ", ".join(map(str, indices.shape))
@@ -1177,5 +1177,5 @@ def test_whole_rows_of_strings_are_gathered(
     lowered = ts.lower(model, target=ORT)
     assert ts.check(lowered, target=ORT) == []
     assert ts.lower(lowered, target=ORT) == lowered
-    got = ts.run(lowered, {"x": x, "i": indices}, engine="onnxruntime")["y"]
+    got = ts.run(lowered, {"x": x, "i": indices}, engine=engine)["y"]
     np.testing.assert_array_equal(got, np.take(x, indices, axis))

@@ -515,3 +515,88 @@ def test_an_abs_of_what_nothing_else_reads_stays(way: str, tmp_path: Path) -> No
     path = ir.save(tmp_path, named(ir))
     assert ts.check(path, target="openvino") == []
     assert lowered(path).text == path.read_bytes()
+
+
+def counted(kinds: str) -> IrFile:
+    """A model that counts from a number to another one by a third, of these types."""
+    ir = IrFile()
+    fed = [ir.parameter(f"n{place}", kind, "") for place, kind in enumerate(kinds.split())]
+    ir.result(ir.layer("Range", fed, 1, '<data output_type="i64"/>', version="opset4")[0])
+    return ir
+
+
+@pytest.mark.filterwarnings("ignore:.*computes int64")
+@pytest.mark.parametrize("kinds", ["i64 i64 i64", "i32 i64 i32", "i64 i32 i32"])
+@pytest.mark.parametrize("numbers", [(0, -2, 1), (5, 0, -2), (0, 5, 2), (2, -5, 3), (3, 3, 1)])
+def test_a_range_whose_limit_is_on_the_other_side_is_empty(
+    numbers: tuple[int, int, int], kinds: str, tmp_path: Path, run: Any
+) -> None:
+    path = saved(counted(kinds), tmp_path)
+    assert lowered(path).text == path.read_bytes()
+    types = {"i32": np.int32, "i64": np.int64}
+    feeds = [np.array(n, types[kind]) for n, kind in zip(numbers, kinds.split(), strict=True)]
+    ((counts,),) = run(path, [feeds])
+    assert counts.tolist() == list(range(*numbers))
+
+
+def test_a_range_of_floats_and_integers_is_refused(tmp_path: Path) -> None:
+    with refused("TS513", "its numbers are of several types"):
+        lowered(counted("i64 f32 i64").save(tmp_path))
+
+
+def halved(kind: str, rule: str = "") -> tuple[IrFile, str]:
+    """A model that divides, and its text; ``rule`` says how its operands are broadcast."""
+    ir = IrFile()
+    x, y = ir.parameter("x", kind, "?"), ir.parameter("y", kind, "?")
+    data = f'<data auto_broadcast="{rule}"/>' if rule else ""
+    ir.result(ir.layer("Divide", (x, y), 1, data, name="half")[0])
+    return ir, named(ir).replace("FP32", kind.upper())
+
+
+@pytest.mark.parametrize("rule", ["", "numpy", "NUMPY", "none"])
+@pytest.mark.parametrize("kind", ["i8", "u8"])
+def test_quotients_of_8_bits_are_rounded_toward_zero(
+    kind: str, rule: str, tmp_path: Path, run: Any
+) -> None:
+    ir, text = halved(kind, rule)
+    path = saved(ir, tmp_path, text)
+    assert lowered(path).text == path.read_bytes()
+    dtype: Any = np.int8 if kind == "i8" else np.uint8
+    signs = np.array([1, -1, -1] if kind == "i8" else [1, 1, 1], dtype)
+    x, y = np.array([7, 9, 100], dtype) * signs, np.array([2, 5, 3], dtype)
+    ((quotient,),) = run(path, [[x, y]])
+    np.testing.assert_array_equal(quotient, np.array([3, 1, 33], dtype) * signs, strict=True)
+
+
+def test_quotients_that_are_not_broadcast_as_numpy_does_are_refused(tmp_path: Path) -> None:
+    ir, text = halved("i8", "pdpd")
+    with refused("TS513", "not broadcast as NumPy does"):
+        lowered(ir.save(tmp_path, text))
+
+
+def taken(shape: str, indices: tuple[int, ...], axis: int) -> IrFile:
+    ir = IrFile()
+    x, at = ir.parameter("x", "f32", shape), ir.int64(axis, scalar=True)
+    ir.result(ir.layer("Gather", (x, ir.int64(*indices), at), 1, version="opset8")[0])
+    return ir
+
+
+@pytest.mark.parametrize(
+    ("shape", "indices", "axis", "made"),
+    [("0,3", (2, -3), 1, (0, 2)), ("3,0", (0, 1, -1), 0, (3, 0)), ("0,3", (2, 2), -1, (0, 2))],
+)
+def test_what_is_taken_of_no_elements_is_none(
+    shape: str, indices: tuple[int, ...], axis: int, made: tuple[int, ...], tmp_path: Path, run: Any
+) -> None:
+    path = saved(taken(shape, indices, axis), tmp_path)
+    assert "Gather" not in path.read_text()
+    ((none,),) = run(path, [[np.zeros(tuple(map(int, shape.split(","))), np.float32)]])
+    assert (none.shape, none.dtype) == (made, np.float32)
+
+
+@pytest.mark.parametrize("indices", [(3,), (-4,), (0, 3)])
+def test_what_is_out_of_range_of_no_elements_is_refused(
+    indices: tuple[int, ...], tmp_path: Path
+) -> None:
+    with refused("TS513", "indices that may be out of range"):
+        lowered(taken("0,3", indices, 1).save(tmp_path))
