@@ -1912,3 +1912,40 @@ def test_onnxruntime_loads_no_map_in_the_body_of_a_map(name: str, engine: Any) -
     assert not [each for each in check(lowered, target="onnxruntime") if each.severity == "error"]
     assert lower(lowered, target="onnxruntime") == lowered
     assert np.array_equal(run(lowered, {"x": x}, engine=engine)["y"], np.tile(-x, (3, 1)))
+
+
+def test_the_report_says_which_functions_were_inlined() -> None:
+    """A portable model has none; those of another opset are converted first."""
+    for opset, became in ((18, "inlined"), (17, "converted to opset 18")):
+        model = parse_model(f"""
+            <ir_version: 8, opset_import: ["": 18, "f": 1]>
+            g (float[4] x) => (float[2] y) {{ y = f.half(x) }}
+            <opset_import: ["": {opset}], domain: "f"> half (x) => (y) {{
+                l = Constant<value_ints = [2, 2]>() y, z = Split<axis = 0>(x, l) }}""")
+        report = lower_graph(onnx_model(model), "portable")
+        first = report.changes[0]
+        assert (first.node, first.operator, first.became) == ("function f::half", "half", became)
+        assert "function" in first.reason
+
+
+def test_what_a_loop_carries_of_parts_along_another_axis_is_declared_so() -> None:
+    """Parts of [2,3] along axis 1 are a tensor of two rows, of an unknown number of columns."""
+    made = lower(
+        parse_model("""
+        <ir_version: 8, opset_import: ["": 18]>
+        g (float[2,N] x, int64 n) => (float[2,M] y) <int64 three = {3}> {
+            s = SplitToSequence<axis = 1>(x, three)
+            t = Loop(n, , s) <body = b (int64 i, bool c, seq(float[2,3]) p)
+                => (bool d, seq(float[2,3]) q) {
+                d = Identity(c) e = SequenceAt(p, i) q = SequenceInsert(p, e) }>
+            y = ConcatFromSequence<axis = 1>(t)
+        }"""),
+        target="portable",
+    )
+    onnx.checker.check_model(made, full_check=True)
+    (loop,) = (node for node in made.graph.node if node.op_type == "Loop")
+    held = loop.attribute[0].g.input[2].type.tensor_type
+    assert [dim.dim_value for dim in held.shape.dim] == [2, 0]
+    x = np.arange(12, dtype=np.float32).reshape(2, 6)
+    wanted = np.concatenate([x, x], axis=1)
+    assert np.array_equal(run(made, {"x": x, "n": np.array(2)})["y"], wanted)

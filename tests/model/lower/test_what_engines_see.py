@@ -11,6 +11,8 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
+from tensorsplit.model.lower import lower_graph
+from tensorsplit.model.reading import open_model, read_model
 from tests.model import build
 from tests.model.lower.running import Runner, with_own
 from tests.refusals import refused
@@ -668,6 +670,35 @@ def test_lengths_that_are_always_the_same_are_a_constant(
     (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
     for part, expected in zip(got, ts.run(model, feed).values(), strict=True):
         assert part.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "place", "is_written"),
+    [
+        ("{0, 1, 3}", 0, False),
+        ("{0, 1, 3}", 1, True),
+        ("{0, 1, 3}", 2, True),
+        ("{0, 1, -3}", 2, False),
+        ("{{0, 3}, {4, -1}, {1, 1}}", 0, True),
+        ("{{0, 3}, {4, -1}, {1, 1}}", 1, False),
+        ("{{0, 3}, {4, -1}, {1, 1}}", 2, False),
+    ],
+)
+def test_lengths_of_a_sequence_that_are_always_the_same_and_fit_are_a_constant(
+    lengths: str, place: int, is_written: bool
+) -> None:
+    """A scalar is the length of each part, which is at least 1; a list has to sum to 3."""
+    shape, made = ("3,2", "Identity(g)") if "}, {" in lengths else ("3,1", "Squeeze(g, first)")
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[3] x) => (float[?] y)
+        <int64[{shape}] table = {{{lengths.replace("{", "").replace("}", "")}}},
+        int64[1] place = {{{place}}}, int64 zero = {{0}}, int64[1] first = {{0}}>
+        {{ g = GatherND(table, place) l = {made} s = SplitToSequence(x, l)
+        y = SequenceAt(s, zero) }}"""
+    )
+    report = lower_graph(open_model(read_model(model)), "openvino")
+    became = "the same, with its lengths as a constant"
+    assert [change.became for change in report.changes].count(became) == is_written
 
 
 @pytest.mark.parametrize("table", ["1, 1", "-1, 4"])

@@ -168,7 +168,7 @@ def _slice_instead(conversion: Conversion, part: _Part) -> None:
     program = program_of((part.start, part.end), data, axis, conversion.facts)
     if program is None or not are_in_order(program):
         return
-    make = Calculation(conversion.names, ref.opset, ref.node.name or "Slice")
+    make = Calculation(conversion.names, ref.opset, ref.stem)
     start, end = (make.number(bound, ir.DataType.INT64) for bound in (part.start, part.end))
     pairs = [(ref.node.outputs[0], make.slice(data, start, end, axis))]
     inherit(make.nodes, ref.node, pairs)

@@ -89,6 +89,11 @@ class NodeRef:
         return self.node.op_type
 
     @property
+    def stem(self) -> str:
+        """What names begin with that are made for it."""
+        return self.node.name or self.op_type
+
+    @property
     def schema(self) -> Any:
         """The ``onnx.defs.OpSchema`` in force for it; None where onnx knows none."""
         return schema_of(self.op_type, self.opsets.get(self.node.domain, 0), self.node.domain)

@@ -83,7 +83,7 @@ def _take_rows(
     """Have a body take its rows by the number of the round; returns that, and the condition."""
     node, body = ref.node, body_of(ref.node)
     rows, (axes, _) = scanned_by(node), axes_of_scan(node)
-    make = InsertionPoint(lowering, node.name or ref.op_type, body, next(iter(body), None))
+    make = InsertionPoint(lowering, ref.stem, body, next(iter(body), None))
     fresh = make.names.fresh
     round_ = ir.val(fresh(f"{make.stem}_number"), ir.DataType.INT64, [])
     going = ir.val(fresh(f"{make.stem}_going"), ir.DataType.BOOL, [])

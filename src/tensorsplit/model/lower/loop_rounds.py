@@ -44,7 +44,7 @@ def pass_conditions_on(lowering: Lowering) -> bool:
 
 def _pass_condition_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     body = body_of(ref.node)
-    make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
+    make = InsertionPoint(lowering, ref.stem, body)
     given, old = body.inputs[1], body.outputs[0]
     reads = reads_of_condition(ref.node)
     body.outputs[0] = _as_condition(make.op("Identity", [given]), given)
@@ -76,7 +76,7 @@ def hold_conditions(lowering: Lowering) -> bool:
 
 def _hold_condition(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     body = body_of(ref.node)
-    make = InsertionPoint(lowering, ref.node.name or ref.op_type, body, next(iter(body)))
+    make = InsertionPoint(lowering, ref.stem, body, next(iter(body)))
     shape = body.inputs[1].shape or ir.Shape([])
     holds = make.constant(np.ones(shape.numpy()), np.bool_)
     for node, place in reads_of_condition(ref.node):

@@ -87,7 +87,7 @@ def _give_instead(
     """Have a body give in some places what is made of what it gave, of the same type and shape."""
     body = body_of(ref.node)
     for place in places:
-        make = InsertionPoint(lowering, ref.node.name or ref.op_type, body)
+        make = InsertionPoint(lowering, ref.stem, body)
         old = body.outputs[place]
         new = instead(make, old)
         new.type, new.shape = old.type, old.shape

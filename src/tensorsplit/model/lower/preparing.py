@@ -175,7 +175,7 @@ def _take_branch(lowering: Lowering, ref: NodeRef, label: str) -> None:
     if not isinstance(scope, ir.Graph):
         raise refusal("a sequence goes through a branch of a function", "inline the function")
     body.outputs.clear()
-    inside, point = list(body), InsertionPoint(lowering, node.name or "If", scope, node)
+    inside, point = list(body), InsertionPoint(lowering, ref.stem, scope, node)
     for held in body.initializers.values():  # it would lend a new name to the caller's tensor
         made = point.op("Constant", [], {"value": held.const_value})
         ir.convenience.replace_all_uses_with(held, made)

@@ -41,7 +41,7 @@ def _expand(lowering: Lowering, ref: NodeRef) -> None:
         if held.dtype is None:
             raise refusal(f"the type of '{held.name}' is not declared", "declare it")
         kinds.append(held.dtype)
-    make = InsertionPoint(lowering, node.name or "SequenceMap", ref.scope, node)
+    make = InsertionPoint.before(lowering, ref)
     first = InsertionPoint(lowering, make.stem, body, next(iter(body), None))
     number = _number(make)
     for outer, inner in zip(node.inputs, body.inputs, strict=True):
@@ -62,7 +62,7 @@ def _expand(lowering: Lowering, ref: NodeRef) -> None:
 def give_out(lowering: Lowering, old: ir.Value, sequence: LoweredSequence) -> None:
     """Make a sequence of the tensors that stand for it, in the place of an output of the model."""
     packed, kind = sequence.packed, lowering.sequence(old).element_type
-    make = InsertionPoint(lowering, old.name or "output", lowering.model.graph)
+    make = InsertionPoint(lowering, str(old.name), lowering.model.graph)
     _check_type(lowering, old, make.opset)
     if sequence.parts:
         made = make.op("SequenceConstruct", sequence.tensors())

@@ -52,8 +52,7 @@ class SequenceNode:
     def __init__(self, lowering: Lowering, ref: NodeRef, sequences: LoweredSequences) -> None:
         self.lowering, self.ref, self.sequences = lowering, ref, sequences
         self.node = ref.node
-        stem = ref.node.name or ref.op_type
-        self.point = InsertionPoint(lowering, stem, ref.scope, ref.node, origin=ref.node)
+        self.point = InsertionPoint.instead_of(lowering, ref)
 
     def sequence(self, held: ir.Value | None) -> LoweredSequence:
         """Return what stands for a sequence (TS513 if nothing does)."""

@@ -20,11 +20,9 @@ def take_slice(lowering: Lowering, ref: NodeRef) -> None:
     node, data = ref.node, ref.input(0)
     assert data is not None  # noqa: S101 - it has an element type
     point = InsertionPoint.instead_of(lowering, ref)
-    given = [_operand(lowering, point, ref, place) for place in range(1, 5)]
-    count = next((len(each) for each in given if each is not None), 0)
-    starts, ends, axes, steps = (each or () for each in given)
+    starts, ends, axes, steps = (_operand(lowering, point, ref, place) for place in range(1, 5))
     held = data
-    for index, axis in enumerate(axes or range(count)):
+    for index, axis in enumerate(axes or range(len(starts))):
         if not isinstance(axis, int):
             raise refusal("which axes of strings are sliced is known only at run time")
         length = lowering.length(data, axis)
@@ -41,16 +39,16 @@ def take_slice(lowering: Lowering, ref: NodeRef) -> None:
 
 def _operand(
     lowering: Lowering, point: InsertionPoint, ref: NodeRef, place: int
-) -> Sequence[Number] | None:
-    """Return what a Slice is given for each axis; None for what it omits."""
+) -> Sequence[Number]:
+    """Return what a Slice is given for each axis; nothing for what it omits."""
     if ref.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
-        given: list[Number] | None
-        given = attribute_of(ref.node, _OPERANDS[place - 1], ir.AttributeType.INTS)
-        return given
+        return attribute_of(ref.node, _OPERANDS[place - 1], ir.AttributeType.INTS) or ()
     held = ref.input(place)
+    if held is None:
+        return ()
     known = constant(held)
-    if held is None or known is not None:
-        return None if known is None else [int(number) for number in known.ravel()]
+    if known is not None:
+        return [int(number) for number in known.ravel()]
     fact = lowering.facts.tensor(held)
     count = None if fact.shape is None else fact.shape[0]
     if not is_known(count):

@@ -64,7 +64,8 @@ def _axes_to_differ_by(lowering: Lowering, node: ir.Node) -> list[int]:
     """
     if all(entry.feature != "equal_parts_alike" for entry in lowering.limitations[node]):
         return []
-    return list(range(sorted(lowering.facts.counts_alike[node]).index(len(node.outputs))))
+    counts = lowering.facts.counts_alike[node]
+    return list(range(sum(count < len(node.outputs) for count in counts)))
 
 
 def _parts(

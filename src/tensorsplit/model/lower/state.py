@@ -288,20 +288,19 @@ class InsertionPoint(Calculation):
     @classmethod
     def before(cls, lowering: Lowering, ref: NodeRef) -> InsertionPoint:
         """Return the point before a node."""
-        return cls(lowering, ref.node.name or ref.op_type, ref.scope, ref.node)
+        return cls(lowering, ref.stem, ref.scope, ref.node)
 
     @classmethod
     def instead_of(cls, lowering: Lowering, ref: NodeRef) -> InsertionPoint:
         """Return the point before a node, for nodes that keep what is noted of it."""
-        return cls(lowering, ref.node.name or ref.op_type, ref.scope, ref.node, ref.node)
+        return cls(lowering, ref.stem, ref.scope, ref.node, ref.node)
 
     @classmethod
     def after(cls, lowering: Lowering, ref: NodeRef) -> InsertionPoint:
         """Return the point after a node."""
         nodes = tuple(ref.scope)
         following = nodes[nodes.index(ref.node) + 1 :]
-        stem = ref.node.name or ref.op_type
-        return cls(lowering, stem, ref.scope, next(iter(following), None))
+        return cls(lowering, ref.stem, ref.scope, next(iter(following), None))
 
     def add(self, node: ir.Node) -> None:
         """Insert a node that was made; it keeps what is noted of the node that it is made for."""
