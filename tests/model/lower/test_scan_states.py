@@ -7,7 +7,7 @@ bodies would overwrite. A Scan that carries rows, or the same thing twice, has c
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -409,6 +409,94 @@ def test_a_scan_carries_each_thing_in_memory_of_its_own(
 )
 def test_a_scan_that_shares_no_memory_stays(body: str) -> None:
     model = delayed(body)
+    assert not [each for each in ts.check(model, target="openvino") if "memory" in each.message]
+    assert ts.lower(model, target="openvino") == model
+
+
+WINDOW = """<ir_version: 8, opset_import: ["": OPSET]> g (float[T,ROW] x, float[STATE] s) =>
+    (float[STATE] k, float[T,OLD] y) <int64[2] lengths = {1, 2},
+    int64[2] ones = {1, 1}, int64[1] at = {AXIS}>
+    { k, y = Scan(s, x) <num_scan_inputs = 1, body = b (float[STATE] h, float[ROW] row) =>
+      (float[STATE] n, float[OLD] old)
+      { old, rest = Split<axis = AXIS>(h, lengths) new = Unsqueeze(row, at) BODY }> }"""
+Join: TypeAlias = Callable[[Any, Any], tuple[Any, Any]]
+JOINED: dict[str, tuple[tuple[int, ...], int, str, Join]] = {
+    "rows": ((3, 2), 0, "n = Concat<axis = 0>(rest, new)", lambda rest, new: (rest, new)),
+    "from the back": ((3, 2), 0, "n = Concat<axis = -2>(rest, new)", lambda r, new: (r, new)),
+    "the new one first": ((3,), 0, "n = Concat<axis = 0>(new, rest)", lambda r, new: (new, r)),
+    "beside what is made": (
+        (3, 2),
+        0,
+        "m = Neg(rest) n = Concat<axis = 0>(m, new)",
+        lambda rest, new: (-rest, new),
+    ),
+    "joined and joined": (
+        (3, 2),
+        0,
+        "a, z = Split(rest, ones) m = Concat<axis = 0>(z, new) n = Concat<axis = 0>(a, m)",
+        lambda rest, new: (rest, new),
+    ),
+    "columns of one row": (
+        (1, 3),
+        1,
+        "n = Concat<axis = 1>(rest, new)",
+        lambda rest, new: (rest, new),
+    ),
+}
+
+
+def window(shape: tuple[int, ...], axis: int, body: str) -> onnx.ModelProto:
+    """A model whose Scan splits off the oldest of a window, and joins the new row to the rest."""
+    row, old = list(shape), list(shape)
+    del row[axis]
+    old[axis] = 1
+    text = WINDOW.replace("AXIS", str(axis)).replace("BODY", body).replace("OPSET", "18")
+    for name, dims in {"STATE": shape, "ROW": row, "OLD": old}.items():
+        text = text.replace(name, ",".join(map(str, dims)))
+    return parse_model(text.replace(",]", "]"))
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_a_scan_joins_no_row_into_what_it_carries_before_that_was_read(
+    name: str, process: Runner
+) -> None:
+    """OpenVINO writes the next row into the state at once, before the body reads that."""
+    shape, axis, body, join = JOINED[name]
+    model = window(shape, axis, body)
+    (found,) = [each for each in ts.check(model, target="openvino") if "memory" in each.message]
+    assert (found.code, found.node) == ("TS843", "graph/Scan[0]")
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert not [each for each in ts.check(lowered, target="openvino") if "memory" in each.message]
+    assert ts.lower(lowered, target="openvino") == lowered
+    state = np.zeros(shape, np.float32)
+    count = state.size // 3
+    x = np.arange(1, 5 * count + 1, dtype=np.float32).reshape(5, *np.delete(shape, axis))
+    feed: dict[str, Any] = {"x": x, "s": state}
+    given = []
+    for row in x:
+        first, rest = np.split(state, [1], axis)
+        given.append(first)
+        state = np.concatenate(join(rest, np.expand_dims(row, axis)), axis)
+    wanted = [state, np.array(given)]
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
+    for one, other, again in zip(got, ts.run(lowered, feed).values(), wanted, strict=True):
+        assert np.array_equal(one, again)
+        assert np.array_equal(other, again)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "body"),
+    [
+        ((3, 2), 0, "m = Neg(new) n = Concat<axis = 0>(rest, m)"),  # what is made has its own
+        ((2, 3), 1, "n = Concat<axis = 1>(rest, new)"),  # rows of the whole are apart
+        ((3, 2), 0, "m = Add(rest, new) n = Concat<axis = 0>(m, old)"),
+    ],
+)
+def test_a_scan_that_joins_no_row_as_it_is_stays(
+    shape: tuple[int, ...], axis: int, body: str
+) -> None:
+    model = window(shape, axis, body)
     assert not [each for each in ts.check(model, target="openvino") if "memory" in each.message]
     assert ts.lower(model, target="openvino") == model
 

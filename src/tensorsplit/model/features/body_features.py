@@ -203,7 +203,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "default_in_scan": any(tensor_of(held) is not None for held in captured),
         "carries_number": carried_numbers(node),
         "overwritten": overwritten(node, seen),
-        "shares_states": shared_states(node),
+        "shares_states": shared_states(node, facts),
         "unread_rows": has_unread_rows(node),
         "scanned_across": ref.opset >= FIRST_SCAN_WITHOUT_BATCHES and scanned_across(node, facts),
         "unused_in_loop": unused_and_changing(node, facts, seen),

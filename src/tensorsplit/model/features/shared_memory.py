@@ -8,7 +8,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
@@ -115,38 +115,63 @@ def carried_numbers(node: ir.Node) -> list[int]:
     ]
 
 
-def shared_states(node: ir.Node) -> list[int]:
+def shared_states(node: ir.Node, facts: Facts) -> list[int]:
     """Return the places of what a Scan carries in the memory of a row or of something else carried.
 
     These are rows, states of other places, what another place is given as well, and what nodes that
-    may be left out make of them; and what two nodes calculate alike, which are one for an engine. A
-    state that stays in its place is its own.
+    may be left out make of them; what a row is joined into; and what two nodes calculate alike,
+    which are one for an engine. A state that stays in its place is its own.
     """
     if operator_of(node) != "Scan" or not scanned_by(node):
         return []
     states, body, found = states_of(node), body_of(node), list[int]()
-    taken: set[ir.Value] = set()
+    taken, rows = set[ir.Value](), set(scanned_by(node))
     for place, (state, end) in enumerate(zip(states, body.outputs, strict=False)):
         sources = _sources(end) - {state}
-        if sources & {*body.inputs, *taken} or any(map(_is_made_twice, sources)):
+        is_shared = sources & {*body.inputs, *taken} or rows & _joined(sources, facts)
+        if is_shared or any(map(_is_made_twice, sources)):
             found.append(place)
         taken |= sources
     return found
 
 
-def _sources(held: ir.Value | None) -> set[ir.Value]:
-    """Return the values in whose memory an engine may keep one, if nodes between are left out."""
+def _sources(held: ir.Value | None, *, parts: bool = True) -> set[ir.Value]:
+    """Return the values in whose memory an engine may keep one, if nodes between are left out.
+
+    What a value is a part of is among them, but not without `parts`.
+    """
     waiting, found = [held], set[ir.Value]()
     while waiting:
         if (each := waiting.pop()) is None:
             continue
         made = each.producer()
         before = []
-        if made is not None and (is_split(made) or each is made.outputs[0]):
-            before = list(made.inputs[:1]) if is_split(made) else passed_by(made)
+        if made is not None and parts and is_split(made):
+            before = list(made.inputs[:1])
+        elif made is not None and each is made.outputs[0]:
+            before = passed_by(made)
         waiting += before
         if not before and fixed_tensor_of(each) is None:
             found.add(each)
+    return found
+
+
+def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:
+    """Return values, and what Concats put into them as it is, in the memory of what they make.
+
+    An engine joins so along an axis that has none before it but those of length 1.
+    """
+    waiting, found = list(held), set(held)
+    while waiting:
+        each = waiting.pop()
+        made, shape = each.producer(), facts.tensor(each).shape
+        if made is None or operator_of(made) != "Concat":
+            continue
+        axis = attribute_of(made, "axis", ir.AttributeType.INT) or 0
+        if shape is None or all(dim == 1 or not is_known(dim) for dim in shape[:axis]):
+            new = set[ir.Value]().union(*(_sources(part, parts=False) for part in made.inputs))
+            waiting += new - found
+            found |= new
     return found
 
 

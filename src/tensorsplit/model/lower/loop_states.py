@@ -96,7 +96,7 @@ def _give_instead(
 
 def copy_states(lowering: Lowering) -> None:
     """Have a Scan carry each thing in memory of its own."""
-    lowering.change_each("shares_states", shared_states, _copy_states)
+    lowering.change_each("shares_states", lambda node: node.op_type == "Scan", _copy_states)
 
 
 def _copy_states(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -108,7 +108,7 @@ def _copy_states(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         condition = make.op("Equal" if is_equal else "Less", [old, old])
         return make.op("Where", [condition, old, old])
 
-    _give_instead(lowering, ref, shared_states(ref.node), chosen)
+    _give_instead(lowering, ref, shared_states(ref.node, lowering.facts), chosen)
     lowering.changed(ref, "the same, with what it carries copied", entry)
 
 
