@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,14 +168,7 @@ def check(
         found = tuple(each for each in report.findings if each.code not in ignored)
         kept = replace(report, findings=found)
         reports["stdin" if path == PIPE else path] = kept if path == PIPE else kept.of_file(path)
-    if style == "json":
-        shown = reported.as_json(reports, wanted, __version__)
-    elif style == "sarif":
-        shown = reported.as_sarif(reports, __version__)
-    elif style == "github":
-        shown = reported.as_github(reports)
-    else:
-        shown = named(reported.as_text(reports, summary=not quiet, words=WORDS))
+    shown = _formatted(reports, wanted, style, quiet=quiet)
     if out == PIPE:
         note(*shown.splitlines())
     elif style == "text":
@@ -185,6 +178,21 @@ def check(
     counted = ("error", "warning") if strict or settings.strict else ("error",)
     total = reported.totalled(reports)
     return status or (FINDINGS if any(map(total.count, counted)) else 0)
+
+
+def _formatted(
+    reports: Mapping[str, CheckReport], targets: Sequence[str], style: str, *, quiet: bool
+) -> str:
+    """Return the reports of models as a format says, in which only text leaves out a summary."""
+    from tensorsplit.model.check import findings as reported
+
+    if style == "json":
+        return reported.as_json(reports, targets, __version__)
+    if style == "sarif":
+        return reported.as_sarif(reports, __version__)
+    if style == "github":
+        return reported.as_github(reports)
+    return named(reported.as_text(reports, summary=not quiet, words=WORDS))
 
 
 def _files(models: Sequence[str]) -> Iterator[str]:

@@ -170,10 +170,8 @@ def conformance(
     """
     from tensorsplit.conformance.cases import all_cases
     from tensorsplit.conformance.document import SKIPPED, merged, read
-    from tensorsplit.conformance.export import export as export_cases
     from tensorsplit.conformance.known import compare, dumps, load, updated
     from tensorsplit.conformance.profile import profile_files
-    from tensorsplit.conformance.runner import run
 
     if repro is not None:
         _write(_reproduction(repro, engines, seed), out)
@@ -184,11 +182,7 @@ def conformance(
     if lists or export is not None:
         cases = _cases(patterns)
         if export is not None:
-            with (
-                progress_of("conformance", len(cases)) as advance,
-                outputs().made_around(export),
-            ):
-                export_cases(cases, export, seed, progress=advance)
+            _export(cases, export, seed)
         if lists:
             _write(_listing(cases, style), out)
         return 0
@@ -196,11 +190,7 @@ def conformance(
     if sources:
         document = merged([read(source) for source in sources])
     else:
-        cases, chosen = _cases(patterns), _chosen(engines)
-        with progress_of("conformance", len(cases) * len(chosen)) as advance:
-            document = run(
-                chosen, cases, seed=seed, seconds=seconds, jobs=jobs, progress=advance, note=note
-            )
+        document = _measured(_chosen(engines), _cases(patterns), seed, seconds, jobs)
     if next(document.successions(), None) and (profiles is not None or update_known is not None):
         raise SplitError(
             USAGE,
@@ -221,6 +211,26 @@ def conformance(
         complain(tr("there is no result: no engine or tool reads the format of a case"))
         return FINDINGS
     return 0 if comparison.is_fine and not (strict and comparison.fixed) else FINDINGS
+
+
+def _export(cases: Sequence[Case], folder: Path, seed: int) -> None:
+    """Write cases as files into a folder, which is made."""
+    from tensorsplit.conformance.export import export
+
+    with progress_of("conformance", len(cases)) as advance, outputs().made_around(folder):
+        export(cases, folder, seed, progress=advance)
+
+
+def _measured(
+    subjects: Sequence[Subject], cases: Sequence[Case], seed: int, seconds: float, jobs: int | None
+) -> Document:
+    """Run cases in engines and tools."""
+    from tensorsplit.conformance.runner import run
+
+    with progress_of("conformance", len(cases) * len(subjects)) as advance:
+        return run(
+            subjects, cases, seed=seed, seconds=seconds, jobs=jobs, progress=advance, note=note
+        )
 
 
 def _cases(patterns: Sequence[str]) -> tuple[Case, ...]:

@@ -8,7 +8,7 @@ an .npy or .npz was requested.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -39,8 +39,10 @@ from tensorsplit.engines.engine_names import check_engine, resolved
 from tensorsplit.storage.outputs import Content
 
 if TYPE_CHECKING:
+    from tensorsplit.engines.compare import Difference
     from tensorsplit.engines.limits import Limits
     from tensorsplit.model.feeds import DeclaredInput
+    from tensorsplit.model.reading import OnnxModel
 
 ARCHIVE = "outputs.npz"
 
@@ -120,20 +122,8 @@ def run(
     than is allowed. With --compare, --seed or --input-shape, inputs that are not given are random.
     """
     from tensorsplit.engines import sessions
-    from tensorsplit.engines.compare import Tolerance, compare
-    from tensorsplit.model.exactness import moved_outputs
 
-    if folder is not None and folder.suffix in (".npy", ".npz", ".pb"):
-        raise click.UsageError(
-            tr("-o is a folder, in which each output gets a file: {path} is not", path=folder)
-        )
-    if style is not None and folder is None:
-        raise click.UsageError(tr("--format needs -o DIR"))
-    if (rtol, atol) != (None, None):
-        if not others:
-            raise click.UsageError(tr("--rtol and --atol need --compare ENGINE"))
-        if tolerance is not None:
-            raise click.UsageError(tr("give --tolerance, or --rtol and --atol"))
+    _check_options(folder, style, others, (rtol, atol), tolerance)
     for name in (engine, *others):
         check_engine(name)
     source = read_source(model)
@@ -144,14 +134,10 @@ def run(
         _check_given(source.inputs, inputs.feeds)
     with inputs.explained():
         outputs = sessions.run(source, inputs.feeds, engine=engine, **limits)
-    judge = partial(compare, reference=outputs, reference_name=engine, **limits)
-    if tolerance is not None:  # the largest difference in any output; 0 compares the bits of all
-        judge = partial(judge, tolerance=Tolerance(0, tolerance) if tolerance else None)
-    elif others:
-        judge = partial(judge, tolerance=Tolerance(rtol, atol), moved=moved_outputs(source))
+    judge = partial(_judge(source, others, (rtol, atol), tolerance), reference=outputs, **limits)
     same, verdicts = True, []
     for other in dict.fromkeys(others):
-        found = judge(source, inputs.feeds, [other])
+        found = judge(source, inputs.feeds, [other], reference_name=engine)
         if all(difference.is_allowed for difference in found):
             names = {"engine": other, "reference": engine}
             rounded = tr("{engine}: the same as {reference} up to rounding", **names)
@@ -162,6 +148,45 @@ def run(
     verdicts += [] if same else inputs.failing()
     say(*(_described(outputs) if folder is None else _save(outputs, folder, style)), *verdicts)
     return 0 if same else FINDINGS
+
+
+def _check_options(
+    folder: Path | None,
+    style: str | None,
+    others: Sequence[str],
+    relative_and_absolute: tuple[float | None, float | None],
+    tolerance: float | None,
+) -> None:
+    """Refuse options of a run that do not go together."""
+    if folder is not None and folder.suffix in (".npy", ".npz", ".pb"):
+        raise click.UsageError(
+            tr("-o is a folder, in which each output gets a file: {path} is not", path=folder)
+        )
+    if style is not None and folder is None:
+        raise click.UsageError(tr("--format needs -o DIR"))
+    if relative_and_absolute != (None, None):
+        if not others:
+            raise click.UsageError(tr("--rtol and --atol need --compare ENGINE"))
+        if tolerance is not None:
+            raise click.UsageError(tr("give --tolerance, or --rtol and --atol"))
+
+
+def _judge(
+    source: OnnxModel,
+    others: Sequence[str],
+    relative_and_absolute: tuple[float | None, float | None],
+    tolerance: float | None,
+) -> Callable[..., list[Difference]]:
+    """Return what compares an engine's outputs with those of another, by what may differ."""
+    from tensorsplit.engines.compare import Tolerance, compare
+    from tensorsplit.model.exactness import moved_outputs
+
+    if tolerance is not None:  # the largest difference in any output; 0 compares the bits of all
+        return partial(compare, tolerance=Tolerance(0, tolerance) if tolerance else None)
+    if not others:
+        return compare
+    allowed = Tolerance(*relative_and_absolute)
+    return partial(compare, tolerance=allowed, moved=moved_outputs(source))
 
 
 def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) -> None:

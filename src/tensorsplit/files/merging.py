@@ -25,7 +25,7 @@ from tensorsplit.files.divisions import (
     fill,
     located,
 )
-from tensorsplit.files.formats import Division, Recast, StoredTensor
+from tensorsplit.files.formats import Division, NewTensor, Recast, StoredTensor
 from tensorsplit.files.rule_files import PatternRule, RuleSet, led
 
 _NUMBERED = re.compile(r"(.*)\.([0-9]+)", re.DOTALL)
@@ -214,16 +214,22 @@ def _gathered(
     else:
         with located(name):
             division = _divided(rule.rule, name, rule.matched(name) or [], parts, leaders)
+    outputs, stored = zip(*_paired(name, division, parts), strict=True)
+    return Gathered(division, replace(division, outputs=outputs), stored, number)
+
+
+def _paired(
+    name: str, division: Division, parts: Sequence[StoredTensor]
+) -> Iterator[tuple[NewTensor, StoredTensor]]:
+    """Yield each part that a rule makes with what is stored of it, in each rank that has a copy."""
     held = defaultdict[tuple[str, int | None], list[StoredTensor]](list)
     is_sharded = division.outputs[0].rank is not None
     for part in parts:
         held[part.name, part.rank if is_sharded else None].append(part)
-    outputs, stored = [], []
     for output in division.outputs:
         copies = held.pop((output.name, output.rank), [])
         if not copies:
-            of_rank = "" if output.rank is None else f" of rank {output.rank}"
-            raise _refusal(name, f"there is no {short_name(output.name)}{of_rank}")
+            raise _refusal(name, f"there is no {_of_rank(output.name, output.rank)}")
         for copy in copies:
             if copy.shape != output.shape:
                 raise _refusal(
@@ -233,14 +239,13 @@ def _gathered(
                 )
             if copy.layout and copy.layout != output.layout:
                 raise _refusal(name, "it was divided among ranks otherwise than the rules say")
-            outputs.append(replace(output, rank=copy.rank))
-            stored.append(copy)
+            yield replace(output, rank=copy.rank), copy
     if held:
-        left, rank = next(iter(held))
-        of_rank = "" if rank is None else f" of rank {rank}"
-        raise _refusal(name, f"the rule makes no {short_name(left)}{of_rank}")
-    before = replace(division, outputs=tuple(outputs))
-    return Gathered(division, before, tuple(stored), number)
+        raise _refusal(name, f"the rule makes no {_of_rank(*next(iter(held)))}")
+
+
+def _of_rank(name: str, rank: int | None) -> str:
+    return short_name(name) if rank is None else f"{short_name(name)} of rank {rank}"
 
 
 def _check_padding(

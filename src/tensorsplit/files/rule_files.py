@@ -147,22 +147,13 @@ class RuleSet:
                 problem = f"the tensor {short_name(tensor.name)} is padded, as one rank has it"
                 fix = "divide the whole, or reshard the files of all ranks"
                 raise SplitError(USAGE, problem, fix, parameter="ranks")
-            rules = () if chosen and tensor.name not in chosen else self.rules
-            found = [(each, m) for each in rules if (m := each.matched(tensor.name)) is not None]
-            for each, _ in found:
-                unmatched.pop(each.pattern, None)
-            if len(found) > 1:
-                raise SplitError(
-                    USAGE,
-                    f"{' and '.join(show(each.pattern) for each, _ in found[:2])} both match"
-                    f" the tensor {short_name(tensor.name)}",
-                    "let one rule match each tensor",
-                    parameter="rules",
-                )
-            if not found:
+            is_chosen = not chosen or tensor.name in chosen
+            found = self._rule_of(tensor.name) if is_chosen else None
+            if found is None:
                 divisions[tensor.name] = carried(tensor, tensor.name)
                 continue
-            ((each, matched),) = found
+            each, matched = found
+            unmatched.pop(each.pattern, None)
             if isinstance(each.rule, FollowRule):
                 followers.append((tensor, each.rule, matched))
                 divisions[tensor.name] = None
@@ -176,6 +167,19 @@ class RuleSet:
                 leader = led(rule, matched, divisions)
                 divisions[tensor.name] = rule.divide(tensor, matched, leader)
         return [each for each in divisions.values() if each is not None], list(unmatched)
+
+    def _rule_of(self, name: str) -> tuple[PatternRule, list[str]] | None:
+        """Return the rule that matches a tensor, and what each ``*`` stands for; TS703 for two."""
+        found = [(each, m) for each in self.rules if (m := each.matched(name)) is not None]
+        if len(found) > 1:
+            raise SplitError(
+                USAGE,
+                f"{' and '.join(show(each.pattern) for each, _ in found[:2])} both match"
+                f" the tensor {short_name(name)}",
+                "let one rule match each tensor",
+                parameter="rules",
+            )
+        return found[0] if found else None
 
 
 def led(
