@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import io
 import warnings
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +259,18 @@ WIDE = torch.arange(40 * 192.0).reshape(40, 192)
 HALVES = [part.clone() for part in WIDE.chunk(2, 1)]
 
 
+BYTES = torch.from_numpy(np.random.default_rng(7).integers(0, 256, (5000, 160), np.uint8))
+
+IN_PYTHON: Any = inspect.unwrap(ts.join)
+"""What is asked where the kernel does not join tensors at once, as those of older versions."""
+
+
+@pytest.fixture(params=[ts.join, IN_PYTHON], ids=["at once", "in Python"])
+def join(request: pytest.FixtureRequest) -> Any:
+    """The function that joins, in each of its ways."""
+    return request.param
+
+
 @pytest.fixture
 def by_kernel(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the kernel joined, for each time that it was asked."""
@@ -273,7 +287,7 @@ def by_kernel(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 def test_buffers_are_written_by_the_kernel(by_kernel: list[bool]) -> None:
     out = torch.full_like(WIDE, torch.nan)
-    assert ts.join(HALVES, axis=1, out=out) is out
+    assert IN_PYTHON(HALVES, axis=1, out=out) is out
     assert torch.equal(out, WIDE)
     assert torch.equal(ts.join(HALVES, axis=1, out=POOL), WIDE)
     assert by_kernel == [native.in_use != "numpy"] * 2
@@ -295,37 +309,144 @@ def test_memory_that_a_tensor_gives_up_meanwhile_is_kept(monkeypatch: pytest.Mon
 
     written: list[Any] = []
     monkeypatch.setattr(module, "join_by_kernel", give_up)
-    ts.join(HALVES, axis=1, out=out)
+    IN_PYTHON(HALVES, axis=1, out=out)
     if native.in_use != "numpy":
         assert (written[0] == WIDE.numpy()).all()
     assert memory() is None
 
 
-def test_a_buffer_that_was_saved_for_gradients_has_changed() -> None:
+TYPES = ["uint8", "bool", "float16", "bfloat16", "float32", "int64", "complex64", "float8_e4m3fn"]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_every_type_is_joined(join: Any, dtype: str, keepdims: int) -> None:
+    kind = getattr(torch, dtype)
+    whole = (BYTES[:40] % 2).to(kind) if dtype == "bool" else BYTES[:40].view(kind)
+    split = whole.split(1, 1) if keepdims else whole.unbind(1)
+    parts = [part.clone() for part in split]
+    out = torch.zeros_like(whole)
+    for given in (parts, tuple(parts)):
+        for made in (
+            join(given, axis=-1 - (whole.ndim - 2), keepdims=keepdims),
+            join(given, axis=1, keepdims=bool(keepdims), copy=True),
+            join(given, axis=1, keepdims=keepdims, out=out),
+        ):
+            assert made.dtype is whole.dtype
+            assert torch.equal(made.view(torch.uint8), whole.view(torch.uint8))
+
+
+def test_views_are_joined_where_they_lie(join: Any) -> None:
+    for x in (X, X.T, X[:, ::2], X[::2].T):
+        for parts, keepdims in ((x.split(1, 1), 1), (x.unbind(1), 0)):
+            whole = join(parts, axis=1, keepdims=keepdims)
+            assert torch.equal(whole, x)
+            assert (whole.data_ptr(), whole.stride()) == (x.data_ptr(), x.stride())
+            copied = join(parts, axis=1, keepdims=keepdims, copy=True)
+            assert torch.equal(copied, x)
+            assert copied.data_ptr() != x.data_ptr()
+
+
+def test_neighbours_in_memory_of_two_tensors_are_no_views(join: Any) -> None:
+    memory = np.arange(8.0)
+    parts = [torch.from_numpy(memory[:3].copy()), torch.from_numpy(memory[3:].copy())]
+    beside = [
+        torch.frombuffer(memory, dtype=torch.float64, count=n, offset=8 * o)
+        for n, o in ((3, 0), (5, 3))
+    ]
+    for given in (parts, beside):
+        whole = join(given)
+        assert whole.tolist() == memory.tolist()
+        assert whole.data_ptr() not in [part.data_ptr() for part in given]
+
+
+def test_gradients_flow_through_a_join(join: Any) -> None:
+    parts = [part.clone().requires_grad_() for part in HALVES]
+    for given in (
+        parts,
+        [torch.nn.Parameter(part) for part in HALVES],
+        WIDE.clone().requires_grad_().chunk(2, 1),
+    ):
+        whole = join(given, axis=1)
+        assert whole.grad_fn is not None
+        whole.sum().backward()
+    assert all((part.grad == 1).all() for part in parts)
+
+
+def not_parts() -> dict[str, tuple[str, list[Any], dict[str, Any]]]:
+    a, b = (part.clone() for part in X.chunk(2, 1))
+    leaf = torch.zeros_like(X).requires_grad_()
+    with torch.inference_mode():
+        inferred = torch.zeros_like(X)
+    return {
+        "another shape": ("TS312", [a, b[:3]], {}),
+        "another rank": ("TS312", [a, b[None]], {}),
+        "another type": ("TS313", [a, b.int()], {}),
+        "a type of the same size": ("TS313", [a.half(), b.bfloat16()], {}),
+        "another device": ("TS313", [a, b.to("meta")], {}),
+        "an array": ("TS313", [a, b.numpy()], {}),
+        "a list": ("TS204", [a, b.tolist()], {}),
+        "sparse": ("TS204", [a, b.to_sparse()], {}),
+        "a buffer of another shape": ("TS402", [a, b], {"out": torch.zeros(4, 5)}),
+        "a buffer of another type": ("TS403", [a, b], {"out": torch.zeros(4, 6).int()}),
+        "a buffer of NumPy": ("TS403", [a, b], {"out": np.zeros((4, 6), np.float32)}),
+        "a part as the buffer": ("TS402", [a, b], {"out": a}),
+        "a buffer on a part": ("TS405", [leaf.detach()[:, :3], b], {"out": leaf.detach()}),
+        "a leaf": ("TS404", [a, b], {"out": leaf}),
+        "of inference": ("TS404", [a, b], {"out": inferred}),
+    }
+
+
+@pytest.mark.parametrize("name", not_parts())
+def test_what_is_refused(join: Any, name: str) -> None:
+    code, parts, options = not_parts()[name]
+    out = options.get("out")
+    before = repr(out)
+    with refused(code):
+        join(parts, axis=1, **options)
+    assert repr(out) == before
+
+
+@pytest.mark.skipif(
+    native.kernel is None or not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"),
+    reason="Python joins tensors here",
+)
+def test_python_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("joined", "joined_view", "joined_into"):
+        monkeypatch.setattr(module, name, None)
+    for join in (PLAN.join, partial(ts.join, axis=1)):
+        for parts in ([A, B], [torch.nn.Parameter(A), B]):
+            assert torch.equal(join(parts), X)
+        with torch.no_grad():
+            assert torch.equal(join([torch.nn.Parameter(A), B], out=torch.zeros_like(X)), X)
+        with torch.inference_mode():
+            assert torch.equal(join([A, B], out=torch.zeros_like(X)), X)
+
+
+def test_a_buffer_that_was_saved_for_gradients_has_changed(join: Any) -> None:
     factor, out = torch.ones_like(WIDE, requires_grad=True), torch.ones_like(WIDE)
     product = factor * out
-    ts.join(HALVES, axis=1, out=out)
+    join(HALVES, axis=1, out=out)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         product.sum().backward()
 
 
-def test_what_the_kernel_does_not_know_is_written_by_torch(by_kernel: list[bool]) -> None:
+def test_what_the_kernel_does_not_know_is_written_by_torch(
+    join: Any, by_kernel: list[bool]
+) -> None:
     parts = [part.clone().requires_grad_() for part in HALVES]
     out = torch.zeros_like(WIDE)
-    ts.join(parts, axis=1, out=out)
+    join(parts, axis=1, out=out)
     out.sum().backward()
     assert all((part.grad == 1).all() for part in parts)
     numbers = torch.complex(WIDE, WIDE + 1).conj()
     out = torch.zeros_like(numbers)
-    ts.join(numbers.chunk(2, 1), axis=1, out=out)
+    join(numbers.chunk(2, 1), axis=1, out=out)
     assert torch.equal(out, numbers)
+    assert by_kernel == []
     with torch.inference_mode():
         out = torch.zeros_like(WIDE)
-        assert torch.equal(ts.join(HALVES, axis=1, out=out), WIDE)
-    assert by_kernel == []
-
-
-BYTES = torch.from_numpy(np.random.default_rng(7).integers(0, 256, (5000, 160), np.uint8))
+        assert torch.equal(join(HALVES, axis=1, out=out), WIDE)
 
 
 @pytest.mark.parametrize(
@@ -343,7 +464,7 @@ def test_large_tensors_are_joined_by_the_kernel(
     assert by_kernel == [native.in_use != "numpy"]
 
 
-def test_a_large_whole_is_as_torch_makes_it() -> None:
+def test_a_large_whole_is_as_torch_makes_it(join: Any) -> None:
     rng = torch.Generator().manual_seed(11)
     picture = torch.rand(2, 64, 40, 60, generator=rng)
     for parts, axis in (
@@ -351,13 +472,13 @@ def test_a_large_whole_is_as_torch_makes_it() -> None:
         (torch.complex(picture, picture + 1).conj().chunk(2, 2), 2),
         ([part.clone().requires_grad_() for part in picture.chunk(2, 3)], 3),
     ):
-        made, want = ts.join(parts, axis=axis, copy=True), torch.cat(parts, axis)
+        made, want = join(parts, axis=axis, copy=True), torch.cat(parts, axis)
         assert torch.equal(made, want)
         assert made.stride() == want.stride()
         assert made.requires_grad == want.requires_grad
     parts = [part.clone() for part in picture.chunk(2, 3)]
     with torch.inference_mode():
-        assert ts.join(parts, axis=3).is_inference()
+        assert join(parts, axis=3).is_inference()
     with torch.no_grad():
         assert torch.equal(ts.join([torch.nn.Parameter(part) for part in parts], axis=3), picture)
     with warnings.catch_warnings():

@@ -9,11 +9,10 @@ from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
-from tensorsplit import arrays
+from tensorsplit import arrays, native
 from tensorsplit.arrays.buffers import snapshot
-from tensorsplit.arrays.numpy import join_plain
 from tensorsplit.arrays.pool import BufferPool
-from tensorsplit.arrays.remembered import Callee, at_once, compiled_as
+from tensorsplit.arrays.remembered import Callee, at_once, compiled_as, joined_at_once
 from tensorsplit.arrays.typed import ArrayT, Flag, KeepDims, Like, OutWhole, PartT_co, TensorOf
 from tensorsplit.core.dimensions import (
     Dim,
@@ -191,8 +190,8 @@ def join_by(
     out: object,
 ) -> object:
     """Join the parts of a plan; ``for_shape`` gives the plan for a whole of another shape."""
-    if like is None and type(parts) is list:
-        whole = join_plain(parts, plan, copy, out)
+    if like is None and type(parts) is list and native.kernel is not None:
+        whole = _join_at_once(plan, parts, copy, out)
         if whole is not None:
             return whole
     given = _listed(parts, plan.operator)
@@ -203,6 +202,18 @@ def join_by(
     kind = library.element_type(given[0] if given else like)
     plan = plan_by(plan, for_shape, shapes, like_shape, kind=kind, library=library)
     return _execute(plan, given, library, like=like, copy=copy, out=out)
+
+
+def _join_at_once(plan: SplitPlan, parts: list[Any], copy: object, out: object) -> object:
+    """Join the parts of a plan with the kernel; None, with nothing written, where it can't."""
+    if not parts or not joined_at_once.issuperset(map(type, parts)):
+        return None
+    library, allowed = arrays.library_of(parts[0], plan.operator, "parts"), plan.element_types
+    if tuple(map(library.shape, parts)) != plan.output_shapes:
+        return None
+    if allowed is not None and library.element_type(parts[0]) not in allowed:
+        return None
+    return native.kernel.join(parts, plan.axis, plan.keepdims, copy, out)
 
 
 def check_part_count(plan: SplitPlan, count: int) -> None:

@@ -267,21 +267,6 @@ def join_by_kernel(whole: object, parts: list[Array], plan: SplitPlan) -> bool:
     return kernel.join(parts, plan.axis, plan.keepdims, True, whole) is not None
 
 
-def join_plain(parts: list[Any], plan: SplitPlan, copy: object, out: object) -> Array | None:
-    """Return the parts of a plan, joined by the kernel; None, with nothing written, if it can't.
-
-    It takes ndarrays only, of the shapes and of an element type of the plan.
-    """
-    kernel, allowed = native.kernel, plan.element_types
-    is_plain = kernel is not None and {*map(type, parts)} == {np.ndarray}
-    if not is_plain or tuple([part.shape for part in parts]) != plan.output_shapes:
-        return None
-    if allowed is not None and element_type(parts[0]) not in allowed:
-        return None
-    whole: Array | None = kernel.join(parts, plan.axis, plan.keepdims, copy, out)
-    return whole
-
-
 def _joined_masked(parts: list[Array], plan: SplitPlan) -> Array:
     """Return the parts as one masked array; a mask stays, even if it masks nothing."""
     whole = joined([np.ma.getdata(part) for part in parts], plan)

@@ -17,6 +17,9 @@ Function = TypeVar("Function", bound=Callable[..., object])
 _INTEGERS = frozenset({int, *(np.dtype(code).type for code in "bhilqBHILQ")})
 """Types whose values never change and whose type and value are all there is to know."""
 
+joined_at_once: set[type] = {np.ndarray}
+"""The types of arrays that the kernel joins."""
+
 
 class Plans:
     """What was decided for calls, where there is no kernel with a type of this name."""

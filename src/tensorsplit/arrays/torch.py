@@ -13,6 +13,7 @@ from tensorsplit import native
 from tensorsplit.arrays.buffers import are_apart, check_buffer, check_buffers, strides_of_whole
 from tensorsplit.arrays.numpy import check_few, join_by_kernel, standard_name
 from tensorsplit.arrays.pool import BufferPool
+from tensorsplit.arrays.remembered import joined_at_once
 from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.emit import check_concat, check_split
 from tensorsplit.core.errors import (
@@ -400,6 +401,7 @@ def _bytes(array: Tensor) -> Tensor:
 
 
 if native.kernel is not None:
+    joined_at_once.update(_PLAIN)
     native.kernel.use_torch(
         *_PLAIN,
         torch.strided,
@@ -408,6 +410,8 @@ if native.kernel is not None:
         torch.unbind,
         torch.split_with_sizes_copy,
         torch.unbind_copy,
+        torch.cat,
+        torch.stack,
         torch.is_grad_enabled,
         torch.is_inference_mode_enabled,
         _is_transformed,

@@ -90,6 +90,8 @@ def use_torch(
     unbind: Callable[..., Any],
     split_copy: Callable[..., Any],
     unbind_copy: Callable[..., Any],
+    cat: Callable[..., Any],
+    stack: Callable[..., Any],
     is_grad_enabled: Callable[[], bool],
     is_inference_mode_enabled: Callable[[], bool],
     is_transformed: Callable[[], bool],

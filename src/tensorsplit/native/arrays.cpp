@@ -263,23 +263,40 @@ PyObject* ViewMaker::next(npy_intp size) {
     return with_base(made, new_reference(reinterpret_cast<PyObject*>(array_)));
 }
 
+bool are_parts_of(const Whole& whole, const std::vector<PyObject*>& parts) {
+    PartShape shape(whole.shape.data(), static_cast<int>(whole.shape.size()), whole.division);
+    auto* type = PyArray_DESCR(reinterpret_cast<PyArrayObject*>(parts.front()));
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        auto* part = reinterpret_cast<PyArrayObject*>(parts[i]);
+        if (!shape.is_of(part, whole.division.sizes[i]) || !are_same(PyArray_DESCR(part), type)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool have_one_base(const std::vector<PyObject*>& parts) {
+    PyObject* base = nullptr;
+    for (PyObject* each : parts) {
+        auto* part = reinterpret_cast<PyArrayObject*>(each);
+        if (PyArray_SIZE(part) == 0) continue;
+        if (base == nullptr) base = PyArray_BASE(part);
+        if (PyArray_BASE(part) != base || base == nullptr) return parts.size() == 1;
+    }
+    return true;
+}
+
 PyObject* view_of_parts(const std::vector<PyObject*>& parts, const Whole& whole) {
     const Division& division = whole.division;
-    const int rank = static_cast<int>(whole.shape.size());
-    PartShape shape(whole.shape.data(), rank, division);
-    auto* type = PyArray_DESCR(reinterpret_cast<PyArrayObject*>(parts.front()));
     PyArrayObject* first = nullptr;  // that has elements
     std::uintptr_t step = 0, next = 0;
     bool is_writable = true;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         auto* part = reinterpret_cast<PyArrayObject*>(parts[i]);
-        const npy_intp size = division.sizes[i];
-        if (!shape.is_of(part, size) || !are_same(PyArray_DESCR(part), type)) return nullptr;
         is_writable = is_writable && PyArray_ISWRITEABLE(part);
-        if (size == 0) continue;
+        if (division.sizes[i] == 0) continue;
         const auto place = reinterpret_cast<std::uintptr_t>(PyArray_BYTES(part));
         if (first == nullptr) {
-            if (parts.size() > 1 && PyArray_BASE(part) == nullptr) return nullptr;
             first = part;
             next = place;
             if (division.keepdims) {
@@ -289,11 +306,11 @@ PyObject* view_of_parts(const std::vector<PyObject*>& parts, const Whole& whole)
             step = place - next;
             next = place;
         }
-        if (PyArray_BASE(part) != PyArray_BASE(first) || place != next ||
+        if (place != next ||
             !same_numbers(PyArray_STRIDES(part), PyArray_STRIDES(first), PyArray_NDIM(first))) {
             return nullptr;
         }
-        next += static_cast<std::uintptr_t>(size) * step;
+        next += static_cast<std::uintptr_t>(division.sizes[i]) * step;
     }
     if (is_writable && step == 0 && division.extent > 1) return nullptr;
     const npy_intp* around = PyArray_STRIDES(first);
@@ -304,7 +321,8 @@ PyObject* view_of_parts(const std::vector<PyObject*>& parts, const Whole& whole)
     int flags = PyArray_FLAGS(first) & ~(NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY);
     if (!is_writable) flags &= ~NPY_ARRAY_WRITEABLE;
     PyObject* view =
-        PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(first)), rank, whole.shape.data(),
+        PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(first)),
+                             static_cast<int>(whole.shape.size()), whole.shape.data(),
                              strides.data(), PyArray_BYTES(first), flags, nullptr);
     return with_base(view, new_reference(reinterpret_cast<PyObject*>(first)));
 }

@@ -66,8 +66,14 @@ PyObject* new_array(PyArray_Descr* type, const std::vector<npy_intp>& shape);
 
 bool has_shape(PyArrayObject* array, const std::vector<npy_intp>& shape);
 
-// The array whose views the parts of a whole are, in order, which is not empty; null if they are
-// not, or with an exception set.
+// Whether arrays have the shapes of the parts of a whole, and one type.
+bool are_parts_of(const Whole& whole, const std::vector<PyObject*>& parts);
+
+// Whether parts with elements, of which there are some, are views of one array.
+bool have_one_base(const std::vector<PyObject*>& parts);
+
+// The array whose views the parts of a whole may be, in order, as they lie; it is not empty. Null if
+// they lie elsewhere, or with an exception set.
 PyObject* view_of_parts(const std::vector<PyObject*>& parts, const Whole& whole);
 
 // The join of parts to the array of the request; none if they need a closer look: they are ndarrays

@@ -1,5 +1,6 @@
 #include "division.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "arrays.hpp"
@@ -66,6 +67,10 @@ bool read_division(PyObject* const* arguments, int rank, const npy_intp* shape,
         }
     }
     return true;
+}
+
+bool is_empty(const Whole& whole) {
+    return std::find(whole.shape.begin(), whole.shape.end(), 0) != whole.shape.end();
 }
 
 bool read_parts(const std::vector<PyObject*>& parts, PyObject* axis, bool keepdims, Whole& whole) {

@@ -36,6 +36,8 @@ struct Whole {
     Division division;
 };
 
+bool is_empty(const Whole& whole);
+
 // Read what is made of parts along an axis, which is an int, and kept by them or not; false where
 // they need a closer look. Only of the first is the shape beside the axis looked at.
 bool read_parts(const std::vector<PyObject*>& parts, PyObject* axis, bool keepdims, Whole& whole);

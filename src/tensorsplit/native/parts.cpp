@@ -1,6 +1,5 @@
 #include "parts.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include "copy.hpp"
 #include "cpu.hpp"
 #include "python.hpp"
+#include "tensors.hpp"
 
 namespace tensorsplit {
 namespace {
@@ -52,15 +52,6 @@ bool copy_few(const Request& request, const std::vector<PyObject*>& parts) {
         }
     }
     return true;
-}
-
-// What a list holds, which must not change meanwhile.
-std::vector<PyObject*> entries_of(PyObject* list) {
-    std::vector<PyObject*> entries;
-    const Py_ssize_t count = PyList_Size(list);
-    entries.reserve(static_cast<std::size_t>(count));
-    for (Py_ssize_t i = 0; i < count; ++i) entries.push_back(PyList_GetItem(list, i));
-    return entries;
 }
 
 // Run an action that copies so many bytes.
@@ -145,11 +136,15 @@ bool read_flag(PyObject* object, bool& flag) {
     return overflow == 0 && (number == 0 || number == 1);
 }
 
-bool is_empty(const Whole& whole) {
-    return std::find(whole.shape.begin(), whole.shape.end(), 0) != whole.shape.end();
-}
-
 }  // namespace
+
+std::vector<PyObject*> entries_of(PyObject* list) {
+    std::vector<PyObject*> entries;
+    const Py_ssize_t count = PyList_Size(list);
+    entries.reserve(static_cast<std::size_t>(count));
+    for (Py_ssize_t i = 0; i < count; ++i) entries.push_back(PyList_GetItem(list, i));
+    return entries;
+}
 
 void use_kernels(const Kernels& kernels) { in_use.store(&kernels); }
 
@@ -203,12 +198,13 @@ PyObject* join_at_once(PyObject* parts, PyObject* axis, PyObject* keepdims, PyOb
     Owned own(PySequence_List(parts));  // which nobody else can change
     if (!own) return nullptr;
     const std::vector<PyObject*> each = entries_of(own.get());
-    if (!read_parts(each, axis, keeps, whole)) return nullptr;
+    if (!each.empty() && is_tensor(each.front())) return join_tensors(own, axis, keeps, copy, out);
+    if (!read_parts(each, axis, keeps, whole) || !are_parts_of(whole, each)) return nullptr;
     auto* first = reinterpret_cast<PyArrayObject*>(each.front());
     if (!holds_plain_bytes(first)) return nullptr;
     if (copy == Py_None && out == Py_None) {
         if (is_empty(whole)) return nullptr;
-        PyObject* view = view_of_parts(each, whole);
+        PyObject* view = have_one_base(each) ? view_of_parts(each, whole) : nullptr;
         if (view != nullptr || PyErr_Occurred() != nullptr) return view;
     }
     Owned made(out == Py_None ? new_array(PyArray_DESCR(first), whole.shape) : new_reference(out));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "arrays.hpp"
 #include "kernels.hpp"
@@ -10,6 +11,9 @@ namespace tensorsplit {
 
 // Use these kernels from now on.
 void use_kernels(const Kernels& kernels);
+
+// What a list holds, as borrowed references; it must not change meanwhile.
+std::vector<PyObject*> entries_of(PyObject* list);
 
 // New arrays, in memory of `blocks` if that is not null; None if NumPy has to copy; null with an
 // exception set.
@@ -23,7 +27,7 @@ PyObject* copy_to_each(const Request& request, PyObject* out);
 // false, maybe with an exception set, if nothing was written.
 bool copy_to_own(const Request& request, PyObject* list);
 
-// Join a list or a tuple of arrays along an axis, an int, which they keep or not: in `out`, or in a
+// Join a list or a tuple of arrays or tensors along an axis, an int, which they keep or not: in `out`, or in a
 // new array, or without a copy as the array whose views they are, unless `copy` is True. Null, maybe
 // without an exception, with nothing written, where anything needs a closer look.
 PyObject* join_at_once(PyObject* parts, PyObject* axis, PyObject* keepdims, PyObject* copy,

@@ -54,7 +54,7 @@ struct Torch {
     PyObject *tensor, *parameter;  // types
     PyObject* strided;             // the layout
     PyObject* shells;              // the types of less than a byte, as a frozenset
-    PyObject *split, *unbind, *split_copy, *unbind_copy;
+    PyObject *split, *unbind, *split_copy, *unbind_copy, *cat, *stack;
     PyObject *is_grad_enabled, *is_inference_mode_enabled;
     PyObject* is_transformed;         // whether something watches what is done
     PyObject* increment_version;      // of a list of tensors that were written
@@ -66,7 +66,7 @@ Torch torch{};
 
 // The names of attributes, as Python has them.
 struct Names {
-    PyObject *dtype, *layout, *shape, *nbytes, *requires_grad, *is_conj, *is_neg, *is_inference;
+    PyObject *dtype, *layout, *shape, *nbytes, *requires_grad, *is_conj, *is_neg, *is_inference, *detach;
 };
 
 Names names{};
@@ -87,10 +87,14 @@ bool is_true_now(PyObject* function) {
 
 // What torch would have to know of: nothing that is read or written may be part of it.
 struct Watching {
-    bool gradients = is_true_now(torch.is_grad_enabled);
-    bool inference = is_true_now(torch.is_inference_mode_enabled);
-    bool anything = is_true_now(torch.is_transformed);  // the last: of Python, so it may fail
+    bool gradients, inference, anything;
 };
+
+Watching watching_now() {
+    const bool gradients = is_true_now(torch.is_grad_enabled);
+    const bool inference = is_true_now(torch.is_inference_mode_enabled);
+    return {gradients, inference, is_true_now(torch.is_transformed)};  // of Python, so it may fail
+}
 
 // Whether elements have less than a byte, which DLPack is not told of; true with an exception set
 // if that fails.
@@ -133,6 +137,36 @@ PyObject* array_of(PyObject* tensor, const Watching& watching, DLDataType& type)
     char* data = seen.data == nullptr ? &nothing : static_cast<char*>(seen.data) + seen.byte_offset;
     return PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(kind), seen.ndim, shape,
                                 strides, data, NPY_ARRAY_WRITEABLE, nullptr);
+}
+
+bool is_others(PyObject* buffer, const Watching& watching) {
+    return !watching.inference && is_true_of(buffer, names.is_inference);
+}
+
+// The same of memory that the array keeps, whatever other threads do with the tensor meanwhile.
+PyObject* kept_array_of(PyObject* tensor, const Watching& watching, DLDataType& type) {
+    if (!is_tensor(tensor) ||
+        (watching.gradients && is_true(PyObject_GetAttr(tensor, names.requires_grad)))) {
+        return nullptr;
+    }
+    Owned held(PyObject_CallMethodObjArgs(tensor, names.detach, nullptr));
+    Owned array(held ? array_of(held.get(), watching, type) : nullptr);
+    auto* keeper = reinterpret_cast<PyArrayObject*>(array.get());
+    if (!array || PyArray_SetBaseObject(keeper, held.release()) < 0) return nullptr;
+    return array.release();
+}
+
+// Arrays of all tensors of a list, which have one type; null, maybe without an exception.
+template <class Read>
+PyObject* arrays_of(PyObject* tensors, DLDataType& type, Read read) {
+    Owned arrays(PyList_New(0));
+    for (Py_ssize_t i = 0; arrays && i < PyList_Size(tensors); ++i) {
+        DLDataType same{};
+        const Owned array(read(PyList_GetItem(tensors, i), i == 0 ? type : same));
+        const bool fits = array && (i == 0 || same.code == type.code);
+        if (!fits || PyList_Append(arrays.get(), array.get()) < 0) return nullptr;
+    }
+    return arrays.release();
 }
 
 // The memory of an array for a tensor, and the shape that it has there.
@@ -191,6 +225,12 @@ bool is_large(PyObject* tensor) {
     return size >= torch.kernel_from;
 }
 
+bool are_small(const std::vector<PyObject*>& arrays) {
+    npy_intp bytes = 0;
+    for (PyObject* array : arrays) bytes += PyArray_NBYTES(reinterpret_cast<PyArrayObject*>(array));
+    return bytes < torch.kernel_from;
+}
+
 // What torch makes, in its graph of gradients, and under whatever watches.
 PyObject* ask_torch(const TensorRequest& request, PyObject* split, PyObject* unbind) {
     const Ready& ready = request.ready;
@@ -199,6 +239,50 @@ PyObject* ask_torch(const TensorRequest& request, PyObject* split, PyObject* unb
             ? PyObject_CallFunctionObjArgs(split, request.tensor, ready.sizes, ready.axis, nullptr)
             : PyObject_CallFunctionObjArgs(unbind, request.tensor, ready.axis, nullptr));
     return parts ? PySequence_List(parts.get()) : nullptr;
+}
+
+// A new tensor of small ones that torch joins; null, maybe without an exception.
+PyObject* join_small(Owned& parts, PyObject* axis, bool keepdims, PyObject* copy) {
+    constexpr Watching nothing{false, false, false};  // torch sees what it does
+    DLDataType type{};
+    Owned arrays(arrays_of(parts.get(), type, [&](PyObject* part, DLDataType& read) {
+        return array_of(part, nothing, read);
+    }));
+    if (!arrays) return nullptr;
+    Whole whole;
+    const std::vector<PyObject*> each = entries_of(arrays.get());
+    if (!read_parts(each, axis, keepdims, whole) || !are_parts_of(whole, each) ||
+        is_empty(whole) || !are_small(each) ||
+        (copy == Py_None && Owned(view_of_parts(each, whole)))) {
+        return nullptr;
+    }
+    PyObject *function = keepdims ? torch.cat : torch.stack, *list = parts.get(), *made = nullptr;
+    const auto ask = [&] { made = PyObject_CallFunctionObjArgs(function, list, axis, nullptr); };
+    keep_all_during(ask, parts, arrays);
+    return made;
+}
+
+// Join tensors in another one, which is returned; null, maybe without an exception.
+PyObject* join_into(Owned& parts, PyObject* axis, bool keepdims, PyObject* out,
+                    const Watching& watching) {
+    const auto read = [&](PyObject* tensor, DLDataType& type) {
+        return kept_array_of(tensor, watching, type);
+    };
+    DLDataType type{}, same{};
+    Owned arrays(arrays_of(parts.get(), type, read)), written(PyList_New(0));
+    Owned whole(arrays ? read(out, same) : nullptr);
+    if (!whole || same.code != type.code || is_others(out, watching) || !written ||
+        PyList_Append(written.get(), out) < 0) {
+        return nullptr;
+    }
+    PyObject *from = arrays.get(), *to = whole.get(), *list = written.get();
+    bool done = false;
+    const auto join = [&] {
+        done = Owned(join_at_once(from, axis, keepdims ? Py_True : Py_False, Py_True, to)) &&
+               Owned(PyObject_CallFunctionObjArgs(torch.increment_version, list, nullptr));
+    };
+    keep_all_during(join, parts, arrays, whole, written);
+    return done ? new_reference(out) : nullptr;
 }
 
 // Read DLPack's interface, if it is of the version that we know; false with an exception set.
@@ -218,10 +302,10 @@ PyObject* use_torch(PyObject*, PyObject* arguments) {
     if (torch.tensor != nullptr) Py_RETURN_NONE;
     Torch given{};
     PyObject* capsule;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOnO", &given.tensor, &given.parameter,
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOOOnO", &given.tensor, &given.parameter,
                           &given.strided, &given.shells, &given.split, &given.unbind,
-                          &given.split_copy, &given.unbind_copy, &given.is_grad_enabled,
-                          &given.is_inference_mode_enabled, &given.is_transformed,
+                          &given.split_copy, &given.unbind_copy, &given.cat, &given.stack,
+                          &given.is_grad_enabled, &given.is_inference_mode_enabled, &given.is_transformed,
                           &given.increment_version, &given.kernel_from, &capsule)) {
         return nullptr;
     }
@@ -229,8 +313,9 @@ PyObject* use_torch(PyObject*, PyObject* arguments) {
         PyUnicode_InternFromString("dtype"),         PyUnicode_InternFromString("layout"),
         PyUnicode_InternFromString("shape"),         PyUnicode_InternFromString("nbytes"),
         PyUnicode_InternFromString("requires_grad"), PyUnicode_InternFromString("is_conj"),
-        PyUnicode_InternFromString("is_neg"),        PyUnicode_InternFromString("is_inference")};
-    if (names.is_inference == nullptr || !read_interface(capsule)) return nullptr;
+        PyUnicode_InternFromString("is_neg"),        PyUnicode_InternFromString("is_inference"),
+        PyUnicode_InternFromString("detach")};
+    if (names.detach == nullptr || !read_interface(capsule)) return nullptr;
     given.memory = torch.memory;
     torch = given;
     static_cast<void>(new_reference(arguments));  // and so all that it holds
@@ -239,8 +324,8 @@ PyObject* use_torch(PyObject*, PyObject* arguments) {
 
 PyMethodDef functions[] = {
     {"use_torch", use_torch, METH_VARARGS,
-     "use_torch(tensor, parameter, strided, shells, split, unbind, split_copy, unbind_copy,"
-     " is_grad_enabled, is_inference_mode_enabled, is_transformed, increment_version, kernel_from,"
+     "use_torch(tensor, parameter, strided, shells, split, unbind, split_copy, unbind_copy, cat,"
+     " stack, is_grad_enabled, is_inference_mode_enabled, is_transformed, increment_version, kernel_from,"
      " dlpack, /)\n--\n\n"
      "Split tensors, too, by what torch has of these names;"
      " shells are its types of less than a byte, in a frozenset. From how many bytes on the kernel"
@@ -287,7 +372,7 @@ PyObject* list_copies(const TensorRequest& request, const std::shared_ptr<Blocks
         if (parts == nullptr && PyErr_ExceptionMatches(PyExc_RuntimeError)) PyErr_Clear();
         return parts;
     }
-    const Watching watching;
+    const Watching watching = watching_now();
     if (torch.memory == nullptr || watching.anything) return nullptr;
     DLDataType type{};
     Owned array(array_of(tensor, watching, type));
@@ -305,7 +390,7 @@ PyObject* list_copies(const TensorRequest& request, const std::shared_ptr<Blocks
 
 bool copy_to_own(const TensorRequest& request, PyObject* list) {
     const Ready& ready = request.ready;
-    const Watching watching;
+    const Watching watching = watching_now();
     if (torch.memory == nullptr || watching.anything) return false;
     DLDataType type{}, same{};
     Owned array(array_of(request.tensor, watching, type)), arrays(PyList_New(0));
@@ -315,7 +400,7 @@ bool copy_to_own(const TensorRequest& request, PyObject* list) {
         PyObject* buffer = PyList_GetItem(list, i);
         const Owned written(array_of(buffer, watching, same));
         if (!written || same.code != type.code || PyList_Append(arrays.get(), written.get()) < 0 ||
-            (!watching.inference && is_true_of(buffer, names.is_inference))) {
+            is_others(buffer, watching)) {
             return false;
         }
     }
@@ -327,6 +412,13 @@ bool copy_to_own(const TensorRequest& request, PyObject* list) {
     };
     keep_all_during(copy, array, arrays);
     return done;
+}
+
+PyObject* join_tensors(Owned& parts, PyObject* axis, bool keepdims, PyObject* copy, PyObject* out) {
+    const Watching watching = watching_now();
+    if (torch.memory == nullptr || watching.anything) return nullptr;
+    return out == Py_None ? join_small(parts, axis, keepdims, copy)
+                          : join_into(parts, axis, keepdims, out, watching);
 }
 
 bool add_tensor_functions(PyObject* module) {

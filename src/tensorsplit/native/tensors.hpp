@@ -41,6 +41,9 @@ PyObject* list_views(const TensorRequest& request);
 PyObject* list_copies(const TensorRequest& request, const std::shared_ptr<Blocks>& blocks);
 bool copy_to_own(const TensorRequest& request, PyObject* list);
 
+// Join a list of tensors as arrays are joined, which must be kept as `Owned::keep_during` does it.
+PyObject* join_tensors(Owned& parts, PyObject* axis, bool keepdims, PyObject* copy, PyObject* out);
+
 // Add `use_torch` to the module; false with an exception set.
 bool add_tensor_functions(PyObject* module);
 
