@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorsplit as ts
+from tensorsplit import native
+from tensorsplit.arrays import numpy as numpy_arrays
 from tests.arrays.test_properties import Case, cases, plan_of
 from tests.oracle import DTYPES, Array, random_array, same
 from tests.refusals import refused
@@ -142,6 +144,28 @@ def test_an_array_alone_is_joined_without_a_copy(copy: bool | None) -> None:
     whole = ts.join([x], axis=1, copy=copy)
     is_the_array(whole, x)
     assert np.shares_memory(whole, x)
+
+
+class Own(np.ndarray):
+    """A class of arrays that adds nothing."""
+
+
+@pytest.mark.skipif(native.kernel is None, reason="copies go through NumPy here")
+@pytest.mark.parametrize("kind", [np.memmap, Own])
+def test_the_kernel_joins_what_is_its_elements(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Array], tmp_path: Path
+) -> None:
+    x = data(6, 8, dtype="float")
+    x.tofile(tmp_path / "x")
+    given = np.memmap(tmp_path / "x", x.dtype, "r", shape=x.shape) if kind is np.memmap else x
+    parts = [given[:, :3].view(kind), given[:, 3:].view(kind)]
+    monkeypatch.setattr(numpy_arrays, "_join_by_numpy", None)
+    for whole in (
+        ts.join(parts, axis=1, copy=True),
+        ts.join(parts, axis=1, out=np.empty_like(x)),
+    ):
+        assert type(whole) in (np.ndarray, Own)
+        assert same(np.asarray(whole), x)
 
 
 def test_the_memory_of_a_view_lives_as_long_as_the_view() -> None:

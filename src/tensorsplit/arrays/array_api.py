@@ -43,11 +43,19 @@ def _namespace(array: Array) -> Any:
     return sys.modules["cupy"] if find is None else find()
 
 
+_checked: set[type] = set()
+"""Types of arrays whose libraries have the functions of the standard: asking may take long."""
+
+
 def check(array: Array) -> None:
     """Refuse what is not an array of the standard, whatever it claims (TS204)."""
+    kind = type(array)
     try:
-        fits = len(array.shape) == array.ndim and callable(_namespace(array).asarray)
-        fits = fits and array.dtype is not None
+        fits = len(array.shape) == array.ndim and array.dtype is not None
+        if fits and kind not in _checked:
+            fits = callable(_namespace(array).asarray)
+            if fits and len(_checked) < 1024:
+                _checked.add(kind)
     except Exception:  # noqa: BLE001 - anyone's attributes may raise anything
         fits = False
     if not fits:

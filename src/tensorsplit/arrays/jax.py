@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import jax
@@ -68,8 +68,12 @@ copies = views
 def kind(array: Array) -> tuple[object, ...]:
     """Return the element type, and the devices, or None for them if the array is traced."""
     is_traced = isinstance(array, jax.core.Tracer)
-    devices = None if is_traced else ", ".join(sorted(map(str, array.devices())))
-    return array.dtype, devices
+    return array.dtype, None if is_traced else _names(frozenset(array.devices()))
+
+
+@lru_cache(256)
+def _names(devices: frozenset[object]) -> str:
+    return ", ".join(sorted(map(str, devices)))
 
 
 def joined(parts: list[Array], plan: SplitPlan) -> Array:

@@ -165,7 +165,13 @@ def plan_of_parts(
     library: arrays.ArrayLibrary,
 ) -> SplitPlan:
     """Return the plan that makes parts of these shapes (TS312 for shapes that no plan makes)."""
-    plan = _plan_of(shapes, like, as_integer("axis", axis), as_keepdims(keepdims))
+    axis, keepdims = as_integer("axis", axis), as_keepdims(keepdims)
+    if like is None and _are_numbers(shapes):
+        plan = _known_plan(tuple(shapes), axis, keepdims)
+        if plan.output_shapes == tuple(shapes):
+            return plan
+    else:
+        plan = _new_plan(shapes, like, axis, keepdims)
     _check_shapes(shapes, plan, library)
     return plan
 
@@ -311,15 +317,13 @@ def as_keepdims(value: object) -> bool:
     return bool(found)
 
 
-def _plan_of(shapes: list[Shape], like: Shape | None, axis: int, keepdims: bool) -> SplitPlan:
-    """Return the plan that makes parts of such shapes of a whole; of numbers, it is remembered."""
-    if like is None and all(type(dim) is int for shape in shapes for dim in shape):
-        return _known_plan(tuple(shapes), axis, keepdims)
-    return _new_plan(shapes, like, axis, keepdims)
+def _are_numbers(shapes: list[Shape]) -> bool:
+    return {int}.issuperset(map(type, chain.from_iterable(shapes)))
 
 
 @lru_cache(256)
 def _known_plan(shapes: tuple[Shape, ...], axis: int, keepdims: bool) -> SplitPlan:
+    """Return the plan that makes parts of such shapes, which are numbers."""
     return _new_plan(shapes, None, axis, keepdims)
 
 
@@ -348,7 +352,9 @@ def _new_plan(shapes: Sequence[Shape], like: Shape | None, axis: int, keepdims: 
 
 def _whole_shape(shapes: list[Shape], plan: SplitPlan) -> Shape:
     """Return the shape of the whole whose parts have these shapes, of which there are some."""
-    return _plan_of(shapes, None, plan.axis, plan.keepdims).input_shape
+    if _are_numbers(shapes):
+        return _known_plan(tuple(shapes), plan.axis, plan.keepdims).input_shape
+    return _new_plan(shapes, None, plan.axis, plan.keepdims).input_shape
 
 
 def _check_shapes(

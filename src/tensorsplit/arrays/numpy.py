@@ -201,13 +201,15 @@ def joined_view(parts: list[Array], plan: SplitPlan) -> Array | None:
 
     None too for arrays of types of their own, which may hold more than elements.
     """
+    if not _PLAIN.issuperset(map(type, parts)):
+        return None
     bases = [part.base for part in parts if part.size]  # the memory of the others doesn't matter
     if any(base is None or base is not bases[0] for base in bases) and len(parts) > 1:
         return None
-    if not _PLAIN.issuperset(map(type, parts)):
-        return None
     found = strides_of_whole(
-        plan, [part.strides for part in parts], [part.ctypes.data for part in parts]
+        plan,
+        [part.strides for part in parts],
+        [part.__array_interface__["data"][0] for part in parts],
     )
     if found is None:
         return None
@@ -233,15 +235,16 @@ def _as_whole(
 
 def joined(parts: list[Any], plan: SplitPlan) -> Array:
     """Return the parts as one new array, in C order; the type of a subclass stays."""
-    if any(map(is_masked_array, parts)):
+    own = [kind for kind in {*map(type, parts)} - _PLAIN if issubclass(kind, np.ndarray)]
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in own):
         return _joined_masked(parts, plan)
-    parts = [np.asarray(part) if isinstance(part, np.generic) else part for part in parts]
-    own = [part for part in parts if type(part) not in _PLAIN]
+    plain = list(map(np.asarray, parts))
     if not own:
-        return _fill(np.empty(shape_of(plan), parts[0].dtype), parts, plan)
-    if len(set(map(type, own))) == 1 and not has_own_functions(type(own[0])):
-        whole: Array = np.empty_like(own[0], shape=shape_of(plan), order="C")
-        _fill(np.ndarray.view(whole, np.ndarray), parts, plan)
+        return _fill(np.empty(shape_of(plan), plain[0].dtype), plain, plan)
+    if len(own) == 1 and not has_own_functions(own[0]):
+        like = next(part for part in parts if type(part) is own[0])
+        whole: Array = np.empty_like(like, shape=shape_of(plan), order="C")
+        _fill(np.ndarray.view(whole, np.ndarray), plain, plan)
         return whole
     join: Any = np.concatenate if plan.keepdims else np.stack
     made: Array = join(parts, axis=plan.axis)

@@ -83,9 +83,10 @@ def at_once(plans: Plans | None) -> Callable[[Function], Function]:
 
 def _with_hints(function: Callable[..., object], names: Sequence[str]) -> Callable[..., object]:
     """Have the refusal of an unknown argument name the argument that is meant."""
+    known = frozenset(names)
 
     def call(*arguments: object, **keywords: object) -> object:
-        for unknown in keywords.keys() - set(names):
+        for unknown in keywords.keys() - known:
             hint = did_you_mean(_WORDS_OF_OTHERS.get(unknown, unknown), names).strip()
             problem = f"{function.__name__}() got an unexpected keyword argument {unknown!r}"
             raise TypeError(f"{problem}; {hint}" if hint else problem)
