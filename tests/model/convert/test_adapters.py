@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, checker, helper, numpy_helper
 
 import tensorsplit as ts
 from tensorsplit.model.convert import convert
@@ -1173,6 +1173,21 @@ def test_the_type_of_a_cast_is_a_word_before_opset_6(number: float) -> None:
     assert attributes(convert(numbered, 5), "Cast") == {"to": b"INT32"}
     for made, target in ((word, 6), (numbered, 5)):
         assert there(made, target, x=data).tolist() == [int(number), 3]
+
+
+@pytest.mark.parametrize("target", [5, 4, 3])
+def test_what_a_cast_gives_is_declared_before_opset_6(target: int) -> None:
+    """onnx infers no type from such a word, and its checker refuses a Split of no type."""
+    nodes = [
+        node("Cast", "x", "d", to=TensorProto.DOUBLE),
+        node("Split", "d", "a b", axis=1),
+        node("Concat", "b a", "c", axis=1),
+        node("Cast", "c", "y", to=TensorProto.FLOAT),
+    ]
+    made = of(nodes, 11, x=X)
+    found = convert(made, target)
+    checker.check_model(found, full_check=True)
+    assert np.array_equal(there(made, target, x=X), np.roll(X, X.shape[1] // 2, 1))
 
 
 def test_dilations_of_one_are_none() -> None:

@@ -356,6 +356,7 @@ def _cast_name_up(node: NodeConversion) -> None:
 
 def _cast_name_down(node: NodeConversion) -> None:
     node.put(to=_cast_to(node).name)
+    node.declare(*node.node.outputs)  # onnx does not read such a name, and Split needs a type
 
 
 def _cast_to(node: NodeConversion) -> ir.DataType:
