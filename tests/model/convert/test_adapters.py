@@ -1180,14 +1180,14 @@ def test_what_a_cast_gives_is_declared_before_opset_6(target: int) -> None:
     """onnx infers no type from such a word, and its checker refuses a Split of no type."""
     nodes = [
         node("Cast", "x", "d", to=TensorProto.DOUBLE),
-        node("Split", "d", "a b", axis=1),
-        node("Concat", "b a", "c", axis=1),
+        node("Split", "d", "a b", axis=2),
+        node("Concat", "b a", "c", axis=2),
         node("Cast", "c", "y", to=TensorProto.FLOAT),
     ]
     made = of(nodes, 11, x=X)
     found = convert(made, target)
     checker.check_model(found, full_check=True)
-    assert np.array_equal(there(made, target, x=X), np.roll(X, X.shape[1] // 2, 1))
+    assert np.array_equal(there(made, target, x=X), np.roll(X, 2, 2))
 
 
 def test_dilations_of_one_are_none() -> None:
