@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit import native
 from tensorsplit.arrays import buffers
+from tensorsplit.arrays import numpy as numpy_arrays
 from tests.oracle import DTYPES, Array, assert_same, random_array, slices
 from tests.refusals import refused
 
@@ -30,6 +32,25 @@ def refused_untouched(code: str, out: Any, *words: object) -> Iterator[None]:
     with refused(code, *words, operator="onnx.Split-18", parameter="out"):
         yield
     assert [array.tobytes() for array in arrays] == before
+
+
+class Own(np.ndarray):
+    """A class of arrays that adds nothing."""
+
+
+@pytest.mark.skipif(native.kernel is None, reason="copies go through NumPy here")
+@pytest.mark.parametrize("kind", [np.memmap, Own])
+def test_the_kernel_writes_to_what_is_its_elements(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Array], tmp_path: Path
+) -> None:
+    file: Any = np.memmap(tmp_path / "x", np.int32, "w+", shape=(6, 4))
+    whole = file if kind is np.memmap else np.empty((6, 4), np.int32).view(Own)
+    out = [whole[:2], whole[2:]]
+    monkeypatch.setattr(numpy_arrays, "check_buffers", None)
+    for data in (DATA, DATA.view(Own)):
+        whole[...] = POISON
+        assert all(a is b for a, b in zip(ts.split(data, [2, 4], out=out), out, strict=True))
+        assert (whole == DATA).all()
 
 
 def refuse(code: str, out: Any, *words: object) -> None:

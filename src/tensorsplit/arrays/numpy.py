@@ -177,8 +177,11 @@ def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
     plain = np.ndarray.view(array, np.ndarray)
     if (
         kernel is None
-        or is_more_than_elements(array)
-        or not kernel.copy_into(plain, plan.axis, plan.sizes, plan.keepdims, out)
+        or type(out) is not list
+        or any(map(is_more_than_elements, (array, *out)))
+        or not kernel.copy_into(
+            plain, plan.axis, plan.sizes, plan.keepdims, list(map(as_plain, out))
+        )
     ):
         buffers = check_buffers(array, plan, out)
         for buffer, index in zip(buffers, plan.indices, strict=True):
