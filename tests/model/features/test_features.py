@@ -412,3 +412,201 @@ def test_what_an_if_gives_to_nodes_of_its_graph_is_settled_where_its_shape_is_op
     made = f"If(c) <{branches}>"
     text = f"(bool c, {kind} x) => ({given}) {{ {rest.format(made=made)} }}"
     assert ("used_result" in of_node("If", text)) is is_settled
+
+
+LARGEST, FAR = (1 << 63) - 1, (1 << 31) - 1
+HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
+    ("Flatten", "flattened"): [
+        ("(float[N,2,3] x) => (float[A,B] y) { y = Flatten<axis = 2>(x) }", True),
+        ("(float[N,2,3] x) => (float[A,B] y) { y = Flatten<axis = -1>(x) }", True),
+        ("(float[N,2,3] x) => (float[A,B] y) { y = Flatten<axis = -2>(x) }", False),
+        ("(float[N,2,3] x) => (float[A,B] y) { y = Flatten(x) }", False),
+        ("(float[4,2,3] x) => (float[A,B] y) { y = Flatten<axis = 2>(x) }", False),
+        ("(float[0,2,3] x) => (float[A,B] y) { y = Flatten<axis = 2>(x) }", True),
+        ("(float[] x) => (float[A,B] y) { y = Flatten<axis = 2>(x) }", True),
+    ],
+    ("Squeeze", "lost_dimension"): [
+        ("(float[0,?,1] x) => (float[A,B] y) <int64[1] k = {2}> { y = Squeeze(x, k) }", True),
+        ("(float[0,2,1] x) => (float[A,B] y) <int64[1] k = {2}> { y = Squeeze(x, k) }", False),
+        ("(float[3,?,1] x) => (float[A,B] y) <int64[1] k = {2}> { y = Squeeze(x, k) }", False),
+        ("(float[0,?,?,1] x) => (float[A,B,C] y) <int64[1] k = {3}> { y = Squeeze(x, k) }", False),
+    ],
+    ("Transpose", "lost_dimension"): [
+        ("(float[0,?,1] x) => (float[A,B,C] y) { y = Transpose<perm = [2, 0, 1]>(x) }", True),
+        ("(float[0,?,1] x) => (float[A,B,C] y) { y = Transpose<perm = [1, 0, 2]>(x) }", False),
+        ("(float[0,?] x) => (float[A,B] y) { y = Transpose(x) }", False),
+    ],
+    ("Einsum", "calculated_from_nothing"): [
+        ('(float[0] x, float[3] z) => (float[A,B] y) { y = Einsum<equation = "i,j">(x, z) }', True),
+        (
+            '(float[2] x, float[0] z) => (float[A,B] y) { y = Einsum<equation = "i,j">(x, z) }',
+            True,
+        ),
+        (
+            '(float[2] x, float[3] z) => (float[A,B] y) { y = Einsum<equation = "i,j">(x, z) }',
+            False,
+        ),
+        ('(float[0] x) => (float y) { y = Einsum<equation = "i->">(x) }', False),
+    ],
+    ("TopK", "top_of_none"): [
+        ("(float[5] x) => (float[A] v, int64[A] i) <int64[1] k = {0}> { v, i = TopK(x, k) }", True),
+        (
+            "(float[5] x) => (float[A] v, int64[A] i) <int64[1] k = {1}> { v, i = TopK(x, k) }",
+            False,
+        ),
+        ("(float[5] x, int64[1] k) => (float[A] v, int64[A] i) { v, i = TopK(x, k) }", False),
+    ],
+    ("Expand", "expanded_to_nothing"): [
+        ("(float[3,1] x) => (float[A,B] y) <int64[2] k = {3, 0}> { y = Expand(x, k) }", True),
+        ("(float[3,N] x) => (float[A,B] y) <int64[2] k = {3, 0}> { y = Expand(x, k) }", True),
+        ("(float[3,0] x) => (float[A,B] y) <int64[2] k = {3, 0}> { y = Expand(x, k) }", False),
+        ("(float[1] x) => (float[A,B] y) <int64[2] k = {3, 0}> { y = Expand(x, k) }", True),
+        ("(float[1] x) => (float[A,B] y) <int64[2] k = {3, 2}> { y = Expand(x, k) }", False),
+        ("(float[1] x) => (float[A,B] y) <int64[2] k = {0, 1}> { y = Expand(x, k) }", False),
+    ],
+    ("Expand", "expanded_from_nothing"): [
+        ("(float[3,0] x) => (float[A,B] y) <int64[2] k = {3, 1}> { y = Expand(x, k) }", True),
+        ("(float[3,0] x) => (float[A,B] y) <int64[2] k = {3, 0}> { y = Expand(x, k) }", True),
+        ("(float[3,1] x) => (float[A,B] y) <int64[2] k = {3, 0}> { y = Expand(x, k) }", False),
+        ("(float[3,1] x) => (float[A,B] y) <int64[2] k = {3, 1}> { y = Expand(x, k) }", False),
+    ],
+    ("Gather", "takes_nothing"): [
+        ("(float[3,N] x, int64[0] i) => (float[A,B] y) { y = Gather(x, i) }", True),
+        ("(float[3,N] x, int64[2,0] i) => (float[A,B,C] y) { y = Gather(x, i) }", True),
+        ("(float[3,N] x, int64[0,0] i) => (float[A,B,C] y) { y = Gather(x, i) }", False),
+        ("(float[3,N] x, int64[K] i) => (float[A,B] y) { y = Gather(x, i) }", False),
+        ("(string[3,N] x, int64[0] i) => (string[A,B] y) { y = Gather(x, i) }", False),
+    ],
+    ("Compress", "takes_nothing"): [
+        ("(float[3] x) => (float[A] y) <bool[2] c = {0, 0}> { y = Compress<axis=0>(x, c) }", True),
+        ("(float[3] x) => (float[A] y) <bool[2] c = {0, 1}> { y = Compress<axis=0>(x, c) }", False),
+        ("(float[3] x, bool[2] c) => (float[A] y) { y = Compress<axis = 0>(x, c) }", False),
+        ("(float[3] x, bool[0] c) => (float[A] y) { y = Compress<axis = 0>(x, c) }", True),
+    ],
+    ("Gather", "taken_from_nothing"): [
+        ("(float[0,3] x, int64[2] i) => (float[0,2] y) { y = Gather<axis = 1>(x, i) }", True),
+        ("(float[0,3] x, int64[0] i) => (float[0,0] y) { y = Gather<axis = 1>(x, i) }", False),
+        ("(float[0,N] x, int64[2] i) => (float[0,2] y) { y = Gather<axis = 1>(x, i) }", False),
+        ("(float[0,3] x, int64 i) => (float[3] y) { y = Gather(x, i) }", False),
+        ("(float[2,3] x, int64[2] i) => (float[2,2] y) { y = Gather<axis = 1>(x, i) }", False),
+    ],
+    ("ReduceSum", "uncounted_axes"): [
+        ("(float[2,3] x, int64[K] i) => (float[A,B] y) { y = ReduceSum(x, i) }", True),
+        ("(float[2,3] x, int64[1] i) => (float[A,B] y) { y = ReduceSum(x, i) }", False),
+        ("(float[2,3] x) => (float[A,B] y) { y = ReduceSum(x) }", False),
+    ],
+    ("Tile", "uncounted_axes"): [
+        ("(float[2,3] x, int64[K] i) => (float[A,B] y) { y = Tile(x, i) }", True),
+        ("(float[2,3] x, int64[2] i) => (float[A,B] y) { y = Tile(x, i) }", False),
+    ],
+    ("Compress", "compressed_whole"): [
+        ("(float[N] x, bool[3] c) => (float[A] y) { y = Compress(x, c) }", True),
+        ("(float[3] x, bool[K] c) => (float[A] y) { y = Compress(x, c) }", True),
+        ("(float[3] x, bool[3] c) => (float[A] y) { y = Compress(x, c) }", False),
+        ("(float[N] x, bool[3] c) => (float[A] y) { y = Compress<axis = 0>(x, c) }", False),
+    ],
+    ("Slice", "back_to_largest"): [
+        (
+            (
+                f"(float[N] x) => (float[A] y) <int64[1] s = {{2}}, int64[1] e = {{{end}}},"
+                f" int64[1] a = {{0}}, int64[1] d = {{{step}}}> {{ y = Slice(x, s, e{steps}) }}"
+            ),
+            is_wrong,
+        )
+        for end, step, steps, is_wrong in [
+            (LARGEST, -1, ", a, d", True),
+            (FAR, -2, ", a, d", True),
+            (FAR - 1, -1, ", a, d", False),
+            (LARGEST, 1, ", a, d", False),
+            (LARGEST, 2, ", a, d", False),
+            (5, -1, ", a, d", False),
+            (LARGEST, -1, "", False),
+        ]
+    ],
+    ("Slice", "long_slice"): [
+        (
+            (
+                f"(float[2,{count}] x) => (float[A,B] y) <int64[1] s = {{2}}, int64[1] e = {{9}}>"
+                " { y = Slice(x, s, e) }"
+            ),
+            is_long,
+        )
+        for count, is_long in (((1 << 24) + 1, True), (1 << 24, False), ("N", False))
+    ],
+    ("Div", "small_quotient"): [
+        (f"({kind}[N] x, {kind}[N] z) => ({kind}[A] y) {{ y = Div(x, z) }}", is_small)
+        for kind, is_small in (("int8", True), ("uint8", True), ("int16", False), ("float", False))
+    ],
+    ("Div", "fused_quotient"): [
+        (f"(int32[N,4] x, int32[4,N] w) => (int32[A] y) <int32 k = {{3}}> {{ {made} }}", is_fused)
+        for made, is_fused in [
+            ("s = ReduceMax(x) y = Div(s, k)", True),
+            ("s = ReduceMax(x) y = Div(k, s)", True),
+            ("s = MatMul(x, w) y = Div(s, k)", True),
+            ("s = ReduceMax(x) t = Neg(s) u = Add(t, k) y = Div(u, k)", True),
+            ("s = ReduceMax(x) t = Add(s, x) y = Div(t, k)", False),
+            ("s = ReduceMax(x) t = ReduceMin(x) y = Div(s, t)", False),
+            ("y = Div(x, k)", False),
+            ("s = ReduceMax(x) t = Concat<axis = 0>(s, s) y = Div(t, k)", True),
+            ("s = ReduceMax(x) t = Concat<axis = 0>(s, x) y = Div(t, k)", False),
+            ("s = ReduceMax(x) t = Sign(s) y = Div(t, k)", False),
+        ]
+    ],
+    ("Div", "folded_quotient"): [
+        (
+            (
+                f"(float[N] x) => (int64[2] y) <int64[2] a = {{{left}}}, int64[2] b = {{{right}}}>"
+                " { y = Div(a, b) }"
+            ),
+            is_between,
+        )
+        for left, right, is_between in [
+            ("-7, 4", "2, 2", True),
+            ("7, 4", "2, -3", True),
+            ("7, 5", "2, 2", False),
+            ("-8, 4", "2, 2", False),
+            ("-7, -7", "-2, -7", False),
+            ("-7, 4", "2, 0", False),
+        ]
+    ],
+    ("Range", "empty_range"): [
+        (
+            (
+                f"(int64 n, int64 m) => (int64[K] y) <int64 zero = {{0}}, int64 one = {{1}},"
+                f" int64 two = {{2}}, int64 minus = {{-1}}> {{ {made} }}"
+            ),
+            may_be_empty,
+        )
+        for made, may_be_empty in [
+            ("y = Range(n, m, one)", True),
+            ("y = Range(zero, two, one)", False),
+            ("y = Range(two, zero, one)", False),
+            ("y = Range(two, zero, minus)", False),
+            ("y = Range(two, n, minus)", True),
+            ("y = Range(zero, two, n)", True),
+            ("c = Less(n, m) l = Where(c, m, n) y = Range(n, l, one)", False),
+            ("c = Less(n, m) l = Where(c, n, m) y = Range(n, l, one)", True),
+            ("c = Greater(n, m) l = Where(c, m, n) y = Range(n, l, one)", True),
+        ]
+    ],
+    ("Abs", "abs_of_shapes"): [
+        (f"(float[N,M] x, int64 n) => (int64[K] y) <int64 k = {{3}}> {{ {made} }}", is_so)
+        for made, is_so in [
+            ("s = Shape(x) y = Abs(s)", True),
+            ("s = Shape(x) t = Sub(s, k) y = Abs(t)", True),
+            ("s = Shape(x) t = Sub(s, n) y = Abs(t)", False),
+            ("y = Abs(k)", False),
+        ]
+    ],
+}
+"""Of the first node of an operator, whether it has a feature."""
+
+
+@pytest.mark.parametrize(
+    ("operator", "feature", "text", "holds"),
+    [(*key, *each) for key, cases in HOLDS.items() for each in cases],
+)
+def test_a_node_has_a_feature_where_it_is_what_the_vocabulary_says(
+    operator: str, feature: str, text: str, holds: bool
+) -> None:
+    assert (feature in of_node(operator, text)) is holds
