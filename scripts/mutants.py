@@ -188,12 +188,33 @@ def make_map(paths: list[str]) -> None:
     durations = {
         test: _seconds(test, seconds) for by in lines.values() for t in by.values() for test in t
     }
-    MAP.write_text(json.dumps(merged({"lines": lines, "seconds": durations})))
+    _write(merged({"lines": lines, "seconds": durations}))
+
+
+def _write(known: Map) -> None:
+    """Write the map down; a line has the places of its tests among all of them, not their names."""
+    places = {test: place for place, test in enumerate(known["seconds"])}
+    lines = {
+        file: {line: [places[test] for test in tests] for line, tests in by_line.items()}
+        for file, by_line in known["lines"].items()
+    }
+    MAP.write_text(json.dumps({"lines": lines, "seconds": known["seconds"]}))
+
+
+def _read() -> Map:
+    """Return the map that was written down."""
+    held = json.loads(MAP.read_text())
+    tests = list(held["seconds"])
+    lines = {
+        file: {line: [tests[place] for place in places] for line, places in by_line.items()}
+        for file, by_line in held["lines"].items()
+    }
+    return {"lines": lines, "seconds": held["seconds"]}
 
 
 def merged(new: Map) -> Map:
     """Add the tests that ran now to the map of those that ran before."""
-    old: Map = json.loads(MAP.read_text()) if MAP.exists() else {"lines": {}, "seconds": {}}
+    old: Map = _read() if MAP.exists() else {"lines": {}, "seconds": {}}
     seconds = old["seconds"] | new["seconds"]
     lines: dict[str, dict[str, list[str]]] = {}
     for each in (old, new):
@@ -396,7 +417,7 @@ def run(
     import pytest  # noqa: F401
 
     given = list(given)
-    known: Map = {"lines": {}, "seconds": {}} if given else json.loads(MAP.read_text())
+    known: Map = {"lines": {}, "seconds": {}} if given else _read()
     folders = _copies(processes)
     if given and _without_a_bug(given, folders[0])[0] != "survived":
         raise SystemExit("the tests that are given fail without a bug")

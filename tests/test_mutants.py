@@ -104,7 +104,7 @@ def test_tests_that_are_gone_leave_the_others_on_the_map(tmp_path: Path) -> None
     }
     ids = [f"{tests}::{name}" for name in ("test_before_it_was_renamed", "test_is_less")]
     ids.insert(0, "tests/test_removed.py::test_is_less")
-    known = {"lines": {str(source): {"2": ids}}, "seconds": dict.fromkeys(ids, 0.1)}
+    known = {"lines": {str(source): {"2": [0, 1, 2]}}, "seconds": dict.fromkeys(ids, 0.1)}
     files[Path("build/mutants/map.json")] = json.dumps(known)
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
