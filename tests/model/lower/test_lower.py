@@ -1137,6 +1137,21 @@ def test_the_report_says_how_parts_are_joined_and_they_are_joined_so(
     assert joints == ({made} if made else set())
 
 
+@pytest.mark.parametrize(
+    ("axis", "became"),
+    [("axis = 0", "Slice"), ("axis = 0, keepdims = 0", "Gather"), ("axis = 1", "the part itself")],
+)
+def test_the_report_says_what_takes_a_part(axis: str, became: str) -> None:
+    """At a position that is known only at run time, but for a single part."""
+    at = "first" if "axis = 1" in axis else "i"
+    opened = onnx_model(
+        parse_model(f"""<ir_version: 8, opset_import: ["": 17]> g (float[N,1] x, int64 i)
+            => (float[] y) <int64 first = {{0}}>
+            {{ s = SplitToSequence<{axis}>(x) y = SequenceAt(s, {at}) }}""")
+    )
+    assert lower_graph(opened, "portable").changes[-1].became == became
+
+
 @pytest.mark.parametrize(("dim", "became"), [("4", "Constant"), ("N", "computed length")])
 def test_the_report_says_whether_a_number_of_parts_is_known(dim: str, became: str) -> None:
     opened = onnx_model(
@@ -1928,24 +1943,57 @@ def test_the_report_says_which_functions_were_inlined() -> None:
         assert "function" in first.reason
 
 
-def test_what_a_loop_carries_of_parts_along_another_axis_is_declared_so() -> None:
-    """Parts of [2,3] along axis 1 are a tensor of two rows, of an unknown number of columns."""
+@pytest.mark.parametrize(
+    ("shape", "split", "part", "joined", "held"),
+    [
+        ("2,N", "axis = 1", "2,3", "axis = 1", [2, 0]),
+        ("2,4,N", "axis = 2, keepdims = 0", "2,4", "axis = 2, new_axis = 1", [2, 4, 0]),
+        ("2,N,4", "axis = -2, keepdims = 0", "2,4", "axis = 1, new_axis = 1", [2, 0, 4]),
+    ],
+)
+def test_what_a_loop_carries_of_parts_along_another_axis_is_declared_so(
+    shape: str, split: str, part: str, joined: str, held: list[int]
+) -> None:
+    """Only the axis along which the parts lie is of an unknown length."""
+    lengths = "" if "keepdims" in split else ", three"
     made = lower(
-        parse_model("""
+        parse_model(f"""
         <ir_version: 8, opset_import: ["": 18]>
-        g (float[2,N] x, int64 n) => (float[2,M] y) <int64 three = {3}> {
-            s = SplitToSequence<axis = 1>(x, three)
-            t = Loop(n, , s) <body = b (int64 i, bool c, seq(float[2,3]) p)
-                => (bool d, seq(float[2,3]) q) {
-                d = Identity(c) e = SequenceAt(p, i) q = SequenceInsert(p, e) }>
-            y = ConcatFromSequence<axis = 1>(t)
-        }"""),
+        g (float[{shape}] x, int64 n) => (float[{shape.replace("N", "M")}] y)
+        <int64 three = {{3}}> {{
+            s = SplitToSequence<{split}>(x{lengths})
+            t = Loop(n, , s) <body = b (int64 i, bool c, seq(float[{part}]) p)
+                => (bool d, seq(float[{part}]) q) {{
+                d = Identity(c) e = SequenceAt(p, i) q = SequenceInsert(p, e) }}>
+            y = ConcatFromSequence<{joined}>(t)
+        }}"""),
         target="portable",
     )
     onnx.checker.check_model(made, full_check=True)
     (loop,) = (node for node in made.graph.node if node.op_type == "Loop")
-    held = loop.attribute[0].g.input[2].type.tensor_type
-    assert [dim.dim_value for dim in held.shape.dim] == [2, 0]
-    x = np.arange(12, dtype=np.float32).reshape(2, 6)
-    wanted = np.concatenate([x, x], axis=1)
-    assert np.array_equal(run(made, {"x": x, "n": np.array(2)})["y"], wanted)
+    carried = loop.attribute[0].g.input[2].type.tensor_type
+    assert [dim.dim_value for dim in carried.shape.dim] == held
+    dims = [6 if dim == "N" else int(dim) for dim in shape.split(",")]
+    x = np.arange(np.prod(dims), dtype=np.float32).reshape(dims)
+    rounds, again = (2, 6) if lengths else (4, 4)
+    axis = shape.split(",").index("N")
+    wanted = np.concatenate([x, np.take(x, range(again), axis)], axis)
+    assert np.array_equal(run(made, {"x": x, "n": np.array(rounds)})["y"], wanted)
+
+
+def test_parts_of_a_rank_that_is_not_known_stay_in_the_tensor_that_they_lie_in() -> None:
+    made = lower(
+        parse_model("""
+        <ir_version: 8, opset_import: ["": 18]>
+        g (float[] x, bool c) => (float[] y) <int64 k = {0}> {
+            s = SplitToSequence(x)
+            t = If(c) <then_branch = a () => (seq(float[]) p) { p = Identity(s) },
+                else_branch = b () => (seq(float[]) q) { q = SequenceErase(s, k) }>
+            y = ConcatFromSequence<axis = 0>(t)
+        }"""),
+        target="portable",
+    )
+    assert not {node.op_type for node in nodes_of(made.graph)} & SEQUENCE_OPERATORS
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    for condition, wanted in ((True, x), (False, x[1:])):
+        assert np.array_equal(run(made, {"x": x, "c": np.array(condition)})["y"], wanted)

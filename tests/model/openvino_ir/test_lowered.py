@@ -583,7 +583,13 @@ def taken(shape: str, indices: tuple[int, ...], axis: int) -> IrFile:
 
 @pytest.mark.parametrize(
     ("shape", "indices", "axis", "made"),
-    [("0,3", (2, -3), 1, (0, 2)), ("3,0", (0, 1, -1), 0, (3, 0)), ("0,3", (2, 2), -1, (0, 2))],
+    [
+        ("0,3", (2, -3), 1, (0, 2)),
+        ("3,0", (0, 1, -1), 0, (3, 0)),
+        ("0,3", (2, 2), -1, (0, 2)),
+        ("3,4", (), 0, (0, 4)),
+        ("3,4", (), -1, (3, 0)),
+    ],
 )
 def test_what_is_taken_of_no_elements_is_none(
     shape: str, indices: tuple[int, ...], axis: int, made: tuple[int, ...], tmp_path: Path, run: Any

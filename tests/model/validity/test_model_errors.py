@@ -178,3 +178,70 @@ def test_a_scan_takes_one_input_to_scan_or_more(opset: int, lengths: str) -> Non
         assert f"num_scan_inputs is {count}, of 2 inputs" in said
     (said,) = loop("Scan", f"{lengths}x y", "u v", 3, 2, opset, num_scan_inputs=1)
     assert "its body has 3 inputs, but is passed 2 values" in said
+
+
+@pytest.mark.parametrize(("count", "is_refused"), [(3, False), (4, True)])
+def test_a_run_takes_so_many_nodes_at_most_and_constants_are_none(
+    count: int, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call is a node, beside those that the function runs."""
+    monkeypatch.setattr("tensorsplit.model.validity.model_errors.MAX_STEPS", 5)
+    f = function("F", "p", "q", [node("Neg", "p", "q")])
+    nodes = [node("Constant", "", f"k{number}", value_int=number) for number in range(9)]
+    nodes += [node("F", "x", "a", domain="custom"), node("Neg", "a", "a0")]
+    nodes += [node("Neg", f"a{number}", f"a{number + 1}") for number in range(count - 1)]
+    read = onnx_model(model(graph(nodes, [X], ["a"]), functions=[f], custom=1))
+    found = [error.problem for error in model_errors(read.model)]
+    assert found == ["functions expand to more than 5 nodes"] * is_refused
+    check_well_formed(read.model)
+
+
+def test_a_domain_that_is_not_imported_is_told_once_of_the_graph_and_of_each_function() -> None:
+    inner = [node("Mine", "p", "q", domain="mine"), node("Mine", "p", "r", domain="mine")]
+    functions = [function(name, "p", "q", inner) for name in ("F", "G")]
+    nodes = [
+        node("Mine", "x", "a", domain="mine"),
+        node("F", "x", "b", domain="custom"),
+        node("G", "x", "c", domain="custom"),
+        node("Mine", "x", "d", domain="mine"),
+        node("Other", "x", "e", domain="other"),
+    ]
+    read = onnx_model(model(graph(nodes, [X], ["a"]), functions=functions, custom=1))
+    assert [(error.node, error.fix) for error in model_errors(read.model)] == [
+        ("graph/Mine[0]", "add it to the opset_import of the model"),
+        ("function custom::F/Mine[0]", "add it to the opset_import of the function"),
+        ("function custom::G/Mine[0]", "add it to the opset_import of the function"),
+        ("graph/Other[4]", "add it to the opset_import of the model"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (node("F", "x", "a b", domain="custom"), ()),
+        (node("F", "x", "a", domain="custom"), ()),
+        (node("F", "x x", "a b", domain="custom"), ("the call has 2 inputs", "at most 1")),
+        (node("F", "x", "a b c", domain="custom"), ("the call has 3 outputs", "at most 2")),
+        (
+            node("F", "x", "a b", domain="custom", overload="two"),
+            ("the function 'F' has no overload 'two'", "name one that the model defines"),
+        ),
+    ],
+)
+def test_a_call_names_a_function_and_gives_and_takes_no_more_than_that(
+    call: Any, said: tuple[str, ...]
+) -> None:
+    f = function("F", "p", "q r", [node("Neg", "p", "q"), node("Abs", "p", "r")])
+    read = onnx_model(model(graph([call], [X], ["a"]), functions=[f], custom=1))
+    found = list(map(str, model_errors(read.model)))
+    assert len(found) == bool(said)
+    assert all(words in found[0] for words in said)
+
+
+def test_an_operand_that_is_left_out_is_found_though_a_like_node_has_it() -> None:
+    """What is right of one node is remembered for those that are alike."""
+    nodes = [node("Concat", "x x", "a", axis=0), node("Concat", "x x", "b", axis=0)]
+    nodes += [node("Add", "x x", "c"), node("Add", "_ x", "d"), node("Add", "x x", "e")]
+    read = onnx_model(model(graph(nodes, [X], ["a"])))
+    (error,) = model_errors(read.model)
+    assert (error.node, error.problem) == ("graph/Add[3]", "its input 'A' is left out")

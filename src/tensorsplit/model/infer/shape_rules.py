@@ -103,9 +103,7 @@ def _reshaped(at: int, asked: Shape, data: Shape, *, keeps_zeros: bool) -> Dim:
     if not is_at_least(dim, 0):
         return None
     # A 0 stands for what the data has there: that is not there, is 0 too, or does not fit
-    times_held = quotient([dim], [held])
-    is_multiple = is_known(times_held) and times_held > 0
-    is_zero_too = is_multiple or quotient([held], [dim]) is not None
+    is_zero_too = is_known(quotient([dim], [held])) or quotient([held], [dim]) is not None
     others = (entry for place, entry in enumerate(asked) if place != at)
     divides = all(is_at_least(other, 1) for other in others) and quotient(data, [dim]) is not None
     return dim if at >= len(data) or is_zero_too or divides else None
