@@ -238,10 +238,33 @@ def test_a_call_names_a_function_and_gives_and_takes_no_more_than_that(
     assert all(words in found[0] for words in said)
 
 
-def test_an_operand_that_is_left_out_is_found_though_a_like_node_has_it() -> None:
-    """What is right of one node is remembered for those that are alike."""
-    nodes = [node("Concat", "x x", "a", axis=0), node("Concat", "x x", "b", axis=0)]
-    nodes += [node("Add", "x x", "c"), node("Add", "_ x", "d"), node("Add", "x x", "e")]
-    read = onnx_model(model(graph(nodes, [X], ["a"])))
-    (error,) = model_errors(read.model)
-    assert (error.node, error.problem) == ("graph/Add[3]", "its input 'A' is left out")
+@pytest.mark.parametrize(
+    ("right", "wrong", "problem"),
+    [
+        (node("Add", "x x", "c"), node("Add", "_ x", "d"), "its input 'A' is left out"),
+        (node("Neg", "x", "c"), node("Neg", "x", "_"), "its output 'Y' is left out"),
+        (
+            node("Concat", "x x", "c", axis=0),
+            node("Concat", "x x", "d", axis=0.5),
+            "its attribute 'axis' is of type FLOAT",
+        ),
+        (
+            node("Concat", "x x", "c", axis=0),
+            node("Concat", "x x", "d", axes=0),
+            "it has the attribute 'axes'",
+        ),
+        (
+            node("Squeeze", "x x", "c"),
+            node("F", "x", "d", domain="custom"),
+            "it has 2 inputs",
+        ),
+    ],
+)
+def test_a_wrong_node_is_found_after_one_that_is_right_and_differs_little(
+    right: Any, wrong: Any, problem: str
+) -> None:
+    """What is right of one node is remembered for those that are alike; F is at opset 11."""
+    f = function("F", "p", "q", [node("Squeeze", "p p", "q")], opset=11)
+    nodes = [right, node("Relu", "x", "a"), wrong]
+    read = onnx_model(model(graph(nodes, [X], ["a"]), functions=[f], custom=1))
+    assert [error.problem for error in model_errors(read.model)][:1] == [problem]

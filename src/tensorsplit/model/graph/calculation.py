@@ -412,18 +412,17 @@ class Calculation(Maker[ir.Value]):
             return self.op(op_type, [value, self.make(tuple(axes))])
         return self.op(op_type, [value], {"axes": list(axes)})
 
-    def empty(self, shape: Sequence[int], axis: int, element_type: ir.DataType) -> ir.Value:
-        """Return a tensor without elements, because its length on an axis is 0.
+    def empty(self, shape: Sequence[int], element_type: ir.DataType) -> ir.Value:
+        """Return a tensor without elements, because its length on an axis, or on several, is 0.
 
         It is a slice of nothing out of one element: OpenVINO's import takes an empty constant that
-        a Loop starts with for a sequence, and then fails. Other axes may be of length 0 as well.
-        Types that Slice does not take are cast from float.
+        a Loop starts with for a sequence, and then fails. Types that Slice does not take are cast
+        from float.
         """
         if element_type.name.lower() not in WITH_BFLOAT16:
-            return self._cast(self.empty(shape, axis, ir.DataType.FLOAT), element_type)
-        without = [place for place, size in enumerate(shape) if place == axis or size == 0]
-        one = [1 if place in without else size for place, size in enumerate(shape)]
-        nothing = self.filled(one, element_type)
+            return self._cast(self.empty(shape, ir.DataType.FLOAT), element_type)
+        without = [place for place, size in enumerate(shape) if size == 0]
+        nothing = self.filled([size or 1 for size in shape], element_type)
         for place in without:
             nothing = self.slice(nothing, 0, 0, place, by_index=element_type == ir.DataType.STRING)
         return nothing

@@ -111,16 +111,14 @@ def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     if taken is None or element_type is None or not in_range(taken, given[axis]):
         return
     make = InsertionPoint.instead_of(lowering, ref)
-    make.put_instead(
-        ref, make.empty(shape, shape.index(0), element_type), "a slice of nothing", entry
-    )
+    make.put_instead(ref, make.empty(shape, element_type), "a slice of nothing", entry)
 
 
 def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:
     tensor = None if constant is None else tensor_of(constant)
     assert tensor is not None  # noqa: S101 - see the feature
     shape = tensor.shape.numpy()
-    return make.empty(shape, shape.index(0), tensor.dtype)
+    return make.empty(shape, tensor.dtype)
 
 
 def _drop(lowering: Lowering, constants: Iterable[ir.Value | None]) -> None:
@@ -221,5 +219,5 @@ def _calculated(graph: Block, outputs: list[ir.Value]) -> dict[str, Any]:
 
 def _as_constant(make: InsertionPoint, held: np.ndarray) -> ir.Value:
     if not held.size:
-        return make.empty(held.shape, held.shape.index(0), ir.DataType.from_numpy(held.dtype))
+        return make.empty(held.shape, ir.DataType.from_numpy(held.dtype))
     return make.op("Constant", [], {"value": ir.tensor(held)})

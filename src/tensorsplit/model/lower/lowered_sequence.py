@@ -387,7 +387,7 @@ class LoweredSequence:
         if not layout.is_flat:
             lengths = tuple(point.lowering.length(part, axis) for part in parts)
         elif not parts:
-            lengths = value(point.empty([0, layout.rank or 0], 0, ir.DataType.INT64))
+            lengths = value(point.empty([0, layout.rank or 0], ir.DataType.INT64))
         point.lowering.facts.set(data, layout.tensors(self.fact)[0])
         return PackedParts.of(point, data, layout, lengths)
 
@@ -400,7 +400,7 @@ class LoweredSequence:
         if not are_known(shape):
             text = f"the shape {part} of an empty sequence's tensors is open"
             raise refusal(text, _DECLARE)
-        return point.empty(shape, layout.along, element_type)
+        return point.empty(shape, element_type)
 
 
 def piece(point: InsertionPoint, tensor: ir.Value, layout: Layout) -> Piece:

@@ -111,7 +111,7 @@ def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
         return
     make = InsertionPoint.instead_of(lowering, ref)
     if axis == len(shape) and 0 in shape:  # which OpenVINO refuses by axis 0
-        new = make.empty((0, 1), 0, element_type)
+        new = make.empty((0, 1), element_type)
     else:
         data = make.moved(data, len(shape), axis, 0) if axis < len(shape) else data
         flat = make.op("Flatten", [data], {"axis": len(shape) - axis})
@@ -131,7 +131,7 @@ def _measure_element(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     """Say that an element is one, and that it has no dimensions, where the target can't tell."""
     make = InsertionPoint.instead_of(lowering, ref)
     is_shape = ref.op_type == "Shape"
-    new = make.empty((0,), 0, ir.DataType.INT64) if is_shape else make.constant(1)
+    new = make.empty((0,), ir.DataType.INT64) if is_shape else make.constant(1)
     make.put_instead(ref, new, "a constant", entry)
 
 
