@@ -265,26 +265,36 @@ def _listed(parts: object, operator: str) -> list[object]:
 
 def _library_of(parts: list[object], like: object, operator: str) -> arrays.ArrayLibrary:
     """Return the library of the parts, which are of one kind (TS204, TS311, TS313)."""
-    if not parts and like is None:
+    given = parts if like is None else [*parts, like]
+    if not given:
         problem = "there are no parts, and so no element type"
         fix = "give an array like the whole as `like`"
         raise SplitError(PART_COUNT, problem, fix, operator=operator, parameter="parts")
-    numbered = ((f"parts[{number}]", part) for number, part in enumerate(parts))
-    others = chain(numbered, () if like is None else [("like", like)])
-    first, data = next(others)
-    library = arrays.library_of(data, operator, first)
-    kind = library.kind(data)
-    for name, part in others:
-        other = arrays.library_of(part, operator, name)
-        if other is not library:
-            problem, fix = f"it is of type {type(part).__name__}", f"type {type(data).__name__}"
-        elif (own := library.kind(part)) == kind or _are_alike(own, kind):
-            continue
-        else:
-            problem, fix = f"it is {_shown(library.kind(part))}", _shown(kind)
-        fix = f"give arrays of one kind: {first} is {'of ' if other is not library else ''}{fix}"
-        raise SplitError(PART_TYPE, problem, fix, operator=operator, parameter=name)
+    first = given[0]
+    library = arrays.library_of(first, operator, _name_of(0, parts))
+    kind = library.kind(first)
+    for number in range(1, len(given)):
+        part = given[number]
+        try:
+            if arrays.library_of(part, operator, "parts") is not library:
+                raise _mixed(f"of type {type(part).__name__}", f"of type {type(first).__name__}")
+            own = library.kind(part)
+            if own != kind and not _are_alike(own, kind):
+                raise _mixed(_shown(own), _shown(kind))
+        except SplitError as error:  # the name is made where it is needed, for that takes long
+            error.parameter = _name_of(number, parts)
+            raise error.located(operator=operator) from None
     return library
+
+
+def _mixed(found: str, wanted: str) -> SplitError:
+    """Return the refusal of arrays of two kinds; the first of them is a part."""
+    return SplitError(PART_TYPE, f"it is {found}", f"give arrays of one kind: parts[0] is {wanted}")
+
+
+def _name_of(number: int, parts: list[object]) -> str:
+    """Return what messages call a part, or the array after the last one, which they are like."""
+    return f"parts[{number}]" if number < len(parts) else "like"
 
 
 def _are_alike(left: tuple[object, ...], right: tuple[object, ...]) -> bool:
