@@ -227,6 +227,21 @@ def test_more_parts_than_can_be_listed_are_refused(
         apply(rule, dim, given)
 
 
+@pytest.mark.parametrize(
+    ("dim", "length", "found"),
+    [(12, 4, (4, 4, 4)), (13, 4, Uncounted(4, 4)), (MAX_PARTS, 1, Uncounted(MAX_PARTS, 1))],
+)
+def test_more_chunks_than_asked_for_are_counted_and_not_listed(
+    dim: int, length: int, found: object
+) -> None:
+    assert apply(rules.chunk, dim, (length,), most=3) == found
+
+
+def test_more_chunks_than_are_possible_are_refused_even_if_they_are_not_listed() -> None:
+    with refused("TS308", MAX_PARTS):
+        apply(rules.chunk, MAX_PARTS + 1, (1,), most=3)
+
+
 def test_numbers_too_long_to_print_are_still_refused_in_words() -> None:
     with refused("TS302", "2^20000"):
         apply(rules.explicit, 6, (1 << 20000,))

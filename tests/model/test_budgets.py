@@ -358,3 +358,16 @@ def test_a_slice_of_a_shape_with_the_largest_step() -> None:
     inferred = {entry.name: entry for entry in ts.infer_shapes(made).graph.value_info}
     assert [d.dim_value for d in inferred["y"].type.tensor_type.shape.dim] == [1]
     assert [d.dim_value for d in inferred["z"].type.tensor_type.shape.dim] == [6]
+
+
+@limited
+def test_many_splits_into_very_many_parts() -> None:
+    """Neither a list of lengths for each, nor one that is remembered."""
+    most = 1 << 24
+    counts = [most - i for i in range(100)]
+    splits = [node("Split", "x", f"a{i} b{i}", num_outputs=n) for i, n in enumerate(counts)]
+    sequences = [node("SplitToSequence", "x", f"a{i}") for i in range(100)]
+    for dim in ("N", most):
+        x = value("x", FLOAT, [dim])
+        try_all(model(graph(splits, [x], [value("a0")])))
+        try_all(model(graph([*sequences, node("SequenceLength", "a0", "y")], [x], ["y"])))

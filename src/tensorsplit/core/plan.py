@@ -211,7 +211,7 @@ def prove(plan: SplitPlan, fix: str) -> None:
 
 @dataclass(frozen=True)
 class UncountedPlan:
-    """A split into equal chunks whose number depends on a dimension that is not known.
+    """A split into equal chunks that are not listed: very many, or an unknown number of them.
 
     The count is symbolic, or None; the size is None if the last part may be smaller.
     """

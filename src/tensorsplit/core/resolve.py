@@ -33,7 +33,7 @@ from tensorsplit.core.operands import (
     whole_lengths,
 )
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.core.rules import MAX_PARTS, LengthRule, Uncounted, apply
+from tensorsplit.core.rules import BY_COUNT, MAX_PARTS, LengthRule, Uncounted, apply
 from tensorsplit.core.schema import Lengths, Operator
 
 
@@ -74,24 +74,30 @@ def bind(operator: Operator, operands: Operands, outputs: int | None = None) -> 
         raise error.located(operator=operator.id) from None
 
 
-def plan(intent: Intent, shape: Shape) -> SplitPlan | UncountedPlan:
+def plan(intent: Intent, shape: Shape, most: int = MAX_PARTS) -> SplitPlan | UncountedPlan:
     """Apply an intent to a shape that `as_shape` checked (TS202, TS203, TS301 to TS309).
 
-    It is an `UncountedPlan` where even the number of parts depends on a dimension not known.
+    It is an `UncountedPlan` where even the number of parts depends on a dimension not known, and
+    for more chunks than ``most``.
     """
     try:
         axis = _normal_axis(intent, len(shape))
-        sizes = part_sizes(intent, shape[axis])
+        sizes = part_sizes(intent, shape[axis], most)
     except SplitError as error:
         raise error.located(operator=intent.operator.id) from None
     if isinstance(sizes, Uncounted):
-        size = 1 if is_known(sizes.size) and sizes.size == 1 else None
+        dim, size = shape[axis], sizes.size
+        if not (size == 1 or (is_known(dim) and is_known(size) and dim % size == 0)):
+            size = None  # the last part may be smaller
         return UncountedPlan(intent.operator.id, shape, axis, sizes.count, size, intent.keepdims)
     return SplitPlan(intent.operator.id, shape, axis, sizes, intent.keepdims, intent.element_types)
 
 
-def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Uncounted:
-    """Return the lengths of the parts; None stands for one not known (TS301 to TS309)."""
+def part_sizes(intent: Intent, dim: Dim, most: int = MAX_PARTS) -> tuple[Dim, ...] | Uncounted:
+    """Return the lengths of the parts; None stands for one not known (TS301 to TS309).
+
+    More chunks than ``most`` are not listed.
+    """
     if intent.rule is None or intent.given is None:
         raise SplitError(
             UNKNOWN_COUNT,
@@ -99,12 +105,16 @@ def part_sizes(intent: Intent, dim: Dim) -> tuple[Dim, ...] | Uncounted:
             "give them as constants",
             parameter=intent.source,
         )
+    if intent.outputs is not None and intent.rule in BY_COUNT:
+        (count,) = intent.given
+        if count > intent.outputs:  # the lengths of very many parts would take memory
+            check_count(count, intent)
     try:
         is_short = len(intent.given) <= 64 and not any(map(is_traced, (dim, *intent.given)))
         if is_short and not is_known(dim) and isinstance(dim, Hashable):
             sizes = _symbolic_sizes(intent.rule, dim, intent.given)
         else:
-            sizes = apply(intent.rule, dim, intent.given)
+            sizes = apply(intent.rule, dim, intent.given, most)
     except SplitError as error:
         counted = "num_outputs" if intent.outputs else intent.operator.lengths[0].operand
         error.parameter = intent.source or counted

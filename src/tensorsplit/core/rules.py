@@ -70,7 +70,7 @@ class Chunks:
 
 @dataclass(frozen=True, slots=True)
 class Uncounted:
-    """Parts of one length, but perhaps the last one: it is not known how many there are."""
+    """Parts of one length, but perhaps the last one: it is not known how many, or they are many."""
 
     count: Dim
     size: Dim
@@ -80,14 +80,19 @@ Sizes: TypeAlias = "Numbers | Chunks"
 LengthRule: TypeAlias = Callable[[Number, Numbers], Sizes]
 
 
-def apply(rule: LengthRule, dim: Dim, given: tuple[Dim, ...]) -> tuple[Dim, ...] | Uncounted:
-    """Apply a rule to dimensions of any kind; expressions and None stand for unknown numbers."""
+def apply(
+    rule: LengthRule, dim: Dim, given: tuple[Dim, ...], most: int = MAX_PARTS
+) -> tuple[Dim, ...] | Uncounted:
+    """Apply a rule to dimensions of any kind; expressions and None stand for unknown numbers.
+
+    More chunks than ``most`` are not listed.
+    """
     if is_known(dim) and are_known(given):
         sizes = rule(dim, given)
     else:
         sizes = rule(as_number(dim), tuple(map(as_number, given)))
     if isinstance(sizes, Chunks):
-        if not is_known(sizes.count):
+        if not is_known(sizes.count) or most < sizes.count <= MAX_PARTS:
             return Uncounted(as_dim(sizes.count), as_dim(sizes.size))
         sizes = sizes.parts(sizes.count)
     sizes = in_order(sizes)
@@ -150,6 +155,10 @@ def chunks_of(dim: Number, size: Number) -> Chunks:
 def ones(dim: Number, _given: Numbers) -> Chunks:
     """Split into parts of length 1, as many as the dimension says."""
     return Chunks(dim, dim, 1)
+
+
+BY_COUNT = frozenset({equal, ceil})
+"""The rules of operators that are given the number of parts."""
 
 
 # The rules of dialects

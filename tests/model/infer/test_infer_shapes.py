@@ -856,3 +856,31 @@ def test_a_slice_on_axes_of_no_known_rank_may_be_on_any() -> None:
     )
     made = infer_shapes(model).graph.output[0].type.tensor_type.shape
     assert not any(dim.HasField("dim_value") for dim in made.dim)
+
+
+@pytest.mark.parametrize(("length", "part"), [(2, 2), (3, None), (1, 1)])
+def test_of_very_many_chunks_the_length_is_known_if_none_is_smaller(length: int, part: Any) -> None:
+    rows = 1 << 18
+    made = model(
+        graph(
+            [
+                node("SplitToSequence", "x length", "s"),
+                node("SequenceAt", "s place", "y"),
+                node("SequenceLength", "s", "n"),
+            ],
+            [value("x", FLOAT, [rows, 3])],
+            ["y", "n"],
+            [
+                tensor("length", np.array(length)),
+                tensor("place", np.array(7)),
+            ],
+        ),
+    )
+    y = next(iter(ts.infer_shapes(made).graph.output)).type.tensor_type.shape.dim
+    assert [dim.dim_value or None for dim in y] == [part, 3]
+    x = np.random.default_rng(length).random((rows, 3), np.float32)
+    lowered = ts.lower(made, target="portable")
+    at, count = ts.run(lowered, {"x": x}).values()
+    assert (at == x[7 * length : 8 * length]).all()
+    assert count == -(-rows // length)
+    assert lowered.ByteSize() < 5_000

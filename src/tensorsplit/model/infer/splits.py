@@ -33,6 +33,9 @@ from tensorsplit.model.openvino_ir import LAYER_VERSION
 
 _T = TypeVar("_T")
 
+MOST_CHUNKS = 1 << 16
+"""Of more chunks of a sequence a list would take memory and time, though it says nothing new."""
+
 
 @dataclass(slots=True)
 class KnownSplit:
@@ -73,7 +76,7 @@ class KnownSplit:
     @property
     def is_decided(self) -> bool:
         """Whether it is sure not to fail."""
-        if self.errors or not isinstance(self.plan, SplitPlan):
+        if self.errors or self.plan is None:
             return False
         fact = self.outputs[0]
         is_typed = not isinstance(fact, Other) and fact.element_type is not None
@@ -141,7 +144,7 @@ def _plan(found: KnownSplit, intent: Intent, data: Tensor) -> None:
         if data.shape is None or found.missing:
             part_sizes(intent, None)
         else:
-            found.plan = plan(intent, data.shape)
+            found.plan = plan(intent, data.shape, MOST_CHUNKS)
     except SplitError as error:
         if error.kind is not UNKNOWN_COUNT:
             raise

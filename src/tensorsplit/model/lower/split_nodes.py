@@ -19,6 +19,7 @@ from tensorsplit.model.graph.calculation import FIRST_WITH_SUMS, Calculation
 from tensorsplit.model.graph.nodes import NodeRef, is_onnx_split, is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import rule_of_lengths
+from tensorsplit.model.infer.splits import MOST_CHUNKS
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import must_go
 
@@ -140,7 +141,7 @@ def sizes_of(
     """Return the rule's lengths of a dimension, for operands known at run time only as well."""
     given = known_lengths(intent)
     if given is not None:
-        known = part_sizes(intent, dim if is_known(dim) else None)
+        known = part_sizes(intent, dim if is_known(dim) else None, MOST_CHUNKS)
         if isinstance(known, tuple) and is_known(dim) and are_known(known):
             return known
     assert intent.rule is not None  # noqa: S101 - checked by the caller
