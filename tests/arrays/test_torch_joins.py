@@ -259,6 +259,7 @@ WIDE = torch.arange(40 * 192.0).reshape(40, 192)
 HALVES = [part.clone() for part in WIDE.chunk(2, 1)]
 
 
+LARGE = torch.arange(200_000.0)
 BYTES = torch.from_numpy(np.random.default_rng(7).integers(0, 256, (5000, 160), np.uint8))
 
 IN_PYTHON: Any = inspect.unwrap(ts.join)
@@ -417,6 +418,8 @@ def test_python_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for join in (PLAN.join, partial(ts.join, axis=1)):
         for parts in ([A, B], [torch.nn.Parameter(A), B]):
             assert torch.equal(join(parts), X)
+    assert torch.equal(ts.join(LARGE.clone().chunk(2)[::-1]), torch.cat(LARGE.chunk(2)[::-1]))
+    for join in (PLAN.join, partial(ts.join, axis=1)):
         with torch.no_grad():
             assert torch.equal(join([torch.nn.Parameter(A), B], out=torch.zeros_like(X)), X)
         with torch.inference_mode():
@@ -458,10 +461,36 @@ def test_large_tensors_are_joined_by_the_kernel(
 ) -> None:
     whole = BYTES.view(getattr(torch, dtype))
     split = whole.split(1, 1) if keepdims else whole.unbind(1)
-    made = ts.join([part.clone() for part in split], axis=1, keepdims=keepdims)
+    made = IN_PYTHON([part.clone() for part in split], axis=1, keepdims=keepdims)
     assert made.dtype is whole.dtype
     assert torch.equal(made.view(torch.uint8), BYTES)
     assert by_kernel == [native.in_use != "numpy"]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "bfloat16", "complex64", "float8_e4m3fn"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_a_large_whole_has_memory_of_its_own(join: Any, dtype: str, keepdims: int) -> None:
+    kind = getattr(torch, dtype)
+    whole = (BYTES % 2).to(kind) if dtype == "bool" else BYTES.view(kind)
+    split = whole.split(1, 1) if keepdims else whole.unbind(1)
+    parts = [part.clone() for part in split]
+    with torch.no_grad():
+        made = join(
+            [torch.nn.Parameter(parts[0], requires_grad=False), *parts[1:]],
+            axis=1,
+            keepdims=keepdims,
+        )
+    again = join(tuple(parts), axis=1, keepdims=keepdims, copy=True)
+    for each in (made, again):
+        assert (each.dtype, each.shape, each.stride()) == (whole.dtype, whole.shape, whole.stride())
+        assert not each.requires_grad
+    del each, parts, split
+    assert torch.equal(made.view(torch.uint8), whole.view(torch.uint8))
+    made.zero_()
+    view = again.clone(), again[1:]
+    del again
+    assert torch.equal(view[0].view(torch.uint8), whole.view(torch.uint8))
+    assert torch.equal(view[1].view(torch.uint8), whole[1:].view(torch.uint8))
 
 
 def test_a_large_whole_is_as_torch_makes_it(join: Any) -> None:

@@ -241,8 +241,24 @@ PyObject* ask_torch(const TensorRequest& request, PyObject* split, PyObject* unb
     return parts ? PySequence_List(parts.get()) : nullptr;
 }
 
-// A new tensor of small ones that torch joins; null, maybe without an exception.
-PyObject* join_small(Owned& parts, PyObject* axis, bool keepdims, PyObject* copy) {
+// A new tensor in memory of NumPy, which the system gives in large pages; null, maybe without an
+// exception.
+PyObject* join_large(Owned& parts, PyObject* axis, bool keepdims, const Watching& watching) {
+    DLDataType type{};
+    Owned arrays(arrays_of(parts.get(), type, [&](PyObject* part, DLDataType& read) {
+        return kept_array_of(part, watching, read);
+    }));
+    if (!arrays || watching.inference) return nullptr;  // which its tensors are marked by
+    PyObject *from = arrays.get(), *flag = keepdims ? Py_True : Py_False, *made = nullptr;
+    const auto join = [&] { made = join_at_once(from, axis, flag, Py_True, Py_None); };
+    keep_all_during(join, parts, arrays);
+    const Owned whole(made);
+    return whole ? tensor_of(made, type) : nullptr;
+}
+
+// A new tensor, by torch if it is small; null, maybe without an exception.
+PyObject* join_new(Owned& parts, PyObject* axis, bool keepdims, PyObject* copy,
+                   const Watching& watching) {
     constexpr Watching nothing{false, false, false};  // torch sees what it does
     DLDataType type{};
     Owned arrays(arrays_of(parts.get(), type, [&](PyObject* part, DLDataType& read) {
@@ -252,10 +268,10 @@ PyObject* join_small(Owned& parts, PyObject* axis, bool keepdims, PyObject* copy
     Whole whole;
     const std::vector<PyObject*> each = entries_of(arrays.get());
     if (!read_parts(each, axis, keepdims, whole) || !are_parts_of(whole, each) ||
-        is_empty(whole) || !are_small(each) ||
-        (copy == Py_None && Owned(view_of_parts(each, whole)))) {
+        is_empty(whole) || (copy == Py_None && Owned(view_of_parts(each, whole)))) {
         return nullptr;
     }
+    if (!are_small(each)) return join_large(parts, axis, keepdims, watching);
     PyObject *function = keepdims ? torch.cat : torch.stack, *list = parts.get(), *made = nullptr;
     const auto ask = [&] { made = PyObject_CallFunctionObjArgs(function, list, axis, nullptr); };
     keep_all_during(ask, parts, arrays);
@@ -417,7 +433,7 @@ bool copy_to_own(const TensorRequest& request, PyObject* list) {
 PyObject* join_tensors(Owned& parts, PyObject* axis, bool keepdims, PyObject* copy, PyObject* out) {
     const Watching watching = watching_now();
     if (torch.memory == nullptr || watching.anything) return nullptr;
-    return out == Py_None ? join_small(parts, axis, keepdims, copy)
+    return out == Py_None ? join_new(parts, axis, keepdims, copy, watching)
                           : join_into(parts, axis, keepdims, out, watching);
 }
 
