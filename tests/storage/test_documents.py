@@ -61,6 +61,12 @@ def test_what_is_no_json(tmp_path: Path, content: bytes, word: str) -> None:
         read(tmp_path / "f")
 
 
+def test_a_name_that_is_twice_among_very_many(tmp_path: Path) -> None:
+    """Counting each name among all of them would take hours."""
+    names = ", ".join(f'"{place % 400_000}": 0' for place in range(400_001))
+    test_what_is_no_json(tmp_path, f"{{{names}}}".encode(), "'0' is twice")
+
+
 @pytest.mark.parametrize("is_compressed", [False, True])
 def test_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_compressed: bool) -> None:
     monkeypatch.setattr(documents, "_MOST_BYTES", 1000)

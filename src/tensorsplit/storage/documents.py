@@ -9,6 +9,7 @@ import select
 import stat
 import time
 import zlib
+from collections import Counter
 from io import FileIO
 from pathlib import Path
 
@@ -72,8 +73,7 @@ def read_json(
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"{show(twice)} is twice in one object")
     return made
 

@@ -7,12 +7,14 @@ it understands.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from tensorsplit.model.openvino_ir.layers import Layer, malformed
 
 _MAPS = {"body": "port_map", "then_body": "then_port_map", "else_body": "else_port_map"}
+_MOST_NAMED = 16
 _NUMBERS = {"start": 0, "end": -1, "stride": 1, "part_size": 1}
 
 
@@ -72,9 +74,10 @@ def ports_text(layer: Layer, label: str, layers: Iterable[Layer]) -> str:
 def read_ports(text: str, path: str) -> BodyPorts:
     """Return what `ports_text` wrote (TS502 where the file does not say what it has to)."""
     ids, entries, back = json.loads(text)
+    places = {what: {number: i for i, number in enumerate(each)} for what, each in ids.items()}
     found = {
         tag: tuple(
-            _port(attributes, ids[tag], ids[inner], path)
+            _port(attributes, places[tag], places[inner], path)
             for name, attributes in entries
             if name == tag
         )
@@ -82,8 +85,8 @@ def read_ports(text: str, path: str) -> BodyPorts:
     }
     edges = tuple(
         (
-            _position(edge, "from-layer", ids["Result"], path),
-            _position(edge, "to-layer", ids["Parameter"], path),
+            _position(edge, "from-layer", places["Result"], path),
+            _position(edge, "to-layer", places["Parameter"], path),
         )
         for edge in back
     )
@@ -91,7 +94,7 @@ def read_ports(text: str, path: str) -> BodyPorts:
 
 
 def _port(
-    attributes: Mapping[str, str], outer: Sequence[int], inner: Sequence[int], path: str
+    attributes: Mapping[str, str], outer: Mapping[int, int], inner: Mapping[int, int], path: str
 ) -> BodyPort:
     has_outer = _number(attributes, "external_port_id", path, -1) != -1
     return BodyPort(
@@ -103,12 +106,15 @@ def _port(
     )
 
 
-def _position(attributes: Mapping[str, str], name: str, ids: Sequence[int], path: str) -> int:
+def _position(
+    attributes: Mapping[str, str], name: str, places: Mapping[int, int], path: str
+) -> int:
     number = _number(attributes, name, path)
-    if number not in ids:
+    if number not in places:
         problem = f"its ports name the {name} {number}, which is not there"
-        raise malformed(problem, f"name one of {', '.join(map(str, ids))}", path)
-    return ids.index(number)
+        known = [*map(str, islice(places, _MOST_NAMED)), *["..."] * (len(places) > _MOST_NAMED)]
+        raise malformed(problem, f"name one of {', '.join(known)}", path)
+    return places[number]
 
 
 def _number(attributes: Mapping[str, str], name: str, path: str, usual: int | None = None) -> int:
