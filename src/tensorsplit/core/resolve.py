@@ -36,6 +36,8 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.rules import BY_COUNT, MAX_PARTS, LengthRule, Uncounted, apply
 from tensorsplit.core.schema import Lengths, Operator
 
+_MANY = 1 << 16
+
 
 @dataclass(frozen=True, slots=True)
 class Intent:
@@ -107,7 +109,7 @@ def part_sizes(intent: Intent, dim: Dim, most: int = MAX_PARTS) -> tuple[Dim, ..
         )
     if intent.outputs is not None and intent.rule in BY_COUNT:
         (count,) = intent.given
-        if count > intent.outputs:  # the lengths of very many parts would take memory
+        if MAX_PARTS >= count > _MANY > intent.outputs:  # whose lengths would take memory
             check_count(count, intent)
     try:
         is_short = len(intent.given) <= 64 and not any(map(is_traced, (dim, *intent.given)))
