@@ -338,14 +338,41 @@ def test_every_type_is_joined(join: Any, dtype: str, keepdims: int) -> None:
 
 
 def test_views_are_joined_where_they_lie(join: Any) -> None:
-    for x in (X, X.T, X[:, ::2], X[::2].T):
+    for x in (X, X.T, X[:, ::2], X[::2].T, X.to(torch.complex64)[1:], X.to(torch.bfloat16)):
         for parts, keepdims in ((x.split(1, 1), 1), (x.unbind(1), 0)):
             whole = join(parts, axis=1, keepdims=keepdims)
             assert torch.equal(whole, x)
             assert (whole.data_ptr(), whole.stride()) == (x.data_ptr(), x.stride())
+            assert whole.dtype is x.dtype
             copied = join(parts, axis=1, keepdims=keepdims, copy=True)
             assert torch.equal(copied, x)
             assert copied.data_ptr() != x.data_ptr()
+
+
+def test_parts_without_elements_do_not_keep_the_others_from_being_views(join: Any) -> None:
+    for parts in (
+        [X[:, :0], X[:, :2], X[:, 2:]],
+        [torch.empty(4, 0), X],
+        [X[:, :2], X[:, 2:], X[:, 1:1]],
+    ):
+        whole = join(parts, axis=1)
+        assert torch.equal(whole, X)
+
+
+def test_views_that_gradients_flow_through_are_copied(join: Any) -> None:
+    x = torch.arange(12.0).requires_grad_()
+    whole = join(x.split(5))
+    assert whole.data_ptr() != x.data_ptr()
+    whole.sum().backward()
+    with torch.no_grad():
+        assert join(x.split(5)).data_ptr() == x.data_ptr()
+
+
+def test_the_same_again_is_copied(join: Any) -> None:
+    for parts in ([X[:1].expand(2, 6)] * 2, [X, X], [X[2:], X[:2]], [X[:2], X[3:]]):
+        whole = join(parts)
+        assert torch.equal(whole, torch.cat(parts))
+        assert whole.data_ptr() not in [part.data_ptr() for part in parts]
 
 
 def test_neighbours_in_memory_of_two_tensors_are_no_views(join: Any) -> None:
@@ -416,8 +443,8 @@ def test_python_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("joined", "joined_view", "joined_into"):
         monkeypatch.setattr(module, name, None)
     for join in (PLAN.join, partial(ts.join, axis=1)):
-        for parts in ([A, B], [torch.nn.Parameter(A), B]):
-            assert torch.equal(join(parts), X)
+        for parts in ([A, B], [torch.nn.Parameter(A), B], X.split([2, 4], 1)):
+            assert torch.equal(join(list(parts)), X)
     assert torch.equal(ts.join(LARGE.clone().chunk(2)[::-1]), torch.cat(LARGE.chunk(2)[::-1]))
     for join in (PLAN.join, partial(ts.join, axis=1)):
         with torch.no_grad():

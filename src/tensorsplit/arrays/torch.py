@@ -412,6 +412,7 @@ if native.kernel is not None:
         torch.unbind_copy,
         torch.cat,
         torch.stack,
+        torch.as_strided,
         torch.is_grad_enabled,
         torch.is_inference_mode_enabled,
         _is_transformed,

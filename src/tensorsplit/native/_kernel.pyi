@@ -92,6 +92,7 @@ def use_torch(
     unbind_copy: Callable[..., Any],
     cat: Callable[..., Any],
     stack: Callable[..., Any],
+    as_strided: Callable[..., Any],
     is_grad_enabled: Callable[[], bool],
     is_inference_mode_enabled: Callable[[], bool],
     is_transformed: Callable[[], bool],

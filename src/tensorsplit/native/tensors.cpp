@@ -1,6 +1,8 @@
 #include "tensors.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -54,7 +56,7 @@ struct Torch {
     PyObject *tensor, *parameter;  // types
     PyObject* strided;             // the layout
     PyObject* shells;              // the types of less than a byte, as a frozenset
-    PyObject *split, *unbind, *split_copy, *unbind_copy, *cat, *stack;
+    PyObject *split, *unbind, *split_copy, *unbind_copy, *cat, *stack, *as_strided;
     PyObject *is_grad_enabled, *is_inference_mode_enabled;
     PyObject* is_transformed;         // whether something watches what is done
     PyObject* increment_version;      // of a list of tensors that were written
@@ -66,7 +68,8 @@ Torch torch{};
 
 // The names of attributes, as Python has them.
 struct Names {
-    PyObject *dtype, *layout, *shape, *nbytes, *requires_grad, *is_conj, *is_neg, *is_inference, *detach;
+    PyObject *dtype, *layout, *shape, *nbytes, *requires_grad, *is_conj, *is_neg, *is_inference, *detach, *storage,
+        *address;
 };
 
 Names names{};
@@ -256,6 +259,56 @@ PyObject* join_large(Owned& parts, PyObject* axis, bool keepdims, const Watching
     return whole ? tensor_of(made, type) : nullptr;
 }
 
+// Whether all tensors of a list are views of one storage, and no gradients flow through them; false,
+// maybe with an exception set.
+bool are_views(PyObject* tensors, const Watching& watching) {
+    Owned first(nullptr);
+    for (Py_ssize_t i = 0; i < PyList_Size(tensors); ++i) {
+        PyObject* tensor = PyList_GetItem(tensors, i);
+        if (watching.gradients && is_true(PyObject_GetAttr(tensor, names.requires_grad))) return false;
+        const Owned storage(PyObject_CallMethodObjArgs(tensor, names.storage, nullptr));
+        if (!storage) return false;
+        Owned place(PyObject_CallMethodObjArgs(storage.get(), names.address, nullptr));
+        if (!place) return false;
+        if (!first) first.take(place.release());
+        if (place && PyObject_RichCompareBool(place.get(), first.get(), Py_EQ) != 1) return false;
+    }
+    return true;
+}
+
+Py_ssize_t first_filled(const Whole& whole) {
+    const auto& sizes = whole.division.sizes;
+    const auto is_filled = [](npy_intp size) { return size != 0; };
+    return std::distance(sizes.begin(), std::find_if(sizes.begin(), sizes.end(), is_filled));
+}
+
+// A tuple of numbers, in units of so many bytes; null with an exception set.
+PyObject* tuple_of(const npy_intp* numbers, int count, npy_intp unit) {
+    Owned tuple(PyTuple_New(count));
+    for (int i = 0; tuple && i < count; ++i) {
+        PyObject* number = PyLong_FromSsize_t(numbers[i] / unit);
+        if (number == nullptr || PyTuple_SetItem(tuple.get(), i, number) < 0) return nullptr;
+    }
+    return tuple.release();
+}
+
+// The tensor that lies as an array does, which begins with one of a list; null with an exception
+// set.
+PyObject* view_of(Owned& tensors, Py_ssize_t first, Owned& array) {
+    auto* memory = reinterpret_cast<PyArrayObject*>(array.get());
+    const int rank = PyArray_NDIM(memory);
+    Owned shape(tuple_of(PyArray_DIMS(memory), rank, 1));
+    Owned strides(tuple_of(PyArray_STRIDES(memory), rank, PyArray_ITEMSIZE(memory)));
+    if (!shape || !strides) return nullptr;
+    PyObject *tensor = PyList_GetItem(tensors.get(), first), *view = nullptr;
+    PyObject *size = shape.get(), *steps = strides.get();
+    const auto ask = [&] {
+        view = PyObject_CallFunctionObjArgs(torch.as_strided, tensor, size, steps, nullptr);
+    };
+    keep_all_during(ask, tensors, array, shape, strides);
+    return view;
+}
+
 // A new tensor, by torch if it is small; null, maybe without an exception.
 PyObject* join_new(Owned& parts, PyObject* axis, bool keepdims, PyObject* copy,
                    const Watching& watching) {
@@ -268,8 +321,17 @@ PyObject* join_new(Owned& parts, PyObject* axis, bool keepdims, PyObject* copy,
     Whole whole;
     const std::vector<PyObject*> each = entries_of(arrays.get());
     if (!read_parts(each, axis, keepdims, whole) || !are_parts_of(whole, each) ||
-        is_empty(whole) || (copy == Py_None && Owned(view_of_parts(each, whole)))) {
+        is_empty(whole)) {
         return nullptr;
+    }
+    if (copy == Py_None) {
+        Owned place(view_of_parts(each, whole));
+        if (place && are_views(parts.get(), watching)) {
+            PyObject* view = nullptr;
+            arrays.keep_during([&] { view = view_of(parts, first_filled(whole), place); });
+            return view;
+        }
+        if (PyErr_Occurred() != nullptr) return nullptr;
     }
     if (!are_small(each)) return join_large(parts, axis, keepdims, watching);
     PyObject *function = keepdims ? torch.cat : torch.stack, *list = parts.get(), *made = nullptr;
@@ -318,10 +380,10 @@ PyObject* use_torch(PyObject*, PyObject* arguments) {
     if (torch.tensor != nullptr) Py_RETURN_NONE;
     Torch given{};
     PyObject* capsule;
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOOOnO", &given.tensor, &given.parameter,
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOOOOnO", &given.tensor, &given.parameter,
                           &given.strided, &given.shells, &given.split, &given.unbind,
                           &given.split_copy, &given.unbind_copy, &given.cat, &given.stack,
-                          &given.is_grad_enabled, &given.is_inference_mode_enabled, &given.is_transformed,
+                          &given.as_strided,                          &given.is_grad_enabled, &given.is_inference_mode_enabled, &given.is_transformed,
                           &given.increment_version, &given.kernel_from, &capsule)) {
         return nullptr;
     }
@@ -330,8 +392,10 @@ PyObject* use_torch(PyObject*, PyObject* arguments) {
         PyUnicode_InternFromString("shape"),         PyUnicode_InternFromString("nbytes"),
         PyUnicode_InternFromString("requires_grad"), PyUnicode_InternFromString("is_conj"),
         PyUnicode_InternFromString("is_neg"),        PyUnicode_InternFromString("is_inference"),
-        PyUnicode_InternFromString("detach")};
-    if (names.detach == nullptr || !read_interface(capsule)) return nullptr;
+        PyUnicode_InternFromString("detach"),
+        PyUnicode_InternFromString("untyped_storage"),
+        PyUnicode_InternFromString("data_ptr")};
+    if (names.address == nullptr || !read_interface(capsule)) return nullptr;
     given.memory = torch.memory;
     torch = given;
     static_cast<void>(new_reference(arguments));  // and so all that it holds
@@ -341,7 +405,7 @@ PyObject* use_torch(PyObject*, PyObject* arguments) {
 PyMethodDef functions[] = {
     {"use_torch", use_torch, METH_VARARGS,
      "use_torch(tensor, parameter, strided, shells, split, unbind, split_copy, unbind_copy, cat,"
-     " stack, is_grad_enabled, is_inference_mode_enabled, is_transformed, increment_version, kernel_from,"
+     " stack, as_strided, is_grad_enabled, is_inference_mode_enabled, is_transformed, increment_version, kernel_from,"
      " dlpack, /)\n--\n\n"
      "Split tensors, too, by what torch has of these names;"
      " shells are its types of less than a byte, in a frozenset. From how many bytes on the kernel"
