@@ -48,9 +48,10 @@ std::vector<Piece> equal_pieces(std::size_t units, std::size_t unit_bytes, std::
     return pieces;
 }
 
+bool is_long(const Column& column) { return column.width > longest_strip; }
+
 // The columns, with the very wide ones divided.
 std::vector<Column> shorten(std::vector<Column> columns) {
-    const auto is_long = [](const Column& column) { return column.width > longest_strip; };
     if (std::none_of(columns.begin(), columns.end(), is_long)) return columns;
     std::vector<Column> shorter;
     for (Column column : columns) {
@@ -176,13 +177,22 @@ void RowsJob::run_rows(const Mode& mode, const char* source, const Piece& piece,
 }
 
 JoinJob::JoinJob(std::vector<JoinedPart> parts, std::size_t rows) : rows_(rows) {
+    sources_.reserve(parts.size());
+    outers_.reserve(parts.size());
+    rows_of_.reserve(parts.size());
+    columns_.reserve(parts.size());
     for (JoinedPart& part : parts) {
         const Dimension row = take_last(part.outer);
-        for (const Column& column : shorten({part.column})) {
+        const auto add = [&](const Column& column, Shape outer) {
             sources_.push_back(part.source);
-            outers_.push_back(part.outer);
+            outers_.push_back(std::move(outer));
             rows_of_.push_back(row);
             columns_.push_back(column);
+        };
+        if (is_long(part.column)) {
+            for (const Column& column : shorten({part.column})) add(column, part.outer);
+        } else {
+            add(part.column, std::move(part.outer));
         }
     }
 }
