@@ -564,6 +564,7 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
             ("-7, 4", "2, 2", True),
             ("7, 4", "2, -3", True),
             ("7, 5", "2, 2", False),
+            ("1, 4", "2, 2", False),
             ("-8, 4", "2, 2", False),
             ("-7, -7", "-2, -7", False),
             ("-7, 4", "2, 0", False),

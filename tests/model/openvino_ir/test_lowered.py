@@ -574,6 +574,30 @@ def test_quotients_that_are_not_broadcast_as_numpy_does_are_refused(tmp_path: Pa
         lowered(ir.save(tmp_path, text))
 
 
+@pytest.mark.parametrize(
+    ("rounding", "is_down"),
+    [
+        ("", True),
+        ('<data m_pythondiv="true"/>', True),
+        ('<data m_pythondiv="1"/>', True),
+        ('<data m_pythondiv="false"/>', False),
+        ('<data m_pythondiv="FALSE"/>', False),
+        ('<data m_pythondiv="0"/>', False),
+    ],
+)
+@pytest.mark.parametrize(("kind", "may_be_below_0"), [("i32", True), ("u32", False)])
+def test_quotients_that_are_to_be_rounded_down_are_found(
+    kind: str, may_be_below_0: bool, rounding: str, is_down: bool, tmp_path: Path
+) -> None:
+    """The default of `m_pythondiv` is true; OpenVINO rounds toward 0 whatever it is."""
+    ir = IrFile()
+    x, y = ir.parameter("x", kind, "?"), ir.parameter("y", kind, "?")
+    ir.result(ir.layer("Divide", (x, y), 1, rounding)[0])
+    path = ir.save(tmp_path, named(ir).replace("FP32", kind.upper()))
+    found = [each for each in ts.check(path, target="openvino") if "m_pythondiv" in each.message]
+    assert bool(found) is (is_down and may_be_below_0)
+
+
 def taken(shape: str, indices: tuple[int, ...], axis: int) -> IrFile:
     ir = IrFile()
     x, at = ir.parameter("x", "f32", shape), ir.int64(axis, scalar=True)

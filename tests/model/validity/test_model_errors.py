@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from onnx import AttributeProto, TensorProto
+from onnx import AttributeProto, TensorProto, defs
 
 import tensorsplit as ts
 from tensorsplit.model.graph.message import node_lists
@@ -268,3 +268,59 @@ def test_a_wrong_node_is_found_after_one_that_is_right_and_differs_little(
     nodes = [right, node("Relu", "x", "a"), wrong]
     read = onnx_model(model(graph(nodes, [X], ["a"]), functions=[f], custom=1))
     assert [error.problem for error in model_errors(read.model)][:1] == [problem]
+
+
+def test_a_function_that_calls_itself_is_told_with_those_in_between() -> None:
+    """A call in a body counts; a function that only calls such a one is not to blame."""
+    inside = graph([node("G", "p", "r", domain="custom")], [], ["r"])
+    bodies = {"then_branch": inside, "else_branch": graph([node("Abs", "p", "r")], [], ["r"])}
+    functions = [
+        function("E", "p", "q", [node("F", "p", "q", domain="custom")]),
+        function("F", "p c", "q", [node("If", "c", "q", **bodies)]),
+        function("G", "p", "q", [node("H", "p", "q", domain="custom")]),
+        function("H", "p", "q", [node("F", "p", "q", domain="custom")]),
+        function("I", "p", "q", [node("I", "p", "q", domain="custom")]),
+    ]
+    read = onnx_model(
+        model(graph([node("Neg", "x", "a")], [X], ["a"]), functions=functions, custom=1)
+    )
+    assert [(error.node, error.problem) for error in model_errors(read.model)] == [
+        (
+            "function custom::F",
+            "the function calls itself, through the function custom::G, function custom::H",
+        ),
+        ("function custom::I", "the function calls itself"),
+    ]
+
+
+@pytest.mark.parametrize(("domain", "is_refused"), [("custom", False), ("", True)])
+def test_a_function_has_the_name_of_a_split_in_a_domain_of_its_own(
+    domain: str, is_refused: bool
+) -> None:
+    f = function("Split", "p", "q", [node("Neg", "p", "q")])
+    f.domain = domain
+    read = onnx_model(model(graph([node("Neg", "x", "a")], [X], ["a"]), functions=[f], custom=1))
+    found = [error.problem for error in model_errors(read.model)]
+    assert found == ["the function redefines the operator Split"] * is_refused
+
+
+def test_an_operator_of_an_opset_that_onnx_does_not_know_yet_is_not_known() -> None:
+    newest = defs.onnx_opset_version()
+    for opset, codes in ((newest, []), (newest + 1, ["TS509"])):
+        read = onnx_model(model(graph([node("Neg", "x", "a")], [X], ["a"]), opset))
+        assert [error.code for error in model_errors(read.model)] == codes
+
+
+def test_functions_are_searched_for_so_many_kinds_of_calls_and_rewritten_for_any(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One more than there are functions and 2: each with another attribute."""
+    for module in ("graph.calls", "validity.model_errors"):
+        monkeypatch.setattr(f"tensorsplit.model.{module}.MAX_SPECIALISED", 2)
+    inner = [linked("Concat", "p p", "q", link("axis", "n"))]
+    f = function("F", "p", "q", inner, ["n"])
+    for count, codes in ((3, []), (4, ["TS502"])):
+        calls = [node("F", "x", f"a{n}", domain="custom", n=n) for n in range(count)]
+        read = onnx_model(model(graph(calls, [X], ["a0"]), functions=[f], custom=1))
+        assert [error.code for error in model_errors(read.model)] == codes
+        check_well_formed(read.model)
