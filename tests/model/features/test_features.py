@@ -611,3 +611,46 @@ def test_a_node_has_a_feature_where_it_is_what_the_vocabulary_says(
     operator: str, feature: str, text: str, holds: bool
 ) -> None:
     assert (feature in of_node(operator, text)) is holds
+
+
+LOOPED = """(float[2] x, float[2] w, int64 n, bool c) => (float[2] y) <int64 zero = {{0}},
+    int64 one = {{1}}, int64 minus = {{-1}}, bool yes = {{1}}, bool no = {{0}}> {{ {}
+    y = Loop({}, x) <body = b (int64 i, bool d, float[2] s) => (bool e, float[2] t)
+    {{ e = Identity(d) {} }}> }}"""
+READ, REPLACED = "t = Neg(s)", "t = Neg(w)"
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "body", "may_have_none"),
+    [
+        ("", "n, ", READ, True),  # a number below 0 is no round
+        ("", "zero, ", READ, True),
+        ("", "minus, ", READ, True),
+        ("", "one, ", READ, False),
+        ("", "one, ", REPLACED, False),
+        ("", "one, yes", REPLACED, False),
+        ("", "one, no", REPLACED, True),
+        ("", "one, c", READ, False),  # it gives what it was given then
+        ("", "one, c", REPLACED, True),
+        ("", ", c", READ, False),
+        ("", ", c", REPLACED, True),
+        ("m = Size(x)", "m, ", READ, False),
+        ("m = Size(x)", "m, ", REPLACED, False),  # 2
+        ("go = Less(zero, n)", "n, go", READ, False),
+        ("go = Less(one, n)", "n, go", READ, False),
+        ("go = Less(minus, n)", "n, go", READ, True),
+        ("go = Less(n, zero)", "n, go", READ, True),
+        ("r = Less(zero, n) go = And(c, r)", "n, go", READ, False),
+        ("r = Less(zero, n) go = And(r, c)", "n, go", READ, False),
+        ("r = Less(zero, n) go = Or(c, r)", "n, go", READ, True),
+        ("r = And(c, c) go = And(r, c)", "n, go", READ, True),
+        ("k = Add(n, one) go = Less(zero, k)", "n, go", READ, True),
+        ("k = Squeeze(n) go = Less(zero, k)", "n, go", READ, False),
+    ],
+)
+def test_a_loop_may_have_no_round_where_its_number_or_condition_does_not_exclude_it(
+    before: str, given: str, body: str, may_have_none: bool
+) -> None:
+    """It matters where the loop gives more then than what it was given."""
+    text = LOOPED.format(before, given, body)
+    assert ("rounds_may_be_0" in of_node("Loop", text)) is may_have_none

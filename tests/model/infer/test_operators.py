@@ -527,6 +527,10 @@ WEIGHED: list[tuple[onnx.NodeProto, tuple[Any, ...], tuple[Any, ...], tuple[Any,
     (node("Conv", "x w", "y", pads=[1, 2]), (1, 2, "L"), (4, 2, 3), (1, 4, "L + 1")),
     (node("Conv", "x w", "y", strides=[2]), (1, 2, 8), (4, 2, 3), (1, 4, 3)),
     (node("Conv", "x w", "y", auto_pad="SAME_LOWER"), (1, 2, "L"), (4, 2, 3), (1, 4, "L")),
+    (
+        node("Conv", "x w", "y", auto_pad="SAME_UPPER", dilations=[2]),
+        *((1, 2, "L"), (4, 2, 3), (1, 4, "L")),
+    ),
     (node("ConvTranspose", "x w", "y", group=2), ("N", 4, 5), (4, 3, 2), ("N", 6, 6)),
     (node("ConvTranspose", "x w", "y", pads=[1, 2]), (1, 4, 5), (4, 3, 4), (1, 3, 5)),
     (

@@ -7,11 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
+import onnx_ir
 import pytest
 
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
+from tensorsplit.model.graph.facts import SequenceFact
+from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.lower import lower_graph
+from tensorsplit.model.profiles import load
 from tensorsplit.model.reading import open_model, read_model
 from tests.model import build
 from tests.model.lower.running import Runner, with_own
@@ -1210,3 +1214,20 @@ def test_whole_rows_of_strings_are_gathered(
     assert ts.lower(lowered, target=ORT) == lowered
     got = ts.run(lowered, {"x": x, "i": indices}, engine=engine)["y"]
     np.testing.assert_array_equal(got, np.take(x, indices, axis))
+
+
+def test_an_engine_sees_no_names_of_dimensions() -> None:
+    model = onnx_ir.from_proto(
+        onnx.parser.parse_model(
+            """<ir_version: 8, opset_import: ["": 18]>
+            g (float[N,3] x, seq(float[M,2]) s) => (float[N,3] y) { y = Neg(x) }"""
+        )
+    )
+    view = load("openvino").view
+    assert view is not None
+    found = seen(model, view)
+    x, s = model.graph.inputs
+    assert found.tensor(x).shape == (None, 3)
+    held = found.of(s)
+    assert isinstance(held, SequenceFact)
+    assert (held.element_type, held.part) == (onnx_ir.DataType.FLOAT, (None, 2))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import onnx_ir as ir
 import pytest
 from onnx import AttributeProto, TensorProto, defs
 
 import tensorsplit as ts
+from tensorsplit.model.graph.facts import Other
 from tensorsplit.model.graph.message import node_lists
 from tensorsplit.model.validity.message_errors import message_errors
 from tensorsplit.model.validity.model_errors import check_well_formed, model_errors
+from tensorsplit.model.validity.node_errors import type_name
 from tests.model.build import (
     FLOAT,
     function,
@@ -324,3 +328,83 @@ def test_functions_are_searched_for_so_many_kinds_of_calls_and_rewritten_for_any
         read = onnx_model(model(graph(calls, [X], ["a0"]), functions=[f], custom=1))
         assert [error.code for error in model_errors(read.model)] == codes
         check_well_formed(read.model)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fix"),
+    [
+        (node("Add", "x", "a"), "give it 2, as Add at opset 17 has"),
+        (node("Clip", "x x x x", "a"), "give it 1 to 3, as Clip at opset 17 has"),
+        (node("Concat", "", "a", axis=0), "give it 1 or more, as Concat at opset 17 has"),
+        (node("Neg", "x", "a b"), "give it 1, as Neg at opset 17 has"),
+    ],
+)
+def test_the_fix_says_how_many_operands_a_node_may_have(wrong: Any, fix: str) -> None:
+    read = onnx_model(model(graph([wrong], [X], ["a"]), 17))
+    assert [error.fix for error in model_errors(read.model)] == [fix]
+
+
+@pytest.mark.parametrize(
+    ("opset", "lists", "said"),
+    [
+        (8, {"directions": [1]}, ""),
+        (8, {"directions": [0, 1]}, "directions has 2 entries"),
+        (8, {"directions": [2]}, "directions is [2]"),
+        (9, {"scan_input_directions": [1]}, ""),
+        (9, {"scan_input_directions": [2]}, "scan_input_directions is [2]"),
+        (9, {"scan_output_directions": [-1]}, "scan_output_directions is [-1]"),
+        (9, {"scan_output_directions": [0, 0]}, "scan_output_directions has 2 entries"),
+        (9, {"scan_input_axes": [5]}, ""),
+        (9, {"scan_input_axes": []}, "scan_input_axes has 0 entries"),
+        (9, {"scan_output_axes": [0, 1]}, "scan_output_axes has 2 entries"),
+    ],
+)
+def test_the_lists_of_a_scan_have_an_entry_for_each_row(
+    opset: int, lists: dict[str, Any], said: str
+) -> None:
+    """It carries one value, scans one input and puts together one output."""
+    lengths = "_ " if opset == 8 else ""
+    body = graph(
+        [node("Identity", "p", "q"), node("Identity", "r", "t")],
+        [value("p", FLOAT, [4]), value("r", FLOAT, [4])],
+        [value("q", FLOAT, [4]), value("t", FLOAT, [4])],
+    )
+    given = {name: entries for name, entries in lists.items() if entries}
+    scan = node("Scan", f"{lengths}x z", "u v", body=body, num_scan_inputs=1, **given)
+    for name in lists.keys() - given.keys():
+        scan.attribute.append(AttributeProto(name=name, type=AttributeProto.INTS))
+    z = value("z", FLOAT, [3, 4])
+    read = onnx_model(model(graph([scan], [X, z], ["u", "v"]), opset))
+    found = [error.problem for error in model_errors(read.model)]
+    assert found == ([said] if said else [])
+
+
+def test_a_body_is_not_passed_what_it_has_a_default_for() -> None:
+    """Its inputs are the number of the round and the condition, and an initializer."""
+    body = graph(
+        [node("Identity", "c", "d"), node("Neg", "k", "r")],
+        [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []), value("k", FLOAT)],
+        [value("d", TensorProto.BOOL, []), value("r", FLOAT, [2])],
+        [tensor("k", [1.0, 2.0], np.float32)],
+    )
+    loop_ = node("Loop", "n _", "y", body=body)
+    read = onnx_model(model(graph([loop_], [value("n", TensorProto.INT64, [])], ["y"])))
+    assert model_errors(read.model) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (ir.OptionalType(ir.TensorType(ir.DataType.FLOAT)), "optional(tensor(float))"),
+        (
+            ir.OptionalType(ir.SequenceType(ir.TensorType(ir.DataType.INT8))),
+            "optional(seq(tensor(int8)))",
+        ),
+        (
+            ir.SequenceType(ir.SequenceType(ir.TensorType(ir.DataType.BOOL))),
+            "seq(seq(tensor(bool)))",
+        ),
+    ],
+)
+def test_types_are_written_as_schemas_do(kind: Any, name: str) -> None:
+    assert type_name(Other(kind)) == name

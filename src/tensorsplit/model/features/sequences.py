@@ -72,7 +72,7 @@ def _holds_an_input(sequence: ir.Value | None) -> bool:
         if maker.op_type not in ("SequenceInsert", "SequenceErase", "Identity"):
             return False
         sequence, *operands = maker.inputs or (None,)
-        put = operands[0] if maker.op_type == "SequenceInsert" and operands else None
+        put = next(iter(operands), None) if maker.op_type == "SequenceInsert" else None
         if put is not None and put.is_graph_input():
             return True
     return False
