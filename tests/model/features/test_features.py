@@ -654,3 +654,23 @@ def test_a_loop_may_have_no_round_where_its_number_or_condition_does_not_exclude
     """It matters where the loop gives more then than what it was given."""
     text = LOOPED.format(before, given, body)
     assert ("rounds_may_be_0" in of_node("Loop", text)) is may_have_none
+
+
+@pytest.mark.parametrize(
+    ("lengths", "part", "is_misplaced"),
+    [
+        ("2, 2, 2", "a", False),
+        ("2, 2, 2", "b", True),
+        ("2, 2, 2", "c", True),
+        ("0, 3, 3", "b", False),
+        ("0, 3, 3", "c", True),
+        ("0, 0, 6", "c", False),
+        ("3, 0, 3", "b", False),  # it has no elements
+    ],
+)
+def test_strings_are_misplaced_in_parts_that_begin_later_than_the_data(
+    lengths: str, part: str, is_misplaced: bool
+) -> None:
+    text = f"""(string[6] x) => (string[A] y) <int64[3] l = {{{lengths}}}>
+        {{ a, b, c = Split(x, l) y = Identity({part}) }}"""
+    assert ("misplaced_strings" in of_node("Split", text)) is is_misplaced

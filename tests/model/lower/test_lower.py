@@ -1997,3 +1997,68 @@ def test_parts_of_a_rank_that_is_not_known_stay_in_the_tensor_that_they_lie_in()
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     for condition, wanted in ((True, x), (False, x[1:])):
         assert np.array_equal(run(made, {"x": x, "c": np.array(condition)})["y"], wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "became"),
+    [
+        (
+            "(float[N] x, int64[2] l) => (bool[A] y) { p, q = Split(x, l) y = Cast<to = 9>(p) }",
+            ["Split with explicit lengths", "Cast of the negative"],
+        ),
+        (
+            (
+                "(float[N] x) => (float[A] y, float[B] z)"
+                " { j = Concat<axis = 0>(x, x) y = Abs(j) z = Neg(j) }"
+            ),
+            ["Abs of the negative"],
+        ),
+        (
+            "(int64 n, int64 m) => (int64[K] y) <int64 one = {1}> { y = Range(n, m, one) }",
+            ["the same, with its start as its limit if it is empty"],
+        ),
+        ("(float[N,3,2] x) => (float[A,B] y) { y = Flatten<axis = 1>(x) }", []),
+        (
+            "(float[N,3,2] x) => (float[A,B] y) { y = Flatten<axis = 2>(x) }",
+            ["Flatten by another axis, between Transposes"],
+        ),
+        (
+            "(float[N] x) => (int64[1] y) { s = Shape(x) y = Abs(s) }",
+            ["Where"],
+        ),
+        (
+            "(int8[N] x, int8[N] k) => (int8[A] y) { y = Div(x, k) }",
+            ["Div of int32"],
+        ),
+        (
+            "(float[N] x, bool[3] c) => (float[A] y) { y = Compress(x, c) }",
+            ["Compress of a row"],
+        ),
+    ],
+)
+def test_the_report_says_what_became_of_other_nodes(text: str, became: list[str]) -> None:
+    made = onnx_model(parse_model(f'<ir_version: 8, opset_import: ["": 18]> g {text}'))
+    report = lower_graph(made, "openvino")
+    assert [change.became for change in report.changes] == became
+
+
+def test_a_function_is_inlined_where_a_sequence_goes_through_it_that_can_not_stay() -> None:
+    """Onnxruntime takes no sequence into a body before opset 13."""
+    text = f"""g (float[N,4] x) => (float[M,4] y) <int64 trip = {{2}}, bool yes = {{1}}> {{
+        r = SplitToSequence(x)  s = f.same(r)  t = {SEQUENCES_IN_BODIES["Loop"]}
+        y = ConcatFromSequence<axis = 0>(t) }}
+        <opset_import: ["": 12, "f": 1], domain: "f"> same (s) => (t) {{ t = f.keep(s) }}
+        <opset_import: ["": 12], domain: "f"> keep (s) => (t) {{
+            k = SequenceLength(s) z = Sub(k, k) a = SequenceAt(s, z)
+            u = SequenceErase(s, z) t = SequenceInsert(u, a, z) }}"""
+    model = parse_model(f'<ir_version: 8, opset_import: ["": 12, "f": 1]> {text}')
+    opened = onnx_model(model)
+    report = lower_graph(opened, "onnxruntime")
+    inlined = [each.node for each in report.changes if each.became == "inlined"]
+    assert inlined == ["function f::same", "function f::keep"]
+    assert {each.reason for each in report.changes if each.became == "inlined"} == {
+        "it passes a sequence on"
+    }
+    x = np.random.default_rng(6).uniform(1, 2, (5, 4)).astype(np.float32)
+    made = ir.serde.serialize_model(opened.model)
+    assert np.array_equal(run(made, {"x": x})["y"], np.concatenate([x, x[:2]]))
