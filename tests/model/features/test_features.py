@@ -674,3 +674,24 @@ def test_strings_are_misplaced_in_parts_that_begin_later_than_the_data(
     text = f"""(string[6] x) => (string[A] y) <int64[3] l = {{{lengths}}}>
         {{ a, b, c = Split(x, l) y = Identity({part}) }}"""
     assert ("misplaced_strings" in of_node("Split", text)) is is_misplaced
+
+
+@pytest.mark.parametrize(
+    ("given", "end", "reader", "is_lost"),
+    [
+        ("n, c", "e = Identity(d)", "t = Where(d, s, w)", True),
+        ("n, c", "e = Identity(d)", "t = Where(e, s, w)", True),
+        ("n, c", "e = Identity(d)", "t = Neg(s)", False),
+        ("n, c", "r = Not(d) e = Identity(r)", "t = Where(d, s, w)", False),
+        ("n, c", "e = Not(d)", "t = Where(d, s, w)", False),
+        ("n, ", "e = Not(d)", "t = Where(d, s, w)", True),
+        ("n, ", "r = Not(d) e = Identity(r)", "t = Neg(s)", True),  # what ends the loop is given
+        ("n, ", "e = Identity(d)", "t = Neg(s)", False),
+    ],
+)
+def test_the_condition_of_a_loop_is_lost_where_it_is_passed_on_or_not_given(
+    given: str, end: str, reader: str, is_lost: bool
+) -> None:
+    """OpenVINO's import loses it; the node that passes it on is right."""
+    text = LOOPED.replace("e = Identity(d) ", f"{end} ").format("", given, reader)
+    assert ("reads_condition" in of_node("Loop", text)) is is_lost

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from onnx import NodeProto, TensorProto
 
 import tensorsplit as ts
+from tensorsplit.model.graph.facts import SequenceFact, Tensor, declared
+from tensorsplit.model.infer.analysis import fact_of_fed
 from tests.model.build import (
     FLOAT,
     INT64,
@@ -391,3 +394,38 @@ def test_a_loop_may_have_no_round_where_its_condition_is_not_known() -> None:
     np.testing.assert_array_equal(run(made, x=x, t=t, u=t)["y"], x)
     with refused("TS303", "graph/Loop[2].body/Split[1]"):
         run(made, x=x, t=t, u=t * 9)
+
+
+FLOATS = ir.TensorType(ir.DataType.FLOAT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "counts", "part"),
+    [
+        (ir.SequenceType(FLOATS), (2, 2), (2, 3)),
+        (ir.SequenceType(FLOATS), (2, 5), (None, 3)),
+        (ir.SequenceType(FLOATS), (), None),
+        (ir.OptionalType(ir.SequenceType(FLOATS)), (2, 2), None),  # it may be absent
+    ],
+)
+def test_a_list_that_is_fed_says_how_many_tensors_there_are_and_their_shapes(
+    kind: Any, counts: tuple[int, ...], part: tuple[int | None, ...] | None
+) -> None:
+    held = ir.Value(name="s", type=kind)
+    fact = fact_of_fed(held, [np.zeros((count, 3), np.float32) for count in counts], 18)
+    if isinstance(kind, ir.OptionalType):
+        assert fact == declared(held)
+        return
+    assert isinstance(fact, SequenceFact)
+    assert (fact.count, fact.part) == (len(counts), part)
+    assert fact.element_type in (ir.DataType.FLOAT, None)
+
+
+def test_a_tensor_that_is_fed_to_an_optional_value_may_be_absent() -> None:
+    x = np.array([4, 5], np.int64)
+    for kind, values in ((ir.TensorType(ir.DataType.INT64), (4, 5)), (None, (4, 5))):
+        fact = fact_of_fed(ir.Value(name="x", type=kind), x, 18)
+        assert isinstance(fact, Tensor)
+        assert (fact.element_type, fact.shape, fact.values) == (ir.DataType.INT64, (2,), values)
+    held = ir.Value(name="x", type=ir.OptionalType(ir.TensorType(ir.DataType.INT64)))
+    assert fact_of_fed(held, x, 18) == declared(held)

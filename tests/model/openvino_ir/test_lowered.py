@@ -630,3 +630,9 @@ def test_what_is_out_of_range_of_no_elements_is_refused(
 ) -> None:
     with refused("TS513", "indices that may be out of range"):
         lowered(taken("0,3", indices, 1).save(tmp_path))
+
+
+@pytest.mark.parametrize("shape", ["0,?", "?,3"])
+def test_a_gather_of_data_whose_shape_is_not_seen_stays(shape: str, tmp_path: Path) -> None:
+    path = taken(shape, (1,), 1).save(tmp_path)
+    assert lowered(path).text == path.read_bytes()
