@@ -213,7 +213,7 @@ def texts(**names: str) -> onnx.ModelProto:
         value("c", onnx.TensorProto.BOOL, []),
         value(given["input"], FLOAT, [1]),
     ]
-    made = model(graph(nodes, inputs, ["a", "y"]), opset=18)
+    made = model(graph(nodes, inputs, ["a", "y"], [tensor("k", [1])]), opset=18)
     made.doc_string = given["note"]
     made.graph.value_info.append(value(given["described"]))
     read = onnx.ModelProto()

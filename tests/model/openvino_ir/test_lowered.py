@@ -521,19 +521,20 @@ def counted(kinds: str) -> IrFile:
     """A model that counts from a number to another one by a third, of these types."""
     ir = IrFile()
     fed = [ir.parameter(f"n{place}", kind, "") for place, kind in enumerate(kinds.split())]
-    ir.result(ir.layer("Range", fed, 1, '<data output_type="i64"/>', version="opset4")[0])
+    made = "f32" if kinds.startswith("f32") else "i64"
+    ir.result(ir.layer("Range", fed, 1, f'<data output_type="{made}"/>', version="opset4")[0])
     return ir
 
 
 @pytest.mark.filterwarnings("ignore:.*computes int64")
-@pytest.mark.parametrize("kinds", ["i64 i64 i64", "i32 i64 i32", "i64 i32 i32"])
+@pytest.mark.parametrize("kinds", ["i64 i64 i64", "i32 i64 i32", "i64 i32 i32", "f32 f32 f32"])
 @pytest.mark.parametrize("numbers", [(0, -2, 1), (5, 0, -2), (0, 5, 2), (2, -5, 3), (3, 3, 1)])
 def test_a_range_whose_limit_is_on_the_other_side_is_empty(
     numbers: tuple[int, int, int], kinds: str, tmp_path: Path, run: Any
 ) -> None:
     path = saved(counted(kinds), tmp_path)
     assert lowered(path).text == path.read_bytes()
-    types = {"i32": np.int32, "i64": np.int64}
+    types: dict[str, Any] = {"i32": np.int32, "i64": np.int64, "f32": np.float32}
     feeds = [np.array(n, types[kind]) for n, kind in zip(numbers, kinds.split(), strict=True)]
     ((counts,),) = run(path, [feeds])
     assert counts.tolist() == list(range(*numbers))
