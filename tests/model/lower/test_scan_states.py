@@ -281,6 +281,18 @@ OVERWRITTEN: dict[str, tuple[str, Callable[[Any], Any]]] = {
         ),
         lambda x: np.stack([x[0] * 2, x[1]]),
     ),
+    "what is joined": (
+        "u = Abs(s) v = Unsqueeze(u, first) w = Concat<axis = 0>(q, v) r = Exp(w)",
+        lambda x: np.exp(np.stack([x[2], np.ones(6)])),
+    ),
+    "a view of what is joined": (
+        "w = Concat<axis = 0>(p, q) u = Transpose(w) v = Relu(u) g = Neg(v) r = Transpose(g)",
+        lambda x: -np.maximum(x, 0),
+    ),
+    "joined by the second of two": (
+        "w = Concat<axis = 0>(q, p) r = Mul(one, w)",
+        lambda x: x[[2, 0, 1]],
+    ),
     "in a loop": (
         (
             "v, r = Loop(n, , s) <body = b2 (int64 e, bool f, float[6] g) => (bool h, float[6] l,"
@@ -318,6 +330,10 @@ def test_a_loop_overwrites_nothing_that_a_later_round_reads(name: str, process: 
         "r = Neg(p)",  # it is not done in place
         "u = Neg(p) r = Softmax<axis = 1>(u)",  # not of what is around
         "u = Unsqueeze(s, first) r = Softmax<axis = 1>(u)",  # of what is carried
+        "w = Concat<axis = 1>(p, p) r = Neg(w)",  # rows of the parts are apart
+        "w = Concat<axis = 0>(p, q) u = Abs(q) v = Neg(w) r = Concat<axis = 0>(u, v)",
+        "w = Concat<axis = 0>(p, q) u = Exp(w) v = Neg(w) r = Add(u, v)",  # two read it
+        "w = Concat<axis = 0>(p, q) r = Relu(w)",  # a second time gives the same
     ],
 )
 def test_a_loop_that_overwrites_nothing_stays(body: str) -> None:

@@ -449,6 +449,40 @@ def test_a_body_that_overwrites_nothing_stays(
     check_stays(made, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("make", "calculate"),
+    [
+        (ops.negative, np.negative),
+        (ops.exp, np.exp),
+        (lambda x: ops.multiply(const(2, np.float32), x), lambda x: 2 * x),
+    ],
+)
+def test_a_body_overwrites_nothing_that_it_joins(
+    make: Callable[[Node], Node],
+    calculate: Callable[[Array], Array],
+    rng: np.random.Generator,
+    tmp_path: Path,
+) -> None:
+    """What is calculated element by element of a Concat is written over what was joined."""
+    x, start = rng.standard_normal((4, 3)).astype(np.float32), np.zeros((1, 3), np.float32)
+    given, outer = [fed(x[:2], (2, 3)), fed(x[2:], (2, 3))], fed(start, (-1, 3))
+    inner, state = [fed(x[:2], (2, 3)), fed(x[2:], (2, 3))], fed(start, (-1, 3))
+    joined = ops.concat([state, make(ops.concat(inner, 0))], 0)
+    looped = ops.loop(const(3), const(True, np.bool_))
+    results = [ops.result(joined), ops.result(const(True, np.bool_))]
+    looped.set_function(ov.Model(results, [*inner, state], "body"))
+    looped.set_special_body_ports([-1, 1])
+    for inside, around in zip(inner, given, strict=True):
+        looped.set_invariant_input(inside, around.output(0))
+    looped.set_merged_input(state, outer.output(0), joined.output(0))
+    feeds = [x[:2], x[2:], start]
+    made = Made([*given, outer], looped.get_iter_value(joined.output(0), -1), feeds, start)
+    assert any("is written over" in each for each in found(made, tmp_path))
+    (((got,),),) = run_all_in_openvino([(lowered(made, tmp_path, "m"), [feeds])])
+    wanted = np.concatenate([start, *[calculate(x)] * 3])
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
 def chosen(kind: Any, shape: Sequence[int], use: str) -> Made:
     """A model in which an If gives a tensor, and TopK takes memory of its own."""
     x, y = np.arange(6, dtype=kind) if shape else np.array(5, kind), np.ones((7, 3), np.float32)

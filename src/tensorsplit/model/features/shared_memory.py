@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from itertools import chain
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -21,17 +22,23 @@ from tensorsplit.model.graph.loops import (
     states_of,
 )
 from tensorsplit.model.graph.nodes import (
+    Scope,
     attribute_of,
     bodies,
     fixed_tensor_of,
     is_split,
     is_used,
     passed_from,
+    scopes_in,
 )
 from tensorsplit.model.graph.rejoined import may_pass, passed_by
+from tensorsplit.model.graph.uses import OF_SHAPES, is_unused
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir import LAYER_PORTS
 from tensorsplit.model.openvino_ir.port_maps import read_ports
+
+_Use: TypeAlias = tuple[ir.Node, int]
+"""A node, and the place at which it reads a value."""
 
 _IN_PLACE = frozenset(
     {
@@ -40,6 +47,19 @@ _IN_PLACE = frozenset(
     }
 )
 """What OpenVINO writes the result of where the data was, if nothing else reads that."""
+
+_AT_ONCE = frozenset({"Clip", "Max", "Maximum", "Min", "Minimum", "Relu", "Round"})
+"""What OpenVINO calculates with what reads it, and gives itself again if it is applied again."""
+
+_BY_ELEMENT = frozenset(
+    {
+        *("Add", "Div", "Mean", "Mod", "Mul", "PRelu", "Pow", "Sub", "Sum"),
+        *("Elu", "Erf", "Exp", "Gelu", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "Not"),
+        *("Reciprocal", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh"),
+        *("FloorMod", "HSwish", "LogicalNot", "SoftPlus", "SoftSign"),
+    }
+)
+"""What it writes so where the data is a Concat of what is around, without memory of its own."""
 
 
 def overwritten(node: ir.Node, seen: Facts) -> list[ir.Value]:
@@ -50,17 +70,18 @@ def overwritten(node: ir.Node, seen: Facts) -> list[ir.Value]:
     if not is_loop(node):
         return []
     shapes = {held: seen.tensor(held).shape for held in captured_by(node)}
+    joins = _joins(body_of(node), seen) if shapes else ()
     return [
         held
         for held, shape in shapes.items()
-        if shape is not None and are_known(shape) and any(_overwriting(held, body_of(node)))
+        if shape is not None and are_known(shape) and any(_overwriting(held, body_of(node), joins))
     ]
 
 
-def overwriting_layers(node: ir.Node, facts: Facts) -> list[ir.Node]:
+def overwriting_layers(node: ir.Node, facts: Facts) -> list[_Use]:
     """Return the layers in a Loop or TensorIterator that overwrite what each round is given again.
 
-    Those are given tensors of a known shape.
+    Each is given with the port that reads it; those are given tensors of a known shape.
     """
     if node.domain != DOMAIN or node.op_type not in ("Loop", "TensorIterator"):
         return []
@@ -75,7 +96,8 @@ def overwriting_layers(node: ir.Node, facts: Facts) -> list[ir.Node]:
         }
         shapes = {inner: facts.tensor(outer).shape for inner, outer in again.items()}
         held = [inner for inner, shape in shapes.items() if shape is not None and are_known(shape)]
-        return list(dict.fromkeys(chain(*(_overwriting(each, body) for each in held))))
+        joins = _joins(body, facts) if held else ()
+        return list(dict.fromkeys(chain(*(_overwriting(each, body, joins) for each in held))))
     return []
 
 
@@ -84,20 +106,55 @@ def _is_given_on(body: ir.Graph, start: int, to: int) -> bool:
     return passed_from(body.outputs[start]) is body.inputs[to]
 
 
-def _overwriting(held: ir.Value, body: ir.Graph) -> Iterator[ir.Node]:
-    """Yield the nodes of a body that overwrite a tensor, or a view or a part of it."""
-    waiting, known = [held], {held}
+def _joins(body: ir.Graph, facts: Facts) -> set[ir.Node]:
+    """Return the Concats of a body whose inputs have no memory but that of the output."""
+    inside = set(scopes_in(body))
+    return {
+        node
+        for node in body
+        if _is_joined_in_place(node, facts)
+        and all(_is_read_once(part, inside) for part in node.inputs)
+    }
+
+
+def _overwriting(held: ir.Value, body: ir.Graph, joins: Container[ir.Node]) -> Iterator[_Use]:
+    """Yield where nodes of a body overwrite a tensor, a view or a part of it, or what it joins."""
+    waiting, known, joined = [held], {held}, set[ir.Value]()
+    inside = set(scopes_in(body))
     while waiting:
-        for use in waiting.pop().uses():
+        each = waiting.pop()
+        for use in each.uses():
             reader = use.node
             operator = operator_of(reader)
             if not operator or reader.graph is not body:
                 continue
-            if operator in _IN_PLACE and use.idx == 0:
-                yield reader
-            elif may_pass(reader, use.idx) or operator == "Concat" or is_split(reader):
+            is_joined = each in joined and _is_read_once(each, inside)
+            if (operator in _IN_PLACE and use.idx == 0) or (is_joined and operator in _BY_ELEMENT):
+                yield reader, use.idx
+            elif (
+                may_pass(reader, use.idx)
+                or operator == "Concat"
+                or is_split(reader)
+                or (is_joined and operator in _AT_ONCE)
+            ):
+                if is_joined or reader in joins:
+                    joined.update(reader.outputs)
                 waiting += [made for made in reader.outputs if made not in known]
                 known.update(reader.outputs)
+
+
+def _is_read_once(held: ir.Value | None, inside: Container[Scope]) -> bool:
+    """Return whether one node of a body reads a value, once, but for its shape."""
+    if held is None:
+        return False
+    readers = [
+        use.node
+        for use in held.uses()
+        if use.node.graph in inside
+        and operator_of(use.node) not in OF_SHAPES
+        and not is_unused(use.node)
+    ]
+    return len(readers) == 1 and not (held.graph in inside and held.is_graph_output())
 
 
 def carried_numbers(node: ir.Node) -> list[int]:
@@ -157,22 +214,29 @@ def _sources(held: ir.Value | None, *, parts: bool = True) -> set[ir.Value]:
 
 
 def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:
-    """Return values, and what Concats put into them as it is, in the memory of what they make.
-
-    An engine joins so along an axis that has none before it but those of length 1.
-    """
+    """Return values, and what Concats put into them as it is, in the memory of what they make."""
     waiting, found = list(held), set(held)
     while waiting:
-        each = waiting.pop()
-        made, shape = each.producer(), facts.tensor(each).shape
-        if made is None or operator_of(made) != "Concat":
-            continue
-        axis = attribute_of(made, "axis", ir.AttributeType.INT) or 0
-        if shape is None or all(dim == 1 or not is_known(dim) for dim in shape[:axis]):
+        made = waiting.pop().producer()
+        if made is not None and _is_joined_in_place(made, facts):
             new = set[ir.Value]().union(*(_sources(part, parts=False) for part in made.inputs))
             waiting += new - found
             found |= new
     return found
+
+
+def _is_joined_in_place(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a node is a Concat whose inputs an engine keeps in the memory of the output.
+
+    It does so along an axis that has none before it but those of length 1, and copies constants.
+    """
+    if operator_of(node) != "Concat" or len(node.inputs) < 2:
+        return False
+    if any(each is not None and fixed_tensor_of(each) is not None for each in node.inputs):
+        return False
+    axis = attribute_of(node, "axis", ir.AttributeType.INT) or 0
+    shape = facts.tensor(node.outputs[0]).shape
+    return shape is None or all(dim == 1 or not is_known(dim) for dim in shape[:axis])
 
 
 def _is_made_twice(held: ir.Value) -> bool:

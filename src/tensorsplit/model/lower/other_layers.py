@@ -165,13 +165,15 @@ def _give_nothing(old: _OtherLayer) -> None:
 
 def _keep_data(old: _OtherLayer) -> None:
     """Have layers of a body overwrite copies of what each round is given again."""
-    for reader in overwriting_layers(old.node, old.facts):
+    for reader, place in overwriting_layers(old.node, old.facts):
         graph = old.graphs[reader.graph]
         layer = graph.layers[str(reader.metadata_props[LAYER_PATH])]
-        precision = _precision_of(old.facts.tensor(reader.inputs[0]).element_type)
+        data = reader.inputs[place]
+        assert data is not None  # noqa: S101 - it is read there
+        precision = _precision_of(old.facts.tensor(data).element_type)
         made = LayerMaker(graph, layer.name or layer.type)
-        copied = made.layer(copy_of(precision), [graph.source(layer, 0)])
-        graph.feed(layer, 0, copied)
+        copied = made.layer(copy_of(precision), [graph.source(layer, place)])
+        graph.feed(layer, place, copied)
 
 
 def _settle(old: _OtherLayer) -> None:
