@@ -174,6 +174,15 @@ def test_what_never_fits_is_refused(lengths: tuple[int, ...], code: str, tmp_pat
         lowered(open_split(lengths, shape="6,8").save(tmp_path))
 
 
+def test_an_ir_that_is_not_well_formed_is_refused(tmp_path: Path) -> None:
+    """It gives nothing out."""
+    ir = IrFile()
+    x = ir.parameter("x", "f32", "?,8")
+    ir.variadic_split(x, ir.int64(0, scalar=True), ir.int64(2, -1), 2)
+    with refused("TS502", "no outputs"):
+        lowered(ir.save(tmp_path))
+
+
 def test_other_targets_read_no_ir(tmp_path: Path) -> None:
     path = open_split().save(tmp_path)
     for target in ("onnxruntime", "portable"):
