@@ -1231,3 +1231,20 @@ def test_an_engine_sees_no_names_of_dimensions() -> None:
     held = found.of(s)
     assert isinstance(held, SequenceFact)
     assert (held.element_type, held.part) == (onnx_ir.DataType.FLOAT, (None, 2))
+
+
+@pytest.mark.parametrize(
+    ("split", "part"), [("axis = 1, keepdims = 0", (2,)), ("axis = -1", (2, None))]
+)
+def test_an_engine_sees_the_other_axes_of_parts(split: str, part: tuple[int | None, ...]) -> None:
+    model = onnx_ir.from_proto(
+        onnx.parser.parse_model(
+            f"""<ir_version: 8, opset_import: ["": 18]> g (float[2,N] x) => (float[] y)
+            <int64 zero = {{0}}> {{ s = SplitToSequence<{split}>(x) y = SequenceAt(s, zero) }}"""
+        )
+    )
+    view = load("openvino").view
+    assert view is not None
+    held = seen(model, view).of(model.graph[0].outputs[0])
+    assert isinstance(held, SequenceFact)
+    assert held.part == part
