@@ -487,3 +487,16 @@ def test_one_is_multiplied_by_a_number(nodes: str, shape: str, kind: str, engine
         wanted = np.where(abs(numbers) == 1, numbers, 0) * factors
         got = ts.run(lowered, feeds, engine=engine)["y"]
         np.testing.assert_array_equal(got, wanted.astype(kind), strict=True)
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64", "int16"])
+def test_a_quotient_of_constants_keeps_its_type(kind: str) -> None:
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => ({kind}[2] y)'
+        f" <{kind}[2] a = {{-7, 4}}, {kind}[2] b = {{2, 2}}> {{ y = Div(a, b) }}"
+    )
+    lowered = ts.lower(model, target="openvino")
+    assert "Div" not in {node.op_type for node in lowered.graph.node}
+    onnx.checker.check_model(lowered, full_check=True)
+    found = ts.run(lowered, {"x": np.zeros(1, np.float32)})["y"]
+    np.testing.assert_array_equal(found, np.array([-3, 2], kind), strict=True)

@@ -598,3 +598,20 @@ def test_a_scan_along_other_axes_of_unknown_rank_stays() -> None:
     report = lower_graph(open_model(model), "onnxruntime")
     assert not report.changes
     assert any("SIGFPE" in each for each in report.notes)
+
+
+@pytest.mark.parametrize("kind", ["bool", "float"])
+def test_a_scan_carries_a_row_of_any_type_before_opset_11(kind: str) -> None:
+    """Equal takes no floats there, and Less no bools."""
+    model = parse_model(f"""
+        <ir_version: 8, opset_import: ["": 9]> g ({kind}[T,2] x, {kind}[2] s) => ({kind}[2] k,
+        {kind}[T,2] y) {{ k, y = Scan(s, x) <num_scan_inputs = 1, body = b ({kind}[2] h,
+        {kind}[2] row) => ({kind}[2] n, {kind}[2] o) {{ n = Identity(row) o = Identity(h) }}> }}""")
+    lowered = ts.lower(model, target="openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    asked = {node.op_type for node in nodes_of(lowered.graph)} & {"Equal", "Less"}
+    assert asked == {"Equal" if kind == "bool" else "Less"}
+    x = np.array([[1, 0], [1, 1], [0, 1]], np.bool_ if kind == "bool" else np.float32)
+    found = ts.run(lowered, {"x": x, "s": x[1]})
+    assert found["k"].tolist() == x[2].tolist()
+    assert found["y"].tolist() == [x[1].tolist(), x[0].tolist(), x[1].tolist()]
