@@ -12,7 +12,8 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.model.check.findings import Finding
-from tests.model.build import nodes_of
+from tensorsplit.model.lower import lower_graph
+from tests.model.build import nodes_of, onnx_model
 from tests.model.lower.running import Runner
 from tests.refusals import refused
 
@@ -482,6 +483,8 @@ def test_before_opset_9_the_loop_stays_with_a_note() -> None:
     assert warning.code == "TS843"
     assert "opset 13" in warning.fix
     assert ts.lower(model, target="openvino") == model
+    report = lower_graph(onnx_model(model), "openvino")
+    assert any("round" in said for said in (*report.notes, *report.warnings))
 
 
 @pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")

@@ -78,6 +78,29 @@ def test_a_run_needs_no_names_of_outputs() -> None:
     read = onnx_model(model(made))
     assert [error.node for error in model_errors(read.model)] == ["graph/Neg[0]"]
     assert model_errors(read.model, needs_names=False) == []
+    with refused("TS502", "graph/Neg[0]"):
+        check_well_formed(read.model)
+
+
+def test_a_cycle_is_told_from_a_wrong_order() -> None:
+    """The first node reads from the cycle, and is not in it."""
+    branch = graph([node("Neg", "y", "p")], [], ["p"])
+    nodes = [
+        node("Neg", "d", "a"),
+        node("Add", "x d", "b"),
+        node("Neg", "b", "d"),
+        node("Neg", "late", "e"),
+        node("Relu", "x", "late"),
+        node("If", "c", "y", then_branch=branch, else_branch=graph([], [], ["x"])),
+    ]
+    c = value("c", TensorProto.BOOL, [])
+    read = onnx_model(model(graph(nodes, [X, c], ["a", "y"])))
+    assert [(error.node, error.problem) for error in model_errors(read.model)] == [
+        ("graph/Neg[0]", "its input 'd' is read before it is produced"),
+        ("graph/Add[1]", "its input 'd' is made of what the node itself makes"),
+        ("graph/Neg[3]", "its input 'late' is read before it is produced"),
+        ("graph/If[5].then_branch/Neg[0]", "its input 'y' is what the node around it makes"),
+    ]
 
 
 def test_the_errors_of_a_message_are_yielded_in_bodies_and_functions() -> None:
