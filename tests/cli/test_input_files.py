@@ -1,0 +1,119 @@
+"""What a model is fed from files: which file is for which input, and what a file holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorsplit.cli.input_files import read_feeds, read_input_shapes
+from tensorsplit.model.feeds import DeclaredInput
+from tests.refusals import refused
+
+
+def tensor(name: str, element_type: str = "float", *, has_default: bool = False) -> DeclaredInput:
+    return DeclaredInput(name, element_type, None, has_default=has_default)
+
+
+def sequence(name: str) -> DeclaredInput:
+    return DeclaredInput(name, "float", None, "sequence")
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with files, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    for number in range(3):
+        np.save(f"{number}.npy", np.full(2, number, np.float32))
+    np.savez("all.npz", **{"x": np.zeros(1), "s[1]": np.ones(1), "s[0]": np.full(1, 2.0)})
+    np.save("x=y.npy", np.full(1, 7.0))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("written", "declared", "fed"),
+    [
+        (["x=1.npy"], [tensor("x"), tensor("y")], {"x": [1, 1]}),
+        (["1.npy"], [tensor("x")], {"x": [1, 1]}),
+        (["1.npy"], [tensor("w", has_default=True), tensor("x")], {"x": [1, 1]}),
+        (["x=y=1.npy"], [tensor("x=y"), tensor("x")], {"x=y": [1, 1]}),
+        (["x=y.npy"], [tensor("w")], {"w": [7]}),  # there is such a file
+        (["s=1.npy", "s=0.npy"], [sequence("s")], {"s": [[1, 1], [0, 0]]}),
+        (["s=2.npy", "x=1.npy"], [sequence("s"), tensor("x")], {"s": [[2, 2]], "x": [1, 1]}),
+        (["all.npz"], [tensor("x"), sequence("s")], {"x": [0], "s": [[1], [2]]}),
+        (["all.npz"], [tensor("x"), tensor("s[0]")], {"x": [0], "s[1]": [1], "s[0]": [2]}),
+    ],
+)
+@pytest.mark.usefixtures("there")
+def test_a_file_is_for_the_input_that_is_named_or_the_only_one_that_is_needed(
+    written: list[str], declared: list[DeclaredInput], fed: dict[str, Any]
+) -> None:
+    """The arrays of a sequence are in the order in which they are given."""
+    found = read_feeds(written, declared)
+    listed = {
+        name: [each.tolist() for each in held] if isinstance(held, list) else held.tolist()
+        for name, held in found.items()
+    }
+    assert listed == fed
+
+
+@pytest.mark.parametrize(
+    ("written", "declared", "code", "words"),
+    [
+        (["x=1.npy", "x=0.npy"], [tensor("x")], "TS703", "it is given twice"),
+        (["1.npy"], [tensor("x"), tensor("y")], "TS703", "write NAME=1.npy"),
+        (["x"], [tensor("x"), tensor("y")], "TS703", "write x=FILE"),
+        (["x=all.npz"], [tensor("x")], "TS701", "holds 3 arrays"),
+        (["x=none.npy"], [tensor("x")], "TS701", "there is no such file"),
+    ],
+)
+@pytest.mark.usefixtures("there")
+def test_what_is_for_no_input_or_for_two_is_refused(
+    written: list[str], declared: list[DeclaredInput], code: str, words: str
+) -> None:
+    with refused(code, words):
+        read_feeds(written, declared)
+
+
+@pytest.mark.parametrize(
+    ("held", "words"),
+    [
+        (np.array([1], "M8[s]"), "which no model takes"),
+        (np.array([1], "m8[s]"), "which no model takes"),
+        (np.zeros(1, [("a", "f4")]), "which no model takes"),
+        (np.array([{}], object), "never read"),
+        (np.zeros(2, "V2"), "2 nameless bytes each"),
+    ],
+)
+def test_elements_that_no_model_takes_are_refused(held: Any, words: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", held)
+    with refused("TS701", words):
+        read_feeds([f"x={tmp_path / 'x.npy'}"], [tensor("x")])
+
+
+def test_nameless_bytes_are_what_the_input_is_declared_as(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([0x3F80, 0xC000], np.uint16).view("V2"))
+    fed = read_feeds([f"x={tmp_path / 'x.npy'}"], [tensor("x", "bfloat16")])["x"]
+    assert not isinstance(fed, list)
+    assert (fed.dtype.name, fed.astype(float).tolist()) == ("bfloat16", [1, -2])
+
+
+@pytest.mark.parametrize(
+    ("word", "names", "shapes"),
+    [
+        ("x:1,3", "xy", {"x": (1, 3)}),
+        ("1x3", "x", {"x": (1, 3)}),
+        ("x:", "xy", {"x": ()}),
+        ("a:b:2", ["a:b"], {"a:b": (2,)}),
+    ],
+)
+def test_the_shape_of_an_input(word: str, names: Any, shapes: dict[str, tuple[int, ...]]) -> None:
+    assert read_input_shapes([word], [tensor(name) for name in names]) == shapes
+
+
+@pytest.mark.parametrize("word", ["1x3", "z:1,3", "x:N,3", "x=1,3", "x:y=1,3"])
+def test_what_is_no_shape_of_an_input(word: str) -> None:
+    with refused("TS703", "NAME:1,3,224", parameter="input-shape"):
+        read_input_shapes([word], [tensor("x"), tensor("y")])
