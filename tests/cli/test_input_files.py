@@ -44,6 +44,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["s=2.npy", "x=1.npy"], [sequence("s"), tensor("x")], {"s": [[2, 2]], "x": [1, 1]}),
         (["all.npz"], [tensor("x"), sequence("s")], {"x": [0], "s": [[1], [2]]}),
         (["all.npz"], [tensor("x"), tensor("s[0]")], {"x": [0], "s[1]": [1], "s[0]": [2]}),
+        (["all.npz"], [tensor("s[0]"), sequence("s")], {"x": [0], "s": [[1]], "s[0]": [2]}),
     ],
 )
 @pytest.mark.usefixtures("there")
@@ -65,6 +66,7 @@ def test_a_file_is_for_the_input_that_is_named_or_the_only_one_that_is_needed(
         (["x=1.npy", "x=0.npy"], [tensor("x")], "TS703", "it is given twice"),
         (["1.npy"], [tensor("x"), tensor("y")], "TS703", "write NAME=1.npy"),
         (["x"], [tensor("x"), tensor("y")], "TS703", "write x=FILE"),
+        (["0.npy"], [tensor("0.npy"), tensor("y")], "TS703", "write NAME=0.npy"),  # it is there
         (["x=all.npz"], [tensor("x")], "TS701", "holds 3 arrays"),
         (["x=none.npy"], [tensor("x")], "TS701", "there is no such file"),
     ],

@@ -318,3 +318,39 @@ def test_a_run_refuses_it_before_it_begins(name: str) -> None:
         ts.run(made, {held.name: given[held.name] for held in made.graph.input})
     assert refused.value.code == code
     assert (refused.value.node or "").endswith(node)
+
+
+SCANNED = """(int64[2] s, float[3,2] x) => (int64[2] k, TYPE[3,2] y) { k, y = Scan
+    <num_scan_inputs = 1, body = b (int64[2] h, ROW[2] row) => (int64[2] n, TYPE[2] o)
+    { n = Neg(h) o = Cast<to = TO>(row) }>(s, x) }"""
+SCANNED_8 = """(int64[1,2] s, float[1,3,2] x) => (int64[1,2] k, TYPE[1,3,2] y) { k, y = Scan
+    <num_scan_inputs = 1, body = b (int64[2] h, ROW[2] row) => (int64[2] n, TYPE[2] o)
+    { n = Identity(h) o = Cast<to = TO>(row) }>("", s, x) }"""
+MAPPED = """(float[2] x) => (TYPE[2] y) <int64 k = {0}> { q = SequenceConstruct(x) r = SequenceMap<
+    body = b (ROW[2] row) => (TYPE[2] o) { o = Cast<to = TO>(row) }>(q) y = SequenceAt(r, k) }"""
+COUNTED = """(float[2] x, int64 m) => (float[2] k, TYPE[3,2] y) { k, y = Loop<body = b (COUNT i,
+    bool c, ROW[2] row) => (bool d, float[2] n, TYPE[2] o)
+    { d = Identity(c) n = Cast<to = 1>(row) o = Cast<to = TO>(row) }>(m, "", x) }"""
+
+
+@pytest.mark.parametrize(
+    ("text", "opset"), [(SCANNED, 18), (SCANNED_8, 8), (MAPPED, 18), (COUNTED, 18)]
+)
+@pytest.mark.parametrize(("made", "to"), [("float", "1"), ("int32", "6"), ("bool", "9")])
+@pytest.mark.parametrize(("row", "is_right"), [("float", True), ("int64", False)])
+def test_a_body_takes_what_its_node_passes_and_collects_what_it_makes(
+    text: str, opset: int, made: str, to: str, row: str, is_right: bool
+) -> None:
+    """What is collected may be of another type than what the body takes."""
+    filled = text.replace("TYPE", made).replace("TO", to).replace("ROW", row)
+    found = ts.check(parsed(filled.replace("COUNT", "int64"), opset))
+    wrong = [each for each in found if each.code == "TS502"]
+    assert bool(wrong) is not is_right
+    assert all("'row' of its body is a tensor(int64)" in each.message for each in wrong[:1])
+
+
+@pytest.mark.parametrize(("count", "is_right"), [("int64", True), ("int32", False)])
+def test_the_number_of_a_round_is_an_int64(count: str, is_right: bool) -> None:
+    text = COUNTED.replace("TYPE", "float").replace("TO", "1").replace("ROW", "float")
+    found = ts.check(parsed(text.replace("COUNT", count)))
+    assert [each.code for each in found] == ([] if is_right else ["TS502"])
