@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+import onnx.numpy_helper
 import pytest
 
 from tensorsplit.cli.input_files import read_feeds, read_input_shapes
@@ -27,7 +29,8 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for number in range(3):
         np.save(f"{number}.npy", np.full(2, number, np.float32))
-    np.savez("all.npz", **{"x": np.zeros(1), "s[1]": np.ones(1), "s[0]": np.full(1, 2.0)})
+    arrays: Any = {"x": np.zeros(1), "s[1]": np.ones(1), "s[0]": np.full(1, 2.0)}
+    np.savez("all.npz", **arrays)
     np.save("x=y.npy", np.full(1, 7.0))
     return tmp_path
 
@@ -100,6 +103,23 @@ def test_nameless_bytes_are_what_the_input_is_declared_as(tmp_path: Path) -> Non
     fed = read_feeds([f"x={tmp_path / 'x.npy'}"], [tensor("x", "bfloat16")])["x"]
     assert not isinstance(fed, list)
     assert (fed.dtype.name, fed.astype(float).tolist()) == ("bfloat16", [1, -2])
+
+
+def test_float8_is_read_as_numpy_writes_it(tmp_path: Path) -> None:
+    """It writes the type as `<f1`, which it can't read."""
+    np.save(tmp_path / "x.npy", np.array([1.5, -2], ml_dtypes.float8_e5m2))
+    fed = read_feeds([f"x={tmp_path / 'x.npy'}"], [tensor("x", "float8e5m2")])["x"]
+    assert not isinstance(fed, list)
+    assert (fed.dtype.name, fed.astype(float).tolist()) == ("float8_e5m2", [1.5, -2])
+
+
+@pytest.mark.parametrize("name", ["x.pb", "x"])
+def test_a_message_is_read_from_a_pb_or_a_file_without_a_suffix(name: str, tmp_path: Path) -> None:
+    held = onnx.numpy_helper.from_array(np.array([1.5, -2], np.float32), "x")
+    (tmp_path / name).write_bytes(held.SerializeToString())
+    fed = read_feeds([f"x={tmp_path / name}"], [tensor("x")])["x"]
+    assert not isinstance(fed, list)
+    assert fed.tolist() == [1.5, -2]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tensorsplit.conformance.runner import Subject
 from tensorsplit.conformance.subjects import SUBJECTS, Unsupported, load, perform
 from tests.conformance.fakes import case
 from tests.interpreters import ROOT, printed
+from tests.refusals import refused
 
 ENGINES = [name for name in SUBJECTS if load(name).kind == "engine"]
 TOOLS = [name for name in SUBJECTS if load(name).kind == "tool"]
@@ -270,3 +272,36 @@ def test_adapter_that_returns_nothing_gives_no_result(adapter: Path, kind: str) 
 def test_the_page_shows_the_adapter_of_the_example() -> None:
     example = (ROOT / "examples/swapping_engine.py").read_text("utf-8")
     assert f"```python\n{example}```" in (ROOT / "docs/add-an-engine.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("opset", "downwards", "target"),
+    [
+        (11, False, 18),
+        (17, True, 18),
+        (18, True, 13),
+        (25, True, 13),
+        (18, False, 24),
+        (24, False, 24),
+        (25, False, 25),
+    ],
+)
+def test_a_case_is_converted_to_an_opset_that_writes_it_otherwise(
+    opset: int, downwards: bool, target: int
+) -> None:
+    """Up to the `num_outputs` of 18, or from there to the newest, or down to the input of 13."""
+    traits: Any = SimpleNamespace(downwards=downwards)
+    given: Any = SimpleNamespace(opset=opset)
+    assert Subject("a source", "a tool", traits).target_opset(given) == target
+
+
+def test_a_name_of_nothing_is_told_from_a_module_that_lacks_something(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lacks_something.py").write_text("import there_is_no_such_thing\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("there_is_no_such_thing", "there_is_no_such_thing.inside"):
+        with refused("TS601", "none has this name, and no module either"):
+            load(name)
+    with refused("TS602", "can't be imported", "there_is_no_such_thing"):
+        load("lacks_something")

@@ -2065,24 +2065,27 @@ def test_a_function_is_inlined_where_a_sequence_goes_through_it_that_can_not_sta
 
 
 def test_a_branch_gives_out_each_value_once() -> None:
-    """Two sequences that are the same have tensors of their own; onnxruntime refuses others."""
+    """Sequences that are the same have tensors of their own; onnxruntime refuses others."""
+    given = "seq(float[N]) {0}p, seq(float[N]) {0}q, seq(float[N]) {0}r"
+    body = (
+        "{0}n = {1}(x) {0}p = SequenceConstruct({0}n) {0}q = Identity({0}p) {0}r = Identity({0}p)"
+    )
     branches = ", ".join(
-        f"{label} = {label[0]} () => (seq(float[N]) {label[0]}p, seq(float[N]) {label[0]}q) {{"
-        f" {label[0]}n = {made}(x) {label[0]}p = SequenceConstruct({label[0]}n)"
-        f" {label[0]}q = Identity({label[0]}p) }}"
+        f"{label} = {label[0]} () => ({given.format(label[0])}) {{ {body.format(label[0], made)} }}"
         for label, made in (("then_branch", "Neg"), ("else_branch", "Abs"))
     )
     made = lower(
         parse_model(f"""
         <ir_version: 8, opset_import: ["": 18]>
-        g (float[N] x, bool c) => (float[M] y, float[K] z) <int64 k = {{0}}> {{
-            t, u = If(c) <{branches}> y = SequenceAt(t, k) z = SequenceAt(u, k) }}"""),
+        g (float[N] x, bool c) => (float[M] y, float[K] z, float[L] w) <int64 k = {{0}}> {{
+            t, u, v = If(c) <{branches}>
+            y = SequenceAt(t, k) z = SequenceAt(u, k) w = SequenceAt(v, k) }}"""),
         target="portable",
     )
     (choice,) = (node for node in made.graph.node if node.op_type == "If")
     for attribute in choice.attribute:
-        assert len({output.name for output in attribute.g.output}) == len(choice.output) == 2
+        assert len({output.name for output in attribute.g.output}) == len(choice.output) == 3
     x = np.array([1, -2], np.float32)
     for condition, wanted in ((True, [-1, 2]), (False, [1, 2])):
         found = run(made, {"x": x, "c": np.array(condition)})
-        assert found["y"].tolist() == found["z"].tolist() == wanted
+        assert [found[name].tolist() for name in "yzw"] == [wanted] * 3
