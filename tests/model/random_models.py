@@ -1080,6 +1080,7 @@ class Generator:
             fed[parts] = self._value(inputs[-1])
 
         def fill() -> list[str]:
+            negative = self._negate_joined() if self._chance(0.3) else None
             self._some_steps(3, depth + 1)
             go = self._identity(condition)
             if self._chance(0.4):  # without a condition what the body gives is ignored
@@ -1087,7 +1088,7 @@ class Generator:
                 go = self._step("Less", [number, two], 1, one(np.less))[0]
             changed = self._changed(state)
             if parts is None:
-                last = self._tensor()
+                last = negative or self._tensor()
                 if self._value(last).dtype == BFLOAT16 and self._body.opset < 16:
                     raise Skip  # Loop does not take it yet
                 return [go, changed, self._identity(last)]
@@ -1101,6 +1102,16 @@ class Generator:
 
         body = self._inner(fill, fed)
         self._step("Loop", inputs, len(body.outputs) - 1, loop, body=body)
+
+    def _negate_joined(self) -> str | None:
+        """The negative of two tensors in one, such as of those from around a body, if there are."""
+        data = self._tensor(calculated=True)
+        others = [other for other in self._alike(data, 0) if other != data]
+        if not others:
+            return None
+        apply = one(lambda *parts: np.concatenate(parts))
+        joined = self._step("Concat", [data, self._one(others)], 1, apply, axis=0)
+        return self._step("Neg", joined, 1, one(np.negative), calculated=True)[0]
 
     def _changed(self, state: str) -> str:
         """What a Loop carries on: other numbers, or of another size."""
@@ -1124,10 +1135,14 @@ class Generator:
         if not value.shape[axis] or data in self._loose:  # onnxruntime wants shapes in its body
             raise Skip
         state, row, first = self._name(), self._name(), value.take(0, axis)
-        start = self._constant(np.zeros_like(first))
+        is_window = self._chance(0.3)
+        held = np.stack([first] * 3) if is_window else first
+        start = self._constant(np.zeros_like(held))
 
         def fill() -> list[str]:
-            if self._chance(0.3):  # a delay: what is carried is a row, and is given out
+            if is_window:
+                total = self._slide(state, row)
+            elif self._chance(0.3):  # a delay: what is carried is a row, and is given out
                 total = self._identity(row)
                 self._identity(state)
             else:
@@ -1135,13 +1150,25 @@ class Generator:
             self._split()
             return [total, *self._some([n for n in self._body.own[2:] if n != total], 2)]
 
-        body = self._inner(fill, {state: first, row: first}, is_closed=True)
+        body = self._inner(fill, {state: held, row: first}, is_closed=True)
         count = len(body.outputs)
         options: dict[str, Any] = {"scan_input_axes": [axis]} if axis else {}
         if self._chance(0.2):  # at the end of each, or before that
             ranks = [body.samples[name].ndim for name in body.outputs[1:]]
             options["scan_output_axes"] = [self._pick(0, rank) for rank in ranks]
         self._step("Scan", [start, data], count, scan, body=body, num_scan_inputs=1, **options)
+
+    def _slide(self, state: str, row: str) -> str:
+        """A window of three rows: the oldest is split off, and the new one joined to the rest."""
+        inputs, options = [state], dict[str, Any](axis=0)
+        if self._body.opset >= 13:
+            inputs.append(self._operand([1, 2]))
+        else:
+            options["split"] = [1, 2]
+        rest = self._step("Split", inputs, 2, partial(split, 2), **options)[1]
+        new = self._with_axes("Unsqueeze", row, unsqueeze, [0], self._value(state).ndim)[0]
+        apply = one(lambda *parts: np.concatenate(parts))
+        return self._step("Concat", [rest, new], 1, apply, axis=0)[0]
 
     def _calls(self) -> None:
         """A call of a new function, or of one that there is."""
