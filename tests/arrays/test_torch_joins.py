@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import io
+import threading
 import warnings
 import weakref
 from collections.abc import Callable
@@ -386,6 +387,68 @@ def test_neighbours_in_memory_of_two_tensors_are_no_views(join: Any) -> None:
         whole = join(given)
         assert whole.tolist() == memory.tolist()
         assert whole.data_ptr() not in [part.data_ptr() for part in given]
+
+
+def test_rows_in_reverse_order_are_copied(join: Any) -> None:
+    """Torch has no views with strides below zero."""
+    whole = join(X.unbind()[::-1], keepdims=0)
+    assert torch.equal(whole, X.flip(0))
+    assert whole.stride() == X.stride()
+
+
+def test_views_that_end_after_the_storage_of_the_first_are_copied(join: Any) -> None:
+    memory = np.arange(8.0)
+    parts = [torch.from_numpy(memory[:5])[:3], torch.from_numpy(memory)[3:]]
+    whole = join(parts)
+    assert whole.tolist() == memory.tolist()
+    assert whole.data_ptr() != parts[0].data_ptr()
+
+
+@pytest.mark.parametrize("bytes", [64, 1 << 20])
+def test_no_memory_is_made_up_for_a_tensor_whose_storage_was_emptied(join: Any, bytes: int) -> None:
+    """As fully sharded modules do it; torch says so, or Python would have to."""
+    whole = torch.zeros(bytes, dtype=torch.uint8)
+    parts = [torch.ones_like(part) for part in whole.chunk(2)]
+    ts.split(whole, num_outputs=2, copy=True)
+    whole.untyped_storage().resize_(0)
+    with pytest.raises(RuntimeError, match="storage"):
+        join(parts, out=whole)
+    for options in ({"out": parts}, {"copy": True}):
+        with pytest.raises(RuntimeError, match="storage"):
+            ts.split(whole, num_outputs=2, **options)
+    assert all((part == 1).all() for part in parts)
+
+
+@pytest.mark.parametrize("name", ["copy", "out", "join", "whole"])
+def test_memory_that_another_thread_takes_away_is_kept_while_it_is_copied(name: str) -> None:
+    size = 1 << 24
+    for _ in range(4):
+        x = torch.ones(size, dtype=torch.uint8)
+        parts = [torch.full_like(part, 2) for part in x.chunk(2)]
+        whole = torch.zeros_like(x)
+        taken = whole if name == "whole" else x
+        others = torch.zeros_like(x)
+        begins = threading.Event()
+
+        def take(
+            taken: Any = taken, others: Any = others, begins: threading.Event = begins
+        ) -> None:
+            begins.wait()
+            taken.set_(others)
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        begins.set()
+        if name == "copy":
+            made = ts.split(x, num_outputs=2, copy=True)
+        elif name == "out":
+            made = ts.split(x, num_outputs=2, out=parts)
+        elif name == "join":
+            made = [ts.join([x, x.clone()], out=torch.empty(2 * size, dtype=torch.uint8))[:size]]
+        else:
+            made = [ts.join(parts, out=whole)]
+        thread.join()
+        assert all(set(part.unique().tolist()) <= {0, 1, 2} for part in made)
 
 
 def test_gradients_flow_through_a_join(join: Any) -> None:

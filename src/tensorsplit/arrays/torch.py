@@ -226,7 +226,10 @@ def joined_view(parts: list[Tensor], plan: SplitPlan) -> Tensor | None:
     length = plan.input_shape[plan.axis]
     if strides[plan.axis] == 0 and is_known(length) and length > 1:
         return None
-    return torch.as_strided(parts[first], plan.input_shape, strides, parts[first].storage_offset())
+    with suppress(RuntimeError):  # for a stride below zero, or a storage shorter than another there
+        start = parts[first].storage_offset()
+        return torch.as_strided(parts[first], plan.input_shape, strides, start)
+    return None
 
 
 def _is_plain_memory(part: Tensor) -> bool:

@@ -68,8 +68,8 @@ Torch torch{};
 
 // The names of attributes, as Python has them.
 struct Names {
-    PyObject *dtype, *layout, *shape, *nbytes, *requires_grad, *is_conj, *is_neg, *is_inference, *detach, *storage,
-        *address;
+    PyObject *dtype, *layout, *shape, *nbytes, *requires_grad, *is_conj, *is_neg, *is_inference;
+    PyObject *storage, *address;
 };
 
 Names names{};
@@ -106,23 +106,20 @@ bool is_shell(PyObject* tensor) {
     return !type || PySet_Contains(torch.shells, type.get()) != 0;
 }
 
-// The memory of a tensor on the CPU as an array of elements of the same size; null, maybe without
-// an exception, if it can't be told, or if torch watches what is done to it.
-PyObject* array_of(PyObject* tensor, const Watching& watching, DLDataType& type) {
+// The memory of a tensor on the CPU as an array of elements of the same size, which keeps the
+// storage: other threads may give the tensor another one meanwhile. Null, maybe without an
+// exception, if it can't be told.
+PyObject* array_of(PyObject* tensor, DLDataType& type) {
     DLTensor seen{};
     if (!is_tensor(tensor)) return nullptr;
-    if (torch.memory->dltensor_from_py_object_no_sync(tensor, &seen) != 0) {
-        PyErr_Clear();  // an element type that DLPack has not
+    Owned storage(PyObject_CallMethodObjArgs(tensor, names.storage, nullptr));
+    if (!storage || torch.memory->dltensor_from_py_object_no_sync(tensor, &seen) != 0) {
+        PyErr_Clear();  // no memory, or an element type that DLPack has not
         return nullptr;
     }
     if (seen.device_type != cpu || seen.strides == nullptr || seen.ndim > NPY_MAXDIMS)
         return nullptr;
     type = seen.dtype;
-    if ((watching.gradients && is_true(PyObject_GetAttr(tensor, names.requires_grad))) ||
-        is_true_of(tensor, names.is_neg) ||
-        (type.code == complex_code && is_true_of(tensor, names.is_conj))) {
-        return nullptr;
-    }
     if (type.bits == 8 && type.code <= unsigned_code && is_shell(tensor)) return nullptr;
     const int kind = type.bits == 8     ? NPY_UINT8
                      : type.bits == 16  ? NPY_UINT16
@@ -132,41 +129,58 @@ PyObject* array_of(PyObject* tensor, const Watching& watching, DLDataType& type)
                                         : NPY_NOTYPE;
     if (kind == NPY_NOTYPE || type.lanes != 1) return nullptr;
     npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    bool is_empty = false;
     for (int i = 0; i < seen.ndim; ++i) {
         shape[i] = seen.shape[i];
         strides[i] = seen.strides[i] * (type.bits / 8);
+        is_empty = is_empty || shape[i] == 0;
     }
+    if (seen.data == nullptr && !is_empty) return nullptr;  // its storage was made empty
     static char nothing = 0;  // NumPy would take new memory for a null pointer
     char* data = seen.data == nullptr ? &nothing : static_cast<char*>(seen.data) + seen.byte_offset;
-    return PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(kind), seen.ndim, shape,
-                                strides, data, NPY_ARRAY_WRITEABLE, nullptr);
+    Owned array(PyArray_NewFromDescr(&PyArray_Type, PyArray_DescrFromType(kind), seen.ndim, shape,
+                                     strides, data, NPY_ARRAY_WRITEABLE, nullptr));
+    auto* keeper = reinterpret_cast<PyArrayObject*>(array.get());
+    if (!array || PyArray_SetBaseObject(keeper, storage.release()) < 0) return nullptr;
+    return array.release();
 }
 
+// Whether a tensor of that type is its memory and nothing else, and torch need not know what is
+// done to it; false, maybe with an exception set.
+bool is_its_memory(PyObject* tensor, const DLDataType& type, const Watching& watching) {
+    const bool records =
+        watching.gradients && is_true(PyObject_GetAttr(tensor, names.requires_grad));
+    return !records && !is_true_of(tensor, names.is_neg) &&
+           (type.code != complex_code || !is_true_of(tensor, names.is_conj));
+}
+
+bool are_their_memory(PyObject* tensors, const DLDataType& type, const Watching& watching) {
+    for (Py_ssize_t i = 0; i < PyList_Size(tensors); ++i) {
+        if (!is_its_memory(PyList_GetItem(tensors, i), type, watching)) return false;
+    }
+    return true;
+}
+
+// Whether torch lets only inference mode write to a tensor; true with an exception set if it fails.
 bool is_others(PyObject* buffer, const Watching& watching) {
     return !watching.inference && is_true_of(buffer, names.is_inference);
 }
 
-// The same of memory that the array keeps, whatever other threads do with the tensor meanwhile.
-PyObject* kept_array_of(PyObject* tensor, const Watching& watching, DLDataType& type) {
-    if (!is_tensor(tensor) ||
-        (watching.gradients && is_true(PyObject_GetAttr(tensor, names.requires_grad)))) {
-        return nullptr;
-    }
-    Owned held(PyObject_CallMethodObjArgs(tensor, names.detach, nullptr));
-    Owned array(held ? array_of(held.get(), watching, type) : nullptr);
-    auto* keeper = reinterpret_cast<PyArrayObject*>(array.get());
-    if (!array || PyArray_SetBaseObject(keeper, held.release()) < 0) return nullptr;
-    return array.release();
+// Whether a tensor is of that type, and may be written unseen; false, maybe with an exception set.
+bool is_buffer_of(PyObject* buffer, const DLDataType& type, const DLDataType& own,
+                  const Watching& watching) {
+    return own.code == type.code && is_its_memory(buffer, type, watching) &&
+           !is_others(buffer, watching);
 }
 
 // Arrays of all tensors of a list, which have one type; null, maybe without an exception.
-template <class Read>
-PyObject* arrays_of(PyObject* tensors, DLDataType& type, Read read) {
+PyObject* arrays_of(PyObject* tensors, DLDataType& type) {
     Owned arrays(PyList_New(0));
     for (Py_ssize_t i = 0; arrays && i < PyList_Size(tensors); ++i) {
-        DLDataType same{};
-        const Owned array(read(PyList_GetItem(tensors, i), i == 0 ? type : same));
-        const bool fits = array && (i == 0 || same.code == type.code);
+        DLDataType own{};
+        const Owned array(array_of(PyList_GetItem(tensors, i), own));
+        if (i == 0) type = own;
+        const bool fits = array && own.code == type.code;
         if (!fits || PyList_Append(arrays.get(), array.get()) < 0) return nullptr;
     }
     return arrays.release();
@@ -246,12 +260,8 @@ PyObject* ask_torch(const TensorRequest& request, PyObject* split, PyObject* unb
 
 // A new tensor in memory of NumPy, which the system gives in large pages; null, maybe without an
 // exception.
-PyObject* join_large(Owned& parts, PyObject* axis, bool keepdims, const Watching& watching) {
-    DLDataType type{};
-    Owned arrays(arrays_of(parts.get(), type, [&](PyObject* part, DLDataType& read) {
-        return kept_array_of(part, watching, read);
-    }));
-    if (!arrays || watching.inference) return nullptr;  // which its tensors are marked by
+PyObject* join_large(Owned& parts, Owned& arrays, PyObject* axis, bool keepdims,
+                     const DLDataType& type) {
     PyObject *from = arrays.get(), *flag = keepdims ? Py_True : Py_False, *made = nullptr;
     const auto join = [&] { made = join_at_once(from, axis, flag, Py_True, Py_None); };
     keep_all_during(join, parts, arrays);
@@ -259,19 +269,19 @@ PyObject* join_large(Owned& parts, PyObject* axis, bool keepdims, const Watching
     return whole ? tensor_of(made, type) : nullptr;
 }
 
-// Whether all tensors of a list are views of one storage, and no gradients flow through them; false,
-// maybe with an exception set.
-bool are_views(PyObject* tensors, const Watching& watching) {
+// Whether the memory of all arrays of tensors is of one storage; false, maybe with an exception
+// set.
+bool have_one_storage(const std::vector<PyObject*>& arrays) {
     Owned first(nullptr);
-    for (Py_ssize_t i = 0; i < PyList_Size(tensors); ++i) {
-        PyObject* tensor = PyList_GetItem(tensors, i);
-        if (watching.gradients && is_true(PyObject_GetAttr(tensor, names.requires_grad))) return false;
-        const Owned storage(PyObject_CallMethodObjArgs(tensor, names.storage, nullptr));
-        if (!storage) return false;
-        Owned place(PyObject_CallMethodObjArgs(storage.get(), names.address, nullptr));
+    for (PyObject* array : arrays) {
+        PyObject* storage = PyArray_BASE(reinterpret_cast<PyArrayObject*>(array));
+        Owned place(PyObject_CallMethodObjArgs(storage, names.address, nullptr));
         if (!place) return false;
-        if (!first) first.take(place.release());
-        if (place && PyObject_RichCompareBool(place.get(), first.get(), Py_EQ) != 1) return false;
+        if (!first) {
+            first.take(place.release());
+        } else if (PyObject_RichCompareBool(place.get(), first.get(), Py_EQ) != 1) {
+            return false;
+        }
     }
     return true;
 }
@@ -292,8 +302,8 @@ PyObject* tuple_of(const npy_intp* numbers, int count, npy_intp unit) {
     return tuple.release();
 }
 
-// The tensor that lies as an array does, which begins with one of a list; null with an exception
-// set.
+// The tensor that lies as an array does, which begins with one of a list; null, maybe without an
+// exception.
 PyObject* view_of(Owned& tensors, Py_ssize_t first, Owned& array) {
     auto* memory = reinterpret_cast<PyArrayObject*>(array.get());
     const int rank = PyArray_NDIM(memory);
@@ -306,50 +316,47 @@ PyObject* view_of(Owned& tensors, Py_ssize_t first, Owned& array) {
         view = PyObject_CallFunctionObjArgs(torch.as_strided, tensor, size, steps, nullptr);
     };
     keep_all_during(ask, tensors, array, shape, strides);
+    // Torch has no strides below zero, and its storage may be shorter than another one there.
+    if (view == nullptr && PyErr_ExceptionMatches(PyExc_RuntimeError)) PyErr_Clear();
     return view;
 }
 
 // A new tensor, by torch if it is small; null, maybe without an exception.
 PyObject* join_new(Owned& parts, PyObject* axis, bool keepdims, PyObject* copy,
                    const Watching& watching) {
-    constexpr Watching nothing{false, false, false};  // torch sees what it does
     DLDataType type{};
-    Owned arrays(arrays_of(parts.get(), type, [&](PyObject* part, DLDataType& read) {
-        return array_of(part, nothing, read);
-    }));
+    Owned arrays(arrays_of(parts.get(), type));
     if (!arrays) return nullptr;
     Whole whole;
     const std::vector<PyObject*> each = entries_of(arrays.get());
-    if (!read_parts(each, axis, keepdims, whole) || !are_parts_of(whole, each) ||
-        is_empty(whole)) {
+    if (!read_parts(each, axis, keepdims, whole) || !are_parts_of(whole, each) || is_empty(whole)) {
         return nullptr;
     }
-    if (copy == Py_None) {
-        Owned place(view_of_parts(each, whole));
-        if (place && are_views(parts.get(), watching)) {
-            PyObject* view = nullptr;
-            arrays.keep_during([&] { view = view_of(parts, first_filled(whole), place); });
-            return view;
-        }
-        if (PyErr_Occurred() != nullptr) return nullptr;
+    Owned place(copy == Py_None ? view_of_parts(each, whole) : nullptr);
+    if (place && have_one_storage(each) && are_their_memory(parts.get(), type, watching)) {
+        PyObject* view = nullptr;
+        arrays.keep_during([&] { view = view_of(parts, first_filled(whole), place); });
+        if (view != nullptr) return view;
     }
-    if (!are_small(each)) return join_large(parts, axis, keepdims, watching);
+    if (PyErr_Occurred() != nullptr) return nullptr;
+    if (!are_small(each)) {  // which tensors of inference mode are marked by
+        const bool fits = !watching.inference && are_their_memory(parts.get(), type, watching);
+        return fits ? join_large(parts, arrays, axis, keepdims, type) : nullptr;
+    }
     PyObject *function = keepdims ? torch.cat : torch.stack, *list = parts.get(), *made = nullptr;
     const auto ask = [&] { made = PyObject_CallFunctionObjArgs(function, list, axis, nullptr); };
-    keep_all_during(ask, parts, arrays);
+    keep_all_during(ask, parts, arrays, place);
     return made;
 }
 
 // Join tensors in another one, which is returned; null, maybe without an exception.
 PyObject* join_into(Owned& parts, PyObject* axis, bool keepdims, PyObject* out,
                     const Watching& watching) {
-    const auto read = [&](PyObject* tensor, DLDataType& type) {
-        return kept_array_of(tensor, watching, type);
-    };
-    DLDataType type{}, same{};
-    Owned arrays(arrays_of(parts.get(), type, read)), written(PyList_New(0));
-    Owned whole(arrays ? read(out, same) : nullptr);
-    if (!whole || same.code != type.code || is_others(out, watching) || !written ||
+    DLDataType type{}, own{};
+    Owned arrays(arrays_of(parts.get(), type)), written(PyList_New(0));
+    if (!arrays || !are_their_memory(parts.get(), type, watching)) return nullptr;
+    Owned whole(array_of(out, own));
+    if (!whole || !is_buffer_of(out, type, own, watching) || !written ||
         PyList_Append(written.get(), out) < 0) {
         return nullptr;
     }
@@ -383,18 +390,17 @@ PyObject* use_torch(PyObject*, PyObject* arguments) {
     if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOOOOOnO", &given.tensor, &given.parameter,
                           &given.strided, &given.shells, &given.split, &given.unbind,
                           &given.split_copy, &given.unbind_copy, &given.cat, &given.stack,
-                          &given.as_strided,                          &given.is_grad_enabled, &given.is_inference_mode_enabled, &given.is_transformed,
+                          &given.as_strided, &given.is_grad_enabled,
+                          &given.is_inference_mode_enabled, &given.is_transformed,
                           &given.increment_version, &given.kernel_from, &capsule)) {
         return nullptr;
     }
     names = {
-        PyUnicode_InternFromString("dtype"),         PyUnicode_InternFromString("layout"),
-        PyUnicode_InternFromString("shape"),         PyUnicode_InternFromString("nbytes"),
-        PyUnicode_InternFromString("requires_grad"), PyUnicode_InternFromString("is_conj"),
-        PyUnicode_InternFromString("is_neg"),        PyUnicode_InternFromString("is_inference"),
-        PyUnicode_InternFromString("detach"),
-        PyUnicode_InternFromString("untyped_storage"),
-        PyUnicode_InternFromString("data_ptr")};
+        PyUnicode_InternFromString("dtype"),           PyUnicode_InternFromString("layout"),
+        PyUnicode_InternFromString("shape"),           PyUnicode_InternFromString("nbytes"),
+        PyUnicode_InternFromString("requires_grad"),   PyUnicode_InternFromString("is_conj"),
+        PyUnicode_InternFromString("is_neg"),          PyUnicode_InternFromString("is_inference"),
+        PyUnicode_InternFromString("untyped_storage"), PyUnicode_InternFromString("data_ptr")};
     if (names.address == nullptr || !read_interface(capsule)) return nullptr;
     given.memory = torch.memory;
     torch = given;
@@ -405,8 +411,8 @@ PyObject* use_torch(PyObject*, PyObject* arguments) {
 PyMethodDef functions[] = {
     {"use_torch", use_torch, METH_VARARGS,
      "use_torch(tensor, parameter, strided, shells, split, unbind, split_copy, unbind_copy, cat,"
-     " stack, as_strided, is_grad_enabled, is_inference_mode_enabled, is_transformed, increment_version, kernel_from,"
-     " dlpack, /)\n--\n\n"
+     " stack, as_strided, is_grad_enabled, is_inference_mode_enabled, is_transformed,"
+     " increment_version, kernel_from, dlpack, /)\n--\n\n"
      "Split tensors, too, by what torch has of these names;"
      " shells are its types of less than a byte, in a frozenset. From how many bytes on the kernel"
      " copies to new tensors; and DLPack's interface in C, or None."},
@@ -455,9 +461,11 @@ PyObject* list_copies(const TensorRequest& request, const std::shared_ptr<Blocks
     const Watching watching = watching_now();
     if (torch.memory == nullptr || watching.anything) return nullptr;
     DLDataType type{};
-    Owned array(array_of(tensor, watching, type));
+    Owned array(array_of(tensor, type));
     auto* memory = reinterpret_cast<PyArrayObject*>(array.get());
-    if (!array || !has_shape(memory, ready.shape)) return nullptr;
+    if (!array || !has_shape(memory, ready.shape) || !is_its_memory(tensor, type, watching)) {
+        return nullptr;
+    }
     PyObject* parts = nullptr;
     array.keep_during([&] { parts = list_copies(Request{memory, ready.division}, blocks); });
     Owned made(parts);
@@ -472,15 +480,18 @@ bool copy_to_own(const TensorRequest& request, PyObject* list) {
     const Ready& ready = request.ready;
     const Watching watching = watching_now();
     if (torch.memory == nullptr || watching.anything) return false;
-    DLDataType type{}, same{};
-    Owned array(array_of(request.tensor, watching, type)), arrays(PyList_New(0));
+    DLDataType type{}, own{};
+    Owned array(array_of(request.tensor, type)), arrays(PyList_New(0));
     auto* memory = reinterpret_cast<PyArrayObject*>(array.get());
-    if (!array || !arrays || !has_shape(memory, ready.shape)) return false;
+    if (!array || !arrays || !has_shape(memory, ready.shape) ||
+        !is_its_memory(request.tensor, type, watching)) {
+        return false;
+    }
     for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
         PyObject* buffer = PyList_GetItem(list, i);
-        const Owned written(array_of(buffer, watching, same));
-        if (!written || same.code != type.code || PyList_Append(arrays.get(), written.get()) < 0 ||
-            is_others(buffer, watching)) {
+        const Owned written(array_of(buffer, own));
+        if (!written || !is_buffer_of(buffer, type, own, watching) ||
+            PyList_Append(arrays.get(), written.get()) < 0) {
             return false;
         }
     }
