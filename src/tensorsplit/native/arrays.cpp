@@ -320,10 +320,9 @@ PyObject* view_of_parts(const std::vector<PyObject*>& parts, const Whole& whole)
     }
     int flags = PyArray_FLAGS(first) & ~(NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEBACKIFCOPY);
     if (!is_writable) flags &= ~NPY_ARRAY_WRITEABLE;
-    PyObject* view =
-        PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(first)),
-                             static_cast<int>(whole.shape.size()), whole.shape.data(),
-                             strides.data(), PyArray_BYTES(first), flags, nullptr);
+    PyObject* view = PyArray_NewFromDescr(&PyArray_Type, shared(PyArray_DESCR(first)),
+                                          static_cast<int>(whole.shape.size()), whole.shape.data(),
+                                          strides.data(), PyArray_BYTES(first), flags, nullptr);
     return with_base(view, new_reference(reinterpret_cast<PyObject*>(first)));
 }
 
@@ -363,8 +362,7 @@ std::optional<Join> join_of(const Request& request, const std::vector<PyObject*>
         }
         const std::size_t width = static_cast<std::size_t>(request.division.sizes[i]) * inner;
         if (width == 0) continue;
-        join.parts.push_back(
-            {PyArray_BYTES(part), outer_of(part, axis), {0, width, to, step}});
+        join.parts.push_back({PyArray_BYTES(part), outer_of(part, axis), {0, width, to, step}});
         to += width;
     }
     return join;
@@ -381,8 +379,8 @@ bool are_simple_buffers(const Request& request, const std::vector<PyObject*>& ou
         auto* buffer = reinterpret_cast<PyArrayObject*>(out[i]);
         const npy_intp size = request.division.sizes[i];
         if (!shape.is_of(buffer, size) ||
-            !are_same(PyArray_DESCR(buffer), PyArray_DESCR(request.array)) || !PyArray_IS_C_CONTIGUOUS(buffer) ||
-            !PyArray_ISWRITEABLE(buffer)) {
+            !are_same(PyArray_DESCR(buffer), PyArray_DESCR(request.array)) ||
+            !PyArray_IS_C_CONTIGUOUS(buffer) || !PyArray_ISWRITEABLE(buffer)) {
             return false;
         }
         const auto begin = reinterpret_cast<std::uintptr_t>(PyArray_BYTES(buffer));

@@ -72,8 +72,8 @@ bool are_parts_of(const Whole& whole, const std::vector<PyObject*>& parts);
 // Whether parts with elements, of which there are some, are views of one array.
 bool have_one_base(const std::vector<PyObject*>& parts);
 
-// The array whose views the parts of a whole may be, in order, as they lie; it is not empty. Null if
-// they lie elsewhere, or with an exception set.
+// The array whose views the parts of a whole may be, in order, as they lie; it is not empty. Null
+// if they lie elsewhere, or with an exception set.
 PyObject* view_of_parts(const std::vector<PyObject*>& parts, const Whole& whole);
 
 // The join of parts to the array of the request; none if they need a closer look: they are ndarrays

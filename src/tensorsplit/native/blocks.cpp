@@ -46,7 +46,7 @@ Block allocate(std::size_t size) {
 #ifdef TENSORSPLIT_MAPS
     if (size >= large_from) return {map(size), size};
 #endif
-    return {static_cast<char*>(::operator new (size, std::align_val_t{alignment})), size};
+    return {static_cast<char*>(::operator new(size, std::align_val_t{alignment})), size};
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ void release(const Block& block) noexcept {
         return;
     }
 #endif
-    ::operator delete (block.begin, std::align_val_t{alignment});
+    ::operator delete(block.begin, std::align_val_t{alignment});
 }
 
 Block Blocks::take(std::size_t bytes) {

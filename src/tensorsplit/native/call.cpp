@@ -24,17 +24,17 @@ struct PyCall {
     PyObject* dictionary;
     PyObject* weak_references;
     PyObject* function;
-    PyObject* names;     // of all parameters; the last two are `copy` and `out`
-    PyObject* defaults;  // of the last of them
-    PyObject* plans;     // None if it joins parts
+    PyObject* names;                       // of all parameters; the last two are `copy` and `out`
+    PyObject* defaults;                    // of the last of them
+    PyObject* plans;                       // None if it joins parts
     Py_ssize_t positional;                 // how many parameters may be given by position
     Py_ssize_t parameters;                 // how many there are
     PyObject* parameter[most_parameters];  // their names, and
     PyObject* value[most_parameters];      // their defaults; borrowed, null if there is none
 };
 
-constexpr PyObject* PyCall::*owned[] = {&PyCall::dictionary, &PyCall::function, &PyCall::names,
-                                        &PyCall::defaults, &PyCall::plans};
+constexpr PyObject* PyCall::* owned[] = {&PyCall::dictionary, &PyCall::function, &PyCall::names,
+                                         &PyCall::defaults, &PyCall::plans};
 
 PyCall& call_of(PyObject* self) { return *reinterpret_cast<PyCall*>(self); }
 
@@ -155,8 +155,8 @@ PyObject* make(PyTypeObject* type, PyObject* arguments, PyObject*) {
     }
     const Py_ssize_t count = PyTuple_Size(names), optional = PyTuple_Size(defaults);
     const bool joins = plans == Py_None;
-    if (count < 3 || count > most_parameters || (joins && count != joining) ||
-        positional > count || optional > count) {
+    if (count < 3 || count > most_parameters || (joins && count != joining) || positional > count ||
+        optional > count) {
         refuse(PyExc_ValueError, "these are no parameters of a split or a join");
         return nullptr;
     }

@@ -272,8 +272,7 @@ void join_rows(const JoinedRows& rows, const Strip* strips, std::size_t count, S
     for (std::size_t i = 0; i < count; ++i) width += strips[i].width;
     const std::size_t together = std::max(block / width / 64 * 64, fewest_joined);
     const bool is_staged = stores == Stores::non_temporal && Vector::can_stream &&
-                           rows.step == width &&
-                           line + together * width <= sizeof(Stage::strips);
+                           rows.step == width && line + together * width <= sizeof(Stage::strips);
     for (std::size_t row = 0; row < rows.count; row += together) {
         JoinedRows near = some_of(rows, row, std::min(together, rows.count - row));
         char* to = near.to;

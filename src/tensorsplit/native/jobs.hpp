@@ -89,7 +89,7 @@ class JoinJob final : public Job {
     void run_part(const Mode& mode, std::size_t number, std::size_t begin, std::size_t end) const;
 
     std::vector<const char*> sources_;
-    std::vector<Shape> outers_;  // without their last dimensions,
+    std::vector<Shape> outers_;       // without their last dimensions,
     std::vector<Dimension> rows_of_;  // which are these
     std::vector<Column> columns_;
     std::size_t rows_;

@@ -24,11 +24,9 @@ struct Shuffling {
 }  // namespace
 
 #ifdef __AVX2__
-const Kernels shuffling = {"avx2", copy_rows<Shuffling>, join_rows<Vector>,
-                          Vector::finish_streams};
+const Kernels shuffling = {"avx2", copy_rows<Shuffling>, join_rows<Vector>, Vector::finish_streams};
 #else
-const Kernels shuffling = {"neon", copy_rows<Shuffling>, join_rows<Vector>,
-                          Vector::finish_streams};
+const Kernels shuffling = {"neon", copy_rows<Shuffling>, join_rows<Vector>, Vector::finish_streams};
 #endif
 
 }  // namespace tensorsplit

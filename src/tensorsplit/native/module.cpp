@@ -113,7 +113,8 @@ PyObject* choices(PyObject*, PyObject*) {
             if (!list) return nullptr;
             Owned entry(Py_BuildValue(
                 "(OOOOnnn(snd)(snd))", as_bool(each.kind.is_joined), as_bool(each.kind.is_tiles),
-                as_bool(each.kind.is_even), as_bool(each.kind.lines_in_step), static_cast<Py_ssize_t>(1) << each.kind.columns,
+                as_bool(each.kind.is_even), as_bool(each.kind.lines_in_step),
+                static_cast<Py_ssize_t>(1) << each.kind.columns,
                 static_cast<Py_ssize_t>(1) << each.kind.width, static_cast<Py_ssize_t>(each.bytes),
                 name_of(each.way.stores), static_cast<Py_ssize_t>(each.way.threads), each.time,
                 name_of(each.other.stores), static_cast<Py_ssize_t>(each.other.threads),
@@ -138,18 +139,15 @@ PyMethodDef methods[] = {
     {"use_threads", use_threads, METH_O, "use_threads(count)\n--\n\nBound the threads."},
     {"use_non_temporal_from", use_non_temporal_from, METH_O,
      "use_non_temporal_from(bytes)\n--\n\nFrom how many bytes on stores are non-temporal; 0 to "
-     "measure "
-     "it."},
+     "measure it."},
     {"cache", cache, METH_NOARGS,
      "cache()\n--\n\nThe bytes of the largest cache, what says so, and from how many bytes on "
-     "stores "
-     "are non-temporal before that is measured."},
+     "stores are non-temporal before that is measured."},
     {"choices", choices, METH_NOARGS,
-     "choices()\n--\n\nWhat was measured: whether parts are joined, whether elements lie apart, whether columns are of one "
-     "width, "
-     "whether they begin at the same place of a cache line, how many there are, the bytes of one, "
-     "those of the array, and for the way chosen and the one it was compared with its stores, its "
-     "threads, and its nanoseconds a byte."},
+     "choices()\n--\n\nWhat was measured: whether parts are joined, whether elements lie apart, "
+     "whether columns are of one width, whether they begin at the same place of a cache line, how "
+     "many there are, the bytes of one, those of the array, and for the way chosen and the one it "
+     "was compared with its stores, its threads, and its nanoseconds a byte."},
     {nullptr, nullptr, 0, nullptr},
 };
 

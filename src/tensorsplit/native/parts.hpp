@@ -27,9 +27,9 @@ PyObject* copy_to_each(const Request& request, PyObject* out);
 // false, maybe with an exception set, if nothing was written.
 bool copy_to_own(const Request& request, PyObject* list);
 
-// Join a list or a tuple of arrays or tensors along an axis, an int, which they keep or not: in `out`, or in a
-// new array, or without a copy as the array whose views they are, unless `copy` is True. Null, maybe
-// without an exception, with nothing written, where anything needs a closer look.
+// Join a list or a tuple of arrays or tensors along an axis, an int, which they keep or not: in
+// `out`, or in a new array, or without a copy as the array whose views they are, unless `copy` is
+// True. Null, maybe without an exception, with nothing written, where anything needs a closer look.
 PyObject* join_at_once(PyObject* parts, PyObject* axis, PyObject* keepdims, PyObject* copy,
                        PyObject* out);
 

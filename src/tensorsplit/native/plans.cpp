@@ -626,7 +626,8 @@ bool add_plans_type(PyObject* module) {
     names = {PyUnicode_InternFromString("dtype"), PyUnicode_InternFromString("layout"),
              PyUnicode_InternFromString("shape")};
     Owned type(PyType_FromModuleAndSpec(module, &spec, nullptr));
-    return names.shape != nullptr && type && PyModule_AddObjectRef(module, "Plans", type.get()) == 0;
+    return names.shape != nullptr && type &&
+           PyModule_AddObjectRef(module, "Plans", type.get()) == 0;
 }
 
 }  // namespace tensorsplit

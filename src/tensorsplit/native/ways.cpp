@@ -180,8 +180,8 @@ std::map<std::pair<unsigned, std::size_t>, Contest>& contests() {
 
 #ifndef _WIN32
 // A fork waits for the thread that has the mutex: its child has no such thread.
-[[maybe_unused]] const int registered = pthread_atfork(
-    [] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
+[[maybe_unused]] const int registered =
+    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
 #endif
 
 // The largest size of the same class: a power of two, or one and a half of it.
