@@ -371,3 +371,19 @@ def test_many_splits_into_very_many_parts() -> None:
         x = value("x", FLOAT, [dim])
         try_all(model(graph(splits, [x], [value("a0")])))
         try_all(model(graph([*sequences, node("SequenceLength", "a0", "y")], [x], ["y"])))
+
+
+@limited
+def test_lengths_calculated_through_many_long_lists() -> None:
+    many = 200
+    nodes = [node("Shape", "x", "n"), node("Expand", "n long", "e0")]
+    nodes += [node("Neg", f"e{i}", f"e{i + 1}") for i in range(many)]
+    nodes += [
+        node("ReduceSum", f"e{many}", "first", keepdims=1),
+        node("Sub", "n first", "second"),
+        node("Concat", "first second", "s", axis=0),
+        node("Split", "x s", "a b"),
+    ]
+    made = model(graph(nodes, [value("x", FLOAT, ["N"])], ["a"], [tensor("long", [1 << 22])]))
+    try_all(made)
+    ts.check(made, target="portable")

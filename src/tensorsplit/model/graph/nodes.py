@@ -393,11 +393,13 @@ def is_used(value: ir.Value) -> bool:
 
 
 def passed_from(value: ir.Value | None) -> ir.Value | None:
-    """Return the value that Identity nodes pass on."""
-    while value is not None and (producer := value.producer()) is not None:
-        if (producer.domain, producer.op_type) != ("", "Identity") or not producer.inputs:
+    """Return the value that Identity nodes pass on; one of them, where they read each other."""
+    known = set[ir.Value]()
+    while value is not None and value not in known and (made := value.producer()) is not None:
+        if (made.domain, made.op_type) != ("", "Identity") or not made.inputs:
             break
-        value = producer.inputs[0]
+        known.add(value)
+        value = made.inputs[0]
     return value
 
 

@@ -20,6 +20,7 @@ from tensorsplit.core.rules import LengthRule, apply, equal, explicit
 from tensorsplit.model.graph.nodes import constant
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.length_operators import (
+    MOST_ELEMENTS,
     MOST_PARTS,
     OPERATORS,
     MayStopError,
@@ -29,8 +30,8 @@ from tensorsplit.model.infer.length_operators import (
 from tensorsplit.model.infer.length_program import DIMENSION, Program, program_of
 from tensorsplit.model.infer.length_samples import Sample, at_dimension, samples_of
 
-_MOST_ELEMENTS = 1 << 22
-"""Longer lists are not calculated; a few nodes can make some that fill all memory."""
+_MOST_IN_ALL = 1 << 20
+"""The elements of all lists that are calculated for one dimension: it is done again for many."""
 
 
 class _AnythingError(Exception):
@@ -66,7 +67,7 @@ def _calculated(program: Program, variables: Sample) -> Trial:
     """Return the outcome for values of the variables."""
     known: list[Any] = []
     stops: set[int] = set()
-    may_stop = False
+    may_stop, elements = False, 0
     for place, (operator, held, inputs) in enumerate(program.steps):
         if operator == "constant":
             made: Any = np.array(held[1], None if held[1] else np.int64).reshape(held[0])
@@ -91,7 +92,8 @@ def _calculated(program: Program, variables: Sample) -> Trial:
                 return Trial(variables[DIMENSION], None, frozenset(stops), may_stop)
             if not stops and program.kinds[place] not in (None, (), "open", np.size(made)):
                 raise _AnythingError(place)  # only a declaration says how many elements it has
-            if np.size(made) > _MOST_ELEMENTS:
+            elements += np.size(made)
+            if np.size(made) > MOST_ELEMENTS or elements > _MOST_IN_ALL:
                 raise UnknownResultError
         known.append(made)
     results = [np.ravel(known[at]).tolist() for at in program.results]

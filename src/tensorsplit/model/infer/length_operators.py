@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +17,9 @@ from tensorsplit.model.graph.tensors import Array
 
 MOST_PARTS = 1 << 14
 """More lengths than this are not calculated again and again."""
+
+MOST_ELEMENTS = 1 << 18
+"""Longer lists are not calculated; a few nodes can make some that fill all memory."""
 
 
 class StopsError(Exception):
@@ -47,6 +51,13 @@ def _at(inputs: Inputs, index: int) -> Array | None:
     return held
 
 
+def _check_size(*shapes: tuple[int, ...]) -> None:
+    """Leave unknown what has too many elements where arrays of these shapes are broadcast."""
+    may_be_large = prod(map(prod, shapes)) > MOST_ELEMENTS  # which takes less time to know
+    if may_be_large and prod(np.broadcast_shapes(*shapes)) > MOST_ELEMENTS:
+        raise UnknownResultError
+
+
 def _axes(inputs: Inputs, attributes: Attributes, index: int = 1) -> tuple[int, ...] | None:
     held = _at(inputs, index)
     axes = attributes.get("axes") if held is None else tuple(held.tolist())
@@ -55,6 +66,7 @@ def _axes(inputs: Inputs, attributes: Attributes, index: int = 1) -> tuple[int, 
 
 def _divided(inputs: Inputs, _: Attributes) -> Array:
     left, right = inputs
+    _check_size(left.shape, right.shape)
     if not np.all(right):
         raise UnknownResultError  # it ends the process of some engines
     made: Array = np.sign(left) * np.sign(right) * (np.abs(left) // np.abs(right))
@@ -64,6 +76,7 @@ def _divided(inputs: Inputs, _: Attributes) -> Array:
 def _gathered(inputs: Inputs, attributes: Attributes) -> Array:
     data, places = inputs
     axis = attributes.get("axis", 0) % data.ndim
+    _check_size((*data.shape[:axis], *data.shape[axis + 1 :], places.size))
     inside = (places < data.shape[axis]) & (places >= -data.shape[axis])
     if np.all(inside):
         return np.asarray(np.take(data, places, axis))
@@ -94,7 +107,8 @@ def _reshaped(inputs: Inputs, attributes: Attributes) -> Array:
     wanted = tuple(shape.tolist())
     if attributes.get("allowzero") or 0 in wanted:
         raise UnknownResultError
-    if not data.size and reduce(lambda a, b: a * b, wanted, 1) > 0:
+    if not data.size and prod(wanted) > 0:
+        _check_size(wanted)
         raise StopsError(np.zeros(wanted, np.int64))
     made: Array = data.reshape(wanted)
     return made
@@ -106,7 +120,14 @@ def _chosen(inputs: Inputs, _: Attributes) -> Array:
     if largest.size > 1 and any(not each.size for each in inputs):
         raise StopsError(largest)
     condition, left, right = inputs
+    _check_size(condition.shape, left.shape, right.shape)
     return np.asarray(np.where(condition, left, right))
+
+
+def _expanded(inputs: Inputs, _: Attributes) -> Array:
+    data, wanted = inputs[0], tuple(inputs[1].tolist())
+    _check_size(data.shape, wanted)
+    return np.broadcast_to(data, np.broadcast_shapes(data.shape, wanted)).copy()
 
 
 def _summed(inputs: Inputs, attributes: Attributes) -> Array:
@@ -141,11 +162,16 @@ def _cast(inputs: Inputs, attributes: Attributes) -> Array:
 
 
 def _many(function: Callable[[Array, Array], Array]) -> Callable[[Inputs, Attributes], Array]:
-    return lambda inputs, _: reduce(function, inputs)
+    pair = _plainly(function)
+    return lambda inputs, attributes: reduce(lambda *both: pair([*both], attributes), inputs)
 
 
 def _plainly(function: Callable[..., Array]) -> Callable[[Inputs, Attributes], Array]:
-    return lambda inputs, _: function(*inputs)
+    def apply(inputs: Inputs, _: Attributes) -> Array:
+        _check_size(*(each.shape for each in inputs))
+        return function(*inputs)
+
+    return apply
 
 
 OPERATORS: Mapping[str, Callable[[Inputs, Attributes], Array]] = {
@@ -156,7 +182,7 @@ OPERATORS: Mapping[str, Callable[[Inputs, Attributes], Array]] = {
     "CumSum": _cumulated,
     "Div": _divided,
     "Equal": _plainly(np.equal),
-    "Expand": lambda inputs, _: inputs[0] * np.ones(inputs[1], inputs[0].dtype),
+    "Expand": _expanded,
     "Gather": _gathered,
     "Greater": _plainly(np.greater),
     "GreaterOrEqual": _plainly(np.greater_equal),

@@ -124,7 +124,8 @@ class _ProgramReader:
             return False
         if any(held.is_ref() or held.type not in _PLAIN for held in node.attributes.values()):
             return False
-        if node.op_type == "Shape" and not self._is_list(node.inputs[0]):
+        first = next(iter(node.inputs), None)  # none, of a node that is refused elsewhere
+        if first is None or (node.op_type == "Shape" and not self._is_list(first)):
             return False
         kind = self._facts.tensor(value).element_type
         return kind in (None, ir.DataType.INT64, ir.DataType.BOOL)
@@ -143,7 +144,7 @@ class _ProgramReader:
             attributes = tuple((k, _plain(held)) for k, held in sorted(node.attributes.items()))
             inputs = (None if each is None else self._places[each] for each in node.inputs)
             self.steps.append(Operation(node.op_type, attributes, tuple(inputs)))
-        elif node is not None and (node.domain, node.op_type) == ("", "Shape"):
+        elif node is not None and (node.domain, node.op_type) == ("", "Shape") and node.inputs:
             self.steps.append(self._shape_of(value, node))
         else:
             self.steps.append(self._sampled(value))
