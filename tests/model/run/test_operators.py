@@ -365,6 +365,28 @@ def test_gather_of_no_indices_keeps_the_other_axes(axis: int, shape: Any) -> Non
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
+def test_gather_by_indices_that_do_not_lie_together(axis: int) -> None:
+    """Strings too; the reference of onnx 1.20 takes no indices that are a view by steps."""
+    at = np.array([1, 9, 0, 9, -1, 9])[::2]
+    for data in (np.arange(6.0).reshape(2, 3), np.array([[*"abc"], [*"def"]], object)):
+        got = result(13, node("Gather", "x at", "y", axis=axis), x=data, at=at)
+        assert got.tolist() == np.stack([data.take(i, axis) for i in at], axis).tolist()
+
+
+@pytest.mark.parametrize("opset", [7, 14])
+def test_rnn_takes_steps_first_and_its_biases_are_zero_if_they_are_left_out(
+    opset: int, rng: np.random.Generator
+) -> None:
+    """The reference of onnx 1.20 takes the batch first before opset 14."""
+    x, w, r = (rng.standard_normal(s).astype(np.float32) for s in ((4, 2, 5), (1, 3, 5), (1, 3, 3)))
+    got = result(opset, node("RNN", "x w r", "y", hidden_size=3), x=x, w=w, r=r)
+    state = np.zeros((2, 3))
+    for step, row in enumerate(x):
+        state = np.tanh(row @ w[0].T + state @ r[0].T)
+        assert np.allclose(got[step, 0], state, atol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
 def test_gather_elements_takes_fewer_indices_than_data(axis: int, x: Any) -> None:
     x = x[0]
     at = np.array([[1, -1], [0, 2]])

@@ -82,14 +82,6 @@ def _sampled(call: Call) -> list[Array]:
     return call.given(mode=modes.get(mode, mode)).run(opset=20)
 
 
-def _taken(call: Call) -> list[Array]:
-    """Run Gather; of no indices the reference of onnx 1.20 gives a list, whatever the data is."""
-    data, indices = call.inputs
-    if indices.size:
-        return call.run()
-    return [np.take(data, indices.astype(np.int64), call.attribute("axis", 0))]
-
-
 def _normalized_in_float(call: Call) -> list[Array]:
     """Normalise narrow floats in float, as the reference lets their squares overflow.
 
@@ -178,12 +170,17 @@ def _recurrent(*usual: str) -> RunCall:
         if not data.shape[by_batch]:
             return _without_steps(call, by_batch)
         if lengths is None or (lengths == data.shape[by_batch]).all():
-            return call.run()
+            return _stepped(call)
         rows = [_row(call, row, int(length), by_batch) for row, length in enumerate(lengths)]
         axes = [0] * 3 if by_batch else [2, 1, 1]
         return [np.concatenate(parts, axis) for axis, *parts in zip(axes, *rows, strict=False)]
 
     return run
+
+
+def _stepped(call: Call) -> list[Array]:
+    """Run a recurrent layer; the reference of onnx 1.20 takes the batch of an older RNN first."""
+    return call.run(opset=max(14, call.step.opset))
 
 
 def _without_steps(call: Call, by_batch: int) -> list[Array]:
@@ -192,7 +189,7 @@ def _without_steps(call: Call, by_batch: int) -> list[Array]:
     count = 2 if call.step.op_type == "LSTM" else 1
     states: list[Array | None] = [*others[2:4], None, None][:count]
     widths = [(0, int(axis == by_batch)) for axis in range(3)]
-    every = call.given(np.pad(data, widths), weights, recurrent).run()[0]
+    every = _stepped(call.given(np.pad(data, widths), weights, recurrent))[0]
     nothing = np.zeros_like(every.take(0, by_batch))
     kept = [nothing if start is None else start for start in states]
     return [every.take(range(0), by_batch), *kept]
@@ -211,7 +208,8 @@ def _row(call: Call, row: int, length: int, by_batch: int) -> list[Array]:
         for place, each in enumerate(states)
     ]
     lengths = np.array([length], np.int32)
-    every, *last = call.given(mine, weights, recurrent, biases, lengths, *starts).run()
+    given = call.given(mine, weights, recurrent, biases, lengths, *starts)
+    every, *last = _stepped(given)
     missing = [(0, longest - length if axis == steps else 0) for axis in range(4)]
     return [np.pad(every, missing), *last]
 
@@ -255,7 +253,7 @@ CORRECTED: Mapping[str, RunCall] = {
     "Div": _divided,
     "Flatten": computed(kernels.flatten),
     "GRU": _recurrent("Sigmoid", "Tanh"),
-    "Gather": _taken,
+    "Gather": computed(kernels.gather),
     "GatherElements": computed(kernels.gather_elements),
     "GlobalLpPool": computed(kernels.global_lp_pool),
     "GlobalMaxPool": computed(kernels.global_max_pool),

@@ -258,6 +258,12 @@ def requantized(values: Array, scale: Array, zero: Array) -> Array:
     return clipped.astype(zero.dtype)
 
 
+def gather(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[Array]:
+    """Take slices along an axis; onnx 1.20 takes no list of none, nor indices that lie apart."""
+    taken: Any = np.take(data, indices.astype(np.int64), axis)
+    return [np.asarray(taken, data.dtype)]  # of no dimensions, NumPy gives no array
+
+
 def gather_elements(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[Array]:
     """Take elements along an axis; along the others there may be fewer indices than data."""
     shape = list(indices.shape)
