@@ -1709,6 +1709,37 @@ def test_what_is_noted_of_a_node_is_noted_of_what_takes_its_place() -> None:
     assert {value for values in held.values() for value in values} >= {"If", "SequenceLength"}
 
 
+@pytest.mark.parametrize(
+    ("reads", "becomes"),
+    [
+        ("y = ConcatFromSequence<axis=0, new_axis=1>(s)", "Identity"),
+        ("y = ConcatFromSequence<axis=1, new_axis=1>(s)", "Transpose"),
+        ("y = SequenceAt(s, i)", "Gather"),
+        ("y = SequenceLength(s)", "Constant"),
+    ],
+)
+def test_what_is_noted_of_a_split_is_noted_of_the_node_that_does_what_it_did(
+    reads: str, becomes: str
+) -> None:
+    kind = "int64" if becomes == "Constant" else "float[A,B]"
+    text = (
+        f"g (float[3,4] x, int64 i) => ({kind} y) {{ s = SplitToSequence<keepdims=0>(x) {reads} }}"
+    )
+    model = Case("noted", 13, text).model
+    split, reader = model.graph.node
+    split.doc_string = "from layer 3"
+    split.metadata_props.add(key="layer", value="3")
+    split.metadata_props.add(key="operator", value="split")
+    reader.metadata_props.add(key="operator", value="reader")
+    made = lower(model, target="portable")
+    node = next(each for each in made.graph.node if each.output[0] == "y")
+    assert (node.op_type, node.doc_string) == (becomes, "from layer 3")
+    assert {each.key: each.value for each in node.metadata_props} == {
+        "layer": "3",
+        "operator": "reader",
+    }
+
+
 def test_parts_get_names_and_shapes_of_their_own_where_the_target_needs_names() -> None:
     text = "g (float[6] x) => (float[A] y) { a, b = Split<num_outputs=2>(x)  y = Neg(a) }"
     model = Case("names", 18, text).model

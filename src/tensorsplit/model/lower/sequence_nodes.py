@@ -22,6 +22,7 @@ from tensorsplit.core.arithmetic import (
 )
 from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.rules import Chunks, chunks_of
+from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import FIRST_WITH_EMPTY_SHAPES, Calculation
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import NodeRef, malformed
@@ -77,6 +78,13 @@ class SequenceNode:
     def result(self, held: ir.Value) -> None:
         """Have a value take the place of this node's output."""
         self.point.replace(self.node.outputs[0], held)
+
+    def keep_notes(self) -> None:
+        """Have the new nodes keep what is noted of the split of the first input if it has none."""
+        held = self.ref.input(0)
+        packed = self.sequences[held].packed if held in self.sequences else None
+        if packed is not None and not packed.point.nodes and packed.point.origin is not None:
+            inherit(self.point.nodes, packed.point.origin)
 
     def pass_on(self) -> None:
         """Give out the first input as a value of its own."""

@@ -283,7 +283,7 @@ class InsertionPoint(Calculation):
     ) -> None:
         rounds = lowering.limitation("calculated_integers") is not None
         super().__init__(lowering.names, lowering.opset, stem, rounds_integers=rounds)
-        self.lowering, self._scope, self._before, self._origin = lowering, scope, before, origin
+        self.lowering, self.origin, self._scope, self._before = lowering, origin, scope, before
 
     @classmethod
     def before(cls, lowering: Lowering, ref: NodeRef) -> InsertionPoint:
@@ -305,8 +305,8 @@ class InsertionPoint(Calculation):
     def add(self, node: ir.Node) -> None:
         """Insert a node that was made; it keeps what is noted of the node that it is made for."""
         self.nodes.append(node)
-        if self._origin is not None:
-            inherit([node], self._origin)
+        if self.origin is not None:
+            inherit([node], self.origin)
         if self._before is None:
             self._scope.append(node)
         else:

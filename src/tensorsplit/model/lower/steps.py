@@ -300,7 +300,9 @@ def _lower_node(lowering: Lowering, sequences: LoweredSequences, ref: NodeRef) -
             lowering.changed(ref, "Gather", entry)
             lowering.edits.retire(node)
     elif own and node.op_type in HANDLERS:
-        result = HANDLERS[node.op_type](SequenceNode(lowering, ref, sequences))
+        step = SequenceNode(lowering, ref, sequences)
+        result = HANDLERS[node.op_type](step)
+        step.keep_notes()
         if isinstance(result, LoweredSequence):
             sequences[node.outputs[0]] = result
             is_packed = result.packed is not None
