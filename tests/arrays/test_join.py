@@ -108,6 +108,9 @@ def test_no_view_is_made_of_what_only_looks_alike() -> None:
     rows = ts.plan("onnx.SplitToSequence-11", (3, 6), keepdims=0)
     lone = ts.plan("onnx.Split-18", (1, 6), [1])
     apart = [x[:, :2], x[:, 2:2], x.copy()[:, 2:]]
+    square, turned = x.ravel()[:4].reshape(2, 2), x.ravel()[4:8].reshape(2, 2).T
+    memory = np.arange(6, dtype=np.int64)
+    beside = [np.frombuffer(memory.data[at : at + 3], np.int64) for at in (0, 3)]
     elsewhere: list[tuple[ts.PreparedSplit, list[Array], Array]] = [
         (halves, [right, left], np.hstack([right, left])),
         (halves, [left, left], np.hstack([left, left])),
@@ -116,6 +119,8 @@ def test_no_view_is_made_of_what_only_looks_alike() -> None:
         (PLAN, apart, x),
         (PLAN, [a.copy(), b, c], x),
         (halves, [x[:, ::2], x[:, 1::2]], np.hstack([x[:, ::2], x[:, 1::2]])),
+        (ts.plan("Split", (4, 2), [2, 2]), [square, turned], np.vstack([square, turned])),
+        (ts.plan("Split", (6,), [3, 3]), beside, memory),
     ]
     for plan, parts, want in elsewhere:
         whole = plan.join(parts)
@@ -427,3 +432,9 @@ def test_joins_of_shapes_that_were_seen_before_are_made_and_refused_alike() -> N
             ts.join([left, right[:, :1]])
         with pytest.raises(ts.SplitError, match=r"\[TS203\].*the axis is 2"):
             ts.join([left, right], axis=2)
+
+
+def test_long_strips_of_rows_that_lie_apart() -> None:
+    x = np.resize(np.arange(251, dtype=np.uint8), (2, 6, 300_000))
+    parts = [x[:, ::2], x[:, ::2, :5].copy()]
+    assert np.array_equal(ts.join(parts, axis=2), np.concatenate(parts, axis=2))

@@ -353,11 +353,20 @@ def test_views_are_joined_where_they_lie(join: Any) -> None:
 def test_parts_without_elements_do_not_keep_the_others_from_being_views(join: Any) -> None:
     for parts in (
         [X[:, :0], X[:, :2], X[:, 2:]],
-        [torch.empty(4, 0), X],
+        [X[:, 3:3], X[:, :2], X[:, 2:]],
         [X[:, :2], X[:, 2:], X[:, 1:1]],
     ):
         whole = join(parts, axis=1)
         assert torch.equal(whole, X)
+        assert whole.data_ptr() == X.data_ptr()
+    assert torch.equal(join([torch.empty(4, 0), X], axis=1), X)
+
+
+@pytest.mark.parametrize("copy", [None, True])
+def test_wholes_without_elements(join: Any, copy: bool | None) -> None:
+    for parts in ([X[:, :0], X[:, 3:3]], [X[:0, :2], X[:0, 2:]], [torch.empty(4, 0)]):
+        whole = join(parts, axis=1, copy=copy)
+        assert torch.equal(whole, torch.cat(parts, 1))
 
 
 def test_views_that_gradients_flow_through_are_copied(join: Any) -> None:
@@ -370,7 +379,8 @@ def test_views_that_gradients_flow_through_are_copied(join: Any) -> None:
 
 
 def test_the_same_again_is_copied(join: Any) -> None:
-    for parts in ([X[:1].expand(2, 6)] * 2, [X, X], [X[2:], X[:2]], [X[:2], X[3:]]):
+    turned = [X.view(-1)[:4].view(2, 2), X.view(-1)[4:8].view(2, 2).T]
+    for parts in ([X[:1].expand(2, 6)] * 2, [X, X], [X[2:], X[:2]], [X[:2], X[3:]], turned):
         whole = join(parts)
         assert torch.equal(whole, torch.cat(parts))
         assert whole.data_ptr() not in [part.data_ptr() for part in parts]
@@ -536,6 +546,16 @@ def test_what_the_kernel_does_not_know_is_written_by_torch(
     out = torch.zeros_like(numbers)
     join(numbers.chunk(2, 1), axis=1, out=out)
     assert torch.equal(out, numbers)
+    negative = numbers.imag
+    assert negative.is_neg()
+    for options in ({}, {"copy": True}, {"out": torch.zeros_like(WIDE)}):
+        assert torch.equal(join(negative.chunk(2, 1), axis=1, **options), -(WIDE + 1))
+    first, last = negative[:1, 0], negative[:1, -1]  # of one element, and so contiguous
+    assert torch.equal(join([first, last], out=torch.zeros(2)), torch.cat([first, last]))
+    assert torch.equal(ts.split(first, [1], out=[torch.zeros(1)])[0], first)
+    join(HALVES, axis=1, out=negative)
+    assert torch.equal(negative, WIDE)
+    assert torch.equal(numbers.resolve_conj(), torch.complex(numbers.real, WIDE))
     assert by_kernel == []
     with torch.inference_mode():
         out = torch.zeros_like(WIDE)

@@ -339,8 +339,8 @@ PyObject* join_new(Owned& parts, PyObject* axis, bool keepdims, PyObject* copy,
         if (view != nullptr) return view;
     }
     if (PyErr_Occurred() != nullptr) return nullptr;
-    if (!are_small(each)) {  // which tensors of inference mode are marked by
-        const bool fits = !watching.inference && are_their_memory(parts.get(), type, watching);
+    if (!are_small(each)) {
+        const bool fits = are_their_memory(parts.get(), type, watching);
         return fits ? join_large(parts, arrays, axis, keepdims, type) : nullptr;
     }
     PyObject *function = keepdims ? torch.cat : torch.stack, *list = parts.get(), *made = nullptr;
