@@ -1268,3 +1268,65 @@ def test_a_definition_has_the_attributes_of_its_node_or_their_defaults(
 ) -> None:
     made = of(node("ThresholdedRelu", "x", "y", **options), 10, x=X)
     np.testing.assert_array_equal(there(made, 9, x=X), np.where(bound < X, X, 0))
+
+
+NORMALIZED = [
+    ((1, 4, 0, 2), (2,), -1),
+    ((2, 0, 3), (0, 3), -2),
+    ((0, 3), (0, 3), 0),
+    ((2, 3, 4), (3, 4), 1),
+    ((2, 3, 4), (3, 1), -2),
+    ((2, 3, 4), (2, 1, 4), 2),
+    ((2, 3, 4), (1,), -1),
+]
+"""The shapes of data and of a scale that can be broadcast to it, and the first axis."""
+
+
+@pytest.mark.parametrize("opset", [16, 13, 11, 10, 7])
+@pytest.mark.parametrize(("shape", "of_scale", "axis"), NORMALIZED)
+@pytest.mark.filterwarnings(
+    "ignore:Mean of empty slice", "ignore:Degrees of freedom", "ignore:invalid value"
+)
+def test_a_layer_normalization_is_of_any_legal_shapes_before_opset_17(
+    shape: tuple[int, ...], of_scale: tuple[int, ...], axis: int, opset: int
+) -> None:
+    """Data may have no elements; scale and bias are broadcast to it; both statistics keep axes."""
+    x, scale, bias = (
+        RNG.uniform(1, 2, each).astype(np.float32) for each in (shape, of_scale, of_scale)
+    )
+    inputs = {"x": x, "s": scale, "b": bias}
+    made = of(
+        node("LayerNormalization", "x s b", "y m i", axis=axis, epsilon=0.5),
+        17,
+        out="y m i",
+        **inputs,
+    )
+    axes = tuple(range(axis % x.ndim, x.ndim))
+    mean, root = x.mean(axes, keepdims=True), np.sqrt(x.var(axes, keepdims=True) + 0.5)
+    wanted = [(x - mean) / root * scale + bias, mean, 1 / root]
+    for expected, found in zip(wanted, outputs(convert(made, opset), **inputs), strict=True):
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_a_layer_normalization_of_unknown_rank_is_converted(axis: int) -> None:
+    """An axis that is counted from the back needs no rank; for another there is the definition."""
+    x, scale = X.reshape(6, 4), np.arange(4, dtype=np.float32)
+    data, factor = untyped("x"), value("s", FLOAT, [4])
+    data.type.tensor_type.elem_type = FLOAT
+    nodes = [node("LayerNormalization", "x s", "y", axis=axis)]
+    older = convert(model(graph(nodes, [data, factor], [untyped("y")]), 17), 16)
+    assert ("Flatten" in {each.op_type for each in older.graph.node}) == (axis == 1)
+    (found,) = outputs(older, x=x, s=scale)
+    deviation = x - x.mean(1, keepdims=True)
+    wanted = deviation / np.sqrt(x.var(1, keepdims=True) + 1e-5) * scale
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_layer_normalization_is_calculated_in_the_type_of_its_statistics() -> None:
+    x, scale = X.astype(np.float16), np.ones(4, np.float16)
+    made = of(node("LayerNormalization", "x s", "y m"), 17, out="y m", x=x, s=scale)
+    found, mean = outputs(convert(made, 13), x=x, s=scale)
+    assert (found.dtype, mean.dtype) == (np.float16, np.float32)
+    np.testing.assert_array_equal(mean, x.astype(np.float32).mean(2, keepdims=True))

@@ -12,6 +12,7 @@ from tensorsplit.core.arithmetic import Number, maximum, value
 from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.model.convert.adapter_kinds import table
 from tensorsplit.model.convert.conversion import NodeConversion
+from tensorsplit.model.convert.definitions import replace_by_definition
 from tensorsplit.model.graph.calculation import TO_THE_END, Calculation, few_numbers
 
 _MOST_ADDED = 64
@@ -247,6 +248,37 @@ def _quotient(node: NodeConversion, kind: ir.DataType) -> ir.Value:
     return make.op("Neg", [make.op("Div", [make.constant(-left, kind.numpy()), right])])
 
 
+def _layer_normalization_down(node: NodeConversion) -> None:
+    """Normalize over the last axes as they are.
+
+    The operator's definition makes them one and reshapes what comes out: to dimensions of 0, that
+    is illegal, and scales are not broadcast. It is taken where the axes can't be counted.
+    """
+    axis, rank, kind = node.attribute("axis", -1), node.rank(), node.needed_dtype()
+    if axis >= 0 and rank is None:
+        if not replace_by_definition(node):
+            node.needed_rank()
+        return
+    make, stash = node.make, node.attribute("stash_type", int(ir.DataType.FLOAT))
+    first, end = (axis, 0) if rank is None else (axis % max(rank, 1), rank)
+    reduced = {"axes": list(range(first, end)), "keepdims": 1}
+
+    def cast(data: ir.Value, before: int, after: int) -> ir.Value:
+        return data if before == after else make.op("Cast", [data], {"to": after})
+
+    data = cast(node.given(0), int(kind), stash)
+    epsilon = make.constant(node.attribute("epsilon", 1e-5), ir.DataType(stash).numpy())
+    mean = make.op("ReduceMean", [data], reduced)
+    deviation = make.op("Sub", [data, mean])
+    variance = make.op("ReduceMean", [make.op("Mul", [deviation, deviation])], reduced)
+    root = make.op("Sqrt", [make.op("Add", [variance, epsilon])])
+    normalized = cast(make.op("Div", [deviation, root]), stash, int(kind))
+    scaled = make.op("Mul", [normalized, node.given(1)])
+    shifted = scaled if node.input(2) is None else make.op("Add", [scaled, node.given(2)])
+    inverse = make.op("Reciprocal", [root]) if len(node.node.outputs) > 2 else None
+    node.replace(*(shifted, mean, inverse)[: len(node.node.outputs)])
+
+
 ADAPTERS = table(
     ("ConstantOfShape", 9, None, _constant_of_shape_down),
     ("CumSum", 11, None, _cum_sum_down),
@@ -254,4 +286,5 @@ ADAPTERS = table(
     ("GatherElements", 11, None, _gather_elements_down),
     ("Mod", 10, None, _mod_down),
     ("Trilu", 14, None, _trilu_down),
+    ("LayerNormalization", 17, None, _layer_normalization_down),
 )
