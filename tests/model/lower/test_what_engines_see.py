@@ -1248,3 +1248,21 @@ def test_an_engine_sees_the_other_axes_of_parts(split: str, part: tuple[int | No
     held = seen(model, view).of(model.graph[0].outputs[0])
     assert isinstance(held, SequenceFact)
     assert held.part == part
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18])
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_openvino_sees_the_other_axes_of_a_part_whose_lengths_are_fed(
+    opset: int, place: int, process: Runner
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]>
+        g (float[N,2] x, int64[2] l) => (float[A,1] y) <int64 k = {{{place}}}, int64 one = {{1}}> {{
+        s = SplitToSequence<axis=0>(x, l) a = SequenceAt(s, k)
+        t = SplitToSequence<axis=1>(a, one) y = SequenceAt(t, one) }}"""
+    )
+    assert not [each for each in ts.check(model, target="openvino") if each.severity == "error"]
+    x = np.arange(16, dtype=np.float32).reshape(8, 2)
+    feeds = {"x": x, "l": np.array([3, 5])}
+    (got,) = process.call(["openvino", model.SerializeToString(), [feeds], 2])
+    assert got[0].tolist() == (x[:3] if place == 0 else x[3:])[:, 1:].tolist()

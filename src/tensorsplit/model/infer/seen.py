@@ -10,6 +10,7 @@ from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import (
+    MAX_LISTED_PARTS,
     Fact,
     SequenceFact,
     Tensor,
@@ -128,7 +129,7 @@ def _numbers(shape: Shape | None) -> Shape | None:
 
 
 def _open_on(fact: Fact, axis: int) -> Fact:
-    """Return what is known of a tensor, or those of a sequence, but for the length on an axis."""
+    """Return what is known of a tensor, or of each of a sequence, but for the length on an axis."""
 
     def opened(shape: Shape | None) -> Shape | None:
         if not shape or not -len(shape) <= axis < len(shape):
@@ -139,6 +140,8 @@ def _open_on(fact: Fact, axis: int) -> Fact:
     if isinstance(fact, Tensor):
         return replace(fact, shape=opened(fact.shape), values=None)
     if isinstance(fact, SequenceFact):
-        parts = fact.parts and tuple(map(opened, fact.parts))
-        return replace(fact, part=opened(fact.part), parts=parts)
+        parts, count = fact.parts, fact.count
+        if parts is None and is_known(count) and count <= MAX_LISTED_PARTS:
+            parts = (fact.part,) * count
+        return replace(fact, part=opened(fact.part), parts=parts and tuple(map(opened, parts)))
     return fact
