@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 from onnx.parser import parse_model
 
 from tensorsplit.engines import run
@@ -77,3 +78,61 @@ def test_onnxruntime_keeps_the_axis_whatever_a_call_gives(operands: str, given: 
     x = data()
     made = lower(called(operands, given), target="onnxruntime")
     assert compare(made, {"x": x}, ["onnxruntime"], reference={"y": x[:2]}) == []
+
+
+OVERLOADS = {
+    "the graph": ("F:o(x)", {}),
+    "a function": ("G(x)", {"G": "F:o(a)"}),
+    "an overload": ("G:n(x)", {"G:n": "F:o(a)"}),
+    "a function of a function": ("H(x)", {"H": "G(a)", "G": "F:o(a)"}),
+}
+"""Where an overload is called: by the graph, and by functions of the model."""
+
+
+def with_overload(where: str, *, is_hidden: bool) -> onnx.ModelProto:
+    """Return a model that negates by an overload; a function of its name alone may double."""
+    text, others = OVERLOADS[where]
+
+    def call(text: str, to: str) -> onnx.NodeProto:
+        (name, _, overload), operand = text[:-3].partition(":"), text[-2]
+        return helper.make_node(name, [operand], [to], domain="own", overload=overload)
+
+    bodies = {name: call(inner, "b") for name, inner in others.items()}
+    bodies["F:o"] = helper.make_node("Neg", ["a"], ["b"])
+    if is_hidden:
+        bodies["F"] = helper.make_node("Add", ["a", "a"], ["b"])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    functions = []
+    for key, body in bodies.items():
+        name, _, overload = key.partition(":")
+        made = helper.make_function("own", name, ["a"], ["b"], [body], opsets, overload=overload)
+        functions.append(made)
+    ends = (helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [3]) for name in "xy")
+    data, result = ends
+    graph = helper.make_graph([call(text, "y")], "g", [data], [result])
+    return helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=10)
+
+
+@pytest.mark.parametrize("is_hidden", [False, True])
+@pytest.mark.parametrize("where", OVERLOADS)
+def test_onnxruntime_calls_overloads_from_the_graph_only(where: str, is_hidden: bool) -> None:
+    """In other functions it looks for one of that name without an overload: these are inlined."""
+    target: Any = "onnxruntime@1.32.0"
+    model, x = with_overload(where, is_hidden=is_hidden), np.array([1, 2, 3], np.float32)
+    told = [each for each in check(model, target=target) if each.code == "TS841"]
+    inner = OVERLOADS[where][1]
+    assert [each.severity for each in told] == (["error"] if inner else [])
+    made = lower(model, target=target)
+    left = {each.name for each in made.functions}
+    assert left == ({"F"} if inner else {each.name for each in model.functions})
+    assert "error" not in {each.severity for each in check(made, target=target)}
+    assert np.array_equal(run(made, {"x": x})["y"], -x)
+
+
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("is_hidden", [False, True])
+@pytest.mark.parametrize("where", OVERLOADS)
+def test_onnxruntime_runs_overloads_after_lowering(where: str, is_hidden: bool) -> None:
+    x = np.array([1, 2, 3], np.float32)
+    made = lower(with_overload(where, is_hidden=is_hidden), target="onnxruntime")
+    assert compare(made, {"x": x}, ["onnxruntime"], reference={"y": -x}) == []

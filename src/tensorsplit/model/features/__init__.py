@@ -75,6 +75,8 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
     if is_vendor_split(node):
         found = {"operator": node.op_type, "vendor_operator": True} | of_data(node, facts)
         return found | dict(of_constant_operands(ref))
+    if node.overload and ref.scope is ref.function:
+        return {"overload_in_function": True}
     own = node.domain == ""
     if own and node.op_type in OPTIONAL_OPERATORS:
         return {"optional": True}

@@ -135,6 +135,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "empty_in_loop": "has a dimension of 0, in a Loop",
         "empty_axis": "splits an axis of length 0",
         "empty_part": "has a part of length 0",
+        "overload_in_function": "calls an overload of a function from within another function",
         "unused": "is a Split that nothing uses, with lengths that may not fit",
         "vendor_operator": "is of the domain org.openvinotoolkit",
         "dynamic_axis": "splits an axis of which the length is not known",
