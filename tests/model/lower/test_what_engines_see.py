@@ -1266,3 +1266,26 @@ def test_openvino_sees_the_other_axes_of_a_part_whose_lengths_are_fed(
     feeds = {"x": x, "l": np.array([3, 5])}
     (got,) = process.call(["openvino", model.SerializeToString(), [feeds], 2])
     assert got[0].tolist() == (x[:3] if place == 0 else x[3:])[:, 1:].tolist()
+
+
+@pytest.mark.parametrize("opset", [11, 12, 13, 18])
+@pytest.mark.parametrize("is_declared", [False, True])
+def test_an_empty_part_that_openvino_takes_for_at_most_one_element_is_split_into_more(
+    opset: int, is_declared: bool, process: Runner
+) -> None:
+    count = ", num_outputs = 4" if opset == 18 else ""
+    four = "<split = [0, 1, 0, 0]>(v)" if opset < 13 else "(v, l)"
+    empty = "d = Slice(v, one, n)" if is_declared else f"a, b, c, d = Split{four}"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]>
+        g (float[8] x, bool[1] some, int64[1] n) => (float[A] p, float[B] q, float[C] r, float[D] s)
+        <int64[1] one = {{1}}, int64[4] l = {{0, 1, 0, 0}}, float[0] d> {{
+        v = Compress<axis = 0>(x, some) {empty} p, q, r, s = Split<axis = 0{count}>(d) }}"""
+    )
+    found = [str(each) for each in ts.check(model, target="openvino")]
+    assert any("the import refuses more parts" in each for each in found) is is_declared
+    lowered = ts.lower(model, target="openvino")
+    assert ts.lower(lowered, target="openvino") == lowered
+    feeds = {"x": X[:1].repeat(8), "some": np.array([True]), "n": np.array([3])}
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert [each.shape for each in got] == [(0,)] * 4

@@ -188,6 +188,8 @@ def _of_import(
         sizes = made.sizes if isinstance(made, SplitPlan) else ()
         if not are_known(sizes) or len(set(sizes)) != 1:
             yield "count_on_dynamic_axis", True
+    if intent.rule in (equal, ceil) and not is_known(dim) and split_length(made) == 0:
+        yield "unseen_empty_axis", True
     if _has_known_count(intent, dim, node, seen):
         return
     if intent.operator.is_sequence:

@@ -21,6 +21,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "wide_values": "has data of type {}",
         "count_on_dynamic_axis": "uses num_outputs, and the length of the axis is not known",
         "count_with_empty_part": "uses num_outputs, and its last part is empty (D2)",
+        "unseen_empty_axis": "gives no lengths, and splits an axis of length 0, which the engine"
+        " does not know before it runs",
         "uneven_count_on_negative_axis": "uses num_outputs on an axis that counts from the back,"
         " and its parts may be uneven",
         "count": "uses num_outputs",
