@@ -618,3 +618,18 @@ def test_lengths_that_fit_an_empty_axis_whatever_is_fed_are_checked_once(
     assert ts.run(made, {"x": x, "k": np.array([0])})["y"].shape == (0, 3)
     with refused("TS510"):
         ts.run(made, {"x": x, "k": np.array([1] if "number" in name else [1, 1])})
+
+
+@pytest.mark.parametrize("target", CHECKED)
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_lengths_that_are_joined_of_lists_of_any_length_are_checked_once(
+    count: int, target: Any
+) -> None:
+    """The lists are longer than the axis for many of the dimensions that are tried."""
+    lists = [f"l{place}" for place in range(count)]
+    made = parse_model(f"""<ir_version: 10, opset_import: ["": 18]>
+        g (int64[N] x, {", ".join(f"int64[?] {name}" for name in lists)}) => (int64[A] a)
+        {{ s = Concat<axis = 0>({", ".join(lists)}) a, b, c, d = Split(x, s) }}""")
+    once = lowered(made, target)
+    assert once is not None
+    assert lowered(once, target) == once

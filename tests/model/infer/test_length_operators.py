@@ -12,7 +12,7 @@ from tensorsplit.model.infer.length_operators import (
     UnknownResultError,
 )
 
-LONG = np.arange(1, (1 << 10) + 1)
+LONG = np.arange(1, (1 << 12) + 1)
 ROWS, COLUMNS = LONG[:, None], LONG[None]
 assert LONG.size**2 > MOST_ELEMENTS
 
@@ -21,12 +21,12 @@ assert LONG.size**2 > MOST_ELEMENTS
     ("operator", "inputs", "attributes"),
     [
         ("Expand", [np.array(1), np.array([MOST_ELEMENTS + 1])], {}),
-        ("Expand", [ROWS, np.array([1, 1 << 10])], {}),
+        ("Expand", [ROWS, np.array([1, 1 << 12])], {}),
         *((name, [ROWS, COLUMNS], {}) for name in ("Add", "Div", "Less", "Mul")),
         *((name, [ROWS, LONG, COLUMNS], {}) for name in ("Max", "Sum")),
         ("Where", [ROWS > 3, COLUMNS, np.array(7)], {}),
-        ("Gather", [ROWS, np.zeros(1 << 10, np.int64)], {"axis": 1}),
-        ("Reshape", [np.zeros(0, np.int64), np.array([1 << 10, 1 << 10])], {}),
+        ("Gather", [ROWS, np.zeros(1 << 12, np.int64)], {"axis": 1}),
+        ("Reshape", [np.zeros(0, np.int64), np.array([1 << 12, 1 << 12])], {}),
     ],
 )
 def test_what_broadcasts_to_very_many_elements_is_left_unknown(

@@ -30,7 +30,7 @@ from tensorsplit.model.infer.length_operators import (
 from tensorsplit.model.infer.length_program import DIMENSION, Program, program_of
 from tensorsplit.model.infer.length_samples import Sample, at_dimension, samples_of
 
-_MOST_IN_ALL = 1 << 20
+_MOST_IN_ALL = 1 << 24
 """The elements of all lists that are calculated for one dimension: it is done again for many."""
 
 

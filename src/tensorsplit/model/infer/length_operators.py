@@ -18,8 +18,11 @@ from tensorsplit.model.graph.tensors import Array
 MOST_PARTS = 1 << 14
 """More lengths than this are not calculated again and again."""
 
-MOST_ELEMENTS = 1 << 18
-"""Longer lists are not calculated; a few nodes can make some that fill all memory."""
+MOST_ELEMENTS = 1 << 22
+"""Longer lists are not calculated; a few nodes can make some that fill all memory.
+
+It is several times as long as a list that is sampled, as lists are joined.
+"""
 
 
 class StopsError(Exception):
