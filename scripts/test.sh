@@ -14,7 +14,7 @@ if [ $# != 0 ]; then
     run "$@"
     exit
 fi
-usual="$(cat "$TOOK" 2>/dev/null || echo "3 to 4 minutes on two cores that are free")"
+usual="$(cat "$TOOK" 2>/dev/null || echo "4 to 5 minutes on two cores that are free")"
 echo "the tests but for the thorough ones and those of engines, which CI runs: $usual; skips are summed up at the end" >&2
 begun=$(date +%s)
 run -m 'not thorough and not engine'
