@@ -174,7 +174,9 @@ def _implies_a_round(going: ir.Value | None, count: ir.Value) -> bool:
 
 def _same_number(one: ir.Value | None, other: ir.Value) -> bool:
     """Return whether two values hold one number, maybe with another rank."""
-    while one is not None and one is not other:
+    known = set[ir.Value]()  # of a ring, which is refused elsewhere
+    while one is not None and one is not other and one not in known:
+        known.add(one)
         made = one.producer()
         passes = made is not None and made.domain == "" and made.op_type in ("Reshape", "Squeeze")
         one = made.inputs[0] if made is not None and passes and made.inputs else None

@@ -197,10 +197,12 @@ def _sources(held: ir.Value | None, *, parts: bool = True) -> set[ir.Value]:
 
     What a value is a part of is among them, but not without `parts`.
     """
-    waiting, found = [held], set[ir.Value]()
+    waiting, known, found = [held], set[ir.Value](), set[ir.Value]()
     while waiting:
-        if (each := waiting.pop()) is None:
+        each = waiting.pop()
+        if each is None or each in known:  # as in a ring, which is refused elsewhere
             continue
+        known.add(each)
         made = each.producer()
         before = []
         if made is not None and parts and is_split(made):
@@ -261,7 +263,9 @@ _VIEWS = frozenset(
 
 def _is_view(held: ir.Value | None, of: ir.Value) -> bool:
     """Return whether OpenVINO may keep an integer in the memory of another."""
-    while held is not None and held is not of:
+    known = set[ir.Value]()  # of a ring, which is refused elsewhere
+    while held is not None and held is not of and held not in known:
+        known.add(held)
         made = held.producer()
         held = made.inputs[0] if made is not None and _keeps_memory(made) else None
     return held is of
