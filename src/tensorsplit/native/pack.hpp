@@ -25,9 +25,8 @@ struct Packing {
     alignas(16) std::uint8_t places[16];
 };
 
-constexpr std::size_t most_packed = 64;     // columns at a time
-constexpr std::size_t widest_packed = 256;  // bytes of a strip; wider ones are left to libc
-constexpr std::size_t rows_per_turn = 4;    // loops are unrolled
+constexpr std::size_t most_packed = 64;   // columns at a time
+constexpr std::size_t rows_per_turn = 4;  // loops are unrolled
 constexpr std::size_t widest_shuffled = 16;
 
 // A strip is read and written in a multiple of this.
@@ -108,8 +107,7 @@ void pack(const Rows& rows, const Column& column, const Packing& packing) {
     if constexpr (Bytes::can_shuffle) {
         if (packing.each > 1) return pack_shuffled<Bytes>(rows, column, packing);
     }
-    if (column.width > widest_packed) return copy_column(rows, column);
-    constexpr auto units = std::make_index_sequence<widest_packed / packed_unit>();
+    constexpr auto units = std::make_index_sequence<wide / packed_unit>();
     pack_by_width<Vector>(rows, column, units);
 }
 

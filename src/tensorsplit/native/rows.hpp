@@ -55,9 +55,7 @@ void copy_near(const Rows& rows, const Column* columns, std::size_t count, const
         return copy_column(rows, *columns);  // which the compiler vectorises
     }
     const auto is_packed = [](const Column& column) { return column.step == column.width; };
-    const auto is_wider = [](const Column& column) { return column.width > widest_packed; };
-    if (rows.count >= fewest_near_rows && count_while(columns, count, is_packed) == count &&
-        count_while(columns, count, is_wider) != count) {
+    if (rows.count >= fewest_near_rows && count_while(columns, count, is_packed) == count) {
         return pack_columns<typename Isa::Vector>(rows, columns, count, end, together);
     }
     for (std::size_t row = 0; row < rows.count; row += together) {
@@ -66,12 +64,33 @@ void copy_near(const Rows& rows, const Column* columns, std::size_t count, const
     }
 }
 
+// From this width on, libc copies a strip at least as fast. For shorter ones, what it does before and
+// after its own loop takes up to half as long as the copy.
+constexpr std::size_t left_to_libc = 4096;
+
+// A wide strip, four registers at a time; the last four overlap those before them.
+template <class Vector>
+void copy_wide_strip(const char* from, char* to, std::size_t width) {
+    constexpr std::size_t together = 4 * Vector::size;
+    if (width >= left_to_libc) {
+        std::memcpy(to, from, width);
+        return;
+    }
+    for (std::size_t at = 0; at < width - together; at += together) {
+        copy_bytes<Vector, together>(from + at, to + at);
+    }
+    const std::size_t last = width - together;
+    copy_bytes<Vector, together>(from + last, to + last);
+}
+
 // Row by row, which reads the source from front to back.
-inline void copy_wide(const Rows& rows, const Column* columns, std::size_t count) {
+template <class Vector>
+void copy_wide(const Rows& rows, const Column* columns, std::size_t count) {
     for (std::size_t row = 0; row < rows.count; ++row) {
         for (std::size_t i = 0; i < count; ++i) {
             const Column& column = columns[i];
-            std::memcpy(target_of(rows, row, column), source_of(rows, row, column), column.width);
+            copy_wide_strip<Vector>(source_of(rows, row, column), target_of(rows, row, column),
+                                    column.width);
         }
     }
 }
@@ -113,7 +132,7 @@ void copy_block(const Rows& rows, const Column* columns, std::size_t count, cons
         const Column* column = columns + done;
         const std::size_t left = count - done;
         if (const std::size_t found = count_while(column, left, is_wide)) {
-            copy_wide(rows, column, found);
+            copy_wide<typename Isa::Vector>(rows, column, found);
             done += found;
         } else {
             done += copy_narrow<Isa>(rows, column, left, end, stores);

@@ -9,9 +9,9 @@
 namespace tensorsplit {
 namespace {
 
-// Narrower strips are copied several at a time, wider ones by libc.
+// Narrower strips than `medium` are copied several at a time, `wide` ones row by row.
 constexpr std::size_t medium = 16;
-constexpr std::size_t wide = 1024;
+constexpr std::size_t wide = 256;
 
 inline const char* source_of(const Rows& rows, std::size_t row, const Column& column) {
     return rows.source + static_cast<std::ptrdiff_t>(row) * rows.stride + column.from;
