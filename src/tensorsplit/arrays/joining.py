@@ -166,12 +166,7 @@ def plan_of_parts(
 ) -> SplitPlan:
     """Return the plan that makes parts of these shapes (TS312 for shapes that no plan makes)."""
     axis, keepdims = as_integer("axis", axis), as_keepdims(keepdims)
-    if like is None and _are_numbers(shapes):
-        plan = _known_plan(tuple(shapes), axis, keepdims)
-        if plan.output_shapes == tuple(shapes):
-            return plan
-    else:
-        plan = _new_plan(shapes, like, axis, keepdims)
+    plan = _plan_of(shapes, axis, keepdims, like)
     _check_shapes(shapes, plan, library)
     return plan
 
@@ -242,7 +237,9 @@ def plan_by(
     all_is_known = are_known(plan.input_shape)
     _check_shapes(shapes, plan, library, all_is_known)
     if not all_is_known:
-        whole = _whole_shape(shapes, plan) if shapes else like or ()
+        whole = like or ()
+        if shapes:
+            whole = _plan_of(shapes, plan.axis, plan.keepdims).input_shape
         plan = for_shape(whole, library.unknown)
         _check_shapes(shapes, plan, library)
     check_element_type(plan.operator, kind, plan.element_types, "parts")
@@ -327,14 +324,13 @@ def as_keepdims(value: object) -> bool:
     return bool(found)
 
 
-def _are_numbers(shapes: list[Shape]) -> bool:
-    return {int}.issuperset(map(type, chain.from_iterable(shapes)))
-
-
-@lru_cache(256)
-def _known_plan(shapes: tuple[Shape, ...], axis: int, keepdims: bool) -> SplitPlan:
-    """Return the plan that makes parts of such shapes, which are numbers."""
-    return _new_plan(shapes, None, axis, keepdims)
+def _plan_of(
+    shapes: list[Shape], axis: int, keepdims: bool, like: Shape | None = None
+) -> SplitPlan:
+    """Return the plan that makes such parts, which is remembered if their shapes are numbers."""
+    if like is None and {int}.issuperset(map(type, chain.from_iterable(shapes))):
+        return _known_plan(tuple(shapes), None, axis, keepdims)
+    return _new_plan(shapes, like, axis, keepdims)
 
 
 def _new_plan(shapes: Sequence[Shape], like: Shape | None, axis: int, keepdims: bool) -> SplitPlan:
@@ -360,11 +356,7 @@ def _new_plan(shapes: Sequence[Shape], like: Shape | None, axis: int, keepdims: 
     return SplitPlan(_JOIN, (*around[:axis], dim, *after), axis, sizes, keepdims)
 
 
-def _whole_shape(shapes: list[Shape], plan: SplitPlan) -> Shape:
-    """Return the shape of the whole whose parts have these shapes, of which there are some."""
-    if _are_numbers(shapes):
-        return _known_plan(tuple(shapes), plan.axis, plan.keepdims).input_shape
-    return _new_plan(shapes, None, plan.axis, plan.keepdims).input_shape
+_known_plan = lru_cache(256)(_new_plan)
 
 
 def _check_shapes(
