@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.files.divisions import RenameRule, SplitOperands
+from tensorsplit.files.divisions import SplitOperands
 from tensorsplit.files.formats import StoredTensor
 from tensorsplit.files.rule_files import PatternRule
+from tensorsplit.files.tensor_rules import RenameRule
 from tests.refusals import refused
 
 numpy_files = pytest.importorskip("safetensors.numpy")

@@ -23,7 +23,7 @@ from tensorsplit.core.errors import (
     show_path,
 )
 from tensorsplit.core.extras import needs
-from tensorsplit.files.divisions import change_of, check_file_names, check_names
+from tensorsplit.files.divisions import change_of
 from tensorsplit.files.formats import (
     GGUF,
     SUFFIXES,
@@ -37,6 +37,7 @@ from tensorsplit.files.formats import (
 from tensorsplit.files.merging import Gathered, divided_otherwise, gather, resharded
 from tensorsplit.files.rule_files import RuleSet
 from tensorsplit.files.sources import FileState, check_unchanged, local_path, refusing_access
+from tensorsplit.files.tensor_names import check_file_names, check_names
 from tensorsplit.files.threads import LocalThreads
 from tensorsplit.storage.outputs import Outputs, check_name
 

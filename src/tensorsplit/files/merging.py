@@ -14,19 +14,12 @@ from operator import index
 from typing import Any
 
 from tensorsplit.core.errors import NOT_PARTS, USAGE, SplitError, short_name, show
-from tensorsplit.files.divisions import (
-    FollowRule,
-    RenameRule,
-    ShardRule,
-    SplitRule,
-    TensorRule,
-    carried,
-    check_names,
-    fill,
-    located,
-)
+from tensorsplit.files.divisions import carried, located
 from tensorsplit.files.formats import Division, NewTensor, Recast, StoredTensor
 from tensorsplit.files.rule_files import PatternRule, RuleSet, led
+from tensorsplit.files.sharding import ShardRule
+from tensorsplit.files.tensor_names import check_names, fill
+from tensorsplit.files.tensor_rules import FollowRule, RenameRule, SplitRule, TensorRule
 
 _NUMBERED = re.compile(r"(.*)\.([0-9]+)", re.DOTALL)
 

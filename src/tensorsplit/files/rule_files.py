@@ -22,19 +22,12 @@ from tensorsplit.core.errors import (
     wrong_type,
 )
 from tensorsplit.core.extras import needs
-from tensorsplit.files.divisions import (
-    FollowRule,
-    ShardRule,
-    SplitOperands,
-    SplitRule,
-    TensorRule,
-    carried,
-    check_part_count,
-    fill,
-    located,
-)
+from tensorsplit.files.divisions import SplitOperands, carried, check_part_count, located
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
 from tensorsplit.files.model_rules import built_in, completed
+from tensorsplit.files.sharding import ShardRule
+from tensorsplit.files.tensor_names import fill
+from tensorsplit.files.tensor_rules import FollowRule, SplitRule, TensorRule
 from tensorsplit.storage.documents import read_file
 
 _MOST_BYTES = 16 << 20

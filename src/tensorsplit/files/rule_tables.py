@@ -7,15 +7,10 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-from tensorsplit.files.divisions import (
-    FollowRule,
-    RenameRule,
-    ShardRule,
-    SplitOperands,
-    SplitRule,
-    TensorRule,
-)
+from tensorsplit.files.divisions import SplitOperands
 from tensorsplit.files.formats import RANK_FILE
+from tensorsplit.files.sharding import ShardRule
+from tensorsplit.files.tensor_rules import FollowRule, RenameRule, SplitRule, TensorRule
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
 _Patterns: TypeAlias = "str | list[str]"

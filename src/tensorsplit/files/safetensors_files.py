@@ -24,9 +24,9 @@ from tensorsplit.core.errors import (
 from tensorsplit.core.extras import needs
 from tensorsplit.files.byte_copies import Move, PaddingCheck, RowPlace, SameBytes
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, Place, move_of
-from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.sources import FileState, check_regular, refusing
+from tensorsplit.files.tensor_names import check_file_names
 from tensorsplit.storage.outputs import is_draft
 
 SUFFIX = ".safetensors"

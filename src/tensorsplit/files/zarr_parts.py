@@ -36,9 +36,9 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.plan import offsets_of, sizes_of
 from tensorsplit.files.byte_copies import LEAST_MEMORY, Move, RowPlace, pieces_of
-from tensorsplit.files.divisions import check_file_names
 from tensorsplit.files.formats import Division, FileLayout, Recast, StoredTensor, WriteTask
 from tensorsplit.files.sources import FileState, local_path, refusing
+from tensorsplit.files.tensor_names import check_file_names
 from tensorsplit.files.zarr_arrays import (
     Array,
     ArrayPlace,
