@@ -154,6 +154,10 @@ def test_a_message_that_no_command_has_is_in_english(code: str) -> None:
             "x.onnx exists; give --overwrite, or another path",
             "x.onnx 已经存在；请给出 --overwrite，或其他路径",
         ),
+        (
+            "Add failed on float32[4, 3], int32[] (ValueError: no shape fits (4, 3) (3, 3))",
+            "Add 对 float32[4, 3], int32[] 运行失败（ValueError: no shape fits (4, 3) (3, 3)）",
+        ),
         ("onnxruntime gave an invalid answer", "onnxruntime 给出的结果无效"),
         ("did you mean b? use one of a, b", "did you mean b? 请使用以下之一：a, b"),
         ("nobody has ever seen such a message", "nobody has ever seen such a message"),
@@ -269,6 +273,18 @@ def test_what_is_shown_is_in_chinese(args: list[str], seen: list[str], english: 
     assert (done.returncode, done.stderr) == (0, "")
     assert [words for words in seen if words not in done.stdout] == []
     assert [words for words in english if words in done.stdout] == []
+
+
+def test_the_advice_on_random_inputs_is_in_chinese(tmp_path: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 18]>
+        g (float[4,k] x, float[3,k] y) => (float[a,k] z) { z = Add (x, y) }"""
+    path = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(text), path)
+    done = tensorsplit("run", str(path), "--seed", "0", TENSORSPLIT_LANG="zh_CN")
+    assert done.stderr.strip().endswith(
+        "请给它其 opset 允许的输入；输入是随机的（--seed 0）：给出形状，例如 --input-shape x:4,7"
+        " --input-shape y:3,7，或者用 --input x=FILE --input y=FILE 给出值"
+    )
 
 
 def test_a_drawing_lines_up_in_chinese() -> None:

@@ -19,7 +19,7 @@ from tensorsplit.cli.input_files import (
     read_feeds,
     read_input_shapes,
 )
-from tensorsplit.cli.sentences import tr
+from tensorsplit.cli.sentences import localized, tr
 from tensorsplit.cli.words import Count
 from tensorsplit.core.errors import (
     ELEMENT_TYPE,
@@ -155,7 +155,7 @@ class ModelInputs:
             lines = self._saved()
             if self.seed is not None and error.kind not in _WHATEVER_IS_FED:
                 lines.insert(0, self._advice())
-            error.fix = "; ".join(filter(None, (error.fix, *lines)))
+            error.fix = tr("; ").join(filter(None, (localized(error.fix), *lines)))
             raise
 
     def _advice(self) -> str:
@@ -167,9 +167,14 @@ class ModelInputs:
             if declared[name] != tuple(shape)
         ][:_MOST_NAMED]
         files = [f"--input {short_name(name)}=FILE" for name in list(self.random)[:_MOST_NAMED]]
-        ways = [f"give shapes, as in {' '.join(shapes)}"] if shapes else []
-        ways.append(f"give values with {' '.join(files)}")
-        return f"the inputs are random (--seed {self.seed}): {', or '.join(ways)}"
+        values = tr("give values with {options}", options=" ".join(files))
+        if shapes:
+            values = tr(
+                "give shapes, as in {options}, or {give_values}",
+                options=" ".join(shapes),
+                give_values=values,
+            )
+        return tr("the inputs are random (--seed {seed}): {advice}", seed=self.seed, advice=values)
 
     def failing(self) -> list[str]:
         """Save the inputs on which results differ, if requested; return a note about them."""

@@ -21,8 +21,7 @@ _CODE = re.compile(r"(?<=\[)TS\d{3}(?=\])")
 _GUESS = re.compile(r"did you mean (\S+?)\? ?")
 _AMOUNT = re.compile(r"(\d\S*) ([a-z ]+)")
 _LISTED = re.compile("( and | or |, )")
-_BETWEEN = re.compile("(?<=.)(: |; )(?=.)")
-_IN_BRACKETS = re.compile("(.+) [(](.+)[)]")
+_BETWEEN = re.compile("(?<=.)(: |; | [(])(?=.)")
 _LATIN_WORD = re.compile("[a-z]{2,}")
 _WORDS_IN_A_ROW = re.compile("(?:^| )[a-z]+(?: [a-z]+){2}")
 _QUOTED = re.compile("'[^']*'|\"[^\"]*\"")
@@ -102,13 +101,15 @@ def _is_sentence(text: str) -> bool:
 def _pair(text: str) -> tuple[str, bool]:
     """Translate two texts in a row, ``one: two``, ``one; two`` or ``one (two)``; else return "".
 
-    Of several ways, that which leaves the fewest words. Returns whether the second text is known.
+    Of several ways, that which leaves the fewest words, and none that divides what is in brackets.
+    Returns whether the second text is known.
     """
-    ways = [(text[: at.start()], at[0], text[at.end() :]) for at in _BETWEEN.finditer(text)]
-    if pair := _IN_BRACKETS.fullmatch(text):
-        ways.append((pair[1], " (", pair[2]))
     found = []
-    for one, between, two in ways:
+    for at in _BETWEEN.finditer(text):
+        one, between, two = text[: at.start()], at[0], text[at.end() :]
+        if one.count("(") != one.count(")") or (between == " (" and not two.endswith(")")):
+            continue
+        two = two.removesuffix(")") if between == " (" else two
         words, others = _localized(one), _localized(two)
         if (words, others) != (one, two):
             more = tr(" ({more})", more=others) if between == " (" else f"{tr(between)}{others}"
