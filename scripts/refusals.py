@@ -347,7 +347,8 @@ def _assigned(function: Function, name: str) -> Iterator[ast.expr]:
                 ast.For(target=target, iter=several)
                 | ast.comprehension(target=target, iter=several)
             ):
-                for value in _elements(several):
+                called = [several] if isinstance(several, ast.Call) else []
+                for value in _elements(several) or called:
                     yield from _matched(target, value, name)
 
 

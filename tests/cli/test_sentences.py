@@ -158,6 +158,21 @@ def test_a_message_that_no_command_has_is_in_english(code: str) -> None:
             "Add failed on float32[4, 3], int32[] (ValueError: no shape fits (4, 3) (3, 3))",
             "Add 对 float32[4, 3], int32[] 运行失败（ValueError: no shape fits (4, 3) (3, 3)）",
         ),
+        (
+            "'M' is a tensor(float), which Loop at opset 13 does not take",
+            "'M' 是 tensor(float)，opset 13 的 Loop 不接受这种类型",
+        ),
+        (  # with a semicolon in what is before the last one
+            (
+                "openvino 1: an axis of length 0 that is split into chunks gives one empty tensor;"
+                " SequenceLength of parts of length 1 is right; this node gives a sequence without"
+                " tensors (for some inputs)"
+            ),
+            (
+                "openvino 1：把长度为 0 的轴分块会得到一个空张量；长度为 1 的段的 SequenceLength"
+                " 是正确的；这个节点给出没有张量的序列（对某些输入）"
+            ),
+        ),
         ("onnxruntime gave an invalid answer", "onnxruntime 给出的结果无效"),
         ("did you mean b? use one of a, b", "did you mean b? 请使用以下之一：a, b"),
         ("nobody has ever seen such a message", "nobody has ever seen such a message"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gettext
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
 from tensorsplit.cli.language import CATALOGUES, DOMAIN, catalogue, is_english
@@ -84,13 +84,25 @@ def _found(text: str, refusals: Mapping[str, Sequence[str]]) -> str:
     """Return the translation of the first refusal that fits; empty if none does."""
     for source, fixed in refusals.items():
         if text.startswith(fixed[0]) and text.endswith(fixed[-1]) and all(map(text.count, fixed)):
-            found = re.fullmatch("(.*?)".join(map(re.escape, fixed)), text, re.DOTALL)
-            old = found.groups() if found else ()
-            new = [*map(_value, old)]
-            is_known = not any(map(_is_sentence, set(new).intersection(old)))
-            if found and (is_known or _letters(fixed) > _MANY_LETTERS):
-                return catalogue().gettext(source).format(*new)
+            for old in _values_in(text, fixed):
+                new = [*map(_value, old)]
+                is_known = not any(map(_is_sentence, set(new).intersection(old)))
+                if is_known or _letters(fixed) > _MANY_LETTERS:
+                    return catalogue().gettext(source).format(*new)
     return ""
+
+
+def _values_in(text: str, fixed: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield what may be the values between fixed words: the first as short as can be, or as long.
+
+    A value may hold what is between two of them, such as a semicolon.
+    """
+    ways = [
+        found.groups()
+        for value in ("(.*?)", "(.*)")
+        if (found := re.fullmatch(value.join(map(re.escape, fixed)), text, re.DOTALL))
+    ]
+    yield from dict.fromkeys(ways)
 
 
 def _is_sentence(text: str) -> bool:

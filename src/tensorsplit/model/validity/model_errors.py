@@ -6,7 +6,6 @@ Functions are looked at once for each kind of call: with which attributes, and w
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from math import inf
@@ -301,17 +300,19 @@ def _no_attribute(function: ir.Function, name: str) -> SplitError:
 def _schema_in_force(node: ir.Node, opset: int) -> Any:
     """Return the schema of a node; None where onnx does not know its domain (TS509 for none)."""
     newest = defs.onnx_opset_version()
-    refused = partial(SplitError, UNSUPPORTED_NODE)
     if node.domain == "" and opset > newest:
         problem = f"the operator {show(node.op_type)} is asked for at opset {opset}"
-        raise refused(problem, f"the installed onnx knows opsets up to {newest}")
+        fix = f"the installed onnx knows opsets up to {newest}"
+        raise SplitError(UNSUPPORTED_NODE, problem, fix)
     schema = schema_of(node.op_type, opset, node.domain)
     if schema is None and node.domain == "":
         problem = f"there is no operator {show(node.op_type)} at opset {opset}"
-        raise refused(problem, "use an operator of that opset, or import the opset that has it")
+        fix = "use an operator of that opset, or import the opset that has it"
+        raise SplitError(UNSUPPORTED_NODE, problem, fix)
     if schema is not None and schema.deprecated:
         problem = f"the operator {node.op_type} is deprecated at opset {opset}"
-        raise refused(problem, "use what has taken its place, or import an older opset")
+        fix = "use what has taken its place, or import an older opset"
+        raise SplitError(UNSUPPORTED_NODE, problem, fix)
     return schema
 
 
