@@ -313,6 +313,26 @@ def test_a_loop_that_never_has_a_round_is_left_out(given: str, process: Runner) 
     assert (state.tobytes(), rows.shape) == (X.tobytes(), (0, 1, 3))
 
 
+@pytest.mark.parametrize("opset", [6, 7, 8])
+@pytest.mark.parametrize("element", ["float", "int32"])
+def test_a_loop_without_a_round_is_left_out_at_old_opsets(
+    opset: int, element: str, process: Runner
+) -> None:
+    """OpenVINO ends the process; there are no constants of integers, and Expand is of opset 8."""
+    model = parse_model(
+        f'<ir_version: 4, opset_import: ["": {opset}]> g ({element}[2] x) => ({element}[2] y,'
+        f" {element}[n,2] s) <int64 n = {{0}}, bool c = {{1}}> {{ v = Identity(x)"
+        f" y, s = Loop(n, c, v) <body = b (int64 i, bool k, {element}[2] h) => (bool d,"
+        f" {element}[2] o, {element}[2] r) {{ d = Identity(k) o = Add(h, h) r = Identity(o) }}> }}"
+    )
+    lowered = ts.lower(model, target="openvino")
+    assert not found(lowered, "openvino")
+    onnx.checker.check_model(lowered, full_check=True)
+    x = RANDOM.integers(1, 99, 2).astype("float32" if element == "float" else element)
+    ((state, rows),) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    assert (state.tobytes(), rows.shape, rows.dtype) == (x.tobytes(), (0, 2), x.dtype)
+
+
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 def test_what_follows_a_loop_that_never_has_a_round_is_lowered_for_what_it_is(target: Any) -> None:
     """The split is of 6 elements then, and not of 6 or 12."""

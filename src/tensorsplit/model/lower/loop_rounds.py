@@ -27,6 +27,8 @@ from tensorsplit.model.lower.scan_states import add_states, carry_size_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
 
+_FIRST_WITH_EXPAND = 8
+
 
 def leave_out_loops(lowering: Lowering) -> bool:
     """Put what loops that never have a round are given in their place; whether there were any."""
@@ -171,7 +173,7 @@ def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.
 def _leave_out(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Put what a loop without a round is given, and scan outputs of no rows, in its place."""
     node = ref.node
-    if ref.opset < FIRST_WITH_INTEGERS_COMPARED or not has_no_round(node, lowering.facts):
+    if not has_no_round(node, lowering.facts):
         return
     make = InsertionPoint.before(lowering, ref)
     starts = {each.result: each.start for each in carried_by(node)}
@@ -189,4 +191,6 @@ def _no_rows(make: Calculation, fact: Tensor) -> ir.Value:
         raise refusal("the type of a scan output is not known", "declare it")
     dims = () if fact.shape is None else fact.shape[1:]
     shape = [0, *(dim if is_known(dim) else 0 for dim in dims)]
+    if make.opset < _FIRST_WITH_EXPAND:
+        return make.empty(shape, fact.element_type)
     return make.op("Expand", [make.filled([], fact.element_type), make.constant(shape)])
