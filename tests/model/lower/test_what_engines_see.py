@@ -1289,3 +1289,104 @@ def test_an_empty_part_that_openvino_takes_for_at_most_one_element_is_split_into
     feeds = {"x": X[:1].repeat(8), "some": np.array([True]), "n": np.array([3])}
     (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     assert [each.shape for each in got] == [(0,)] * 4
+
+
+NEAR = "v = Slice(x, zero, five, one)"
+LENGTHS = {
+    "a slice of a known length": (True, 6, "u = Slice(x, a, b, one)"),
+    "a slice to a near end": (True, "M", f"{NEAR} u = Neg(v)"),
+    "a slice from near the end": (True, "M", "u = Slice(x, last_five, largest, one)"),
+    "a slice from the second element on": (True, "M", "u = Slice(x, one, largest, one)"),
+    "a slice of a slice": (True, "M", f"{NEAR} u = Slice(v, a, largest, one)"),
+    "a slice on another axis": (True, "M", f"{NEAR} u = Slice(v, a, b, zero)"),
+    "two slices joined": (True, "M", f"{NEAR} u = Concat<axis = 1>(v, v)"),
+    "a slice joined on another axis": (True, "M", f"{NEAR} u = Concat<axis = 0>(v, v)"),
+    "a slice that was transposed": (
+        True,
+        "M",
+        "t = Transpose(x) v = Slice(t, zero, five) u = Transpose<perm = [1, 0]>(v)",
+    ),
+    "a slice that had one more axis": (
+        True,
+        "M",
+        f"{NEAR} w = Unsqueeze(v, zero) u = Squeeze(w, zero)",
+    ),
+    "a tensor of the shape of a slice": (
+        True,
+        "M",
+        f"{NEAR} n = Shape(v) u = ConstantOfShape<value = float[1] {{1}}>(n)",
+    ),
+    "the largest elements": (True, "M", "n = Expand(six, shape) v = Neg(n) u, i = TopK(v, b)"),
+    "an input": (False, "M", "u = Neg(x)"),
+    "an input of a known length": (False, 6, "u = Neg(x)"),
+    "a slice of an input": (False, "M", "u = Slice(x, a, b, one)"),
+    "a slice to an end that counts from the back": (False, "M", "u = Slice(x, zero, last, one)"),
+    "a slice joined with an input": (False, "M", f"{NEAR} u = Concat<axis = 1>(v, x)"),
+    "a part of a split": (False, 6, "u, v = Split<axis = 1>(x, l)"),
+    "a branch": (
+        False,
+        "M",
+        (
+            "k = ReduceSum<keepdims = 0>(x) on = Cast<to = 9>(k)"
+            " u = If(on) <then_branch = t () => (float[P,Q] o) { o = Slice(x, zero, five, one) },"
+            " else_branch = e () => (float[R,S] o2) { o2 = Slice(x, a, b, one) }>"
+        ),
+    ),
+}
+"""Whether OpenVINO may know the most of the second length of u, that of x, and what makes u."""
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", LENGTHS)
+def test_a_slice_of_an_axis_of_which_openvino_knows_the_most_keeps_a_length_of_its_own(
+    name: str, process: Runner
+) -> None:
+    is_limited, dim, made = LENGTHS[name]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[N, {dim}] x, int64[1] a, int64[1] b, int64[1] c, int64[1] d, int64[2] l)
+        => (float[A, B] p, float[C, D] q, float[E, F] r)
+        <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] five = {{5}}, int64[1] last = {{-1}},
+        int64[1] last_five = {{-5}}, int64[1] largest = {{9223372036854775807}},
+        float[6] six = {{1, 2, 3, 4, 5, 6}}, int64[2] shape = {{6, 6}}>
+        {{ {made} s = Slice(u, c, d, one) p = Trilu(u) q = Trilu(s)
+        y = Shape(u) z = Gather(y, one) r = Slice(x, zero, z, one) }}"""
+    )
+    x = np.arange(1, 37, dtype=np.float32).reshape(6, 6)
+    feeds = {"x": x} | dict(zip("abcd", map(np.array, ([0], [5], [1], [2])), strict=True))
+    feeds["l"] = np.array([5, 1])
+    found = [str(each) for each in ts.check(model, target="openvino")]
+    assert any("only the largest length is known" in each for each in found) is is_limited
+    lowered = ts.lower(model, target="openvino")
+    assert ts.lower(lowered, target="openvino") == lowered
+    want = ts.run(model, feeds)
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert [each.tolist() for each in got] == [want[each].tolist() for each in "pqr"]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "q = SequenceInsert(s, a, one) b = SequenceAt(q, zero) t = SequenceInsert(q, b, one)",
+        "q = SequenceErase(s, last) b = SequenceAt(q, zero) t = SequenceInsert(q, b, place)",
+        "q = SequenceErase(s, place) t = SequenceErase(q, last)",
+    ],
+)
+def test_each_part_of_a_sequence_that_is_changed_twice_has_its_length_in_openvino(
+    changes: str, process: Runner
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[1, N, 4] x, int64 k, int64 place) => (float[Y] y)
+        <int64 zero = {{0}}, int64 one = {{1}}, int64 last = {{-1}}>
+        {{ s = SplitToSequence<axis = 2>(x, k) a = SequenceAt(s, zero) {changes}
+        m = SequenceMap(t) <body = b (float[1, S, Q] e) => (float r)
+        {{ v = Neg(e) r = ReduceSum<keepdims = 0>(v) }}>
+        y = ConcatFromSequence<axis = 0, new_axis = 1>(m) }}"""
+    )
+    x = np.arange(1, 17, dtype=np.float32).reshape(1, 4, 4)
+    feeds = {"x": x, "k": np.array(1), "place": np.array(1)}
+    lowered = ts.lower(model, target="openvino")
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got[0].tolist() == ts.run(model, feeds)["y"].tolist()

@@ -15,6 +15,7 @@ from tensorsplit.model.features.body_features import of_bodies, results_to_settl
 from tensorsplit.model.features.forms import of_axes, of_form
 from tensorsplit.model.features.from_constants import of_constants
 from tensorsplit.model.features.integers import of_integers
+from tensorsplit.model.features.limited_lengths import of_limited_slices
 from tensorsplit.model.features.ranks import of_ranks
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
 from tensorsplit.model.features.sequences import (
@@ -108,6 +109,7 @@ def _of_any_operator(
         *of_recurrences(ref.node, facts),
         *of_ranks(ref, seen),
         *of_long_slices(ref.node, facts),
+        *of_limited_slices(ref.node, seen),
         *of_backward_slices(ref.node, facts),
         *of_gathered_strings(ref.node, facts),
     ]

@@ -48,7 +48,7 @@ def of_long_slices(node: ir.Node, facts: Facts) -> Iterator[str]:
         yield "long_slice"
 
 
-_LARGEST = frozenset({(1 << 31) - 1, (1 << 63) - 1})
+LARGEST = frozenset({(1 << 31) - 1, (1 << 63) - 1})
 """Ends that mean the end of the data for engines, in whatever direction a Slice goes."""
 
 
@@ -70,7 +70,7 @@ def ends_before_largest(node: ir.Node, facts: Facts) -> list[int] | None:
     ends = facts.tensor(end).constant or ()
     steps = (1,) * len(ends) if step is None else facts.tensor(step).integers or (None,) * len(ends)
     pairs = zip(ends, steps, strict=False)
-    lower = [last - (last in _LARGEST and not is_at_least(by, 1)) for last, by in pairs]
+    lower = [last - (last in LARGEST and not is_at_least(by, 1)) for last, by in pairs]
     return lower if lower != list(ends) else None
 
 

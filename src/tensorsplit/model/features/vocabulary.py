@@ -113,6 +113,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "shares_states": "is a Scan that carries a row, or what it carries elsewhere, as it is",
         "back_to_largest": "is a Slice to the largest integer, whose step may be below 0",
         "long_slice": "is a Slice of a tensor with a dimension above 2^24",
+        "limited_slice": "is a Slice, by bounds that are known only at run time, on an axis of"
+        " which only the largest length is known, as of what another Slice gives",
         "measured_element": "is a Shape or Size of an element of a list whose length is not known",
         "unknown_rank": "gives, or takes from an input, a tensor whose rank is known only at run"
         " time",

@@ -8,10 +8,17 @@ from types import MappingProxyType
 import numpy as np
 import onnx_ir as ir
 
+from tensorsplit.core.arithmetic import listed, sums
+from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
+from tensorsplit.model.features.limited_lengths import limited_axes
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
-from tensorsplit.model.graph.calculation import FIRST_WITH_INTEGERS_COMPARED, FLOATS
+from tensorsplit.model.graph.calculation import (
+    FIRST_WITH_INTEGERS_COMPARED,
+    FIRST_WITH_SUMS,
+    FLOATS,
+)
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
 from tensorsplit.model.lower.constants import write_quotient
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, is_own
@@ -216,6 +223,31 @@ def _write_reduction(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     make.put_instead(ref, new, "a ReduceSum with what comes before and after it", entry)
 
 
+def _hide_limit(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Reshape what is sliced to its own shape, of which the target knows no length at import.
+
+    Nodes stay where that was done to what their data is made of. So do those of data that is made
+    of constants, for which the target then has no shape, and of opsets before 11, which have no
+    CumSum: of that, the target knows nothing.
+    """
+    data, axes = ref.input(0), limited_axes(ref.node, lowering.imported)
+    if not axes:
+        return
+    if ref.opset < FIRST_WITH_SUMS or is_calculated(data, lowering.facts, of_shapes=False):
+        lowering.note(entry)
+        return
+    assert data is not None  # noqa: S101 - see the feature
+    make = InsertionPoint.instead_of(lowering, ref)
+    rank = len(lowering.facts.tensor(data).shape or ())
+    dims = [lowering.length(data, axis) for axis in range(rank)]
+    hidden = [sums((dim,)) if axis in axes else dim for axis, dim in enumerate(dims)]
+    same = make.op("Reshape", [data, make.make(listed(tuple(hidden)))])
+    for facts in (lowering.facts, lowering.imported):
+        facts.set(same, facts.of(data))
+    change_inputs(ref.node, {0: same})
+    lowering.changed(ref, "the same, of data whose length is hidden", entry)
+
+
 _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
     {
         "ignored_axes": _write_reduction,
@@ -239,6 +271,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[str, NodeChange]] = MappingProxyType(
         "abs_of_joined": ("Abs", _negate),
         "part_to_bool": ("Cast", _cast_negative),
         "empty_range": ("Range", _limit_range),
+        "limited_slice": ("Slice", _hide_limit),
     }
 )
 """How nodes are written after splits are, and their operator, by what the target can't do."""

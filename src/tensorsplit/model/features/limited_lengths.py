@@ -1,0 +1,157 @@
+"""Lengths of which an engine knows the most as it loads a model, and slices along such axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import Dim, are_known, is_known
+from tensorsplit.model.features.called_in_onnx import operator_of
+from tensorsplit.model.features.from_constants import MOST_STEPS, gives_shape
+from tensorsplit.model.features.values import LARGEST, has_known_shape
+from tensorsplit.model.graph.nodes import attribute_of
+from tensorsplit.model.infer.analysis import Facts
+
+_COUNTING = frozenset({"Compress", "NonMaxSuppression", "NonZero", "TopK", "Unique"})
+"""Operators that give so many elements, and no more than they are given."""
+
+_BY_SHAPE = {"ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1}
+"""Operators that give lengths that an input says, and its place."""
+
+_OPEN = frozenset({"", "If"})
+"""Operators of which an engine knows no length better than that; the first one is of any domain."""
+
+_WITH_BOUNDS = 3
+"""A Slice has so many inputs at least where its bounds are none of its attributes."""
+
+_Limits: TypeAlias = tuple[Dim, Dim]
+
+
+def of_limited_slices(node: ir.Node, seen: Facts) -> Iterator[str]:
+    """Yield whether a node slices by bounds known only at run time where the most is known."""
+    if limited_axes(node, seen):
+        yield "limited_slice"
+
+
+def limited_axes(node: ir.Node, seen: Facts) -> list[int]:
+    """Return the axes, from the front, on which a Slice has such bounds, and data of such a length.
+
+    A length that is known does not count, and neither do bounds that are constant.
+    """
+    if node.op_type != "Slice" or len(node.inputs) < _WITH_BOUNDS:
+        return []
+    data, lengths = node.inputs[0], _Lengths(seen)
+    shape = seen.tensor(data).shape or ()
+    return [
+        axis
+        for axis, limits in _bounds(node, seen).items()
+        if not are_known(limits) and not is_known(shape[axis])
+        if lengths.is_limited(data, axis)
+    ]
+
+
+def _bounds(node: ir.Node, seen: Facts) -> dict[int, _Limits]:
+    """Return the start and end of a Slice on each axis; nothing if the axes are not known."""
+    rank = len(seen.tensor(node.inputs[0]).shape or ())
+    if len(node.inputs) < _WITH_BOUNDS:
+        names = ("starts", "ends", "axes")
+        starts, ends, axes = (attribute_of(node, each, ir.AttributeType.INTS) for each in names)
+    else:
+        given = (*node.inputs[1:4], None)[:3]
+        starts, ends, axes = (None if each is None else _numbers(each, seen) for each in given)
+    if not rank or starts is None or ends is None:
+        return {}
+    places = zip(range(rank) if axes is None else axes, starts, ends, strict=False)
+    return {axis % rank: (start, end) for axis, start, end in places if is_known(axis)}
+
+
+def _numbers(held: ir.Value, seen: Facts) -> tuple[Dim, ...] | None:
+    """Return the numbers of a list of a length that is known."""
+    fact = seen.tensor(held)
+    (count,) = fact.shape if fact.shape is not None and len(fact.shape) == 1 else (None,)
+    return fact.integers or ((None,) * count if is_known(count) else None)
+
+
+def _is_near(limits: _Limits) -> bool:
+    """Return whether bounds leave a Slice a largest length, whatever its data is."""
+    start, end = limits
+    if not is_known(start) or not is_known(end):
+        return False
+    return start != 0 if end in LARGEST else start < 0 or end >= 0
+
+
+class _Lengths:
+    """What is known of lengths by what they come from; so far that no model takes long."""
+
+    def __init__(self, seen: Facts) -> None:
+        self._seen = seen
+        self._known: dict[tuple[ir.Value, int], bool] = {}
+
+    def is_limited(self, held: ir.Value | None, axis: int) -> bool:
+        """Return whether the most that an open length may be is known, or may be known."""
+        made = None if held is None else held.producer()
+        if held is None or made is None or not made.inputs or operator_of(made) in _OPEN:
+            return False
+        key = (held, axis)
+        if key not in self._known and len(self._known) < MOST_STEPS:
+            self._known[key] = False  # for nodes in a ring
+            self._known[key] = self._comes_from_limited(made, axis)
+        return self._known.get(key, False)
+
+    def _comes_from_limited(self, made: ir.Node, axis: int) -> bool:
+        data, operator = made.inputs[0], operator_of(made)
+        if operator == "Slice":
+            is_near = _is_near(_bounds(made, self._seen).get(axis, (None, None)))
+            return is_near or self._is_known_or_limited(data, axis)
+        if operator == "Concat":
+            return all(self._is_known_or_limited(each, axis) for each in made.inputs)
+        if operator in _COUNTING:
+            return all(has_known_shape(each, self._seen) for each in made.inputs if each)
+        place = _BY_SHAPE.get(operator)
+        if place is not None and self._seen.tensor(made.inputs[place]).constant is None:
+            return any(map(self._has_limited, _measured(made.inputs[place])))
+        if operator == "Transpose" and self._rank(data):
+            order = (
+                attribute_of(made, "perm", ir.AttributeType.INTS) or range(self._rank(data))[::-1]
+            )
+            return self.is_limited(data, order[axis])
+        rank = self._rank(made.outputs[0])
+        alike = [each for each in made.inputs if self._rank(each) == rank]
+        others = [each for each in made.inputs if self._rank(each) != rank]
+        return any(self.is_limited(each, axis) for each in alike) or any(
+            map(self._has_limited, others)
+        )
+
+    def _is_known_or_limited(self, held: ir.Value | None, axis: int) -> bool:
+        shape = self._seen.tensor(held).shape
+        return shape is not None and (is_known(shape[axis]) or self.is_limited(held, axis))
+
+    def _has_limited(self, held: ir.Value | None) -> bool:
+        """Return whether any length of a tensor is limited."""
+        shape = self._seen.tensor(held).shape or ()
+        return any(
+            self.is_limited(held, axis) for axis, dim in enumerate(shape) if not is_known(dim)
+        )
+
+    def _rank(self, held: ir.Value | None) -> int:
+        return len(self._seen.tensor(held).shape or ())
+
+
+def _measured(held: ir.Value | None) -> list[ir.Value | None]:
+    """Return the tensors from whose shapes numbers are calculated; none if a CumSum is between.
+
+    Of what that gives an engine does not know the most.
+    """
+    waiting, met, found = [held], {held}, list[ir.Value | None]()
+    while waiting and len(met) < MOST_STEPS:
+        made = None if (each := waiting.pop()) is None else each.producer()
+        if operator_of(made) == "CumSum":
+            return []
+        if made is not None and gives_shape(made):
+            found += made.inputs
+        elif made is not None:
+            waiting += [value for value in made.inputs if value not in met]
+            met.update(made.inputs)
+    return found
