@@ -450,12 +450,20 @@ class TestSnapshot:
             def __getitem__(self, index: Any) -> Any:
                 raise RuntimeError("no")
 
+        refuse("TS401", Broken(DATA), "Broken")
+
+    def test_ends_where_there_are_more_buffers_than_parts_can_be(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         class Endless(Answering):
             def __getitem__(self, index: Any) -> Any:
+                self.asked.append(index)
                 return DATA
 
-        refuse("TS401", Broken(DATA), "Broken")
-        refuse("TS401", Endless(DATA), "buffers")
+        monkeypatch.setattr(buffers, "MAX_PARTS", 5)
+        out = Endless(DATA)
+        refuse("TS401", out, "6 buffers")
+        assert out.asked == 2 * [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("name", DTYPES)
