@@ -113,6 +113,7 @@ def public_functions() -> list[str]:
 def test_the_promised_names_are_there() -> None:
     assert set(ts.__all__) >= NAMES
     assert dir(ts) == sorted([*ts.__all__, "__version__"])
+    assert dir(ts.files) == sorted(ts.files.__all__)
     assert openvino.__all__ == ["extensions", "split", "variadic_split"]
 
 

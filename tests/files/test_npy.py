@@ -13,6 +13,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.files import byte_copies
+from tensorsplit.files.byte_copies import Move, RowPlace
 from tests.cli.conftest import Command
 from tests.refusals import refused as refusal
 
@@ -229,3 +230,12 @@ def test_an_archive_with_two_arrays_of_one_name_is_refused(tmp_path: Path) -> No
     with refusal("TS705", "it holds two arrays of the same name"):
         ts.files.split(tmp_path / "x.npz", tmp_path / "parts", [2, 4])
     assert not (tmp_path / "parts").exists()
+
+
+def test_small_arrays_side_by_side_are_copied_by_few_tasks() -> None:
+    moves = [
+        Move(1, 8, (RowPlace("read", 8 * n, ((0, 8),)),), (RowPlace(f"{n}", 0, ((0, 8),)),))
+        for n in range(600)
+    ]
+    tasks = list(byte_copies.copies(moves))
+    assert [task.nbytes for task in tasks] == [8 * 256, 8 * 256, 8 * 88]

@@ -208,6 +208,17 @@ def test_what_each_rank_gets_is_padded(
         check(load(tmp_path / f"{ranks}.safetensors"), {"x": whole})
 
 
+def test_a_tensor_without_elements_comes_back_as_it_was(tmp_path: Path) -> None:
+    tensors = {"x": bits(0, 5), "y": bits(3, 5)}
+    numpy_files.save_file(tensors, tmp_path / "m.safetensors")
+    rules = {"shard": [{"tensors": "*", "axis": 0, "pad_to": 4}]}
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules, ranks=2)
+    said = metadata(rank_file(tmp_path / "out", 0, 2))
+    assert json.loads(said[UNPADDED]) == {"x": 0, "y": 3}
+    ts.files.merge(tmp_path / "out", tmp_path / "back.safetensors", rules=rules)
+    check(load(tmp_path / "back.safetensors"), tensors)
+
+
 def test_other_rules_pad_the_same_whole(tmp_path: Path) -> None:
     rows = bits(16, 3)
     numpy_files.save_file({"x": rows}, tmp_path / "m.safetensors")

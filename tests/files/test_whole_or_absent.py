@@ -143,6 +143,23 @@ def test_what_was_verified_is_said(source: Path, tensorsplit: Command) -> None:
     )
 
 
+@pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="no such call here")
+def test_what_is_verified_is_read_from_the_disk_and_not_from_memory(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped = []
+
+    def noted(number: int, start: int, size: int, advice: int) -> None:
+        assert (start, size, advice) == (0, 0, os.POSIX_FADV_DONTNEED)
+        dropped.append(Path(f"/proc/self/fd/{number}").readlink().name)
+
+    monkeypatch.setattr(os, "posix_fadvise", noted)
+    ts.files.split(source, source.with_name("plain"), num_outputs=2)
+    assert dropped == []
+    ts.files.split(source, source.with_name("out"), num_outputs=2, verify=True)
+    assert set(dropped) == {"x.0.npy", "x.1.npy"}
+
+
 def test_bits_that_changed_on_the_way_are_found(
     source: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
 ) -> None:
@@ -176,7 +193,7 @@ def test_a_source_that_shrinks_meanwhile(
     assert list(source.parent.iterdir()) == [source]
 
 
-@pytest.mark.parametrize("how", ["written", "replaced", "removed"])
+@pytest.mark.parametrize("how", ["written", "grown at once", "replaced", "removed"])
 @pytest.mark.parametrize("kind", ["x.npy", "x.npz", "folder", "x.safetensors", "ranks"])
 def test_a_source_that_changes_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, how: str
@@ -201,6 +218,10 @@ def test_a_source_that_changes_meanwhile(
         place, new = tmp_path / read, tmp_path / "new"
         if how == "removed":
             place.unlink()
+            return
+        if how == "grown at once":  # before the clock of the file system went on
+            place.write_bytes(place.read_bytes() + b"1")
+            os.utime(place, (1, 1))
             return
         if how == "replaced":
             new.write_bytes(place.read_bytes())  # equally long

@@ -19,6 +19,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.files import zarr_files
 from tensorsplit.files.formats import open_source
+from tests.cli.conftest import Command
 from tests.refusals import refused
 
 zarr = pytest.importorskip("zarr")
@@ -132,6 +133,16 @@ def test_chunks_that_are_missing_stay_missing(tmp_path: Path, version: int) -> N
         assert not (tmp_path / "out" / part / missing).exists()
     there = "c/0/0/0" if version == 3 else "0.0.0"  # made of rows 4 to 6, and of missing ones
     assert (tmp_path / "out" / "x.1.zarr" / there).exists()
+
+
+@pytest.mark.parametrize("lengths", [[4, 6], [3, 7]])  # copied as they are, and made anew
+def test_chunks_that_are_missing_add_nothing_to_the_checksum(
+    tmp_path: Path, tensorsplit: Command, lengths: list[int]
+) -> None:
+    zarr.create_array(tmp_path / "x.zarr", shape=(10, 4), chunks=(4, 4), dtype="<f4")
+    words = ("--axis", 0, "--split", ",".join(map(str, lengths)), "--verify")
+    said = tensorsplit("split", tmp_path / "x.zarr", "-o", tmp_path / "out", *words).out
+    assert said.endswith("sum of CRC-32 00000000\n")
 
 
 NANS = np.array([0x7FC00000, 0x7FC00001, 0xFFC12345, 0x7F800001], "<u4").view("<f4")

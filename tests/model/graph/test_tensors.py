@@ -329,6 +329,7 @@ def test_external_data_outside_the_folder_is_refused(
     ("entries", "word"),
     [
         ({"offset": 16}, "24 bytes"),
+        ({"offset": 9}, "has 24 bytes, but bytes 9 to 25 are named"),
         ({"offset": 2**62}, "24 bytes"),
         ({"length": 8}, "its length is 8"),
         ({"length": 24}, "its length is 24"),
