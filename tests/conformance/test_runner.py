@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from tensorsplit.conformance import runner
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.document import Document
 from tensorsplit.conformance.runner import Subject, run
-from tensorsplit.engines.process import EngineProcess
+from tensorsplit.engines.process import EngineProcess, Reply
 from tests.conformance.fakes import case, planted, planted_subject
 from tests.engines.test_process import is_gone
 from tests.interpreters import python
@@ -146,6 +148,28 @@ def test_cases_one_by_one_keep_one_process_until_they_are_closed(
     assert not ended
     cases.close()
     assert ended
+
+
+@pytest.mark.parametrize(
+    ("limit", "searches", "tried"), [(3.0, 0, 3), (99.0, 0, 10), (99.0, 19, 10), (99.0, 20, 0)]
+)
+def test_who_made_a_case_hang_is_searched_neither_for_ever_nor_again_and_again(
+    monkeypatch: pytest.MonkeyPatch, limit: float, searches: int, tried: int
+) -> None:
+    seconds = itertools.count()
+    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    asked: list[str] = []
+
+    def apart(cases: list[Case], _seconds: float) -> Reply:
+        asked.append(cases[0].id)
+        return Reply()  # it lives
+
+    earlier = [case(f"a/{number}") for number in range(10)]
+    time_limit = SimpleNamespace(searches=searches)
+    process: Any = SimpleNamespace(_time_limit=time_limit, _done=earlier, _apart=apart)
+    runner._Process._blame(process, case("b"), Reply(), 1.0, limit)
+    assert asked == [each.id for each in earlier[::-1]][:tried]
+    assert time_limit.searches == searches + 1
 
 
 def test_a_subject_that_there_is_not_is_refused() -> None:

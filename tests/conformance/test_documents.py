@@ -1,0 +1,73 @@
+"""Documents of several runs become one, if they are of the same cases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tensorsplit.conformance.document import Document, merged
+from tests.conformance.documents import CHUNK, LOOP, small
+from tests.refusals import refused
+
+RUN = small()
+
+
+def of_subject(name: str, run: Document = RUN, **changes: Any) -> Document:
+    """The document of one subject alone."""
+    subjects = tuple(entry for entry in run.subjects if entry.name == name)
+    results = tuple(result for result in run.results if result.subject == name)
+    return replace(run, subjects=subjects, results=results, **changes)
+
+
+def without(name: str, run: Document) -> Document:
+    """The document without a case."""
+    return replace(
+        run,
+        cases=tuple(entry for entry in run.cases if entry.id != name),
+        results=tuple(result for result in run.results if result.case != name),
+        suite={**run.suite, "cases": len(run.cases) - 1},
+    )
+
+
+def test_subjects_that_ran_one_by_one_are_those_of_one_run() -> None:
+    pieces = [of_subject(entry.name) for entry in RUN.subjects]
+    assert merged(pieces) == RUN
+
+
+def test_the_document_of_most_cases_says_when_and_where() -> None:
+    other = of_subject("openvino", measured={**RUN.measured, "by": "another"})
+    whole = merged([without(LOOP.id, other), of_subject("tensorsplit")])
+    assert whole.measured["by"] == "a test"
+    assert whole.suite["cases"] == 5
+    whole = merged([other, without(LOOP.id, of_subject("tensorsplit"))])
+    assert whole.measured["by"] == "another"
+
+
+def test_all_versions_of_the_suite_are_named_in_order() -> None:
+    newer = of_subject("openvino", suite={**RUN.suite, "version": "0.2.0"})
+    both = merged([newer, of_subject("tensorsplit")])
+    assert both.suite["version"] == "0.1.0, 0.2.0"
+    assert merged([both, of_subject("onnxslim")]).suite["version"] == "0.1.0, 0.2.0"
+
+
+def test_another_seed_is_refused() -> None:
+    other = of_subject("openvino", suite={**RUN.suite, "seed": 1})
+    with refused("TS703", "not of the same seed", parameter="from"):
+        merged([of_subject("tensorsplit"), other])
+
+
+def test_a_case_that_became_another_one_is_refused() -> None:
+    changed = tuple(
+        replace(entry, rule="Another rule.") if entry is CHUNK else entry for entry in RUN.cases
+    )
+    with refused("TS703", f"{CHUNK.id} is not the same case in all of them", parameter="from"):
+        merged([of_subject("tensorsplit"), of_subject("openvino", cases=changed)])
+
+
+def test_one_version_beside_other_packages_is_refused() -> None:
+    """Its results could be of either."""
+    slim = of_subject("onnxslim")
+    (subject,) = slim.subjects
+    beside = replace(subject, versions={**subject.versions, "onnx": "1.20.0"})
+    with refused("TS703", "onnxslim 0.1.80 is in two of them, beside other packages"):
+        merged([slim, replace(slim, subjects=(beside,), results=())])
