@@ -252,22 +252,21 @@ class RangeCopies:
         """The bytes that are written."""
         return sum(each.size for each in self.ranges)
 
-    def write(self, memory: int) -> int:
+    def write(self, _memory: int) -> int:
         """Copy the ranges, by the system where it can."""
         for (source, target), ranges in groupby(self.ranges, attrgetter("source", "target")):
             with reading(source) as read_from, FileIO(target, "r+") as written_to:
                 for each in ranges:
-                    _copy_range(read_from, written_to, each, min(memory, _BLOCK))
+                    _copy_range(read_from, written_to, each)
         return self.nbytes
 
-    def verify(self, memory: int) -> int:
+    def verify(self, _memory: int) -> int:
         """Compare the ranges (TS708)."""
         checksum = 0
-        step = min(memory // 2, _BLOCK)
         for each in self.ranges:
             with reading(each.source) as source, reading(each.target, fresh=True) as target:
-                for done in range(0, each.size, step):
-                    size = min(step, each.size - done)
+                for done in range(0, each.size, _BLOCK):
+                    size = min(_BLOCK, each.size - done)
                     expected = read_at(source, each.start + done, size)
                     read = read_at(target, each.offset + done, size)
                     checksum += compare(expected, read, each.target)
@@ -295,13 +294,12 @@ class SameBytes:
         """Bytes that are written: none."""
         return 0
 
-    def write(self, memory: int) -> int:
+    def write(self, _memory: int) -> int:
         """Refuse (TS712) files that differ."""
-        step = min(memory // 2, _BLOCK)
         with reading(self.one.path) as one, reading(self.other.path) as other:
             for start, offset, whole in self._ranges():
-                for done in range(0, whole, step):
-                    size = min(step, whole - done)
+                for done in range(0, whole, _BLOCK):
+                    size = min(_BLOCK, whole - done)
                     expected = read_at(one, start + done, size)
                     if not np.array_equal(expected, read_at(other, offset + done, size)):
                         raise SplitError(
@@ -353,9 +351,9 @@ class PaddingCheck:
         """Bytes that are written: none."""
         return 0
 
-    def write(self, memory: int) -> int:
+    def write(self, _memory: int) -> int:
         """Refuse (TS713) padding that is not zeros: it would be lost."""
-        place, step = self.place, min(memory // 2, _BLOCK)
+        place = self.place
         padding = [
             (inside + max(self.width - start, 0), inside + size)
             for start, size, _, inside in _columns([place])
@@ -363,9 +361,9 @@ class PaddingCheck:
         ]
         with reading(place.path) as file:
             for row, (begin, end) in product(range(self.rows), padding):
-                for first in range(begin, end, step):
+                for first in range(begin, end, _BLOCK):
                     start = place.offset + row * place.width + first
-                    if read_at(file, start, min(step, end - first)).any():
+                    if read_at(file, start, min(_BLOCK, end - first)).any():
                         raise SplitError(
                             NOT_PARTS,
                             f"the padding of {short_name(self.name)} in {show_path(place.path)} is"
@@ -616,7 +614,7 @@ def _take_apart(
     return taken
 
 
-def _copy_range(source: FileIO, target: FileIO, wanted: ByteRange, step: int) -> None:
+def _copy_range(source: FileIO, target: FileIO, wanted: ByteRange) -> None:
     done = 0
     if hasattr(os, "copy_file_range"):
         while done < wanted.size:
@@ -635,8 +633,8 @@ def _copy_range(source: FileIO, target: FileIO, wanted: ByteRange, step: int) ->
             if not count:
                 break
             done += count
-    for begin in range(done, wanted.size, step):
-        data = read_at(source, wanted.start + begin, min(step, wanted.size - begin))
+    for begin in range(done, wanted.size, _BLOCK):
+        data = read_at(source, wanted.start + begin, min(_BLOCK, wanted.size - begin))
         write_at(target, wanted.offset + begin, data)
 
 
