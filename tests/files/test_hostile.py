@@ -154,6 +154,15 @@ def test_indices_that_lie(folder: Path, refused: Callable[..., str], names: Any,
     assert not out.exists()
 
 
+def test_of_two_indices_none_is_believed(folder: Path, refused: Callable[..., str]) -> None:
+    names = {"x": "a.safetensors", "y": "b.safetensors"}
+    for stem in ("model", "other"):
+        index = folder / f"{stem}.safetensors.index.json"
+        index.write_text(json.dumps({"weight_map": names}))
+    message = refused("TS705", "split", folder, "-o", folder.with_name("out"), "--num-outputs", 1)
+    assert "several indices: model.safetensors.index.json, other.safetensors" in message
+
+
 def test_a_name_in_two_files(folder: Path, refused: Callable[..., str]) -> None:
     (folder / "c.safetensors").write_bytes(tensors({"y": F32}, b"5678"))
     out = folder.with_name("out")

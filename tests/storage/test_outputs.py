@@ -117,7 +117,7 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 def test_permissions_are_those_of_the_umask_or_of_the_file_replaced(tmp_path: Path) -> None:
     (tmp_path / "old").touch(mode=0o600)
     drafts: list[int] = []
-    before = os.umask(0o027)
+    before = os.umask(0o026)
     try:
         write_files(
             {

@@ -265,6 +265,8 @@ LAST32, LAST64 = 2**31 - 1, 2**63 - 1
         ("Mod", np.int64, [0, 3], ("Add", 0), 0),
         ("Mod", np.int64, [7, 3], ("Add", 0), 1),
         ("Mod", np.int64, [7, 1], ("Add", 0), 0),
+        ("Mod", np.int64, [-7, 3], ("Add", 5), None),  # whose sign depends on fmod
+        ("Mod", np.int64, [7, -3], ("Add", 5), None),
     ],
 )
 def test_what_is_computed_of_integers(
