@@ -59,6 +59,12 @@ def test_there_are_a_few_thousand_cases() -> None:
     assert len(REFUSALS) > 800
 
 
+def test_the_parts_of_every_case_cover_its_axis() -> None:
+    for case in LEGAL:
+        assert case.cut is not None
+        assert sum(case.cut.sizes) == case.cut.shape[case.cut.axis], case.id
+
+
 def test_ids_are_unique_sorted_and_file_safe() -> None:
     ids = [case.id for case in CASES]
     assert ids == sorted(set(ids))

@@ -554,6 +554,18 @@ def test_only_wrong_models_that_are_refused_show_that_wrong_models_are(
     assert ("carried" in entry) is stays
 
 
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_only_refusals_show_that_wrong_dimensions_are_refused(is_refused: bool) -> None:
+    """IREE was measured to run constant lengths that do not sum to a dimension that is fed."""
+    cases = [case for case in cases_of("onnx.Split-18/", "/constant/") if "dynamic-axis" in case]
+    chosen = [case for case in cases if ("refuse-" in case) is is_refused]
+    assert chosen
+    content = written("iree", [Result(case, "iree", "pass") for case in chosen], "3.14.0")
+    kinds = [(each["feature"], each["extent"]) for each in content["entries"]]
+    stays = ("constant_lengths_on_dynamic_axis", "illegal") in kinds
+    assert stays is not is_refused
+
+
 def test_a_dimension_of_0_that_is_right_shows_that_such_are() -> None:
     """TVM was measured to fail for some splits of an axis of length 0."""
     case = "onnx.Split-2/float/zero-size-r3/absent/graph/stated-equal-2of0-axism3-o10"

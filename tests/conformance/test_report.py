@@ -178,6 +178,19 @@ class TestMarkdown:
             " known as [`openvino-int64`](<https://example.org/issues/7>)):"
         ) in text
 
+    def test_each_known_deviation_is_told_by_itself(self) -> None:
+        run = documents.small()
+        known = {PLAIN.id: "a", STRINGS.id: "b", LOOP.id: "a"}
+        results = tuple(
+            dataclasses.replace(each, verdict="crash", memory=False, deviation=known[each.case])
+            if each.subject == "openvino" and each.case in known
+            else each
+            for each in run.results
+        )
+        text = markdown(dataclasses.replace(run, results=results))
+        assert "(2 cases, known as `a`" in text
+        assert "(1 case, known as `b`" in text
+
     def test_a_decision_and_an_operator_lead_to_their_pages(self) -> None:
         text = markdown(documents.small())
         assert "(1 case, new, [D10](errata.md)):" in text
