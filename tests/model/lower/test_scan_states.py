@@ -615,3 +615,28 @@ def test_a_scan_carries_a_row_of_any_type_before_opset_11(kind: str) -> None:
     found = ts.run(lowered, {"x": x, "s": x[1]})
     assert found["k"].tolist() == x[2].tolist()
     assert found["y"].tolist() == [x[1].tolist(), x[0].tolist(), x[1].tolist()]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("opset", [9, 18])
+def test_a_scan_without_rows_gives_what_it_starts_with(
+    axis: int, opset: int, process: Runner
+) -> None:
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]>
+        g (float[{"0,2" if axis == 0 else "2,0"}] x, float[2] w)
+        => (float[2] y, float[A,2] z, float[2,B] t)
+        {{ y, z, t = Scan <num_scan_inputs = 1, scan_input_axes = [{axis}],
+        scan_output_axes = [0, 1], body = b (float[2] s, float[2] row)
+        => (float[2] v, float[2] p, float[2] q) {{ v = Add(s, row) p = Neg(v) q = Abs(v) }}>
+        (w, x) }}"""
+    )
+    found = [each for each in ts.check(model, target="openvino") if each.severity == "error"]
+    assert any("the model does not load" in each.message for each in found)
+    lowered = ts.lower(model, target="openvino")
+    assert "Scan" not in [node.op_type for node in nodes_of(lowered.graph)]
+    x, w = np.zeros((0, 2), np.float32), np.array([3, 4], np.float32)
+    feeds = {"x": x if axis == 0 else x.T, "w": w}
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got[0].tolist() == [3, 4]
+    assert [each.shape for each in got[1:]] == [(0, 2), (2, 0)]

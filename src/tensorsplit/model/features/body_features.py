@@ -11,7 +11,7 @@ from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import gives_shape, is_constant
-from tensorsplit.model.features.rounds import rounds_may_be_0
+from tensorsplit.model.features.rounds import has_no_rows, rounds_may_be_0
 from tensorsplit.model.features.shared_memory import carried_numbers, overwritten, shared_states
 from tensorsplit.model.features.values import has_strings, is_empty
 from tensorsplit.model.graph.facts import Tensor
@@ -204,6 +204,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "carries_number": carried_numbers(node),
         "overwritten": overwritten(node, seen),
         "shares_states": shared_states(node, facts),
+        "no_rows": has_no_rows(ref, facts),
         "unread_rows": has_unread_rows(node),
         "scanned_across": ref.opset >= FIRST_SCAN_WITHOUT_BATCHES and scanned_across(node, facts),
         "unused_in_loop": unused_and_changing(node, facts, seen),

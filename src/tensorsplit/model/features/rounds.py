@@ -1,4 +1,4 @@
-"""How many rounds a Loop has, and what it gives after none."""
+"""How many rounds a Loop or a Scan has, and what a Loop gives after none."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import is_at_least, is_known
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.loops import (
+    FIRST_SCAN_WITHOUT_BATCHES,
+    axes_of_scan,
     carried_by,
     count_and_condition,
     is_loop,
     is_passed_on,
+    scanned_by,
     states_of,
 )
-from tensorsplit.model.graph.nodes import bodies, constant, is_used, passed_from
+from tensorsplit.model.graph.nodes import NodeRef, bodies, constant, is_used, passed_from
 from tensorsplit.model.infer.analysis import Facts
 
 
@@ -34,6 +37,19 @@ def rounds_may_be_0(node: ir.Node, opset: int, facts: Facts, seen: Facts) -> boo
                 and bool(fixed_ends(node, facts, seen) or rounds_by_default(node, facts))
             )
         )
+    )
+
+
+def has_no_rows(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether a Scan is given no rows; one with batches is left out."""
+    scanned = len(scanned_by(ref.node))
+    if not scanned or ref.opset < FIRST_SCAN_WITHOUT_BATCHES:
+        return False
+    shapes = [facts.tensor(held).shape for held in ref.node.inputs[-scanned:]]
+    pairs = zip(shapes, axes_of_scan(ref.node)[0], strict=False)
+    return any(
+        shape is not None and -len(shape) <= axis < len(shape) and shape[axis] == 0
+        for shape, axis in pairs
     )
 
 

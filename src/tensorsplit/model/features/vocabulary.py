@@ -103,6 +103,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "strings_gathered": "is a Gather of strings on an axis that may not be the last",
         "strings_in_loop": "is a loop that carries strings, or uses or gives out strings that are"
         " used",
+        "no_rows": "is a Scan without rows",
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",

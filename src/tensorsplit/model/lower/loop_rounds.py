@@ -1,6 +1,11 @@
-"""Loops that may have no round, for targets that then give what was never calculated."""
+"""Loops that may have no round, for targets that then give what was never calculated.
+
+And Scans that have none, for targets that refuse those.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 import onnx_ir as ir
@@ -21,7 +26,14 @@ from tensorsplit.model.graph.calculation import (
     Calculation,
 )
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.loops import body_of, carried_by, count_and_condition, is_loop
+from tensorsplit.model.graph.loops import (
+    axes_of_scan,
+    body_of,
+    carried_by,
+    count_and_condition,
+    is_loop,
+    states_of,
+)
 from tensorsplit.model.graph.nodes import NodeRef, change_inputs, is_used
 from tensorsplit.model.lower.scan_states import add_states, carry_size_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
@@ -33,6 +45,11 @@ _FIRST_WITH_EXPAND = 8
 def leave_out_loops(lowering: Lowering) -> bool:
     """Put what loops that never have a round are given in their place; whether there were any."""
     return lowering.change_limited("rounds_may_be_0", _leave_out)
+
+
+def leave_out_scans(lowering: Lowering) -> bool:
+    """Put what Scans without rows are given in their place; whether there were any."""
+    return lowering.change_limited("no_rows", _leave_out_scan)
 
 
 def pass_conditions_on(lowering: Lowering) -> bool:
@@ -171,26 +188,42 @@ def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.
 
 
 def _leave_out(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Put what a loop without a round is given, and scan outputs of no rows, in its place."""
-    node = ref.node
-    if not has_no_round(node, lowering.facts):
-        return
+    """Leave out a loop without a round."""
+    if has_no_round(ref.node, lowering.facts):
+        starts = {each.result: each.start for each in carried_by(ref.node)}
+        _put_starts(lowering, ref, starts, {}, entry)
+
+
+def _leave_out_scan(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Leave out a Scan without rows."""
+    node, count = ref.node, len(states_of(ref.node))
+    starts = dict(zip(node.outputs[:count], node.inputs, strict=False))
+    axes = dict(zip(node.outputs[count:], axes_of_scan(node)[1], strict=False))
+    _put_starts(lowering, ref, starts, axes, entry)
+
+
+def _put_starts(
+    lowering: Lowering,
+    ref: NodeRef,
+    starts: Mapping[ir.Value, ir.Value | None],
+    axes: Mapping[ir.Value, int],
+    entry: Limitation,
+) -> None:
+    """Put what a node carries, and scan outputs of no rows along their axes, in its place."""
     make = InsertionPoint.before(lowering, ref)
-    starts = {each.result: each.start for each in carried_by(node)}
-    for old in node.outputs:
-        if is_used(old):
-            start, fact = starts.get(old), lowering.facts.tensor(old)
-            make.replace(old, _no_rows(make, fact) if start is None else start)
-    lowering.edits.retire(node)
+    for old in filter(is_used, ref.node.outputs):
+        start, fact = starts.get(old), lowering.facts.tensor(old)
+        make.replace(old, _no_rows(make, fact, axes.get(old, 0)) if start is None else start)
+    lowering.edits.retire(ref.node)
     lowering.changed(ref, "what it is given, as it has no round", entry)
 
 
-def _no_rows(make: Calculation, fact: Tensor) -> ir.Value:
+def _no_rows(make: Calculation, fact: Tensor, axis: int) -> ir.Value:
     """Return a scan output of no rows, which are of length 0 where their shape is not known."""
     if fact.element_type is None:
         raise refusal("the type of a scan output is not known", "declare it")
-    dims = () if fact.shape is None else fact.shape[1:]
-    shape = [0, *(dim if is_known(dim) else 0 for dim in dims)]
+    shape = [dim if is_known(dim) else 0 for dim in fact.shape or (0,)]
+    shape[axis] = 0
     if make.opset < _FIRST_WITH_EXPAND:
         return make.empty(shape, fact.element_type)
     return make.op("Expand", [make.filled([], fact.element_type), make.constant(shape)])

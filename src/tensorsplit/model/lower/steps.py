@@ -46,6 +46,7 @@ from tensorsplit.model.lower.known_lengths import write_lengths
 from tensorsplit.model.lower.loop_rounds import (
     hold_conditions,
     leave_out_loops,
+    leave_out_scans,
     pass_conditions_on,
     settle_rounds,
 )
@@ -203,6 +204,7 @@ _BEFORE_SPLITS: tuple[Callable[[Lowering], bool], ...] = (
     take_branches,
     # of loops
     leave_out_loops,
+    leave_out_scans,
     pass_conditions_on,
     hold_conditions,
     expand_maps,
