@@ -392,6 +392,34 @@ UNCHECKED = {
 }
 
 
+@pytest.mark.parametrize(
+    ("row", "more", "is_uneven"),
+    [
+        ("float[2,?] p", "", True),  # of a length that the round gives
+        ("float[2,K] p", "", True),  # as exporters name it
+        ("float[2,3] q", "", False),
+        ("float[2,N] r", "", False),
+        ("float[2,?] u", "", False),
+        ("float[2,?] q", ", float[2,?] p", False),  # nobody uses what is uneven
+    ],
+)
+def test_openvino_writes_rows_of_different_shapes_beyond_their_memory(
+    row: str, more: str, is_uneven: bool
+) -> None:
+    """The parts of a list, collected one by one: the last may be shorter, which is not allowed."""
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 15]> g (float[2,N] x, int64[T] w, float[2,3] h) =>
+        (float[A,B,C] y) <bool c = {{1}}, int64[1] k = {{-1}}, int64[1] one = {{1}}> {{
+        t = Size(w) y{", unused" if more else ""} = Loop(t, c) <body = b (int64 i, bool d) =>
+        (bool e, {row}{more}) {{ e = Identity(d) j = Gather(w, i) n = Reshape(j, k) o = Sub(n, n)
+        p = Slice(x, o, n, one) q = Neg(h) r = Neg(x) m = Shape<start = 1>(x)
+        u = Slice(x, one, m, one) }}> }}"""
+    )
+    said = [each for each in check(made, "openvino") if "the size of the first" in each.message]
+    assert [each.severity for each in said] == ["warning"] * is_uneven
+    assert all("standard refuses" in each.message and "Pad" in each.fix for each in said)
+
+
 @pytest.mark.parametrize("name", UNCHECKED)
 def test_what_an_engine_takes_and_the_standard_refuses_is_a_warning_and_stays(name: str) -> None:
     """Onnx's reference drops an element of 7, or splits into parts that are not equal."""

@@ -78,6 +78,7 @@ _LEFT = {
     "version": f"convert it to opset 13 {_CONVERT}",
     "if_in_scan": "move the If out of the Scan",
     "unused": "use a part of it, or leave it out",
+    "uneven_rows": "give tensors of one shape in all rounds, for example by a Pad",
     "empty_in_loop": _ELSEWHERE,
     "calculated_from_nothing": _ELSEWHERE,
     "expanded_from_nothing": _ELSEWHERE,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape, are_known, is_known
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, text_of
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import gives_shape, is_constant
@@ -32,6 +32,7 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
     constant,
+    is_used,
     passed_from,
     tensor_of,
 )
@@ -189,6 +190,31 @@ def keeps_strings(node: ir.Node, facts: Facts, seen: Facts) -> bool:
     )
 
 
+def has_uneven_rows(node: ir.Node, facts: Facts) -> bool:
+    """Return whether what a Loop collects may have another shape in each round.
+
+    The standard refuses that, at run time. What has a name only in the body may be another number
+    in each round.
+    """
+    if not is_loop(node):
+        return False
+    states = len(states_of(node))
+    rows = zip(node.outputs[states:], body_of(node).outputs[1 + states :], strict=False)
+    shapes = [facts.tensor(row).shape for made, row in rows if is_used(made)]
+    if any(shape is None or None in shape for shape in shapes):
+        return True
+    names = set().union(*(_names(shape or ()) for shape in shapes))
+    around = [facts.tensor(held) for held in (*captured_by(node), *node.inputs) if held is not None]
+    known = (_names((*(each.shape or ()), *(each.integers or ()))) for each in around)
+    return not names <= set().union(*known)
+
+
+def _names(dims: Iterable[Dim]) -> frozenset[str]:
+    """Return the names that dimensions are made of."""
+    made = (ir.SymbolicDim(text_of(dim)) for dim in dims if dim is not None and not is_known(dim))
+    return frozenset[str]().union(*(each.free_symbols() for each in made))
+
+
 def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
     """Yield what holds of an If, a Loop or a Scan."""
     node = ref.node
@@ -210,6 +236,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "unused_in_loop": unused_and_changing(node, facts, seen),
         "ignored_condition": ignores_condition(node),
         "reads_condition": reads_condition(node),
+        "uneven_rows": has_uneven_rows(node, facts),
         "rounds_may_be_0": rounds_may_be_0(node, ref.opset, facts, seen),
         "used_result": results_to_settle(ref, seen),
         "strings_in_loop": keeps_strings(node, facts, seen),

@@ -78,6 +78,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "of_constants": "calculates a tensor from constants alone, whose shape is known only then",
         "rounds_may_be_0": "is a Loop whose number of rounds may be 0 or below, and of which more"
         " is used than what it carries on",
+        "uneven_rows": "is a Loop that collects tensors whose shape may differ from round to round",
         "ignored_condition": "is a Loop without a condition, whose body gives one that may not"
         " hold",
         "reads_condition": "is a Loop whose body reads its condition, which the body passes on, or"
