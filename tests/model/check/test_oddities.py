@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
+import tensorsplit as ts
 from tests.model.build import FLOAT, INT64, graph, model, node, sequence, tensor, value
 from tests.model.check.untyped_outputs import check
 
@@ -105,6 +107,27 @@ def test_a_negative_axis_before_the_text_has_one(opset: int, expected: list[Any]
 def test_keepdims_beside_split() -> None:
     split = node("SplitToSequence", "x l", "a", keepdims=0)
     assert found(one(split, l=[1, 3])) == [("TS822", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("length", "is_unbind"), [("{1}", True), ("{2}", False), ("{1, 1}", False)]
+)
+def test_keepdims_beside_split_as_pytorch_exports_unbind(length: str, is_unbind: bool) -> None:
+    """PyTorch means that the axis is dropped, as it is without `split`."""
+    rank = "[2]" if "," in length else ""
+    text = (
+        '<ir_version: 8, opset_import: ["": 13]> g (float[2,3] x) => (seq(float) s)'
+        f" <int64{rank} l = {length}> {{ s = SplitToSequence<keepdims = 0>(x, l) }}"
+    )
+    made = onnx.parser.parse_model(text)
+    (fix,) = (each.fix for each in check(made) if each.code == "TS822")
+    assert ("or 'split', if the axis should be dropped" in fix) is is_unbind
+    if is_unbind:
+        del made.graph.node[0].input[1]
+        assert "TS822" not in {each.code for each in check(made)}
+        assert [part.shape for part in ts.run(made, {"x": np.ones((2, 3), "f4")})["s"]] == [
+            (3,)
+        ] * 2
 
 
 def test_lengths_that_can_be_fed() -> None:

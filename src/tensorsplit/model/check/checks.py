@@ -98,7 +98,9 @@ IGNORED_KEEPDIMS = _check(
     WARNING,
     "keepdims together with split",
     "SplitToSequence ignores `keepdims` where `split` is given. ONNX Runtime still drops the"
-    " axis of chunks of length 1, and fails for longer ones.",
+    " axis of chunks of length 1, and fails for longer ones. PyTorch's TorchScript exporter relies"
+    " on that: it writes `unbind` with `split` = 1. Without `split`, the axis is dropped"
+    " everywhere.",
     "D8",
 )
 OVERRIDABLE_LENGTHS = _check(

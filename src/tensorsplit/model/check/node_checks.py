@@ -23,7 +23,7 @@ from tensorsplit.core.errors import UNKNOWN_OPERATOR, Kind, SplitError
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.core.resolve import Intent
-from tensorsplit.core.rules import ceil, equal, explicit
+from tensorsplit.core.rules import ceil, chunk, equal, explicit
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.check import checks
 from tensorsplit.model.check.findings import Finding, of_check, of_error
@@ -200,6 +200,8 @@ def _ignored_keepdims(split: _Split) -> Found:
     if attribute is not None and attribute.value == 0 and source is not None:
         message = f"it is 0, but '{source}' is given, so that the axis stays"
         fix = f"leave {keepdims} out, or squeeze the parts if the axis should be dropped"
+        if split.intent.rule is chunk and split.intent.given == (1,):
+            fix = f"leave {keepdims} out; or '{source}', if the axis should be dropped"
         yield checks.IGNORED_KEEPDIMS, message, fix, keepdims
 
 
