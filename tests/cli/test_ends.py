@@ -608,6 +608,28 @@ def test_errors_that_nobody_can_be_told() -> None:
     assert process("--help", shell="> /dev/full").status == 2
 
 
+WARNS = """
+import sys, warnings
+from tensorsplit import SplitWarning
+from tensorsplit.cli import main, operator_commands
+
+def warn(style):
+    warnings.warn("of ours", SplitWarning)
+    warnings.warn("of others")
+
+operator_commands._list = warn
+sys.argv = ["tensorsplit", "ops"]
+main()
+"""
+
+
+def test_our_warnings_are_one_line_and_those_of_others_are_for_developers() -> None:
+    assert python(WARNS, PYTHONWARNINGS="").stderr == "tensorsplit: of ours\n"
+    asked = python(WARNS, PYTHONWARNINGS="always").stderr
+    assert "SplitWarning: of ours" in asked
+    assert "UserWarning: of others" in asked
+
+
 def _broken() -> None:
     raise ZeroDivisionError("one\ntwo\x1b[31m")
 

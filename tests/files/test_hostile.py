@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -15,6 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tensorsplit.files.sources import open_archive
+from tests.cli.conftest import process
 from tests.interpreters import printed
 
 F32 = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
@@ -32,9 +35,13 @@ def array(shape: Any, data: bytes = b"", descr: Any = "<f4") -> bytes:
     return npy({"descr": descr, "fortran_order": False, "shape": shape}, data)
 
 
-def npz(*members: tuple[str, bytes], spoil: Callable[[bytes], bytes] = bytes) -> bytes:
+def npz(
+    *members: tuple[str, bytes],
+    spoil: Callable[[bytes], bytes] = bytes,
+    compression: int = zipfile.ZIP_DEFLATED,
+) -> bytes:
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(made, "w", compression) as archive:
         for name, data in members:
             archive.writestr(name, data)
     return spoil(made.getvalue())
@@ -51,6 +58,7 @@ def saved(value: np.ndarray) -> bytes:
     return file.getvalue()
 
 
+BOMB = ("a.npy", array((1,), bytes(150 << 20)))
 ONCE = b'"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
 HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "npy empty": ("x.npy", b"", "it is empty"),
@@ -65,6 +73,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "npy no type": ("x.npy", array((4,), b"1" * 16, "nope"), "x.npy"),
     "npy nested": ("x.npy", npy("(" * 5000), "x.npy"),
     "npy code": ("x.npy", npy("__import__('os').abort()"), "x.npy"),
+    "npy long text": ("x.npy", npy(" " * 20000), "its header is longer than 10000 bytes"),
     "npy long header": ("x.npy", npy("{}", b" " * 100, (2, 0))[:8] + b"\xff" * 4, "x.npy"),
     "npy version": ("x.npy", npy("{}", b"", (9, 0)), "version (9, 0)"),
     "npz no zip": ("x.npz", b"PK\x03\x04" + b"1" * 100, "not a zip file"),
@@ -75,6 +84,9 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         npz(("a.npy", saved(np.arange(999))), spoil=lambda z: z[:600] + b"?" * 9 + z[609:]),
         "x.npz",
     ),
+    "npz bomb": ("x.npz", npz(BOMB), "but 157286400 follow"),
+    "npz bzip2": ("x.npz", npz(BOMB, compression=zipfile.ZIP_BZIP2), "not compressed as NumPy"),
+    "npz lzma": ("x.npz", npz(BOMB, compression=zipfile.ZIP_LZMA), "not compressed as NumPy"),
     "st empty": ("x.safetensors", b"", "has 0"),
     "st cut": ("x.safetensors", b"1234567", "has 7 bytes, and the length of a header"),
     "st length": ("x.safetensors", tensors({"a": F32}, b"1234", 2**63), "9223372036854775808"),
@@ -104,6 +116,30 @@ def test_refused_by_name(tmp_path: Path, refused: Callable[..., str], case: str)
     message = refused("TS705", "split", source, "-o", target, "--num-outputs", 1, "--axis", 0)
     assert said in message
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+class Unreadable(io.BytesIO):
+    """A file on a disk that is broken."""
+
+    def read(self, _: int | None = -1) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_disk_that_fails_is_not_an_archive_that_is_none() -> None:
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        open_archive(Unreadable(npz(("a.npy", saved(np.arange(9))))))
+
+
+def test_files_of_python_2_and_odd_headers_are_no_news(tmp_path: Path) -> None:
+    """NumPy and Python warn of them, and name lines of code."""
+    for name, shape in (("old", "(2L,)"), ("odd", "(1or 2,)")):
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}"
+        (tmp_path / f"{name}.npy").write_bytes(npy(header, b"12345678"))
+    old = process("split", tmp_path / "old.npy", "-o", tmp_path / "out", "--num-outputs", 2)
+    odd = process("split", tmp_path / "odd.npy", "-o", tmp_path / "no", "--num-outputs", 2)
+    assert (old.status, old.err) == (0, "")
+    assert odd.status == 2
+    assert odd.err.startswith("tensorsplit: error: [TS705]")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much was taken")
@@ -142,6 +178,7 @@ def folder(tmp_path: Path) -> Path:
         ({"x": "a.safetensors", "y": "/etc/passwd"}, "no .safetensors file beside it"),
         ({"x": "a.safetensors", "y": "a.safetensors"}, "says that y is in a.safetensors"),
         ({"x": "a.safetensors", "y": "c.safetensors"}, "c.safetensors': there is no such file"),
+        ({"x": "a.safetensors", "z": "a.safetensors"}, "in a.safetensors, which does not hold it"),
         ({"x": "a.safetensors", "y": 3}, "no weight_map"),
         ([], "no weight_map"),
     ],
@@ -169,6 +206,16 @@ def test_a_name_in_two_files(folder: Path, refused: Callable[..., str]) -> None:
     assert "same name" in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)
 
 
+def test_an_index_that_names_not_all(folder: Path, refused: Callable[..., str]) -> None:
+    (folder / "a.safetensors").write_bytes(
+        tensors({"x": F32, "z": {**F32, "data_offsets": [4, 8]}}, b"12345678")
+    )
+    index = {"weight_map": {"x": "a.safetensors", "y": "b.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    message = refused("TS705", "split", folder, "-o", folder.with_name("out"), "--num-outputs", 1)
+    assert "does not name z, which is in a.safetensors" in message
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_what_never_ends_is_not_read(
     folder: Path, refused: Callable[..., str], tmp_path: Path
@@ -184,3 +231,27 @@ def test_what_never_ends_is_not_read(
     (folder / "model.safetensors.index.json").unlink()
     (folder / "loop").symlink_to(folder)
     assert "loop is not a file" in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (FileNotFoundError("No such file or directory"), "could not be opened a second time"),
+        (PermissionError("Permission denied (os error 13)"), "Permission denied (os error 13)"),
+    ],
+)
+def test_what_the_library_says_of_a_file_that_is_there(
+    folder: Path,
+    refused: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+    raised: OSError,
+    said: str,
+) -> None:
+    def safe_open(*_: object, **__: object) -> object:
+        raise raised
+
+    monkeypatch.setattr("safetensors.safe_open", safe_open)
+    out = folder.with_name("out")
+    message = refused("TS705", "split", folder / "a.safetensors", "-o", out, "--num-outputs", 1)
+    assert "a.safetensors" in message
+    assert said in message

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import struct
 import sys
 import threading
 import time
@@ -118,6 +119,22 @@ def chunk(path: Path, version: int, octets: bytes) -> None:
     place.write_bytes(octets)
 
 
+def nested(path: Path) -> None:
+    for _ in range(300):  # looking up each takes as many steps as it is deep, in the system too
+        node(path, GROUPS, 3)
+        path /= "g"
+
+
+def sharded(path: Path) -> None:
+    """An array whose shard is to hold a chunk at the end of all 64-bit numbers."""
+    inner = {"chunk_shape": [4], "codecs": ARRAYS[3]["codecs"], "index_codecs": ARRAYS[3]["codecs"]}
+    codecs = [{"name": "sharding_indexed", "configuration": inner | {"index_location": "end"}}]
+    grid = {"name": "regular", "configuration": {"chunk_shape": [8]}}
+    node(path, {3: ARRAYS[3] | {"codecs": codecs, "chunk_grid": grid}}, 3)
+    (path / "c").mkdir()
+    (path / "c/0").write_bytes(struct.pack("<16x4Q", 2**64 - 8, 16, 0, 16))
+
+
 ATTRIBUTES = {
     "long": ("TS716", f'{{"a":"{"x" * (11 << 20)}"}}'),
     "many": ("TS716", f'{{"a":[{",".join(["[]"] * MANY)}]}}'),
@@ -142,6 +159,8 @@ STORES: dict[str, tuple[str, Maker]] = {
     "whole 3": ("right", lambda path: chunk(path, 3, bytes(16))),
     "coded": ("TS705", coded),
     "filtered": ("TS705", filtered),
+    "nested": ("TS716", nested),
+    "sharded": ("TS705", sharded),
     "heavy": ("TS705", heavy),
 }
 

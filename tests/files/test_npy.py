@@ -14,6 +14,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.files import byte_copies
 from tensorsplit.files.byte_copies import Move, RowPlace
+from tensorsplit.files.sources import open_archive
 from tests.cli.conftest import Command
 from tests.refusals import refused as refusal
 
@@ -190,12 +191,11 @@ def test_the_directory_of_an_archive_is_not_read_for_each_array(
     np.savez(tmp_path / "x.npz", **arrays)  # type: ignore[arg-type]  # numpy's stubs
     opened = []
 
-    class Counted(zipfile.ZipFile):
-        def __init__(self, path: str) -> None:
-            super().__init__(path)
-            opened.append(path)
+    def counted(path: str) -> zipfile.ZipFile:
+        opened.append(path)
+        return open_archive(path)
 
-    monkeypatch.setattr(byte_copies, "ZipFile", Counted)
+    monkeypatch.setattr(byte_copies, "open_archive", counted)
     ts.files.split(tmp_path / "x.npz", tmp_path / "parts.npz", [1, 2], axis=1, verify=True)
     assert 0 < len(opened) <= 6  # written and verified by three tasks
     ts.files.merge(tmp_path / "parts.npz", tmp_path / "back.npz", axis=1)

@@ -442,6 +442,23 @@ def test_what_was_brought_goes_if_the_model_cant_be_written(tmp_path: Path) -> N
     assert names(tmp_path) == ["source"]
 
 
+@pytest.mark.parametrize("call", ["shutil.copyfile", "filecmp.cmp"])
+def test_what_is_brought_and_where_to_are_both_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(b"weights")
+    if call == "filecmp.cmp":
+        target.write_bytes(b"weights")
+
+    def failing(*_: object, **__: object) -> None:  # the system does not say of which file it is
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(call, failing)
+    with refused("TS702", f"{source}", f"{target}", os.strerror(errno.EIO)):
+        write_files({target: Brought(source, is_copy=True)})
+
+
 def fail_at(monkeypatch: pytest.MonkeyPatch, call: str, name: str) -> None:
     """Have ``os.replace`` or ``os.rename`` fail where the target has a name."""
     original = getattr(os, call)

@@ -31,6 +31,7 @@ from tensorsplit.cli.screen import (
     flush_or_silence,
     listed,
     note,
+    note_warnings,
     write,
 )
 from tensorsplit.cli.sentences import tr, translate_click, worded
@@ -115,6 +116,7 @@ class CommandLine(click.Group):
         if args is None:
             leave_at_once()  # once this has returned
             atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # when all is done
+            note_warnings()
         status: object = None
         outputs = Outputs()
         translate_click()

@@ -18,6 +18,7 @@ from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.cli.screen import Command
 from tensorsplit.cli.sentences import amount, tr
 from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError, words_of
+from tensorsplit.files.sources import open_archive
 from tensorsplit.storage.documents import likeness, read_file
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
         if head.startswith(_MAGIC):
             found = [("", _read_array(opened, head))]
         elif path.suffix != ".pb" and zipfile.is_zipfile(opened):
-            with np.load(opened, allow_pickle=False) as file:
+            with open_archive(opened), np.load(opened, allow_pickle=False) as file:
                 found = list(file.items())
         elif path.suffix in (".pb", ""):
             opened.seek(0)

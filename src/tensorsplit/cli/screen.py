@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tensorsplit.cli.language import PIECES, is_english, lines_of
-from tensorsplit.cli.sentences import known, named, tr
-from tensorsplit.core.errors import printable
+from tensorsplit.cli.sentences import known, localized, named, tr
+from tensorsplit.core.errors import SplitWarning, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -223,6 +224,20 @@ def note(*lines: str) -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             sys.stderr.write("".join(f"tensorsplit: {printable(named(line))}\n" for line in lines))
+
+
+def note_warnings() -> None:
+    """Note our own warnings from now on, and no others, which name lines of code.
+
+    With ``python -W``, ``-X dev`` or PYTHONWARNINGS, Python shows all of them, as it was asked to.
+    """
+    if not sys.warnoptions:
+        warnings.showwarning = _note_warning  # type: ignore[assignment]  # it needs no line
+
+
+def _note_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
+    if issubclass(category, SplitWarning):
+        note(localized(str(message)))
 
 
 def is_terminal(stream: object) -> bool:

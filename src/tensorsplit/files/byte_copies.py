@@ -36,7 +36,7 @@ from tensorsplit.core.errors import (
     show_path,
 )
 from tensorsplit.core.plan import SplitPlan
-from tensorsplit.files.sources import refusing
+from tensorsplit.files.sources import open_archive, refusing
 
 Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 _T = TypeVar("_T")
@@ -468,7 +468,7 @@ class MemberCopies:
             archives: dict[str, ZipFile] = {}
             for path in dict.fromkeys(each.path for move in self.moves for each in move.sources):
                 with refusing(path):
-                    archives[path] = closing.enter_context(ZipFile(path))
+                    archives[path] = closing.enter_context(open_archive(path))
             for move in self.moves:
                 yield from _members_copied(move, archives, memory)
 

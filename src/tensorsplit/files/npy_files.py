@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import IO
-from zipfile import ZipFile
 
 import numpy as np
 
@@ -29,13 +28,22 @@ from tensorsplit.files.byte_copies import Move
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, move_of
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.npz_archives import ArchiveWriting
-from tensorsplit.files.sources import FileState, PickledError, check_regular, refusing
+from tensorsplit.files.sources import (
+    FileState,
+    PickledError,
+    check_regular,
+    open_archive,
+    refusing,
+)
 from tensorsplit.files.tensor_names import check_file_names
 from tensorsplit.storage.outputs import is_draft
 
 _SUFFIX = ".npy"
 _ARCHIVE = ".npz"
 _LONGEST_HEADER = 1 << 16
+_LONGEST_TEXT = 10_000
+"""What NumPy parses of a header without being asked to trust it."""
+
 _FLOAT8 = b"'descr': '<f1'"  # what NumPy writes for float8_e5m2, and can't read
 _ONE_BYTE = b"'descr': '|V1'"
 
@@ -74,7 +82,7 @@ def _file(path: Path) -> tuple[str, NpyArray]:
 
 def _members(path: Path) -> Iterator[tuple[str, NpyArray]]:
     """Yield the arrays of an archive; ValueError for anything else in it."""
-    with path.open("rb") as file, ZipFile(file) as archive:
+    with path.open("rb") as file, open_archive(file) as archive:
         state = FileState.of(os.fstat(file.fileno()))
         names = archive.namelist()
         if len(names) > len(set(names)):
@@ -137,6 +145,8 @@ def read_header(file: IO[bytes]) -> NpyHeader:
     field = start.read(struct.calcsize(length))
     text = start.read(struct.unpack(length, field)[0]) if len(field) > 1 else b""
     offset = start.tell()
+    if len(text) > _LONGEST_TEXT:
+        raise ValueError(f"its header is longer than {_LONGEST_TEXT} bytes")
     if version == (3, 0):
         text = text.decode("utf-8").encode("ascii", "backslashreplace")
     patched = text.replace(_FLOAT8, _ONE_BYTE)

@@ -140,7 +140,7 @@ def read_header(path: Path) -> Header:
             raise ValueError(str(error)) from None
         except FileNotFoundError:  # of a file that is open here
             path.open("rb").close()  # which says what the library does not
-            raise
+            raise ValueError("it could not be opened a second time") from None
         found = json.loads(file.read(length), object_pairs_hook=_pairs)
     metadata = found.pop(_METADATA, None)
     if "" in found:
@@ -229,11 +229,13 @@ def _indexed(place: Path) -> _Checkpoint:
         headers = [_header(place.with_name(name)) for name in sorted(set(files.values()))]
         held = {name: each.path.name for each in headers for name in each.entries}
         for name in files.keys() | held.keys():
-            if files.get(name) != held.get(name):
-                raise ValueError(
-                    f"it says that {short_name(name)} is in {files.get(name)},"
-                    f" but that is in {held.get(name)}"
-                )
+            said, found, short = files.get(name), held.get(name), short_name(name)
+            if said is None:
+                raise ValueError(f"it does not name {short}, which is in {found}")
+            if found is None:
+                raise ValueError(f"it says that {short} is in {said}, which does not hold it")
+            if said != found:
+                raise ValueError(f"it says that {short} is in {said}, but that is in {found}")
     return _Checkpoint(place.name.removesuffix(INDEX), headers, place, index)
 
 

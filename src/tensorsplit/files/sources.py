@@ -8,7 +8,8 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from tensorsplit.core.errors import (
     UNREADABLE_TENSORS,
@@ -62,7 +63,7 @@ def _refusal(source: str, error: Exception) -> SplitError:
         fix = "save it as numbers: its dtype is object"
     if isinstance(error, PermissionError):
         path = os.fsdecode(error.filename or source)
-        problem = f"{show_path(path)}: {error.strerror}{_owner_of(path)}"
+        problem = f"{show_path(path)}: {words_of(error)}{_owner_of(path)}"
         fix = "run as a user who may read it, or ask for permission to read it"
     return SplitError(UNREADABLE_TENSORS, problem, fix, parameter="source")
 
@@ -118,6 +119,24 @@ def check_regular(path: Path) -> None:
     """Raise a ValueError for what is there and no file, as a device, which might never end."""
     if path.exists() and not path.is_file():
         raise ValueError("it is not a file")
+
+
+def open_archive(file: IO[bytes] | str) -> ZipFile:
+    """Open an ``.npz`` for reading; BadZipFile, ValueError or OSError for one that can't be read.
+
+    NumPy does not write other compressions, of which Python decodes all of a member at once.
+    """
+    try:
+        archive = ZipFile(file)
+    except BadZipFile as error:
+        if isinstance(hidden := error.__context__, OSError):  # which it does not tell
+            raise hidden from None
+        raise
+    for each in archive.infolist():
+        if each.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            archive.close()
+            raise ValueError(f"{show(each.filename)} in it is not compressed as NumPy does")
+    return archive
 
 
 class FileState(NamedTuple):

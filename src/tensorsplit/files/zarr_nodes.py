@@ -39,6 +39,7 @@ DOCUMENTS = (*_READ, CONSOLIDATED)
 _MOST_BYTES = 10 << 20
 _MOST_VALUES = 1 << 18
 _MOST_NODES = 1 << 12
+_DEEPEST = 64
 _MOST_CODECS = 64
 _LARGEST_ELEMENT = 1 << 20
 _AT_ONCE = 16
@@ -134,6 +135,8 @@ class _DocumentReader:
     def folders(self, path: str) -> list[str]:
         """Return the paths in a folder that may be those of arrays and groups."""
         found = []
+        if path.count("/") >= _DEEPEST:  # the system looks up each folder on the way, each time
+            raise self._beyond(f"holds groups that are more than {_DEEPEST} deep")
         with refusing(join(self._url, path)):
             try:
                 for name in folders_in(self._store, path):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PureWindowsPath
 
 from tensorsplit.core.errors import EXTERNAL_DATA, SplitError, show_path
+
+_PIECE = 1 << 20
 
 
 def find_data(location: str, folder: Path | None, parameter: str | None = None) -> tuple[Path, int]:
@@ -37,15 +41,28 @@ def find_data(location: str, folder: Path | None, parameter: str | None = None) 
 
 def read_data(path: Path, offset: int, size: int, parameter: str | None = None) -> bytes:
     """Return bytes of a file that `find_data` found; TS504 if they are no longer there."""
-    try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            data = file.read(size)
-    except OSError as error:
-        raise unusable(f"{path.name!r} can't be read ({error.strerror})", parameter) from error
+    with _readable(path, parameter), path.open("rb") as file:
+        file.seek(offset)
+        data = file.read(size)
     if len(data) < size:
         raise unusable(f"{path.name!r} was cut short while it was read", parameter)
     return data
+
+
+def pieces_of(path: Path) -> Iterator[bytes]:
+    """Yield all bytes of a file in pieces; TS504 if they can't be read."""
+    with _readable(path), path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
+
+
+@contextmanager
+def _readable(path: Path, parameter: str | None = None) -> Iterator[None]:
+    """Turn what the system raises of a file into a refusal."""
+    try:
+        yield
+    except OSError as error:
+        raise unusable(f"{path.name!r} can't be read ({error.strerror})", parameter) from error
 
 
 def unusable(problem: str, parameter: str | None = None) -> SplitError:

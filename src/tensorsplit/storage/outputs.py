@@ -367,7 +367,7 @@ def _make(draft: Path, place: Path, content: Content, writer: str) -> None:
     mode = 0o666 if before is None else 0o600  # as private as what it replaces may be
     number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
     with os.fdopen(number, "wb") as file:
-        _fill(file, draft, content)
+        _fill(file, draft, place, content)
     if before is not None:
         _keep_attributes(draft, place, before)
     _sign(draft, writer)
@@ -393,10 +393,11 @@ def _note(writer: str, written: os.stat_result) -> bytes:
     return f"{writer} {written.st_size} {written.st_mtime_ns}".encode()
 
 
-def _fill(file: IO[bytes], draft: Path, content: Content) -> None:
+def _fill(file: IO[bytes], draft: Path, place: Path, content: Content) -> None:
     """Write the content, down to the disk."""
     if isinstance(content, Brought):
-        shutil.copyfile(content.source, draft)
+        with _refusing_to(f"cannot copy {content.source} to {place}"):
+            shutil.copyfile(content.source, draft)
     elif callable(content):
         content(file)
     else:
@@ -462,8 +463,9 @@ def _holds(place: Path, source: Path) -> bool:
     """Return whether a file holds what another one does; refused if it holds other data."""
     if not place.exists():
         return False
-    if place.samefile(source) or filecmp.cmp(place, source, shallow=False):
-        return True
+    with _refusing_to(f"cannot compare {place} with {source}"):
+        if place.samefile(source) or filecmp.cmp(place, source, shallow=False):
+            return True
     problem = f"{place} exists and holds other data than {source}"
     raise _unwritable(problem, "write the model into another folder")
 
@@ -593,11 +595,16 @@ def _unwritable(problem: str, fix: str = _ELSEWHERE) -> SplitError:
     return SplitError(UNWRITABLE, problem, fix)
 
 
+def _refusing(target: Path) -> contextlib.AbstractContextManager[None]:
+    """Turn what the file system raises of an output into a refusal."""
+    return _refusing_to(f"cannot write to {target}")
+
+
 @contextlib.contextmanager
-def _refusing(target: Path) -> Iterator[None]:
-    """Turn what the file system raises into a refusal."""
+def _refusing_to(problem: str) -> Iterator[None]:
+    """Turn what the file system raises into a refusal with a problem, whose reason it is."""
     try:
         yield
     except OSError as error:
-        problem = f"cannot write to {target}: {error.strerror or error}; nothing was written"
+        problem = f"{problem}: {error.strerror or error}; nothing was written"
         raise _unwritable(problem, fix_of(error, _ELSEWHERE)) from None

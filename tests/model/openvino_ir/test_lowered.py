@@ -203,6 +203,8 @@ def test_a_missing_bin_and_one_that_changes_are_refused(tmp_path: Path) -> None:
         made.save(tmp_path / "safe.xml")
     assert not (tmp_path / "safe.xml").exists()
     path.with_suffix(".bin").unlink()
+    with refused("TS504", f"{path.stem}.bin' can't be read"):
+        made.save(tmp_path / "safe.xml")
     with refused("TS504"):
         lowered(path)
 

@@ -9,7 +9,6 @@ knows are checked by layers that calculate what the layer gets in their place.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import CANNOT_LOWER, EXTERNAL_DATA, USAGE, SplitError, wrong_type
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import Chunks
+from tensorsplit.model.data_files import pieces_of
 from tensorsplit.model.features import data_features, layer_features
 from tensorsplit.model.features.split_features import known_lengths
 from tensorsplit.model.graph.checked_lengths import axis_of, checked_lengths, equal_lengths
@@ -74,7 +74,7 @@ class LoweredIr:
         Raises:
             SplitError: TS702 if one of the two may not be written, or can't be; TS703 if `path` has
                 another suffix, or `overwrite` is neither True nor False; TS504 if the ``.bin`` that
-                was read has changed.
+                was read has changed, or can't be read.
         """
         given: object = path
         target = Path(os.fsdecode(given) if isinstance(given, (str, os.PathLike)) else "")
@@ -100,10 +100,10 @@ class LoweredIr:
             yield read_model(path, without_weights=True)
 
     def write_weights(self, file: IO[bytes]) -> None:
-        """Write what the ``.bin`` holds; TS504 if the one that was read has changed."""
+        """Write what the ``.bin`` holds; TS504 if the one that was read has changed, or is gone."""
         if self.weights is not None:
-            with self.weights.open("rb") as source:
-                shutil.copyfileobj(source, file)
+            for piece in pieces_of(self.weights):
+                file.write(piece)
         if file.tell() != self.size:
             problem = f"{self.source.with_suffix('.bin').name} has changed while it was read"
             raise SplitError(EXTERNAL_DATA, problem, "lower the model again")
