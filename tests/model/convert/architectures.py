@@ -293,12 +293,78 @@ class Attention(nn.Module):
         return found
 
 
+class SumOfChunks(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        total = torch.zeros_like(x[:, :1])
+        for chunk in x.split(2, dim=1):
+            total = total + chunk.sum(1, keepdim=True)
+        return total
+
+
+class UnrolledLSTM(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.i, self.h = nn.Linear(6, 12), nn.Linear(3, 12)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        h, c = torch.zeros(x.size(0), 3), torch.zeros(x.size(0), 3)
+        steps: list[Tensor] = []
+        for t in range(x.size(1)):
+            i, f, g, o = (self.i(x[:, t]) + self.h(h)).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            steps.append(h)
+        return torch.stack(steps, 1), h
+
+
+class Windows(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        means: list[Tensor] = []
+        for start in range(x.size(1) - 2):
+            means.append(x[:, start : start + 3].mean(1))
+        return torch.stack(means, 1)
+
+
+class ReversedChunks(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        parts: list[Tensor] = []
+        for part in x.split(2, 1):
+            parts.insert(0, part)
+        return torch.cat(parts, 1)
+
+
+class PairsOfChunks(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        parts = x.split(1, 1)
+        pairs: list[Tensor] = []
+        for i in range(len(parts) - 1):
+            pairs.append(torch.cat([parts[i], parts[i + 1]], 1))
+        return torch.stack(pairs, 0)
+
+
+class BestOfRows(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        found: list[Tensor] = []
+        for row in x.split(1, 0):
+            best = row[:, :1]
+            for part in row.split(2, 1):
+                largest = part.max(1, keepdim=True)[0]
+                if bool(largest.sum() > best.sum()):
+                    best = largest
+            found.append(best)
+        return torch.cat(found, 0)
+
+
 ROWS, IMAGE = (2, 5, 6), (2, 4, 6, 8)
+SCRIPTED = (SumOfChunks, UnrolledLSTM, Windows, ReversedChunks, PairsOfChunks, BestOfRows)
+"""What TorchScript's compiler turns into loops and lists, and a trace does not."""
+
 ARCHITECTURES: dict[Callable[[], nn.Module], tuple[int, ...]] = {
     **dict.fromkeys((GLU, SwiGLU, PackedAttention, UnboundAttention, GroupedQueries), ROWS),
     **dict.fromkeys((Rotary, LSTMCell, GRUCell, MixtureOfExperts, TopOfExperts, Mamba), ROWS),
     **dict.fromkeys((WaveNet, Coupling, AdaptiveNorm, UnevenChunks, Reversible, Attention), ROWS),
     **dict.fromkeys((ShuffleNet, CSP, Inception, Res2Net, GatedConvolution, UNetSkip), IMAGE),
     **dict.fromkeys((WindowedAttention, YOLOHead, FocalStem), IMAGE),
+    **dict.fromkeys(SCRIPTED, ROWS),
 }
 """The modules, with the shape of what they take; the first dimension may be another."""

@@ -1,7 +1,8 @@
 """Models as PyTorch's exporters write them, through every tool and engine.
 
 Where PyTorch is installed, the modules of `architectures` are exported as well: by TorchScript at
-each opset, by dynamo at one; ``--seed N`` chooses another, and other opsets to convert to.
+each opset, traced or, for loops and lists, compiled; by dynamo at one. ``--seed N`` chooses another
+one, and other opsets to convert to.
 
 The names of the files tell the module, the exporter (``ts``: TorchScript, ``dy``: dynamo), the
 opset, and whether the first dimension is dynamic; the ``.npz`` beside them holds what PyTorch was
@@ -68,7 +69,7 @@ def test_onnxruntime_runs_what_an_export_became(name: str) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-OPSETS = {"ts": (9, 11, 13, 17, 18, 21), "dynamo": (18, 21)}
+OPSETS = {"ts": (9, 11, 13, 17, 18, 21), "dynamo": (18, 21), "script": (11, 13, 17, 20)}
 NAMES = (
     *("AdaptiveNorm", "Attention", "CSP", "Coupling", "FocalStem", "GLU", "GRUCell"),
     *("GatedConvolution", "GroupedQueries", "Inception", "LSTMCell", "Mamba"),
@@ -77,6 +78,11 @@ NAMES = (
     *("WindowedAttention", "YOLOHead"),
 )
 """The modules of `architectures`, which can't be imported without PyTorch."""
+
+SCRIPTED = (
+    *("SumOfChunks", "UnrolledLSTM", "Windows", "ReversedChunks", "PairsOfChunks", "BestOfRows"),
+)
+"""Those that are compiled, with loops and lists."""
 
 
 def export(name: str, exporter: str, opset: int, *, is_dynamic: bool) -> Case | None:
@@ -88,6 +94,8 @@ def export(name: str, exporter: str, opset: int, *, is_dynamic: bool) -> Case | 
     make, shape = next(each for each in ARCHITECTURES.items() if each[0].__name__ == name)
     torch.manual_seed(0)
     module, file, options = make().eval(), io.BytesIO(), dict[str, Any]()
+    if exporter == "script":
+        module = torch.jit.script(module)
     if is_dynamic and exporter == "dynamo":
         options = {"dynamic_shapes": ({0: torch.export.Dim("batch")},)}
     elif is_dynamic:
@@ -121,13 +129,26 @@ def export(name: str, exporter: str, opset: int, *, is_dynamic: bool) -> Case | 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("exporter", OPSETS)
+@pytest.mark.parametrize("exporter", ["ts", "dynamo"])
 def test_an_architecture(name: str, exporter: str, request: pytest.FixtureRequest) -> None:
     for library in ("torch", "onnxscript", "onnxruntime", "openvino"):
         pytest.importorskip(library)
     number = request.config.getoption("seed") + NAMES.index(name)
+    check_exports(name, exporter, number)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", SCRIPTED)
+def test_an_architecture_with_loops_and_lists(name: str, request: pytest.FixtureRequest) -> None:
+    for library in ("torch", "onnxruntime", "openvino"):
+        pytest.importorskip(library)
+    check_exports(name, "script", request.config.getoption("seed") + SCRIPTED.index(name))
+
+
+def check_exports(name: str, exporter: str, number: int) -> None:
+    """Take the exports of a module through every tool and engine."""
     opsets = OPSETS[exporter]
-    chosen = opsets if exporter == "ts" else [opsets[number % 2]]
+    chosen = [opsets[number % 2]] if exporter == "dynamo" else opsets
     for place, opset in enumerate(chosen):
         case = export(name, exporter, opset, is_dynamic=bool((number // 2 + place) % 2))
         if case is None or not can_run(case, "onnxruntime"):
