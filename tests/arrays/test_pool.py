@@ -63,6 +63,14 @@ class TestParts:
             assert part.flags.aligned
             assert address(part) % 64 == 0
 
+    def test_of_one_byte_is_of_the_pool_and_one_of_none_is_not(self) -> None:
+        pool = ts.BufferPool(MIB)
+        parts = ts.split(np.arange(1, dtype=np.uint8), [0, 1], out=pool)
+        assert [part.tolist() for part in parts] == [[], [0]]
+        assert pool.in_use_bytes > 0
+        del parts[1]
+        assert pool.in_use_bytes == 0
+
     def test_share_no_memory(self, x: Array) -> None:
         parts = ts.split(x, [1, 1, 1], out=ts.BufferPool(MIB))
         for number, part in enumerate(parts):

@@ -258,7 +258,7 @@ def told_error(**changed: object) -> object:
     return {"error": {"dict": {**fields, "operator": None, "node": None, "wants": {}, **changed}}}
 
 
-REPLIES = [{"death": {"dict": {"seconds": 5}}}, told_error(code="TS999"), {"more": 1}]
+REPLIES = [{"death": {"dict": {"status": 1}}}, told_error(code="TS999"), {"more": 1}]
 MORE_REPLIES = [
     {"refusal": 5},
     {"missing": ["a"]},
