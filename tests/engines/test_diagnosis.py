@@ -9,6 +9,7 @@ from tensorsplit.engines.compare import Difference
 from tensorsplit.engines.diagnosis import (
     FINE,
     FIXABLE,
+    NOT_RUN,
     NOTHING_TO_LOWER,
     SAME_OUTPUTS,
     WRONG,
@@ -58,6 +59,21 @@ def test_a_verdict_and_its_reasons(
     found = diagnosis(findings, differences, useless)
     assert (found.verdict, found.why) == (verdict, why)
     assert found.warnings == (DEPENDS in findings)
+
+
+@pytest.mark.parametrize(
+    ("engine", "verdict", "is_well"),
+    [
+        ("tensorsplit", FINE, True),
+        ("onnxruntime", FINE, True),
+        ("tensorsplit", NOT_RUN, True),  # nothing is wrong where another engine is the reference
+        ("onnxruntime", NOT_RUN, False),
+        ("tensorsplit", WRONG, False),
+        ("onnxruntime", FIXABLE, False),
+    ],
+)
+def test_it_is_well_if_nothing_has_to_be_done(engine: str, verdict: str, is_well: bool) -> None:
+    assert Diagnosis(engine, "1.0", verdict, ()).is_well is is_well
 
 
 @pytest.mark.parametrize(

@@ -452,9 +452,9 @@ def test_a_process_that_can_not_be_started_leaves_no_file_open_and_no_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "missing"))
     before = len(list(OPEN_FILES.iterdir()))
-    for _ in range(3):
+    for executable in (str(tmp_path / "missing"), None):  # where Python is part of a program
+        monkeypatch.setattr(sys, "executable", executable)
         error = refused(EngineProcess("fake", ADAPTER), "pid")
         assert error.code == "TS604"
         assert "sys.executable must be a Python interpreter" in str(error)

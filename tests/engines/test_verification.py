@@ -11,7 +11,8 @@ from onnx import TensorProto
 
 import tensorsplit as ts
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_ENGINE, UNSUPPORTED_NODE, SplitError
-from tensorsplit.engines.verification import reference_run
+from tensorsplit.engines.compare import Difference
+from tensorsplit.engines.verification import EngineResult, Verification, reference_run
 from tensorsplit.model.reading import read_model
 from tests.engines.models import model, node, split_model, tensor
 from tests.refusals import refused
@@ -62,6 +63,16 @@ def test_what_is_computed_may_be_rounded_and_what_is_moved_may_not() -> None:
     moved.graph.node[0].output[0] = "y0"
     moved.graph.node.insert(0, moved.graph.node.pop())
     assert not ts.verify(scaled_part(0.3), moved, inputs=x)
+
+
+def test_models_are_equal_if_they_are_in_every_engine() -> None:
+    rounded = Difference("onnxruntime", "tensorsplit", "y", "values", is_allowed=True)
+    other = Difference("onnxruntime", "tensorsplit", "z", "values")
+    same = EngineResult("tensorsplit", ())
+    for differences, is_equal in (((rounded,), True), ((rounded, other), False)):
+        results = same, EngineResult("onnxruntime", differences)
+        assert bool(Verification("tensorsplit", {}, {}, results)) is is_equal
+        assert bool(Verification("tensorsplit", {}, {}, results[::-1])) is is_equal
 
 
 def test_random_inputs_are_those_of_the_seed() -> None:

@@ -58,6 +58,12 @@ def saved(value: np.ndarray) -> bytes:
     return file.getvalue()
 
 
+def with_wrong_checksum(archive: bytes) -> bytes:
+    """An archive whose first member is whole, but does not have the checksum that it says."""
+    (member, *_) = zipfile.ZipFile(io.BytesIO(archive)).infolist()
+    return archive.replace(member.CRC.to_bytes(4, "little"), b"1234")
+
+
 BOMB = ("a.npy", array((1,), bytes(150 << 20)))
 ONCE = b'"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
 HOSTILE: dict[str, tuple[str, bytes, str]] = {
@@ -87,6 +93,16 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "npz bomb": ("x.npz", npz(BOMB), "but 157286400 follow"),
     "npz bzip2": ("x.npz", npz(BOMB, compression=zipfile.ZIP_BZIP2), "not compressed as NumPy"),
     "npz lzma": ("x.npz", npz(BOMB, compression=zipfile.ZIP_LZMA), "not compressed as NumPy"),
+    "npz checksum": (
+        "x.npz",
+        npz(("a.npy", saved(np.arange(9))), spoil=with_wrong_checksum),
+        "Bad CRC-32 for file 'a.npy'",
+    ),
+    "npz checksum of much": (
+        "x.npz",
+        npz(("a.npy", saved(np.arange(300_000))), spoil=with_wrong_checksum),
+        "Bad CRC-32 for file 'a.npy'",
+    ),
     "st empty": ("x.safetensors", b"", "has 0"),
     "st cut": ("x.safetensors", b"1234567", "has 7 bytes, and the length of a header"),
     "st length": ("x.safetensors", tensors({"a": F32}, b"1234", 2**63), "9223372036854775808"),

@@ -239,3 +239,12 @@ def test_small_arrays_side_by_side_are_copied_by_few_tasks() -> None:
     ]
     tasks = list(byte_copies.copies(moves))
     assert [task.nbytes for task in tasks] == [8 * 256, 8 * 256, 8 * 88]
+
+
+def test_blocks_of_many_files_are_no_larger_than_a_task_may_have() -> None:
+    sources = tuple(RowPlace(f"{n}", 0, ((4 * n, 4),)) for n in range(200))
+    move = Move(1 << 20, 800, sources, (RowPlace("whole", 0, ((0, 800),)),))
+    for memory in (byte_copies.LEAST_MEMORY, 1 << 30):
+        rows = byte_copies._rows_of_block(move, memory)
+        assert rows * 800 <= memory // 4
+        assert rows * 4 > 16 << 10  # reads and writes are long enough

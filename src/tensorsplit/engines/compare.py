@@ -116,8 +116,8 @@ class Tolerance:
     def of(self, expected: Array) -> tuple[float, float]:
         """Return the relative and the absolute tolerance for a tensor."""
         rtol = RELATIVE.get(element_type(expected), 0.0) if self.rtol is None else self.rtol
-        if self.atol is not None or not rtol:
-            return rtol, self.atol or 0.0
+        if self.atol is not None:
+            return rtol, self.atol
         with np.errstate(invalid="ignore", over="ignore"):
             kind = np.complex128 if expected.dtype.kind == "c" else np.float64
             sizes = np.abs(expected.astype(kind))

@@ -485,8 +485,6 @@ def _members_copied(
             _next_bytes(file, each.offset, each.path)
             files.append(file)
         yield from (_member_blocks if _is_short(move) else _member_pieces)(move, files, memory)
-        for file, each in zip(files, move.sources, strict=True):
-            _next_bytes(file, 0, each.path)
 
 
 def _member_pieces(
@@ -523,9 +521,9 @@ def _member_blocks(
 
 
 def _next_bytes(file: IO[bytes], size: int, path: str) -> Bytes:
-    """Return the next bytes of a member; TS705 for one that is damaged, by its checksum."""
+    """Return the next bytes of a member; with its last ones TS705 if its checksum is wrong."""
     with refusing(path):
-        data = file.read(size) if size else file.read(1)
+        data = file.read(size)
         if len(data) != size:
             raise ValueError("a member of it has another size than it says")
     return np.frombuffer(data, np.uint8)
