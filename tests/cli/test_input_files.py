@@ -94,8 +94,17 @@ def test_what_is_for_no_input_or_for_two_is_refused(
 )
 def test_elements_that_no_model_takes_are_refused(held: Any, words: str, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", held)
-    with refused("TS701", words):
-        read_feeds([f"x={tmp_path / 'x.npy'}"], [tensor("x")])
+    np.savez(tmp_path / "x.npz", x=held)
+    for name in ("x.npy", "x.npz"):
+        with refused("TS701", words):
+            read_feeds([f"x={tmp_path / name}"], [tensor("x")])
+
+
+def test_as_many_nameless_bytes_as_the_input_has_are_needed(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(2, "V4"))
+    for element_type in ("bfloat16", "double"):
+        with refused("TS701", "4 nameless bytes each, and the input declared as"):
+            read_feeds([f"x={tmp_path / 'x.npy'}"], [tensor("x", element_type)])
 
 
 def test_nameless_bytes_are_what_the_input_is_declared_as(tmp_path: Path) -> None:

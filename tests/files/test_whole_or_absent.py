@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -241,12 +242,22 @@ def test_a_source_that_changes_meanwhile(
     assert after == set(before) - ({tmp_path / read} if how == "removed" else set())
 
 
-def test_where_a_system_copies_no_ranges(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def other_file_system(*_: object) -> int:
-        raise OSError(18, os.strerror(18))
+@pytest.mark.parametrize("says", [errno.EXDEV, errno.EIO, None])
+def test_where_a_system_copies_no_ranges(
+    source: Path, monkeypatch: pytest.MonkeyPatch, says: int | None
+) -> None:
+    calls = []
 
-    monkeypatch.setattr(os, "copy_file_range", other_file_system, raising=False)
+    def copy_file_range(*words: object) -> int:
+        calls.append(words)
+        assert len(calls) <= 2  # once for each part
+        if says is not None:
+            raise OSError(says, os.strerror(says))
+        return 0
+
+    monkeypatch.setattr(os, "copy_file_range", copy_file_range, raising=False)
     ts.files.split(source, source.with_name("out"), [1, 59])
+    assert len(calls) == 2
     np.testing.assert_array_equal(np.load(source.with_name("out") / "x.1.npy"), ARRAY[1:])
 
 

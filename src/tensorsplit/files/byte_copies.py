@@ -8,7 +8,6 @@ what is written are described alike, so that a merge is a split with the two exc
 
 from __future__ import annotations
 
-import errno
 import os
 import zlib
 from bisect import bisect_right
@@ -51,11 +50,6 @@ _WRITE = 64 << 10
 _TASK = 32 << 20
 _MOST_RANGES = 256
 _SYNCED_AT_ONCE = 16
-_NOT_BY_SYSTEM = (
-    *(errno.EXDEV, errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF),
-    *(errno.EIO, errno.ETXTBSY),
-)
-"""What a system or file system says that can't copy between these files by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -590,7 +584,7 @@ def _take_apart(
     """Split a block's rows by target, into the memory of the block before if there is one."""
     if len(targets) == 1 and targets[0].is_whole(block.shape[1]):
         return [block]
-    if before and len(block) <= len(before[0]):
+    if before:
         taken = [rows[: len(block)] for rows in before]
     else:
         taken = [np.empty((len(block), each.width), np.uint8) for each in targets]
@@ -624,9 +618,7 @@ def _copy_range(source: FileIO, target: FileIO, wanted: ByteRange) -> None:
                     wanted.start + done,
                     wanted.offset + done,
                 )
-            except OSError as error:
-                if error.errno not in _NOT_BY_SYSTEM:
-                    raise
+            except OSError:  # it can't, or what is wrong shows below
                 break
             if not count:
                 break
