@@ -20,6 +20,8 @@ from tensorsplit.engines.compare import Difference
 from tensorsplit.engines.verification import EngineResult, Verification
 from tensorsplit.model import profiles
 from tensorsplit.model.lower import lower as lower_model
+from tensorsplit.model.lower import lower_graph
+from tensorsplit.model.reading import open_model, read_model
 from tests.cli.conftest import Command
 from tests.model.lower.corpus import CASES
 
@@ -53,6 +55,7 @@ def test_it_writes_the_model_and_says_what_changed(
     assert (ended.status, ended.err) == (0, "")
     assert "graph/Split[0]: Split -> Split with explicit lengths" in ended.out
     assert "because portable" in ended.out
+    assert "is a copy of it" not in ended.out
     expected = lower_model(BY_NAME["split18_uneven_dynamic"].model, target="portable")
     assert onnx.load(out) == expected
 
@@ -62,7 +65,18 @@ def test_a_model_that_the_target_runs_is_copied(run: Command, save: Save, tmp_pa
     ended = run(source, "--for", "openvino", "-o", out)
     assert ended.status == 0
     assert "nothing was changed" in ended.out
+    assert f"{out} is a copy of it" in ended.out
     assert out.read_bytes() == source.read_bytes()
+
+
+def test_what_the_target_may_still_do_wrong_is_noted(run: Command, save: Save) -> None:
+    source = save("split13_equal_alike_N")
+    report = lower_graph(open_model(read_model(source)), "openvino")
+    ended = run(source, "--for", "openvino", "--dry-run")
+    assert report.notes
+    assert [line for line in ended.out.splitlines() if line.startswith("note: ")] == [
+        f"note: {note}" for note in report.notes
+    ]
 
 
 def test_a_dry_run_writes_nothing(run: Command, save: Save, tmp_path: Path) -> None:

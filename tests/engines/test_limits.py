@@ -17,6 +17,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import tensorsplit as ts
+from tensorsplit.engines.process import TIMEOUT_VARIABLE, EngineProcess, Reply
 from tests.engines.models import FLOAT, INT64, model, node, split_model, tensor
 from tests.engines.test_run import every_engine
 from tests.interpreters import printed
@@ -65,6 +66,22 @@ def refused(code: str, source: Any, inputs: dict[str, Any], **options: Any) -> s
         ts.run(source, inputs, **options)
     assert caught.value.code == code, caught.value
     return str(caught.value)
+
+
+def test_what_importing_an_engine_takes_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+    ask = EngineProcess.ask
+
+    def noted(process: EngineProcess, request: Any, seconds: float, **options: Any) -> Reply:
+        given.append(seconds)
+        return ask(process, request, seconds, **options)
+
+    monkeypatch.setattr(EngineProcess, "ask", noted)
+    monkeypatch.setenv(TIMEOUT_VARIABLE, "90")
+    made = ts.run(split_model(), {"x": DATA}, timeout=50)
+    np.testing.assert_array_equal(made["b"], DATA[2:])
+    assert given[0] == 90  # what it usually has
+    assert set(given[1:]) == {50}
 
 
 @needs_linux
