@@ -406,8 +406,25 @@ def test_split_to_sequence_exists_from_opset_11_on() -> None:
     made = model(graph(nodes, [value("x", FLOAT, [7, 4])], [value("n", INT64, [])]), 11)
     for target in known(12, 13, 23, 24, 28):
         check_equal(converted(made, target), [np.array(7)], x=X)
-    with refused("TS101", "graph/cut", "opset 10"):
+    with refused("TS101", "graph/cut", "opset 10", "without them"):
         convert(made, 10)
+    without = ts.lower(made, "portable")  # as the message says
+    check_equal(converted(without, 10), [np.array(7)], x=X)
+
+
+def test_a_loop_carries_sequences_from_opset_13_on() -> None:
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[7,4] x) => (float[M,4] y)
+        <int64 n = {3}, bool c = {1}> {
+        s = SplitToSequence(x) t = Loop(n, c, s) <body = b (int64 i, bool d, seq(float[?,4]) u) =>
+        (bool e, seq(float[?,4]) v) { e = Identity(d) w = SequenceAt(u, i)
+        v = SequenceInsert(u, w) }> y = ConcatFromSequence<axis = 0>(t) }"""
+    )
+    with refused("TS512", "graph/Loop", "which opset 12 does not take", "without them"):
+        convert(made, 12)
+    check_equal(
+        converted(ts.lower(made, "portable"), 12), list(ts.run(made, {"x": X}).values()), x=X
+    )
 
 
 @pytest.mark.parametrize("break_it", ["input", "output", "attribute"])

@@ -9,7 +9,7 @@ from onnx import defs, helper
 
 from tensorsplit.arrays import as_switch
 from tensorsplit.core.dimensions import as_index
-from tensorsplit.core.errors import UNKNOWN_OPERATOR, SplitError, show
+from tensorsplit.core.errors import NO_ADAPTER, UNKNOWN_OPERATOR, SplitError, show
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.model.convert import adapters_meaning, adapters_missing, adapters_operands
 from tensorsplit.model.convert.absent_inputs import separate_absent
@@ -27,6 +27,7 @@ from tensorsplit.model.convert.restoring import restore_splits
 from tensorsplit.model.convert.training import convert_training, values_around
 from tensorsplit.model.convert.types_of_calls import separate_types
 from tensorsplit.model.convert.whole_ir import open_ir
+from tensorsplit.model.features.values import is_sequence
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.calls import called_by, functions_of, specialise
@@ -49,6 +50,12 @@ from tensorsplit.model.validity.model_errors import check_well_formed
 _ADAPTERS = adapters_operands.ADAPTERS | adapters_meaning.ADAPTERS | adapters_missing.ADAPTERS
 _LOOKED_AT = {*FAMILY, *POSITIONS, "Constant"}
 """Operators of which a wrong node is refused even where it would stay as it is."""
+
+_HAS_SEQUENCES = (
+    "choose an opset that has sequences there, or first write the model without them:"
+    " tensorsplit lower MODEL --for portable -o OUT"
+)
+"""What to do about sequences that an opset does not have."""
 
 
 @full_collections_deferred()
@@ -208,11 +215,19 @@ def _convert(node: NodeConversion) -> None:
             _convert_other(node)
         node.finish()
     except SplitError as error:
+        if error.kind in (NO_ADAPTER, UNKNOWN_OPERATOR) and _takes_sequences(node):
+            error = SplitError(error.kind, error.problem, _HAS_SEQUENCES, operator=error.operator)
         raise error.located(node=node.ref.path) from None
     except Exception as error:  # attributes and constants may hold anything
         reason = f"what it holds is not understood ({type(error).__name__}: {show(str(error))})"
         fix = "repair the node; if it is well-formed, please report it, with the model"
         raise node.refusal(reason, fix) from error
+
+
+def _takes_sequences(node: NodeConversion) -> bool:
+    """Return whether a node takes sequences, or gives them."""
+    facts = node.conversion.facts
+    return any(is_sequence(end, facts) for end in (*node.ref.node.inputs, *node.ref.node.outputs))
 
 
 def _convert_other(node: NodeConversion) -> None:
