@@ -158,6 +158,33 @@ OF_NOTHING: dict[str, tuple[str, str, list[tuple[int, ...]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("given", ["", ", int64[1] k", ", int32[1] k"])
+@pytest.mark.parametrize(
+    ("use", "expected"),
+    [
+        ("y = SequenceAt(s, k)", [2, 3]),
+        ("t = SequenceErase(s, k) y = SequenceAt(t, zero)", [0, 1]),
+        ("t = SequenceErase(s, k) y = ConcatFromSequence<axis = 0>(t)", [0, 1, 4]),
+    ],
+)
+def test_openvino_takes_no_list_for_a_position(
+    use: str, given: str, expected: list[int], process: Runner
+) -> None:
+    """ONNX Runtime takes one number in a list, which PyTorch exports."""
+    held = "" if given else ", int64[1] k = {1}"
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 13]> g (float[5] x{given}) => (float[P] y)'
+        f" <int64 two = {{2}}, int64 zero = {{0}}{held}> {{ s = SplitToSequence(x, two) {use} }}"
+    )
+    found = [each.severity for each in ts.check(model, "openvino") if "a scalar" in each.message]
+    assert found == ["error"]
+    lowered = ts.lower(model, target="openvino")
+    assert not [each for each in ts.check(lowered, "openvino") if each.severity == "error"]
+    feeds = {"x": X, "k": np.array([1], "int32" if "32" in given else "int64")}
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got.tolist() == X[expected].tolist()
+
+
 @pytest.mark.parametrize("opset", [8, 11, 13, 18])
 @pytest.mark.parametrize("name", OF_NOTHING)
 def test_openvino_takes_constants_without_elements_for_what_they_are(

@@ -49,6 +49,8 @@ def of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str,
     index = ref.input(POSITIONS.get(node.op_type, len(node.inputs)))
     if node.op_type == "SequenceInsert" and index is not None and _may_be_last(node, index, facts):
         yield "inserted_last", True
+    if index is not None and facts.tensor(index).shape == (1,):
+        yield "listed_position", True
     if index is not None and seen.tensor(index).constant is None:
         yield "runtime_sequence_index", True
     elif node.op_type == "SequenceAt" and _holds_an_input(ref.input(0)):

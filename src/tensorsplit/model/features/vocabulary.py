@@ -46,6 +46,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "unknown_number_of_parts": "has a sequence of an unknown number of tensors",
         "runtime_sequence_index": "has a position in a sequence that is known only at run time"
         " (D19)",
+        "listed_position": "has a position in a sequence that is a list of one number",
         "inserted_last": "has a position, which may be the one after the last tensor",
         "input_taken_out": "takes an input of the model out of a sequence, at a constant position",
         "taken_apart": "gives a sequence to SequenceAt or ConcatFromSequence",
