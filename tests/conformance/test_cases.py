@@ -20,7 +20,8 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.conformance import case as vocabulary
 from tensorsplit.conformance.case import Case
-from tensorsplit.conformance.cases import all_cases, find
+from tensorsplit.conformance.cases import all_cases, find, onnx_parts
+from tensorsplit.conformance.cases.wordings import WORDINGS
 from tests import oracle
 from tests.conformance.equality import same
 from tests.interpreters import printed
@@ -63,6 +64,23 @@ def test_the_parts_of_every_case_cover_its_axis() -> None:
     for case in LEGAL:
         assert case.cut is not None
         assert sum(case.cut.sizes) == case.cut.shape[case.cut.axis], case.id
+
+
+def test_what_is_said_of_a_stated_split_is_what_its_sizes_are() -> None:
+    """A count of parts, the length of each chunk but the last, each length, or lengths of 1."""
+    stated = {split for each in WORDINGS.values() for one in each for split in one.splits}
+    stated |= {split for splits in onnx_parts._USED.values() for split in splits}
+    for split in stated:
+        assert sum(split.sizes) == split.dim, split
+        if split.said is None:
+            assert set(split.sizes) <= {1}, split
+        elif isinstance(split.said, tuple):
+            pairs = zip(split.said, split.sizes, strict=True)
+            assert all(said in (-1, size) for said, size in pairs), split
+        elif split.said != len(split.sizes):
+            *before, last = split.sizes or (0,)
+            assert set(before) <= {split.said}, split
+            assert last <= split.said, split
 
 
 def test_ids_are_unique_sorted_and_file_safe() -> None:

@@ -12,6 +12,8 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -20,7 +22,7 @@ import pytest
 from tensorsplit import SplitError
 from tensorsplit.core.extras import install_command
 from tensorsplit.engines import messages
-from tensorsplit.engines.process import TIMEOUT_VARIABLE, EngineProcess, timeout
+from tensorsplit.engines.process import TIMEOUT_VARIABLE, EngineProcess, _Running, timeout
 from tests.interpreters import ROOT, printed, python
 from tests.marks import thorough
 
@@ -445,6 +447,16 @@ def test_a_process_for_which_too_many_files_are_open(
     monkeypatch.setattr(fails, refuse)
     with pytest.raises(SplitError, match=r"Too many open files; raise the limit of open files"):
         EngineProcess("fake", "tests.engines.fake_engine").call(("pid",))
+
+
+@pytest.mark.parametrize(("seconds", "is_late"), [(0.0, True), (60.0, False)])
+def test_an_answer_that_is_late_counts_as_none(seconds: float, is_late: bool) -> None:
+    """The same limit gives the same result on a busy machine."""
+    done, expired, killed = threading.Event(), threading.Event(), threading.Event()
+    done.set()
+    running: Any = SimpleNamespace(_kill=killed.set)
+    _Running._watch(running, seconds, done, expired)
+    assert expired.is_set() is killed.is_set() is is_late
 
 
 @pytest.mark.skipif(not OPEN_FILES.exists(), reason="Linux lists the files that are open")
