@@ -148,6 +148,7 @@ def test_a_signal_outside_of_a_command_ends_the_process(
         ("TS601", ["profile", "opnvino"], "did you mean openvino? tensorsplit conformance --list"),
         ("TS703", ["check", str(EXAMPLE), "--for"], "requires an argument; see tensorsplit check"),
         ("TS703", ["split", "x.npy", "--split", "3", "4"], "4 is too much: write a list with comm"),
+        ("TS703", ["split", "x.npy", "--split", "3", "4", "y"], "extra arguments (4 y)"),
         ("TS703", ["rule", "TS9"], "'TS9' is not a code; tensorsplit rule lists them"),
         ("TS703", ["rule", "304"], "did you mean TS304?"),
         ("TS703", ["bench", "rgbb"], "did you mean rgb?"),

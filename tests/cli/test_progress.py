@@ -13,8 +13,11 @@ import numpy as np
 import onnx
 import pytest
 
-from tensorsplit.cli import file_jobs
+from tensorsplit.cli import conformance_command, file_jobs
+from tensorsplit.conformance import runner
+from tensorsplit.conformance.runner import Subject
 from tests.cli.conftest import Command
+from tests.conformance.fakes import case, planted_subject
 from tests.model.build import FLOAT, graph, model, node, value
 
 pty = pytest.importorskip("pty")
@@ -87,3 +90,18 @@ def test_as_many_bytes_are_done_as_are_announced(
     assert tensorsplit("split", tmp_path / "x.npy", "-o", out, "--split", "250,750", *words)[0] == 0
     assert announced == [8000 * (1 + len(words))]
     assert sum(done) == announced[0]
+
+
+def test_as_many_results_are_announced_as_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    announced = list[int]()
+
+    @contextmanager
+    def progress_of(_: str, total: int) -> Iterator[Callable[[int], None]]:
+        announced.append(total)
+        yield lambda _: None
+
+    monkeypatch.setattr(conformance_command, "progress_of", progress_of)
+    monkeypatch.setattr(runner, "run", lambda *_, **__: None)
+    chosen = [Subject.of("tensorsplit"), planted_subject("swaps"), planted_subject("drops")]
+    conformance_command._measured(chosen, [case(name) for name in "abcd"], 0, 1.0, None)
+    assert announced == [12]
