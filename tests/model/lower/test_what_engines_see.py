@@ -1417,3 +1417,62 @@ def test_each_part_of_a_sequence_that_is_changed_twice_has_its_length_in_openvin
     lowered = ts.lower(model, target="openvino")
     (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     assert got[0].tolist() == ts.run(model, feeds)["y"].tolist()
+
+
+@pytest.mark.engine
+def test_other_lengths_than_the_one_that_is_hidden_stay_known(process: Runner) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]>
+        g (float[N, 6, 8] x, int64[1] a, int64[1] b)
+        => (float[A, B, 3] p, float[C, D, 3] q, float[E, F, 2] r)
+        <int64[1] one = {1}> { u = Slice(x, a, b, one) s = Slice(u, a, b, one)
+        p, q, r = Split<axis = 2, num_outputs = 3>(s) }"""
+    )
+    lowered = ts.lower(model, target="openvino")
+    assert [node.op_type for node in lowered.graph.node][-1] == "Split"
+    x = np.arange(96, dtype=np.float32).reshape(2, 6, 8)
+    feeds = {"x": x, "a": np.array([1]), "b": np.array([4])}
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    want = [x[:, 2:4, :3], x[:, 2:4, 3:6], x[:, 2:4, 6:]]
+    assert [each.tolist() for each in got] == [each.tolist() for each in want]
+
+
+@pytest.mark.engine
+def test_a_loop_keeps_all_tensors_of_a_sequence_that_it_starts_with_and_takes_from(
+    process: Runner,
+) -> None:
+    doubled = (
+        "Loop(count, , {0}) <body = b (int64 i, bool on, seq(float[P,Q,R]) q)"
+        " => (bool off, seq(float[S,T,U]) r) {{ off = Identity(on) e = SequenceAt({0}, i)"
+        " n = Neg(e) r = SequenceInsert(q, n, zero) }}>"
+    )
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g (int64 place, int64 count, float[1, 1, 2] y, float[1, 3, 2] x) => (float[A, B, C] z)
+        <int64 zero = {{0}}> {{ s = SplitToSequence<axis = 1>(x) t = SequenceInsert(s, y, place)
+        u = {doubled.format("t")} v = {doubled.format("u")}
+        z = ConcatFromSequence<axis = 1>(v) }}"""
+    )
+    x = np.arange(6, dtype=np.float32).reshape(1, 3, 2)
+    feeds = {"place": np.array(0), "count": np.array(4), "y": -x[:, :1], "x": x}
+    lowered = ts.lower(model, target="openvino")
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got[0].tolist() == ts.run(model, feeds)["z"].tolist()
+
+
+@pytest.mark.engine
+def test_a_sequence_of_a_branch_is_joined_with_its_own_length(process: Runner) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]>
+        g (bool is_erased, float[2, N] x) => (float[A, B] y)
+        <int64[1] two = {2}, int64 zero = {0}> { s = SplitToSequence<axis = 1>(x, two)
+        t = If(is_erased) <then_branch = t () => (seq(float[C,D]) a) { a = SequenceErase(s) },
+        else_branch = e () => (seq(float[E,F]) b)
+        { k = SequenceAt(s, zero) b = SequenceInsert(s, k) }>
+        u = SequenceErase(t) y = ConcatFromSequence<axis = 1>(u) }"""
+    )
+    x = np.arange(4, dtype=np.float32).reshape(2, 2)
+    lowered = ts.lower(model, target="openvino")
+    feeds = {"is_erased": np.array(False), "x": x}
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got[0].tolist() == x.tolist()

@@ -11,7 +11,7 @@ from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import MOST_STEPS, gives_shape
 from tensorsplit.model.features.values import LARGEST, has_known_shape
-from tensorsplit.model.graph.nodes import attribute_of
+from tensorsplit.model.graph.nodes import attribute_of, bodies
 from tensorsplit.model.infer.analysis import Facts
 
 _COUNTING = frozenset({"Compress", "NonMaxSuppression", "NonZero", "TopK", "Unique"})
@@ -19,9 +19,6 @@ _COUNTING = frozenset({"Compress", "NonMaxSuppression", "NonZero", "TopK", "Uniq
 
 _BY_SHAPE = {"ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1}
 """Operators that give lengths that an input says, and its place."""
-
-_OPEN = frozenset({"", "If"})
-"""Operators of which an engine knows no length better than that; the first one is of any domain."""
 
 _WITH_BOUNDS = 3
 """A Slice has so many inputs at least where its bounds are none of its attributes."""
@@ -92,21 +89,22 @@ class _Lengths:
     def is_limited(self, held: ir.Value | None, axis: int) -> bool:
         """Return whether the most that an open length may be is known, or may be known."""
         made = None if held is None else held.producer()
-        if held is None or made is None or not made.inputs or operator_of(made) in _OPEN:
+        if held is None or made is None or not made.inputs or operator_of(made) == "":
             return False
         key = (held, axis)
         if key not in self._known and len(self._known) < MOST_STEPS:
             self._known[key] = False  # for nodes in a ring
-            self._known[key] = self._comes_from_limited(made, axis)
+            self._known[key] = self._comes_from_limited(made, held, axis)
         return self._known.get(key, False)
 
-    def _comes_from_limited(self, made: ir.Node, axis: int) -> bool:
+    def _comes_from_limited(self, made: ir.Node, held: ir.Value, axis: int) -> bool:
         data, operator = made.inputs[0], operator_of(made)
         if operator == "Slice":
             is_near = _is_near(_bounds(made, self._seen).get(axis, (None, None)))
             return is_near or self._is_known_or_limited(data, axis)
-        if operator == "Concat":
-            return all(self._is_known_or_limited(each, axis) for each in made.inputs)
+        if operator in ("Concat", "If"):
+            given = made.inputs if operator == "Concat" else _given_in_branches(made, held)
+            return all(self._is_known_or_limited(each, axis) for each in given)
         if operator in _COUNTING:
             return all(has_known_shape(each, self._seen) for each in made.inputs if each)
         place = _BY_SHAPE.get(operator)
@@ -137,6 +135,12 @@ class _Lengths:
 
     def _rank(self, held: ir.Value | None) -> int:
         return len(self._seen.tensor(held).shape or ())
+
+
+def _given_in_branches(node: ir.Node, made: ir.Value) -> list[ir.Value]:
+    """Return what the branches of an If give for one of its outputs."""
+    place = node.outputs.index(made)
+    return [body.outputs[place] for _, body in bodies(node) if place < len(body.outputs)]
 
 
 def _measured(held: ir.Value | None) -> list[ir.Value | None]:

@@ -8,7 +8,8 @@ from types import MappingProxyType
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import listed, sums
+from tensorsplit.core.arithmetic import dimension, listed, sums
+from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
@@ -237,15 +238,31 @@ def _hide_limit(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         lowering.note(entry)
         return
     assert data is not None  # noqa: S101 - see the feature
-    make = InsertionPoint.instead_of(lowering, ref)
-    rank = len(lowering.facts.tensor(data).shape or ())
-    dims = [lowering.length(data, axis) for axis in range(rank)]
+    make = InsertionPoint.before(lowering, ref)
+    if data.graph is not ref.node.graph:
+        # In a Loop that starts with it as well, the target takes the one's shape for the other's
+        make = InsertionPoint.after_made(lowering, data, ref.stem)
+    change_inputs(ref.node, {0: _of_hidden_length(make, data, axes)})
+    lowering.changed(ref, "the same, of data whose length is hidden", entry)
+
+
+def _of_hidden_length(make: InsertionPoint, data: ir.Value, axes: list[int]) -> ir.Value:
+    """Return the same tensor, of which OpenVINO does not know the most that lengths may be.
+
+    Of a shape of which it does not know one number it knows none; those that are known are given
+    again afterwards.
+    """
+    lowering = make.lowering
+    known = lowering.facts.tensor(data).shape or ()
+    dims = [lowering.length(data, axis) for axis in range(len(known))]
     hidden = [sums((dim,)) if axis in axes else dim for axis, dim in enumerate(dims)]
     same = make.op("Reshape", [data, make.make(listed(tuple(hidden)))])
+    if any(map(is_known, known)):
+        again = [dim if is_known(dim) else dimension(same, axis) for axis, dim in enumerate(known)]
+        same = make.op("Reshape", [same, make.make(listed(tuple(again)))])
     for facts in (lowering.facts, lowering.imported):
         facts.set(same, facts.of(data))
-    change_inputs(ref.node, {0: same})
-    lowering.changed(ref, "the same, of data whose length is hidden", entry)
+    return same
 
 
 _CHANGES: Mapping[str, NodeChange] = MappingProxyType(

@@ -298,9 +298,14 @@ class InsertionPoint(Calculation):
     @classmethod
     def after(cls, lowering: Lowering, ref: NodeRef) -> InsertionPoint:
         """Return the point after a node."""
-        nodes = tuple(ref.scope)
-        following = nodes[nodes.index(ref.node) + 1 :]
-        return cls(lowering, ref.stem, ref.scope, next(iter(following), None))
+        return cls(lowering, ref.stem, ref.scope, _following(ref.scope, ref.node))
+
+    @classmethod
+    def after_made(cls, lowering: Lowering, held: ir.Value, stem: str) -> InsertionPoint:
+        """Return the point after the node that gives a value, or before all nodes of its graph."""
+        made, scope = held.producer(), held.graph
+        assert scope is not None  # noqa: S101 - it is read in a body
+        return cls(lowering, stem, scope, _following(scope, made))
 
     def add(self, node: ir.Node) -> None:
         """Insert a node that was made; it keeps what is noted of the node that it is made for."""
@@ -382,6 +387,12 @@ class InsertionPoint(Calculation):
     def calculated(self, held: ir.Value) -> ir.Value:
         """Return a number doubled and subtracted once: the same, in nodes and memory of its own."""
         return self.op("Sub", [self.op("Add", [held, held]), held])
+
+
+def _following(scope: Scope, node: ir.Node | None) -> ir.Node | None:
+    """Return the node that comes after one, or the first one; None if there is none."""
+    nodes = tuple(scope)
+    return next(iter(nodes if node is None else nodes[nodes.index(node) + 1 :]), None)
 
 
 def is_own(operator: str) -> Callable[[ir.Node], bool]:
