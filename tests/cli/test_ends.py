@@ -73,6 +73,7 @@ def test_an_option_that_takes_several_values_and_a_flag_are_given_twice(
         (OSError(13, "Permission denied", "a/b"), 2, "a/b: Permission denied"),
         (OSError("of its own"), 2, "the system: of its own"),
         (MemoryError(), 2, "out of memory"),
+        (RuntimeError("can't start new thread"), 2, "out of memory"),
         (RecursionError(), 2, "nested too deep"),
         (click.UsageError("no such thing."), 2, "[TS703] no such thing; see tensorsplit --help"),
         (ModuleNotFoundError("gone", name="rich"), 2, "[TS711]"),
@@ -85,6 +86,17 @@ def test_what_ends_a_command(
     printed_ = capsys.readouterr().err
     assert said in printed_
     assert printed_.count("\n") == bool(said)
+
+
+def test_no_memory_to_say_what_failed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: Exception) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("tensorsplit.cli.bugs.library_at_fault", failing)
+    assert app._report(ValueError("a library can't be loaded")) == 2
+    assert capsys.readouterr().err == "tensorsplit: error: out of memory\n"
 
 
 @pytest.mark.parametrize(

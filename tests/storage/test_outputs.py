@@ -8,7 +8,7 @@ import shutil
 import stat
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
@@ -385,6 +385,36 @@ def test_drafts_that_can_only_be_removed_one_by_one_go_without_a_word(
         (drafts / "folder").mkdir()
         (drafts / "folder" / "file").touch()
     assert names(tmp_path) == []
+
+
+def test_ctrl_c_in_the_clean_up_leaves_no_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shutil.rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_files({tmp_path / "x": b"1"})
+    assert names(tmp_path) == ["x"]
+
+
+def test_ctrl_c_when_a_folder_was_just_made_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, folder = Path.mkdir, tmp_path / "a" / "b"
+    for count in (1, 2, 3):
+        left = iter([*range(1, count), 0])
+
+        def interrupted(path: Path, *args: Any, left: Iterator[int] = left, **more: Any) -> None:
+            make(path, *args, **more)
+            if not next(left):
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(Path, "mkdir", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write_files({folder / "x": b"1"}, create_dirs=True)
+        assert names(tmp_path) == []
 
 
 @pytest.mark.parametrize("is_copy", [False, True])

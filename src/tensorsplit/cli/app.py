@@ -279,12 +279,15 @@ def _report(error: Exception, written: Sequence[str] = ()) -> int:
             names = listed(written)
             whole = tr("written before, and whole: {names}", names=names) if written else ""
             complain(f"[{UNWRITABLE.code}] {tr('; ').join(filter(None, (reason, whole)))}")
-        case MemoryError():
+        case MemoryError() | RuntimeError(args=("can't start new thread",)):
             complain(tr("out of memory"))
         case RecursionError():
             complain(f"[{MALFORMED_MODEL.code}] {tr('what was read is nested too deep')}")
         case _:
-            _report_failure(error)
+            try:
+                _report_failure(error)
+            except MemoryError:  # of which the error may come, as where a library can't be loaded
+                complain(tr("out of memory"))
     return REFUSED
 
 

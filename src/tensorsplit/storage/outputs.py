@@ -286,8 +286,8 @@ def _made(folder: Path) -> Iterator[None]:
     with contextlib.ExitStack() as cleaning:
         for each in reversed((folder, *folder.parents)):
             if not each.exists():
+                cleaning.callback(_remove_if_empty, each)  # Ctrl-C may come before mkdir returns
                 each.mkdir(exist_ok=True)
-                cleaning.callback(_remove_if_empty, each)
                 _sync(each.parent)
         yield
 
@@ -299,8 +299,8 @@ def drafts_in(folder: Path) -> Iterator[Path]:
     with contextlib.ExitStack() as cleaning:
         while True:
             drafts = folder / f".tensorsplit-{uuid4().hex}.part"
+            cleaning.callback(_remove, drafts)  # Ctrl-C may come before mkdir returns
             drafts.mkdir(0o700)
-            cleaning.callback(_remove, drafts)
             cleaning.enter_context(_locked(drafts))
             if drafts.exists():
                 break  # else another run took it for one that was left, before it was locked
@@ -319,6 +319,9 @@ def _remove(drafts: Path) -> None:
             reason = error.strerror or error
             problem = f"{drafts} can't be removed: {reason}; the next run here tries again"
             warnings.warn(problem, SplitWarning, stacklevel=2)
+    except BaseException:  # Ctrl-C, or another signal
+        _remove_in_steps(drafts)
+        raise
 
 
 def _remove_in_steps(drafts: Path) -> None:
