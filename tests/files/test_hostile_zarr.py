@@ -212,6 +212,21 @@ def test_what_groups_hold(tmp_path: Path) -> None:
     assert outcome(*sources, target=tmp_path / "out.zarr") == wanted
 
 
+def test_no_other_thread_writes_what_describes_arrays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would write into a draft that is gone, after Ctrl-C."""
+
+    def failing(awaited: Any) -> None:
+        awaited.close()
+        raise AssertionError("zarr's thread is asked to write")
+
+    both(tmp_path / "both.zarr")
+    monkeypatch.setattr(zarr_stores, "sync", failing)
+    ts.files.split(tmp_path / "both.zarr", tmp_path / "out.zarr", num_outputs=2)
+    assert (tmp_path / "out.zarr").is_dir()
+
+
 def test_arrays_of_either_version_are_found(tmp_path: Path) -> None:
     both(tmp_path / "both.zarr")
     ts.files.split(tmp_path / "both.zarr", tmp_path / "out.zarr", num_outputs=2)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -76,3 +78,21 @@ def test_no_task_runs_on_after_one_failed(monkeypatch: pytest.MonkeyPatch) -> No
             executor.run(iter([Task(1, fail), Task(2, last)]), told.append)
         assert ended == [1]
     assert told == []
+
+
+def test_ctrl_c_while_a_task_begins_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin, ended = ThreadPoolExecutor.submit, threading.Event()
+
+    def interrupted(*args: Any) -> None:
+        begin(*args)
+        raise KeyboardInterrupt
+
+    def slow(_: int) -> None:
+        time.sleep(0.2)
+        ended.set()
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    with LocalThreads(BASE + 1000, 10) as executor:
+        with pytest.raises(KeyboardInterrupt):
+            executor.run(iter([Task(1, slow)]), int)
+        assert ended.is_set()

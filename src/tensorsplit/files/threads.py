@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from math import ceil, floor
 from pathlib import Path
@@ -71,8 +71,9 @@ class LocalThreads:
                 waiting.popleft()
                 for task in islice(tasks, 1):
                     begin(task)
-        finally:
-            for _, future in waiting:
-                future.cancel()
-            wait(future for _, future in waiting)  # or they would write into a draft that is gone
+        except BaseException:  # after Ctrl-C, a task may have begun that is not in `waiting` yet
+            self._pool.shutdown(
+                cancel_futures=True
+            )  # or they would write into a draft that is gone
+            raise
         return total
