@@ -16,6 +16,7 @@ from tensorsplit.core.extras import install_command
 from tensorsplit.engines import outside
 from tensorsplit.engines.engine_names import ENGINES
 from tensorsplit.engines.outside import OutsideModel
+from tensorsplit.model.reading import read_model
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import Block
 from tests.engines.models import INT64, model, node, sequence, split_model, tensor
@@ -483,3 +484,21 @@ def test_the_former_name_of_our_engine_is_an_alias() -> None:
     assert ts.session(split_model(), engine="numpy").engine == "tensorsplit"
     outputs = ts.run(split_model(), {"x": DATA}, engine="numpy")
     assert list(outputs) == list(ts.run(split_model(), {"x": DATA}, engine="tensorsplit"))
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "model.pb"])
+def test_an_engine_gets_the_path_of_an_onnx_file_and_the_bytes_of_any_other(
+    tmp_path: Path, name: str
+) -> None:
+    """By their names engines take other files for other formats."""
+    onnx.save(split_model(), tmp_path / name)
+    content = outside._content(read_model(tmp_path / name), frozenset())
+    assert content == (
+        str(tmp_path / name) if name == "model.onnx" else (tmp_path / name).read_bytes()
+    )
+
+
+def test_strings_are_told_from_other_arrays_and_lists() -> None:
+    numbers, strings = np.zeros(2, np.float32), np.array(["a", "b"], object)
+    assert outside._has_strings([numbers, [numbers], strings])
+    assert not outside._has_strings([numbers, [numbers]])
