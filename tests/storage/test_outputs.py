@@ -425,7 +425,9 @@ def test_what_is_brought_replaces_nothing(tmp_path: Path, is_copy: bool) -> None
     write_files(files, reads=[source])
     assert target.read_bytes() == b"weights"
     assert target.samefile(source) is not is_copy
-    write_files(files, reads=[source])  # it is there already
+    model.unlink()
+    write_files(files, reads=[source])  # the weights are there already
+    assert model.read_bytes() == b"1"
     target.unlink()
     target.write_bytes(b"others'")  # as long, and as old
     os.utime(target, ns=(source.stat().st_atime_ns, source.stat().st_mtime_ns))
