@@ -158,6 +158,66 @@ OF_NOTHING: dict[str, tuple[str, str, list[tuple[int, ...]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("engine", "target"),
+    [(engine, target) for engine in ("onnxruntime", "openvino") for target in (engine, "portable")],
+)
+@pytest.mark.parametrize("lacks", ["type", "shape"])
+def test_the_number_of_the_round_is_declared(
+    lacks: str, engine: str, target: Any, process: Runner
+) -> None:
+    """The standard does not ask for it; ONNX Runtime and OpenVINO do."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 13]> g (float[5] x, int64 n) => (float[5] y)'
+        " <bool c = {1}, int64[2] k = {2, 3}> { y = Loop(n, c, x) <body = b (int64 i, bool d,"
+        " float[5] h) => (bool e, float[5] o) { e = Identity(d) p, q = Split<axis = 0>(h, k)"
+        " o = Concat<axis = 0>(q, p) }> }"
+    )
+    number = model.graph.node[0].attribute[0].g.input[0]
+    number.ClearField("type") if lacks == "type" else number.type.tensor_type.ClearField("shape")
+    found = [each.node for each in ts.check(model, target) if each.severity == "error"]
+    assert found == ["graph/Loop[0]"]
+    lowered = ts.lower(model, target=target)
+    assert not [each for each in ts.check(lowered, target) if each.severity == "error"]
+    feeds = {"x": X, "n": np.array(1)}
+    ((got,),) = process.call([engine, lowered.SerializeToString(), [feeds], 2])
+    assert got.tolist() == X[[2, 3, 4, 0, 1]].tolist()
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_the_types_of_rows_are_declared(target: Any, process: Runner) -> None:
+    """The standard does not ask for it; OpenVINO does."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 13]> g (float[5] x, float[3,2] r) => (float[5] y,'
+        " float[3,2] s) <int64[2] k = {2, 3}> { y, s = Scan<num_scan_inputs = 1, body = b"
+        " (float[5] h, float[2] e) => (float[5] o, float[2] t) { p, q = Split<axis = 0>(h, k)"
+        " o = Concat<axis = 0>(q, p) t = Add(p, e) }>(x, r) }"
+    )
+    body = model.graph.node[0].attribute[1].g
+    body.input[1].ClearField("type")
+    found = [each.node for each in ts.check(model, target) if each.severity == "error"]
+    assert found == ["graph/Scan[0]"]
+    lowered = ts.lower(model, target=target)
+    assert not [each for each in ts.check(lowered, target) if each.severity == "error"]
+    rows = np.random.default_rng(5).random((3, 2), np.float32)
+    ((got, sums),) = process.call(
+        ["openvino", lowered.SerializeToString(), [{"x": X, "r": rows}], 2]
+    )
+    wanted = ts.run(model, {"x": X, "r": rows})
+    assert (got.tolist(), sums.tolist()) == tuple(each.tolist() for each in wanted.values())
+
+
+def test_rows_of_no_known_type_are_refused() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 13, "other": 1]> g (float[4] x) => (float[2] y) {'
+        " r = other.Op(x) s, t = Split<axis = 0>(x) y = Scan<num_scan_inputs = 1, body = b"
+        " (float[2] h, float e) => (float[2] o) { o = Add(h, e) }>(s, r) }"
+    )
+    model.graph.node[2].attribute[1].g.input[1].ClearField("type")
+    with refused("TS513", "the type of a row is not known", "graph/Scan[2]"):
+        ts.lower(model, "openvino")
+
+
 @pytest.mark.parametrize("given", ["", ", int64[1] k", ", int32[1] k"])
 @pytest.mark.parametrize(
     ("use", "expected"),

@@ -190,6 +190,12 @@ def keeps_strings(node: ir.Node, facts: Facts, seen: Facts) -> bool:
     )
 
 
+def undeclared_round(node: ir.Node) -> list[ir.Value]:
+    """Return the number of the round in the body of a Loop, if no shape is declared of it."""
+    inputs = body_of(node).inputs[:1] if is_loop(node) else ()
+    return [each for each in inputs if each.shape is None]
+
+
 def has_uneven_rows(node: ir.Node, facts: Facts) -> bool:
     """Return whether what a Loop collects may have another shape in each round.
 
@@ -237,6 +243,8 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "ignored_condition": ignores_condition(node),
         "reads_condition": reads_condition(node),
         "uneven_rows": has_uneven_rows(node, facts),
+        "undeclared_round": bool(undeclared_round(node)),
+        "undeclared_rows": any(row.type is None for row in scanned_by(node)),
         "rounds_may_be_0": rounds_may_be_0(node, ref.opset, facts, seen),
         "used_result": results_to_settle(ref, seen),
         "strings_in_loop": keeps_strings(node, facts, seen),

@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension, listed, sums
 from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.features.body_features import undeclared_round
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
@@ -20,9 +21,11 @@ from tensorsplit.model.graph.calculation import (
     FIRST_WITH_SUMS,
     FLOATS,
 )
+from tensorsplit.model.graph.loops import scanned_by
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
+from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, is_own
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, is_own, refusal
 from tensorsplit.model.profiles import Limitation
 
 
@@ -265,8 +268,26 @@ def _of_hidden_length(make: InsertionPoint, data: ir.Value, axes: list[int]) -> 
     return same
 
 
+def _declare_round(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Declare what the number of the round is in the body of a Loop."""
+    for number in undeclared_round(ref.node):
+        number.type, number.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([])
+    lowering.changed(ref, "the same, with the number of the round declared", entry)
+
+
+def _declare_rows(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Declare what the rows are in the body of a Scan."""
+    for row in scanned_by(ref.node):
+        fill_value(row, lowering.facts)
+        if row.type is None:
+            raise refusal("the type of a row is not known", "declare it in the body")
+    lowering.changed(ref, "the same, with its rows declared", entry)
+
+
 _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
     {
+        "undeclared_round": _declare_round,
+        "undeclared_rows": _declare_rows,
         "ignored_axes": _write_reduction,
         "flattened": _turn_flattened,
         "turned_beside_recurrence": _turn_apart,
