@@ -1536,3 +1536,21 @@ def test_a_sequence_of_a_branch_is_joined_with_its_own_length(process: Runner) -
     feeds = {"is_erased": np.array(False), "x": x}
     (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     assert got[0].tolist() == x.tolist()
+
+
+def test_the_length_of_what_a_loop_makes_of_constants_is_not_hidden(process: Runner) -> None:
+    """OpenVINO would have no shape for it then, and would not load the model."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[2,N] x) => (int64[M] y)
+        <int64[1] first = {0}, int64[1] second = {1}, int64 one = {1}, int64 zero = {0},
+        bool yes = {1}> { s = Shape(x) t = Slice(s, first, second, first) n = Squeeze(t, first)
+        r = Range(zero, n, one) parts = SplitToSequence(r, one) k = SequenceLength(parts)
+        e = SequenceEmpty<dtype = 7>() z = Loop(k, yes, e) <body = b
+        (int64 i, bool c, seq(int64[?]) q) => (bool d, seq(int64[?]) o) {
+        a = SequenceAt(parts, i) d = Identity(c) o = SequenceInsert(q, a) }>
+        y = ConcatFromSequence<axis = 0>(z) }"""
+    )
+    lowered = ts.lower(model, target="openvino")
+    feeds = {"x": np.ones((2, 3), np.float32)}
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got.tolist() == [0, 1]

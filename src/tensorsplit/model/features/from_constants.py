@@ -10,6 +10,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.loops import captured_by
 from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
@@ -54,10 +55,12 @@ def is_of_constants(ref: NodeRef) -> bool:
     return True
 
 
-def is_calculated(value: ir.Value | None, facts: Facts, *, of_shapes: bool = True) -> bool:
+def is_calculated(
+    value: ir.Value | None, facts: Facts, *, of_shapes: bool = True, in_bodies: bool = False
+) -> bool:
     """Return whether a number is calculated from constants alone, and from shapes if these count.
 
-    Not so one that is given as a constant.
+    Not so one that is given as a constant, and what loops and branches give only if they count.
     """
     source = passed_from(value)
     if source is None or tensor_of(source) is not None:
@@ -69,10 +72,11 @@ def is_calculated(value: ir.Value | None, facts: Facts, *, of_shapes: bool = Tru
         made = None if held is None else held.producer()
         if held is None or is_constant(held, facts) or (of_shapes and gives_shape(made)):
             continue
-        if made is None or not is_evaluated(made):
+        if made is None or not (is_evaluated(made) or (in_bodies and bodies(made))):
             return False
-        waiting += [operand for operand in made.inputs if operand not in seen]
-        seen.update(made.inputs)
+        operands = [*made.inputs, *captured_by(made)]
+        waiting += [operand for operand in operands if operand not in seen]
+        seen.update(operands)
     return not waiting
 
 

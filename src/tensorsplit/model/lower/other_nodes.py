@@ -237,7 +237,8 @@ def _hide_limit(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     data, axes = ref.input(0), limited_axes(ref.node, lowering.imported)
     if not axes:
         return
-    if ref.opset < FIRST_WITH_SUMS or is_calculated(data, lowering.facts, of_shapes=False):
+    is_fixed = is_calculated(data, lowering.facts, of_shapes=False, in_bodies=True)
+    if ref.opset < FIRST_WITH_SUMS or is_fixed:
         lowering.note(entry)
         return
     assert data is not None  # noqa: S101 - see the feature
