@@ -71,9 +71,8 @@ class LocalThreads:
                 waiting.popleft()
                 for task in islice(tasks, 1):
                     begin(task)
-        except BaseException:  # after Ctrl-C, a task may have begun that is not in `waiting` yet
-            self._pool.shutdown(
-                cancel_futures=True
-            )  # or they would write into a draft that is gone
+        except BaseException:
+            # Tasks would write into a draft that is gone; one may not be in `waiting` yet
+            self._pool.shutdown(cancel_futures=True)
             raise
         return total
