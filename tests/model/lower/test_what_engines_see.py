@@ -214,8 +214,25 @@ def test_rows_of_no_known_type_are_refused() -> None:
         " (float[2] h, float e) => (float[2] o) { o = Add(h, e) }>(s, r) }"
     )
     model.graph.node[2].attribute[1].g.input[1].ClearField("type")
-    with refused("TS513", "the type of a row is not known", "graph/Scan[2]"):
+    with refused("TS513", "the type of 'e' is not known", "graph/Scan[2]"):
         ts.lower(model, "openvino")
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+def test_the_types_of_what_a_map_gives_are_declared(target: Any, process: Runner) -> None:
+    """The standard does not ask for it; ONNX Runtime does."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[5] x) => (float[M] y)'
+        " <int64[2] k = {2, 3}> { s = SplitToSequence(x, k) t = SequenceMap(s) <body = b"
+        " (float[?] h) => (float[?] o) { o = Neg(h) }> y = ConcatFromSequence<axis = 0>(t) }"
+    )
+    model.graph.node[1].attribute[0].g.output[0].ClearField("type")
+    assert any(each.severity == "error" for each in ts.check(model, target))
+    lowered = ts.lower(model, target=target)
+    assert not [each for each in ts.check(lowered, target) if each.severity == "error"]
+    engine = "openvino" if target == "portable" else target
+    ((got,),) = process.call([engine, lowered.SerializeToString(), [{"x": X}], 2])
+    assert got.tolist() == (-X).tolist()
 
 
 @pytest.mark.parametrize("given", ["", ", int64[1] k", ", int32[1] k"])

@@ -10,7 +10,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import short_name
 from tensorsplit.model.features.values import of_type
 from tensorsplit.model.graph.facts import SequenceFact
-from tensorsplit.model.graph.nodes import NodeRef, is_used
+from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
@@ -44,8 +44,20 @@ def of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str,
         yield "identity_before_14", True
     if node.op_type == "ConcatFromSequence" and _is_used_by_nodes(ref):
         yield "joined_for_nodes", True
-    if node.op_type == "SequenceMap" and ref.around[-1:] == ("SequenceMap",):
+    if node.op_type == "SequenceMap":
+        yield from _of_map(ref)
+    yield from _of_position(ref, facts, seen)
+
+
+def _of_map(ref: NodeRef) -> Iterator[tuple[str, object]]:
+    if ref.around[-1:] == ("SequenceMap",):
         yield "map_in_map", True
+    if any(held.type is None for _, body in bodies(ref.node) for held in body.outputs):
+        yield "undeclared_results", True
+
+
+def _of_position(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, object]]:
+    node = ref.node
     index = ref.input(POSITIONS.get(node.op_type, len(node.inputs)))
     if node.op_type == "SequenceInsert" and index is not None and _may_be_last(node, index, facts):
         yield "inserted_last", True

@@ -82,6 +82,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "undeclared_round": "is a Loop whose body does not declare that the number of the round is"
         " a scalar",
         "undeclared_rows": "is a Scan whose body does not declare the type of a row",
+        "undeclared_results": "is a SequenceMap whose body does not declare the types of what it"
+        " gives",
         "uneven_rows": "is a Loop that collects tensors whose shape may differ from round to round",
         "ignored_condition": "is a Loop without a condition, whose body gives one that may not"
         " hold",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -21,7 +21,7 @@ from tensorsplit.model.graph.calculation import (
     FIRST_WITH_SUMS,
     FLOATS,
 )
-from tensorsplit.model.graph.loops import scanned_by
+from tensorsplit.model.graph.loops import body_of, scanned_by
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
@@ -278,17 +278,28 @@ def _declare_round(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 def _declare_rows(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Declare what the rows are in the body of a Scan."""
-    for row in scanned_by(ref.node):
-        fill_value(row, lowering.facts)
-        if row.type is None:
-            raise refusal("the type of a row is not known", "declare it in the body")
+    _declare(lowering, scanned_by(ref.node))
     lowering.changed(ref, "the same, with its rows declared", entry)
+
+
+def _declare_results(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Declare what the body of a SequenceMap gives."""
+    _declare(lowering, body_of(ref.node).outputs)
+    lowering.changed(ref, "the same, with what its body gives declared", entry)
+
+
+def _declare(lowering: Lowering, values: Iterable[ir.Value]) -> None:
+    for held in values:
+        fill_value(held, lowering.facts)
+        if held.type is None:
+            raise refusal(f"the type of '{held.name}' is not known", "declare it")
 
 
 _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
     {
         "undeclared_round": _declare_round,
         "undeclared_rows": _declare_rows,
+        "undeclared_results": _declare_results,
         "ignored_axes": _write_reduction,
         "flattened": _turn_flattened,
         "turned_beside_recurrence": _turn_apart,

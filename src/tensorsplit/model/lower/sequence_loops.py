@@ -38,9 +38,10 @@ def _expand(lowering: Lowering, ref: NodeRef) -> None:
     ((_, body),) = bodies(node)
     kinds = []
     for held in body.outputs:
-        if held.dtype is None:
-            raise refusal(f"the type of '{held.name}' is not declared", "declare it")
-        kinds.append(held.dtype)
+        kind = lowering.facts.tensor(held).element_type
+        if kind is None:
+            raise refusal(f"the type of '{held.name}' is not known", "declare it")
+        kinds.append(kind)
     make = InsertionPoint.before(lowering, ref)
     first = InsertionPoint(lowering, make.stem, body, next(iter(body), None))
     number = _number(make)
