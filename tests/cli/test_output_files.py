@@ -288,7 +288,7 @@ def run_slowly(words: tuple[object, ...], stop: signal.Signals) -> int:
     script = (
         "import sys, time\n"
         "from tensorsplit.storage import outputs\n"
-        "def half(file, draft, content):\n"
+        "def half(file, *_):\n"
         "    file.write(b'half')\n"
         "    print('half', flush=True)\n"
         "    time.sleep(60)\n"
