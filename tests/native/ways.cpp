@@ -245,6 +245,40 @@ void test_one_disturbed_copy_does_no_lasting_harm() {
     }
 }
 
+// How many of so many copies were made by another number of threads than before, where copies by
+// two threads, and those by one, take longer by a factor.
+std::ptrdiff_t count_others(std::size_t copies, double by_two, double by_one) {
+    const Machine machine{"", 8000, 5000, 10, 20, 1.3, 4};
+    const std::size_t bytes = 4 * mebibyte;
+    std::ptrdiff_t others = 0;
+    for (std::size_t i = 0; i < copies; ++i) {
+        const Way way = choose_way(columns_of_4, bytes);
+        const double time = time_of(machine, way, bytes) * (way.threads == 2 ? by_two : by_one);
+        report_time(columns_of_4, bytes, way,
+                    std::chrono::nanoseconds(static_cast<std::int64_t>(time)));
+        if (way.threads != 2 || way.stores != Stores::plain) ++others;
+    }
+    return others;
+}
+
+void test_a_way_that_has_become_far_slower_is_given_up() {
+    begin(2);
+    count_others(60, 1, 1);
+    CHECK(count_others(30, 6, 1) >= 10);
+    CHECK(count_others(100, 6, 1) == 100);
+    count_others(200, 1, 1);
+    CHECK(count_others(60, 1, 1) == 0);  // and used again when it is the fastest again
+}
+
+void test_where_all_copies_become_slower_the_way_stays() {
+    begin(2);
+    count_others(60, 1, 1);
+    CHECK(count_others(60, 3, 3) <= 5);
+    std::ptrdiff_t others = 0;  // where they are slower and faster in turns
+    for (int i = 0; i < 100; ++i) others += count_others(10, 3, 3) + count_others(10, 1, 1);
+    CHECK(others <= 100);
+}
+
 // The first finds the caches as another way left them.
 void test_the_fastest_copy_of_a_turn_counts_but_for_the_first() {
     const Machine machine{"", 8000, 5000, 10, 20, 1.3, 4};
@@ -282,6 +316,8 @@ int main(int count, char**) {
     test_a_faster_way_replaces_the_guess();
     test_similar_splits_are_learned_from();
     test_one_disturbed_copy_does_no_lasting_harm();
+    test_a_way_that_has_become_far_slower_is_given_up();
+    test_where_all_copies_become_slower_the_way_stays();
     test_the_fastest_copy_of_a_turn_counts_but_for_the_first();
     test_only_copies_of_the_way_whose_turn_it_is_count();
     std::puts("fine");

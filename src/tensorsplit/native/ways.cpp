@@ -37,6 +37,11 @@ constexpr double clearly_faster = 0.9;
 constexpr std::size_t shortest_rest = 128;
 constexpr std::size_t longest_rest = 16384;
 
+// So many copies in a row that are far slower than was measured end a rest: what is fastest may have
+// changed, as where new memory suddenly costs a second thread much. Each time it takes twice as many,
+// since other programs may have made them slow.
+constexpr std::size_t fewest_slow = 8;
+
 std::atomic<std::size_t> fixed_from{0};
 
 // Whether other stores than these may be tried for copies of so many bytes, or learned.
@@ -86,7 +91,7 @@ class Contest {
     void report(const Way& way, double time) {
         if (!(way == next())) return;  // chosen before the last turn ended
         if (resting_ != 0) {
-            if (--resting_ == 0) begin_round();
+            rest_from(time);
             return;
         }
         double& least = is_trial_ ? choice_.time_of_other : choice_.time;
@@ -104,6 +109,15 @@ class Contest {
         Way way;
         bool is_slow;  // clearly
     };
+
+    void rest_from(double time) {
+        slow_ = time > far_slower * choice_.time ? slow_ + 1 : 0;
+        if (slow_ == most_slow_) {
+            most_slow_ = std::min(2 * most_slow_, longest_rest);
+            resting_ = 1;
+        }
+        if (--resting_ == 0) begin_round();
+    }
 
     bool wins() const { return choice_.time_of_other < clearly_faster * choice_.time; }
 
@@ -140,6 +154,7 @@ class Contest {
     }
 
     void begin_round() {
+        slow_ = 0;
         tried_.clear();
         choice_.time = 0;
         is_challenged_ = false;
@@ -168,6 +183,7 @@ class Contest {
     unsigned copy_ = 0;         // of the turn
     bool is_trial_ = false, is_challenged_ = false, is_settled_ = false;
     std::size_t rest_ = shortest_rest, resting_ = 0;
+    std::size_t slow_ = 0, most_slow_ = fewest_slow;  // in a row
 };
 
 // Splits of a kind whose sizes differ by less than a half. Where another thread has the mutex, the
