@@ -89,6 +89,29 @@ def test_data_without_elements_has_none_that_are_not_0(dims: Any, expected: Any)
     assert shape_after(13, node("NonZero", "x", "y"), *dims) == expected
 
 
+@pytest.mark.parametrize(
+    ("boxes", "scores", "limit", "expected"),
+    [
+        ((1, 5, 4), (1, 2, 5), "", (0, 3)),  # without a limit, none is selected
+        ((1, 5, 4), (1, 2, 5), "k", (0, 3)),
+        ((1, 5, 4), (1, 2, 5), "n", (None, 3)),
+        ((1, 0, 4), (1, 2, 0), "n", (0, 3)),
+        (("B", "S", 4), ("B", 0, "S"), "n", (0, 3)),
+        (("B", "S", 4), ("B", "C", "S"), "n", (None, 3)),
+    ],
+)
+def test_no_boxes_are_selected_of_none_or_up_to_0(
+    boxes: Any, scores: Any, limit: str, expected: Any
+) -> None:
+    op = node("NonMaxSuppression", f"x scores {limit}".strip(), "y")
+    inputs = [value("x", FLOAT, boxes), value("scores", FLOAT, scores), value("n", INT64, [1])]
+    made = model(graph([op], inputs, ["y"], [tensor("k", [0])]), 11)
+    assert shapes(made)["y"] == expected
+    if all(isinstance(dim, int) for dim in (*boxes, *scores)) and expected == (0, 3):
+        data = {"x": np.ones(boxes, "f4"), "scores": np.ones(scores, "f4"), "n": np.array([2])}
+        assert ts.run(made, data)["y"].shape == expected
+
+
 def test_windows_longer_than_the_data_do_not_count() -> None:
     op = node("Conv", "x w", "y", strides=[3])
     made = graph([op], [value("x", FLOAT, (1, 1, 2)), value("w", FLOAT, (1, 1, 3))], ["y"])

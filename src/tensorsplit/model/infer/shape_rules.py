@@ -395,6 +395,15 @@ def _non_zero(node: Node) -> Shape:
     return len(node.shape(0)), 0
 
 
+def _selected(node: Node) -> Shape:
+    """Return the shape of the boxes that NonMaxSuppression selects where there are none."""
+    shapes = [node.tensor(place).shape or () for place in (0, 1)]
+    most = node.tensor(2).constant if node.has(2) else (0,)
+    if most != (0,) and not any(0 in shape for shape in shapes):
+        raise NotKnownError
+    return 0, 3
+
+
 def _squeeze(node: Node) -> Shape:
     """Return the shape after one axis was removed that is known only at run time."""
     if node.tensor(1).shape != (1,):
@@ -436,6 +445,7 @@ _RULES: Mapping[str, _ShapeFunction] = {
     "Flatten": _flatten,
     "LpPool": partial(_window, weights_at=None),
     "MaxPool": partial(_window, weights_at=None),
+    "NonMaxSuppression": _selected,
     "NonZero": _non_zero,
     "OneHot": _one_hot,
     "Pad": _pad,
