@@ -91,6 +91,8 @@ class _Lengths:
         made = None if held is None else held.producer()
         if held is None or made is None or not made.inputs or operator_of(made) == "":
             return False
+        if axis >= self._rank(held):  # which is not known, or nodes contradict each other
+            return False
         key = (held, axis)
         if key not in self._known and len(self._known) < MOST_STEPS:
             self._known[key] = False  # for nodes in a ring
@@ -114,8 +116,8 @@ class _Lengths:
             order = (
                 attribute_of(made, "perm", ir.AttributeType.INTS) or range(self._rank(data))[::-1]
             )
-            return self.is_limited(data, order[axis])
-        rank = self._rank(made.outputs[0])
+            return axis < len(order) and self.is_limited(data, order[axis])
+        rank = self._rank(held)
         alike = [each for each in made.inputs if self._rank(each) == rank]
         others = [each for each in made.inputs if self._rank(each) != rank]
         return any(self.is_limited(each, axis) for each in alike) or any(
@@ -123,8 +125,9 @@ class _Lengths:
         )
 
     def _is_known_or_limited(self, held: ir.Value | None, axis: int) -> bool:
-        shape = self._seen.tensor(held).shape
-        return shape is not None and (is_known(shape[axis]) or self.is_limited(held, axis))
+        shape = self._seen.tensor(held).shape or ()
+        is_seen = axis < len(shape) and is_known(shape[axis])
+        return is_seen or self.is_limited(held, axis)
 
     def _has_limited(self, held: ir.Value | None) -> bool:
         """Return whether any length of a tensor is limited."""
