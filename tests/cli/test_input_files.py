@@ -35,6 +35,18 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_an_archive_may_be_one_of_many_arrays_or_many_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends otherwise then, from 65,536 arrays or 4 GiB on."""
+    with monkeypatch.context() as limited:
+        limited.setattr("zipfile.ZIP_FILECOUNT_LIMIT", 1)
+        np.savez(tmp_path / "x.npz", x=np.full(2, 3.0), y=np.zeros(1))
+    assert b"PK\x06\x06" in (tmp_path / "x.npz").read_bytes()
+    found: Any = read_feeds([str(tmp_path / "x.npz")], [tensor("x"), tensor("y")])
+    assert (found["x"].tolist(), found["y"].tolist()) == ([3, 3], [0])
+
+
 @pytest.mark.parametrize(
     ("written", "declared", "fed"),
     [

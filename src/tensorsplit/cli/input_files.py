@@ -158,7 +158,9 @@ def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
         if head.startswith(_MAGIC):
             found = [("", _read_array(opened, head))]
         elif path.suffix != ".pb" and zipfile.is_zipfile(opened):
-            with open_archive(opened), np.load(opened, allow_pickle=False) as file:
+            open_archive(opened).close()
+            opened.seek(0)  # NumPy looks for the kind of file where it stands
+            with np.load(opened, allow_pickle=False) as file:
                 found = list(file.items())
         elif path.suffix in (".pb", ""):
             opened.seek(0)
