@@ -97,12 +97,12 @@ def _values_in(text: str, fixed: Sequence[str]) -> Iterator[Sequence[str]]:
 
     A value may hold what is between two of them, such as a semicolon.
     """
-    ways = [
-        found.groups()
-        for value in ("(.*?)", "(.*)")
-        if (found := re.fullmatch(value.join(map(re.escape, fixed)), text, re.DOTALL))
-    ]
-    yield from dict.fromkeys(ways)
+    before: Sequence[str] | None = None
+    for value in ("(.*?)", "(.*)"):
+        found = re.fullmatch(value.join(map(re.escape, fixed)), text, re.DOTALL)
+        if found is not None and found.groups() != before:
+            before = found.groups()
+            yield before
 
 
 def _is_sentence(text: str) -> bool:
@@ -119,12 +119,13 @@ def _pair(text: str) -> tuple[str, bool]:
     found = []
     for at in _BETWEEN.finditer(text):
         one, between, two = text[: at.start()], at[0], text[at.end() :]
-        if one.count("(") != one.count(")") or (between == " (" and not two.endswith(")")):
+        is_remark = between == " ("
+        if one.count("(") != one.count(")") or (is_remark and not two.endswith(")")):
             continue
-        two = two.removesuffix(")") if between == " (" else two
+        two = two.removesuffix(")") if is_remark else two
         words, others = _localized(one), _localized(two)
         if (words, others) != (one, two):
-            more = tr(" ({more})", more=others) if between == " (" else f"{tr(between)}{others}"
+            more = tr(" ({more})", more=others) if is_remark else f"{tr(between)}{others}"
             found.append((f"{words}{more}", others != two))
     return min(found, key=lambda way: len(_LATIN_WORD.findall(way[0])), default=("", False))
 

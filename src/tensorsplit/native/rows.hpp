@@ -64,8 +64,8 @@ void copy_near(const Rows& rows, const Column* columns, std::size_t count, const
     }
 }
 
-// From this width on, libc copies a strip at least as fast. For shorter ones, what it does before and
-// after its own loop takes up to half as long as the copy.
+// From this width on, libc copies a strip at least as fast. For shorter ones, what it does before
+// and after its own loop takes up to half as long as the copy.
 constexpr std::size_t left_to_libc = 4096;
 
 // A wide strip, four registers at a time; the last four overlap those before them.

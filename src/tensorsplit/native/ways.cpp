@@ -37,9 +37,9 @@ constexpr double clearly_faster = 0.9;
 constexpr std::size_t shortest_rest = 128;
 constexpr std::size_t longest_rest = 16384;
 
-// So many copies in a row that are far slower than was measured end a rest: what is fastest may have
-// changed, as where new memory suddenly costs a second thread much. Each time it takes twice as many,
-// since other programs may have made them slow.
+// So many copies in a row that are far slower than was measured end a rest: what is fastest may
+// have changed, as where new memory suddenly costs a second thread much. Each time it takes twice
+// as many, since other programs may have made them slow.
 constexpr std::size_t fewest_slow = 8;
 
 std::atomic<std::size_t> fixed_from{0};

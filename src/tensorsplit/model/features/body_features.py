@@ -210,6 +210,8 @@ def has_uneven_rows(node: ir.Node, facts: Facts) -> bool:
     if any(shape is None or None in shape for shape in shapes):
         return True
     names = set().union(*(_names(shape or ()) for shape in shapes))
+    if not names:
+        return False
     around = [facts.tensor(held) for held in (*captured_by(node), *node.inputs) if held is not None]
     known = (_names((*(each.shape or ()), *(each.integers or ()))) for each in around)
     return not names <= set().union(*known)
