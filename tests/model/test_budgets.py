@@ -361,6 +361,15 @@ def test_a_slice_of_a_shape_with_the_largest_step() -> None:
 
 
 @limited
+def test_bounds_of_a_slice_that_are_given_and_said_to_be_very_many() -> None:
+    for count in (-1, 1 << 30, 1 << 40):
+        data, bounds = value("x", FLOAT, ["N", "M"]), [value(n, INT64, [count]) for n in "se"]
+        made = model(graph([node("Slice", "x s e", "y")], [data, *bounds], [value("y")]))
+        try_all(made)
+        ts.check(made, target="openvino")
+
+
+@limited
 def test_many_splits_into_very_many_parts() -> None:
     """Neither a list of lengths for each, nor one that is remembered."""
     most = 1 << 24

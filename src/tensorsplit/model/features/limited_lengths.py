@@ -57,18 +57,20 @@ def _bounds(node: ir.Node, seen: Facts) -> dict[int, _Limits]:
         starts, ends, axes = (attribute_of(node, each, ir.AttributeType.INTS) for each in names)
     else:
         given = (*node.inputs[1:4], None)[:3]
-        starts, ends, axes = (None if each is None else _numbers(each, seen) for each in given)
+        starts, ends, axes = (
+            None if each is None else _numbers(each, rank, seen) for each in given
+        )
     if not rank or starts is None or ends is None:
         return {}
     places = zip(range(rank) if axes is None else axes, starts, ends, strict=False)
     return {axis % rank: (start, end) for axis, start, end in places if is_known(axis)}
 
 
-def _numbers(held: ir.Value, seen: Facts) -> tuple[Dim, ...] | None:
-    """Return the numbers of a list of a length that is known."""
+def _numbers(held: ir.Value, most: int, seen: Facts) -> tuple[Dim, ...] | None:
+    """Return the numbers of a list of a length that is known, ``most`` of those not known."""
     fact = seen.tensor(held)
     (count,) = fact.shape if fact.shape is not None and len(fact.shape) == 1 else (None,)
-    return fact.integers or ((None,) * count if is_known(count) else None)
+    return fact.integers or ((None,) * min(count, most) if is_known(count) else None)
 
 
 def _is_near(limits: _Limits) -> bool:
