@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tensorsplit.conformance import document
+from tensorsplit.conformance.cases import all_cases
 from tensorsplit.conformance.document import Document, SubjectInfo
 from tensorsplit.model import profiles
 from tests.conformance.rates import measured, rates
@@ -22,6 +23,10 @@ PUBLISHED = Path(__file__).parents[2] / "docs" / "conformance.json.gz"
 @cache
 def published() -> Document:
     return document.read(PUBLISHED)
+
+
+def test_what_is_published_is_of_the_cases_of_today() -> None:
+    assert published().cases == tuple(case.info for case in all_cases())
 
 
 def subject(engine: str) -> SubjectInfo:

@@ -24,7 +24,7 @@ from tensorsplit.cli.screen import show
 from tensorsplit.conformance.document import OUTCOMES, Document, Result, SubjectInfo
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report import Matrix, html, markdown
-from tensorsplit.conformance.report.summary import Counts
+from tensorsplit.conformance.report.summary import Counts, observation
 from tests.conformance import documents
 from tests.conformance.documents import CHUNK, LOOP, PLAIN, REST, STRINGS
 
@@ -365,3 +365,22 @@ class Elements(HTMLParser):
 def test_only_all_passes_are_a_share_of_100(passed: int, failed: int, share: str) -> None:
     counts = Counts({"pass": passed, "wrong": failed, "skipped": 5})
     assert counts.share == share
+
+
+@pytest.mark.parametrize(
+    ("seen", "line"),
+    [
+        ({"detail": "it  refuses\n  that"}, "it refuses that"),
+        ({"signal": "SIGFPE"}, "SIGFPE"),
+        ({"detail": "no shape", "output": "y"}, "no shape (y)"),
+        ({"output": "y", "index": (0, 2), "expected": "1", "seen": "2"}, "y[0, 2] is 2, not 1"),
+        (
+            {"detail": "bad", "output": "y", "expected": "1", "seen": "2"},
+            "bad (y is 2, not 1)",
+        ),
+        ({"detail": "y is 2", "output": "y", "expected": "1", "seen": "2"}, "y is 2"),
+        ({"detail": "y", "output": "y", "expected": "1", "seen": "2"}, "y (y is 2, not 1)"),
+    ],
+)
+def test_a_deviation_is_a_line_that_says_each_thing_once(seen: dict[str, Any], line: str) -> None:
+    assert observation(Result("case", "engine", "wrong", **seen)) == line

@@ -49,6 +49,16 @@ def test_a_pass_is_shown_as_one(tmp_path: Path) -> None:
     assert done.stdout == "y0: as the standard says\ny1: as the standard says\n"
 
 
+def test_a_script_imports_in_order() -> None:
+    """So that it is the same from every process."""
+    for subject in ("onnx-reference", "openvino"):
+        lines = script(case("legal"), subject).splitlines()
+        (start,) = (at for at, line in enumerate(lines) if line.startswith("from __future__"))
+        imports = lines[start + 1 : lines.index("", start)]
+        assert len(imports) > 2
+        assert imports == sorted(imports)
+
+
 def test_the_contents_of_a_case_are_lines_of_its_script() -> None:
     lines = script(case("legal"), "onnx-reference").splitlines()
     texts = contents(case("legal"))

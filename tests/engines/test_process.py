@@ -488,3 +488,16 @@ def test_a_message_takes_what_its_text_and_its_pieces_take(size: int) -> None:
                 continue
             with pytest.raises(messages.TooLarge):
                 messages.receive(theirs, most)
+
+
+def test_a_text_that_takes_too_much_is_not_read() -> None:
+    pieces = messages.pack_message(["x"] * 100)
+    for most in (64 * len(pieces[0]), 64 * len(pieces[0]) - 1):
+        ours, theirs = multiprocessing.Pipe()
+        with ours, theirs:
+            messages.send_packed(ours, pieces)
+            if most % 64 == 0:
+                assert messages.receive(theirs, most) == ["x"] * 100
+                continue
+            with pytest.raises(messages.TooLarge):
+                messages.receive(theirs, most)
