@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
 from typing import Any, NamedTuple
 
@@ -254,24 +255,27 @@ class Draw:
         return self.random.randint(low, high)
 
 
-def versions(op_type: str) -> list[int]:
+@cache
+def versions(op_type: str) -> tuple[int, ...]:
     """The opsets at which an operator changed, without those that took it away."""
-    return sorted(
-        schema.since_version
-        for schema in defs.get_all_schemas_with_history()
-        if schema.name == op_type and schema.domain == "" and not schema.deprecated
-    )
+    return tuple(sorted(each.since_version for each in _schemas(op_type) if not each.deprecated))
 
 
+@cache
 def last_version(op_type: str) -> int:
     """The last opset that has an operator."""
     newest = versions(op_type)[-1]
-    ends = [
-        schema.since_version
-        for schema in defs.get_all_schemas_with_history()
-        if schema.name == op_type and schema.domain == "" and schema.since_version > newest
-    ]
+    ends = [each.since_version for each in _schemas(op_type) if each.since_version > newest]
     return min(ends, default=defs.onnx_opset_version() + 1) - 1
+
+
+def _schemas(op_type: str) -> list[defs.OpSchema]:
+    return [each for each in _every_schema() if each.name == op_type and each.domain == ""]
+
+
+@cache
+def _every_schema() -> list[defs.OpSchema]:
+    return defs.get_all_schemas_with_history()
 
 
 def sample(op_type: str, seed: int) -> Case:
