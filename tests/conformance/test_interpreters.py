@@ -10,6 +10,7 @@ import sys
 import venv
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -54,6 +55,23 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for found in (numpy, *numpy.parent.glob("numpy.libs"), *numpy.parent.glob("numpy-*.dist-info")):
         (packages / found.name).symlink_to(found)
     return folder / "bin" / "python"
+
+
+@pytest.mark.parametrize("is_sequence", [False, True])
+@pytest.mark.parametrize("kind", [ml_dtypes.bfloat16, np.float32])
+def test_arrays_of_ml_dtypes_are_not_run_where_it_is_missing(
+    kind: Any, is_sequence: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapter = tmp_path / "adapter.py"
+    adapter.write_text("KIND = 'engine'\ndef run(*given): return {'y': 1}\n")
+    monkeypatch.setattr(elsewhere.messages, "HAS_ML_DTYPES", False)
+    x = np.ones(2, kind)
+    given = str(adapter), b"", b"", {"n": np.ones(1), "x": [x] if is_sequence else x}, ["y"], 18
+    if kind is np.float32:
+        assert elsewhere.perform(*given) == {"y": 1}
+    else:
+        with pytest.raises(elsewhere.messages.Unsupported, match="has this element type with ml_"):
+            elsewhere.perform(*given)
 
 
 def test_an_interpreter_that_is_too_old_says_so() -> None:

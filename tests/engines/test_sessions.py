@@ -93,7 +93,12 @@ def test_inputs_and_outputs_are_described(tmp_path: Path) -> None:
     ]
     assert [entry.name for entry in session.outputs] == ["a", "b"]
     assert session.engine == "tensorsplit"
-    assert "tensorsplit" in repr(session)
+    assert repr(session) == "<Session: tensorsplit, inputs: 'x', 'lengths'>"
+    many = [tensor(name, shape=[2]) for name in "cdefgxy"]
+    session = ts.session(model([node("Relu", "x", "a")], many, [tensor("a")]))
+    assert repr(session) == "<Session: tensorsplit, inputs: 'c', 'd', 'e', 'f', 'g', 'x'>"
+    session.close()
+    assert repr(session) == "<Session: tensorsplit, closed>"
     session = ts.session(cut_file().save(tmp_path))
     assert [entry.name for entry in session.inputs] == ["x"]
     assert session.outputs[0].name == "part0"

@@ -11,7 +11,9 @@ from onnx import TensorProto
 
 import tensorsplit as ts
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_ENGINE, UNSUPPORTED_NODE, SplitError
+from tensorsplit.engines import compare, verification
 from tensorsplit.engines.compare import Difference
+from tensorsplit.engines.sessions import run
 from tensorsplit.engines.verification import EngineResult, Verification, reference_run
 from tensorsplit.model.reading import read_model
 from tests.engines.models import model, node, split_model, tensor
@@ -27,6 +29,14 @@ def scaled_part(factor: float, length: int = 4) -> onnx.ModelProto:
     outputs = [tensor("y", TensorProto.FLOAT, [length]), tensor("z", TensorProto.FLOAT, None)]
     x = tensor("x", TensorProto.FLOAT, [7])
     return model(nodes, [x], outputs, opset=12, factor=np.array(factor, np.float32))
+
+
+def custom() -> onnx.ModelProto:
+    """A model with a node that our own engine does not know."""
+    ends = [[tensor(name, TensorProto.FLOAT, [2])] for name in "xy"]
+    made = model([node("Unknown", "x", "y", domain="com.example")], *ends)
+    made.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
+    return made
 
 
 def test_a_rewriting_is_verified_bit_for_bit() -> None:
@@ -150,11 +160,42 @@ def test_a_model_that_is_refused_is_not_run_elsewhere() -> None:
     source = read_model(split_model(3, 4))
     with refused("TS302"):
         reference_run(source, {"x": np.ones(6, np.float32)}, ["no such engine"], {})
-    ends = [[tensor(name, TensorProto.FLOAT, [2])] for name in "xy"]
-    made = model([node("Unknown", "x", "y", domain="com.example")], *ends)
-    made.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
-    unknown = read_model(made)
+    unknown = read_model(custom())
     with refused(UNSUPPORTED_NODE.code):
         reference_run(unknown, {"x": np.ones(2, np.float32)}, [], {})
     with refused(UNKNOWN_ENGINE.code):
         reference_run(unknown, {"x": np.ones(2, np.float32)}, ["no such engine"], {})
+
+
+def test_the_first_other_engine_is_the_reference_where_ours_knows_no_operator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And only it runs the other model: ours would not."""
+
+    def instead(model: Any, inputs: Any, *, engine: str = "tensorsplit", **_: Any) -> Any:
+        return {"y": inputs["x"]} if engine != "tensorsplit" else run(model, inputs)
+
+    for module in (verification, compare):
+        monkeypatch.setattr(module, "run", instead)
+    x = {"x": np.ones(2, np.float32)}
+    found = ts.verify(custom(), custom(), inputs=x, engines=["onnx-reference"])
+    assert found
+    assert [each.engine for each in found.results] == ["onnx-reference"]
+    assert found.reference == "onnx-reference"
+    assert found.refusal is not None
+    assert found.refusal.code == UNSUPPORTED_NODE.code
+    assert str(found).startswith("tensorsplit does not run it: ")
+
+
+def test_the_same_model_in_another_engine_is_compared_beside_the_other_one() -> None:
+    found = ts.verify(scaled_part(0.3), scaled_part(0.4), engines=["onnx-reference"])
+    assert [each.engine for each in found.results] == ["tensorsplit", "onnx-reference"]
+    assert not any(each.is_equal for each in found.results)
+    assert found.results[1].before == ()
+    assert found.refusal is None
+    assert found.missing == ()
+
+
+def test_random_inputs_that_fit_nothing_are_refused() -> None:
+    with refused("TS302"):
+        ts.verify(split_model(3, 4), split_model(3, 4))
