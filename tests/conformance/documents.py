@@ -38,7 +38,7 @@ def case(name: str, **facts: Any) -> CaseInfo:
         expects="parts",
         opset=18,
         model_format="onnx",
-        cut=CaseSplit(shape=(6, 4), axis=0, sizes=(2, 4)),
+        cut=CaseSplit(shape=(6, 4), axis=0, sizes=(2, 4), keepdims=True),
     )
     return dataclasses.replace(told, **facts)
 
@@ -69,7 +69,7 @@ REST = case(
     expects="refusal",
     model_format="ir",
     spelling="constant",
-    cut=CaseSplit(shape=(6,), axis=0, sizes=(-1, 7)),
+    cut=CaseSplit(shape=(6,), axis=0, sizes=(-1, 7), keepdims=True),
 )
 
 DEVIATIONS: dict[tuple[str, str], dict[str, Any]] = {
@@ -213,7 +213,7 @@ def _cases(count: int, random: Random) -> Iterator[CaseInfo]:
             decision=f"D{1 + number // 5 % 20}" if refused else "",
             expects="refusal" if refused else "parts",
             rule=f"Sentence {number % 60} of the page of {operator} holds (Attributes).",
-            cut=None if refused else CaseSplit(shape=shape, axis=axis, sizes=sizes),
+            cut=None if refused else CaseSplit(shape=shape, axis=axis, sizes=sizes, keepdims=True),
         )
 
 

@@ -76,7 +76,7 @@ def case(
         rule="The lengths are those given.",
         decision="" if legal else "D6",
         expects="parts" if legal else "refusal",
-        cut=CaseSplit(shape, 0, lengths) if legal else None,
+        cut=CaseSplit(shape, 0, lengths, keepdims=True) if legal else None,
         model_format="onnx",
         opset=13,
         recipe=recipe,

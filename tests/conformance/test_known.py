@@ -203,8 +203,10 @@ def test_an_update_ends_an_entry_at_the_version_that_is_mended() -> None:
 
 def test_a_file_gives_back_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / "known.json"
-    path.write_text(dumps([STRINGS]))
-    assert load(path) == (STRINGS,)
+    known = replace(STRINGS, seen="形状不对")
+    path.write_text(dumps([known]), "utf-8")
+    assert load(path) == (known,)
+    assert known.seen in path.read_text("utf-8")
 
 
 @pytest.mark.parametrize(

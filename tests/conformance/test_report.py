@@ -24,7 +24,7 @@ from tensorsplit.cli.screen import show
 from tensorsplit.conformance.document import OUTCOMES, Document, Result, SubjectInfo
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report import Matrix, html, markdown
-from tensorsplit.conformance.report.summary import Counts, observation
+from tensorsplit.conformance.report.summary import Counts, OutcomeChange, observation
 from tests.conformance import documents
 from tests.conformance.documents import CHUNK, LOOP, PLAIN, REST, STRINGS
 
@@ -365,6 +365,22 @@ class Elements(HTMLParser):
 def test_only_all_passes_are_a_share_of_100(passed: int, failed: int, share: str) -> None:
     counts = Counts({"pass": passed, "wrong": failed, "skipped": 5})
     assert counts.share == share
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "direction"),
+    [
+        ("wrong", "pass", "better"),
+        ("pass", "crash", "worse"),
+        ("pass", "untested", "alike"),
+        ("refused-but-legal", "refused-but-legal", "alike"),
+    ],
+)
+def test_a_newer_version_is_better_or_worse_or_alike(
+    before: str, after: str, direction: str
+) -> None:
+    change = [next(each for each in OUTCOMES if each.key == key) for key in (before, after)]
+    assert OutcomeChange(*change, ("case",)).direction == direction
 
 
 @pytest.mark.parametrize(

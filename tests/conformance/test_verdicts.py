@@ -174,6 +174,12 @@ def test_elements_that_come_out_twice_were_not_read_from_outside() -> None:
     assert not verdict(None, np.append(DATA, DATA[:1])).memory
 
 
+def test_what_a_model_that_is_fed_nothing_gives_was_not_read_from_outside() -> None:
+    """Its data is a constant in it, which nobody looks at."""
+    case_of_constants = Built(b"", b"", {}, ("y",), None)
+    assert not judge("case", "engine", case_of_constants, Reply({"y": DATA})).memory
+
+
 def test_an_output_as_large_as_it_should_be_was_not_read_from_outside() -> None:
     assert not verdict(DATA, DATA + 50).memory
     assert not verdict(np.append(DATA, DATA), np.append(DATA, DATA) + 50).memory

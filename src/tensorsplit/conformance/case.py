@@ -30,7 +30,7 @@ class CaseSplit:
     shape: tuple[int, ...]
     axis: int
     sizes: tuple[int, ...]
-    keepdims: bool = True
+    keepdims: bool
 
 
 @dataclass(frozen=True, slots=True)
