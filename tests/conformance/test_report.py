@@ -379,8 +379,8 @@ def test_only_all_passes_are_a_share_of_100(passed: int, failed: int, share: str
 def test_a_newer_version_is_better_or_worse_or_alike(
     before: str, after: str, direction: str
 ) -> None:
-    change = [next(each for each in OUTCOMES if each.key == key) for key in (before, after)]
-    assert OutcomeChange(*change, ("case",)).direction == direction
+    outcomes = {each.key: each for each in OUTCOMES}
+    assert OutcomeChange(outcomes[before], outcomes[after], ("case",)).direction == direction
 
 
 @pytest.mark.parametrize(

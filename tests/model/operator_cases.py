@@ -274,7 +274,7 @@ def _schemas(op_type: str) -> list[defs.OpSchema]:
 
 
 @cache
-def _every_schema() -> list[defs.OpSchema]:
+def _every_schema() -> Sequence[defs.OpSchema]:
     return defs.get_all_schemas_with_history()
 
 
