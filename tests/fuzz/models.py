@@ -138,8 +138,12 @@ def mutate_onnx(content: bytes, random: Random) -> bytes:
     except DecodeError:
         return mutate_bytes(content, random)
     messages = list(_messages(model))
-    texts = [*TEXTS, *(node.name for node in messages if isinstance(node, onnx.ValueInfoProto))]
+    texts: list[Any] = [
+        *TEXTS,
+        *(node.name for node in messages if isinstance(node, onnx.ValueInfoProto)),
+    ]
     texts += [name for node in messages if isinstance(node, onnx.NodeProto) for name in node.output]
+    texts = [text for text in texts if isinstance(text, str)]  # bytes if it is not UTF-8
     for _ in range(20):  # until one has something to change
         message = random.choice(messages)
         fields = [field for field, _ in message.ListFields()]
