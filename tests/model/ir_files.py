@@ -76,6 +76,7 @@ class IrFile:
         names: Sequence[str] = (),
         version: str = "opset1",
         extra: str = "",
+        shape: Sequence[int] = (),
     ) -> list[Out]:
         number = len(self.layers)
         titled = f' name="{name}"' if name else ""
@@ -89,7 +90,9 @@ class IrFile:
             for place, port in enumerate(ports):
                 called = names[place] if place < len(names) else ""
                 attribute = f' names="{called}"' if called else ""
-                text += f'<port id="{port}" precision="FP32"{attribute}/>'
+                dims = "".join(f"<dim>{each}</dim>" for each in shape)
+                end = f">{dims}</port>" if dims else "/>"
+                text += f'<port id="{port}" precision="FP32"{attribute}{end}'
             text += "</output>"
         self.layers.append(text + "</layer>")
         for port, source in enumerate(inputs):

@@ -648,3 +648,41 @@ def test_what_is_out_of_range_of_no_elements_is_refused(
 def test_a_gather_of_data_whose_shape_is_not_seen_stays(shape: str, tmp_path: Path) -> None:
     path = taken(shape, (1,), 1).save(tmp_path)
     assert lowered(path).text == path.read_bytes()
+
+
+def sliced_twice(way: str) -> IrFile:
+    """Ones in the shape of a slice of a slice, and of the first one, by bounds that are fed."""
+    ir = IrFile()
+    x, at = ir.parameter("x", "f32", "?,8"), ir.int64(way != "an axis of unknown length")
+    bounds = [ir.parameter(name, "i64", "1") for name in "abcd"]
+    one, back = ir.int64(1), ir.int64(1, 0)
+    if way == "an axis that was another one":
+        (x,), at = ir.layer("Transpose", (x, back), 1, shape=(8, -1)), ir.int64(0)
+    (u,) = ir.layer("Slice", (x, *bounds[:2], one, at), 1, version="opset8", shape=(-1, -1))
+    if way == "an axis that was another one":
+        (u,), at = ir.layer("Transpose", (u, back), 1, shape=(-1, -1)), one
+    (s,) = ir.layer("Slice", (u, *bounds[2:], one, at), 1, version="opset8", shape=(-1, -1))
+    for each in (s, u):
+        (shape,) = ir.layer(
+            "ShapeOf", (each,), 1, '<data output_type="i64"/>', version="opset3", shape=(2,)
+        )
+        ir.result(
+            ir.layer("Broadcast", (one, shape), 1, '<data mode="numpy"/>', version="opset3")[0]
+        )
+    return ir
+
+
+@pytest.mark.parametrize(
+    "way", ["an axis", "an axis that was another one", "an axis of unknown length"]
+)
+def test_a_slice_of_a_slice_keeps_a_length_of_its_own(way: str, tmp_path: Path, run: Any) -> None:
+    ir, is_limited = sliced_twice(way), way != "an axis of unknown length"
+    path = ir.save(tmp_path, named(ir))
+    found = [str(each) for each in ts.check(path, target="openvino")]
+    assert any("the largest length is known" in each for each in found) is is_limited
+    safe = saved(ir, tmp_path)
+    assert (safe.read_bytes() != path.read_bytes()) is is_limited
+    assert lowered(safe).text == safe.read_bytes()
+    ((inner, outer),) = run(safe, [[X[:5], *map(np.array, ([1], [5], [1], [3]))]])
+    lengths = ((5, 2), (5, 4)) if is_limited else ((2, 8), (4, 8))
+    assert (inner.shape, outer.shape) == lengths

@@ -152,6 +152,7 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
     if is_read_beside_recurrence(ref.node):
         yield "turned_beside_recurrence"
     yield from of_empty_layers(ref.node, facts)
+    yield from of_limited_slices(ref.node, facts)
     if overwriting_layers(ref.node, facts):
         yield "overwritten"
     if results_to_settle(ref, facts):

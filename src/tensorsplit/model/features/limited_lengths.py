@@ -8,10 +8,11 @@ from typing import TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_known
+from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import MOST_STEPS, gives_shape
 from tensorsplit.model.features.values import LARGEST, has_known_shape
-from tensorsplit.model.graph.nodes import attribute_of, bodies
+from tensorsplit.model.graph.nodes import attribute_of, bodies, order_of
 from tensorsplit.model.infer.analysis import Facts
 
 _COUNTING = frozenset({"Compress", "NonMaxSuppression", "NonZero", "TopK", "Unique"})
@@ -37,7 +38,7 @@ def limited_axes(node: ir.Node, seen: Facts) -> list[int]:
 
     A length that is known does not count, and neither do bounds that are constant.
     """
-    if node.op_type != "Slice" or len(node.inputs) < _WITH_BOUNDS:
+    if operator_of(node) != "Slice" or len(node.inputs) < _WITH_BOUNDS:
         return []
     data, lengths = node.inputs[0], _Lengths(seen)
     shape = seen.tensor(data).shape or ()
@@ -56,9 +57,10 @@ def _bounds(node: ir.Node, seen: Facts) -> dict[int, _Limits]:
         names = ("starts", "ends", "axes")
         starts, ends, axes = (attribute_of(node, each, ir.AttributeType.INTS) for each in names)
     else:
-        given = (*node.inputs[1:4], None)[:3]
+        start, end, *others = node.inputs[1:5]
+        along = others[node.domain == DOMAIN :][:1] or [None]  # layers have their steps before
         starts, ends, axes = (
-            None if each is None else _numbers(each, rank, seen) for each in given
+            None if each is None else _numbers(each, rank, seen) for each in (start, end, *along)
         )
     if not rank or starts is None or ends is None:
         return {}
@@ -115,9 +117,7 @@ class _Lengths:
         if place is not None and self._seen.tensor(made.inputs[place]).constant is None:
             return any(map(self._has_limited, _measured(made.inputs[place])))
         if operator == "Transpose" and self._rank(data):
-            order = (
-                attribute_of(made, "perm", ir.AttributeType.INTS) or range(self._rank(data))[::-1]
-            )
+            order = order_of(made, self._rank(data))
             return axis < len(order) and self.is_limited(data, order[axis])
         rank = self._rank(held)
         alike = [each for each in made.inputs if self._rank(each) == rank]

@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import may_be_same
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.graph.nodes import attribute_of, constant
+from tensorsplit.model.graph.nodes import attribute_of, constant, order_of
 from tensorsplit.model.graph.rejoined import may_pass, passed_by
 from tensorsplit.model.infer.analysis import Facts
 
@@ -53,7 +53,7 @@ def _sources(value: ir.Value) -> Iterator[tuple[ir.Value, tuple[int, ...]]]:
         if made is None or given is None:
             return
         if made.op_type == "Transpose":
-            moved = attribute_of(made, "perm", ir.AttributeType.INTS) or (2, 1, 0)
+            moved = order_of(made, len(_TURNED))
             if sorted(moved) != [0, 1, 2] or made.domain != "":
                 return
             order = tuple(moved[i] for i in order)

@@ -18,6 +18,7 @@ from tensorsplit.model.graph.nodes import (
     constant,
     fixed_tensor_of,
     is_vendor_split,
+    order_of,
     passed_from,
 )
 from tensorsplit.model.infer.analysis import Facts
@@ -115,8 +116,11 @@ def _loses_dimension(node: ir.Node, seen: Facts) -> bool:
         return False
     if node.op_type != "Transpose":
         return True
-    order = attribute_of(node, "perm", ir.AttributeType.INTS) or range(len(shape))[::-1]
-    moved = [axis for axis in order if axis in range(len(shape)) and shape[axis] != 1]
+    moved = [
+        axis
+        for axis in order_of(node, len(shape))
+        if axis in range(len(shape)) and shape[axis] != 1
+    ]
     return moved == sorted(moved)
 
 

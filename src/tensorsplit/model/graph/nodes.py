@@ -382,6 +382,19 @@ def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> Array | No
     return read_tensor(tensor, value.name or "")
 
 
+def order_of(transpose: ir.Node, rank: int) -> tuple[int, ...]:
+    """Return the order in which a Transpose, or a layer, puts the axes of so many; it may be wrong.
+
+    Where none is given, or it is known only at run time, it is backwards.
+    """
+    if transpose.domain == "":
+        given = attribute_of(transpose, "perm", ir.AttributeType.INTS)
+    else:
+        order = constant(transpose.inputs[1]) if len(transpose.inputs) > 1 else None
+        given = None if order is None else order.reshape(-1).tolist()
+    return tuple(given or range(rank)[::-1])
+
+
 def in_range(indices: Array, length: int) -> bool:
     """Return whether all positions are those of an axis, from its front or from its back."""
     return bool(((indices >= -length) & (indices < length)).all())

@@ -28,6 +28,7 @@ from tensorsplit.model.openvino_ir.layer_types import (
     exact_quotient,
     limit_of_range,
     negative,
+    of_hidden_lengths,
     turned,
 )
 
@@ -189,6 +190,14 @@ def _settle(old: _OtherLayer) -> None:
         old.graph.feed_readers(old.layer, number, end)
 
 
+def _hide_limit(old: _OtherLayer) -> None:
+    """Reshape what is sliced to its own shape, of which the target knows no length at import."""
+    data = old.facts.tensor(old.node.inputs[0])
+    known = tuple(dim if is_known(dim) else 0 for dim in data.shape or ())
+    hidden = of_hidden_lengths(_precision_of(data.element_type), known)
+    old.graph.feed(old.layer, 0, old.make.layer(hidden, old.sources[:1]))
+
+
 _QUOTIENT = OtherLayer(_leave_no_rest, "Divide of what leaves no rest")
 
 OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
@@ -203,6 +212,7 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "takes_nothing": OtherLayer(_give_nothing, "a constant without elements"),
         "taken_from_nothing": OtherLayer(_give_nothing, "a constant without elements"),
         "used_result": OtherLayer(_settle, "the same, with a Loop that passes on what it gives"),
+        "limited_slice": OtherLayer(_hide_limit, "the same, of data whose length is hidden"),
         "overwritten": OtherLayer(_keep_data, "the same, with copies of what it would overwrite"),
         "empty_range": OtherLayer(
             _limit_range, "the same, with its start as its limit if it is empty"

@@ -22,7 +22,7 @@ from tensorsplit.model.graph.calculation import (
     FLOATS,
 )
 from tensorsplit.model.graph.loops import body_of, scanned_by
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs, order_of
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, is_own, refusal
@@ -34,8 +34,8 @@ def _turn_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node, data = ref.node, ref.input(0)
     assert data is not None  # noqa: S101 - see the feature
     make = InsertionPoint.instead_of(lowering, ref)
-    order = attribute_of(node, "perm", ir.AttributeType.INTS) or (2, 1, 0)
-    turned = make.op("Transpose", [make.unsqueeze(data, [3])], {"perm": [*order, 3]})
+    order = [*order_of(node, 3), 3]
+    turned = make.op("Transpose", [make.unsqueeze(data, [3])], {"perm": order})
     make.put_instead(ref, make.squeeze(turned, [3]), "Transpose with one more axis", entry)
 
 

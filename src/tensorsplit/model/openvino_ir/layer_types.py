@@ -69,6 +69,7 @@ def converted(element_type: str) -> LayerType:
 
 
 _INT64 = converted("i64")
+_FORWARD = {"exclusive": "false", "reverse": "false"}
 _SHAPE = LayerType("ShapeOf", "opset3", (0,), {"output_type": "i64"})
 
 LAYER_TYPES: Mapping[str, LayerType] = MappingProxyType(
@@ -85,9 +86,7 @@ LAYER_TYPES: Mapping[str, LayerType] = MappingProxyType(
         "choose": _elementwise("Select", operands=(0, 1, 2)),
         "one_if": _INT64,
         "near_total": LayerType("ReduceSum", "opset1", (0, (0,)), {"keep_dims": "true"}),
-        "sums": LayerType(
-            "CumSum", "opset3", (0, _scalar((0,))), {"exclusive": "false", "reverse": "false"}
-        ),
+        "sums": LayerType("CumSum", "opset3", (0, _scalar((0,))), _FORWARD),
         "pick": _gather(0, (0,)),
         "head": _slice((0,), 1),
         "tail": _slice(1, (_FAR,)),
@@ -161,6 +160,18 @@ def limit_of_range(precision: str) -> LayerType:
 def copy_of(precision: str) -> LayerType:
     """Return what gives a tensor once more: the larger one of it and itself."""
     return _elementwise("Maximum", precision, (0, 0))
+
+
+def of_hidden_lengths(precision: str, known: tuple[int, ...]) -> LayerType:
+    """Return what gives a tensor of the same shape, of which the engine knows no length.
+
+    Those that are `known` are given again, with 0 for the others.
+    """
+    columns = LayerType("Unsqueeze", "opset1", (_SHAPE, (1,)))
+    sums = LayerType("CumSum", "opset3", (columns, _scalar((1,))), _FORWARD)
+    shape = LayerType("Squeeze", "opset1", (sums, (1,)))
+    hidden = LayerType("Reshape", "opset1", (0, shape), {"special_zero": "false"}, precision)
+    return LayerType("Reshape", "opset1", (hidden, known), {"special_zero": "true"}, precision)
 
 
 class DeclaredTensor(NamedTuple):
