@@ -402,3 +402,51 @@ def test_tile_1_repeats_along_an_axis(dtype: Any) -> None:
     x = np.arange(6).reshape(2, 3).astype(dtype)
     got = result(1, node("Tile", "x n a", "y"), x=x, n=np.array(2, dtype), a=np.array(1, dtype))
     np.testing.assert_array_equal(got, np.hstack([x, x]))
+
+
+def test_a_global_average_is_taken_of_each_channel_of_no_rows_too() -> None:
+    x = floats(2, 3, 4, 5)
+    got = result(13, node("GlobalAveragePool", "x", "y"), x=x)
+    np.testing.assert_allclose(got[..., 0, 0], x.reshape(2, 3, 20).mean(axis=2), rtol=1e-6)
+    assert result(13, node("GlobalAveragePool", "x", "y"), x=x[:0]).shape == (0, 3, 1, 1)
+    with refused("TS510", "(2, 3, 0)"):
+        result(13, node("GlobalAveragePool", "x", "y"), x=floats(2, 3, 0))
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_a_transposed_convolution_takes_a_batch_without_rows(group: int) -> None:
+    weights = floats(2, 3, 3, 3)
+    made = node("ConvTranspose", "x w", "y", strides=[2, 2], group=group)
+    assert result(13, made, x=floats(0, 2, 4, 4), w=weights).shape == (0, 3 * group, 9, 9)
+
+
+def test_col2im_takes_a_batch_without_rows() -> None:
+    shapes = {"i": np.array([5, 5]), "b": np.array([1, 5])}
+    got = result(18, node("Col2Im", "x i b", "y"), x=floats(0, 5, 5), **shapes)
+    assert got.shape == (0, 1, 5, 5)
+
+
+def test_no_elements_are_quantized_by_the_range_of_zero() -> None:
+    """The range that DynamicQuantizeLinear quantises to includes 0, whatever the data."""
+    made = model(
+        graph([node("DynamicQuantizeLinear", "x", "y s z")], [untyped("x")], ["y", "s", "z"]), 13
+    )
+    nothing, *of_nothing = outputs(made, x=np.zeros((2, 0), np.float32))
+    _, *of_zero = outputs(made, x=np.zeros(1, np.float32))
+    assert (nothing.shape, nothing.dtype, of_nothing) == ((2, 0), np.uint8, of_zero)
+
+
+@pytest.mark.parametrize("batch", [0, 1, 2])
+def test_gathered_elements_are_those_that_the_indices_name(batch: int) -> None:
+    data, indices = floats(2, 3, 4, 5), np.array([[[1, -1], [0, 1]], [[1, 0], [-2, 1]]])
+    got = result(13, node("GatherND", "x i", "y", batch_dims=batch), x=data, i=indices)
+    for row, column in np.ndindex(2, 2):
+        at = (row, column)[:batch] + tuple(indices[row, column])
+        np.testing.assert_array_equal(got[row, column], data[at])
+
+
+def test_no_elements_are_gathered_of_data_without_any() -> None:
+    made = node("GatherND", "x i", "y")
+    assert result(13, made, x=floats(2, 0), i=np.zeros((3, 0, 2), np.int64)).shape == (3, 0)
+    with refused("TS510", "GatherND"):
+        result(13, made, x=floats(2, 3), i=np.array([[0, 3]]))

@@ -151,6 +151,28 @@ def _transposed(call: Call) -> list[Array]:
     return [np.concatenate(parts, 1)]
 
 
+def _also_without_rows(run: RunCall) -> RunCall:
+    """Return what runs an operator on a batch without rows, too: on one of zeros, which is left."""
+
+    def run_all(call: Call) -> Values:
+        data, *others = call.inputs
+        if data.shape[0]:
+            return run(call)
+        one = np.zeros((1, *data.shape[1:]), data.dtype)
+        return [made[:0] for made in run(call.given(one, *others))]
+
+    return run_all
+
+
+def _quantized_by_range(call: Call) -> list[Array]:
+    """Run DynamicQuantizeLinear, of no elements as of a 0, which is in every range."""
+    (data,) = call.inputs
+    if data.size:
+        return call.run()
+    _, *range_of_zero = call.given(np.zeros(1, data.dtype)).run()
+    return [np.empty(data.shape, np.uint8), *range_of_zero]
+
+
 def _recurrent(*usual: str) -> RunCall:
     """Return what runs LSTM, GRU or RNN, each row of the batch by its length.
 
@@ -248,13 +270,17 @@ def _of_own_type(call: Call) -> list[Array]:
 
 CORRECTED: Mapping[str, RunCall] = {
     "AveragePool": computed(kernels.average_pool),
+    "Col2Im": _also_without_rows(Call.run),
     "Concat": _joined,
-    "ConvTranspose": _transposed,
+    "ConvTranspose": _also_without_rows(_transposed),
     "Div": _divided,
+    "DynamicQuantizeLinear": _quantized_by_range,
     "Flatten": computed(kernels.flatten),
     "GRU": _recurrent("Sigmoid", "Tanh"),
     "Gather": computed(kernels.gather),
     "GatherElements": computed(kernels.gather_elements),
+    "GatherND": computed(kernels.gather_nd),
+    "GlobalAveragePool": computed(kernels.global_average_pool),
     "GlobalLpPool": computed(kernels.global_lp_pool),
     "GlobalMaxPool": computed(kernels.global_max_pool),
     "GridSample": _sampled,

@@ -264,6 +264,12 @@ def gather(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[A
     return [np.asarray(taken, data.dtype)]  # of no dimensions, NumPy gives no array
 
 
+def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0, **_: object) -> list[Array]:
+    """Take what each list of indices points at, of data without elements too."""
+    batch = np.indices(indices.shape[:-1], sparse=True)[:batch_dims]
+    return [data[(*batch, *np.moveaxis(indices, -1, 0))]]
+
+
 def gather_elements(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[Array]:
     """Take elements along an axis; along the others there may be fewer indices than data."""
     shape = list(indices.shape)
@@ -278,12 +284,22 @@ def gather_elements(data: Array, indices: Array, *, axis: int = 0, **_: object) 
     return [np.take_along_axis(part, indices.astype(np.int64), axis)]
 
 
+def global_average_pool(data: Array, **_: object) -> list[Array]:
+    """Take the mean along all spatial axes, of no rows too, where the reference divides by 0."""
+    return [data.mean(axis=_spatial_axes(data), keepdims=True)]
+
+
 def global_max_pool(data: Array, **_: object) -> list[Array]:
     """Take the maximum along all spatial axes; the reference takes the last two of any data."""
+    return [data.max(axis=_spatial_axes(data), keepdims=True)]
+
+
+def _spatial_axes(data: Array) -> tuple[int, ...]:
+    """Return the axes that a global pool takes together."""
     if data.ndim < 3 or 0 in data.shape[2:]:
         problem = f"the data has shape {data.shape}"
         raise node_failed(problem, "give at least one spatial axis, none of them of size 0")
-    return [data.max(axis=tuple(range(2, data.ndim)), keepdims=True)]
+    return tuple(range(2, data.ndim))
 
 
 def flatten(data: Array, *, axis: int = 1, **_: object) -> list[Array]:
