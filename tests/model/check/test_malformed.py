@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
+from onnx_ir.passes.common import TopologicalSortPass
 
 from tensorsplit import SplitError
 from tensorsplit.model.check.findings import as_sarif
@@ -204,6 +206,19 @@ def test_cycles_are_told_from_nodes_in_a_wrong_order() -> None:
         ("graph/Add[5]", "its input 'e' is read before it is produced"),  # in no cycle itself
         ("graph/Add[6]", f"its input 'e' {itself}"),
     ]
+
+
+def test_the_pass_that_is_named_sorts_the_nodes() -> None:
+    """onnxruntime's converter to float16 writes models so, where a body reads a value around it."""
+    branch = graph([node("Split", "late", "a b", axis=0)], [], ["a"])
+    c = value("c", BOOL, [])
+    either = node("If", "c", "y", then_branch=branch, else_branch=graph([], [], ["x"]))
+    made = model(graph([either, node("Relu", "x", "late")], [X, c], ["y"]), 13)
+    (found,) = (each for each in check(made) if each.severity == "error")
+    assert "TopologicalSortPass of onnx_ir.passes.common" in found.fix
+    read = ir.serde.deserialize_model(made)
+    TopologicalSortPass()(read)
+    assert errors(ir.serde.serialize_model(read)) == []
 
 
 def test_every_function_that_calls_itself_is_found() -> None:

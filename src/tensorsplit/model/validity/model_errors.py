@@ -197,7 +197,8 @@ class _Search:
         if scope not in self._cycles:
             reads = {each: _read_directly(each) for each in scope or ()}
             self._cycles[scope] = list(map(frozenset, islice(_cycles(reads), _MOST_CYCLES)))
-        problem, fix = f"its input {name} is read before it is produced", "sort the nodes"
+        problem = f"its input {name} is read before it is produced"
+        fix = "sort the nodes, as TopologicalSortPass of onnx_ir.passes.common does"
         if any(node in cycle and producer in cycle for cycle in self._cycles[scope]):
             problem = f"its input {name} is made of what the node itself makes"
             fix = "have it read another value: ONNX has no cycles"
