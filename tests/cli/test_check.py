@@ -121,7 +121,7 @@ def test_the_command_that_fixes_findings_is_there_once_and_can_be_copied(
     whole = f"tensorsplit check '{folder / 'm.onnx'}' --for openvino --fix"
     assert fixes == {f"rewrite it with: {whole}"}
     ended = run(folder / "m.onnx", "--for", "openvino")
-    assert ended.out.count("[TS841]") == 3
+    assert ended.out.count("[TS841]") == 2  # the first node has another finding as well
     [command] = [line for line in ended.out.splitlines() if line.startswith("tensorsplit ")]
     assert command == f"{whole}    # fixes 3 findings"
     assert run(*shlex.split(command, comments=True)[2:]).status == 0

@@ -64,6 +64,21 @@ def test_text_groups_the_findings_by_node(report: CheckReport) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("count", "named", "more"),
+    [(1, 1, ""), (6, 6, ""), (7, 5, "and 2 more nodes\n"), (99, 5, "and 94 more nodes\n")],
+)
+def test_text_has_a_finding_of_many_nodes_once(count: int, named: int, more: str) -> None:
+    nodes = [node("Split", "x", f"a{i} b{i}", axis=-1) for i in range(count)]
+    outputs = [name for made in nodes for name in made.output]
+    made = model(graph(nodes, [value("x", FLOAT, [4])], outputs), 2)
+    kept = [each for each in examine(made).findings if each.code == "TS821"]
+    titles = "".join(f"graph/Split[{i}] (onnx.Split-2)\n" for i in range(named))
+    assert as_text({"m.onnx": CheckReport(tuple(kept), count)}, summary=False) == (
+        f"{titles}{more}  warning [TS821] axis: the axis is -1\n    give 0\n"
+    )
+
+
 def test_text_of_a_clean_model() -> None:
     assert as_text({"m.onnx": CheckReport((), 1)}) == "no findings in 1 split node\n"
     assert as_text({"m.onnx": CheckReport((), 0)}) == "no split nodes\n"

@@ -385,6 +385,29 @@ def test_the_axis_of_a_flatten_is_not_known_where_the_rank_is_not() -> None:
     assert which_hold(of_node("Flatten", text)) == {"unknown_rank"}
 
 
+def test_of_ifs_in_each_other_the_innermost_has_an_open_rank() -> None:
+    inner = """If(c) <then_branch = t () => (float[A] p) { p = Neg(x) },
+        else_branch = e () => (float[A, B] q) { q = Unsqueeze(x, one) }>"""
+    outer = f"""If(d) <then_branch = o () => (float r) {{ r = {inner} }},
+        else_branch = n () => (float[A] s) {{ s = Abs(x) }}>"""
+    proto = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[N] x, bool c, bool d) => (float y)
+        <int64[1] one = {{1}}> {{ z = {outer} y = Neg(z) }}"""
+    )
+    for graph in (proto.graph, proto.graph.node[0].attribute[0].g):
+        graph.output[0].type.tensor_type.ClearField("shape")
+    model = ir.serde.deserialize_model(proto)
+    facts = analyse(model)
+    found = {ref.path for ref in walk(model) if "unknown_rank" in features_of(ref, facts)}
+    assert found == {"graph/If[0].then_branch/If[0]"}
+
+
+def test_an_engine_may_know_the_rank_of_what_another_domain_gives() -> None:
+    text = """(float[N] x) => (float[A] w)
+        { z = own.Op(x) y, s, t = DynamicQuantizeLinear(z) w = Cast<to = 1>(y) }"""
+    assert not which_hold(of_node("DynamicQuantizeLinear", text))
+
+
 def test_what_is_calculated_from_one_number_in_many_ways_is_looked_at_once() -> None:
     """Each of 60 nodes reads the one before twice: there are 2^60 ways to the start."""
     nodes = " ".join(f"v{i + 1} = Add(v{i}, v{i})" for i in range(60))

@@ -1088,7 +1088,7 @@ def test_a_tensor_whose_rank_is_open_is_refused_and_found(text: str, openvino: R
     (found,) = [each for each in ts.check(model, target="openvino") if "rank" in each.message]
     assert (found.code, found.severity) == ("TS843", "warning")
     assert found.node == f"graph/{model.graph.node[0].op_type}[0]"
-    assert "declare how many" in found.fix
+    assert "declare how" in found.fix
     (said,) = openvino.call(["openvino", model.SerializeToString(), [{}], 1])
     assert "dynamic rank" in said or "Conversion is failed" in said
 

@@ -85,7 +85,8 @@ _LEFT = {
     "expanded_to_nothing": _ELSEWHERE,
     "top_of_none": _ELSEWHERE,
     "unranked_in_scan": "declare the shapes of what the body gives",
-    "unknown_rank": "give the axes or the shape as a constant, or declare how many there are",
+    "unknown_rank": "give its axes or shape as a constant, or declare how long that list is;"
+    " the branches of an If have to give one rank",
     "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",
     "constant_lengths_on_dynamic_axis": _CHECKED,
     "equal_parts_on_dynamic_axis": _CHECKED,

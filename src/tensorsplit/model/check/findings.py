@@ -29,6 +29,9 @@ SARIF_SCHEMA = (
 REWRITE = "rewrite it with: "
 """The beginning of a fix that is one command, which rewrites all that an engine does not run."""
 
+_MOST_TITLES = 5
+"""So many nodes with the same findings are named in the text."""
+
 _COMMAND = re.compile(r"tensorsplit [^()]* MODEL[^()]*")
 
 
@@ -175,25 +178,32 @@ def totalled(reports: Reports) -> CheckReport:
 
 
 def as_text(reports: Reports, *, summary: bool = True, words: Words = ENGLISH) -> str:
-    """Return the reports for people: the findings of each node, then a line that sums them up."""
+    """Return the reports for people: the findings of each node, then a line that sums them up.
+
+    Nodes of a model with the same findings are listed together; of many, the first ones.
+    """
     blocks = []
     for model, report in reports.items():
+        alike: dict[tuple[str, ...], list[str]] = {}
         for node, found in groupby(report.findings, key=lambda finding: finding.node):
             findings = list(found)
             operator = next((f.operator for f in findings if f.operator), None)
             title = f"{node} ({operator})" if operator else node
-            lines = [f"{model}: {title}" if len(reports) > 1 else title]
-            lines += [
-                f"  {line}" for each in findings for line in _without_command(each).lines(words)
-            ]
-            blocks.append("\n".join(lines))
+            lines = [line for each in findings for line in _without_command(each).lines(words)]
+            whole = f"{model}: {title}" if len(reports) > 1 else title
+            alike.setdefault(tuple(lines), []).append(whole)
+        for told, titles in alike.items():
+            shown = titles[: _MOST_TITLES if len(titles) > _MOST_TITLES + 1 else None]
+            if more := len(titles) - len(shown):
+                shown.append(words.text("and {nodes}", nodes=words.amount(more, "more node")))
+            blocks.append("\n".join((*shown, *(f"  {line}" for line in told))))
         commands = Counter(each.fix for each in report.findings if each.fix.startswith(REWRITE))
-        lines = [
+        fixes = [
             fix.removeprefix(REWRITE)
             + words.text("    # fixes {findings}", findings=words.amount(count, "finding"))
             for fix, count in commands.items()
         ]
-        blocks += ["\n".join(lines)] if lines else []
+        blocks += ["\n".join(fixes)] if fixes else []
     if summary:
         total = totalled(reports).summed_up(words)
         models = words.amount(len(reports), "model")

@@ -12,7 +12,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import MOST_STEPS, gives_shape
 from tensorsplit.model.features.values import LARGEST, has_known_shape
-from tensorsplit.model.graph.nodes import attribute_of, bodies, order_of
+from tensorsplit.model.graph.nodes import attribute_of, given_in_branches, order_of
 from tensorsplit.model.infer.analysis import Facts
 
 _COUNTING = frozenset({"Compress", "NonMaxSuppression", "NonZero", "TopK", "Unique"})
@@ -109,7 +109,7 @@ class _Lengths:
             is_near = _is_near(_bounds(made, self._seen).get(axis, (None, None)))
             return is_near or self._is_known_or_limited(data, axis)
         if operator in ("Concat", "If"):
-            given = made.inputs if operator == "Concat" else _given_in_branches(made, held)
+            given = made.inputs if operator == "Concat" else given_in_branches(made, held)
             return all(self._is_known_or_limited(each, axis) for each in given)
         if operator in _COUNTING:
             return all(has_known_shape(each, self._seen) for each in made.inputs if each)
@@ -140,12 +140,6 @@ class _Lengths:
 
     def _rank(self, held: ir.Value | None) -> int:
         return len(self._seen.tensor(held).shape or ())
-
-
-def _given_in_branches(node: ir.Node, made: ir.Value) -> list[ir.Value]:
-    """Return what the branches of an If give for one of its outputs."""
-    place = node.outputs.index(made)
-    return [body.outputs[place] for _, body in bodies(node) if place < len(body.outputs)]
 
 
 def _measured(held: ir.Value | None) -> list[ir.Value | None]:

@@ -9,8 +9,8 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.values import has_known_shape
-from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.facts import SequenceFact
+from tensorsplit.model.graph.nodes import NodeRef, given_in_branches
 from tensorsplit.model.graph.rejoined import passed_by
 from tensorsplit.model.graph.uses import OF_SHAPES, is_needed
 from tensorsplit.model.infer.analysis import Facts
@@ -67,15 +67,30 @@ def _is_whole(node: ir.Node, seen: Facts) -> bool:
 
 
 def _open_at_first(ref: NodeRef, seen: Facts) -> list[ir.Value]:
-    """Return the tensors of open rank that are seen so at a node first, among what it gives."""
-    made = [each for each in ref.node.outputs if _is_open(each, seen)]
-    taken = [held for held in ref.node.inputs if held is not None and _is_open(held, seen)]
+    """Return the tensors of open rank that are seen so at a node first, among what it gives.
+
+    What an If gives that a branch had so before is not, and neither is what comes of a tensor that
+    nothing is known of, as of another domain's operators, which the engine may know.
+    """
+    node = ref.node
     is_outer = not ref.around and ref.function is None
-    if is_outer and any(held.is_graph_input() for held in taken):
-        return list(ref.node.outputs)
-    return [] if taken else made
+    taken = [held for held in node.inputs if held is not None and _is_unknown(held, seen)]
+    if is_outer and any(held.is_graph_input() and _is_open(held, seen) for held in taken):
+        return list(node.outputs)
+    return [] if taken else [each for each in node.outputs if _is_open_here(node, each, seen)]
+
+
+def _is_open_here(node: ir.Node, made: ir.Value, seen: Facts) -> bool:
+    """Return whether what a node gives has no known rank, while what its branches give has one."""
+    branches = given_in_branches(node, made) if node.op_type == "If" else []
+    return _is_open(made, seen) and not any(_is_unknown(each, seen) for each in branches)
+
+
+def _is_unknown(held: ir.Value, seen: Facts) -> bool:
+    """Return whether no rank is known of a value, and that it is a sequence is not known either."""
+    return not isinstance(seen.of(held), SequenceFact) and seen.tensor(held).shape is None
 
 
 def _is_open(held: ir.Value, seen: Facts) -> bool:
-    fact = seen.of(held)
-    return isinstance(fact, Tensor) and fact.element_type is not None and fact.shape is None
+    """Return whether a tensor of a known element type has no known rank."""
+    return _is_unknown(held, seen) and seen.tensor(held).element_type is not None

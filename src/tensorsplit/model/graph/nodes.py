@@ -382,6 +382,12 @@ def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> Array | No
     return read_tensor(tensor, value.name or "")
 
 
+def given_in_branches(node: ir.Node, made: ir.Value) -> list[ir.Value]:
+    """Return what the branches of an If give for one of its outputs."""
+    place = node.outputs.index(made)
+    return [body.outputs[place] for _, body in bodies(node) if place < len(body.outputs)]
+
+
 def order_of(transpose: ir.Node, rank: int) -> tuple[int, ...]:
     """Return the order in which a Transpose, or a layer, puts the axes of so many; it may be wrong.
 
