@@ -350,6 +350,23 @@ def test_operands_without_elements_that_openvino_reads_as_such_stay(text: str) -
     assert ts.check(model, target="openvino") == []
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("rest", ["twice", "none, size"])
+def test_what_a_resize_of_opset_11_does_without_is_no_data(rest: str, process: Runner) -> None:
+    """Its region and its scales can't be absent: they have no elements if they do not count."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 6, opset_import: ["": 11]> g (float[1, 1, 1, N] x) => (float[?, ?, ?, ?] y)
+        <float[0] none = {{}}, float[4] twice = {{1, 1, 1, 2}}, int64[4] size = {{1, 1, 1, 10}}>
+        {{ y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric",
+        nearest_mode = "floor"> (x, none, {rest}) }}"""
+    )
+    assert ts.lower(model, target="openvino") == model
+    assert ts.check(model, target="openvino") == []
+    task = ["openvino", model.SerializeToString(), [{"x": X[:5].reshape(1, 1, 1, 5)}], 1]
+    ((got,),) = process.call(task)
+    assert got.ravel().tolist() == np.repeat(X[:5], 2).tolist()
+
+
 @pytest.mark.parametrize("element_type", ["int64", "bool", "int8", "uint8", "float16", "double"])
 @pytest.mark.filterwarnings("ignore:.*openvino 2026.4.1.*:tensorsplit.SplitWarning")
 def test_constants_of_old_opsets_are_floats(element_type: str) -> None:

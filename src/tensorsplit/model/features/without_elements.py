@@ -30,11 +30,11 @@ _INDICES = {"tensor(int32)", "tensor(int64)"}
 def empty_operands(ref: NodeRef) -> list[int]:
     """Return the places of a node's data that are constants without elements.
 
-    Operands that are left out so, such as the lengths of `Resize`, and those that are integers
-    only, such as shapes and axes, are none.
+    Operands that are left out so, as those of `Resize` are (up to opset 12 they can't be absent),
+    and those that are integers only, such as shapes and axes, are none.
     """
     empty = [i for i, held in enumerate(ref.node.inputs) if held is not None and _holds_none(held)]
-    if not empty or is_vendor_split(ref.node):
+    if not empty or is_vendor_split(ref.node) or ref.op_type == "Resize":
         return [place for place in empty if place == 0]
     schema = ref.schema
     if schema is None or not schema.inputs:
