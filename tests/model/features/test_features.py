@@ -135,10 +135,12 @@ def test_unsqueeze_has_an_order_of_its_own_for_axes_from_the_back(
 def test_a_range_up_to_a_number_of_elements_is_not_below_0(
     start: str, limit: str, may_be_empty: bool
 ) -> None:
-    """Range takes numbers while they lie before the limit."""
-    text = f"""(float[N] x, int64 fed) => (int64[K] y) <int64 zero = {{0}}, int64 one = {{1}}>
-        {{ n = {limit} y = Range({start}, n, one) }}"""
-    assert ("empty_range" in of_node("Range", text)) is may_be_empty
+    """Range takes numbers while they lie before the limit, of integers and of floats."""
+    for kind, to in (("int64", 7), ("float", 1)):
+        text = f"""(float[N] x, int64 fed) => ({kind}[K] y)
+            <{kind} zero = {{0}}, {kind} one = {{1}}> {{ n = {limit}
+            c = Cast <to = {to}> (n) y = Range({start}, c, one) }}"""
+        assert ("empty_range" in of_node("Range", text)) is may_be_empty
 
 
 @pytest.mark.parametrize(

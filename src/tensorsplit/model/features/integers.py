@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known, is_at_least, is_known
+from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import (
@@ -17,6 +17,7 @@ from tensorsplit.model.features.from_constants import (
     is_constant,
     is_of_constants,
 )
+from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, constant, passed_from
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.tensors import Array
@@ -189,7 +190,7 @@ def _is_unknown_quotient(ref: NodeRef, facts: Facts) -> bool:
 def _may_be_empty(node: ir.Node, facts: Facts) -> bool:
     """Return whether the limit of a Range may lie on the other side of its start than its step."""
     start, limit, _ = node.inputs
-    first, last, step = (facts.tensor(held).integer for held in node.inputs)
+    first, last, step = (_whole_number(facts.tensor(held)) for held in node.inputs)
     if is_known(step) and step:
         low, high = (first, last) if step > 0 else (last, first)
         is_folded = is_known(first) and is_known(last)
@@ -197,6 +198,14 @@ def _may_be_empty(node: ir.Node, facts: Facts) -> bool:
         if is_folded or is_count or is_at_least(high, low):
             return False
     return not _is_kept(start, limit)
+
+
+def _whole_number(known: Tensor) -> Dim:
+    """Return the only element, of integers or floats, if it is a whole number."""
+    number = known.values[0] if known.values is not None and len(known.values) == 1 else None
+    if isinstance(number, float):
+        return int(number) if number.is_integer() else None
+    return number
 
 
 def _is_moved_from(value: ir.Value | None, operators: frozenset[str]) -> bool:
