@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.engines import loaded, messages, outside
@@ -27,6 +28,7 @@ from tests.engines.models import FLOAT, INT64, model, node, split_model, tensor
 from tests.engines.test_run import DATA, every_engine, external_model, foreign_engine
 from tests.interpreters import printed
 from tests.model.ir_files import X, cut_file
+from tests.refusals import refused
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and memfd")
 LARGE = np.arange(1 << 20, dtype=np.float32)
@@ -181,6 +183,28 @@ def test_what_is_wrong_whatever_is_fed_is_refused_at_once() -> None:
     for engine in ("tensorsplit", "onnx-reference"):
         with pytest.raises(ts.SplitError, match="TS302"):
             ts.session(split_model(2, 3), engine=engine)
+
+
+def nested_calls(depth: int) -> onnx.ModelProto:
+    """A function that stands for 2 ** depth nodes: each calls another one twice."""
+    head = '<domain: "d", opset_import: ["": 18, "d": 1]>'
+    calls = [
+        f"{head} f{number} (x) => (y) {{ a = d.f{number - 1}(x) y = d.f{number - 1}(a) }}"
+        for number in range(1, depth + 1)
+    ]
+    return parse_model(
+        f"""<ir_version: 9, opset_import: ["": 18, "d": 1]>
+        g (float[4] x) => (float[4] y) {{ y = d.f{depth}(x) }}
+        {head} f0 (x) => (y) {{ y = Neg(x) }} {" ".join(calls)}"""
+    )
+
+
+def test_functions_that_stand_for_too_many_nodes_run_in_our_engine_alone() -> None:
+    """Other engines put the functions in the place of their calls: 16,384 nodes at most."""
+    ts.session(nested_calls(14), engine="onnx-reference").close()
+    with refused("TS502", "use engine='tensorsplit', which runs each function as it is"):
+        ts.session(nested_calls(15), engine="onnx-reference")
+    ts.session(nested_calls(15)).close()
 
 
 @pytest.mark.parametrize("limits", [{}, {"isolate": True}, {"timeout": 60}])

@@ -8,6 +8,7 @@ from onnx.parser import parse_model
 
 from tensorsplit.model.features import features_of
 from tensorsplit.model.features.rounds import rounds_by_default
+from tensorsplit.model.features.values import may_be_long
 from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.graph.nodes import walk
 from tensorsplit.model.infer.analysis import analyse
@@ -461,6 +462,24 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
         ("(float[0,?,1] x) => (float[A,B,C] y) { y = Transpose<perm = [1, 0, 2]>(x) }", False),
         ("(float[0,?] x) => (float[A,B] y) { y = Transpose(x) }", False),
     ],
+    ("Add", "uncounted_axes"): [
+        ("(float[N,M] x, float[K] k) => (float[A,B] y) { y = Add(x, k) }", False),
+    ],
+    ("If", "uneven_rows"): [
+        (
+            """(bool[2] c, bool on, float[2] x) => (float[K] y) { y = If(on)
+            <then_branch = t () => (float[A] a) { a = Compress(x, c) },
+            else_branch = e () => (float[B] b) { b = Identity(x) }> }""",
+            False,
+        ),
+    ],
+    ("Scan", "uneven_rows"): [
+        (
+            """(float[N,2] x, bool[2] c) => (float[A,B] y) { y = Scan(x) <num_scan_inputs = 1,
+            body = b (float[2] r) => (float[C] s) { s = Compress(r, c) }> }""",
+            False,
+        ),
+    ],
     ("Einsum", "calculated_from_nothing"): [
         ('(float[0] x, float[3] z) => (float[A,B] y) { y = Einsum<equation = "i,j">(x, z) }', True),
         (
@@ -720,3 +739,32 @@ def test_the_condition_of_a_loop_is_lost_where_it_is_passed_on_or_not_given(
     """OpenVINO's import loses it; the node that passes it on is right."""
     text = LOOPED.replace("e = Identity(d) ", f"{end} ").format("", given, reader)
     assert ("reads_condition" in of_node("Loop", text)) is is_lost
+
+
+def test_what_a_function_is_given_is_no_input_of_the_model() -> None:
+    text = """(float[] x) => (float[] y) { y = own.F(x) }
+        <domain: "own", opset_import: ["": 18]> F (z) => (w) { w = Neg(z) }"""
+    assert "unknown_rank" not in of_node("Neg", text)
+
+
+@pytest.mark.parametrize(
+    ("shape", "may_be", "is_known"),
+    [
+        (str(1 << 24), False, False),
+        (str((1 << 24) + 1), True, True),
+        ("N", True, False),
+        ("3,N", True, False),
+        ("", True, False),
+    ],
+)
+def test_a_tensor_may_be_long_where_its_shape_does_not_say_otherwise(
+    shape: str, may_be: bool, is_known: bool
+) -> None:
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[{shape}] x) => (float[A] y) {{ y = Neg(x) }}"""
+    )
+    model = ir.serde.deserialize_model(made)
+    x, facts = model.graph.inputs[0], analyse(model)
+    assert may_be_long(x, facts) is may_be
+    assert may_be_long(x, facts, known=True) is is_known

@@ -92,6 +92,7 @@ OLD = """<ir_version: 4, opset_import: ["": OPSET]> g (float[SHAPE] x, float[6] 
 def test_scans_carry_what_they_use_from_opset_9_on() -> None:
     made = parse_model(OLD.replace("OPSET", "9").replace("SHAPE", "T,6").replace("GIVEN", "x"))
     lowered = ts.lower(made, target="openvino")
+    assert not any("no batches" in each.fix for each in ts.check(made, target="openvino"))
     (scan,) = [each for each in lowered.graph.node if each.op_type == "Scan"]
     assert list(scan.input) == ["w", "x"]
     assert np.array_equal(ts.run(lowered, {"x": X, "w": W})["y"], X + W)

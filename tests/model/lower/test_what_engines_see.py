@@ -1457,7 +1457,6 @@ LENGTHS = {
 """Whether OpenVINO may know the most of the second length of u, that of x, and what makes u."""
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize("name", LENGTHS)
 def test_a_slice_of_an_axis_of_which_openvino_knows_the_most_keeps_a_length_of_its_own(
     name: str, process: Runner
@@ -1485,7 +1484,6 @@ def test_a_slice_of_an_axis_of_which_openvino_knows_the_most_keeps_a_length_of_i
     assert [each.tolist() for each in got] == [want[each].tolist() for each in "pqr"]
 
 
-@pytest.mark.engine
 @pytest.mark.parametrize(
     "changes",
     [
@@ -1513,7 +1511,6 @@ def test_each_part_of_a_sequence_that_is_changed_twice_has_its_length_in_openvin
     assert got[0].tolist() == ts.run(model, feeds)["y"].tolist()
 
 
-@pytest.mark.engine
 def test_other_lengths_than_the_one_that_is_hidden_stay_known(process: Runner) -> None:
     model = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 18]>
@@ -1531,7 +1528,6 @@ def test_other_lengths_than_the_one_that_is_hidden_stay_known(process: Runner) -
     assert [each.tolist() for each in got] == [each.tolist() for each in want]
 
 
-@pytest.mark.engine
 def test_a_loop_keeps_all_tensors_of_a_sequence_that_it_starts_with_and_takes_from(
     process: Runner,
 ) -> None:
@@ -1554,7 +1550,6 @@ def test_a_loop_keeps_all_tensors_of_a_sequence_that_it_starts_with_and_takes_fr
     assert got[0].tolist() == ts.run(model, feeds)["z"].tolist()
 
 
-@pytest.mark.engine
 def test_a_sequence_of_a_branch_is_joined_with_its_own_length(process: Runner) -> None:
     model = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 13]>

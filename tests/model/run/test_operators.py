@@ -174,6 +174,10 @@ def test_defaults_that_changed(x: Any) -> None:
     for opset in (1, 5):
         old = result(opset, node("Selu", "x", "y"), x=negative)
         assert np.allclose(old, 1.0507 * 1.6732 * np.expm1(negative), rtol=0, atol=1e-6)
+    new = result(6, node("Selu", "x", "y"), x=negative)
+    scaled = 1.05070102214813232421875 * 1.67326319217681884765625 * np.expm1(negative)
+    assert np.allclose(new, scaled, rtol=0, atol=1e-6)
+    assert not np.allclose(old, new, rtol=0, atol=1e-6)
     made = node("Relu", "x", "y", consumed_inputs=[0])
     assert np.array_equal(result(1, made, x=negative), np.zeros_like(x))
 
