@@ -1,7 +1,15 @@
-"""Layers of each type that becomes ONNX, made by OpenVINO's Python, and what they are fed."""
+"""Layers of each type that becomes ONNX, made by OpenVINO's Python, and what they are fed.
+
+``python -m tests.model.convert.made_layers`` writes down their files and what OpenVINO gives, so
+that tests know them where OpenVINO is not installed.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
+import tempfile
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -654,3 +662,54 @@ def save(made: Made, path: Path) -> None:
     results = [ops.result(layer.output(place)) for place in range(made.outputs)]
     model = ov.Model(results, inputs, "layer")
     ov.save_model(model, path, compress_to_fp16=False)
+
+
+WRITTEN = Path(__file__).parents[2] / "data" / "layers.json.gz"
+_MOST_WRITTEN = 64
+
+
+def sampled(output: Any) -> list[Any]:
+    """Return the type of an output, its shape, and 64 elements at most, at equal distances."""
+    array = np.asarray(output)
+    flat = array.reshape(-1)[:: -(-array.size // _MOST_WRITTEN) | 1]
+    is_short = flat.dtype == np.float32  # a double has more digits
+    elements = [float(str(each)) for each in flat] if is_short else flat.tolist()
+    return [str(array.dtype), list(array.shape), elements]
+
+
+def write() -> None:
+    """Write the files of all layers, and what OpenVINO gives for each."""
+    from tests.model.openvino_ir.engine import run_all_in_openvino
+
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{place}.xml") for place in range(len(MADE))]
+        for made, path in zip(MADE, paths, strict=True):
+            save(made, path)
+        pairs = zip(MADE, paths, strict=True)
+        found = run_all_in_openvino([(path, [made.feeds]) for made, path in pairs])
+        entries = [
+            {
+                "id": made.id,
+                "xml": path.read_text("utf-8"),
+                "bin": b64encode(path.with_suffix(".bin").read_bytes()).decode(),
+                "outputs": [sampled(each) for each in outputs],
+            }
+            for made, path, (outputs,) in zip(MADE, paths, found, strict=True)
+        ]
+    WRITTEN.write_bytes(gzip.compress(json.dumps(entries).encode(), mtime=0))
+
+
+def written() -> list[dict[str, Any]]:
+    """Read what `write` wrote."""
+    entries: list[dict[str, Any]] = json.loads(gzip.decompress(WRITTEN.read_bytes()))
+    return entries
+
+
+def save_written(entry: dict[str, Any], path: Path) -> None:
+    """Save the files of a layer that was written."""
+    path.write_text(entry["xml"], "utf-8")
+    path.with_suffix(".bin").write_bytes(b64decode(entry["bin"]))
+
+
+if __name__ == "__main__":
+    write()
