@@ -45,6 +45,7 @@ from tensorsplit.model.graph.nodes import (
     bodies,
     domain_name,
     function_label,
+    in_onnx,
     is_split,
     walk,
 )
@@ -63,6 +64,9 @@ _BROKEN = (MALFORMED_MODEL, EXTERNAL_DATA, UNKNOWN_OPERATOR)
 
 _ILL_FORMED = (MALFORMED_MODEL, UNSUPPORTED_NODE)
 """Refusals of a node that nothing could make right but another model."""
+
+
+_LENT = "onnxruntime and openvino have it"
 
 
 def check(
@@ -227,9 +231,19 @@ def _of_ref(
         refused = [error for error in refused if error.kind is not UNKNOWN_OPERATOR]
     found = list(map(of_error, refused))
     found += findings_of(ref, facts, is_refused=is_refused or bool(refused))
+    if ref.node.domain == "" and ref.opset != 0 and in_onnx(ref.op_type, ref.opset)[1] != ref.opset:
+        found.append(_lent(ref))
     if facts.never_runs(ref.path):
         found = [finding.as_warning(NEVER_RUNS) for finding in found]
     return found
+
+
+def _lent(ref: NodeRef) -> Finding:
+    """Return the finding on an operator that engines have where ONNX has none."""
+    problem = f"there is no operator {show(ref.op_type)} at opset {ref.opset}"
+    fix = "convert the model to another opset, which writes operators of ONNX in its place"
+    refusal = SplitError(UNSUPPORTED_NODE, problem, fix, node=ref.path)
+    return of_error(refusal).as_warning(_LENT)
 
 
 def _not_called(function: onnx_ir.Function) -> Finding:

@@ -37,8 +37,10 @@ from tensorsplit.model.graph.nodes import (
     Scope,
     domain_name,
     function_label,
+    in_onnx,
     is_before_opsets,
     is_onnx_split,
+    is_used,
     schema_of,
     walk,
 )
@@ -233,11 +235,14 @@ def _takes_sequences(node: NodeConversion) -> bool:
 def _convert_other(node: NodeConversion) -> None:
     """Bring a node of another operator to the target, version by version."""
     target = node.conversion.target
+    node.node.op_type, node.opset = in_onnx(node.op_type, node.opset)
     if schema_of(node.op_type, node.opset) is None:
         raise node.refusal(
             f"there is no operator {node.op_type} at opset {node.opset}",
             "give it its own domain, if it is an engine's operator",
         )
+    if node.op_type != node.origin.operator and any(map(is_used, node.node.outputs[1:])):
+        raise node.refusal(f"{node.op_type}, which takes its place, has one output")
     while (step := next_step(node.op_type, node.opset, target)) is not None:
         node.step, node.opset = step, step.opset
         if step.boundary > NEWEST_OPSET:

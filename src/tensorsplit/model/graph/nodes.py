@@ -370,6 +370,23 @@ def schema_of(op_type: str, opset: int, domain: str = "") -> Any:
         return None
 
 
+LENT: Mapping[str, tuple[str, int]] = {
+    "LayerNormalization": ("LayerNormalization", 17),
+    "SimplifiedLayerNormalization": ("RMSNormalization", 23),
+}
+"""Operators that engines have in ONNX's own domain at opsets at which ONNX has none.
+
+The optimiser of ONNX Runtime writes them, and OpenVINO reads them. Each stands with the operator of
+ONNX that means the same, and an opset that has it.
+"""
+
+
+def in_onnx(op_type: str, opset: int) -> tuple[str, int]:
+    """Return the operator of ONNX's own domain that a node means, and an opset that has it."""
+    is_lent = op_type in LENT and schema_of(op_type, opset) is None
+    return LENT[op_type] if is_lent else (op_type, opset)
+
+
 def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> Array | None:
     """Return the value of a small constant: an initializer, or the output of a Constant node.
 

@@ -33,7 +33,7 @@ from tensorsplit.model.graph.facts import (
     fact_of,
     without_elements,
 )
-from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, held_by
+from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, held_by, in_onnx
 from tensorsplit.model.graph.tensors import MAX_RANK, Array, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array
 from tensorsplit.model.infer.shape_rules import ALONE, followed_shape
@@ -222,6 +222,9 @@ def _ask(
     each of them for a dimension, which is not below 0.
     """
     opset = opsets[proto.domain]
+    if proto.domain == "":
+        proto.op_type, opset = in_onnx(proto.op_type, opset)
+        opsets = {**opsets, "": opset}
     schema = onnx.defs.get_schema(proto.op_type, opset, proto.domain)
     attributes = {entry.name: ir.serde.deserialize_attribute(entry) for entry in proto.attribute}
     # onnx itself does not, and then reads memory that is not there

@@ -32,6 +32,7 @@ from tensorsplit.model.graph.calls import (
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact
 from tensorsplit.model.graph.nodes import (
     FAMILY,
+    LENT,
     Scope,
     bodies,
     check_depth,
@@ -299,14 +300,14 @@ def _no_attribute(function: ir.Function, name: str) -> SplitError:
 
 
 def _schema_in_force(node: ir.Node, opset: int) -> Any:
-    """Return the schema of a node; None where onnx does not know its domain (TS509 for none)."""
+    """Return the schema of a node; None where it is an engine's own operator (TS509 for none)."""
     newest = defs.onnx_opset_version()
     if node.domain == "" and opset > newest:
         problem = f"the operator {show(node.op_type)} is asked for at opset {opset}"
         fix = f"the installed onnx knows opsets up to {newest}"
         raise SplitError(UNSUPPORTED_NODE, problem, fix)
     schema = schema_of(node.op_type, opset, node.domain)
-    if schema is None and node.domain == "":
+    if schema is None and node.domain == "" and node.op_type not in LENT:
         problem = f"there is no operator {show(node.op_type)} at opset {opset}"
         fix = "use an operator of that opset, or import the opset that has it"
         raise SplitError(UNSUPPORTED_NODE, problem, fix)

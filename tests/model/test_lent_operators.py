@@ -1,0 +1,117 @@
+"""Operators that engines have in ONNX's own domain at opsets at which ONNX has none.
+
+The optimiser of ONNX Runtime writes them, whatever the opset of the model.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import tensorsplit as ts
+from tests.model.build import graph, model, node, value
+from tests.refusals import refused
+
+EPSILON = 0.25
+
+
+def optimised(op_type: str, opset: int, outputs: str = "n") -> onnx.ModelProto:
+    """A normalisation that is split along its last axis, as the optimiser writes it."""
+    operands = "x s b" if op_type == "LayerNormalization" else "x s"
+    parts = {"num_outputs": 2} if opset >= 18 else {}
+    nodes = [
+        node(op_type, operands, outputs, axis=-1, epsilon=EPSILON, name="norm"),
+        node("Split", "n", "p q", axis=-1, **parts),
+    ]
+    inputs = [value("x", shape=["N", 4]), value("s", shape=[4]), value("b", shape=[4])]
+    ends = [value(name, shape=["N", 2]) for name in "pq"]
+    return model(graph(nodes, inputs[: len(operands.split())], ends), opset)
+
+
+def feeds_of(made: onnx.ModelProto, rng: np.random.Generator, dtype: Any = np.float32) -> Any:
+    shapes = {"x": (3, 4), "s": (4,), "b": (4,)}
+    names = [entry.name for entry in made.graph.input]
+    return {name: rng.normal(size=shapes[name]).astype(dtype) for name in names}
+
+
+def expected(op_type: str, x: Any, s: Any, b: Any = 0) -> Any:
+    """Normalise by the mean of squares, after the mean was taken away or not."""
+    if op_type == "LayerNormalization":
+        x = x - x.mean(-1, keepdims=True)
+    return x / np.sqrt((x**2).mean(-1, keepdims=True) + EPSILON) * s + b
+
+
+CASES = pytest.mark.parametrize(
+    ("op_type", "opset"),
+    [
+        ("LayerNormalization", 11),
+        ("LayerNormalization", 16),
+        ("SimplifiedLayerNormalization", 11),
+        ("SimplifiedLayerNormalization", 18),
+    ],
+)
+
+
+@CASES
+def test_they_are_run_and_inferred_as_what_onnx_has(
+    op_type: str, opset: int, rng: np.random.Generator
+) -> None:
+    made = optimised(op_type, opset)
+    feeds = feeds_of(made, rng)
+    normal = expected(op_type, **feeds)
+    got = ts.run(made, feeds)
+    np.testing.assert_allclose(got["p"], normal[:, :2], rtol=1e-5)
+    np.testing.assert_allclose(got["q"], normal[:, 2:], rtol=1e-5)
+    (inferred,) = (each for each in ts.infer_shapes(made).graph.value_info if each.name == "n")
+    dims = inferred.type.tensor_type.shape.dim
+    assert [dim.dim_value or dim.dim_param for dim in dims] == ["N", 4]
+
+
+@CASES
+@pytest.mark.parametrize("target", [None, "onnxruntime", "openvino"])
+def test_check_warns_that_onnx_has_none(op_type: str, opset: int, target: Any) -> None:
+    """It is no error: engines run them."""
+    (found,) = ts.check(optimised(op_type, opset), target=target)
+    assert (found.code, found.severity, found.node) == ("TS509", "warning", "graph/norm")
+    assert f"no operator '{op_type}' at opset {opset}" in found.message
+
+
+@CASES
+@pytest.mark.parametrize("target", [7, 10, 13, 17, 21, 23])
+def test_convert_writes_what_onnx_has(
+    op_type: str, opset: int, target: int, rng: np.random.Generator
+) -> None:
+    made = optimised(op_type, opset)
+    feeds = feeds_of(made, rng)
+    converted = ts.convert(made, opset=target)
+    onnx.checker.check_model(converted, full_check=True)
+    assert ts.check(converted) == []
+    normal = expected(op_type, **feeds)
+    np.testing.assert_allclose(ts.run(converted, feeds)["q"], normal[:, 2:], rtol=1e-5)
+
+
+def test_a_second_output_is_not_converted_where_onnx_has_none() -> None:
+    made = optimised("SimplifiedLayerNormalization", 13, "n d")
+    made.graph.output.append(value("d", shape=["N", 1]))
+    with refused("TS512", "graph/norm", "RMSNormalization", "one output"):
+        ts.convert(made, opset=23)
+
+
+@CASES
+def test_lower_knows_the_rank_of_what_they_give(op_type: str, opset: int) -> None:
+    lowered = ts.lower(optimised(op_type, opset), target="portable")
+    assert [each for each in ts.check(lowered, "portable") if each.severity == "error"] == []
+
+
+@pytest.mark.engine
+@CASES
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+def test_engines_run_them(op_type: str, opset: int, engine: Any, rng: np.random.Generator) -> None:
+    pytest.importorskip(engine)
+    made = optimised(op_type, opset)
+    feeds = feeds_of(made, rng)
+    got = ts.run(made, feeds, engine=engine)
+    np.testing.assert_allclose(got["q"], expected(op_type, **feeds)[:, 2:], rtol=1e-4)
