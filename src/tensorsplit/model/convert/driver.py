@@ -235,14 +235,15 @@ def _takes_sequences(node: NodeConversion) -> bool:
 def _convert_other(node: NodeConversion) -> None:
     """Bring a node of another operator to the target, version by version."""
     target = node.conversion.target
-    node.node.op_type, node.opset = in_onnx(node.op_type, node.opset)
+    meant, node.opset = in_onnx(node.op_type, node.opset)
+    if meant != node.op_type and any(map(is_used, node.node.outputs[1:])):
+        raise node.refusal(f"{meant}, which takes its place, has one output")
+    node.node.op_type = meant
     if schema_of(node.op_type, node.opset) is None:
         raise node.refusal(
             f"there is no operator {node.op_type} at opset {node.opset}",
             "give it its own domain, if it is an engine's operator",
         )
-    if node.op_type != node.origin.operator and any(map(is_used, node.node.outputs[1:])):
-        raise node.refusal(f"{node.op_type}, which takes its place, has one output")
     while (step := next_step(node.op_type, node.opset, target)) is not None:
         node.step, node.opset = step, step.opset
         if step.boundary > NEWEST_OPSET:

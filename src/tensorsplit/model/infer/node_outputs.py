@@ -36,6 +36,8 @@ from tensorsplit.model.graph.facts import (
 from tensorsplit.model.graph.nodes import GRAPH_TYPES, LARGEST_CONSTANT, held_by, in_onnx
 from tensorsplit.model.graph.tensors import MAX_RANK, Array, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array
+from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
+from tensorsplit.model.infer.foreign_operators import alike
 from tensorsplit.model.infer.shape_rules import ALONE, followed_shape
 from tensorsplit.model.validity.node_errors import wrong_signature
 
@@ -68,9 +70,25 @@ def infer_outputs(
     if tensor is not None:
         return [of_constant(tensor, opsets.get("", 0))]
     asked = asked_of(node, inputs, held)
-    if asked is None:
+    standing = None if asked is None else _in_onnx(asked)
+    if standing is None:
         return [UNKNOWN] * len(node.outputs)
-    return list(_inferred(asked, tuple(opsets.items())))
+    found = _inferred(standing, tuple(opsets.items()))
+    return [*found, *[UNKNOWN] * (len(node.outputs) - len(found))]
+
+
+def _in_onnx(asked: Asked) -> Asked | None:
+    """Return a node of ONNX that gives the first of what a foreign one gives; others as is.
+
+    None where there is none.
+    """
+    if asked.domain != FOREIGN:
+        return asked
+    made = alike(asked.op_type, asked.inputs, {name: held for name, _, held in asked.attributes})
+    if made is None:
+        return None
+    kept = tuple(each for each in asked.attributes if each[0] in made.attributes)
+    return Asked("", made.op_type, kept, made.inputs, asked.named[:1])
 
 
 def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> str:

@@ -1,0 +1,167 @@
+"""What operators of ONNX Runtime give, as its optimiser and its tools for quantisation write them.
+
+Each case is a node of its own: its inputs by type and shape, and what it gives. A dimension N is
+4 where onnxruntime runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import tensorsplit as ts
+from tests.model.build import FLOAT, graph, model, untyped, value
+
+INT8, UINT8 = TensorProto.INT8, TensorProto.UINT8
+Shape = tuple[Any, ...]
+
+
+class Case(NamedTuple):
+    inputs: Sequence[tuple[int, Shape]]
+    given: tuple[int, Shape]
+    attributes: dict[str, Any] | None = None
+
+
+def quantised(*shapes: Shape) -> list[Any]:
+    """Tensors of uint8, each with its scale and zero point, and those of the output."""
+    each = [((UINT8, shape), (FLOAT, ()), (UINT8, ())) for shape in shapes]
+    return [entry for group in each for entry in group] + [(FLOAT, ()), (UINT8, ())]
+
+
+X = (FLOAT, ("N", 3, 8))
+CONVOLUTION = [(FLOAT, ("N", 2, 5, 5)), (FLOAT, (6, 1, 3, 3)), (FLOAT, (6,))]
+POOL = (UINT8, ("N", 2, 5, 5))
+CASES: dict[str, Case] = {
+    "BiasGelu": Case([X, (FLOAT, (8,))], X),
+    "DynamicQuantizeMatMul": Case(
+        [X, (UINT8, (8, 5)), (FLOAT, ()), (UINT8, ())], (FLOAT, ("N", 3, 5))
+    ),
+    "FastGelu": Case([X], X),
+    "FusedConv": Case(
+        CONVOLUTION,
+        (FLOAT, ("N", 6, 3, 2)),
+        {"activation": "Relu", "group": 2, "strides": [2, 2], "pads": [1, 1, 1, 0]},
+    ),
+    "FusedGemm": Case(
+        [(FLOAT, (8, "N")), (FLOAT, (5, 8)), (FLOAT, (5,))],
+        (FLOAT, ("N", 5)),
+        {"activation": "Relu", "transA": 1, "transB": 1},
+    ),
+    "FusedMatMul": Case([X, X], (FLOAT, ("N", 3, 3)), {"alpha": 0.5, "transB": 1}),
+    "Gelu": Case([X], X),
+    "QGemm": Case(
+        [
+            *[(UINT8, ("N", 8)), (FLOAT, ()), (UINT8, ())],
+            *[(UINT8, (5, 8)), (FLOAT, ()), (UINT8, ())],
+            *[(TensorProto.INT32, (5,)), (FLOAT, ()), (UINT8, ())],
+        ],
+        (UINT8, ("N", 5)),
+        {"transB": 1},
+    ),
+    "QLinearAdd": Case(quantised(("N", 1, 8), (3, 8)), (UINT8, ("N", 3, 8))),
+    "QLinearAveragePool": Case(
+        [POOL, *quantised(())[1:]],
+        (UINT8, ("N", 2, 4, 3)),
+        {"kernel_shape": [2, 3]},
+    ),
+    "QLinearConcat": Case(
+        [*quantised()[:2], *quantised(("N", 3), ("N", 5))[:-2]], (UINT8, ("N", 8)), {"axis": 1}
+    ),
+    "QLinearGlobalAveragePool": Case(
+        [POOL, *quantised(())[1:]], (UINT8, ("N", 2, 1, 1)), {"channels_last": 0}
+    ),
+    "QLinearLeakyRelu": Case(quantised(("N", 8)), (UINT8, ("N", 8)), {"alpha": 0.5}),
+    "QLinearMul": Case(quantised(("N", 3, 1), (8,)), (UINT8, ("N", 3, 8))),
+    "QLinearSigmoid": Case(quantised(("N", 8)), (UINT8, ("N", 8))),
+    "QLinearSoftmax": Case(quantised(("N", 8)), (UINT8, ("N", 8)), {"axis": -1, "opset": 13}),
+    "QuickGelu": Case([X], X, {"alpha": 1.7}),
+    "SkipLayerNormalization": Case([X, X, (FLOAT, (8,)), (FLOAT, (8,))], X),
+    "SkipSimplifiedLayerNormalization": Case([X, X, (FLOAT, (8,))], X),
+}
+
+
+def model_of(op_type: str) -> onnx.ModelProto:
+    case = CASES[op_type]
+    names = [f"x{place}" for place in range(len(case.inputs))]
+    attributes = {"domain": "com.microsoft", **(case.attributes or {})}
+    made = helper.make_node(op_type, names, ["y"], **attributes)
+    inputs = [value(name, *entry) for name, entry in zip(names, case.inputs, strict=True)]
+    body = graph(
+        [made], inputs, [value("y", case.given[0], [f"y{k}" for k in range(len(case.given[1]))])]
+    )
+    result = model(body, 17, (), **{"com.microsoft": 1})
+    result.ir_version = 8
+    return result
+
+
+def inferred(made: onnx.ModelProto) -> Any:
+    kind = ts.infer_shapes(made).graph.output[0].type.tensor_type
+    return kind.elem_type, tuple([dim.dim_value or dim.dim_param for dim in kind.shape.dim])
+
+
+@pytest.mark.parametrize("op_type", CASES)
+def test_the_type_and_shape_are_inferred(op_type: str) -> None:
+    made = model_of(op_type)
+    del made.graph.output[:]
+    made.graph.output.append(untyped("y"))
+    assert inferred(made) == CASES[op_type].given
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("op_type", CASES)
+def test_onnxruntime_gives_them(op_type: str) -> None:
+    pytest.importorskip("onnxruntime")
+    case, made = CASES[op_type], model_of(op_type)
+    sizes: dict[Any, Any] = {"N": 4}
+    feeds = {
+        f"x{place}": np.ones(
+            [sizes.get(dim) or dim for dim in shape], helper.tensor_dtype_to_np_dtype(element)
+        )
+        for place, (element, shape) in enumerate(case.inputs)
+    }
+    got = ts.run(made, feeds, engine="onnxruntime")["y"]
+    assert got.shape == tuple([sizes.get(dim, dim) for dim in case.given[1]])
+    assert got.dtype == helper.tensor_dtype_to_np_dtype(case.given[0])
+
+
+@pytest.mark.parametrize(
+    ("op_type", "change"),
+    [
+        ("FusedMatMul", {"transBatchA": 1}),
+        ("QLinearAveragePool", {"channels_last": 1}),
+        ("QLinearGlobalAveragePool", {"channels_last": 1}),
+    ],
+)
+def test_other_layouts_are_not_known(op_type: str, change: dict[str, int]) -> None:
+    made = model_of(op_type)
+    del made.graph.output[:]
+    made.graph.output.append(untyped("y"))
+    given = {entry.name: entry for entry in made.graph.node[0].attribute}
+    for name, held in change.items():
+        if name in given:
+            given[name].i = held
+        else:
+            made.graph.node[0].attribute.append(helper.make_attribute(name, held))
+    assert inferred(made) == (0, ())
+
+
+def test_a_quantised_gemm_without_a_zero_point_gives_floats_that_are_not_known() -> None:
+    made = model_of("QGemm")
+    del made.graph.output[:]
+    made.graph.output.append(untyped("y"))
+    del made.graph.node[0].input[7:]
+    assert inferred(made) == (0, ())
+
+
+def test_a_split_after_a_quantised_sum_is_lowered() -> None:
+    """Its axis counts from the back, so that the rank has to be known."""
+    made = model_of("QLinearAdd")
+    made.graph.node.append(helper.make_node("Split", ["y"], ["a", "b"], axis=-1))
+    made.graph.output[0].name = "a"
+    lowered = ts.lower(made, target="portable")
+    assert [each for each in ts.check(lowered, "portable") if each.severity == "error"] == []
