@@ -115,3 +115,62 @@ def test_engines_run_them(op_type: str, opset: int, engine: Any, rng: np.random.
     feeds = feeds_of(made, rng)
     got = ts.run(made, feeds, engine=engine)
     np.testing.assert_allclose(got["q"], expected(op_type, **feeds)[:, 2:], rtol=1e-4)
+
+
+TRIED: dict[str, dict[str, Any]] = {
+    "Affine": {"alpha": 2.0, "beta": 1.0},
+    "Crop": {"border": [0, 0, 0, 0]},
+    "ImageScaler": {"scale": 2.0, "bias": [1.0, 1.0]},
+    "MeanVarianceNormalization": {"across_channels": 0},
+    "ParametricSoftplus": {"alpha": 2.0, "beta": 1.0},
+    "Scale": {"scale": 2.0},
+    "ScaledTanh": {"alpha": 1.0, "beta": 1.0},
+}
+
+
+def tried(op_type: str, opset: int = 7) -> onnx.ModelProto:
+    """A split of what an operator gives that ONNX had for trial before opset 10."""
+    nodes = [node(op_type, "x", "t", **TRIED[op_type]), node("Split", "t", "p q", axis=1)]
+    ends = [value(name, shape=["N", 1, 4, 4]) for name in "pq"]
+    made = model(graph(nodes, [value("x", shape=["N", 2, 4, 4])], ends), opset)
+    made.ir_version = 6
+    return made
+
+
+@pytest.mark.parametrize("op_type", TRIED)
+def test_check_warns_of_operators_that_onnx_had_for_trial(op_type: str) -> None:
+    (found,) = (each for each in ts.check(tried(op_type)) if each.code == "TS509")
+    assert (found.severity, found.node) == ("warning", f"graph/{op_type}[0]")
+    assert found.fix == "write it with operators of ONNX"
+
+
+def test_they_are_an_error_where_no_engine_has_them() -> None:
+    (found,) = (each for each in ts.check(tried("Crop", 10)) if each.code == "TS509")
+    assert found.severity == "error"
+
+
+@pytest.mark.parametrize("op_type", sorted(TRIED.keys() - {"MeanVarianceNormalization"}))
+def test_what_onnx_had_for_trial_is_not_converted(op_type: str) -> None:
+    with refused("TS512", f"graph/{op_type}[0]", f"no operator {op_type} at opset 7"):
+        ts.convert(tried(op_type), opset=13)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("op_type", TRIED)
+def test_onnxruntime_has_what_onnx_had_for_trial(op_type: str, rng: np.random.Generator) -> None:
+    pytest.importorskip("onnxruntime")
+    x = rng.normal(size=(3, 2, 4, 4)).astype(np.float32)
+    got = ts.run(tried(op_type), {"x": x}, engine="onnxruntime")
+    assert got["q"].shape == (3, 1, 4, 4)
+
+
+@pytest.mark.parametrize("opset", [7, 10, 13])
+def test_a_rectifier_with_a_threshold_is_run_and_converted(
+    opset: int, rng: np.random.Generator
+) -> None:
+    x = rng.normal(size=(3, 4)).astype(np.float32)
+    nodes = [node("ThresholdedRelu", "x", "t", alpha=0.5), node("Split", "t", "p q", axis=1)]
+    ends = [value(name, shape=["N", 2]) for name in "pq"]
+    made = model(graph(nodes, [value("x", shape=["N", 4])], ends), 7)
+    for each in (made, ts.convert(made, opset=opset)):
+        np.testing.assert_array_equal(ts.run(each, {"x": x})["q"], np.where(x > 0.5, x, 0)[:, 2:])

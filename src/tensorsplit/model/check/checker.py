@@ -41,11 +41,12 @@ from tensorsplit.model.feeds import DeclaredInput, fits
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.message import NodeList, copied, node_lists
 from tensorsplit.model.graph.nodes import (
+    LENT,
     NodeRef,
     bodies,
     domain_name,
     function_label,
-    in_onnx,
+    is_lent,
     is_split,
     walk,
 )
@@ -66,7 +67,7 @@ _ILL_FORMED = (MALFORMED_MODEL, UNSUPPORTED_NODE)
 """Refusals of a node that nothing could make right but another model."""
 
 
-_LENT = "onnxruntime and openvino have it"
+_LENT = "some engines have it"
 
 
 def check(
@@ -231,7 +232,7 @@ def _of_ref(
         refused = [error for error in refused if error.kind is not UNKNOWN_OPERATOR]
     found = list(map(of_error, refused))
     found += findings_of(ref, facts, is_refused=is_refused or bool(refused))
-    if ref.node.domain == "" and ref.opset != 0 and in_onnx(ref.op_type, ref.opset)[1] != ref.opset:
+    if ref.node.domain == "" and ref.opset != 0 and is_lent(ref.op_type, ref.opset):
         found.append(_lent(ref))
     if facts.never_runs(ref.path):
         found = [finding.as_warning(NEVER_RUNS) for finding in found]
@@ -241,7 +242,9 @@ def _of_ref(
 def _lent(ref: NodeRef) -> Finding:
     """Return the finding on an operator that engines have where ONNX has none."""
     problem = f"there is no operator {show(ref.op_type)} at opset {ref.opset}"
-    fix = "convert the model to another opset, which writes operators of ONNX in its place"
+    fix = "write it with operators of ONNX"
+    if ref.op_type in LENT:
+        fix = "convert the model to another opset, which writes operators of ONNX in its place"
     refusal = SplitError(UNSUPPORTED_NODE, problem, fix, node=ref.path)
     return of_error(refusal).as_warning(_LENT)
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from tensorsplit import native
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError
-from tensorsplit.model.graph.nodes import in_onnx
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.run import kernels
 from tensorsplit.model.run.older_versions import alike, upsampled, with_aligned
@@ -89,12 +88,11 @@ def _normalized_in_float(call: Call) -> list[Array]:
     The standard normalises in float, and scales in the type of the scale.
     """
     data, scale, *bias = call.inputs
-    op_type, opset = in_onnx(call.step.op_type, call.step.opset)
     if data.dtype.itemsize >= np.dtype(np.float32).itemsize:
-        return call.run(opset, op_type)
+        return call.run()
     plain = [np.float32(0) if value is not None else None for value in bias]
     wide = [data.astype(np.float32), np.ones_like(scale, np.float32), *plain]
-    result, *others = call.given(*wide).run(opset, op_type)
+    result, *others = call.given(*wide).run()
     if result is not None:
         result = result.astype(scale.dtype) * scale
         for value in bias:

@@ -12,7 +12,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, short_name
-from tensorsplit.model.graph.nodes import bodies, scopes_in, tensors
+from tensorsplit.model.graph.nodes import bodies, in_onnx, scopes_in, tensors
 from tensorsplit.model.graph.tensors import Array, read_tensor
 from tensorsplit.model.run.program import Kernel, Step, Values
 from tensorsplit.model.run.reference_splits import NEW_OPS
@@ -62,6 +62,9 @@ def reference_kernel(
     The evaluator does not run whole graphs (ADR 7): it ignores function overloads and defaults of
     attributes, mixes up omitted outputs and inputs, and hides which node failed.
     """
+    if step.domain == "":
+        op_type, opset = in_onnx(op_type, opsets[""])
+        opsets = {**opsets, "": opset}
     node = NodeProto(
         op_type=op_type,
         domain=step.domain,
