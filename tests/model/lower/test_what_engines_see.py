@@ -1092,7 +1092,7 @@ def of_open_rank(text: str) -> onnx.ModelProto:
     dims = "N" if "body" in text or "branch" in text else "N, M"
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": 17]> g (float[{dims}] x{more}) => (float y)
-        <int64[1] one = {{1}}> {{ z = {made} y = Neg(z) }}"""
+        <int64[1] one = {{1}}, float[1] one_f = {{1}}> {{ z = {made} y = Neg(z) }}"""
     )
     model.graph.output[0].type.tensor_type.ClearField("shape")
     return model
@@ -1122,6 +1122,35 @@ def test_a_tensor_whose_rank_is_open_is_refused_and_found(text: str, openvino: R
 )
 def test_a_tensor_whose_rank_is_seen_is_not_warned_of(text: str) -> None:
     assert not [*ts.check(of_open_rank(text), target="openvino")]
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    ("text", "feed", "expected"),
+    [
+        (
+            """bool c => If(c) <then_branch = t () => (float[A] p) { p = Neg(x) },
+            else_branch = e () => (float q) { q = ReduceSum<keepdims = 0>(x) }>""",
+            {"c": np.array(False)},
+            [-6.0],  # of rank 1 in OpenVINO
+        ),
+        (
+            """int64 k => Loop(k, , x) <body = b (int64 i, bool on, float[A] v)
+            => (bool on_, float[A, B] w) { on_ = Identity(on) w = Unsqueeze(one_f, one) }>""",
+            {"k": np.array(2)},
+            [-1.0],
+        ),
+    ],
+    ids=["branches of rank 0 and 1", "a state that no round reads"],
+)
+def test_ranks_that_openvino_knows_although_they_differ(
+    text: str, feed: dict[str, Any], expected: list[float], process: Runner
+) -> None:
+    model = of_open_rank(text)
+    assert not [each for each in ts.check(model, target="openvino") if "rank" in each.message]
+    x = np.array([1, 2, 3], np.float32)
+    ((got,),) = process.call(["openvino", model.SerializeToString(), [{"x": x, **feed}], 1])
+    assert got.ravel().tolist() == expected
 
 
 @pytest.mark.parametrize("opset", [9, 17])

@@ -10,7 +10,8 @@ from tensorsplit.core.dimensions import are_known
 from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.facts import SequenceFact
-from tensorsplit.model.graph.nodes import NodeRef, given_in_branches
+from tensorsplit.model.graph.loops import carried_by
+from tensorsplit.model.graph.nodes import NodeRef, given_in_branches, is_used
 from tensorsplit.model.graph.rejoined import passed_by
 from tensorsplit.model.graph.uses import OF_SHAPES, is_needed
 from tensorsplit.model.infer.analysis import Facts
@@ -81,9 +82,21 @@ def _open_at_first(ref: NodeRef, seen: Facts) -> list[ir.Value]:
 
 
 def _is_open_here(node: ir.Node, made: ir.Value, seen: Facts) -> bool:
-    """Return whether what a node gives has no known rank, while what its branches give has one."""
-    branches = given_in_branches(node, made) if node.op_type == "If" else []
-    return _is_open(made, seen) and not any(_is_unknown(each, seen) for each in branches)
+    """Return whether what a node gives has no known rank, for which no branch is the reason.
+
+    Engines know that of a scalar or a list, which an If gives, and that of a state which a Loop
+    sets in each round and does not read.
+    """
+    if not _is_open(made, seen):
+        return False
+    if node.op_type == "If":
+        shapes = [seen.tensor(each).shape for each in given_in_branches(node, made)]
+        return None not in shapes and max(len(each or ()) for each in shapes) > 1
+    return all(
+        is_used(state.inside) or _is_unknown(state.end, seen)
+        for state in carried_by(node)
+        if state.result is made
+    )
 
 
 def _is_unknown(held: ir.Value, seen: Facts) -> bool:
