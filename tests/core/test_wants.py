@@ -88,6 +88,16 @@ REFUSALS: dict[str, tuple[Callable[[], object], str, dict[str, range]]] = {
         "TS107",
         {"count": range(1, MAX_PARTS + 1)},
     ),
+    "no outputs": (
+        lambda: resolve.bind(ts.operators["onnx.Split-13"], [], 0),
+        "TS305",
+        {"count": range(1, MAX_PARTS + 1)},
+    ),
+    "an empty part where there may be none": (
+        plan("webnn.split", (2, 6), splits=[0, 6], axis=1),
+        "TS301",
+        {"length": range(1, NUMBERS)},
+    ),
     "no lengths": (
         plan("onnx.Split-18", (0,), split=[]),
         "TS305",

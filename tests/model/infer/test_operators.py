@@ -38,6 +38,11 @@ def test_unsqueeze_takes_axes_in_any_order_and_from_the_back(opset: int, axes: l
     assert shape_after(opset, node("Unsqueeze", "x", "y", axes=axes), "N") == (1, 1, "N")
 
 
+def test_a_reshape_takes_its_shape_as_an_input_from_opset_5_on() -> None:
+    op = node("Reshape", "x s", "y")
+    assert shape_after(5, op, "N", 2, "M", s=[0, -1]) == ("N", "2*M")
+
+
 AXES_AT_RUN_TIME = [
     (node("Squeeze", "x a", "y"), 1, (None, None)),
     (node("Squeeze", "x a", "y"), 2, None),

@@ -121,6 +121,18 @@ PATTERNS: dict[str, tuple[str, int, dict[str, tuple[Any, ...]]]] = {
         17,
         {"y": (2,)},
     ),
+    "a number less a half": (
+        """three = Constant<value_floats=[3.0]>() half = Constant<value_floats=[0.5]>()
+        rest = Sub(three, half) n = Cast<to=7>(rest) y = ConstantOfShape(n)""",
+        17,
+        {"y": (2,)},
+    ),
+    "a name less a half": (
+        """s = Shape<end=1>(p) f = Cast<to=1>(s) half = Constant<value_floats=[0.5]>()
+        rest = Sub(f, half) n = Cast<to=7>(rest) y = ConstantOfShape(n)""",
+        17,
+        {"y": (None,)},
+    ),
     "booleans as numbers": (
         """n = Constant<value_ints=[2]>() yeses = ConstantOfShape<value = bool[1] {1}>(n)
         lengths = Cast<to=7>(yeses) y = ConstantOfShape(lengths)""",

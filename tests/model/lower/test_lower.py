@@ -173,6 +173,20 @@ def test_a_count_on_a_dynamic_axis_becomes_computed_lengths(
         np.testing.assert_array_equal(run(made, {"x": x})[name], x[end - size : end])
 
 
+def test_lengths_of_which_not_even_the_rank_is_known_are_a_list() -> None:
+    """A Split takes nothing else."""
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[6] x, int64[] l)
+        => (float[A] a, float[B] b) { a, b = Split(x, l) }"""
+    )
+    lowered = lower(made, target="portable")
+    feeds = {"x": np.arange(6, dtype=np.float32), "l": np.array([2, 4])}
+    assert [each.tolist() for each in run(lowered, feeds).values()] == [[0, 1], [2, 3, 4, 5]]
+    for wrong, code in (([2, 3], "TS302"), ([7, -1], "TS301"), ([2, 2, 2], "TS305")):
+        with refused(code):
+            run(lowered, feeds | {"l": np.array(wrong)})
+
+
 def test_a_count_that_leaves_a_negative_part_is_refused_when_it_runs_too() -> None:
     made = lower(BY_NAME["split18_uneven_dynamic"].model, target="openvino")
     others: list[Any] = [each for each in ("onnxruntime", "openvino") if find_spec(each)]
