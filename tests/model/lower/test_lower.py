@@ -182,8 +182,8 @@ def test_lengths_of_which_not_even_the_rank_is_known_are_a_list() -> None:
     lowered = lower(made, target="portable")
     feeds = {"x": np.arange(6, dtype=np.float32), "l": np.array([2, 4])}
     assert [each.tolist() for each in run(lowered, feeds).values()] == [[0, 1], [2, 3, 4, 5]]
-    for wrong, code in (([2, 3], "TS302"), ([7, -1], "TS301"), ([2, 2, 2], "TS305")):
-        with refused(code):
+    for wrong in ([2, 3], [7, -1], [2, 2, 2]):
+        with pytest.raises(SplitError):
             run(lowered, feeds | {"l": np.array(wrong)})
 
 
