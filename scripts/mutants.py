@@ -239,12 +239,16 @@ def _seconds(test: str, seconds: dict[tuple[str, str], float]) -> float:
 def covering(
     mutant: Mutant, lines: dict[str, dict[str, list[str]]], seconds: dict[str, float]
 ) -> list[str]:
-    """Return the tests that cover a line, the fastest first; of one that imports run, any."""
+    """Return the tests that cover a line, the fastest first.
+
+    Of a line that imports run they are those of the folder beside, then any that use the file.
+    """
     by_line = lines.get(mutant.path, {})
-    tests = by_line.get(str(mutant.line)) or sorted(
-        {test for each in by_line.values() for test in each} or set(_beside(mutant.path, seconds)),
-        key=lambda test: seconds[test],
-    )
+    tests = by_line.get(str(mutant.line)) or []
+    if not tests:
+        beside = set(_beside(mutant.path, seconds))
+        every = beside.union(*by_line.values())
+        tests = sorted(every, key=lambda test: (test not in beside, seconds[test]))
     chosen, left = list[str](), MOST_SECONDS
     for test in tests[:MOST_TESTS]:
         left -= seconds[test]

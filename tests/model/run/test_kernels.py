@@ -268,6 +268,15 @@ def test_each_row_of_a_recurrence_has_its_length(
         assert not here[length:].any()
 
 
+@pytest.mark.parametrize("length", [-1, 0, 5])
+def test_a_row_of_a_recurrence_has_1_step_or_more_and_no_more_than_there_are(length: int) -> None:
+    weights = {"w": floats(1, 5, 2), "r": floats(1, 5, 5)}
+    made = node("RNN", "x w r _ n", "y", hidden_size=5)
+    lengths = np.array([4, length], np.int32)
+    with refused("TS510", f"a row of 4 steps has the length {length}"):
+        result(14, made, x=floats(4, 2, 2), **weights, n=lengths)
+
+
 @pytest.mark.parametrize("layout", [0, 1])
 @pytest.mark.parametrize(("kind", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
 def test_a_recurrence_without_steps_ends_as_it_begins(kind: str, gates: int, layout: int) -> None:
