@@ -322,3 +322,51 @@ def test_plans_of_one_axis_are_equal() -> None:
     assert hash(front) == hash(back)
     assert front != ts.plan("onnx.Split-13", (4, 6), [2, 4], axis=1)
     assert front != ts.plan("onnx.Split-18", (4, 6), [4, 2], axis=1)
+
+
+SPLIT, CHUNKS, VARIADIC, PARTS = (
+    *("onnx.Split", "onnx.SplitToSequence"),
+    *("openvino.VariadicSplit", "openvino.Split"),
+)
+REFUSED: list[tuple[str, int, Any, dict[str, Any], str, str]] = [
+    (SPLIT, 13, (7,), {}, "TS102", "num_outputs"),
+    (SPLIT, 18, (7,), {}, "TS104", "split"),
+    (SPLIT, 18, (7,), {"split": [7], "num_outputs": 1}, "TS104", "split"),
+    *((SPLIT, 13, (7,), {"axis": a, "num_outputs": 1}, "TS203", "axis") for a in (1, -2)),
+    (SPLIT, 2, (7,), {"axis": "0", "num_outputs": 1}, "TS105", "axis"),
+    (SPLIT, 13, (), {"num_outputs": 1}, "TS202", "input"),
+    (SPLIT, 18, (5,), {"num_outputs": 4}, "TS304", "num_outputs"),
+    (SPLIT, 13, (7,), {"num_outputs": 3}, "TS303", "num_outputs"),
+    (SPLIT, 13, (7,), {"split": [3, 3]}, "TS302", "split"),
+    *((SPLIT, v, (7,), {"split": [-1, 8]}, "TS301", "split") for v in (2, 11, 13, 18)),
+    (SPLIT, 1, (7,), {"split": [3, 4], "num_outputs": 3}, "TS305", "split"),
+    (SPLIT, 18, (7,), {"split": [[3, 4]]}, "TS106", "split"),
+    *((SPLIT, 18, shape, {"num_outputs": 2}, "TS205", "shape") for shape in ((-1,), (1 << 63,), 5)),
+    (CHUNKS, 11, (7,), {"split": 0}, "TS307", "split"),
+    (CHUNKS, 24, (7,), {"split": -2}, "TS307", "split"),
+    (CHUNKS, 24, (7,), {"split": [3, 3]}, "TS302", "split"),
+    (CHUNKS, 11, (7,), {"keepdims": 2}, "TS107", "keepdims"),
+    (CHUNKS, 11, (7,), {"num_outputs": 2}, "TS103", "num_outputs"),
+    (VARIADIC, 1, (7,), {"axis": 0, "split_lengths": [5, -1, 4]}, "TS306", "split_lengths"),
+    (VARIADIC, 1, (7,), {"axis": 0, "split_lengths": [-1, -1]}, "TS306", "split_lengths"),
+    (VARIADIC, 1, (7,), {"axis": 0, "split_lengths": [7.0]}, "TS105", "split_lengths"),
+    (VARIADIC, 1, (7,), {"axis": 0, "split_lengths": 7}, "TS106", "split_lengths"),
+    (VARIADIC, 1, (7,), {"axis": 0}, "TS102", "split_lengths"),
+    (VARIADIC, 1, (7,), {"split_lengths": [7]}, "TS102", "axis"),
+    (VARIADIC, 1, (7,), {"axis": [0, 0], "split_lengths": [7]}, "TS106", "axis"),
+    (VARIADIC, 1, (7,), {"axis": 0.5, "split_lengths": [7]}, "TS105", "axis"),
+    (PARTS, 1, (7,), {"axis": 0, "num_splits": 2}, "TS303", "num_splits"),
+    (PARTS, 1, (7,), {"axis": 0}, "TS102", "num_splits"),
+    (PARTS, 1, (6,), {"axis": [0], "num_splits": 2}, "TS106", "axis"),
+]
+
+
+@pytest.mark.parametrize(("name", "version", "shape", "operands", "code", "parameter"), REFUSED)
+def test_a_refusal_names_the_version_and_the_parameter(
+    name: str, version: int, shape: Any, operands: dict[str, Any], code: str, parameter: str
+) -> None:
+    operator = f"{name}-{version}"
+    calls: tuple[Any, ...] = ts.plan, ts.infer
+    for refuse in calls:
+        with refused(code, operator=operator, parameter=parameter):
+            refuse(operator, shape, **operands)
