@@ -328,6 +328,7 @@ SPLIT, CHUNKS, VARIADIC, PARTS = (
     *("onnx.Split", "onnx.SplitToSequence"),
     *("openvino.VariadicSplit", "openvino.Split"),
 )
+WRONG_SHAPES: tuple[Any, ...] = (5, (-1,), (1 << 63,), (2.5,), ("",), (b"N",), (True,), ([],))
 REFUSED: list[tuple[str, int, Any, dict[str, Any], str, str]] = [
     (SPLIT, 13, (7,), {}, "TS102", "num_outputs"),
     (SPLIT, 18, (7,), {}, "TS104", "split"),
@@ -341,7 +342,7 @@ REFUSED: list[tuple[str, int, Any, dict[str, Any], str, str]] = [
     *((SPLIT, v, (7,), {"split": [-1, 8]}, "TS301", "split") for v in (2, 11, 13, 18)),
     (SPLIT, 1, (7,), {"split": [3, 4], "num_outputs": 3}, "TS305", "split"),
     (SPLIT, 18, (7,), {"split": [[3, 4]]}, "TS106", "split"),
-    *((SPLIT, 18, shape, {"num_outputs": 2}, "TS205", "shape") for shape in ((-1,), (1 << 63,), 5)),
+    *((SPLIT, 18, shape, {"num_outputs": 2}, "TS205", "shape") for shape in WRONG_SHAPES),
     (CHUNKS, 11, (7,), {"split": 0}, "TS307", "split"),
     (CHUNKS, 24, (7,), {"split": -2}, "TS307", "split"),
     (CHUNKS, 24, (7,), {"split": [3, 3]}, "TS302", "split"),

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from tensorsplit.core import resolve
 from tensorsplit.core.dimensions import Dim, combine
+from tensorsplit.core.operands import Operand
 from tensorsplit.core.plan import SplitPlan, UncountedPlan, prove
+from tensorsplit.core.records import operators
 from tests.refusals import refused
 
 EVEN = SplitPlan("onnx.Split-18", (6, 4), 0, (2, 0, 4))
@@ -124,3 +127,10 @@ def test_chunks_that_are_not_counted_have_a_shape() -> None:
     assert kept.part_shape == (2, 1, 5)
     dropped = UncountedPlan("onnx.SplitToSequence-11", (2, "N", 5), 1, "N", 1, keepdims=False)
     assert dropped.part_shape == (2, 5)
+
+
+def test_there_is_no_plan_for_an_axis_that_is_known_only_at_run_time() -> None:
+    operands = [("axis", Operand(None, 0)), ("split_lengths", Operand((2, -1), 1))]
+    intent = resolve.bind(operators["openvino.VariadicSplit-1"], operands, 2)
+    with refused("TS309", "the axis is known only at run time", parameter="axis"):
+        resolve.plan(intent, (6,))
