@@ -134,6 +134,8 @@ def test_any_value_is_shown_on_one_short_line(value: object, text: str) -> None:
         (1024, "1 KiB"),
         (1536, "1.5 KiB"),
         (36 * 2**20, "36 MiB"),
+        (3 * 2**30, "3 GiB"),
+        (7 * 2**40, "7 TiB"),
         (5 * 2**60, "5120 PiB"),
     ],
 )

@@ -277,7 +277,9 @@ def test_a_reply_of_the_engines_own_making_is_none(engine: EngineProcess, told: 
     assert "gave an invalid answer" in str(refused(engine, "reply", told))
 
 
-@pytest.mark.parametrize("request_", [("zeros", 3 << 30), ("zeros", 200 << 20), ("lists", 10**6)])
+@pytest.mark.parametrize(
+    "request_", [thorough((("zeros", 3 << 30),)), ("zeros", 200 << 20), ("lists", 10**6)]
+)
 def test_an_answer_that_takes_too_much_memory_is_cut(request_: tuple[object, ...]) -> None:
     engine = EngineProcess("fake", ADAPTER, most=1 << 24)
     assert engine.call(("zeros", 15 << 20)).size == 15 << 20
@@ -488,6 +490,20 @@ def test_a_message_takes_what_its_text_and_its_pieces_take(size: int) -> None:
                 continue
             with pytest.raises(messages.TooLarge):
                 messages.receive(theirs, most)
+
+
+@LINUX
+def test_a_file_of_memory_that_the_system_writes_in_pieces_is_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Linux writes no more than 2 GiB at once."""
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, octets: write(file, octets[:100_000]))
+    piece = np.random.default_rng(5).bytes((1 << 18) + 7)
+    ours, theirs = multiprocessing.Pipe()
+    with ours, theirs:
+        messages.send_packed(ours, messages.pack_message([piece]))
+        assert messages.receive(theirs) == [piece]
 
 
 def test_a_text_that_takes_too_much_is_not_read() -> None:

@@ -69,6 +69,7 @@ def test_an_operator_that_did_not_change_means_what_it_meant() -> None:
 def test_check_warns_of_the_opset() -> None:
     (finding,) = ts.check(model())
     assert (finding.code, finding.severity) == ("TS101", "warning")
+    assert finding.operator == "onnx.Split-18"
     assert f"opset {NEXT} is newer" in finding.message
 
 

@@ -122,6 +122,32 @@ def test_onnxruntime_takes_equal_parts_of_one_tensor_for_the_same(
     assert all("(in some uses)" in finding.message for finding in findings)
 
 
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        (
+            "(seq(float[2]) s, float[M] z) => (float[A] y, {}) {{"
+            " y = ConcatFromSequence<axis = 0>(s) {} }}",
+            "have the model take tensors, and make the sequence in it",
+        ),
+        (
+            "(float[2] x, float[M] z) => (seq(float[A]) s, {}) {{ s = SplitToSequence(x) {} }}",
+            "have the model give out tensors, for example with ConcatFromSequence",
+        ),
+    ],
+)
+def test_a_model_with_sequences_at_its_ends_has_to_be_written_in_another_way_first(
+    text: str, first: str
+) -> None:
+    split = "a, b, c = Split<num_outputs = 3>(z)"
+    text = text.format("float[P] a, float[Q] b, float[R] c", split)
+    made = parse_model(f'<ir_version: 8, opset_import: ["": 18]> g {text}')
+    found = [(finding.node, finding.fix) for finding in ts.check(made, target="openvino")]
+    assert ("graph", first) in found
+    of_split = [fix for node, fix in found if node == "graph/Split[1]"]
+    assert any(fix.startswith(f"{first}, then rewrite it with: ") for fix in of_split)
+
+
 def test_openvino_has_no_sequence_outputs() -> None:
     split = node("SplitToSequence", "x l", "s", axis=1)
     made = model(graph([split], [X], [sequence("s")], [tensor("l", [2, 4])]))
