@@ -126,8 +126,10 @@ def test_onnxruntime_takes_equal_parts_of_one_tensor_for_the_same(
     ("text", "first"),
     [
         (
-            "(seq(float[2]) s, float[M] z) => (float[A] y, {}) {{"
-            " y = ConcatFromSequence<axis = 0>(s) {} }}",
+            (
+                "(seq(float[2]) s, float[M] z) => (float[A] y, {}) {{"
+                " y = ConcatFromSequence<axis = 0>(s) {} }}"
+            ),
             "have the model take tensors, and make the sequence in it",
         ),
         (
