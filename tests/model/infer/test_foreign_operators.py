@@ -15,9 +15,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import tensorsplit as ts
-from tests.model.build import FLOAT, graph, model, untyped, value
+from tests.model.build import FLOAT, INT64, graph, model, untyped, value
 
-INT8, UINT8 = TensorProto.INT8, TensorProto.UINT8
+UINT8 = TensorProto.UINT8
 Shape = tuple[Any, ...]
 
 
@@ -38,6 +38,9 @@ CONVOLUTION = [(FLOAT, ("N", 2, 5, 5)), (FLOAT, (6, 1, 3, 3)), (FLOAT, (6,))]
 POOL = (UINT8, ("N", 2, 5, 5))
 CASES: dict[str, Case] = {
     "BiasGelu": Case([X, (FLOAT, (8,))], X),
+    "DequantizeLinear": Case(
+        [(TensorProto.UINT16, ("N", 8)), (FLOAT, ()), (TensorProto.UINT16, ())], (FLOAT, ("N", 8))
+    ),
     "DynamicQuantizeMatMul": Case(
         [X, (UINT8, (8, 5)), (FLOAT, ()), (UINT8, ())], (FLOAT, ("N", 3, 5))
     ),
@@ -54,6 +57,11 @@ CASES: dict[str, Case] = {
     ),
     "FusedMatMul": Case([X, X], (FLOAT, ("N", 3, 3)), {"alpha": 0.5, "transB": 1}),
     "Gelu": Case([X], X),
+    "MatMulNBits": Case(
+        [(FLOAT, ("N", 3, 32)), (UINT8, (6, 1, 16)), (FLOAT, (6,))],
+        (FLOAT, ("N", 3, 6)),
+        {"K": 32, "N": 6, "bits": 4, "block_size": 32},
+    ),
     "QGemm": Case(
         [
             *[(UINT8, ("N", 8)), (FLOAT, ()), (UINT8, ())],
@@ -79,9 +87,16 @@ CASES: dict[str, Case] = {
     "QLinearMul": Case(quantised(("N", 3, 1), (8,)), (UINT8, ("N", 3, 8))),
     "QLinearSigmoid": Case(quantised(("N", 8)), (UINT8, ("N", 8))),
     "QLinearSoftmax": Case(quantised(("N", 8)), (UINT8, ("N", 8)), {"axis": -1, "opset": 13}),
+    "QuantizeLinear": Case(
+        [(FLOAT, ("N", 8)), (FLOAT, ()), (TensorProto.UINT16, ())], (TensorProto.UINT16, ("N", 8))
+    ),
     "QuickGelu": Case([X], X, {"alpha": 1.7}),
+    "RotaryEmbedding": Case(
+        [X, (INT64, (1,)), (FLOAT, (9, 2)), (FLOAT, (9, 2))], X, {"num_heads": 2}
+    ),
     "SkipLayerNormalization": Case([X, X, (FLOAT, (8,)), (FLOAT, (8,))], X),
     "SkipSimplifiedLayerNormalization": Case([X, X, (FLOAT, (8,))], X),
+    "Trilu": Case([X], X),
 }
 
 

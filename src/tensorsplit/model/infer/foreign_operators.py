@@ -61,6 +61,15 @@ def _product(inputs: Inputs, attributes: Numbers) -> Alike | None:
     return Alike("MatMul", tuple(turned))
 
 
+def _product_of_packed(inputs: Inputs, attributes: Numbers) -> Alike | None:
+    """Take the matrix of a MatMulNBits as it is unpacked, of K rows and N columns."""
+    sides = (attributes.get("K"), attributes.get("N"))
+    if not inputs or not isinstance(inputs[0], Tensor):
+        return None
+    unpacked = Tensor(inputs[0].element_type, tuple([s if type(s) is int else None for s in sides]))
+    return Alike("MatMul", (inputs[0], unpacked))
+
+
 def _turned(fact: Fact | None) -> Fact | None:
     """Return what is known of matrices after their last two axes were swapped."""
     if not isinstance(fact, Tensor) or fact.shape is None or len(fact.shape) < 2:
@@ -88,20 +97,24 @@ _WINDOWS = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
 _SAME = (
     *("BiasGelu", "FastGelu", "Gelu", "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax"),
-    *("QuickGelu", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    *("QuickGelu", "RotaryEmbedding", "SkipLayerNormalization"),
+    *("SkipSimplifiedLayerNormalization", "Trilu"),
 )
 """Operators whose first output has the type and shape of their first input."""
 
 _ALIKE: Mapping[str, Callable[[Inputs, Numbers], Alike | None]] = {
     **{name: partial(_like, "Identity", (0,)) for name in _SAME},
+    "DequantizeLinear": partial(_like, "DequantizeLinear", (0, 1), kept=("axis",)),
     "DynamicQuantizeMatMul": partial(_like, "MatMul", (0, 1)),
     "FusedConv": partial(_like, "Conv", (0, 1), kept=_WINDOWS),
     "FusedGemm": partial(_like, "Gemm", (0, 1), kept=("transA", "transB")),
     "FusedMatMul": _product,
+    "MatMulNBits": _product_of_packed,
     "QGemm": _quantised_product,
     "QLinearAdd": partial(_like, "Add", (0, 3)),
     "QLinearAveragePool": partial(_pooled, "AveragePool"),
     "QLinearConcat": _joined,
     "QLinearGlobalAveragePool": partial(_pooled, "GlobalAveragePool"),
     "QLinearMul": partial(_like, "Mul", (0, 3)),
+    "QuantizeLinear": partial(_like, "QuantizeLinear", (0, 1, 2), kept=("axis",)),
 }
