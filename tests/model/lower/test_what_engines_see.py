@@ -294,6 +294,26 @@ def test_openvino_takes_constants_without_elements_for_what_they_are(
     assert got[-1].tolist() == (-X).tolist()
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_branch_without_elements_is_portable_as_a_slice(is_first: bool, process: Runner) -> None:
+    """Decoders that are merged of two, for the first word and for others, have such branches."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 14]> g (float[1, N] x, float[1, N] old, bool first)
+        => (float[1, M] y) { kept = If(first) <
+        then_branch = t () => (float[0, 1] p) { p = Constant <value = float[0, 1] {}> () },
+        else_branch = e () => (float[1, N] q) { q = Identity(old) }> d = Transpose(kept)
+        f = Flatten <axis = 0> (d) y = Concat <axis = 1> (f, x) }"""
+    )
+    assert any("slices of length 0" in str(each) for each in ts.check(model, target="portable"))
+    lowered = ts.lower(model, target="portable")
+    onnx.checker.check_model(lowered, full_check=True)
+    assert not [*ts.check(lowered, target="portable")]
+    assert ts.lower(lowered, target="portable") == lowered
+    feeds = {"x": X[None, :3], "old": X[None, :3] + 1, "first": np.array(is_first)}
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got.tolist() == ts.run(model, feeds)["y"].tolist()
+
+
 @pytest.mark.parametrize(
     "element_type", ["UINT4", "INT4", "FLOAT8E5M2", "FLOAT8E4M3FN", "BFLOAT16"]
 )
