@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,6 +16,7 @@ import pytest
 from onnx_ir.passes.common import TopologicalSortPass
 
 from tensorsplit import SplitError
+from tensorsplit.engines import adapters
 from tensorsplit.model.check.findings import as_sarif
 from tests.interpreters import printed
 from tests.model.build import (
@@ -219,6 +221,33 @@ def test_the_pass_that_is_named_sorts_the_nodes() -> None:
     read = ir.serde.deserialize_model(made)
     TopologicalSortPass()(read)
     assert errors(ir.serde.serialize_model(read)) == []
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+def test_the_order_of_nodes_is_an_error_where_the_target_needs_one(target: Any) -> None:
+    """onnxruntime and OpenVINO sort those of the main graph, and not those of bodies."""
+    late = [node("Split", "late", "a b", axis=0), node("Relu", "x", "late")]
+    made = model(graph(late, [X], ["a"]), 13)
+    severities = [each.severity for each in check(made, target) if each.code == "TS502"]
+    assert severities == ["error" if target == "portable" else "warning"]
+    c = value("c", BOOL, [])
+    branches = {"then_branch": graph(late, [], ["a"]), "else_branch": graph([], [], ["x"])}
+    made = model(graph([node("If", "c", "y", **branches)], [X, c], ["y"]), 13)
+    (found,) = (each for each in check(made, target) if each.code == "TS502")
+    assert (found.severity, found.node) == ("error", "graph/If[0].then_branch/Split[0]")
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+def test_engines_sort_the_nodes_of_a_main_graph(engine: str) -> None:
+    pytest.importorskip(engine)
+    late = [node("Split", "late", "a b", axis=0), node("Relu", "x", "late")]
+    made = model(graph(late, [value("x", shape=[4])], [value("b", shape=[2])]), 13)
+    made.ir_version = 8
+    load = adapters.load_onnxruntime if engine == "onnxruntime" else adapters.load_openvino
+    x = np.array([-1, 1, -2, 2], np.float32)
+    got = load(made.SerializeToString(), b"")({"x": x}, ["b"])["b"]
+    assert got.tolist() == [0, 2]
 
 
 def test_every_function_that_calls_itself_is_found() -> None:

@@ -48,6 +48,7 @@ from tensorsplit.model.graph.nodes import (
     function_label,
     is_lent,
     is_split,
+    node_paths,
     walk,
 )
 from tensorsplit.model.graph.tensors import element_name
@@ -55,7 +56,7 @@ from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile, Target
 from tensorsplit.model.reading import ModelLike, OnnxModel, declared_input, read_model
 from tensorsplit.model.validity.message_errors import has_type, message_errors, shadowed_names
-from tensorsplit.model.validity.model_errors import model_errors
+from tensorsplit.model.validity.model_errors import UNSORTED, model_errors
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -154,7 +155,8 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
         profile = None
     target = None if profile is None else TargetChecks(profile, model, facts, is_layers=is_layers)
     findings += () if target is None else target.of_model()
-    findings += (of_error(each) for each in model_errors(model) if each.kind in _ILL_FORMED)
+    ill_formed = [each for each in model_errors(model) if each.kind in _ILL_FORMED]
+    findings += _of_form(ill_formed, profile, model.graph)
     findings += map(_not_called, facts.uncalled)
     if not is_layers:
         findings += chain(_of_ends(read.original.graph), _of_names(read.lists))
@@ -237,6 +239,22 @@ def _of_ref(
     if facts.never_runs(ref.path):
         found = [finding.as_warning(NEVER_RUNS) for finding in found]
     return found
+
+
+def _of_form(
+    errors: list[SplitError], profile: Profile | None, graph: onnx_ir.Graph
+) -> Iterator[Finding]:
+    """Yield errors of form; as a warning where they are of an order of nodes that the target sorts.
+
+    It does not sort the nodes of bodies.
+    """
+    sorts = profile is not None and profile.sorts and bool(errors)
+    sorted_by_it = set(node_paths("graph", graph)) if sorts else set[str]()
+    for error in errors:
+        found = of_error(error)
+        if profile is not None and error.fix == UNSORTED and error.node in sorted_by_it:
+            found = found.as_warning(f"{profile.name} sorts the nodes")
+        yield found
 
 
 def _lent(ref: NodeRef) -> Finding:

@@ -50,6 +50,9 @@ from tensorsplit.model.validity.node_errors import wrong_bodies, wrong_signature
 MAX_STEPS = 1 << 20
 """Models that expand to more nodes than this through calls of functions are refused."""
 
+UNSORTED = "sort the nodes, as TopologicalSortPass of onnx_ir.passes.common does"
+"""The fix of errors of order alone, which an engine need not mind."""
+
 _MOST_CYCLES = 100
 """Beyond this number of cycles in one graph, the other nodes are reported as in a wrong order."""
 
@@ -199,7 +202,7 @@ class _Search:
             reads = {each: _read_directly(each) for each in scope or ()}
             self._cycles[scope] = list(map(frozenset, islice(_cycles(reads), _MOST_CYCLES)))
         problem = f"its input {name} is read before it is produced"
-        fix = "sort the nodes, as TopologicalSortPass of onnx_ir.passes.common does"
+        fix = UNSORTED
         if any(node in cycle and producer in cycle for cycle in self._cycles[scope]):
             problem = f"its input {name} is made of what the node itself makes"
             fix = "have it read another value: ONNX has no cycles"
