@@ -162,6 +162,11 @@ SPLITS = {
     "in a body": (18, IN_A_BODY),
     "of a shape": (13, OF_A_SHAPE),
     "declared": (13, DECLARED),
+    "of a multiple": (
+        18,
+        """g (float[N] x) => (float[B] b) { y = Concat<axis = 0>(x, x, x)
+        a, b, c = Split<num_outputs = 3>(y) }""",
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -420,6 +421,25 @@ def test_an_iterator_over_an_axis_that_is_not_there_is_refused(tmp_path: Path) -
     ir = steps(shapes=("3,4", "3,4"))
     with refused("TS514", "layer 'steps'", "as many parts"):
         ts.convert(ir.save(tmp_path, ir.text.replace('axis="1"', 'axis="2"')), 18)
+
+
+def test_an_iterator_whose_body_gives_nothing_is_refused(tmp_path: Path) -> None:
+    ir = steps()
+    text = re.sub("<output external[^>]*/>|<back_edges>.*</back_edges>", "", ir.text)
+    with refused("TS514", "layer 'steps'", "does not give all outputs"):
+        ts.convert(ir.save(tmp_path, text), 18)
+
+
+def test_an_iterator_that_gives_nothing_is_left_out(tmp_path: Path) -> None:
+    ir = IrFile()
+    x = ir.parameter("x", "f32", "3,4")
+    taken = 'axis="1" start="0" end="-1" stride="1" part_size="1"'
+    text = f"<port_map><input {_whole(0, 0, taken)}/></port_map>"
+    text += _inside(ir, "body", lambda body: body.result(body.parameter("0", "f32", "3,1")))
+    ir.layer("TensorIterator", (x,), 0, text, name="steps")
+    ir.result(ir.layer("Negative", (x,), 1)[0])
+    made = ts.convert(ir.save(tmp_path), 18)
+    assert [node.op_type for node in made.graph.node] == ["Neg"]
 
 
 def test_an_iterator_that_goes_through_nothing_is_refused(tmp_path: Path) -> None:

@@ -67,8 +67,11 @@ class _LayerWithBodies:
         return no_counterpart(self.ref, reason, fix)
 
     def open(self) -> None:
-        """Put nodes in its place."""
+        """Put nodes in its place; none in that of a layer that gives nothing."""
         node = self.node
+        if not node.outputs:
+            self.edits.retire(node)
+            return
         version = node.metadata_props.get(LAYER_VERSION)
         known, write = _WRITERS.get(node.op_type, ("", None))
         if write is None:
@@ -193,6 +196,9 @@ class _Rounds:
     def written(self, count: ir.Value | None, start: ir.Value | None) -> list[ir.Value]:
         """Add a Loop that runs so often while the condition holds; return the layer's outputs."""
         body, layer = self._body, self._layer
+        wanted = {port.outer for port in self._ports.outputs if port.outer is not None}
+        if wanted != set(range(len(layer.node.outputs))):
+            raise layer.refusal("its body does not give all outputs")
         given = list(body.inputs)
         for port in self._ports.inputs:
             self._feed(port, given[port.inner])
@@ -220,9 +226,7 @@ class _Rounds:
                 if port.inner not in last:
                     raise layer.refusal("an output is of the last round alone")
                 made[port.outer] = found[last[port.inner]]
-        if made.keys() != set(range(len(layer.node.outputs))):
-            raise layer.refusal("its body does not give all outputs")
-        return [made[place] for place in range(len(made))]
+        return [made[place] for place in sorted(wanted)]
 
     def _feed(self, port: BodyPort, parameter: ir.Value) -> None:
         """Have a Parameter be the number of the round, a part, a state, or what is around."""

@@ -6,7 +6,7 @@ tools may fold and merge them (ADR 26).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
@@ -63,8 +63,8 @@ _Samples: TypeAlias = Callable[[Program, int], Iterator[Sample]]
 """Yields values of the variables of a program for so many parts."""
 
 
-def _calculated(program: Program, variables: Sample) -> Trial:
-    """Return the outcome for values of the variables."""
+def _calculated(program: Program, variables: Sample, sampled: Collection[int]) -> Trial:
+    """Return the outcome for values of the variables, on which some steps depend."""
     known: list[Any] = []
     stops: set[int] = set()
     may_stop, elements = False, 0
@@ -90,7 +90,8 @@ def _calculated(program: Program, variables: Sample) -> Trial:
                 if not stops:
                     raise _AnythingError(place) from None
                 return Trial(variables[DIMENSION], None, frozenset(stops), may_stop)
-            if not stops and program.kinds[place] not in (None, (), "open", np.size(made)):
+            may_be = (None, (), "open", np.size(made))
+            if not stops and place in sampled and program.kinds[place] not in may_be:
                 raise _AnythingError(place)  # only a declaration says how many elements it has
             elements += np.size(made)
             if np.size(made) > MOST_ELEMENTS or elements > _MOST_IN_ALL:
@@ -112,7 +113,8 @@ def outcomes(program: Program, count: int, samples: _Samples | None = None) -> l
     with np.errstate(all="ignore"):
         try:
             given = (samples or samples_of)(program, count)
-            return [_calculated(program, values) for values in given]
+            sampled = program.sampled
+            return [_calculated(program, values, sampled) for values in given]
         except _AnythingError as error:
             return outcomes(program.with_anything_at(error.place), count, samples)
 

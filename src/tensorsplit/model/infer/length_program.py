@@ -58,6 +58,15 @@ class Program(NamedTuple):
     dim: int | None
     kinds: tuple[Any, ...]
 
+    @property
+    def sampled(self) -> set[int]:
+        """The steps that go back to lists that are sampled, and may be of another length."""
+        found = set[int]()
+        for place, step in enumerate(self.steps):
+            if step.operator == "sampled" or not found.isdisjoint(step.inputs):
+                found.add(place)
+        return found
+
     def with_anything_at(self, place: int) -> Program:
         """Make variables of the lists and numbers that go back to a step whose result is not known.
 
