@@ -23,6 +23,7 @@ from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import scopes, walk
 from tensorsplit.model.lower import lower, lower_graph
 from tensorsplit.model.lower.lowered_sequence import resized
+from tensorsplit.model.reading import open_model
 from tests.model.build import graph, model, node, nodes_of, onnx_model, value
 from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
 from tests.model.lower.running import with_own
@@ -171,6 +172,16 @@ def test_a_count_on_a_dynamic_axis_becomes_computed_lengths(
     ends = np.cumsum(sizes)
     for name, end, size in zip("abc", ends, sizes, strict=True):
         np.testing.assert_array_equal(run(made, {"x": x})[name], x[end - size : end])
+
+
+@pytest.mark.parametrize(("dim", "is_noted"), [("N", True), ("6", False)])
+def test_a_slice_that_is_written_of_what_may_be_too_long_is_noted(dim: str, is_noted: bool) -> None:
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{dim}] x, int64 i) => (float[A] y)
+        <int64 two = {{2}}> {{ s = SplitToSequence(x, two) y = SequenceAt(s, i) }}"""
+    )
+    notes = lower_graph(open_model(made), "openvino").notes
+    assert any("above 2^24 = 16,777,216, Slice" in each for each in notes) is is_noted
 
 
 def test_lengths_of_which_not_even_the_rank_is_known_are_a_list() -> None:
