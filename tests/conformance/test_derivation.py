@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -265,9 +266,10 @@ def document() -> Document:
 
 
 def test_a_profile_is_written_for_each_engine_and_no_tool(document: Document) -> None:
-    ((name, _),) = profile_files(document)
     version = document.subjects[0].version
-    assert name == f"refuses-{version}.json"
+    for subjects in (document.subjects, document.subjects[::-1]):
+        ((name, _),) = profile_files(replace(document, subjects=subjects))
+        assert name == f"refuses-{version}.json"
 
 
 def test_a_written_profile_is_read_and_says_who_measured_when_and_how(
