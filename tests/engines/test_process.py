@@ -517,3 +517,25 @@ def test_a_text_that_takes_too_much_is_not_read() -> None:
                 continue
             with pytest.raises(messages.TooLarge):
                 messages.receive(theirs, most)
+
+
+class Unsupported(Exception):  # noqa: N818 - the name that adapters give it
+    """What an adapter raises for what its engine does not have."""
+
+
+class UnsupportedType(Unsupported):
+    """One of them."""
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ImportError("no engine"), {"missing": "no engine"}),
+        (Unsupported("int4"), {"refusal": "int4", "unsupported": True}),
+        (UnsupportedType("int4"), {"refusal": "int4", "unsupported": True}),
+        (UnsupportedType(), {"refusal": "UnsupportedType", "unsupported": True}),
+        (ValueError("it  fails at 0x7f0011223344"), {"refusal": "ValueError: it fails"}),
+    ],
+)
+def test_what_an_engine_raises_is_told_apart(error: Exception, told: dict[str, Any]) -> None:
+    assert messages.refusal(error) == told

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tensorsplit.core.errors import KINDS
-from tensorsplit.model.check.checks import CHECKS, SEVERITIES
+from tensorsplit.model.check.checks import CHECKS, REPORTED, SEVERITIES
 
 ROOT = Path(__file__).parents[3]
 
@@ -18,6 +18,10 @@ def test_codes_are_unique_and_in_order() -> None:
         assert re.fullmatch(r"TS8\d\d", code)
         assert code == check.code
         assert check.severity in SEVERITIES
+
+
+def test_refusals_and_checks_are_in_the_order_of_their_codes() -> None:
+    assert list(REPORTED) == sorted({*KINDS, *CHECKS})
 
 
 def test_the_page_lists_every_check_with_its_severity() -> None:

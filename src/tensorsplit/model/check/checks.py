@@ -184,5 +184,5 @@ TARGET_DEPENDS = _check(
 )
 
 
-REPORTED: dict[str, Kind] = dict(sorted({**KINDS, **CHECKS}.items()))
+REPORTED: dict[str, Kind] = {**KINDS, **CHECKS}
 """Every refusal and every check, by its code and in the order of the codes."""
