@@ -185,6 +185,35 @@ def test_what_is_wrong_whatever_is_fed_is_refused_at_once() -> None:
             ts.session(split_model(2, 3), engine=engine)
 
 
+@pytest.mark.parametrize(
+    ("engine", "is_computed", "loader"),
+    [
+        ("openvino", True, "tensorsplit.engines.openvino_probe:load_guarded"),
+        ("openvino", False, "tensorsplit.engines.adapters:load_openvino"),
+        ("onnxruntime", True, "tensorsplit.engines.adapters:load_onnxruntime"),
+    ],
+)
+def test_openvino_gets_guards_where_lengths_are_computed(
+    engine: str, is_computed: bool, loader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would read outside of the data. What our own rules can calculate was checked before."""
+    loaded = list[str]()
+
+    class Loaded:
+        def __init__(self, process: object, loader: str, arguments: object) -> None:
+            loaded.append(loader)
+
+        def __call__(self, feeds: object, outputs: object) -> dict[str, Any]:
+            return {}
+
+    monkeypatch.setattr(outside, "LoadedModel", Loaded)
+    made = fed_lengths(node("Unique", "given", "lengths")) if is_computed else fed_lengths()
+    source = reading.read_model(made)
+    model = outside.OutsideModel(engine, source, source, is_isolated=True)
+    model.run({"x": DATA, "given" if is_computed else "lengths": np.array([2, 4])})
+    assert loaded == [loader]
+
+
 def nested_calls(depth: int) -> onnx.ModelProto:
     """A function that stands for 2 ** depth nodes: each calls another one twice."""
     head = '<domain: "d", opset_import: ["": 18, "d": 1]>'
