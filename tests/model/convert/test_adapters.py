@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, checker, helper, numpy_helper
+from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.model.convert import convert
@@ -1330,3 +1331,13 @@ def test_a_layer_normalization_is_calculated_in_the_type_of_its_statistics() -> 
     found, mean = outputs(convert(made, 13), x=x, s=scale)
     assert (found.dtype, mean.dtype) == (np.float16, np.float32)
     np.testing.assert_array_equal(mean, x.astype(np.float32).mean(2, keepdims=True))
+
+
+def test_a_tile_along_one_axis_repeats_the_others_once() -> None:
+    made = parse_model(
+        """<ir_version: 3, opset_import: ["": 5]> g (float[2,3] x) => (float[A,B] y)
+        <float[1] tiles = {2}, float[1] axis = {1}> { y = Tile(x, tiles, axis) }"""
+    )
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for each in (made, convert(made, opset=6), convert(made, opset=13)):
+        np.testing.assert_array_equal(ts.run(each, {"x": x})["y"], np.tile(x, (1, 2)))

@@ -406,6 +406,8 @@ STEPS = {"hidden_size": "3", "direction": "forward"}
         ("DepthToSpace", "opset1", {"mode": "blocks_first"}, ["f32 1,4,3"], "3 axes"),
         ("DepthToSpace", "opset1", {"mode": "first"}, ["f32 1,4,3,3"], "mode"),
         ("SpaceToDepth", "opset1", {"mode": "depth_first"}, ["f32 1,4,4,4"], "blocks first"),
+        ("Range", "opset4", {"output_type": "i64"}, ["f32 "] * 3, "another type than the output"),
+        ("Range", "opset4", {"output_type": "i32"}, ["i64 "] * 3, "another type than the output"),
         ("Roll", "opset7", {}, ["f32 2,3", "i64 1", "i64 1"], "run time"),
         (
             "ScatterElementsUpdate",
@@ -669,3 +671,29 @@ def test_integers_are_divided_as_python_does(tmp_path: Path) -> None:
     feeds = {"x": left.astype(np.int32), "y": right.astype(np.int32)}
     (found,) = ts.run(model, feeds).values()
     np.testing.assert_array_equal(found, left // right)
+
+
+def test_floats_are_divided_without_rounding(tmp_path: Path) -> None:
+    ir = IrFile()
+    x, y = ir.parameter("x", "f32", "?"), ir.parameter("y", "f32", "?")
+    ir.result(ir.layer("Divide", (x, y), 1)[0])
+    left, right = np.array([7, -7, 7, -7], np.float32), np.array([2, 2, -2, -2], np.float32)
+    (found,) = ts.run(ts.convert(ir.save(tmp_path), 18), {"x": left, "y": right}).values()
+    np.testing.assert_array_equal(found, [3.5, -3.5, -3.5, 3.5])
+
+
+def test_a_slice_that_takes_a_single_position_takes_all_of_each_other_axis(tmp_path: Path) -> None:
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for stop, is_whole in ((0, True), (3, False)):
+        ir = IrFile()
+        data, bounds = ir.parameter("x", "f32", "3,4"), [ir.int64(1, 0), ir.int64(2, stop)]
+        masks = f'begin_mask="0,{int(is_whole)}" end_mask="0,{int(is_whole)}"'
+        text = f'<data {masks} new_axis_mask="" shrink_axis_mask="1,0" ellipsis_mask=""/>'
+        ir.result(ir.layer("StridedSlice", (data, *bounds, ir.int64(1, 1)), 1, text)[0])
+        path = ir.save(tmp_path)
+        if is_whole:
+            (found,) = ts.run(ts.convert(path, 18), {"x": x}).values()
+            np.testing.assert_array_equal(found, x[1])
+            continue
+        with refused("TS514", "it takes single positions, and slices of other axes"):
+            ts.convert(path, 18)
