@@ -677,9 +677,10 @@ def test_floats_are_divided_without_rounding(tmp_path: Path) -> None:
     ir = IrFile()
     x, y = ir.parameter("x", "f32", "?"), ir.parameter("y", "f32", "?")
     ir.result(ir.layer("Divide", (x, y), 1)[0])
-    left, right = np.array([7, -7, 7, -7], np.float32), np.array([2, 2, -2, -2], np.float32)
-    (found,) = ts.run(ts.convert(ir.save(tmp_path), 18), {"x": left, "y": right}).values()
-    np.testing.assert_array_equal(found, [3.5, -3.5, -3.5, 3.5])
+    left, right = np.meshgrid(np.arange(-50, 51), [*range(-50, 0), *range(1, 51)])
+    feeds = {"x": left.ravel().astype(np.float32), "y": right.ravel().astype(np.float32)}
+    (found,) = ts.run(ts.convert(ir.save(tmp_path), 18), feeds).values()
+    np.testing.assert_array_equal(found, feeds["x"] / feeds["y"])
 
 
 def test_a_slice_that_takes_a_single_position_takes_all_of_each_other_axis(tmp_path: Path) -> None:
