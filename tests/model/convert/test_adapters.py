@@ -1341,3 +1341,21 @@ def test_a_tile_along_one_axis_repeats_the_others_once() -> None:
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     for each in (made, convert(made, opset=6), convert(made, opset=13)):
         np.testing.assert_array_equal(ts.run(each, {"x": x})["y"], np.tile(x, (1, 2)))
+
+
+@pytest.mark.parametrize(("rounds_up", "is_refused"), [(0, False), (1, True), (None, False)])
+def test_windows_that_start_in_the_padding_are_there_only_where_the_number_is_rounded_up(
+    rounds_up: int | None, is_refused: bool
+) -> None:
+    said = "" if rounds_up is None else f", ceil_mode = {rounds_up}"
+    made = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[1,1,5] x) => (float[1,1,N] y) {{
+        y = MaxPool<kernel_shape = [2], strides = [3], pads = [0, 1]{said}>(x) }}"""
+    )
+    if is_refused:
+        with refused("TS512", "left out from opset 22 on"):
+            convert(made, opset=22)
+        return
+    x = np.arange(5, dtype=np.float32)[None, None]
+    want = ts.run(made, {"x": x})["y"]
+    np.testing.assert_array_equal(ts.run(convert(made, opset=22), {"x": x})["y"], want)
