@@ -57,6 +57,18 @@ FIT: dict[str, str] = {
     " t = SequenceInsert(s, x, i) u = SequenceErase(t, j) a = ConcatFromSequence<axis=0>(u) }",
     "position in an input": "g (seq(float[N]) s) => (float[?] a)"
     " { i = Constant<value=int64 {4}>() a = SequenceAt(s, i) }",
+    "a window": "g (float[1,2,L] x) => (float[?,?,?] y) { s = Constant<value_ints = [1, 2, 40]>()"
+    " w = ConstantOfShape(s) y = Conv(x, w) }",
+    "windows of windows": "g (float[1,1,H,W] x) => (float[?,?,?,?] y)"
+    " { s = Constant<value_ints = [1, 1, 5, 9]>() w = ConstantOfShape(s)"
+    " z = Conv<strides = [3, 3]>(x, w) y = MaxPool<kernel_shape = [4, 2]>(z) }",
+    "a window beside a branch that never runs": "g (float[1,1,L] x) => (float[?,?,?] y)"
+    " <int64[1] one = {1}, int64 zero = {0}> { s = Constant<value_ints = [1, 1, 99]>()"
+    " w = ConstantOfShape(s) z = Conv(x, w) n = Shape(z) f = Gather(n, zero) c = Less(f, zero)"
+    " y = If(c) <then_branch = t () => (float[?,?,?] p) { p = Squeeze(z, one) },"
+    " else_branch = e () => (float[?,?,?] q) { q = Neg(z) }> }",
+    "indices of floats": "g (float[3,2] x, float[B,S] i) => (float[?,?,?] a)"
+    " { j = Cast<to = 7>(i) a = Gather<axis=0>(x, j) }",
     "indices": "g (float[3,2] x, int64[B,S] i) => (float[?,?,?] a) { a = Gather<axis=0>(x, i) }",
     "index": "g (float[N,2] x, int64 i) => (float[?] a) { a = Gather<axis=1>(x, i) }",
     "indices of elements": "g (float[3,4] x, int64[2,4] i) => (float[?,?] a)"
@@ -203,6 +215,13 @@ def test_factors_of_dimensions_are_small(tensorsplit: Command, save: Save) -> No
     for seed in range(3):
         ended = tensorsplit("run", path, "--seed", seed)
         assert re.search(r"float \([12], [12], [48], [48]\)", ended.out)
+
+
+def test_no_more_is_reflected_than_there_is(tensorsplit: Command, save: Save) -> None:
+    text = """g (float[1,L] x) => (float[?,?] y) <int64[4] p = {0, 0, 0, 64}>
+        { y = Pad<mode = "reflect">(x, p) }"""
+    ended = tensorsplit("run", save(text), "--seed", 0)
+    assert ended.out.startswith("y: float (1, 129)")
 
 
 def test_an_axis_that_must_be_divisible_is_not_empty(tensorsplit: Command, save: Save) -> None:

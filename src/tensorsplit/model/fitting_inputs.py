@@ -29,7 +29,7 @@ from tensorsplit.core.errors import OUTPUT_COUNT, SEQUENCE_INDEX, SplitError
 from tensorsplit.model.feeds import DeclaredInput, check_feeds
 from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, as_tensor
-from tensorsplit.model.graph.nodes import NodeRef, is_split, walk
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_split, walk
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of
 from tensorsplit.model.infer.validation import is_checked
@@ -155,6 +155,12 @@ def _is_whole(entry: DeclaredInput) -> bool:
     return (entry.element_type or "").startswith(("int", "uint", "bool"))
 
 
+def _gives_integers(node: ir.Node) -> bool:
+    """Return whether a node casts to integers."""
+    to = attribute_of(node, "to", ir.AttributeType.INT)
+    return node.op_type == "Cast" and to is not None and ir.DataType(to).is_integer()
+
+
 class _Refusal(NamedTuple):
     """A node that refuses a proposal, the reason, and its weight."""
 
@@ -231,10 +237,15 @@ class _Proposal:
 
     @cached_property
     def _floats(self) -> set[str | None]:
-        """The inputs of floats whose elements decide shapes: lengths of Split-1, and factors."""
+        """The inputs of floats whose elements may decide more than values.
+
+        They are lengths of Split-1, factors, or cast to integers, such as the indices of words.
+        """
         nodes = [ref.node for ref in self.refs]
         some = [node for node in nodes if is_split(node) or node.op_type in ("Resize", "Upsample")]
-        return {value.name for node in some for value in node.inputs[1:] if value is not None}
+        read = [value for node in some for value in node.inputs[1:]]
+        read += [value for node in nodes if _gives_integers(node) for value in node.inputs]
+        return {value.name for value in read if value is not None}
 
     def _number(
         self, change: Numbers, label: str, starts: Sequence[int], fit: range
@@ -301,8 +312,9 @@ class _Proposal:
                 if ref.path in ours and ours[ref.path].runs is not False:
                     error, runs = ours[ref.path]
                     found[ref.path] = _Refusal(ref, error, _RUNS if runs else 1)
-                elif not is_checked(ref.node) and (other := _refusal(ref, facts)):
-                    found[ref.path] = _Refusal(ref, other, 1)
+                elif not is_checked(ref.node) and not facts.never_runs(ref.path):
+                    other = _refusal(ref, facts)
+                    found |= {ref.path: _Refusal(ref, other, 1)} if other else {}
             self.judged[key] = _Verdict(facts, found)
         return self.judged[key]
 
@@ -444,7 +456,9 @@ def _moves(
 def _wanted(refusal: _Refusal, now: Quantities, number: int) -> Iterator[int]:
     """Yield what would do instead of a number of a node."""
     if not refusal.error.wants:
-        yield from {1, len(refusal.ref.node.outputs), *now.values()}
+        node, more = refusal.ref.node, max(now.values(), default=0) + 1
+        sizes = attribute_of(node, "kernel_shape", ir.AttributeType.INTS) or ()
+        yield from {1, len(node.outputs), *sizes, *now.values(), more}
     for fit in refusal.error.wants.values():
         few = fit[:_LARGE]
         near = min(max((number - fit.start) // fit.step, 0), len(few) - 1)

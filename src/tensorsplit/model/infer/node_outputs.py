@@ -8,11 +8,11 @@ graph computes are known.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx
@@ -91,17 +91,21 @@ def _in_onnx(asked: Asked) -> Asked | None:
     return Asked("", made.op_type, kept, made.inputs, asked.named[:1])
 
 
+Opsets: TypeAlias = tuple[tuple[str, int], ...]
+"""The opset of each domain in force."""
+
+
 def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> str:
     """Return why onnx's inference refuses a node on what is known of its inputs; else nothing.
 
-    Two plain mistakes that it lets pass are refused as well.
+    Some plain mistakes that it lets pass are refused as well.
     """
     asked = asked_of(node, inputs, node.attributes)
     return "" if asked is None else _refused(asked, tuple(opsets.items()))
 
 
 @lru_cache(maxsize=4096)
-def _refused(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> str:
+def _refused(asked: Asked, opsets: Opsets) -> str:
     """Do as `refusal_of`."""
     try:
         _ask(asked.message(), asked.inputs, dict(opsets), strict=True)
@@ -112,20 +116,57 @@ def _refused(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> str:
     return _mistake(asked, opsets) if asked.domain == "" else ""
 
 
-def _mistake(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> str:
+def _mistake(asked: Asked, opsets: Opsets) -> str:
     """Return what is wrong with a node that onnx's inference lets pass; else nothing."""
+    find = _MISTAKES.get(asked.op_type)
+    return "" if find is None else find(asked, opsets)
+
+
+def _of_reshape(asked: Asked, opsets: Opsets) -> str:
+    shapes = as_tensor(asked.inputs[0]).shape, as_tensor(_inferred(asked, opsets)[0]).shape
+    counts = {math.prod(shape) for shape in shapes if shape is not None and are_known(shape)}
+    return "the number of elements changes" if len(counts) > 1 else ""
+
+
+def _of_gemm(asked: Asked, _: Opsets) -> str:
+    flags = {name: value for name, _, value in asked.attributes}
+    ends = [k != (not flags.get(name)) for k, name in enumerate(("transA", "transB"))]
+    matrices = zip((as_tensor(fact).shape for fact in asked.inputs), ends, strict=False)
+    sides = [shape[end] for shape, end in matrices if shape is not None and len(shape) == 2]
+    return "the matrices do not fit" if len({*filter(is_known, sides)}) > 1 else ""
+
+
+def _of_window(asked: Asked, opsets: Opsets) -> str:
+    """Return whether no window fits into the data, as far as shapes are known."""
     shapes = [as_tensor(fact).shape for fact in asked.inputs]
-    if asked.op_type == "Reshape":
-        shapes = [shapes[0], as_tensor(_inferred(asked, opsets)[0]).shape]
-        counts = {math.prod(shape) for shape in shapes if shape is not None and are_known(shape)}
-        return "the number of elements changes" if len(counts) > 1 else ""
-    if asked.op_type == "Gemm":
-        flags = {name: value for name, _, value in asked.attributes}
-        ends = [k != (not flags.get(name)) for k, name in enumerate(("transA", "transB"))]
-        matrices = zip(shapes, ends, strict=False)
-        sides = [shape[end] for shape, end in matrices if shape is not None and len(shape) == 2]
-        return "the matrices do not fit" if len({*filter(is_known, sides)}) > 1 else ""
-    return ""
+    if any(shape is None or not are_known(shape) for shape in shapes):
+        return ""
+    made = as_tensor(_inferred(asked, opsets)[0]).shape
+    has_none = made is not None and (not are_known(made) or 0 in made[2:])
+    return "a window is larger than its data" if has_none else ""
+
+
+def _of_pad(asked: Asked, _: Opsets) -> str:
+    """Return whether more is reflected than there is, if every axis is padded."""
+    flags: dict[str, Any] = {name: value for name, _, value in asked.attributes}
+    data, *others = asked.inputs
+    shape = as_tensor(data).shape or ()
+    pads = as_tensor(others[0]).constant if others else flags.get("pads")
+    if flags.get("mode") != "reflect" or not are_known(shape) or len(pads or ()) != 2 * len(shape):
+        return ""
+    pairs = zip(shape * 2, pads or (), strict=True)
+    return (
+        "more is reflected than there is" if any(pad >= max(dim, 1) for dim, pad in pairs) else ""
+    )
+
+
+_MISTAKES: Mapping[str, Callable[[Asked, Opsets], str]] = {
+    **dict.fromkeys(("AveragePool", "Conv", "LpPool", "MaxPool"), _of_window),
+    "Gemm": _of_gemm,
+    "Pad": _of_pad,
+    "Reshape": _of_reshape,
+}
+"""What finds the mistakes of operators."""
 
 
 class Asked(NamedTuple):
@@ -188,7 +229,7 @@ _PLAIN_TYPES = frozenset(
 
 
 @lru_cache(maxsize=4096)
-def _inferred(asked: Asked, opsets: tuple[tuple[str, int], ...]) -> tuple[Fact, ...]:
+def _inferred(asked: Asked, opsets: Opsets) -> tuple[Fact, ...]:
     """Return what follows of the outputs of a node; models repeat theirs."""
     proto, imported = asked.message(), dict(opsets)
     inputs = tuple(_listed(asked))
