@@ -57,6 +57,10 @@ FIT: dict[str, str] = {
     " t = SequenceInsert(s, x, i) u = SequenceErase(t, j) a = ConcatFromSequence<axis=0>(u) }",
     "position in an input": "g (seq(float[N]) s) => (float[?] a)"
     " { i = Constant<value=int64 {4}>() a = SequenceAt(s, i) }",
+    "a first state of one batch": "g (float[T,N,3] x, float[1,1,4] h) => (float[?,?,?,?] y)"
+    " { s = Constant<value_ints = [1, 12, 3]>() w = ConstantOfShape(s)"
+    " t = Constant<value_ints = [1, 12, 4]>() r = ConstantOfShape(t)"
+    " y = GRU<hidden_size = 4>(x, w, r, , , h) }",
     "a window": "g (float[1,2,L] x) => (float[?,?,?] y) { s = Constant<value_ints = [1, 2, 40]>()"
     " w = ConstantOfShape(s) y = Conv(x, w) }",
     "windows of windows": "g (float[1,1,H,W] x) => (float[?,?,?,?] y)"

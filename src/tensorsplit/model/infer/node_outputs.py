@@ -160,8 +160,19 @@ def _of_pad(asked: Asked, _: Opsets) -> str:
     )
 
 
+def _of_recurrence(asked: Asked, _: Opsets) -> str:
+    """Return whether the data and the first state, the sixth input, are of different batches."""
+    shapes = [as_tensor(fact).shape or () for fact in asked.inputs[::5][:2]]
+    has_steps_first = all(name != "layout" or not value for name, _, value in asked.attributes)
+    batches = {shape[1] for shape in shapes if len(shape) == _RANK_OF_STEPS and is_known(shape[1])}
+    return "the batches differ" if has_steps_first and len(batches) > 1 else ""
+
+
+_RANK_OF_STEPS = 3
+
 _MISTAKES: Mapping[str, Callable[[Asked, Opsets], str]] = {
     **dict.fromkeys(("AveragePool", "Conv", "LpPool", "MaxPool"), _of_window),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _of_recurrence),
     "Gemm": _of_gemm,
     "Pad": _of_pad,
     "Reshape": _of_reshape,
