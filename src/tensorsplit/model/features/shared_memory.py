@@ -85,7 +85,9 @@ def overwriting_layers(node: ir.Node, facts: Facts) -> list[_Use]:
     """
     if node.domain != DOMAIN or node.op_type not in ("Loop", "TensorIterator"):
         return []
-    ((label, body),) = bodies(node)
+    label, body = next(iter(bodies(node)), ("", None))
+    if body is None:
+        return []
     with suppress(SplitError):  # ports that do not fit
         ports = read_ports(str(node.metadata_props.get(LAYER_PORTS + label)), "")
         carried = {to for start, to in ports.back_edges if not _is_given_on(body, start, to)}
