@@ -124,3 +124,18 @@ def _wrong(seed: int) -> list[str]:
         return wrongly_inferred(ShapeModel(seed))
     except ts.SplitError as error:  # of a split that fits no dimension
         return [] if error.code.startswith("TS3") else [str(error)]
+
+
+def test_names_that_onnx_invented_say_nothing() -> None:
+    """onnx gives the tensors of a sequence one name, though the last chunk is shorter."""
+    made = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 18]> g (float[N,4] x) => (first, last)
+        <seq(float[unk__0,4]) s, float[unk__0,4] a, float[unk__0,4] b>
+        { size = Constant<value_int=3>() s = SplitToSequence(x, size)
+          front = Constant<value_int=0>() a = SequenceAt(s, front) first = Neg(a)
+          back = Constant<value_int=-1>() b = SequenceAt(s, back) last = Neg(b) }"""
+    )
+    lowered = ts.lower(made, target="portable")
+    typed = (*lowered.graph.value_info, *lowered.graph.output)
+    dims = [dim.dim_param for each in typed for dim in each.type.tensor_type.shape.dim]
+    assert not [name for name in dims if name.startswith("unk__")]

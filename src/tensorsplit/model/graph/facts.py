@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -111,8 +112,29 @@ def without_elements(fact: Fact) -> Fact:
 
 
 def declared(value: ir.Value) -> Fact:
-    """Return what the model says of a value."""
-    return fact_of(value.type, value.shape)
+    """Return what the model says of a value.
+
+    Names that onnx invented, and a tool wrote into the model, say nothing: the tensors of a
+    sequence share one, whatever their shapes are.
+    """
+    fact = fact_of(value.type, value.shape)
+    if isinstance(fact, Other) or value.is_graph_input():
+        return fact
+    if isinstance(fact, Tensor):
+        return replace(fact, shape=_without_invented(fact.shape))
+    return replace(fact, part=_without_invented(fact.part))
+
+
+_INVENTED = re.compile(r"unk__\d+")
+
+
+def _without_invented(shape: Shape | None) -> Shape | None:
+    """Return a shape without the names that onnx invented for dimensions."""
+    if shape is None or all(is_known(dim) for dim in shape):
+        return shape
+    return tuple(
+        None if isinstance(dim, str) and _INVENTED.fullmatch(dim) else dim for dim in shape
+    )
 
 
 def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:
