@@ -39,14 +39,13 @@ from tensorsplit.model.check.node_checks import findings_of
 from tensorsplit.model.check.target_checks import NEVER_RUNS, TargetChecks
 from tensorsplit.model.feeds import DeclaredInput, fits
 from tensorsplit.model.graph.building import full_collections_deferred
+from tensorsplit.model.graph.engine_operators import ENGINE_OPERATORS, is_of_engines
 from tensorsplit.model.graph.message import NodeList, copied, node_lists
 from tensorsplit.model.graph.nodes import (
-    LENT,
     NodeRef,
     bodies,
     domain_name,
     function_label,
-    is_lent,
     is_split,
     node_paths,
     walk,
@@ -68,7 +67,7 @@ _ILL_FORMED = (MALFORMED_MODEL, UNSUPPORTED_NODE)
 """Refusals of a node that nothing could make right but another model."""
 
 
-_LENT = "some engines have it"
+_OF_ENGINES = "some engines have it"
 
 
 def check(
@@ -234,8 +233,8 @@ def _of_ref(
         refused = [error for error in refused if error.kind is not UNKNOWN_OPERATOR]
     found = list(map(of_error, refused))
     found += findings_of(ref, facts, is_refused=is_refused or bool(refused))
-    if ref.node.domain == "" and ref.opset != 0 and is_lent(ref.op_type, ref.opset):
-        found.append(_lent(ref))
+    if ref.node.domain == "" and ref.opset != 0 and is_of_engines(ref.op_type, ref.opset):
+        found.append(_of_engines(ref))
     if facts.never_runs(ref.path):
         found = [finding.as_warning(NEVER_RUNS) for finding in found]
     return found
@@ -257,14 +256,14 @@ def _of_form(
         yield found
 
 
-def _lent(ref: NodeRef) -> Finding:
+def _of_engines(ref: NodeRef) -> Finding:
     """Return the finding on an operator that engines have where ONNX has none."""
     problem = f"there is no operator {show(ref.op_type)} at opset {ref.opset}"
     fix = "write it with operators of ONNX"
-    if ref.op_type in LENT:
+    if ref.op_type in ENGINE_OPERATORS:
         fix = "convert the model to another opset, which writes operators of ONNX in its place"
     refusal = SplitError(UNSUPPORTED_NODE, problem, fix, node=ref.path)
-    return of_error(refusal).as_warning(_LENT)
+    return of_error(refusal).as_warning(_OF_ENGINES)
 
 
 def _not_called(function: onnx_ir.Function) -> Finding:

@@ -31,13 +31,13 @@ from tensorsplit.model.features.values import is_sequence
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.calls import called_by, functions_of, specialise
+from tensorsplit.model.graph.engine_operators import in_onnx
 from tensorsplit.model.graph.nodes import (
     FAMILY,
     NodeRef,
     Scope,
     domain_name,
     function_label,
-    in_onnx,
     is_before_opsets,
     is_onnx_split,
     is_used,

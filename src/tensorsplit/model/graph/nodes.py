@@ -370,40 +370,6 @@ def schema_of(op_type: str, opset: int, domain: str = "") -> Any:
         return None
 
 
-LENT: Mapping[str, tuple[str, int]] = {
-    "LayerNormalization": ("LayerNormalization", 17),
-    "SimplifiedLayerNormalization": ("RMSNormalization", 23),
-    "ThresholdedRelu": ("ThresholdedRelu", 10),
-}
-"""Operators that engines have in ONNX's own domain at opsets at which ONNX has none.
-
-The optimiser of ONNX Runtime writes normalisations. Each operator stands with the one of ONNX that
-means the same, and an opset that has it.
-"""
-
-TRIED = frozenset(
-    (
-        *("Affine", "Crop", "ImageScaler", "MeanVarianceNormalization", "ParametricSoftplus"),
-        *("Scale", "ScaledTanh"),
-    )
-)
-"""Operators that ONNX had for trial, and nowhere since opset 10; engines still have them below."""
-
-_NONE_FOR_TRIAL = 10
-
-
-def is_lent(op_type: str, opset: int) -> bool:
-    """Return whether engines have an operator in ONNX's own domain where ONNX has none."""
-    is_tried = op_type in TRIED and opset < _NONE_FOR_TRIAL
-    return (op_type in LENT or is_tried) and schema_of(op_type, opset) is None
-
-
-def in_onnx(op_type: str, opset: int) -> tuple[str, int]:
-    """Return the operator of ONNX's own domain that a node means, and an opset that has it."""
-    is_other = op_type in LENT and schema_of(op_type, opset) is None
-    return LENT[op_type] if is_other else (op_type, opset)
-
-
 def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> Array | None:
     """Return the value of a small constant: an initializer, or the output of a Constant node.
 

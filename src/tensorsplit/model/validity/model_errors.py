@@ -29,6 +29,7 @@ from tensorsplit.model.graph.calls import (
     functions_of,
     is_open,
 )
+from tensorsplit.model.graph.engine_operators import is_of_engines
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact
 from tensorsplit.model.graph.nodes import (
     FAMILY,
@@ -37,7 +38,6 @@ from tensorsplit.model.graph.nodes import (
     check_depth,
     function_label,
     held_by,
-    is_lent,
     is_split,
     malformed,
     model_opsets,
@@ -310,7 +310,7 @@ def _schema_in_force(node: ir.Node, opset: int) -> Any:
         fix = f"the installed onnx knows opsets up to {newest}"
         raise SplitError(UNSUPPORTED_NODE, problem, fix)
     schema = schema_of(node.op_type, opset, node.domain)
-    if schema is None and node.domain == "" and not is_lent(node.op_type, opset):
+    if schema is None and node.domain == "" and not is_of_engines(node.op_type, opset):
         problem = f"there is no operator {show(node.op_type)} at opset {opset}"
         fix = "use an operator of that opset, or import the opset that has it"
         raise SplitError(UNSUPPORTED_NODE, problem, fix)

@@ -117,7 +117,7 @@ def test_engines_run_them(op_type: str, opset: int, engine: Any, rng: np.random.
     np.testing.assert_allclose(got["q"], expected(op_type, **feeds)[:, 2:], rtol=1e-4)
 
 
-TRIED: dict[str, dict[str, Any]] = {
+EXPERIMENTAL: dict[str, dict[str, Any]] = {
     "Affine": {"alpha": 2.0, "beta": 1.0},
     "Crop": {"border": [0, 0, 0, 0]},
     "ImageScaler": {"scale": 2.0, "bias": [1.0, 1.0]},
@@ -129,15 +129,15 @@ TRIED: dict[str, dict[str, Any]] = {
 
 
 def tried(op_type: str, opset: int = 7) -> onnx.ModelProto:
-    """A split of what an operator gives that ONNX had for trial before opset 10."""
-    nodes = [node(op_type, "x", "t", **TRIED[op_type]), node("Split", "t", "p q", axis=1)]
+    """A split of what an operator gives that was experimental in ONNX before opset 10."""
+    nodes = [node(op_type, "x", "t", **EXPERIMENTAL[op_type]), node("Split", "t", "p q", axis=1)]
     ends = [value(name, shape=["N", 1, 4, 4]) for name in "pq"]
     made = model(graph(nodes, [value("x", shape=["N", 2, 4, 4])], ends), opset)
     made.ir_version = 6
     return made
 
 
-@pytest.mark.parametrize("op_type", TRIED)
+@pytest.mark.parametrize("op_type", EXPERIMENTAL)
 def test_check_warns_of_operators_that_onnx_had_for_trial(op_type: str) -> None:
     (found,) = (each for each in ts.check(tried(op_type)) if each.code == "TS509")
     assert (found.severity, found.node) == ("warning", f"graph/{op_type}[0]")
@@ -149,14 +149,14 @@ def test_they_are_an_error_where_no_engine_has_them() -> None:
     assert found.severity == "error"
 
 
-@pytest.mark.parametrize("op_type", sorted(TRIED.keys() - {"MeanVarianceNormalization"}))
+@pytest.mark.parametrize("op_type", sorted(EXPERIMENTAL.keys() - {"MeanVarianceNormalization"}))
 def test_what_onnx_had_for_trial_is_not_converted(op_type: str) -> None:
     with refused("TS512", f"graph/{op_type}[0]", f"no operator {op_type} at opset 7"):
         ts.convert(tried(op_type), opset=13)
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("op_type", TRIED)
+@pytest.mark.parametrize("op_type", EXPERIMENTAL)
 def test_onnxruntime_has_what_onnx_had_for_trial(op_type: str, rng: np.random.Generator) -> None:
     pytest.importorskip("onnxruntime")
     x = rng.normal(size=(3, 2, 4, 4)).astype(np.float32)
