@@ -1632,3 +1632,30 @@ def test_the_length_of_what_a_loop_makes_of_constants_is_not_hidden(process: Run
     feeds = {"x": np.ones((2, 3), np.float32)}
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     assert got.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [
+        ("a = Constant <value_float = 1.0> () b = Constant <value_float = 2.0> ()", False),
+        ("a = Constant <value_float = 1.0> () b = Neg(x)", False),
+        ("a = Neg(x) b = Abs(x)", True),
+    ],
+)
+def test_nodes_have_names_of_their_own_other_than_constants(
+    text: str, is_refused: bool, process: Runner
+) -> None:
+    """ONNX Runtime makes initializers of constants before it looks at names."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[N] x) => (float[N] y)'
+        f" {{ {text} c = Add(a, b) y = Add(c, x) }}"
+    )
+    for node in model.graph.node[:2]:
+        node.name = "twice"
+    found = [str(each) for each in ts.check(model, target="onnxruntime")]
+    assert any("two nodes with same node name" in each for each in found) is is_refused
+    lowered = ts.lower(model, target="onnxruntime")
+    assert (lowered != model) is is_refused
+    task = ["onnxruntime", lowered.SerializeToString(), [{"x": X}], 1]
+    ((got,),) = process.call(task)
+    assert got.tolist() == ts.run(model, {"x": X})["y"].tolist()

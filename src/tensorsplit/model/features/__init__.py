@@ -46,6 +46,7 @@ from tensorsplit.model.graph.nodes import (
     domain_opsets,
     is_onnx_split,
     is_vendor_split,
+    namesakes,
     scopes_in,
 )
 from tensorsplit.model.infer.analysis import Facts
@@ -173,7 +174,7 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
             function.opset_imports.get("", opset) != opset for function in functions
         ),
         "duplicate_node_name": any(
-            _has_duplicates(scope) for each in owners for scope in scopes_in(each)
+            any(namesakes(scope)) for each in owners for scope in scopes_in(each)
         ),
         "overridable_initializer": any(value.name in graph.initializers for value in graph.inputs),
     }
@@ -191,8 +192,3 @@ def data_features(refs: Iterable[NodeRef], facts: Facts) -> Features:
     found: Features = {"wide_values": "double"} if ir.DataType.DOUBLE in types else {}
     numbers = sorted(each.name.lower() for each in types & _COMPLEX)
     return found | ({"element_type": tuple(numbers)} if numbers else {})
-
-
-def _has_duplicates(scope: Scope) -> bool:
-    names = [node.name for node in scope if node.name]
-    return len(set(names)) < len(names)

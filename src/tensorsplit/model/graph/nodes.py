@@ -382,6 +382,19 @@ def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> Array | No
     return read_tensor(tensor, value.name or "")
 
 
+def namesakes(scope: Scope) -> Iterator[ir.Node]:
+    """Yield the nodes of a graph or function that have the name of one before.
+
+    Constants are left out: for engines they are initializers.
+    """
+    seen = set[str]()
+    for node in scope:
+        if node.name and (node.domain, node.op_type) != ("", "Constant"):
+            if node.name in seen:
+                yield node
+            seen.add(node.name)
+
+
 def given_in_branches(node: ir.Node, made: ir.Value) -> list[ir.Value]:
     """Return what the branches of an If give for one of its outputs."""
     place = node.outputs.index(made)

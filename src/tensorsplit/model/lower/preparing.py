@@ -15,6 +15,7 @@ from tensorsplit.model.graph.nodes import (
     constant,
     is_split,
     malformed,
+    namesakes,
     passed_from,
     scopes,
 )
@@ -56,12 +57,9 @@ def rename_duplicates(lowering: Lowering) -> None:
     if entry is None:
         return
     for scope in scopes(lowering.model):
-        seen: set[str] = set()
-        for node in scope:
-            if node.name and node.name in seen:
-                lowering.changed(lowering.refs[node], "the same with another name", entry)
-                node.name = lowering.names.fresh(node.name)
-            seen.add(node.name or "")
+        for node in list(namesakes(scope)):
+            lowering.changed(lowering.refs[node], "the same with another name", entry)
+            node.name = lowering.names.fresh(node.name or "")
 
 
 def inline_lengths(lowering: Lowering) -> bool:
