@@ -66,6 +66,8 @@ FIT: dict[str, str] = {
     "windows of windows": "g (float[1,1,H,W] x) => (float[?,?,?,?] y)"
     " { s = Constant<value_ints = [1, 1, 5, 9]>() w = ConstantOfShape(s)"
     " z = Conv<strides = [3, 3]>(x, w) y = MaxPool<kernel_shape = [4, 2]>(z) }",
+    "a window behind strides": "g (float[1,1,L] x) => (float[?,?,?] y)"
+    " { z = MaxPool<kernel_shape = [1], strides = [32]>(x) y = MaxPool<kernel_shape = [2]>(z) }",
     "a window beside a branch that never runs": "g (float[1,1,L] x) => (float[?,?,?] y)"
     " <int64[1] one = {1}, int64 zero = {0}> { s = Constant<value_ints = [1, 1, 99]>()"
     " w = ConstantOfShape(s) z = Conv(x, w) n = Shape(z) f = Gather(n, zero) c = Less(f, zero)"

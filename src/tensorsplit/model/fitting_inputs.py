@@ -45,8 +45,11 @@ _LARGE, _LARGEST, _MOST_ELEMENTS = 1 << 20, 100, 1 << 16
 _STEPS, _LEAST_JUDGED, _ANALYSED = 40, 32, 1 << 14
 """How often a proposal is changed, how often it is judged, and how many nodes that may take."""
 
-_PROBE = 12
-"""By how much a number is changed to see what depends on it: most strides and counts divide it."""
+_PROBES = (12, 384)
+"""By how much a number is changed to see what depends on it: most strides and counts divide them.
+
+What has strides in a row depends on the larger one alone.
+"""
 
 _FEW, _SHOWN = 8, 4
 _RUNS = 10_000
@@ -392,13 +395,16 @@ class _Proposal:
     def _effect(self, ref: NodeRef, now: Quantities, effect: _Effect) -> _Effect | None:
         """Find what of a node changes with some numbers; None if nothing does."""
         fit = self.allowed[effect.label]
-        new = [next((n + k for k in (_PROBE, 1, -1) if n + k in fit), n) for n in effect.old]
-        there = _quantities(ref, self.judge(effect.change(new)).facts)
-        step = sum(new) - sum(effect.old)
-        for key, number in now.items():
-            if step and there.get(key, number) != number:
-                effect.slopes[key] = Fraction(there[key] - number, step), number
-        return None if there == now else effect
+        for probe in _PROBES[: None if len(effect.old) == 1 else 1]:
+            new = [next((n + k for k in (probe, 1, -1) if n + k in fit), n) for n in effect.old]
+            there = _quantities(ref, self.judge(effect.change(new)).facts)
+            step = sum(new) - sum(effect.old)
+            for key, number in now.items():
+                if step and there.get(key, number) != number:
+                    effect.slopes[key] = Fraction(there[key] - number, step), number
+            if there != now:
+                return effect
+        return None
 
     def _conflict(self, refusal: _Refusal) -> SplitError:
         """Return that no number is right for two splits, if none was found; else the refusal."""

@@ -1659,3 +1659,30 @@ def test_nodes_have_names_of_their_own_other_than_constants(
     task = ["onnxruntime", lowered.SerializeToString(), [{"x": X}], 1]
     ((got,),) = process.call(task)
     assert got.tolist() == ts.run(model, {"x": X})["y"].tolist()
+
+
+@pytest.mark.parametrize("opset", [7, 13, 21])
+@pytest.mark.parametrize("dims", ["", "1", "1, 1", "1, N", "1, 1, 1"])
+def test_a_condition_of_several_axes_becomes_a_scalar(
+    dims: str, opset: int, process: Runner
+) -> None:
+    """The tensor must contain a single element, says the page of If, of whatever rank."""
+    text = f"bool[{dims}] c" if dims else "bool c"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": {opset}]> g (float[2] x, {text}) => (float[2] y)
+        {{ y = If(c) <then_branch = t () => (float[2] p) {{ p = Neg(x) }},
+        else_branch = e () => (float[2] q) {{ q = Identity(x) }}> }}"""
+    )
+    found = [each.code for each in ts.check(model, target="openvino")]
+    assert found == ["TS841"] * ("," in dims)
+    for target in ("openvino", "portable"):
+        lowered = ts.lower(model, target=target)
+        onnx.checker.check_model(lowered, full_check=True)
+        assert (lowered != model) is ("," in dims)
+        assert ts.lower(lowered, target=target) == lowered
+        assert ts.check(lowered, target=target) == []
+        for on in (True, False):
+            held = np.full([1] * len(dims.split(", ")) if dims else (), on)
+            task = ["openvino", lowered.SerializeToString(), [{"x": X[:2], "c": held}], 1]
+            ((got,),) = process.call(task)
+            assert got.tolist() == (-X[:2] if on else X[:2]).tolist()

@@ -190,6 +190,12 @@ def keeps_strings(node: ir.Node, facts: Facts, seen: Facts) -> bool:
     )
 
 
+def has_ranked_condition(node: ir.Node, seen: Facts) -> bool:
+    """Return whether the condition of an If, which is one element, is seen to have several axes."""
+    held = next(iter(node.inputs), None)
+    return node.op_type == "If" and len(seen.tensor(held).shape or ()) > 1
+
+
 def undeclared_round(node: ir.Node) -> list[ir.Value]:
     """Return the number of the round in the body of a Loop, if no shape is declared of it."""
     inputs = body_of(node).inputs[:1] if is_loop(node) else ()
@@ -245,6 +251,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "ignored_condition": ignores_condition(node),
         "reads_condition": reads_condition(node),
         "uneven_rows": has_uneven_rows(node, facts),
+        "ranked_condition": has_ranked_condition(node, seen),
         "undeclared_round": bool(undeclared_round(node)),
         "undeclared_rows": any(row.type is None for row in scanned_by(node)),
         "rounds_may_be_0": rounds_may_be_0(node, ref.opset, facts, seen),

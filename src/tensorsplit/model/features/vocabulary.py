@@ -79,6 +79,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "of_constants": "calculates a tensor from constants alone, whose shape is known only then",
         "rounds_may_be_0": "is a Loop whose number of rounds may be 0 or below, and of which more"
         " is used than what it carries on",
+        "ranked_condition": "is an If whose condition has more than one axis",
         "undeclared_round": "is a Loop whose body does not declare that the number of the round is"
         " a scalar",
         "undeclared_rows": "is a Scan whose body does not declare the type of a row",

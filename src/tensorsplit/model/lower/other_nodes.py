@@ -269,6 +269,16 @@ def _of_hidden_length(make: InsertionPoint, data: ir.Value, axes: list[int]) -> 
     return same
 
 
+def _squeeze_condition(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have the condition of an If be a scalar."""
+    held = ref.input(0)
+    rank = len(lowering.imported.tensor(held).shape or ())
+    make = InsertionPoint.before(lowering, ref)
+    assert held is not None  # noqa: S101 - see the feature
+    change_inputs(ref.node, {0: make.squeeze(held, list(range(rank)))})
+    lowering.changed(ref, "the same, with a scalar as its condition", entry)
+
+
 def _declare_round(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Declare what the number of the round is in the body of a Loop."""
     for number in undeclared_round(ref.node):
@@ -297,6 +307,7 @@ def _declare(lowering: Lowering, values: Iterable[ir.Value]) -> None:
 
 _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
     {
+        "ranked_condition": _squeeze_condition,
         "undeclared_round": _declare_round,
         "undeclared_rows": _declare_rows,
         "undeclared_results": _declare_results,
