@@ -78,7 +78,7 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
             **({} if package == subject.title else {"package": package}),
             "measured": _measured(document, subject, observations),
             **({} if view is None else {"view": asdict(view)}),
-            **({"sorts": True} if before is not None and before.sorts else {}),
+            **({"sorts": before.sorts} if before is not None and before.sorts else {}),
             "entries": [*kept, *_entries(findings)],
             "unexplained": [entry.result.case for entry in unexplained],
         }

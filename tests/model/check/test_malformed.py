@@ -250,6 +250,41 @@ def test_engines_sort_the_nodes_of_a_main_graph(engine: str) -> None:
     assert got.tolist() == [0, 2]
 
 
+@pytest.mark.engine("onnxruntime", "openvino")
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino"])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_only_onnxruntime_sorts_for_what_bodies_read(depth: int, target: Any) -> None:
+    """Its quantiser writes models in which a body reads a value that comes later."""
+    body = graph([node("Neg", "late", "a")], [], ["a"])
+    other = graph([node("Abs", "x", "b")], [], ["b"])
+    for _ in range(depth):
+        body = graph([node("If", "c", "a", then_branch=body, else_branch=other)], [], ["a"])
+    inputs, made = [value("x", shape=[2]), value("c", BOOL, [])], [value("a", shape=[2])]
+    late = model(graph([*body.node, node("Relu", "x", "late")], inputs, made), 13)
+    late.ir_version = 8
+    (found,) = (each for each in check(late, target) if each.code == "TS502")
+    assert "of the main graph" in found.fix
+    if target == "openvino":
+        assert found.severity == "error"
+        with pytest.raises(Exception, match="late node not found"):
+            adapters.load_openvino(late.SerializeToString(), b"")
+    else:
+        assert found.severity == "warning"
+        feeds = {"x": np.array([-1, 1], np.float32), "c": np.array(True)}
+        run = adapters.load_onnxruntime(late.SerializeToString(), b"")
+        assert run(feeds, ["a"])["a"].tolist() == [0, -1]
+
+
+@pytest.mark.parametrize("target", [None, "onnxruntime"])
+def test_a_body_that_reads_what_is_made_of_its_own_node_is_a_cycle(target: Any) -> None:
+    body, other = graph([node("Neg", "late", "a")], [], ["a"]), graph([], [], ["x"])
+    either = node("If", "c", "y", then_branch=body, else_branch=other)
+    made = model(graph([either, node("Relu", "y", "late")], [X, value("c", BOOL, [])], ["y"]), 13)
+    (found,) = (each for each in check(made, target) if each.code == "TS502")
+    assert found.severity == "error"
+    assert "is made of what the node itself makes" in found.message
+
+
 def test_every_function_that_calls_itself_is_found() -> None:
     """One by itself, two through each other; what is wrong elsewhere is found too."""
     calls = {"F": "F", "G": "H", "H": "G"}

@@ -55,7 +55,7 @@ from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile, Target
 from tensorsplit.model.reading import ModelLike, OnnxModel, declared_input, read_model
 from tensorsplit.model.validity.message_errors import has_type, message_errors, shadowed_names
-from tensorsplit.model.validity.model_errors import UNSORTED, model_errors
+from tensorsplit.model.validity.model_errors import UNSORTED, UNSORTED_AROUND, model_errors
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -245,13 +245,14 @@ def _of_form(
 ) -> Iterator[Finding]:
     """Yield errors of form; as a warning where they are of an order of nodes that the target sorts.
 
-    It does not sort the nodes of bodies.
+    None sorts the nodes of bodies.
     """
-    sorts = profile is not None and profile.sorts and bool(errors)
-    sorted_by_it = set(node_paths("graph", graph)) if sorts else set[str]()
+    sorts = "" if profile is None or not errors else profile.sorts
+    own = set(node_paths("graph", graph)) if sorts else set[str]()
     for error in errors:
         found = of_error(error)
-        if profile is not None and error.fix == UNSORTED and error.node in sorted_by_it:
+        is_own = error.fix == UNSORTED and error.node in own
+        if profile is not None and (is_own or (error.fix == UNSORTED_AROUND and sorts == "all")):
             found = found.as_warning(f"{profile.name} sorts the nodes")
         yield found
 

@@ -127,8 +127,8 @@ class Profile:
         version: The version that was measured; empty for a target.
         measured: Who measured, when and how.
         view: What the engine knows of a model at import; None if it looks at shapes when it runs.
-        sorts: Whether it runs the nodes of a main graph whatever their order in the model, as long
-            as none reads in its bodies what comes later.
+        sorts: Which nodes of a main graph it runs whatever their order: ``all``, ``own`` for those
+            that read nothing later in their bodies, or none if it is empty.
         package: The distribution whose version it is of; empty for the engine's name.
         remarks: What a user has to know of how it was chosen, such as that another version is
             installed.
@@ -139,7 +139,7 @@ class Profile:
     measured: Mapping[str, str]
     entries: tuple[Limitation, ...]
     view: View | None = None
-    sorts: bool = False
+    sorts: Literal["", "own", "all"] = ""
     package: str = ""
     remarks: tuple[str, ...] = ()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from typing import Any, TypeVar
 
@@ -52,6 +52,11 @@ MAX_STEPS = 1 << 20
 
 UNSORTED = "sort the nodes, as TopologicalSortPass of onnx_ir.passes.common does"
 """The fix of errors of order alone, which an engine need not mind."""
+
+UNSORTED_AROUND = (
+    "sort the nodes of the main graph, as TopologicalSortPass of onnx_ir.passes.common does"
+)
+"""The fix where a body reads what the main graph gives later; fewer engines sort these."""
 
 _MOST_CYCLES = 100
 """Beyond this number of cycles in one graph, the other nodes are reported as in a wrong order."""
@@ -194,16 +199,19 @@ class _Search:
         if producer is None:
             fix = "correct the name, or add the node, initializer or input that gives it"
             return malformed(f"nothing produces its input {name}", fix)
-        around = (graph for _, body in bodies(producer) for graph in scopes_in(body))
-        if any(graph is scope for graph in around):
+        if any(graph is scope for graph in _inside(producer)):
             problem = f"its input {name} is what the node around it makes"
             return malformed(problem, "have it read another value: ONNX has no cycles")
-        if scope not in self._cycles:
-            reads = {each: _read_directly(each) for each in scope or ()}
-            self._cycles[scope] = list(map(frozenset, islice(_cycles(reads), _MOST_CYCLES)))
+        home = producer.graph
+        around = (each for each in home or () if any(graph is scope for graph in _inside(each)))
+        reader = node if home is scope else next(around, node)
+        if home not in self._cycles:
+            reads = {each: _read_by(each) for each in home or ()}
+            self._cycles[home] = list(map(frozenset, islice(_cycles(reads), _MOST_CYCLES)))
         problem = f"its input {name} is read before it is produced"
-        fix = UNSORTED
-        if any(node in cycle and producer in cycle for cycle in self._cycles[scope]):
+        is_in_body = reader is not node and home is self._model.graph
+        fix = UNSORTED_AROUND if is_in_body else UNSORTED
+        if any(reader in cycle and producer in cycle for cycle in self._cycles[home]):
             problem = f"its input {name} is made of what the node itself makes"
             fix = "have it read another value: ONNX has no cycles"
         return malformed(problem, fix)
@@ -363,9 +371,17 @@ def _cycles(edges: Mapping[_K, Iterable[_K]]) -> Iterator[tuple[_K, ...]]:
             }
 
 
-def _read_directly(node: ir.Node) -> Iterator[ir.Node]:
-    """Yield the nodes that a node reads from, not those that its bodies do."""
-    for value in node.inputs:
+def _inside(node: ir.Node) -> Iterator[Scope]:
+    """Yield the graphs in a node, and in nodes in it."""
+    for _, body in bodies(node):
+        yield from scopes_in(body)
+
+
+def _read_by(node: ir.Node) -> Iterator[ir.Node]:
+    """Yield the nodes that a node reads from, and that its bodies do."""
+    inside = list(_inside(node))
+    others = (each.inputs for graph in inside for each in graph)
+    for value in chain(node.inputs, *(graph.outputs for graph in inside), *others):
         producer = None if value is None else value.producer()
         if producer is not None:
             yield producer
