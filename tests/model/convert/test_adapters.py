@@ -348,9 +348,7 @@ def test_cast_like_becomes_a_cast_to_the_type_of_its_second_operand() -> None:
 
 
 @pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
-@pytest.mark.parametrize(
-    ("shape", "is_kept"), [([], True), ([1], True), ([4], False), (None, False)]
-)
+@pytest.mark.parametrize(("shape", "is_kept"), [([], True), ([1], True), (None, False)])
 def test_there_is_one_scale_before_opset_13(op_type: str, shape: Any, is_kept: bool) -> None:
     kind = FLOAT if op_type == "QuantizeLinear" else TensorProto.UINT8
     inputs = [value("x", kind, [2, 4]), value("s", FLOAT, shape)]
@@ -360,6 +358,50 @@ def test_there_is_one_scale_before_opset_13(op_type: str, shape: Any, is_kept: b
         return
     with refused("TS512", op_type, "a scale for each channel"):
         convert(made, 12)
+
+
+@pytest.mark.parametrize("dims", [[3, 4, 5], ["A", "B", "C"], None])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize(
+    ("op_type", "kind"),
+    [
+        *(("QuantizeLinear", kind) for kind in ("uint8", "int8", "no zero point")),
+        *(("DequantizeLinear", kind) for kind in ("uint8", "int8", "int32", "no zero point")),
+    ],
+)
+def test_scales_of_channels_are_calculated_with_before_opset_13(
+    op_type: str, kind: str, axis: int, dims: Any, rng: np.random.Generator
+) -> None:
+    """y = saturate(round(x / scale) + zero point), half to even; y = (x - zero point) * scale."""
+    is_up = op_type == "QuantizeLinear"
+    number = np.dtype("uint8" if kind == "no zero point" else kind)
+    size = (3, 4, 5)[axis]
+    scale = rng.uniform(0.01, 0.3, size).astype(np.float32)
+    zero = rng.integers(0, 20, size).astype(number) * (kind != "int32")
+    given = [tensor("s", scale, np.float32)]
+    given += [] if kind == "no zero point" else [tensor("z", zero, number)]
+    low, high = np.iinfo(number).min, np.iinfo(number).max
+    x = rng.normal(0, 30, (3, 4, 5)).astype(np.float32)
+    x = x if is_up else rng.integers(low, high, (3, 4, 5), endpoint=True).astype(number)
+    names = " ".join(["x", *(each.name for each in given)])
+    held = value("x", FLOAT if is_up else getattr(TensorProto, number.name.upper()), dims)
+    made = model(graph([node(op_type, names, "y", axis=axis)], [held], ["y"], given), 13)
+    if dims is None and axis >= 0:
+        with refused("TS512", op_type, "a scale for each channel"):
+            convert(made, 12)
+        return
+    column = [-1 if place == axis % 3 else 1 for place in range(3)]
+    scales, zeros = scale.reshape(column), zero.reshape(column).astype(np.int64)
+    zeros = zeros * (kind != "no zero point")
+    expected: Any = (x.astype(np.int64) - zeros).astype(np.float32) * scales
+    if is_up:
+        expected = np.clip(np.rint(x / scales) + zeros, low, high).astype(number)
+    for opset in (12, 11) if is_up else (12, 9):
+        older = convert(made, opset)
+        assert op_type not in {each.op_type for each in older.graph.node}
+        got = ts.run(older, {"x": x})["y"]
+        assert got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
 
 
 def test_an_output_type_that_follows_from_the_inputs_is_left_out() -> None:

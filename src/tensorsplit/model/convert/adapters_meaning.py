@@ -381,16 +381,6 @@ def _cast_like(node: NodeConversion) -> None:
     node.keep_inputs(1)
 
 
-def _tensor_scale(node: NodeConversion) -> None:
-    """Refuse scales that may not be scalars: there is no axis for them before opset 13."""
-    scale = node.shape(1)
-    if scale is None or any(dim != 1 for dim in scale):
-        raise node.refusal(
-            "it may have a scale for each channel; before opset 13 there is only one"
-        )
-    node.take("axis")
-
-
 def _quantized_type(node: NodeConversion) -> None:
     """Remove an output type that follows from the inputs."""
     like = node.dtype(2 if node.op_type == "QuantizeLinear" else 1)
@@ -517,7 +507,6 @@ ADAPTERS = table(
     ("Cast CastLike", 19, None, _cast_plain),
     ("Cast CastLike", 24, None, _cast_plain),
     ("CastLike", 15, None, _cast_like),
-    ("QuantizeLinear DequantizeLinear", 13, None, _tensor_scale),
     ("QuantizeLinear", 19, _quantized_as_floats, _quantized_as_floats),
     ("QuantizeLinear", 21, None, _quantized_type),
     ("QuantizeLinear", 23, None, _quantized_as_floats),

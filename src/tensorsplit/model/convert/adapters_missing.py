@@ -279,6 +279,47 @@ def _layer_normalization_down(node: NodeConversion) -> None:
     node.replace(*(shifted, mean, inverse)[: len(node.node.outputs)])
 
 
+def _scales_down(node: NodeConversion) -> None:
+    """Keep one scale, and calculate with those of channels, for which there is no axis."""
+    scale = node.shape(1)
+    if scale is not None and all(dim == 1 for dim in scale):
+        node.take("axis")
+        return
+    make, axes = node.make, _axes_after_channels(node)
+    scales, *zeros = (
+        each if each is None or not axes else make.unsqueeze(each, axes)
+        for each in node.node.inputs[1:]
+    )
+    zero = next(iter(zeros), None)
+    if node.op_type == "DequantizeLinear":
+        held = node.given(0)
+        if zero is not None:
+            pair = (make.op("Cast", [each], {"to": ir.DataType.INT32}) for each in (held, zero))
+            held = make.op("Sub", list(pair))
+        held = make.op("Cast", [held], {"to": ir.DataType.FLOAT})
+        node.replace(make.op("Mul", [held, scales]))
+        return
+    kind = ir.DataType.UINT8 if zero is None else node.needed_dtype(2)
+    held = make.op("Cast", [node.given(0)], {"to": ir.DataType.FLOAT})  # of int32, too
+    held = make.op("Round", [make.op("Div", [held, scales])])
+    if zero is not None:
+        held = make.op("Add", [held, make.op("Cast", [zero], {"to": ir.DataType.FLOAT})])
+    ends = np.iinfo(kind.numpy())
+    held = make.op(
+        "Clip", [held, *(make.constant(end, np.float32) for end in (ends.min, ends.max))]
+    )
+    node.replace(make.op("Cast", [held], {"to": kind}))
+
+
+def _axes_after_channels(node: NodeConversion) -> list[int]:
+    """Return where a list of scales gets axes, to be broadcast along the axis of channels."""
+    axis, scale, rank = node.attribute("axis", 1), node.shape(1), node.rank()
+    if scale is None or len(scale) != 1 or (axis >= 0 and rank is None):
+        problem = "it may have a scale for each channel; before opset 13 there is only one"
+        raise node.refusal(problem, "declare the shapes of its data and scales")
+    return list(range(1, -axis if axis < 0 else (rank or 0) - axis))
+
+
 ADAPTERS = table(
     ("ConstantOfShape", 9, None, _constant_of_shape_down),
     ("CumSum", 11, None, _cum_sum_down),
@@ -287,4 +328,5 @@ ADAPTERS = table(
     ("Mod", 10, None, _mod_down),
     ("Trilu", 14, None, _trilu_down),
     ("LayerNormalization", 17, None, _layer_normalization_down),
+    ("QuantizeLinear DequantizeLinear", 13, None, _scales_down),
 )
