@@ -221,11 +221,37 @@ def test_factors_of_dimensions_are_small(tensorsplit: Command, save: Save) -> No
         assert re.search(r"float \([12], [12], [48], [48]\)", ended.out)
 
 
-def test_no_more_is_reflected_than_there_is(tensorsplit: Command, save: Save) -> None:
-    text = """g (float[1,L] x) => (float[?,?] y) <int64[4] p = {0, 0, 0, 64}>
-        { y = Pad<mode = "reflect">(x, p) }"""
-    ended = tensorsplit("run", save(text), "--seed", 0)
-    assert ended.out.startswith("y: float (1, 129)")
+@pytest.mark.parametrize(
+    ("pads", "axes", "shape"),
+    [
+        ("0, 0, 0, 64", "", "(7, 129)"),
+        ("64, 0", ", , a", "(7, 129)"),
+        ("0, 0, 0, 64", ", , b", "(129, 7)"),
+    ],
+)
+def test_no_more_is_reflected_than_there_is(
+    pads: str, axes: str, shape: str, tensorsplit: Command, save: Save
+) -> None:
+    count = len(pads.split(","))
+    text = f"""g (float[H,L] x) => (float[?,?] y) <int64[{count}] p = {{{pads}}},
+        int64[1] a = {{1}}, int64[2] b = {{1, 0}}> {{ y = Pad<mode = "reflect">(x, p{axes}) }}"""
+    path = save(text)
+    made = onnx.load(path)
+    made.opset_import[0].version = 18
+    onnx.save(made, path)
+    ended = tensorsplit("run", path, "--seed", 0)
+    assert ended.out.startswith(f"y: float {shape}")
+
+
+@pytest.mark.parametrize("to", [999, -1])
+def test_a_cast_to_a_type_that_does_not_exist_is_reported(
+    to: int, refused: Callable[..., str], save: Save
+) -> None:
+    path = save("g (float[N] x) => (float[N] y) { y = Cast<to = 1>(x) }")
+    made = onnx.load(path)
+    made.graph.node[0].attribute[0].i = to
+    onnx.save(made, path)
+    assert "graph/Cast[0]" in refused("TS510", "run", path, "--seed", 0)
 
 
 def test_a_window_after_strides_has_data(tensorsplit: Command, save: Save) -> None:

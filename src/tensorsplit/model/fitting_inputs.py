@@ -30,6 +30,7 @@ from tensorsplit.model.feeds import DeclaredInput, check_feeds
 from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, as_tensor
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_split, walk
+from tensorsplit.model.graph.tensors import element_type_of
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of
 from tensorsplit.model.infer.validation import is_checked
@@ -160,8 +161,8 @@ def _is_whole(entry: DeclaredInput) -> bool:
 
 def _gives_integers(node: ir.Node) -> bool:
     """Return whether a node casts to integers."""
-    to = attribute_of(node, "to", ir.AttributeType.INT)
-    return node.op_type == "Cast" and to is not None and ir.DataType(to).is_integer()
+    to = element_type_of(attribute_of(node, "to", ir.AttributeType.INT))
+    return node.op_type == "Cast" and to is not None and to.is_integer()
 
 
 class _Refusal(NamedTuple):

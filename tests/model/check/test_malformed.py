@@ -285,6 +285,20 @@ def test_a_body_that_reads_what_is_made_of_its_own_node_is_a_cycle(target: Any) 
     assert "is made of what the node itself makes" in found.message
 
 
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+@pytest.mark.parametrize("op_type", ["Reshape", "Range", "Expand", "If"])
+def test_nodes_without_what_they_need_are_reported_for_each_target(
+    op_type: str, target: Any
+) -> None:
+    given = value("u", FLOAT, ["k", 3] if op_type != "If" else None)
+    nodes = [node(op_type, "x", "u"), node("Slice", "u s e", "y")]
+    made = model(graph(nodes, [X, value("s", INT64, [2]), value("e", INT64, [2])], ["y"]), 13)
+    made.graph.value_info.append(given)
+    assert {each.node for each in check(made, target) if each.severity == "error"} == {
+        f"graph/{op_type}[0]"
+    }
+
+
 def test_every_function_that_calls_itself_is_found() -> None:
     """One by itself, two through each other; what is wrong elsewhere is found too."""
     calls = {"F": "F", "G": "H", "H": "G"}

@@ -144,6 +144,14 @@ def test_a_range_up_to_a_number_of_elements_is_not_below_0(
         assert ("empty_range" in of_node("Range", text)) is may_be_empty
 
 
+@pytest.mark.parametrize("ends", ["0.5, 5, 1", "0, 4.5, 1", "0, 5, 0.5"])
+def test_a_range_of_numbers_that_are_known_is_calculated_at_import(ends: str) -> None:
+    start, limit, step = ends.split(", ")
+    text = f"""(float[N] x) => (float[K] y) <float a = {{{start}}}, float b = {{{limit}}},
+        float c = {{{step}}}> {{ y = Range(a, b, c) }}"""
+    assert "empty_range" not in of_node("Range", text)
+
+
 @pytest.mark.parametrize(
     ("inputs", "default", "can_be_overridden"),
     [

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
+from tensorsplit.core.dimensions import Dim, are_known, is_at_least
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import (
@@ -190,22 +190,23 @@ def _is_unknown_quotient(ref: NodeRef, facts: Facts) -> bool:
 def _may_be_empty(node: ir.Node, facts: Facts) -> bool:
     """Return whether the limit of a Range may lie on the other side of its start than its step."""
     start, limit, _ = node.inputs
-    first, last, step = (_whole_number(facts.tensor(held)) for held in node.inputs)
-    if is_known(step) and step:
-        low, high = (first, last) if step > 0 else (last, first)
-        is_folded = is_known(first) and is_known(last)
+    first, last, step = (_number(facts.tensor(held)) for held in node.inputs)
+    if isinstance(step, (int, float)) and step:
+        is_folded = isinstance(first, (int, float)) and isinstance(last, (int, float))
+        ends = (None if isinstance(each, float) else each for each in (first, last))
+        low, high = ends if step > 0 else reversed([*ends])
         is_count = step > 0 and first == 0 and _is_moved_from(limit, OF_SHAPES)
         if is_folded or is_count or is_at_least(high, low):
             return False
     return not _is_kept(start, limit)
 
 
-def _whole_number(known: Tensor) -> Dim:
-    """Return the only element, of integers or floats, if it is a whole number."""
-    number = known.values[0] if known.values is not None and len(known.values) == 1 else None
-    if isinstance(number, float):
-        return int(number) if number.is_integer() else None
-    return number
+def _number(known: Tensor) -> Dim | float:
+    """Return the only element; a whole number as an integer, if it is of floats, too."""
+    number: Dim | float = None
+    if known.values is not None and len(known.values) == 1:
+        (number,) = known.values
+    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _is_moved_from(value: ir.Value | None, operators: frozenset[str]) -> bool:

@@ -38,7 +38,7 @@ def limited_axes(node: ir.Node, seen: Facts) -> list[int]:
 
     A length that is known does not count, and neither do bounds that are constant.
     """
-    if operator_of(node) != "Slice" or len(node.inputs) < _WITH_BOUNDS:
+    if node.op_type != "Slice" or len(node.inputs) < _WITH_BOUNDS:
         return []
     data, lengths = node.inputs[0], _Lengths(seen)
     shape = seen.tensor(data).shape or ()
@@ -105,7 +105,7 @@ class _Lengths:
 
     def _comes_from_limited(self, made: ir.Node, held: ir.Value, axis: int) -> bool:
         data, operator = made.inputs[0], operator_of(made)
-        if operator == "Slice":
+        if made.op_type == "Slice":  # a StridedSlice has masks of its bounds
             is_near = _is_near(_bounds(made, self._seen).get(axis, (None, None)))
             return is_near or self._is_known_or_limited(data, axis)
         if operator in ("Concat", "If"):
@@ -114,8 +114,9 @@ class _Lengths:
         if operator in _COUNTING:
             return all(has_known_shape(each, self._seen) for each in made.inputs if each)
         place = _BY_SHAPE.get(operator)
-        if place is not None and self._seen.tensor(made.inputs[place]).constant is None:
-            return any(map(self._has_limited, _measured(made.inputs[place])))
+        said = made.inputs[place] if place is not None and place < len(made.inputs) else None
+        if said is not None and self._seen.tensor(said).constant is None:
+            return any(map(self._has_limited, _measured(said)))
         if operator == "Transpose" and self._rank(data):
             order = order_of(made, self._rank(data))
             return axis < len(order) and self.is_limited(data, order[axis])

@@ -91,7 +91,7 @@ def _is_open_here(node: ir.Node, made: ir.Value, seen: Facts) -> bool:
         return False
     if node.op_type == "If":
         shapes = [seen.tensor(each).shape for each in given_in_branches(node, made)]
-        return None not in shapes and max(len(each or ()) for each in shapes) > 1
+        return None not in shapes and any(len(each or ()) > 1 for each in shapes)
     return all(
         is_used(state.inside) or _is_unknown(state.end, seen)
         for state in carried_by(node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -118,23 +117,17 @@ def declared(value: ir.Value) -> Fact:
     sequence share one, whatever their shapes are.
     """
     fact = fact_of(value.type, value.shape)
-    if isinstance(fact, Other) or value.is_graph_input():
+    if isinstance(fact, Other):
         return fact
-    if isinstance(fact, Tensor):
-        return replace(fact, shape=_without_invented(fact.shape))
-    return replace(fact, part=_without_invented(fact.part))
+    dims = fact.shape if isinstance(fact, Tensor) else fact.part
+    if dims is None or not any(map(_is_invented, dims)) or value.is_graph_input():
+        return fact
+    known = tuple(None if _is_invented(dim) else dim for dim in dims)
+    return replace(fact, shape=known) if isinstance(fact, Tensor) else replace(fact, part=known)
 
 
-_INVENTED = re.compile(r"unk__\d+")
-
-
-def _without_invented(shape: Shape | None) -> Shape | None:
-    """Return a shape without the names that onnx invented for dimensions."""
-    if shape is None or all(is_known(dim) for dim in shape):
-        return shape
-    return tuple(
-        None if isinstance(dim, str) and _INVENTED.fullmatch(dim) else dim for dim in shape
-    )
+def _is_invented(dim: object) -> bool:
+    return type(dim) is str and dim.startswith("unk__") and dim[len("unk__") :].isdecimal()
 
 
 def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:

@@ -148,17 +148,19 @@ def _of_window(asked: Asked, opsets: Opsets) -> str:
 
 
 def _of_pad(asked: Asked, _: Opsets) -> str:
-    """Return whether more is reflected than there is, if every axis is padded."""
+    """Return whether more is reflected than there is."""
     flags: dict[str, Any] = {name: value for name, _, value in asked.attributes}
     data, *others = asked.inputs
     shape = as_tensor(data).shape or ()
     pads = as_tensor(others[0]).constant if others else flags.get("pads")
-    if flags.get("mode") != "reflect" or not are_known(shape) or len(pads or ()) != 2 * len(shape):
+    axes = others[2] if len(others) > 2 else None
+    places = range(len(shape)) if axes is None else as_tensor(axes).constant
+    if flags.get("mode") != "reflect" or places is None or len(pads or ()) != 2 * len(places):
         return ""
-    pairs = zip(shape * 2, pads or (), strict=True)
-    return (
-        "more is reflected than there is" if any(pad >= max(dim, 1) for dim, pad in pairs) else ""
-    )
+    dims = [shape[place] for place in places if -len(shape) <= place < len(shape)]
+    pairs = zip(dims * 2, pads or (), strict=False)
+    is_more = any(is_known(dim) and pad >= max(dim, 1) for dim, pad in pairs)
+    return "more is reflected than there is" if is_more else ""
 
 
 def _of_recurrence(asked: Asked, _: Opsets) -> str:

@@ -108,6 +108,8 @@ class _Search:
         self._known: set[ir.Value] = set()
         """Values that are inputs, constants or produced by a node so far."""
         self._cycles: dict[Scope | None, list[frozenset[ir.Node]]] = {}
+        self._holders: dict[Scope | None, ir.Node] = {}
+        """The nodes that have the bodies which were met."""
         self._unimported: set[tuple[str, str]] = set()
         self._right: set[object] = set()
         """The checked properties by which right nodes differ."""
@@ -190,6 +192,7 @@ class _Search:
                     self._note(_no_attribute(function, name), path)
             weight += self._call(function, inputs, attributes, place, path)
         for label, body in bodies(node):
+            self._holders[body] = node
             weight += self._scope(body, place.inside(f"{path}.{label}"))
         return weight
 
@@ -202,9 +205,9 @@ class _Search:
         if any(graph is scope for graph in _inside(producer)):
             problem = f"its input {name} is what the node around it makes"
             return malformed(problem, "have it read another value: ONNX has no cycles")
-        home = producer.graph
-        around = (each for each in home or () if any(graph is scope for graph in _inside(each)))
-        reader = node if home is scope else next(around, node)
+        home, reader = producer.graph, node
+        while reader.graph is not home and reader.graph in self._holders:
+            reader = self._holders[reader.graph]
         if home not in self._cycles:
             reads = {each: _read_by(each) for each in home or ()}
             self._cycles[home] = list(map(frozenset, islice(_cycles(reads), _MOST_CYCLES)))
