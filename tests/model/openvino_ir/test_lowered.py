@@ -686,3 +686,17 @@ def test_a_slice_of_a_slice_keeps_a_length_of_its_own(way: str, tmp_path: Path, 
     ((inner, outer),) = run(safe, [[X[:5], *map(np.array, ([1], [5], [1], [3]))]])
     lengths = ((5, 2), (5, 4)) if is_limited else ((2, 8), (4, 8))
     assert (inner.shape, outer.shape) == lengths
+
+
+def test_an_end_that_a_mask_leaves_out_limits_no_length(tmp_path: Path) -> None:
+    ir = IrFile()
+    x, one = ir.parameter("x", "f32", "?,3"), ir.int64(1)
+    masks = '<data begin_mask="0,0" end_mask="1,0"/>'
+    bounds = (ir.int64(0, 0), ir.int64(0, 2), ir.int64(1, 1))
+    (u,) = ir.layer("StridedSlice", (x, *bounds), 1, masks, shape=(-1, 2))
+    fed = [ir.parameter(name, "i64", "1") for name in "ab"]
+    (s,) = ir.layer("Slice", (u, *fed, one, ir.int64(0)), 1, version="opset8", shape=(-1, 2))
+    ir.result(s)
+    path = ir.save(tmp_path, named(ir))
+    assert not ts.check(path, target="openvino")
+    assert lowered(path).text == path.read_bytes()
