@@ -180,3 +180,40 @@ def test_a_split_after_a_quantised_sum_is_lowered() -> None:
     made.graph.output[0].name = "a"
     lowered = ts.lower(made, target="portable")
     assert [each for each in ts.check(lowered, "portable") if each.severity == "error"] == []
+
+
+@pytest.mark.parametrize("opset", [10, 13, 17, 21])
+@pytest.mark.parametrize("scale", [TensorProto.FLOAT16, FLOAT])
+def test_what_is_dequantised_has_the_type_of_its_scale(scale: int, opset: int) -> None:
+    made = model_of("DequantizeLinear")
+    made.opset_import[0].version = opset
+    made.graph.input[1].type.tensor_type.elem_type = scale
+    del made.graph.output[:]
+    made.graph.output.append(untyped("y"))
+    assert inferred(made) == (scale, ("N", 8))
+
+
+@pytest.mark.parametrize(
+    ("op_type", "operands", "dtype"),
+    [
+        ("Gelu", ["c"], np.float32),
+        ("QLinearConcat", ["s", "z", "c", "s", "z"], np.uint8),
+        ("Trilu", ["c"], np.int64),
+    ],
+)
+def test_elements_are_not_those_of_the_operator_that_stands_for_it(
+    op_type: str, operands: list[str], dtype: Any
+) -> None:
+    """So lengths that are calculated with it are not known: no split is refused for them."""
+    held = {"c": np.array([2, 3], dtype), "s": np.float32(2), "z": np.uint8(0)}
+    tensors = [onnx.numpy_helper.from_array(np.asarray(each), name) for name, each in held.items()]
+    axis: dict[str, Any] = {"axis": 0} if op_type == "QLinearConcat" else {}
+    nodes = [
+        helper.make_node(op_type, operands, ["l"], domain="com.microsoft", **axis),
+        helper.make_node("Cast", ["l"], ["lengths"], to=INT64),
+        helper.make_node("Split", ["x", "lengths"], ["a", "b"]),
+    ]
+    body = graph(nodes, [value("x", FLOAT, [3])], ["a", "b"], tensors)
+    made = model(body, 17, (), **{"com.microsoft": 1})
+    assert [each for each in ts.check(made) if each.severity == "error"] == []
+    assert inferred(made) == (FLOAT, ("",))

@@ -19,7 +19,7 @@ Numbers: TypeAlias = Mapping[str, object]
 
 
 class Alike(NamedTuple):
-    """A node of ONNX whose output has the type and shape of a foreign node's first one.
+    """A node of ONNX whose output has the type and shape of a foreign one's first, other elements.
 
     Attributes:
         op_type: The operator.

@@ -74,12 +74,13 @@ def infer_outputs(
     standing = None if asked is None else _in_onnx(asked)
     if standing is None:
         return [UNKNOWN] * len(node.outputs)
-    found = _inferred(standing, tuple(opsets.items()))
+    is_foreign = node.domain == FOREIGN
+    found = _inferred(standing, _OF_FOREIGN if is_foreign else tuple(opsets.items()))
     return [*found, *[UNKNOWN] * (len(node.outputs) - len(found))]
 
 
 def _in_onnx(asked: Asked) -> Asked | None:
-    """Return a node of ONNX that gives the first of what a foreign one gives; others as is.
+    """Return a node of ONNX that gives a foreign one's first output but for elements; others as is.
 
     None where there is none.
     """
@@ -89,11 +90,15 @@ def _in_onnx(asked: Asked) -> Asked | None:
     if made is None:
         return None
     kept = tuple(each for each in asked.attributes if each[0] in made.attributes)
-    return Asked("", made.op_type, kept, made.inputs, asked.named[:1])
+    inputs = tuple([fact and without_elements(fact) for fact in made.inputs])
+    return Asked("", made.op_type, kept, inputs, asked.named[:1])
 
 
 Opsets: TypeAlias = tuple[tuple[str, int], ...]
 """The opset of each domain in force."""
+
+_OF_FOREIGN: Opsets = (("", 21),)
+"""What stands for a foreign node is of this opset, whatever the model's: types follow of scales."""
 
 
 def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> str:
