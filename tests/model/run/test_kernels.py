@@ -447,11 +447,44 @@ def test_no_elements_are_quantized_by_the_range_of_zero() -> None:
 
 @pytest.mark.parametrize("batch", [0, 1, 2])
 def test_gathered_elements_are_those_that_the_indices_name(batch: int) -> None:
-    data, indices = floats(2, 3, 4, 5), np.array([[[1, -1], [0, 1]], [[1, 0], [-2, 1]]])
+    data, indices = floats(2, 2, 4, 5), np.array([[[1, -1], [0, 1]], [[1, 0], [-2, 1]]])
     got = result(13, node("GatherND", "x i", "y", batch_dims=batch), x=data, i=indices)
     for row, column in np.ndindex(2, 2):
         at = (row, column)[:batch] + tuple(indices[row, column])
         np.testing.assert_array_equal(got[row, column], data[at])
+
+
+def test_one_element_that_is_gathered_is_an_array_of_rank_0() -> None:
+    got = result(13, node("GatherND", "x i", "y"), x=floats(2, 3), i=np.array([1, 2]))
+    np.testing.assert_array_equal(got, np.asarray(floats(2, 3)[1, 2]), strict=True)
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_lists_of_no_indices_name_all_that_is_in_their_batch(batch: int) -> None:
+    data, indices = floats(2, 3, 4), np.zeros((2, 5, 0), np.int64)
+    got = result(13, node("GatherND", "x i", "y", batch_dims=batch), x=data, i=indices)
+    each = data[:, None] if batch else data
+    np.testing.assert_array_equal(got, np.broadcast_to(each, (2, 5, *data.shape[batch:])))
+
+
+@pytest.mark.parametrize(
+    ("data", "indices", "batch"),
+    [((2, 3), (1, 2, 1), 1), ((2, 3), (3, 1), 1), ((2, 3), (2, 1), 2), ((2, 3), (2, 1), -1)],
+)
+def test_data_and_indices_have_the_batch_dimensions_in_common(
+    data: Any, indices: Any, batch: int
+) -> None:
+    """There are fewer of them than either has dimensions."""
+    made, places = node("GatherND", "x i", "y", batch_dims=batch), np.zeros(indices, np.int64)
+    with refused("TS510", "GatherND", "batch dimensions"):
+        result(13, made, x=floats(*data), i=places)
+
+
+def test_indices_out_of_range_are_refused_where_nothing_is_gathered() -> None:
+    with refused("TS510", "GatherND"):
+        result(13, node("GatherND", "x i", "y"), x=floats(2, 0), i=np.array([[2]]))
+    with refused("TS510", "GatherND"):
+        result(13, node("GatherND", "x i", "y"), x=floats(2, 3), i=np.array([[-3]]))
 
 
 def test_no_elements_are_gathered_of_data_without_any() -> None:

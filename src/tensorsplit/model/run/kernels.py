@@ -266,8 +266,16 @@ def gather(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[A
 
 def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0, **_: object) -> list[Array]:
     """Take what each list of indices points at, of data without elements too."""
-    batch = np.indices(indices.shape[:-1], sparse=True)[:batch_dims]
-    return [data[(*batch, *np.moveaxis(indices, -1, 0))]]
+    shape, at = data.shape, indices.shape
+    is_batch = 0 <= batch_dims < min(len(shape), len(at))
+    if not is_batch or shape[:batch_dims] != at[:batch_dims]:
+        problem = f"data {shape} and indices {at} do not share {batch_dims} batch dimensions"
+        fix = "give both the same first `batch_dims` dimensions, and more after them"
+        raise node_failed(problem, fix)
+    lists = at[:-1]
+    batch = np.indices(lists, sparse=True)[:batch_dims]
+    first = np.zeros(lists, np.int64)  # of an axis of length 1: lists of no indices are lists too
+    return [np.asarray(data[None][(first, *batch, *np.moveaxis(indices, -1, 0))], data.dtype)]
 
 
 def gather_elements(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[Array]:
