@@ -93,11 +93,44 @@ def test_convert_writes_what_onnx_has(
     np.testing.assert_allclose(ts.run(converted, feeds)["q"], normal[:, 2:], rtol=1e-5)
 
 
-def test_a_second_output_is_not_converted_where_onnx_has_none() -> None:
+def with_both() -> onnx.ModelProto:
+    """A normalisation of which both outputs are used."""
     made = optimised("SimplifiedLayerNormalization", 13, "n d")
     made.graph.output.append(value("d", shape=["N", 1]))
+    return made
+
+
+def test_a_second_output_is_not_converted_where_onnx_has_none() -> None:
     with refused("TS512", "graph/norm", "RMSNormalization", "one output"):
-        ts.convert(made, opset=23)
+        ts.convert(with_both(), opset=23)
+
+
+@pytest.mark.parametrize("second", ["d", ""])
+def test_a_second_output_that_nothing_reads_is_left_out(
+    second: str, rng: np.random.Generator
+) -> None:
+    made = optimised("SimplifiedLayerNormalization", 13, "n d")
+    made.graph.node[0].output[1] = second
+    feeds = feeds_of(made, rng)
+    converted = ts.convert(made, opset=23)
+    onnx.checker.check_model(converted, full_check=True)
+    assert list(converted.graph.node[0].output) == ["n"]
+    for each in (made, converted):
+        normal = expected("SimplifiedLayerNormalization", **feeds)
+        np.testing.assert_allclose(ts.run(each, feeds)["q"], normal[:, 2:], rtol=1e-5)
+
+
+def test_a_second_output_is_not_run() -> None:
+    made = with_both()
+    feeds = feeds_of(made, np.random.default_rng(0))
+    with refused("TS509", "graph/norm", "RMSNormalization", "one output"):
+        ts.run(made, feeds)
+
+
+def test_the_first_of_two_outputs_is_inferred() -> None:
+    inferred = {each.name: each.type for each in ts.infer_shapes(with_both()).graph.value_info}
+    dims = inferred["n"].tensor_type.shape.dim
+    assert [dim.dim_value or dim.dim_param for dim in dims] == ["N", 4]
 
 
 @CASES

@@ -236,8 +236,10 @@ def _convert_other(node: NodeConversion) -> None:
     """Bring a node of another operator to the target, version by version."""
     target = node.conversion.target
     meant, node.opset = in_onnx(node.op_type, node.opset)
-    if meant != node.op_type and any(map(is_used, node.node.outputs[1:])):
-        raise node.refusal(f"{meant}, which takes its place, has one output")
+    if meant != node.op_type:
+        if any(map(is_used, node.node.outputs[1:])):
+            raise node.refusal(f"{meant}, which takes its place, has one output")
+        node.node.resize_outputs(1)
     node.node.op_type = meant
     if schema_of(node.op_type, node.opset) is None:
         raise node.refusal(

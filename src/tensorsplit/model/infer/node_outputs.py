@@ -301,8 +301,11 @@ def _ask(
     """
     opset = opsets[proto.domain]
     if proto.domain == "":
-        proto.op_type, opset = in_onnx(proto.op_type, opset)
+        meant, opset = in_onnx(proto.op_type, opset)
         opsets = {**opsets, "": opset}
+        if meant != proto.op_type:  # which has one output
+            proto.op_type = meant
+            del proto.output[1:]
     schema = onnx.defs.get_schema(proto.op_type, opset, proto.domain)
     attributes = {entry.name: ir.serde.deserialize_attribute(entry) for entry in proto.attribute}
     # onnx itself does not, and then reads memory that is not there

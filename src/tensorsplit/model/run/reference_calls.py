@@ -13,7 +13,7 @@ from onnx.reference.op_run import OpRun
 
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, short_name
 from tensorsplit.model.graph.engine_operators import in_onnx
-from tensorsplit.model.graph.nodes import bodies, scopes_in, tensors
+from tensorsplit.model.graph.nodes import bodies, is_used, scopes_in, tensors
 from tensorsplit.model.graph.tensors import Array, read_tensor
 from tensorsplit.model.run.program import Kernel, Step, Values
 from tensorsplit.model.run.reference_splits import NEW_OPS
@@ -58,19 +58,38 @@ RunCall: TypeAlias = Callable[[Call], Values]
 def reference_kernel(
     step: Step, attributes: Mapping[str, ir.Attr], opsets: Mapping[str, int], op_type: str
 ) -> Kernel:
-    """Return what onnx's evaluator makes of the node alone, with names of our own.
+    """Return what onnx's evaluator makes of the node alone, or of the one of ONNX that it means.
 
     The evaluator does not run whole graphs (ADR 7): it ignores function overloads and defaults of
     attributes, mixes up omitted outputs and inputs, and hides which node failed.
     """
-    if step.domain == "":
-        op_type, opset = in_onnx(op_type, opsets[""])
-        opsets = {**opsets, "": opset}
+    outputs = step.node.outputs
+    if step.domain != "":
+        return _kernel(step, attributes, opsets, op_type, outputs)
+    meant, opset = in_onnx(op_type, opsets[""])
+    opsets = {**opsets, "": opset}
+    if meant == op_type:
+        return _kernel(step, attributes, opsets, op_type, outputs)
+    if any(map(is_used, outputs[1:])):
+        problem = f"{meant}, which takes its place, has one output"
+        raise SplitError(UNSUPPORTED_NODE, problem, "run the model on another engine")
+    kernel = _kernel(step, attributes, opsets, meant, outputs[:1])
+    return lambda inputs: [*kernel(inputs), *[None] * len(outputs[1:])]
+
+
+def _kernel(
+    step: Step,
+    attributes: Mapping[str, ir.Attr],
+    opsets: Mapping[str, int],
+    op_type: str,
+    outputs: Sequence[ir.Value],
+) -> Kernel:
+    """Return what runs one operator with the inputs of a node, by names of our own."""
     node = NodeProto(
         op_type=op_type,
         domain=step.domain,
         input=[f"i{k}" if value is not None else "" for k, value in enumerate(step.inputs)],
-        output=[f"o{k}" if value.name else "" for k, value in enumerate(step.node.outputs)],
+        output=[f"o{k}" if value.name else "" for k, value in enumerate(outputs)],
         attribute=map(ir.serde.serialize_attribute, map(_embedded, attributes.values())),
     )
     for label, body in bodies(step.node):
@@ -79,8 +98,8 @@ def reference_kernel(
             # the evaluator would look for it in the working directory
             problem = f"{label} holds external data"
             raise SplitError(UNSUPPORTED_NODE, problem, "embed it in the model")
-    outputs = [ValueInfoProto(name=name) for name in node.output if name]
-    graph = GraphProto(node=[node], output=outputs)
+    ends = [ValueInfoProto(name=name) for name in node.output if name]
+    graph = GraphProto(node=[node], output=ends)
     try:
         evaluator = ReferenceEvaluator(graph, opsets=dict(opsets), new_ops=list(NEW_OPS))
     except (NotImplementedError, RuntimeError, ImportError) as error:
