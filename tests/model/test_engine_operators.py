@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 
 import tensorsplit as ts
 from tests.model.build import graph, model, node, value
@@ -77,6 +78,19 @@ def test_check_warns_that_onnx_has_none(op_type: str, opset: int, target: Any) -
     (found,) = ts.check(optimised(op_type, opset), target=target)
     assert (found.code, found.severity, found.node) == ("TS509", "warning", "graph/norm")
     assert f"no operator '{op_type}' at opset {opset}" in found.message
+
+
+def test_a_function_of_the_model_is_no_operator_of_engines() -> None:
+    made = optimised("LayerNormalization", 11)
+    body = [node("Add", "x s", "t"), node("Add", "t b", "n")]
+    opsets = [helper.make_opsetid("", 11)]
+    made.functions.append(
+        helper.make_function(
+            *("", "LayerNormalization", ["x", "s", "b"], ["n"], body, opsets, ["axis", "epsilon"])
+        )
+    )
+    made.ir_version = 8
+    assert ts.check(made) == []
 
 
 @CASES

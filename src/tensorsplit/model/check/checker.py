@@ -39,6 +39,7 @@ from tensorsplit.model.check.node_checks import findings_of
 from tensorsplit.model.check.target_checks import NEVER_RUNS, TargetChecks
 from tensorsplit.model.feeds import DeclaredInput, fits
 from tensorsplit.model.graph.building import full_collections_deferred
+from tensorsplit.model.graph.calls import called_by, functions_of
 from tensorsplit.model.graph.engine_operators import ENGINE_OPERATORS, is_of_engines
 from tensorsplit.model.graph.message import NodeList, copied, node_lists
 from tensorsplit.model.graph.nodes import (
@@ -161,13 +162,15 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
         findings += chain(_of_ends(read.original.graph), _of_names(read.lists))
     told_at = {finding.node for finding in findings}
     places, count = ["graph"], 0
-    refs = list(walk(model, "checking"))
+    refs, functions = list(walk(model, "checking")), functions_of(model)
     for ref in refs:
         places += _places(ref)
         if ref.function in facts.uncalled:
             continue
         count += is_split(ref.node)
-        findings += _of_ref(ref, facts, refused.pop(ref.path, []), is_refused=ref.path in told_at)
+        wrong = refused.pop(ref.path, [])
+        is_call = called_by(ref.node) in functions
+        findings += _of_ref(ref, facts, wrong, is_refused=ref.path in told_at, is_call=is_call)
         findings += () if target is None else target.of_node(ref)
     findings += () if target is None else target.of_data(refs)
     findings += map(of_error, chain.from_iterable(refused.values()))
@@ -226,14 +229,15 @@ def _agree(one: DeclaredInput, inputs: Mapping[str, DeclaredInput]) -> bool:
 
 
 def _of_ref(
-    ref: NodeRef, facts: Facts, refused: list[SplitError], *, is_refused: bool
+    ref: NodeRef, facts: Facts, refused: list[SplitError], *, is_refused: bool, is_call: bool
 ) -> list[Finding]:
-    """Return the findings on a node."""
+    """Return the findings on a node, which may call a function of the model."""
     if ref.opset == 0:  # the missing import is reported already
         refused = [error for error in refused if error.kind is not UNKNOWN_OPERATOR]
     found = list(map(of_error, refused))
     found += findings_of(ref, facts, is_refused=is_refused or bool(refused))
-    if ref.node.domain == "" and ref.opset != 0 and is_of_engines(ref.op_type, ref.opset):
+    is_known = is_call or ref.node.domain != "" or ref.opset == 0
+    if not is_known and is_of_engines(ref.op_type, ref.opset):
         found.append(_of_engines(ref))
     if facts.never_runs(ref.path):
         found = [finding.as_warning(NEVER_RUNS) for finding in found]
