@@ -80,6 +80,24 @@ def test_check_warns_that_onnx_has_none(op_type: str, opset: int, target: Any) -
     assert f"no operator '{op_type}' at opset {opset}" in found.message
 
 
+@CASES
+def test_their_signature_is_that_of_what_onnx_has(op_type: str, opset: int) -> None:
+    def errors(made: onnx.ModelProto) -> list[str]:
+        return [each.message for each in ts.check(made) if each.code == "TS502"]
+
+    made = optimised(op_type, opset, "n d")
+    assert errors(made) == []
+    made.graph.node[0].output.extend(["e", "f"])
+    assert len(errors(made)) == 1
+    made = optimised(op_type, opset)
+    made.graph.node[0].attribute.append(helper.make_attribute("epsilons", 1.0))
+    assert len(errors(made)) == 1
+    made = optimised(op_type, opset)
+    del made.graph.node[0].input[:]
+    with refused("TS502", "graph/norm", "0 inputs"):
+        ts.run(made, {})
+
+
 def test_a_function_of_the_model_is_no_operator_of_engines() -> None:
     made = optimised("LayerNormalization", 11)
     body = [node("Add", "x s", "t"), node("Add", "t b", "n")]

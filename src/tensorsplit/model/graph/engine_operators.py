@@ -16,6 +16,9 @@ ENGINE_OPERATORS: Mapping[str, tuple[str, int]] = {
 The optimiser of ONNX Runtime writes the normalisations.
 """
 
+FURTHER_OUTPUTS: Mapping[str, int] = {"SimplifiedLayerNormalization": 1}
+"""How many outputs engines' operators may have after those of the one of ONNX."""
+
 EXPERIMENTAL = frozenset(
     (
         *("Affine", "Crop", "ImageScaler", "MeanVarianceNormalization", "ParametricSoftplus"),

@@ -29,7 +29,7 @@ from tensorsplit.model.graph.calls import (
     functions_of,
     is_open,
 )
-from tensorsplit.model.graph.engine_operators import is_of_engines
+from tensorsplit.model.graph.engine_operators import FURTHER_OUTPUTS, in_onnx, is_of_engines
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact
 from tensorsplit.model.graph.nodes import (
     FAMILY,
@@ -290,10 +290,12 @@ class _Search:
         )
         errors: list[SplitError] = []
         if alike not in self._right:
-            opset = opsets[node.domain]
-            schema = _schema_in_force(node, opset)
+            schema, opset = _schema_in_force(node, opsets[node.domain])
             if schema is not None:
-                errors += wrong_signature(schema, opset, attributes, node.inputs, made)
+                most = schema.max_output
+                is_more = len(made) > most + FURTHER_OUTPUTS.get(node.op_type, 0)
+                listed = made if is_more else made[:most]
+                errors += wrong_signature(schema, opset, attributes, node.inputs, listed)
             yield from errors
         if not errors:
             self._right.add(alike)
@@ -313,15 +315,21 @@ def _no_attribute(function: ir.Function, name: str) -> SplitError:
     return malformed(f"the {function_label(function)} has no attribute {show(name)}", fix)
 
 
-def _schema_in_force(node: ir.Node, opset: int) -> Any:
-    """Return the schema of a node; None where it is an engine's own operator (TS509 for none)."""
+def _schema_in_force(node: ir.Node, opset: int) -> tuple[Any, int]:
+    """Return the schema of a node, and the opset that it is of (TS509 where there is none).
+
+    An engine's own operator has that of the one of ONNX that means the same, or None.
+    """
     newest = defs.onnx_opset_version()
     if node.domain == "" and opset > newest:
         problem = f"the operator {show(node.op_type)} is asked for at opset {opset}"
         fix = f"the installed onnx knows opsets up to {newest}"
         raise SplitError(UNSUPPORTED_NODE, problem, fix)
+    if node.domain == "" and is_of_engines(node.op_type, opset):
+        meant, since = in_onnx(node.op_type, opset)
+        return schema_of(meant, since), since
     schema = schema_of(node.op_type, opset, node.domain)
-    if schema is None and node.domain == "" and not is_of_engines(node.op_type, opset):
+    if schema is None and node.domain == "":
         problem = f"there is no operator {show(node.op_type)} at opset {opset}"
         fix = "use an operator of that opset, or import the opset that has it"
         raise SplitError(UNSUPPORTED_NODE, problem, fix)
@@ -329,7 +337,7 @@ def _schema_in_force(node: ir.Node, opset: int) -> Any:
         problem = f"the operator {node.op_type} is deprecated at opset {opset}"
         fix = "use what has taken its place, or import an older opset"
         raise SplitError(UNSUPPORTED_NODE, problem, fix)
-    return schema
+    return schema, opset
 
 
 def _function_errors(functions: Mapping[Key, ir.Function]) -> Iterator[SplitError]:
