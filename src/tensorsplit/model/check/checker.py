@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -168,9 +168,8 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
         if ref.function in facts.uncalled:
             continue
         count += is_split(ref.node)
-        wrong = refused.pop(ref.path, [])
-        is_call = called_by(ref.node) in functions
-        findings += _of_ref(ref, facts, wrong, is_refused=ref.path in told_at, is_call=is_call)
+        findings += _of_ref(ref, facts, refused.pop(ref.path, []), is_refused=ref.path in told_at)
+        findings += [_of_engines(ref)] if _is_of_engines(ref, functions) else []
         findings += () if target is None else target.of_node(ref)
     findings += () if target is None else target.of_data(refs)
     findings += map(of_error, chain.from_iterable(refused.values()))
@@ -229,16 +228,13 @@ def _agree(one: DeclaredInput, inputs: Mapping[str, DeclaredInput]) -> bool:
 
 
 def _of_ref(
-    ref: NodeRef, facts: Facts, refused: list[SplitError], *, is_refused: bool, is_call: bool
+    ref: NodeRef, facts: Facts, refused: list[SplitError], *, is_refused: bool
 ) -> list[Finding]:
-    """Return the findings on a node, which may call a function of the model."""
+    """Return the findings on a node."""
     if ref.opset == 0:  # the missing import is reported already
         refused = [error for error in refused if error.kind is not UNKNOWN_OPERATOR]
     found = list(map(of_error, refused))
     found += findings_of(ref, facts, is_refused=is_refused or bool(refused))
-    is_known = is_call or ref.node.domain != "" or ref.opset == 0
-    if not is_known and is_of_engines(ref.op_type, ref.opset):
-        found.append(_of_engines(ref))
     if facts.never_runs(ref.path):
         found = [finding.as_warning(NEVER_RUNS) for finding in found]
     return found
@@ -259,6 +255,12 @@ def _of_form(
         if profile is not None and (is_own or (error.fix == UNSORTED_AROUND and sorts == "all")):
             found = found.as_warning(f"{profile.name} sorts the nodes")
         yield found
+
+
+def _is_of_engines(ref: NodeRef, functions: Container[object]) -> bool:
+    """Return whether a node calls an operator of engines, not a function of the model."""
+    is_own = ref.node.domain == "" and ref.opset != 0 and is_of_engines(ref.op_type, ref.opset)
+    return is_own and called_by(ref.node) not in functions
 
 
 def _of_engines(ref: NodeRef) -> Finding:

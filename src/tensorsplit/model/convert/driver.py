@@ -240,7 +240,7 @@ def _convert_other(node: NodeConversion) -> None:
         if any(map(is_used, node.node.outputs[1:])):
             raise node.refusal(f"{meant}, which takes its place, has one output")
         node.node.resize_outputs(1)
-    node.node.op_type = meant
+        node.node.op_type = meant
     if schema_of(node.op_type, node.opset) is None:
         raise node.refusal(
             f"there is no operator {node.op_type} at opset {node.opset}",

@@ -17,7 +17,7 @@ from tensorsplit.model.graph.nodes import (
     is_onnx_split,
     is_used,
     passed_from,
-    scopes_in,
+    scopes_inside,
     tensor_of,
 )
 from tensorsplit.model.infer.analysis import Facts
@@ -40,7 +40,7 @@ def is_of_constants(ref: NodeRef) -> bool:
         return False
     node, waiting, met = ref.node, [ref.node], {ref.node}
     for made in waiting:
-        inside = [made, *chain(*(inner for _, body in bodies(made) for inner in scopes_in(body)))]
+        inside = [made, *chain(*scopes_inside(made))]
         if any(each.domain != "" or each.op_type.startswith(_RANDOM) for each in inside):
             return False
         for held in chain(*(each.inputs for each in inside)):

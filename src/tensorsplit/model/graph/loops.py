@@ -14,7 +14,7 @@ from tensorsplit.model.graph.nodes import (
     fixed_tensor_of,
     is_used,
     passed_from,
-    scopes_in,
+    scopes_inside,
 )
 from tensorsplit.model.graph.uses import calculated_from
 
@@ -31,7 +31,7 @@ def captured_in_scan(node: ir.Node) -> list[ir.Value]:
 
 def captured_by(node: ir.Node) -> list[ir.Value]:
     """Return what the bodies of a node use from around it, but for constants, in order."""
-    inside = [scope for _, body in bodies(node) for scope in scopes_in(body)]
+    inside = list(scopes_inside(node))
     own, used = set(inside), dict[ir.Value, None]()
     for value in chain(*(inner.inputs for inner in chain(*inside))):  # which make all outputs
         if value is not None and value.graph not in own:

@@ -190,8 +190,13 @@ def scopes_in(scope: Scope) -> Iterator[Scope]:
     """Yield a graph or function, and then the bodies in it."""
     yield scope
     for node in scope:
-        for _, body in bodies(node):
-            yield from scopes_in(body)
+        yield from scopes_inside(node)
+
+
+def scopes_inside(node: ir.Node) -> Iterator[Scope]:
+    """Yield the bodies of a node, and those in them."""
+    for _, body in bodies(node):
+        yield from scopes_in(body)
 
 
 def bodies(node: ir.Node) -> list[tuple[str, ir.Graph]]:
@@ -402,9 +407,9 @@ def given_in_branches(node: ir.Node, made: ir.Value) -> list[ir.Value]:
 
 
 def order_of(transpose: ir.Node, rank: int) -> tuple[int, ...]:
-    """Return the order in which a Transpose, or a layer, puts the axes of so many; it may be wrong.
+    """Return the order of axes of a Transpose of data of a rank, in ONNX or an IR.
 
-    Where none is given, or it is known only at run time, it is backwards.
+    It is what the model says, right or wrong; backwards if it says none, or only at run time.
     """
     if transpose.domain == "":
         given = attribute_of(transpose, "perm", ir.AttributeType.INTS)

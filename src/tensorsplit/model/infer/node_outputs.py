@@ -71,21 +71,15 @@ def infer_outputs(
     if tensor is not None:
         return [of_constant(tensor, opsets.get("", 0))]
     asked = asked_of(node, inputs, held)
-    standing = None if asked is None else _in_onnx(asked)
-    if standing is None:
-        return [UNKNOWN] * len(node.outputs)
-    is_foreign = node.domain == FOREIGN
-    found = _inferred(standing, _OF_FOREIGN if is_foreign else tuple(opsets.items()))
+    in_force: Opsets = tuple(opsets.items())
+    if asked is not None and node.domain == FOREIGN:
+        asked, in_force = _stand_in(asked), _OF_FOREIGN
+    found = () if asked is None else _inferred(asked, in_force)
     return [*found, *[UNKNOWN] * (len(node.outputs) - len(found))]
 
 
-def _in_onnx(asked: Asked) -> Asked | None:
-    """Return a node of ONNX that gives a foreign one's first output but for elements; others as is.
-
-    None where there is none.
-    """
-    if asked.domain != FOREIGN:
-        return asked
+def _stand_in(asked: Asked) -> Asked | None:
+    """Return the node of ONNX that gives a foreign one's first output, but for elements, if any."""
     made = alike(asked.op_type, asked.inputs, {name: held for name, _, held in asked.attributes})
     if made is None:
         return None

@@ -63,11 +63,10 @@ def reference_kernel(
     The evaluator does not run whole graphs (ADR 7): it ignores function overloads and defaults of
     attributes, mixes up omitted outputs and inputs, and hides which node failed.
     """
-    outputs = step.node.outputs
-    if step.domain != "":
-        return _kernel(step, attributes, opsets, op_type, outputs)
-    meant, opset = in_onnx(op_type, opsets[""])
-    opsets = {**opsets, "": opset}
+    outputs, meant = step.node.outputs, op_type
+    if step.domain == "":
+        meant, opset = in_onnx(op_type, opsets[""])
+        opsets = {**opsets, "": opset}
     if meant == op_type:
         return _kernel(step, attributes, opsets, op_type, outputs)
     if any(map(is_used, outputs[1:])):

@@ -44,6 +44,7 @@ from tensorsplit.model.graph.nodes import (
     node_paths,
     schema_of,
     scopes_in,
+    scopes_inside,
 )
 from tensorsplit.model.validity.node_errors import wrong_bodies, wrong_signature
 
@@ -202,7 +203,7 @@ class _Search:
         if producer is None:
             fix = "correct the name, or add the node, initializer or input that gives it"
             return malformed(f"nothing produces its input {name}", fix)
-        if any(graph is scope for graph in _inside(producer)):
+        if any(graph is scope for graph in scopes_inside(producer)):
             problem = f"its input {name} is what the node around it makes"
             return malformed(problem, "have it read another value: ONNX has no cycles")
         home, reader = producer.graph, node
@@ -382,15 +383,9 @@ def _cycles(edges: Mapping[_K, Iterable[_K]]) -> Iterator[tuple[_K, ...]]:
             }
 
 
-def _inside(node: ir.Node) -> Iterator[Scope]:
-    """Yield the graphs in a node, and in nodes in it."""
-    for _, body in bodies(node):
-        yield from scopes_in(body)
-
-
 def _read_by(node: ir.Node) -> Iterator[ir.Node]:
     """Yield the nodes that a node reads from, and that its bodies do."""
-    inside = list(_inside(node))
+    inside = list(scopes_inside(node))
     others = (each.inputs for graph in inside for each in graph)
     for value in chain(node.inputs, *(graph.outputs for graph in inside), *others):
         producer = None if value is None else value.producer()
