@@ -65,10 +65,15 @@ def test_threads_are_compared_below_a_megabyte(measured: Any) -> None:
 
 
 @pytest.mark.parametrize("columns", [4, 41], ids=["few columns", "many columns"])
-def test_stores_are_compared_from_a_megabyte_on(measured: Any, columns: int) -> None:
+@pytest.mark.parametrize(
+    ("kibibytes", "stores"),
+    [(1100, {"plain", "prefetched"}), (3000, {"plain", "prefetched", "non-temporal"})],
+)
+def test_stores_are_compared_from_a_megabyte_on_and_past_the_cache_from_three(
+    measured: Any, kibibytes: int, stores: set[str], columns: int
+) -> None:
     measured.use_threads(1)
-    seen = copy(measured, case_of(2000, columns), ENOUGH)
-    assert seen == {"plain", "prefetched", "non-temporal"}
+    assert copy(measured, case_of(kibibytes, columns), ENOUGH) == stores
     (choice,) = native.choices()
     assert choice.way.time > 0
     assert choice.other.time > 0

@@ -199,7 +199,7 @@ void test_slow_ways_are_given_up() {
 }
 
 void test_a_faster_way_replaces_the_guess() {
-    for (const std::size_t bytes : {2 * mebibyte, 7 * mebibyte}) {
+    for (const std::size_t bytes : {4 * mebibyte, 7 * mebibyte}) {
         const Machine machine{"", 8000, 5000, 10, 20, 0.8, 0.5};
         begin(2);
         const auto ways = copy(machine, bytes, 40);
@@ -207,6 +207,14 @@ void test_a_faster_way_replaces_the_guess() {
         CHECK(ways.back().stores == Stores::non_temporal);
         CHECK(ways.back().threads == 2);
         CHECK(count_slow(machine, ways, bytes) <= 14);
+    }
+}
+
+void test_small_copies_stay_in_the_cache() {
+    const Machine machine{"", 8000, 5000, 10, 20, 0.8, 0.5};
+    begin(2);
+    for (const Way& way : copy(machine, 2 * mebibyte, 100)) {
+        CHECK(way.stores != Stores::non_temporal);
     }
 }
 
@@ -314,6 +322,7 @@ int main(int count, char**) {
     test_the_number_of_threads();
     test_slow_ways_are_given_up();
     test_a_faster_way_replaces_the_guess();
+    test_small_copies_stay_in_the_cache();
     test_similar_splits_are_learned_from();
     test_one_disturbed_copy_does_no_lasting_harm();
     test_a_way_that_has_become_far_slower_is_given_up();

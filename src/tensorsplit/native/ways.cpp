@@ -17,11 +17,13 @@
 namespace tensorsplit {
 namespace {
 
-// From these sizes on, measuring takes less than it may save, and other stores than plain ones are
-// worth a try. Below so many bytes for each thread, waking it takes longer than it saves
+// From these sizes on, measuring takes less than it may save, and prefetching and non-temporal
+// stores are worth a try. Smaller parts stay in a cache, and one trial of non-temporal stores takes
+// as long as six copies. Below so many bytes for each thread, waking it takes longer than it saves
 // (tests/native/ways.cpp has a model of that).
 constexpr std::size_t worth_measuring = 128 * 1024;
-constexpr std::size_t worth_other_stores = 1024 * 1024;
+constexpr std::size_t worth_prefetching = 1024 * 1024;
+constexpr std::size_t worth_non_temporal = 3 * 1024 * 1024;
 constexpr std::size_t worth_a_thread = 128 * 1024;
 
 // A trial is a turn of another way: some copies, of which the fastest counts, since whatever
@@ -46,8 +48,10 @@ std::atomic<std::size_t> fixed_from{0};
 
 // Whether other stores than these may be tried for copies of so many bytes, or learned.
 bool may_replace(Stores now, Stores other, std::size_t bytes) {
-    const bool is_asked_for = now == Stores::non_temporal || other == Stores::non_temporal;
-    return bytes >= worth_other_stores && !(is_asked_for && fixed_from.load() != 0);
+    if (now != Stores::non_temporal && other != Stores::non_temporal) {
+        return bytes >= worth_prefetching;
+    }
+    return bytes >= worth_non_temporal && fixed_from.load() == 0;
 }
 
 // What is near to a way: first other stores, then half and twice as many threads.
