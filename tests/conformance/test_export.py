@@ -21,6 +21,7 @@ from tensorsplit import backend
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases import find
 from tensorsplit.conformance.export import directory, export
+from tensorsplit.storage.outputs import Outputs
 from tests.conformance.equality import same
 from tests.refusals import refused
 
@@ -213,11 +214,24 @@ def test_what_is_left_to_its_default_is_the_last_input() -> None:
 
 def test_cases_are_not_mixed_with_other_files(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("x")
-    with refused("TS702", "not empty", parameter="export"):
+    with refused("TS702", "not empty"):
         export(LEGAL[:1], tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["mine.txt"]
-    with refused("TS702", "not empty", parameter="export"):
+    with refused("TS702", "not a folder"):
         export(LEGAL[:1], tmp_path / "mine.txt")
+
+
+def test_cases_replace_others_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "cases"
+    export(LEGAL[:1], target)
+    with refused("TS702", "not empty"):
+        export(LEGAL[1:2], target)
+    export(LEGAL[1:2], target, outputs=Outputs(overwrite=True))
+    assert [entry["id"] for entry in manifest(target)["cases"]] == [LEGAL[1].id]
+    (target / "mine.txt").write_text("x")
+    with refused("TS702", "mine.txt"):
+        export(LEGAL[:1], target, outputs=Outputs(overwrite=True))
+    assert [entry["id"] for entry in manifest(target)["cases"]] == [LEGAL[1].id]
 
 
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
@@ -241,5 +255,5 @@ def test_nothing_is_left_if_it_is_interrupted(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with refused("TS702", parameter="export"):
+    with refused("TS702"):
         export(LEGAL[:1], tmp_path / "file" / "out")

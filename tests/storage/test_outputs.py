@@ -702,16 +702,16 @@ def test_a_folder_that_can_be_written_into_and_not_listed(
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_folders_around_what_is_made_otherwise_go_if_it_fails(tmp_path: Path, fails: bool) -> None:
+def test_folders_around_what_is_replaced_go_if_it_fails(tmp_path: Path, fails: bool) -> None:
     """They are those of the file that a link leads to."""
     (tmp_path / "link").symlink_to("new/folder/target")
     try:
-        with Outputs().made_around(tmp_path / "link"):
+        with Outputs(create_dirs=True).replaced(tmp_path / "link", None) as draft:
             assert (tmp_path / "new" / "folder").is_dir()
             if fails:
-                raise InterruptedError
-            (tmp_path / "link").write_text("1")
-    except InterruptedError:
+                raise RuntimeError
+            draft.write_text("1")
+    except RuntimeError:
         pass
     assert names(tmp_path) == (["link"] if fails else ["folder", "link", "new", "target"])
 

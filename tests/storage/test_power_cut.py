@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.conformance.cases import find
+from tensorsplit.conformance.export import export
 from tensorsplit.storage.outputs import Brought, Content, Outputs
 from tests.storage.disk import Disk
 
@@ -89,6 +91,19 @@ def test_tensors_are_on_the_disk_before_their_name_is(
     disk = Disk(tmp_path, monkeypatch)
     ts.files.split(source, target, axis=1, num_outputs=3, overwrite=is_there)
     assert target in disk.renamed
+    assert disk.torn == []
+    assert disk.lost(target) == []
+    assert disk.forgets(target, target.parent) == []
+
+
+def test_cases_are_on_the_disk_before_their_folder_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = find(["onnx.Split-13/float/static-r1/*"])[:3]
+    target = tmp_path / "cases"
+    disk = Disk(tmp_path, monkeypatch)
+    export(cases, target)
+    assert disk.renamed == [target]
     assert disk.torn == []
     assert disk.lost(target) == []
     assert disk.forgets(target, target.parent) == []

@@ -217,8 +217,8 @@ def _export(cases: Sequence[Case], folder: Path, seed: int) -> None:
     """Write cases as files into a folder, which is made."""
     from tensorsplit.conformance.export import export
 
-    with progress_of("conformance", len(cases)) as advance, outputs().made_around(folder):
-        export(cases, folder, seed, progress=advance)
+    with progress_of("conformance", len(cases)) as advance:
+        export(cases, folder, seed, outputs=outputs(), progress=advance)
 
 
 def _measured(

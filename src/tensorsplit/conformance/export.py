@@ -11,10 +11,10 @@ from pathlib import Path
 from onnx import numpy_helper
 
 from tensorsplit.conformance.case import Case
-from tensorsplit.core.errors import UNWRITABLE, SplitError
-from tensorsplit.storage.outputs import drafts_in
+from tensorsplit.storage.outputs import Outputs, sync_files
 
 MANIFEST = "manifest.json"
+_NAMES = ("parts", "refusal", "ir", MANIFEST)
 
 
 def export(
@@ -22,6 +22,7 @@ def export(
     folder: Path,
     seed: int = 0,
     *,
+    outputs: Outputs | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> None:
     """Write cases into a new folder.
@@ -33,35 +34,22 @@ def export(
     asks for exact equality. ``manifest.json`` says which folder holds which case and what is
     expected of it.
 
-    The folder must not be there yet, or be empty. `progress` is called after each case.
+    The folder must not be there yet, or be empty, unless `outputs` lets it be replaced. `progress`
+    is called after each case.
 
     Raises:
         SplitError: TS702 if the folder holds something, or can't be written; nothing is left then.
     """
-    try:
-        if folder.is_symlink() or (folder.exists() and not _is_empty_folder(folder)):
-            fix = "give a folder that is not there yet; cases are not mixed with other files"
-            raise SplitError(UNWRITABLE, f"{folder} is not empty", fix, parameter="export")
-        with drafts_in(folder.parent) as drafts:
-            draft = drafts / "cases"
-            draft.mkdir()
-            _write(cases, draft, seed, progress)
-            if folder.exists():
-                folder.rmdir()
-            draft.rename(folder)
-    except OSError as error:
-        problem = f"cannot write to {folder}: {error.strerror or error}; nothing was written"
-        raise SplitError(UNWRITABLE, problem, "give another path", parameter="export") from None
+    with (outputs or Outputs()).replaced(folder, _NAMES) as draft:
+        draft.mkdir()
+        _write(cases, draft, seed, progress)
+        sync_files(path for path in draft.rglob("*") if path.is_file())
 
 
 def directory(case: Case) -> str:
     """Return a case's place in the folder; no id holds two underscores, so each is unique."""
     kind = case.expects if case.model_format == "onnx" else case.model_format
     return f"{kind}/test_{case.id.replace('/', '__')}"
-
-
-def _is_empty_folder(folder: Path) -> bool:
-    return folder.is_dir() and not any(folder.iterdir())
 
 
 def _write(

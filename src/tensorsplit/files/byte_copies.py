@@ -12,13 +12,11 @@ import os
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from io import FileIO
-from itertools import accumulate, groupby, islice, product
+from itertools import accumulate, groupby, product
 from operator import attrgetter, itemgetter
-from pathlib import Path
 from typing import IO, Any, TypeAlias, TypeVar
 from zipfile import ZipFile
 
@@ -49,7 +47,6 @@ _LONG = 128 << 10  # from here on, a range costs more than the calls that copy i
 _WRITE = 64 << 10
 _TASK = 32 << 20
 _MOST_RANGES = 256
-_SYNCED_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -642,16 +639,3 @@ def unverified(path: str) -> SplitError:
         f"{show_path(path)} does not hold what was written to it; nothing was put in place",
         "check the disk and the memory of this machine",
     )
-
-
-def sync_files(paths: Iterable[Path]) -> None:
-    """Write files down to the disk, many at once, as file systems do that together."""
-    left = iter(paths)
-    with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
-        while batch := list(islice(left, _SYNCED_AT_ONCE)):
-            list(pool.map(_sync, batch))
-
-
-def _sync(path: Path) -> None:
-    with FileIO(path, "r+") as file:
-        os.fsync(file.fileno())

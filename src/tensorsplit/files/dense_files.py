@@ -26,10 +26,10 @@ from tensorsplit.files.byte_copies import (
     copies,
     read_at,
     reading,
-    sync_files,
     write_at,
 )
 from tensorsplit.files.formats import Division, NewTensor, Recast, WriteTask
+from tensorsplit.storage.outputs import sync_files
 
 _MOST_HEADERS = 256
 

@@ -23,7 +23,6 @@ from tensorsplit.files.byte_copies import (
     Bytes,
     RangeCopies,
     compare,
-    sync_files,
     unverified,
 )
 from tensorsplit.files.sources import refusing
@@ -42,6 +41,7 @@ from tensorsplit.files.zarr_stores import (
     unreadable,
     write_value,
 )
+from tensorsplit.storage.outputs import sync_files
 
 if TYPE_CHECKING:
     from zarr.abc.buffer import Buffer

@@ -15,10 +15,13 @@ import shutil
 import stat
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import partial
+from io import FileIO
+from itertools import islice
 from pathlib import Path
 from typing import IO, TypeAlias
 from uuid import uuid4
@@ -36,6 +39,7 @@ _DRAFTS = ".tensorsplit-*.part"
 _NOTE = "user.tensorsplit"
 _ELSEWHERE = "give another path"
 _NEVER_SYNCED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # on this file system
+_SYNCED_AT_ONCE = 16
 _BINARY = getattr(os, "O_BINARY", 0)  # for Windows
 
 
@@ -127,15 +131,6 @@ class Outputs:
             self.written += map(str, whole)
             for target in whole:
                 _sync_placed(places[target].parent, target)
-
-    @contextlib.contextmanager
-    def made_around(self, target: Path) -> Iterator[None]:
-        """Make the folders around an output that is made otherwise; they go if it fails."""
-        with contextlib.ExitStack() as cleaning:
-            with _refusing(target):
-                cleaning.enter_context(_made(_real(target).parent))
-            yield
-        self.written.append(str(target))
 
     @contextlib.contextmanager
     def replaced(self, target: Path, names: Collection[str] | None) -> Iterator[Path]:
@@ -535,6 +530,19 @@ def _sync_placed(folder: Path, target: Path) -> None:
         reason = error.strerror or error
         problem = f"{target} is written, but its folder could not be flushed to the disk: {reason}"
         raise _unwritable(problem, fix_of(error, "look at the disk, and run it again")) from None
+
+
+def sync_files(paths: Iterable[Path]) -> None:
+    """Write files down to the disk, many at once, as file systems do that together."""
+    left = iter(paths)
+    with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
+        while batch := list(islice(left, _SYNCED_AT_ONCE)):
+            list(pool.map(_sync_file, batch))
+
+
+def _sync_file(path: Path) -> None:
+    with FileIO(path, "r+") as file:
+        os.fsync(file.fileno())
 
 
 def _sync_folders(folder: Path) -> None:
