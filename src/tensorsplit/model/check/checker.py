@@ -56,7 +56,7 @@ from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile, Target
 from tensorsplit.model.reading import ModelLike, OnnxModel, declared_input, read_model
 from tensorsplit.model.validity.message_errors import has_type, message_errors, shadowed_names
-from tensorsplit.model.validity.model_errors import UNSORTED, UNSORTED_AROUND, model_errors
+from tensorsplit.model.validity.model_errors import OrderError, model_errors
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -251,9 +251,9 @@ def _of_form(
     own = set(node_paths("graph", graph)) if sorts else set[str]()
     for error in errors:
         found = of_error(error)
-        is_own = error.fix == UNSORTED and error.node in own
-        if profile is not None and (is_own or (error.fix == UNSORTED_AROUND and sorts == "all")):
-            found = found.as_warning(f"{profile.name} sorts the nodes")
+        if profile is not None and isinstance(error, OrderError):
+            is_sorted = sorts == "all" if error.is_in_body else error.node in own
+            found = found.as_warning(f"{profile.name} sorts the nodes") if is_sorted else found
         yield found
 
 

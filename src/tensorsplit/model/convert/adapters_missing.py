@@ -279,36 +279,50 @@ def _layer_normalization_down(node: NodeConversion) -> None:
     node.replace(*(shifted, mean, inverse)[: len(node.node.outputs)])
 
 
-def _scales_down(node: NodeConversion) -> None:
+def _quantize_linear_down(node: NodeConversion) -> None:
     """Keep one scale, and calculate with those of channels, for which there is no axis."""
-    scale = node.shape(1)
-    if scale is not None and all(dim == 1 for dim in scale):
-        node.take("axis")
+    if _keeps_one_scale(node):
         return
-    make, axes = node.make, _axes_after_channels(node)
-    scales, *zeros = (
-        each if each is None or not axes else make.unsqueeze(each, axes)
-        for each in node.node.inputs[1:]
-    )
-    zero = next(iter(zeros), None)
-    if node.op_type == "DequantizeLinear":
-        held = node.given(0)
-        if zero is not None:
-            pair = (make.op("Cast", [each], {"to": ir.DataType.INT32}) for each in (held, zero))
-            held = make.op("Sub", list(pair))
-        held = make.op("Cast", [held], {"to": ir.DataType.FLOAT})
-        node.replace(make.op("Mul", [held, scales]))
-        return
-    kind = ir.DataType.UINT8 if zero is None else node.needed_dtype(2)
-    held = make.op("Cast", [node.given(0)], {"to": ir.DataType.FLOAT})  # of int32, too
-    held = make.op("Round", [make.op("Div", [held, scales])])
-    if zero is not None:
-        held = make.op("Add", [held, make.op("Cast", [zero], {"to": ir.DataType.FLOAT})])
+    make, (scales, zeros) = node.make, _scales_and_zeros(node)
+    data = make.op("Cast", [node.given(0)], {"to": ir.DataType.FLOAT})  # of int32, too
+    data = make.op("Round", [make.op("Div", [data, scales])])
+    if zeros is not None:
+        data = make.op("Add", [data, make.op("Cast", [zeros], {"to": ir.DataType.FLOAT})])
+    kind = ir.DataType.UINT8 if zeros is None else node.needed_dtype(2)
     ends = np.iinfo(kind.numpy())
-    held = make.op(
-        "Clip", [held, *(make.constant(end, np.float32) for end in (ends.min, ends.max))]
-    )
-    node.replace(make.op("Cast", [held], {"to": kind}))
+    bounds = (make.constant(end, np.float32) for end in (ends.min, ends.max))
+    node.replace(make.op("Cast", [make.op("Clip", [data, *bounds])], {"to": kind}))
+
+
+def _dequantize_linear_down(node: NodeConversion) -> None:
+    """Keep one scale, and calculate with those of channels, for which there is no axis."""
+    if _keeps_one_scale(node):
+        return
+    make, (scales, zeros) = node.make, _scales_and_zeros(node)
+    data = node.given(0)
+    if zeros is not None:
+        pair = [make.op("Cast", [each], {"to": ir.DataType.INT32}) for each in (data, zeros)]
+        data = make.op("Sub", pair)
+    data = make.op("Cast", [data], {"to": ir.DataType.FLOAT})
+    node.replace(make.op("Mul", [data, scales]))
+
+
+def _keeps_one_scale(node: NodeConversion) -> bool:
+    """Take away the axis of a node that surely has one scale; return whether it has."""
+    scale = node.shape(1)
+    has_one = scale is not None and all(dim == 1 for dim in scale)
+    if has_one:
+        node.take("axis")
+    return has_one
+
+
+def _scales_and_zeros(node: NodeConversion) -> tuple[ir.Value, ir.Value | None]:
+    """Return the scales and zero points of channels, broadcast along their axis."""
+    scales, zeros = node.given(1), node.input(2)
+    if axes := _axes_after_channels(node):
+        scales = node.make.unsqueeze(scales, axes)
+        zeros = None if zeros is None else node.make.unsqueeze(zeros, axes)
+    return scales, zeros
 
 
 def _axes_after_channels(node: NodeConversion) -> list[int]:
@@ -328,5 +342,6 @@ ADAPTERS = table(
     ("Mod", 10, None, _mod_down),
     ("Trilu", 14, None, _trilu_down),
     ("LayerNormalization", 17, None, _layer_normalization_down),
-    ("QuantizeLinear DequantizeLinear", 13, None, _scales_down),
+    ("QuantizeLinear", 13, None, _quantize_linear_down),
+    ("DequantizeLinear", 13, None, _dequantize_linear_down),
 )

@@ -51,16 +51,23 @@ from tensorsplit.model.validity.node_errors import wrong_bodies, wrong_signature
 MAX_STEPS = 1 << 20
 """Models that expand to more nodes than this through calls of functions are refused."""
 
-UNSORTED = "sort the nodes, as TopologicalSortPass of onnx_ir.passes.common does"
-"""The fix of errors of order alone, which an engine need not mind."""
-
-UNSORTED_AROUND = (
+_SORT = "sort the nodes, as TopologicalSortPass of onnx_ir.passes.common does"
+_SORT_AROUND = (
     "sort the nodes of the main graph, as TopologicalSortPass of onnx_ir.passes.common does"
 )
-"""The fix where a body reads what the main graph gives later; fewer engines sort these."""
 
 _MOST_CYCLES = 100
 """Beyond this number of cycles in one graph, the other nodes are reported as in a wrong order."""
+
+
+class OrderError(SplitError):
+    """The refusal of a node that reads what a later one gives (TS502); an engine may sort them.
+
+    Attributes:
+        is_in_body: Whether a body reads what the main graph gives later; fewer engines sort these.
+    """
+
+    is_in_body = False
 
 
 @full_collections_deferred()
@@ -212,13 +219,14 @@ class _Search:
         if home not in self._cycles:
             reads = {each: _read_by(each) for each in home or ()}
             self._cycles[home] = list(map(frozenset, islice(_cycles(reads), _MOST_CYCLES)))
-        problem = f"its input {name} is read before it is produced"
-        is_in_body = reader is not node and home is self._model.graph
-        fix = UNSORTED_AROUND if is_in_body else UNSORTED
         if any(reader in cycle and producer in cycle for cycle in self._cycles[home]):
             problem = f"its input {name} is made of what the node itself makes"
-            fix = "have it read another value: ONNX has no cycles"
-        return malformed(problem, fix)
+            return malformed(problem, "have it read another value: ONNX has no cycles")
+        problem = f"its input {name} is read before it is produced"
+        is_in_body = reader is not node and home is self._model.graph
+        error = OrderError(MALFORMED_MODEL, problem, _SORT_AROUND if is_in_body else _SORT)
+        error.is_in_body = is_in_body
+        return error
 
     def _attributes(self, node: ir.Node, path: str, place: Place) -> Attributes | None:
         """Return the attributes of a node; None where its domain is known to be missing."""
