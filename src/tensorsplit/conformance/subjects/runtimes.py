@@ -111,7 +111,7 @@ def run_opencv(
     del weights
     net = cv2.dnn.readNetFromONNX(np.frombuffer(model, np.uint8))
     for name, value in inputs.items():
-        net.setInput(value, name)
+        net.setInput(np.asarray(value), name)
     return dict(zip(outputs, net.forward(list(outputs)), strict=True))
 
 
