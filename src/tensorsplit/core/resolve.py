@@ -36,7 +36,8 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.rules import BY_COUNT, MAX_PARTS, LengthRule, Uncounted, apply
 from tensorsplit.core.schema import Lengths, Operator
 
-_MANY = 1 << 16
+MANY_PARTS = 1 << 16
+"""The lengths of more parts than this would take memory, and are not listed without need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def part_sizes(intent: Intent, dim: Dim, most: int = MAX_PARTS) -> tuple[Dim, ..
         )
     if intent.outputs is not None and intent.rule in BY_COUNT:
         (count,) = intent.given
-        if MAX_PARTS >= count > _MANY > intent.outputs:  # whose lengths would take memory
+        if MAX_PARTS >= count > MANY_PARTS > intent.outputs:
             check_count(count, intent)
     try:
         is_short = len(intent.given) <= 64 and not any(map(is_traced, (dim, *intent.given)))

@@ -12,7 +12,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, show_shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, UNKNOWN_COUNT, SplitError, show
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
-from tensorsplit.core.resolve import Intent, check_element_type, part_sizes, plan
+from tensorsplit.core.resolve import MANY_PARTS, Intent, check_element_type, part_sizes, plan
 from tensorsplit.core.rules import explicit
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.binding import bind
@@ -32,9 +32,6 @@ from tensorsplit.model.infer.node_outputs import asked_of
 from tensorsplit.model.openvino_ir import LAYER_VERSION
 
 _T = TypeVar("_T")
-
-MOST_CHUNKS = 1 << 16
-"""Of more chunks of a sequence a list would take memory and time, though it says nothing new."""
 
 
 @dataclass(slots=True)
@@ -144,7 +141,7 @@ def _plan(found: KnownSplit, intent: Intent, data: Tensor) -> None:
         if data.shape is None or found.missing:
             part_sizes(intent, None)
         else:
-            found.plan = plan(intent, data.shape, MOST_CHUNKS)
+            found.plan = plan(intent, data.shape, MANY_PARTS)
     except SplitError as error:
         if error.kind is not UNKNOWN_COUNT:
             raise

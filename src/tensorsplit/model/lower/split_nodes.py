@@ -11,7 +11,7 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import Number, Numbers, fed, pick
 from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, SplitError
-from tensorsplit.core.resolve import Intent, part_sizes
+from tensorsplit.core.resolve import MANY_PARTS, Intent, part_sizes
 from tensorsplit.core.rules import Chunks, chunk, equal, explicit, remainder
 from tensorsplit.model.features.split_features import known_lengths
 from tensorsplit.model.graph.building import inherit
@@ -19,7 +19,6 @@ from tensorsplit.model.graph.calculation import FIRST_WITH_SUMS, Calculation
 from tensorsplit.model.graph.nodes import NodeRef, is_onnx_split, is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import rule_of_lengths
-from tensorsplit.model.infer.splits import MOST_CHUNKS
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import must_go
 
@@ -141,7 +140,7 @@ def sizes_of(
     """Return the rule's lengths of a dimension, for operands known at run time only as well."""
     given = known_lengths(intent)
     if given is not None:
-        known = part_sizes(intent, dim if is_known(dim) else None, MOST_CHUNKS)
+        known = part_sizes(intent, dim if is_known(dim) else None, MANY_PARTS)
         if isinstance(known, tuple) and is_known(dim) and are_known(known):
             return known
     assert intent.rule is not None  # noqa: S101 - checked by the caller
