@@ -30,6 +30,7 @@ from tensorsplit.model.feeds import DeclaredInput, check_feeds
 from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, as_tensor
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_split, walk
+from tensorsplit.model.graph.producers import producer_of
 from tensorsplit.model.graph.tensors import element_type_of
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of
@@ -541,7 +542,7 @@ def _elements(value: ir.Value | None, facts: Facts) -> Iterator[int]:
     """Yield the elements of a value, or of the inputs that it comes from if they are not known."""
     pending = [value]
     for held in pending:
-        known, node = facts.tensor(held).values, None if held is None else held.producer()
+        known, node = facts.tensor(held).values, producer_of(held)
         is_input = held is not None and held.is_graph_input()
         if known is not None and (held is value or is_input):
             yield from filter(is_known, known)

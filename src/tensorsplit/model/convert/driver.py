@@ -40,7 +40,6 @@ from tensorsplit.model.graph.nodes import (
     function_label,
     is_before_opsets,
     is_onnx_split,
-    is_used,
     schema_of,
     walk,
 )
@@ -235,12 +234,12 @@ def _takes_sequences(node: NodeConversion) -> bool:
 def _convert_other(node: NodeConversion) -> None:
     """Bring a node of another operator to the target, version by version."""
     target = node.conversion.target
-    meant, node.opset = in_onnx(node.op_type, node.opset)
-    if meant != node.op_type:
-        if any(map(is_used, node.node.outputs[1:])):
-            raise node.refusal(f"{meant}, which takes its place, has one output")
-        node.node.resize_outputs(1)
-        node.node.op_type = meant
+    meant = in_onnx(node.op_type, node.opset)
+    if meant is not None:
+        if problem := meant.lack(node.node.outputs):
+            raise node.refusal(problem)
+        node.node.resize_outputs(min(len(node.node.outputs), meant.outputs))
+        node.node.op_type, node.opset = meant.op_type, meant.opset
     if schema_of(node.op_type, node.opset) is None:
         raise node.refusal(
             f"there is no operator {node.op_type} at opset {node.opset}",

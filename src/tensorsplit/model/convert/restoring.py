@@ -33,6 +33,7 @@ from tensorsplit.model.graph.nodes import (
     is_used,
     walk,
 )
+from tensorsplit.model.graph.producers import producer_of
 from tensorsplit.model.infer.calculated import are_in_order, rule_of, rule_of_lengths
 from tensorsplit.model.infer.length_program import program_of
 
@@ -92,7 +93,7 @@ def _part_of(ref: NodeRef) -> _Part | None:
         start, end, axis = ref.input(1), ref.input(2), _number(ref.input(3))
     elif node.op_type == "Gather" and len(node.inputs) == 2:
         indices = node.inputs[1]
-        range_ = None if indices is None else indices.producer()
+        range_ = producer_of(indices)
         if range_ is None or (range_.domain, range_.op_type) != ("", "Range"):
             return None
         start, end, step = range_.inputs

@@ -28,14 +28,8 @@ from tensorsplit.model.graph.loops import (
     scanned_by,
     states_of,
 )
-from tensorsplit.model.graph.nodes import (
-    NodeRef,
-    bodies,
-    constant,
-    is_used,
-    passed_from,
-    tensor_of,
-)
+from tensorsplit.model.graph.nodes import NodeRef, bodies, constant, is_used, tensor_of
+from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 
@@ -118,7 +112,7 @@ def reads_of_condition(node: ir.Node) -> list[tuple[ir.Node, int]]:
         return []
     condition = body_of(node).inputs[1]
     passed = _passed_condition(node)
-    made = None if passed is None else passed.producer()
+    made = producer_of(passed)
     uses = [*condition.uses(), *(() if passed is None else passed.uses())]
     return [(use.node, use.idx) for use in uses if use.node is not made]
 
@@ -126,7 +120,7 @@ def reads_of_condition(node: ir.Node) -> list[tuple[ir.Node, int]]:
 def _passed_condition(node: ir.Node) -> ir.Value | None:
     """Return what one Identity makes of a Loop's condition, if the body gives that as condition."""
     end = next(iter(body_of(node).outputs), None)
-    made = None if end is None else end.producer()
+    made = producer_of(end)
     if made is None or (made.domain, made.op_type) != ("", "Identity"):
         return None
     given = list(body_of(node).inputs[1:2])  # none, in a body that is refused elsewhere
@@ -192,8 +186,7 @@ def keeps_strings(node: ir.Node, facts: Facts, seen: Facts) -> bool:
 
 def has_ranked_condition(node: ir.Node, seen: Facts) -> bool:
     """Return whether the condition of an If, which is one element, is seen to have several axes."""
-    held = next(iter(node.inputs), None)
-    return node.op_type == "If" and len(seen.tensor(held).shape or ()) > 1
+    return node.op_type == "If" and len(seen.tensor(first_input(node)).shape or ()) > 1
 
 
 def undeclared_round(node: ir.Node) -> list[ir.Value]:

@@ -16,10 +16,10 @@ from tensorsplit.model.graph.nodes import (
     bodies,
     is_onnx_split,
     is_used,
-    passed_from,
-    scopes_inside,
+    nodes_within,
     tensor_of,
 )
+from tensorsplit.model.graph.producers import passed_from, producer_of
 from tensorsplit.model.infer.analysis import Facts
 
 _MOST_OF_CONSTANTS = 64
@@ -40,7 +40,7 @@ def is_of_constants(ref: NodeRef) -> bool:
         return False
     node, waiting, met = ref.node, [ref.node], {ref.node}
     for made in waiting:
-        inside = [made, *chain(*scopes_inside(made))]
+        inside = list(nodes_within(made))
         if any(each.domain != "" or each.op_type.startswith(_RANDOM) for each in inside):
             return False
         for held in chain(*(each.inputs for each in inside)):
@@ -69,7 +69,7 @@ def is_calculated(
     seen = set(waiting)
     while waiting and len(seen) < MOST_STEPS:
         held = waiting.pop()
-        made = None if held is None else held.producer()
+        made = producer_of(held)
         if held is None or is_constant(held, facts) or (of_shapes and gives_shape(made)):
             continue
         if made is None or not (is_evaluated(made) or (in_bodies and bodies(made))):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 
 import numpy as np
 import onnx_ir as ir
@@ -18,7 +20,8 @@ from tensorsplit.model.features.from_constants import (
     is_of_constants,
 )
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import NodeRef, constant, passed_from
+from tensorsplit.model.graph.nodes import NodeRef, constant
+from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
@@ -98,11 +101,11 @@ def _leaves_no_rest(node: ir.Node) -> bool:
     It is so after lowering.
     """
     dividend, divisor = node.inputs
-    less = None if dividend is None else dividend.producer()
+    less = producer_of(dividend)
     if less is None or operator_of(less) != "Sub" or len(less.inputs) != 2:
         return False
     number, rest = less.inputs
-    left = None if rest is None else rest.producer()
+    left = producer_of(rest)
     if left is None or operator_of(left) not in ("FloorMod", "Mod"):
         return False
     return tuple(left.inputs) == (number, divisor)
@@ -211,26 +214,24 @@ def _number(known: Tensor) -> Dim | float:
 
 def _is_moved_from(value: ir.Value | None, operators: frozenset[str]) -> bool:
     """Return whether numbers are those that a node of some operators gives."""
-    for _ in range(MOST_STEPS):
-        made = None if value is None else value.producer()
-        operator = operator_of(made)
-        if operator in operators:
-            return True
-        if made is None or operator not in _MAY_CHANGE_NOTHING | {"Gather"} or not made.inputs:
-            return False
-        value = made.inputs[0]
-    return False
+    sources = islice(origins(value, _moved), MOST_STEPS)
+    return any(operator_of(each.producer()) in operators for each in sources)
+
+
+def _moved(node: ir.Node) -> ir.Value | None:
+    """Return the numbers that a node gives as they are, or some of them; None for other nodes."""
+    return first_input(node) if operator_of(node) in _MAY_CHANGE_NOTHING | {"Gather"} else None
 
 
 def _is_kept(start: ir.Value | None, limit: ir.Value | None) -> bool:
     """Return whether a limit is the start itself where it lies on the other side, by Where."""
-    chosen = None if limit is None else limit.producer()
+    chosen = producer_of(limit)
     if chosen is None or (operator_of(chosen), len(chosen.inputs)) != ("Where", 3):
         return False
     condition, inside, outside = chosen.inputs
-    asked = None if condition is None else condition.producer()
+    asked = producer_of(condition)
     if asked is not None and operator_of(asked) == "Where":
-        asked_of = [None if held is None else held.producer() for held in asked.inputs[1:]]
+        asked_of = list(map(producer_of, asked.inputs[1:]))
     else:
         asked_of = [asked]
     return outside is start and all(
@@ -249,7 +250,7 @@ def is_of_joined(node: ir.Node, facts: Facts) -> bool:
         if not waiting:
             break
         value, is_shared = waiting.pop()
-        made = None if value is None else value.producer()
+        made = producer_of(value)
         if value is None or made is None or made.domain != node.domain or not made.inputs:
             continue
         readers = [use for use in value.uses() if operator_of(use.node) not in OF_SHAPES]
@@ -277,22 +278,16 @@ def _is_repeated(node: ir.Node) -> bool:
 
 
 def _is_of_sum(value: ir.Value | None, facts: Facts) -> bool:
-    for _ in range(MOST_STEPS):
-        made = None if value is None else value.producer()
-        operator = operator_of(made)
-        if operator in _OF_SUMS or operator.startswith("Reduce"):
-            return True
-        if made is None:
-            return False
-        value = _passed_on(made, facts)
-    return False
+    sources = islice(origins(value, partial(_passed_on, facts=facts)), MOST_STEPS)
+    operators = (operator_of(each.producer()) for each in sources)
+    return any(each in _OF_SUMS or each.startswith("Reduce") for each in operators)
 
 
 def _passed_on(node: ir.Node, facts: Facts) -> ir.Value | None:
     """Return the operand that a node moves, or calculates with constants; None for other nodes."""
     operator = operator_of(node)
     if operator in _WITH_MOVES:
-        return next(iter(node.inputs), None)
+        return first_input(node)
     if operator in _OF_MANY:
         (first, *others) = dict.fromkeys(_fed(node, facts)) or [None]
         return None if others else first

@@ -13,6 +13,7 @@ from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import MOST_STEPS, gives_shape
 from tensorsplit.model.features.values import LARGEST, has_known_shape
 from tensorsplit.model.graph.nodes import attribute_of, given_in_branches, order_of
+from tensorsplit.model.graph.producers import producer_of
 from tensorsplit.model.infer.analysis import Facts
 
 _COUNTING = frozenset({"Compress", "NonMaxSuppression", "NonZero", "TopK", "Unique"})
@@ -92,7 +93,7 @@ class _Lengths:
 
     def is_limited(self, held: ir.Value | None, axis: int) -> bool:
         """Return whether the most that an open length may be is known, or may be known."""
-        made = None if held is None else held.producer()
+        made = producer_of(held)
         if held is None or made is None or not made.inputs or operator_of(made) == "":
             return False
         if axis >= self._rank(held):  # which is not known, or nodes contradict each other
@@ -150,7 +151,7 @@ def _measured(held: ir.Value | None) -> list[ir.Value | None]:
     """
     waiting, met, found = [held], {held}, list[ir.Value | None]()
     while waiting and len(met) < MOST_STEPS:
-        made = None if (each := waiting.pop()) is None else each.producer()
+        made = producer_of(waiting.pop())
         if operator_of(made) == "CumSum":
             return []
         if made is not None and gives_shape(made):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import onnx_ir as ir
 
@@ -12,7 +13,8 @@ from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.loops import carried_by
 from tensorsplit.model.graph.nodes import NodeRef, given_in_branches, is_used
-from tensorsplit.model.graph.rejoined import passed_by
+from tensorsplit.model.graph.producers import first_input, origins
+from tensorsplit.model.graph.rejoined import first_passed
 from tensorsplit.model.graph.uses import OF_SHAPES, is_needed
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
@@ -45,17 +47,14 @@ def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
 
 def _is_of_element(node: ir.Node, seen: Facts) -> bool:
     """Return whether a node reads one element that a Gather takes out of a list of open length."""
-    held = node.inputs[0] if node.inputs else None
+    held = first_input(node)
     if seen.tensor(held).shape != ():
         return False
-    for _ in range(MOST_STEPS):
-        made = None if held is None else held.producer()
-        if made is None:
-            return False
-        if made.op_type == "Gather" and len(made.inputs) == 2:
+    for source in islice(origins(held, first_passed), MOST_STEPS):
+        made = source.producer()
+        if made is not None and made.op_type == "Gather" and len(made.inputs) == 2:
             data, index = (seen.tensor(each).shape for each in made.inputs)
             return index == () and data is not None and len(data) == 1 and not are_known(data)
-        held = next(iter(passed_by(made)), None)
     return False
 
 

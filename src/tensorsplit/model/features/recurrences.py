@@ -9,7 +9,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import may_be_same
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.nodes import attribute_of, constant, order_of
-from tensorsplit.model.graph.rejoined import may_pass, passed_by
+from tensorsplit.model.graph.rejoined import first_passed, may_pass
 from tensorsplit.model.infer.analysis import Facts
 
 _TURNED = (1, 0, 2)
@@ -49,7 +49,7 @@ def _sources(value: ir.Value) -> Iterator[tuple[ir.Value, tuple[int, ...]]]:
     for _ in range(_MOST_PASSING):
         yield value, order
         made = value.producer()
-        given = None if made is None else next(iter(passed_by(made)), None)
+        given = None if made is None else first_passed(made)
         if made is None or given is None:
             return
         if made.op_type == "Transpose":

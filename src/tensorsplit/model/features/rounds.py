@@ -16,7 +16,8 @@ from tensorsplit.model.graph.loops import (
     scanned_by,
     states_of,
 )
-from tensorsplit.model.graph.nodes import NodeRef, bodies, constant, is_used, passed_from
+from tensorsplit.model.graph.nodes import NodeRef, bodies, constant, is_used
+from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.infer.analysis import Facts
 
 
@@ -74,7 +75,7 @@ def _is_opened(end: ir.Value) -> bool:
     made = end.producer()
     if made is None or made.op_type != "Gather":
         return False
-    makers = [None if each is None else each.producer() for each in made.inputs[1:2]]
+    makers = map(producer_of, made.inputs[1:2])
     return any(maker is not None and maker.op_type == "Range" for maker in makers)
 
 
@@ -174,7 +175,7 @@ def _implies_a_round(going: ir.Value | None, count: ir.Value) -> bool:
     """Return whether a condition includes that a number is above 0."""
     waiting, known = [going], {going}
     while waiting:
-        made = None if (held := waiting.pop()) is None else held.producer()
+        made = producer_of(waiting.pop())
         if made is None or made.domain != "":
             continue
         if made.op_type == "Less" and len(made.inputs) > 1:
@@ -190,13 +191,13 @@ def _implies_a_round(going: ir.Value | None, count: ir.Value) -> bool:
 
 def _same_number(one: ir.Value | None, other: ir.Value) -> bool:
     """Return whether two values hold one number, maybe with another rank."""
-    known = set[ir.Value]()  # of a ring, which is refused elsewhere
-    while one is not None and one is not other and one not in known:
-        known.add(one)
-        made = one.producer()
-        passes = made is not None and made.domain == "" and made.op_type in ("Reshape", "Squeeze")
-        one = made.inputs[0] if made is not None and passes and made.inputs else None
-    return one is other
+    return any(each is other for each in origins(one, _reranked))
+
+
+def _reranked(node: ir.Node) -> ir.Value | None:
+    """Return the number that a node gives with another rank; None for other nodes."""
+    is_own = node.domain == "" and node.op_type in ("Reshape", "Squeeze")
+    return first_input(node) if is_own else None
 
 
 def _leaves_out(reader: ir.Node, going: ir.Value | None) -> bool:
@@ -211,7 +212,7 @@ def _leaves_out(reader: ir.Node, going: ir.Value | None) -> bool:
     if place is None or place != len(reader.inputs) - 1:
         return False
     limit = reader.inputs[place]
-    made = None if limit is None else limit.producer()
+    made = producer_of(limit)
     return made is not None and _is_limited(made, going)
 
 
@@ -223,7 +224,7 @@ def _is_limited(node: ir.Node, going: ir.Value | None) -> bool:
     """Return whether a number of rows is made conditions, or 0, if a condition does not hold."""
     if node.op_type == "Expand":
         return node.inputs[0] is going
-    casts = (held.producer() for held in node.inputs if held is not None)
+    casts = map(producer_of, node.inputs)
     return node.op_type == "Mul" and any(
         cast is not None and cast.op_type == "Cast" and cast.inputs[0] is going for cast in casts
     )

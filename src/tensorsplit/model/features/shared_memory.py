@@ -28,9 +28,9 @@ from tensorsplit.model.graph.nodes import (
     fixed_tensor_of,
     is_split,
     is_used,
-    passed_from,
     scopes_in,
 )
+from tensorsplit.model.graph.producers import first_input, origins, passed_from
 from tensorsplit.model.graph.rejoined import may_pass, passed_by
 from tensorsplit.model.graph.uses import OF_SHAPES, is_unused
 from tensorsplit.model.infer.analysis import Facts
@@ -265,19 +265,15 @@ _VIEWS = frozenset(
 
 def _is_view(held: ir.Value | None, of: ir.Value) -> bool:
     """Return whether OpenVINO may keep an integer in the memory of another."""
-    known = set[ir.Value]()  # of a ring, which is refused elsewhere
-    while held is not None and held is not of and held not in known:
-        known.add(held)
-        made = held.producer()
-        held = made.inputs[0] if made is not None and _keeps_memory(made) else None
-    return held is of
+    return any(each is of for each in origins(held, _kept_in_memory))
 
 
-def _keeps_memory(node: ir.Node) -> bool:
+def _kept_in_memory(node: ir.Node) -> ir.Value | None:
+    """Return the input whose memory a node may give on; None for other nodes."""
+    is_kept = is_split(node) or (node.domain == "" and node.op_type in _VIEWS)
     if node.op_type == "Cast":
-        return attribute_of(node, "to", ir.AttributeType.INT) in _INTEGERS
-    is_move = node.domain == "" and node.op_type in _VIEWS
-    return bool(node.inputs) and (is_move or is_split(node))
+        is_kept = attribute_of(node, "to", ir.AttributeType.INT) in _INTEGERS
+    return first_input(node) if is_kept else None
 
 
 _INTEGERS = (ir.DataType.INT32, ir.DataType.INT64)

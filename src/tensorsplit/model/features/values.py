@@ -12,7 +12,8 @@ from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import attribute_of, is_onnx_split
-from tensorsplit.model.graph.rejoined import passed_by
+from tensorsplit.model.graph.producers import producer_of
+from tensorsplit.model.graph.rejoined import first_passed
 from tensorsplit.model.infer.analysis import Facts
 
 _WIDE = frozenset({"int64", "uint64", "double"})
@@ -96,13 +97,13 @@ def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
         return
     held = node.inputs[0]
     for _ in range(MOST_STEPS):
-        made = None if held is None else held.producer()
+        made = producer_of(held)
         if made is None:
             return
         if _has_unequal_outputs(made, facts):
             yield "part_to_bool"
             return
-        before = next(iter(passed_by(made)), None)
+        before = first_passed(made)
         is_kept = made.op_type in _SAME_ELEMENTS or _is_same(before, held, facts)
         held = before if is_kept else None
 

@@ -19,8 +19,8 @@ from tensorsplit.model.graph.nodes import (
     fixed_tensor_of,
     is_vendor_split,
     order_of,
-    passed_from,
 )
+from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.validity.node_errors import types_of
 

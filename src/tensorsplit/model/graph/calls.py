@@ -28,7 +28,7 @@ from tensorsplit.model.graph.nodes import (
     domain_opsets,
     function_label,
     malformed,
-    scopes_in,
+    nodes_in,
     walk,
     walk_function,
 )
@@ -305,14 +305,13 @@ def check_expanded(model: ir.Model, fix: str) -> None:
     """Refuse functions that stand for too many nodes (TS502); none of them calls itself."""
     functions = functions_of(model)
     called = {
-        key: Counter(called_by(node) for scope in scopes_in(function) for node in scope)
-        for key, function in functions.items()
+        key: Counter(map(called_by, nodes_in(function))) for key, function in functions.items()
     }
     sizes: dict[Key, int] = {}
     for key in TopologicalSorter(called).static_order():
         inner: Counter[Key] = called.get(key, Counter())
         sizes[key] = sum(times * sizes[each] for each, times in inner.items()) or 1
-    nodes = (called_by(node) for scope in scopes_in(model.graph) for node in scope)
+    nodes = map(called_by, nodes_in(model.graph))
     if sum(sizes[key] for key in nodes if key in functions) > MAX_EXPANDED:
         problem = f"its functions stand for more than {MAX_EXPANDED} nodes, with all calls in them"
         raise malformed(problem, fix, "graph")

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from tensorsplit.model.graph.nodes import schema_of
+import onnx_ir as ir
 
-ENGINE_OPERATORS: Mapping[str, tuple[str, int]] = {
-    "LayerNormalization": ("LayerNormalization", 17),
-    "SimplifiedLayerNormalization": ("RMSNormalization", 23),
-    "ThresholdedRelu": ("ThresholdedRelu", 10),
+from tensorsplit.model.graph.nodes import is_used, schema_of
+
+
+class Counterpart(NamedTuple):
+    """The operator of ONNX that means the same as one of engines.
+
+    Attributes:
+        op_type: The operator.
+        opset: An opset that has it.
+        outputs: The number of its outputs.
+        further: The number of outputs that the one of engines may have after these.
+    """
+
+    op_type: str
+    opset: int
+    outputs: int
+    further: int = 0
+
+    def lack(self, outputs: Sequence[ir.Value]) -> str | None:
+        """Return why it can't take the place of a node with these outputs, if so."""
+        is_lacking = any(map(is_used, outputs[self.outputs :]))
+        return f"{self.op_type}, which takes its place, has one output" if is_lacking else None
+
+
+ENGINE_OPERATORS: Mapping[str, Counterpart] = {
+    "LayerNormalization": Counterpart("LayerNormalization", 17, 3),
+    "SimplifiedLayerNormalization": Counterpart("RMSNormalization", 23, 1, further=1),
+    "ThresholdedRelu": Counterpart("ThresholdedRelu", 10, 1),
 }
-"""Operators with the one of ONNX that means the same, and an opset that has it.
-
-The optimiser of ONNX Runtime writes the normalisations.
-"""
-
-FURTHER_OUTPUTS: Mapping[str, int] = {"SimplifiedLayerNormalization": 1}
-"""How many outputs engines' operators may have after those of the one of ONNX."""
+"""Operators of engines, which the optimiser of ONNX Runtime writes."""
 
 EXPERIMENTAL = frozenset(
     (
@@ -36,7 +55,6 @@ def is_of_engines(op_type: str, opset: int) -> bool:
     return (op_type in ENGINE_OPERATORS or is_experimental) and schema_of(op_type, opset) is None
 
 
-def in_onnx(op_type: str, opset: int) -> tuple[str, int]:
-    """Return the operator of ONNX's own domain that a node means, and an opset that has it."""
-    is_other = op_type in ENGINE_OPERATORS and schema_of(op_type, opset) is None
-    return ENGINE_OPERATORS[op_type] if is_other else (op_type, opset)
+def in_onnx(op_type: str, opset: int) -> Counterpart | None:
+    """Return the operator that an operator of engines means; None where ONNX has it itself."""
+    return ENGINE_OPERATORS.get(op_type) if schema_of(op_type, opset) is None else None

@@ -13,9 +13,9 @@ from tensorsplit.model.graph.nodes import (
     constant,
     fixed_tensor_of,
     is_used,
-    passed_from,
     scopes_inside,
 )
+from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.uses import calculated_from
 
 FIRST_SCAN_WITHOUT_BATCHES = 9

@@ -199,6 +199,19 @@ def scopes_inside(node: ir.Node) -> Iterator[Scope]:
         yield from scopes_in(body)
 
 
+def nodes_in(scope: Scope) -> Iterator[ir.Node]:
+    """Yield the nodes of a graph or function, and of the bodies in it."""
+    for each in scopes_in(scope):
+        yield from each
+
+
+def nodes_within(node: ir.Node) -> Iterator[ir.Node]:
+    """Yield a node, and those in its bodies."""
+    yield node
+    for _, body in bodies(node):
+        yield from nodes_in(body)
+
+
 def bodies(node: ir.Node) -> list[tuple[str, ir.Graph]]:
     """Return the graphs among a node's attributes, each with its label in a path."""
     found: list[tuple[str, ir.Graph]] = []
@@ -427,17 +440,6 @@ def in_range(indices: Array, length: int) -> bool:
 def is_used(value: ir.Value) -> bool:
     """Return whether anything reads a value."""
     return bool(value.uses()) or value.is_graph_output()
-
-
-def passed_from(value: ir.Value | None) -> ir.Value | None:
-    """Return the value that Identity nodes pass on; one of them, where they read each other."""
-    known = set[ir.Value]()
-    while value is not None and value not in known and (made := value.producer()) is not None:
-        if (made.domain, made.op_type) != ("", "Identity") or not made.inputs:
-            break
-        known.add(value)
-        value = made.inputs[0]
-    return value
 
 
 def fixed_tensor_of(value: ir.Value) -> ir.TensorProtocol | None:

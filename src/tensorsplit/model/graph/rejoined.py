@@ -15,6 +15,7 @@ from tensorsplit.model.graph.nodes import (
     is_split,
     is_vendor_split,
 )
+from tensorsplit.model.graph.producers import producer_of
 from tensorsplit.model.graph.uses import MOST_LEVELS, OF_SHAPES, Uses
 
 _PASSING = {
@@ -80,10 +81,14 @@ def passed_by(node: ir.Node) -> list[ir.Value | None]:
     return [each for place, each in enumerate(node.inputs) if may_pass(node, place)]
 
 
+def first_passed(node: ir.Node) -> ir.Value | None:
+    """Return the first input that a node may give as it is; None if there is none."""
+    return next(iter(passed_by(node)), None)
+
+
 def _follows_its_like(node: ir.Node) -> bool:
     """Return whether a node reads, or is read by, another one of its operator."""
-    before = (held.producer() for held in node.inputs if held is not None)
-    around = (*before, *node.outputs[0].consumers())
+    around = (*map(producer_of, node.inputs), *node.outputs[0].consumers())
     return any(other is not None and other.op_type == node.op_type for other in around)
 
 

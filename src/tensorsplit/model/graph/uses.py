@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from functools import cached_property
-from itertools import chain
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import Scope, bodies, scopes_in
+from tensorsplit.model.graph.nodes import Scope, bodies, nodes_in
 
 _FEW_LEVELS = 4
 MOST_LEVELS = 16
@@ -19,7 +18,7 @@ OF_SHAPES = ("Shape", "Size", "ShapeOf")
 
 def _owners_in(scope: Scope | None) -> dict[object, ir.Node]:
     """Return the node that each body in a graph belongs to, bodies in bodies included."""
-    inside = chain(*scopes_in(scope)) if scope is not None else ()
+    inside = nodes_in(scope) if scope is not None else ()
     return {body: node for node in inside for _, body in bodies(node)}
 
 

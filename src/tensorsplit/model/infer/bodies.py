@@ -22,7 +22,8 @@ from tensorsplit.model.graph.facts import (
     merge_declared,
     without_elements,
 )
-from tensorsplit.model.graph.nodes import attribute_of, bodies, constant, passed_from
+from tensorsplit.model.graph.nodes import attribute_of, bodies, constant
+from tensorsplit.model.graph.producers import passed_from
 
 AnalyseBody: TypeAlias = Callable[[str, ir.Graph, list[Fact], bool | None], list[Fact]]
 """What is known of the outputs of a body, from its label in a path, the body, what is known of its

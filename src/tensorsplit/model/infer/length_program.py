@@ -9,6 +9,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.nodes import constant
+from tensorsplit.model.graph.producers import first_input
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.length_operators import OPERATORS, UnknownResultError
 
@@ -133,7 +134,7 @@ class _ProgramReader:
             return False
         if any(held.is_ref() or held.type not in _PLAIN for held in node.attributes.values()):
             return False
-        first = next(iter(node.inputs), None)  # none, of a node that is refused elsewhere
+        first = first_input(node)  # none, of a node that is refused elsewhere
         if first is None or (node.op_type == "Shape" and not self._is_list(first)):
             return False
         kind = self._facts.tensor(value).element_type

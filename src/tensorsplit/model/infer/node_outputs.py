@@ -293,13 +293,10 @@ def _ask(
     Constants are initializers of it. It hears nothing of elements that are known in part: it takes
     each of them for a dimension, which is not below 0.
     """
+    if proto.domain == "" and (meant := in_onnx(proto.op_type, opsets[""])) is not None:
+        proto.op_type, opsets = meant.op_type, {**opsets, "": meant.opset}
+        del proto.output[meant.outputs :]
     opset = opsets[proto.domain]
-    if proto.domain == "":
-        meant, opset = in_onnx(proto.op_type, opset)
-        opsets = {**opsets, "": opset}
-        if meant != proto.op_type:  # which has one output
-            proto.op_type = meant
-            del proto.output[1:]
     schema = onnx.defs.get_schema(proto.op_type, opset, proto.domain)
     attributes = {entry.name: ir.serde.deserialize_attribute(entry) for entry in proto.attribute}
     # onnx itself does not, and then reads memory that is not there

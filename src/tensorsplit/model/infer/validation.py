@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -12,7 +12,8 @@ from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import called_by, functions_of
 from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, as_tensor, declared
-from tensorsplit.model.graph.nodes import bodies, is_split, model_opsets
+from tensorsplit.model.graph.nodes import is_split, model_opsets, nodes_within
+from tensorsplit.model.graph.producers import producer_of, read_by
 from tensorsplit.model.infer.analysis import Facts, analyse, fact_of_fed
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
@@ -92,7 +93,7 @@ class Validator:
         needed, touched = _needed(self._model, leading), set(leading)
         for node in self._model.graph:
             if node in touched or (
-                node in needed and not changed.isdisjoint((*_reads(node), *node.outputs))
+                node in needed and not changed.isdisjoint((*read_by(node), *node.outputs))
             ):
                 touched.add(node)
                 changed.update(node.outputs)
@@ -182,7 +183,7 @@ def _concerned(model: ir.Model) -> set[ir.Node]:
     checked = (
         node
         for node in model.graph
-        if any(is_checked(inner) or called_by(inner) in called for inner in _all(node))
+        if any(is_checked(inner) or called_by(inner) in called for inner in nodes_within(node))
     )
     return _needed(model, checked)
 
@@ -194,8 +195,7 @@ def _needed(model: ir.Model, nodes: Iterable[ir.Node]) -> set[ir.Node]:
         node = pending.pop()
         if node not in found and node.graph is model.graph:
             found.add(node)
-            producers = (value.producer() for value in _reads(node) if value is not None)
-            pending += [producer for producer in producers if producer is not None]
+            pending += filter(None, map(producer_of, read_by(node)))
     return found
 
 
@@ -221,18 +221,3 @@ def _is_enough(node: ir.Node, index: int, fact: Fact) -> bool:
 def _has_elements(fact: Fact) -> bool:
     values = as_tensor(fact).values
     return values is not None and all(isinstance(value, (int, float)) for value in values)
-
-
-def _all(node: ir.Node) -> Iterator[ir.Node]:
-    """Yield a node, and those in its bodies."""
-    yield node
-    for _, body in bodies(node):
-        yield from body.all_nodes()
-
-
-def _reads(node: ir.Node) -> Iterator[ir.Value | None]:
-    """Yield what a node reads, in its bodies too."""
-    for inner in _all(node):
-        yield from inner.inputs
-        for _, body in bodies(inner):
-            yield from body.outputs

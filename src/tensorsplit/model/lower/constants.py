@@ -23,9 +23,9 @@ from tensorsplit.model.graph.nodes import (
     held_by,
     in_range,
     is_used,
-    passed_from,
     tensor_of,
 )
+from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, is_own, refusal
 from tensorsplit.model.profiles import Limitation

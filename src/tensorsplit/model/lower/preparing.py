@@ -16,9 +16,9 @@ from tensorsplit.model.graph.nodes import (
     is_split,
     malformed,
     namesakes,
-    passed_from,
     scopes,
 )
+from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.uses import gives_only_shapes
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, is_own, refusal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import chain
 
 import onnx_ir as ir
 
@@ -19,12 +18,7 @@ from tensorsplit.model.graph.loops import (
     scanned_by,
     states_of,
 )
-from tensorsplit.model.graph.nodes import (
-    NodeRef,
-    bodies,
-    change_inputs,
-    scopes_in,
-)
+from tensorsplit.model.graph.nodes import NodeRef, bodies, change_inputs, nodes_in
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
@@ -194,6 +188,6 @@ def add_states(
 
 def _use(body: ir.Graph, inside: dict[ir.Value, ir.Value]) -> None:
     """Have the nodes of a body, and of those in it, use the values that it is given."""
-    for node in chain(*scopes_in(body)):
+    for node in nodes_in(body):
         held = enumerate(node.inputs)
         change_inputs(node, {i: inside[value] for i, value in held if value in inside})

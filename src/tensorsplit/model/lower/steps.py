@@ -29,6 +29,7 @@ from tensorsplit.model.graph.nodes import (
     own_fault,
     walk,
 )
+from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.lower.constants import (
@@ -436,21 +437,11 @@ def _into_loop(step: SequenceNode, carried: Carried) -> Passage:
     if start not in step.lowering.reasons:
         return Passage(step)
     sequence = step.sequence(start)
-    if _passes(end, inside):
+    if passed_from(end) is inside:
         step.sequences[inside] = step.sequences[old] = sequence
         return Passage(step, tensors=())
     fact = step.lowering.sequence(inside)
     return Passage.packed(step, fact, layout_for(fact, [sequence]))
-
-
-def _passes(end: ir.Value, start: ir.Value) -> bool:
-    """Return whether a body gives out a sequence as it took it in."""
-    while end is not start:
-        producer = end.producer()
-        if producer is None or producer.op_type != "Identity" or producer.inputs[0] is None:
-            return False
-        end = producer.inputs[0]
-    return True
 
 
 def _given_out(

@@ -13,7 +13,7 @@ from onnx.reference.op_run import OpRun
 
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, short_name
 from tensorsplit.model.graph.engine_operators import in_onnx
-from tensorsplit.model.graph.nodes import bodies, is_used, scopes_in, tensors
+from tensorsplit.model.graph.nodes import bodies, scopes_in, tensors
 from tensorsplit.model.graph.tensors import Array, read_tensor
 from tensorsplit.model.run.program import Kernel, Step, Values
 from tensorsplit.model.run.reference_splits import NEW_OPS
@@ -63,17 +63,15 @@ def reference_kernel(
     The evaluator does not run whole graphs (ADR 7): it ignores function overloads and defaults of
     attributes, mixes up omitted outputs and inputs, and hides which node failed.
     """
-    outputs, meant = step.node.outputs, op_type
-    if step.domain == "":
-        meant, opset = in_onnx(op_type, opsets[""])
-        opsets = {**opsets, "": opset}
-    if meant == op_type:
+    outputs = step.node.outputs
+    meant = in_onnx(op_type, opsets[""]) if step.domain == "" else None
+    if meant is None:
         return _kernel(step, attributes, opsets, op_type, outputs)
-    if any(map(is_used, outputs[1:])):
-        problem = f"{meant}, which takes its place, has one output"
+    if problem := meant.lack(outputs):
         raise SplitError(UNSUPPORTED_NODE, problem, "run the model on another engine")
-    kernel = _kernel(step, attributes, opsets, meant, outputs[:1])
-    return lambda inputs: [*kernel(inputs), *[None] * len(outputs[1:])]
+    opsets, count = {**opsets, "": meant.opset}, meant.outputs
+    kernel = _kernel(step, attributes, opsets, meant.op_type, outputs[:count])
+    return lambda inputs: [*kernel(inputs), *[None] * len(outputs[count:])]
 
 
 def _kernel(

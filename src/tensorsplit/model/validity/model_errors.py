@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain, islice
+from itertools import islice
 from math import inf
 from typing import Any, TypeVar
 
@@ -29,7 +29,7 @@ from tensorsplit.model.graph.calls import (
     functions_of,
     is_open,
 )
-from tensorsplit.model.graph.engine_operators import FURTHER_OUTPUTS, in_onnx, is_of_engines
+from tensorsplit.model.graph.engine_operators import in_onnx, is_of_engines
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact
 from tensorsplit.model.graph.nodes import (
     FAMILY,
@@ -42,10 +42,11 @@ from tensorsplit.model.graph.nodes import (
     malformed,
     model_opsets,
     node_paths,
+    nodes_in,
     schema_of,
-    scopes_in,
     scopes_inside,
 )
+from tensorsplit.model.graph.producers import producer_of, read_by
 from tensorsplit.model.validity.node_errors import wrong_bodies, wrong_signature
 
 MAX_STEPS = 1 << 20
@@ -217,7 +218,7 @@ class _Search:
         while reader.graph is not home and reader.graph in self._holders:
             reader = self._holders[reader.graph]
         if home not in self._cycles:
-            reads = {each: _read_by(each) for each in home or ()}
+            reads = {each: filter(None, map(producer_of, read_by(each))) for each in home or ()}
             self._cycles[home] = list(map(frozenset, islice(_cycles(reads), _MOST_CYCLES)))
         if any(reader in cycle and producer in cycle for cycle in self._cycles[home]):
             problem = f"its input {name} is made of what the node itself makes"
@@ -299,11 +300,10 @@ class _Search:
         )
         errors: list[SplitError] = []
         if alike not in self._right:
-            schema, opset = _schema_in_force(node, opsets[node.domain])
+            schema, opset, further = _schema_in_force(node, opsets[node.domain])
             if schema is not None:
                 most = schema.max_output
-                is_more = len(made) > most + FURTHER_OUTPUTS.get(node.op_type, 0)
-                listed = made if is_more else made[:most]
+                listed = made if len(made) > most + further else made[:most]
                 errors += wrong_signature(schema, opset, attributes, node.inputs, listed)
             yield from errors
         if not errors:
@@ -324,10 +324,11 @@ def _no_attribute(function: ir.Function, name: str) -> SplitError:
     return malformed(f"the {function_label(function)} has no attribute {show(name)}", fix)
 
 
-def _schema_in_force(node: ir.Node, opset: int) -> tuple[Any, int]:
-    """Return the schema of a node, and the opset that it is of (TS509 where there is none).
+def _schema_in_force(node: ir.Node, opset: int) -> tuple[Any, int, int]:
+    """Return the schema of a node, the opset that it is of, and how many more outputs it may have.
 
-    An engine's own operator has that of the one of ONNX that means the same, or None.
+    An engine's own operator has the schema of the one of ONNX that means the same, or None; TS509
+    where there is none of another operator.
     """
     newest = defs.onnx_opset_version()
     if node.domain == "" and opset > newest:
@@ -335,8 +336,10 @@ def _schema_in_force(node: ir.Node, opset: int) -> tuple[Any, int]:
         fix = f"the installed onnx knows opsets up to {newest}"
         raise SplitError(UNSUPPORTED_NODE, problem, fix)
     if node.domain == "" and is_of_engines(node.op_type, opset):
-        meant, since = in_onnx(node.op_type, opset)
-        return schema_of(meant, since), since
+        meant = in_onnx(node.op_type, opset)
+        if meant is None:
+            return None, opset, 0
+        return schema_of(meant.op_type, meant.opset), meant.opset, meant.further
     schema = schema_of(node.op_type, opset, node.domain)
     if schema is None and node.domain == "":
         problem = f"there is no operator {show(node.op_type)} at opset {opset}"
@@ -346,7 +349,7 @@ def _schema_in_force(node: ir.Node, opset: int) -> tuple[Any, int]:
         problem = f"the operator {node.op_type} is deprecated at opset {opset}"
         fix = "use what has taken its place, or import an older opset"
         raise SplitError(UNSUPPORTED_NODE, problem, fix)
-    return schema, opset
+    return schema, opset, 0
 
 
 def _function_errors(functions: Mapping[Key, ir.Function]) -> Iterator[SplitError]:
@@ -359,7 +362,7 @@ def _function_errors(functions: Mapping[Key, ir.Function]) -> Iterator[SplitErro
             problem = f"the function redefines the operator {name}"
             yield malformed(problem, "give it a domain of its own", function_label(function))
     calls = {
-        key: dict.fromkeys(called_by(node) for scope in scopes_in(function) for node in scope)
+        key: dict.fromkeys(map(called_by, nodes_in(function)))
         for key, function in functions.items()
     }
     for first, *others in _cycles(calls):
@@ -389,13 +392,3 @@ def _cycles(edges: Mapping[_K, Iterable[_K]]) -> Iterator[tuple[_K, ...]]:
                 for node, others in left.items()
                 if node not in gone
             }
-
-
-def _read_by(node: ir.Node) -> Iterator[ir.Node]:
-    """Yield the nodes that a node reads from, and that its bodies do."""
-    inside = list(scopes_inside(node))
-    others = (each.inputs for graph in inside for each in graph)
-    for value in chain(node.inputs, *(graph.outputs for graph in inside), *others):
-        producer = None if value is None else value.producer()
-        if producer is not None:
-            yield producer

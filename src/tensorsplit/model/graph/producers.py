@@ -1,0 +1,60 @@
+"""Where values come from: the node that makes one, and the nodes that pass it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+import onnx_ir as ir
+
+from tensorsplit.model.graph.nodes import scopes_inside
+
+
+def producer_of(value: ir.Value | None) -> ir.Node | None:
+    """Return the node that makes a value; None if there is no value, or no node makes it."""
+    return None if value is None else value.producer()
+
+
+def read_by(node: ir.Node) -> Iterator[ir.Value]:
+    """Yield the values that a node reads, that its bodies give out and the nodes in them read."""
+    inside = list(scopes_inside(node))
+    given_out = (graph.outputs for graph in inside)
+    read = (each.inputs for graph in inside for each in graph)
+    return (held for held in chain(node.inputs, *given_out, *read) if held is not None)
+
+
+def origins(
+    value: ir.Value | None, before: Callable[[ir.Node], ir.Value | None]
+) -> Iterator[ir.Value]:
+    """Yield a value, and what it comes from through nodes that pass it on.
+
+    Each is yielded once, also those of a ring, which is refused elsewhere.
+
+    Args:
+        value: The value.
+        before: Returns the input that a node passes on; None if it passes on none.
+    """
+    known = set[ir.Value]()
+    while value is not None and value not in known:
+        yield value
+        known.add(value)
+        made = value.producer()
+        value = None if made is None else before(made)
+
+
+def passed_from(value: ir.Value | None) -> ir.Value | None:
+    """Return the value that Identity nodes pass on; one of them, where they read each other."""
+    source = value
+    for source in origins(value, _identity_input):  # noqa: B007 - the last one is returned
+        pass
+    return source
+
+
+def _identity_input(node: ir.Node) -> ir.Value | None:
+    is_identity = (node.domain, node.op_type) == ("", "Identity")
+    return first_input(node) if is_identity else None
+
+
+def first_input(node: ir.Node) -> ir.Value | None:
+    """Return the first input of a node; None if there is none."""
+    return next(iter(node.inputs), None)
