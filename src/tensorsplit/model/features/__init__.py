@@ -16,6 +16,7 @@ from tensorsplit.model.features.forms import of_axes, of_form
 from tensorsplit.model.features.from_constants import of_constants
 from tensorsplit.model.features.integers import of_integers
 from tensorsplit.model.features.limited_lengths import of_limited_slices
+from tensorsplit.model.features.quantized import of_quantized
 from tensorsplit.model.features.ranks import of_ranks
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
 from tensorsplit.model.features.sequences import (
@@ -50,6 +51,7 @@ from tensorsplit.model.graph.nodes import (
     scopes_in,
 )
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
 
 _COMPLEX = frozenset({ir.DataType.COMPLEX64, ir.DataType.COMPLEX128})
 
@@ -92,7 +94,11 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
             found["sequence_in_body_before_13"] = True
     elif has_sequences or (own and node.op_type in SEQUENCE_OPERATORS):
         found |= {"operator": node.op_type} | dict(of_sequences(ref, facts, seen))
-    return found | (dict(_of_any_operator(ref, facts, seen, has_sequences)) if own else {})
+    if own:
+        found |= dict(_of_any_operator(ref, facts, seen, has_sequences))
+    elif node.domain == FOREIGN:
+        found |= dict.fromkeys(of_quantized(ref, facts), True)
+    return found
 
 
 def _of_any_operator(
@@ -107,6 +113,7 @@ def _of_any_operator(
         *of_constants(ref, seen),
         *of_integers(ref, facts),
         *of_no_elements(ref.node, facts, seen),
+        *of_quantized(ref, facts),
         *of_recurrences(ref.node, facts),
         *of_ranks(ref, seen),
         *of_long_slices(ref.node, facts),

@@ -162,6 +162,16 @@ def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make.put_instead(ref, make.op("Where", chosen), "Where", entry)
 
 
+def _keep_rounding(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Put an Identity after a QuantizeLinear, which the target would leave out with its inverse."""
+    made = ref.node.outputs[0]
+    readers = [use.node for use in made.uses()]
+    kept = InsertionPoint.after(lowering, ref).op("Identity", [made])
+    for reader in readers:
+        change_inputs(reader, {0: kept})
+    lowering.changed(ref, "the same, with an Identity before what gives it back", entry)
+
+
 def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Give a Range its start as its limit, where the target would go the other way."""
     node, (start, limit, step) = ref.node, ref.node.inputs
@@ -318,6 +328,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "folded_quotient": write_quotient,
         "fused_quotient": _keep_from_fusing,
         "unit_quotient": _divide_minus_one,
+        "given_back": _keep_rounding,
         "back_to_largest": _end_before_largest,
         "strings_gathered": _gather_on_last_axis,
         "compressed_whole": _compress_row,
