@@ -32,7 +32,7 @@ from tensorsplit.cli.screen import (
     write,
 )
 from tensorsplit.cli.sentences import WORDS, amount, tr
-from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, Count, Word
+from tensorsplit.cli.words import SECONDS, Count, subject_word
 from tensorsplit.conformance import SECONDS_OF_A_CASE
 from tensorsplit.core.errors import USAGE, SplitError
 from tensorsplit.core.errors import show as quoted
@@ -63,13 +63,7 @@ _WIDTH = 100
 )
 @click.option(
     *("--engine", "-e", "engines"),
-    type=Word(
-        "name",
-        "conformance.subjects:SUBJECTS",
-        ALL,
-        suffix=".py",
-        aliases=ENGINE_ALIASES,
-    ),
+    type=subject_word("name", ALL),
     multiple=True,
     help="What to measure: a built-in engine or tool, the path of an adapter (.py), a module, or"
     " `all` for all that are installed. The default is tensorsplit, onnx-reference, onnxruntime and"

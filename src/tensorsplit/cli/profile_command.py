@@ -11,21 +11,13 @@ import click
 from tensorsplit.cli.files import outputs
 from tensorsplit.cli.screen import examples, note, progress_of, say
 from tensorsplit.cli.sentences import amount, tr
-from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, Count, Word
+from tensorsplit.cli.words import SECONDS, Count, subject_word
 from tensorsplit.conformance import SECONDS_OF_A_CASE
 from tensorsplit.core.errors import USAGE, SplitError, printable
 
 
 @click.command(epilog=examples("profile onnxruntime", "profile my_adapter.py --jobs 4"))
-@click.argument(
-    "engine",
-    type=Word(
-        "engine",
-        "conformance.subjects:SUBJECTS",
-        suffix=".py",
-        aliases=ENGINE_ALIASES,
-    ),
-)
+@click.argument("engine", type=subject_word("engine"))
 @click.option(
     *("--jobs", "-j"),
     metavar="N",

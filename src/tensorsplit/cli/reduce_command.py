@@ -20,7 +20,7 @@ from tensorsplit.cli.files import (
 from tensorsplit.cli.random_inputs import InputChoice, input_options, members
 from tensorsplit.cli.screen import examples, note, say
 from tensorsplit.cli.sentences import amount, localized, tr
-from tensorsplit.cli.words import ENGINE_ALIASES, SECONDS, Word
+from tensorsplit.cli.words import SECONDS, subject_word
 from tensorsplit.conformance import SECONDS_OF_A_CASE
 from tensorsplit.core.errors import printable
 
@@ -36,12 +36,7 @@ from tensorsplit.core.errors import printable
 @click.option(
     "--engine",
     required=True,
-    type=Word(
-        "engine",
-        "conformance.subjects:SUBJECTS",
-        suffix=".py",
-        aliases=ENGINE_ALIASES,
-    ),
+    type=subject_word("engine"),
     help="The engine that gets it wrong, or the path of an adapter (.py).",
 )
 @input_options("An input that shows it, as `run` takes it; other inputs are random.")

@@ -56,6 +56,15 @@ class Word(StringParamType):
         return files + [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
 
+_ENGINE_ALIASES = "engines.engine_names:ALIASES"
+
+
+def subject_word(name: str, *others: str) -> Word:
+    """Return the type of a built-in engine or tool, or the path of an adapter."""
+    subjects = "conformance.subjects:SUBJECTS"
+    return Word(name, subjects, *others, suffix=".py", aliases=_ENGINE_ALIASES)
+
+
 class Count(click.IntRange):
     """The type of an integer in a range, which click calls an "integer range" in messages."""
 
@@ -86,8 +95,7 @@ def note_remarks(targets: Iterable[str]) -> None:
     note(*map(localized, remarks))
 
 
-ENGINE_ALIASES = "engines.engine_names:ALIASES"
-ENGINE = Word("engine", "engines.engine_names:ENGINES", aliases=ENGINE_ALIASES)
+ENGINE = Word("engine", "engines.engine_names:ENGINES", aliases=_ENGINE_ALIASES)
 TARGET = Word("engine", "model.profiles:targets", suffix=".json")
 OPERATOR = Word("operator", "core.records:operator_names")
 SECONDS = _Seconds(0, 1_000_000, min_open=True)

@@ -191,7 +191,7 @@ def verify_on(
     results = [EngineResult(name, tuple(judge(made, feeds, [name]))) for name in tried]
     for engine in rest:
         found = judge(made, feeds, [engine])
-        reads = not is_ir or engine == "openvino"
+        reads = not is_ir or engine == READS_IR
         before = judge(source, feeds, [engine]) if reads else ()
         results.append(EngineResult(engine, tuple(found), tuple(before)))
     why = refusal or foreign

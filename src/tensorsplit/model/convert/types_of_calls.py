@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 
 import onnx_ir as ir
 
 from tensorsplit.model.graph.calls import (
     Key,
     called_by,
+    called_with_need,
     check_specialised,
     functions_of,
     key_of,
@@ -37,7 +38,7 @@ def separate_types(model: ir.Model, needs: Callable[[NodeRef], bool]) -> None:
     if not model.functions:
         return
     refs, before = list(walk(model)), len(model.functions)
-    concerned = _concerned(refs, needs, functions_of(model))
+    concerned = called_with_need(refs, functions_of(model), needs)
     times = Counter(called_by(ref.node) for ref in refs)
     if all(times[key] < 2 for key in concerned):
         return
@@ -69,24 +70,3 @@ def _kind(value: ir.Value | None, facts: Facts) -> Hashable:
         return ""
     kind, shape = type_name(facts.of(value)), as_tensor(facts.of(value)).shape
     return kind and (kind, None if shape is None else len(shape))
-
-
-def _concerned(
-    refs: Iterable[NodeRef], needs: Callable[[NodeRef], bool], known: Iterable[Key]
-) -> set[Key]:
-    """Return the functions with nodes that need to know, and those that call such a one."""
-    found: set[Key] = set()
-    callers: dict[Key, set[Key]] = {key: set() for key in known}
-    for ref in refs:
-        if ref.function is None:
-            continue
-        if called_by(ref.node) in callers:
-            callers[called_by(ref.node)].add(key_of(ref.function))
-        elif needs(ref):
-            found.add(key_of(ref.function))
-    pending = list(found)
-    while pending:
-        new = callers.get(pending.pop(), set()) - found
-        found |= new
-        pending += new
-    return found

@@ -24,6 +24,7 @@ from tensorsplit.model.graph.nodes import NodeRef, constant
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.tensors import Array
+from tensorsplit.model.graph.uses import twins_of
 from tensorsplit.model.infer.analysis import Facts
 
 SMALL = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
@@ -258,23 +259,11 @@ def is_of_joined(node: ir.Node, facts: Facts) -> bool:
         if operator_of(made) in _MAY_CHANGE_NOTHING:
             waiting.append((made.inputs[0], is_shared))
         elif made.op_type == "Concat":
-            is_shared = is_shared or _is_repeated(made)
+            is_shared = is_shared or any(twins_of(made))
             if is_shared or any(is_calculated(part, facts) for part in made.inputs):
                 return True
             waiting += [(part, False) for part in made.inputs]
     return False
-
-
-def _is_repeated(node: ir.Node) -> bool:
-    """Return whether another node does the same, so that an engine makes one of the two."""
-    first, *_ = node.inputs
-    others = {use.node for use in (() if first is None else first.uses())} - {node}
-    return any(
-        (other.domain, other.op_type) == (node.domain, node.op_type)
-        and tuple(other.inputs) == tuple(node.inputs)
-        and other.attributes == node.attributes
-        for other in others
-    )
 
 
 def _is_of_sum(value: ir.Value | None, facts: Facts) -> bool:

@@ -32,7 +32,7 @@ from tensorsplit.model.graph.nodes import (
 )
 from tensorsplit.model.graph.producers import first_input, origins, passed_from
 from tensorsplit.model.graph.rejoined import may_pass, passed_by
-from tensorsplit.model.graph.uses import OF_SHAPES, is_unused
+from tensorsplit.model.graph.uses import OF_SHAPES, is_unused, twins_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir import LAYER_PORTS
 from tensorsplit.model.openvino_ir.port_maps import read_ports
@@ -246,16 +246,7 @@ def _is_joined_in_place(node: ir.Node, facts: Facts) -> bool:
 def _is_made_twice(held: ir.Value) -> bool:
     """Return whether another node of its graph makes the same of the same."""
     made = held.producer()
-    if made is None or not any(made.inputs):
-        return False
-    first = next(each for each in made.inputs if each is not None)
-    return any(
-        other is not made
-        and (other.graph, operator_of(other)) == (made.graph, operator_of(made))
-        and tuple(other.inputs) == tuple(made.inputs)
-        and other.attributes == made.attributes
-        for other in first.consumers()
-    )
+    return made is not None and any(twin.graph is made.graph for twin in twins_of(made))
 
 
 _VIEWS = frozenset(

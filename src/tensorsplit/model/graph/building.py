@@ -8,12 +8,11 @@ import gc
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 
 import onnx_ir as ir
 
 from tensorsplit.model.graph.carried import RESERVED
-from tensorsplit.model.graph.nodes import bodies, change_inputs, scopes, scopes_in
+from tensorsplit.model.graph.nodes import change_inputs, nodes_within, scopes
 
 
 class Names:
@@ -139,10 +138,8 @@ class Edits:
         of_graphs: dict[ir.Graph, list[ir.Node]] = {}
         for node in self._retired:
             # so that none of them, and nothing in their bodies, counts as a reader of another
-            change_inputs(node, {}, 0)
-            for inner in chain(*(scopes_in(body) for _, body in bodies(node))):
-                for reader in inner:
-                    change_inputs(reader, {}, 0)
+            for reader in nodes_within(node):
+                change_inputs(reader, {}, 0)
             if node.graph is not None:
                 of_graphs.setdefault(node.graph, []).append(node)
         for graph, nodes in of_graphs.items():

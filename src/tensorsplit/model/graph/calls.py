@@ -7,7 +7,7 @@ analysis and a run for one call after the other; conversion by making the functi
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from graphlib import TopologicalSorter
@@ -191,7 +191,9 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
         SplitError: TS502 for more calls than are taken; TS509 for a body that is passed.
     """
     functions = functions_of(model)
-    wanted = _wanted(model, functions, needs) if functions else None
+    wanted = set[Key]()
+    if functions:  # else the walk would be for nothing
+        wanted = called_with_need(filter(_references, walk(model)), functions, needs)
     if not wanted:
         return False
     made: dict[Key, dict[object, ir.Function]] = {key: {} for key in wanted}
@@ -218,26 +220,30 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
     return True
 
 
-def _wanted(
-    model: ir.Model, functions: Mapping[Key, ir.Function], needs: Callable[[NodeRef], bool]
+def _references(ref: NodeRef) -> bool:
+    """Return whether a node has attributes that the calls of its function give."""
+    return any(attribute.is_ref() for attribute in ref.node.attributes.values())
+
+
+def called_with_need(
+    refs: Iterable[NodeRef], functions: Iterable[Key], needs: Callable[[NodeRef], bool]
 ) -> set[Key]:
-    """Return the functions whose nodes have to know attributes, or pass them on to such a one."""
-    wanted: set[Key] = set()
-    callers: dict[Key, set[Key]] = {}
-    for ref in walk(model):
-        references = any(attribute.is_ref() for attribute in ref.node.attributes.values())
-        if ref.function is None or not references:
+    """Return the functions with nodes that need to know their calls, and those that call one."""
+    found: set[Key] = set()
+    callers: dict[Key, set[Key]] = {key: set() for key in functions}
+    for ref in refs:
+        if ref.function is None:
             continue
-        if called_by(ref.node) in functions:
-            callers.setdefault(called_by(ref.node), set()).add(key_of(ref.function))
+        if called_by(ref.node) in callers:
+            callers[called_by(ref.node)].add(key_of(ref.function))
         elif needs(ref):
-            wanted.add(key_of(ref.function))
-    pending = list(wanted)
+            found.add(key_of(ref.function))
+    pending = list(found)
     while pending:
-        new = callers.get(pending.pop(), set()) - wanted
-        wanted |= new
+        new = callers.get(pending.pop(), set()) - found
+        found |= new
         pending += new
-    return wanted
+    return found
 
 
 def _free_name(key: Key, taken: Container[tuple[str, str]]) -> str:

@@ -84,6 +84,19 @@ def is_unused(node: ir.Node) -> bool:
     return Uses(node).are_dead(node, MOST_LEVELS)
 
 
+def twins_of(node: ir.Node) -> Iterator[ir.Node]:
+    """Yield the other nodes that do the same with the same inputs; engines make one of them."""
+    first = next((each for each in node.inputs if each is not None), None)
+    for other in () if first is None else first.consumers():
+        if (
+            other is not node
+            and (other.domain, other.op_type) == (node.domain, node.op_type)
+            and tuple(other.inputs) == tuple(node.inputs)
+            and other.attributes == node.attributes
+        ):
+            yield other
+
+
 def gives_only_shapes(node: ir.Node) -> bool:
     """Return whether all that is used of what a node gives is the shapes, if anything."""
     return Uses(node, but=OF_SHAPES).are_dead(node, _FEW_LEVELS)
