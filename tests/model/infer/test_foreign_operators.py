@@ -148,6 +148,7 @@ def test_onnxruntime_gives_them(op_type: str) -> None:
     ("op_type", "change"),
     [
         ("FusedMatMul", {"transBatchA": 1}),
+        ("FusedMatMul", {"transBatchB": 1}),
         ("QLinearAveragePool", {"channels_last": 1}),
         ("QLinearGlobalAveragePool", {"channels_last": 1}),
     ],
@@ -165,11 +166,14 @@ def test_other_layouts_are_not_known(op_type: str, change: dict[str, int]) -> No
     assert inferred(made) == (0, ())
 
 
-def test_a_quantised_gemm_without_a_zero_point_gives_floats_that_are_not_known() -> None:
+@pytest.mark.parametrize("operands", [["x7", ""], ["x7"], []])
+def test_a_quantised_gemm_without_a_zero_point_gives_floats_that_are_not_known(
+    operands: list[str],
+) -> None:
     made = model_of("QGemm")
     del made.graph.output[:]
     made.graph.output.append(untyped("y"))
-    del made.graph.node[0].input[7:]
+    made.graph.node[0].input[7:] = operands
     assert inferred(made) == (0, ())
 
 

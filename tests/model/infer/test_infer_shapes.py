@@ -387,6 +387,18 @@ def test_a_scan_runs_along_its_axis() -> None:
     assert shapes(made)["y"] == (6, "N", 2)
 
 
+def test_the_inputs_of_a_body_and_types_that_are_left_open_are_filled_in() -> None:
+    body = graph([node("Neg", "row", "r")], [untyped("row")], ["r"])
+    scan = node("Scan", "x", "y", body=body, num_scan_inputs=1, scan_input_axes=[1])
+    made = simple(scan, outputs="y")
+    made.graph.output[0].CopyFrom(value("y", TensorProto.UNDEFINED, [None, None, None]))
+    found = infer_shapes(made)
+    assert isinstance(found, ModelProto)
+    (row,), (y,) = found.graph.node[0].attribute[0].g.input, found.graph.output
+    assert [each.type.tensor_type.elem_type for each in (row, y)] == [FLOAT, FLOAT]
+    assert (shape_of(row.type), shape_of(y.type)) == (("N", 4), (6, "N", 4))
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
 @pytest.mark.parametrize("place", [0, 1, 2, -1, -2, -3])
 def test_a_scan_stacks_along_the_axis_that_is_given(axis: int, place: int) -> None:
@@ -665,10 +677,14 @@ def test_of_splits_that_are_wrong_alike_each_is_told() -> None:
     assert wrong_nodes == {"graph/Split[0]", "graph/Split[1]"}
 
 
-def test_floats_that_are_lengths_of_split_1() -> None:
-    made = simple(node("Split", "x s", "a b", axis=1), outputs="a b", opset=1)
-    made.graph.initializer.append(tensor("s", [2.0, 4.0], np.float32))
-    assert shapes(made) == {"a": ("N", 2, 4), "b": ("N", 4, 4)}
+@pytest.mark.parametrize("lengths", [[2.0, 4.0], [3.0, *[0.0] * 19, 3.0]])
+def test_floats_that_are_lengths_of_split_1(lengths: list[float]) -> None:
+    names = [f"p{place}" for place in range(len(lengths))]
+    parts = " ".join(names)
+    made = simple(node("Split", "x s", parts, axis=1), outputs=parts, opset=1)
+    made.graph.initializer.append(tensor("s", lengths, np.float32))
+    wanted = [("N", length, 4) for length in lengths]
+    assert shapes(made) == dict(zip(names, wanted, strict=True))
 
 
 def test_parts_of_a_shape_are_followed() -> None:

@@ -134,6 +134,8 @@ def test_the_last_window_of_ceil_mode_counts_if_it_starts_in_the_data() -> None:
     op = node("MaxPool", "x", "y", kernel_shape=[2], strides=[2], ceil_mode=1)
     assert shape_after(13, op, 1, 1, 5) == (1, 1, 3)
     assert shape_after(13, op, 1, 1, "N") == (1, 1, None)
+    op.attribute.append(onnx.helper.make_attribute("auto_pad", "VALID"))
+    assert shape_after(13, op, 1, 1, 5) == (1, 1, None)  # engines differ
 
 
 @pytest.mark.parametrize("padding", ["SAME_UPPER", "SAME_LOWER"])
@@ -305,6 +307,13 @@ NAMED = value("x", FLOAT, ("N", "M"))
         (1, node("Concat", "x w", "y"), {"w": ("N", "K")}, {}, ("N", "K + M")),
         (13, node("Flatten", "w", "y"), {"w": ("N", "M", 3)}, {}, ("N", "3*M")),
         (13, node("Add", "w x", "y"), {"w": ("K", 1, 1)}, {}, ("K", "N", "M")),
+        (13, node("Add", "w x", "y"), {"w": (0, "M")}, {}, (0, "M")),
+        # of one whose shape is not known nothing follows but that the others are alike
+        (13, node("Concat", "x w r", "y", axis=0), {"w": (5, 4), "r": None}, {}, (None, 4)),
+        (13, node("Concat", "w x r", "y", axis=0), {"w": (5, 4), "r": None}, {}, (None, 4)),
+        (13, node("Reshape", "w s", "y"), {"w": None}, {"s": [0, 3]}, (None, 3)),
+        (14, node("Reshape", "w s", "y", allowzero=1), {"w": None}, {"s": [0, 3]}, (0, 3)),
+        (13, node("Slice", "x s e _ t", "y"), {}, {"s": [0], "e": [2], "t": [0]}, (None, "M")),
         (13, node("Pad", "x p", "y"), {}, {"p": [1, -2, 3, 0]}, ("N + 4", "max(0, M - 2)")),
         (18, node("Pad", "x p _ a", "y"), {}, {"p": [1, 2], "a": [1]}, ("N", "M + 3")),
         (13, node("Slice", "x s e", "y"), {}, {"s": [0], "e": [LEAST]}, (0, "M")),
@@ -322,6 +331,9 @@ NAMED = value("x", FLOAT, ("N", "M"))
         (13, node("Unsqueeze", "w a", "y"), {"w": ("N",), "a": (1,)}, {}, None),
         (10, node("Resize", "x f", "y"), {}, {"f": [2.0, 1.0]}, ("2*N", "M")),
         (13, node("Resize", "x _ f", "y"), {}, {"f": [1.5, 1.0]}, ("floor(3*N/2)", "M")),
+        (18, node("Resize", "x _ f", "y", axes=[1]), {}, {"f": [2.0]}, ("N", "2*M")),
+        (18, node("Resize", "x _ _ z", "y", axes=[0]), {}, {"z": [7]}, (7, "M")),
+        (13, node("OneHot", "x f f2", "y"), {}, {"f": 3.0, "f2": [0, 1]}, ("N", "M", 3)),
         (
             *(13, node("SpaceToDepth", "w", "y", blocksize=2), {"w": (1, "C", "H", 4)}),
             *({}, (1, "4*C", "floor(H/2)", 2)),
@@ -337,10 +349,10 @@ def test_the_shape_of_named_dimensions_after_one_node(
 ) -> None:
     given = [
         NAMED,
-        *(value(name, FLOAT if name == "w" else INT64, dims) for name, dims in others.items()),
+        *(value(name, FLOAT if name in "wr" else INT64, dims) for name, dims in others.items()),
     ]
     held = [
-        tensor(name, items, np.float32 if name == "f" else np.int64)
+        tensor(name, items, np.float32 if name[0] == "f" else np.int64)
         for name, items in constants.items()
     ]
     assert shapes(model(graph([op], given, ["y"], held), opset))["y"] == expected
@@ -397,6 +409,15 @@ FIRST = [node("Shape", "x", "s", end=1), node("Squeeze", "s", "n")]
             ],
             None,
         ),
+        (
+            [node("SequenceConstruct", "x", "q"), node("SequenceAt", "q two_back", "y")],
+            None,  # refused, too
+        ),
+        ([node("SplitToSequence", "none three", "y")], (3, 2)),  # of a part, if there were one
+        (
+            [node("SequenceConstruct", "x", "q"), node("SequenceErase", "q back", "y")],
+            ("N", "M"),  # of the one that is gone
+        ),
     ],
 )
 def test_the_shape_of_named_dimensions_after_several(nodes: Any, expected: Any) -> None:
@@ -405,11 +426,13 @@ def test_the_shape_of_named_dimensions_after_several(nodes: Any, expected: Any) 
         value("w", FLOAT, (2,)),
         value("i", INT64, ("K", 5)),
         value("p", INT64, []),
+        value("none", FLOAT, (0, 2)),
     ]
     numbers = [
         tensor("zero", 0),
         tensor("back", -1),
         tensor("two_back", -2),
+        tensor("three", 3),
         tensor("pair", [0, 1]),
     ]
     found = shapes(model(graph(nodes, inputs, ["y"], numbers), 18)).get("y")
@@ -554,6 +577,7 @@ WEIGHED: list[tuple[onnx.NodeProto, tuple[Any, ...], tuple[Any, ...], tuple[Any,
     (node("Conv", "x w", "y", dilations=[2]), ("N", 2, 9), (4, 2, 3), ("N", 4, 5)),
     (node("Conv", "x w", "y", pads=[1, 2]), (1, 2, "L"), (4, 2, 3), (1, 4, "L + 1")),
     (node("Conv", "x w", "y", strides=[2]), (1, 2, 8), (4, 2, 3), (1, 4, 3)),
+    (node("Conv", "x w", "y", kernel_shape=[3]), (1, 2, 8), (4, 2, None), (1, 4, 6)),
     (node("Conv", "x w", "y", auto_pad="SAME_LOWER"), (1, 2, "L"), (4, 2, 3), (1, 4, "L")),
     (
         node("Conv", "x w", "y", auto_pad="SAME_UPPER", dilations=[2]),
@@ -709,26 +733,47 @@ def test_what_onnx_infers_nothing_of_is_not_known() -> None:
     assert infer_outputs(made, [UNKNOWN, UNKNOWN], {"": 18}) == [UNKNOWN]
 
 
-@pytest.mark.parametrize(
-    ("shape", "target", "is_refused"),
-    [
-        (("N", 2), (2, -1), False),
-        ((4, 2), (2, -1), False),
-        ((4, 2), (2, 4), False),
-        ((4, 2), (2, 3), True),
-        (("N", 2), (2, 3), False),
-    ],
-)
-def test_a_reshape_to_another_number_of_elements_is_refused(
-    shape: tuple[Any, ...], target: tuple[int, ...], is_refused: bool
-) -> None:
-    ends = [ir.Value(name=name) for name in "xsy"]
-    made = ir.Node("", "Reshape", ends[:2], outputs=ends[2:])
+MISTAKES: list[tuple[onnx.NodeProto, list[Any], bool]] = [
+    *(
+        (node("Reshape", "a b", "y"), [shape, list(target)], is_wrong)
+        for shape, target, is_wrong in (
+            (("N", 2), (2, -1), False),
+            ((4, 2), (2, -1), False),
+            ((4, 2), (2, 4), False),
+            ((4, 2), (2, 3), True),
+            (("N", 2), (2, 3), False),
+        )
+    ),
+    *(
+        (node("Gemm", "a b", "y", transA=left, transB=right), [(2, 3), (3, 2)], left != right)
+        for left, right in product((0, 1), repeat=2)
+    ),
+    (node("Gemm", "a b", "y", transB=1), [(2, 3), (4, "N")], False),
+    (node("MaxPool", "a", "y", kernel_shape=[3]), [(1, 1, 2)], True),
+    (node("MaxPool", "a", "y", kernel_shape=[3]), [(0, 1, 3)], False),  # there is just no data
+    (node("Conv", "a b", "y"), [(1, 0, 3), (0, 0, 3)], False),
+    (node("Pad", "a b", "y", mode="reflect"), [(3, 4), [0, 3, 0, 3]], False),
+    (node("Pad", "a b", "y", mode="reflect"), [(3, 4), [0, 0, 0, 4]], True),
+    (node("Pad", "a b", "y", mode="edge"), [(3, 4), [0, 0, 0, 4]], False),
+    (node("Pad", "a b _ d", "y", mode="reflect"), [(3, 4), [0, 3], None, [-1]], False),
+    (node("Pad", "a b _ d", "y", mode="reflect"), [(3, 4), [0, 3], None, [-2]], True),
+]
+"""A node, the shapes of its tensors or the elements of its lists, and whether it is a mistake."""
+
+
+@pytest.mark.parametrize(("op", "given", "is_wrong"), MISTAKES)
+def test_a_plain_mistake_is_refused(op: onnx.NodeProto, given: list[Any], is_wrong: bool) -> None:
     inputs: list[Fact] = [
-        Tensor(ir.DataType.FLOAT, shape),
-        Tensor(ir.DataType.INT64, (len(target),), target),
+        Tensor(ir.DataType.INT64, (len(each),), tuple(each))
+        if isinstance(each, list)
+        else Tensor(ir.DataType.FLOAT, each)
+        for each in given
     ]
-    assert bool(refusal_of(made, inputs, {"": 18})) == is_refused
+    names = [f"x{place}" if name else "" for place, name in enumerate(op.input)]
+    ends = [ir.Value(name=name) if name else None for name in names]
+    held = list(map(ir.serde.deserialize_attribute, op.attribute))
+    made = ir.Node("", op.op_type, ends, held, outputs=[ir.Value(name="y")])
+    assert bool(refusal_of(made, inputs, {"": 18})) == is_wrong
 
 
 @pytest.mark.parametrize(

@@ -463,6 +463,18 @@ def test_what_is_calculated_of_a_dimension(text: str) -> None:
     assert shapes(made)["y"] == (CALCULATED[text],)
 
 
+@pytest.mark.parametrize("opset", [9, 10])
+def test_limits_that_are_attributes_are_not_calculated_with(opset: int) -> None:
+    nodes = [
+        node("Cast", "n", "f", to=FLOAT),
+        node("Clip", "f", "c", max=3.0),
+        node("Cast", "c", "l", to=onnx.TensorProto.INT64),
+        node("ConstantOfShape", "l", "y"),
+    ]
+    made = model(graph(nodes, [], ["y"], [tensor("n", [5])]), opset)
+    assert shapes(made)["y"] == (None,)
+
+
 def test_a_list_that_is_padded_far_and_cut_again_takes_no_memory() -> None:
     def padded(far: int) -> onnx.ModelProto:
         return onnx.parser.parse_model(

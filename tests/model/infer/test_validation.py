@@ -14,6 +14,7 @@ from onnx import NodeProto, TensorProto
 import tensorsplit as ts
 from tensorsplit.model.graph.facts import SequenceFact, Tensor, declared
 from tensorsplit.model.infer.analysis import fact_of_fed
+from tensorsplit.model.infer.validation import validate, values_needed
 from tests.model.build import (
     FLOAT,
     INT64,
@@ -21,6 +22,7 @@ from tests.model.build import (
     graph,
     model,
     node,
+    onnx_model,
     outputs,
     run,
     sequence,
@@ -57,6 +59,8 @@ def test_a_node_is_open_where_the_data_is_not_known(declared: Any) -> None:
     assert check(made, {"x": np.ones((6, 2), np.float32)}) == []
     with refused("TS302", "[2, 4]", 7, "graph/cut", operator="onnx.Split-18", parameter="split"):
         check(made, {"x": np.ones((7, 2), np.float32)})
+    made.graph.input[0].CopyFrom(value("x", TensorProto.UNDEFINED, [6, 2]))
+    assert check(made) == ["graph/cut"]  # its type is open
 
 
 @pytest.mark.parametrize(
@@ -65,6 +69,19 @@ def test_a_node_is_open_where_the_data_is_not_known(declared: Any) -> None:
 def test_lengths_are_refused_without_any_data(lengths: Any, code: str) -> None:
     with refused(code, "graph/cut"):
         check(by_lengths(lengths, untyped("x")))
+
+
+def test_a_position_needs_the_count_of_the_sequence() -> None:
+    """One that is left out, at the end, needs nothing."""
+    inputs, place = [sequence("q"), value("x", FLOAT)], [tensor("p", 1)]
+    at_the_end = node("SequenceInsert", "q x", "r")
+    assert check(model(graph([at_the_end], inputs, [sequence("r")]))) == []
+    nodes = [node("Identity", "q", "r"), node("SequenceAt", "r p", "y", name="at")]
+    made = model(graph(nodes, inputs[:1], ["y"], place))
+    facts = validate(onnx_model(made).model)
+    assert list(facts.undecided) == ["graph/at"]
+    assert [each.name for each in values_needed(facts)] == ["r"]
+    assert check(made, {"q": [np.ones(2, np.float32)] * 2}) == []
 
 
 def test_lengths_that_are_fed_are_open() -> None:

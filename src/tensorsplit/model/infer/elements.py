@@ -359,11 +359,11 @@ def _absolute(entry: Dim) -> Dim:
 
 
 def _reduce(
-    rule: Callable[[Dim, Dim], Dim], start: Elements, node: Node, output: Tensor
+    rule: Callable[[Dim, Dim], Dim], start: Elements, node: Node, _: Tensor
 ) -> Elements:
     """Reduce all elements to one; an output of one element has all axes reduced, or none."""
     entries = (*start, *map(_exact, node.elements(0)))
-    if not entries or output.shape not in ((), (1,)):
+    if not entries:
         raise NotKnownError
     return (reduce(rule, entries),)
 

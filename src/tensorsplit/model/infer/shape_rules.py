@@ -373,7 +373,7 @@ def _short_fourier(node: Node) -> Shape:
 def _one_hot(node: Node) -> Shape:
     shape, length = node.shape(0), node.element(1)
     axis = node.attribute("axis", -1) % (len(shape) + 1)
-    return (*shape[:axis], None if isinstance(length, float) else length, *shape[axis:])
+    return (*shape[:axis], length, *shape[axis:])
 
 
 def _compress(node: Node) -> Shape:
