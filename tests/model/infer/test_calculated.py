@@ -1,0 +1,82 @@
+"""Lengths and bounds that a model calculates, recognized by what they are for many dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+import pytest
+
+from tensorsplit.core.rules import equal, explicit
+from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.infer.calculated import always_fit, are_in_order, rule_of_lengths
+from tensorsplit.model.infer.length_program import program_of
+
+HEAD = """<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (y) <int64[1] zero = {0},
+int64[1] one = {1}, int64[1] two = {2}, int64[1] four = {4}, int64[2] pair = {2, 2},
+int64[2] from_0 = {0, 0}> { n = Shape(x) """
+
+
+def values(text: str, *names: str) -> tuple[Any, ...]:
+    """What is known of a model that calculates with N, its data, and some values."""
+    made = ir.from_proto(onnx.parser.parse_model(f"{HEAD} {text} y = Neg(x) }}"))
+    found = {value.name: value for node in made.graph for value in node.outputs}
+    found |= dict(made.graph.initializers)
+    return analyse(made), made.graph.inputs[0], tuple(found[name] for name in names)
+
+
+FOUR = "l = Concat<axis = 0>(rest, four)"
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "fits"),
+    [
+        ("half = Div(n, two) rest = Sub(n, half) l = Concat<axis = 0>(half, rest)", 2, True),
+        ("half = Div(n, two) rest = Sub(n, half) l = Concat<axis = 0>(half, rest)", 3, False),
+        (f"rest = Sub(n, four) {FOUR}", 2, False),  # below 0 for short data
+        (f"d = Sub(n, four) rest = Max(d, zero) {FOUR}", 2, False),
+        ("s = Min(n, four) rest = Sub(n, s) l = Concat<axis = 0>(s, rest)", 2, True),
+    ],
+)
+def test_lengths_that_always_fit(text: str, count: int, fits: bool) -> None:
+    facts, data, (lengths,) = values(text, "l")
+    assert always_fit(lengths, data, 0, count, facts) is fits
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "rule"),
+    [
+        ("half = Div(n, two) l = Concat<axis = 0>(half, half)", 2, (equal, (2,))),
+        ("l = Identity(pair)", 2, (explicit, (2, 2))),
+        # Engines that go on where there is no such element give two lengths of 0 to no data
+        (
+            "at = Sub(n, four) both = Expand(at, two) l = Gather(pair, both)",
+            2,
+            (explicit, (2, 2)),
+        ),
+        ("rest = Sub(n, two) l = Concat<axis = 0>(two, rest)", 2, None),
+    ],
+)
+def test_the_rule_by_which_lengths_are_calculated(text: str, count: int, rule: Any) -> None:
+    facts, data, (lengths,) = values(text, "l")
+    assert rule_of_lengths(lengths, data, 0, count, facts) == rule
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "is_in_order"),
+    [
+        ("zero", "four", False),  # beyond short data
+        ("zero", "least", True),
+        ("least", "n", True),
+        ("n", "least", False),
+        ("below", "n", False),
+        ("from_0", "n", False),  # two numbers
+    ],
+)
+def test_bounds_that_are_in_order_within_the_data(start: str, end: str, is_in_order: bool) -> None:
+    text = "least = Min(n, four) below = Sub(least, four)"
+    facts, data, bounds = values(text, start, end)
+    program = program_of(bounds, data, 0, facts)
+    assert program is not None
+    assert are_in_order(program) is is_in_order
