@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, checker, helper, numpy_helper
+from onnx import AttributeProto, TensorProto, checker, helper, numpy_helper
 from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.model.convert import convert
+from tensorsplit.model.convert.driver import open_converted
 from tests.model.build import (
     BOOL,
     FLOAT,
@@ -207,6 +208,9 @@ def test_the_last_axis_of_a_softmax_counts_from_the_front_where_the_rank_is_know
 ) -> None:
     made = of(node("Softmax", "x", "y", axis=axis), 13, x=X[0])
     assert attributes(convert(made, 12), "Softmax") == {"axis": written}
+    old = convert(of(node("Softmax", "x", "y", axis=axis), 12, x=X[0]), 13)
+    assert [each.op_type for each in old.graph.node] == ["Softmax"]
+    assert attributes(old, "Softmax") == {"axis": -1}
 
 
 def test_of_unknown_ranks_only_axis_minus_1_is_the_last() -> None:
@@ -322,9 +326,9 @@ def test_there_is_a_group_to_normalize(groups: int) -> None:
 
 def test_saturation_stays_with_the_floats_that_it_is_for() -> None:
     """Before opset 24 as since then; of other types it says nothing."""
-    eight = TensorProto.FLOAT8E4M3FN
-    made = of(node("Cast", "x", "y", to=eight, saturate=0), 24, x=X)
-    assert attributes(convert(made, 23), "Cast") == {"to": eight, "saturate": 0}
+    for eight in (TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2):
+        made = of(node("Cast", "x", "y", to=eight, saturate=0), 24, x=X)
+        assert attributes(convert(made, 23), "Cast") == {"to": eight, "saturate": 0}
     for opset in (19, 23, 24):  # opsets 19 and 24 changed it
         plain = of(node("Cast", "x", "y", to=HALF, saturate=0), opset, x=X)
         assert attributes(convert(plain, 18), "Cast") == {"to": HALF}
@@ -524,6 +528,11 @@ def test_an_index_of_onehot_counts_from_the_back_since_opset_11(
         assert attributes(older, "OneHot").get("axis", -1) == (axis if axis >= 0 else axis + 3)
         np.testing.assert_array_equal(outputs(older, **feeds)[0], hot(counted, axis))
     newer = converted(model(nodes, 9), 11)  # where those below 0 set nothing
+    if is_constant:
+        last = graph([made], [], ending, [*constants, tensor("i", [[-1, 0]], kind)])
+        np.testing.assert_array_equal(
+            outputs(converted(model(last, 13), 9))[0], hot(np.array([[2, 0]]), axis)
+        )
     np.testing.assert_array_equal(outputs(newer, **feeds)[0], hot(indices, axis))
 
 
@@ -662,6 +671,8 @@ def test_steps_of_long_axes_are_numbered() -> None:
 def test_the_steps_of_a_slice_are_constants_other_than_0_before_opset_10() -> None:
     with refused("TS512", "Slice", "its steps are [0]", "not 0"):
         convert(stepping(FLOAT, [2, 3, 4], (0, 1, 0)), 9)
+    with refused("TS512", "Slice", "its steps are [2, 0]", "not 0"):
+        convert(stepping(FLOAT, [2, 3, 4], (0, 1, 2), (0, 1, 0)), 9)
     constants = [tensor(name, [1]) for name in "sea"]
     made = of(node("Slice", "x s e a t", "y"), 13, constants, x=X, t=np.array([1]))
     with refused("TS512", "Slice", "its steps are known only at run time", "constant"):
@@ -1053,6 +1064,32 @@ def test_the_smallest_are_the_largest_of_the_other_sign_before_opset_11(
         convert(integers, opset)
 
 
+def test_a_report_names_what_is_there_in_the_end() -> None:
+    """Not the Max and the Min, which take no integers either."""
+    constants = [tensor(name, 3) for name in "lh"]
+    _, report = open_converted(of(node("Clip", "x l h", "y"), 13, constants, x=np.arange(9)), 11)
+    (change,) = report.changes
+    assert change.became == ["Less", "Where", "Less", "Where"]
+
+
+@pytest.mark.parametrize(
+    ("op_type", "opset", "target", "kind"),
+    [("Gemm", 13, 10, "strings"), ("Clip", 6, 11, "int64")],
+)
+def test_types_that_an_operator_never_took_are_named(
+    op_type: str, opset: int, target: int, kind: str
+) -> None:
+    """In a branch, which may never run."""
+    held = INT64 if kind == "int64" else STRING
+    operands = "x" if op_type == "Clip" else "x x"
+    wrong = graph([node(op_type, operands, "a")], [], [untyped("a")])
+    other = graph([node("Neg", "z", "b")], [], [untyped("b")])
+    chosen = node("If", "c", "y", then_branch=wrong, else_branch=other)
+    inputs = [value("x", held, [2, 2]), value("z", FLOAT, [2, 2]), value("c", BOOL, [])]
+    with refused("TS512", f"{op_type} can't be converted", kind):
+        convert(model(graph([chosen], inputs, [untyped("y")]), opset), target)
+
+
 @pytest.mark.parametrize("names", ["x l h", "x l", "x _ h", "x"])
 @pytest.mark.parametrize("is_constant", [False, True])
 @pytest.mark.parametrize("kind", ["int64", "int32"])
@@ -1106,6 +1143,15 @@ def resized(
         inputs.append(value("z", INT64, [4]))
     made = [node("Resize", "x r s z", "y", **options)]
     return model(graph(made, inputs, [value("y", FLOAT, [None] * 4)], constants), 11)
+
+
+def test_what_only_other_modes_ask_for_is_left_out_in_opset_10() -> None:
+    made = resized([1, 1, 2, 6], "linear")
+    given = {"cubic_coeff_a": -0.5, "extrapolation_value": 3.0, "exclude_outside": 1}
+    given |= {"nearest_mode": "ceil"}
+    held = made.graph.node[0].attribute
+    held.extend(helper.make_attribute(*each) for each in given.items())
+    assert attributes(converted(made, 10), "Resize") == {"mode": b"linear"}
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
@@ -1205,6 +1251,8 @@ def test_a_topk_of_no_elements_stays_above_opset_9() -> None:
     made = of([node("TopK", "x k", "y j")], 11, [tensor("k", [0])], x=X)
     with refused("TS512", "its k is 0; at opset 9 it is 1 or more"):
         convert(made, 9)
+    one = of([node("TopK", "x k", "y j")], 11, [tensor("k", [1])], x=X)
+    np.testing.assert_array_equal(there(one, 9, x=X), X.max(2, keepdims=True))
 
 
 @pytest.mark.parametrize("number", [1.5, -2.5])
@@ -1280,9 +1328,20 @@ def test_a_scan_is_refused_at_opset_9_which_changed_what_it_scans(opset: int, ta
         convert(made, target)
 
 
-def test_a_sum_without_axes_is_of_all_elements_at_every_opset() -> None:
-    made = of(node("ReduceSum", "x", "y", keepdims=0), 13, x=X)
+@pytest.mark.parametrize("names", ["x", "x a"])
+def test_a_sum_without_axes_is_of_all_elements_at_every_opset(names: str) -> None:
+    made = of(node("ReduceSum", names, "y", keepdims=0), 13, [tensor("a", [])], x=X)
     np.testing.assert_allclose(there(made, 11, x=X), X.sum(), rtol=1e-5)
+    assert attributes(convert(made, 11), "ReduceSum") == {"keepdims": 0}
+
+
+@pytest.mark.parametrize("op_type", ["Squeeze", "ReduceSum"])
+def test_an_empty_list_of_axes_is_none(op_type: str) -> None:
+    """As onnxruntime 1.32.0 takes it at each opset."""
+    made = of(node(op_type, "x", "y"), 11, x=X[:1])
+    made.graph.node[0].attribute.add(name="axes", type=AttributeProto.INTS)
+    newer = convert(made, 13)
+    assert [list(each.input) for each in newer.graph.node] == [["x"]]
 
 
 def test_absent_inputs_of_resize_are_empty_tensors_before_opset_13() -> None:
@@ -1355,7 +1414,7 @@ def test_a_layer_normalization_is_of_any_legal_shapes_before_opset_17(
 @pytest.mark.parametrize("axis", [1, -1])
 def test_a_layer_normalization_of_unknown_rank_is_converted(axis: int) -> None:
     """An axis that is counted from the back needs no rank; for another there is the definition."""
-    x, scale = X.reshape(6, 4), np.arange(4, dtype=np.float32)
+    x, scale = 0.01 * X.reshape(6, 4), np.arange(4, dtype=np.float32)
     data, factor = untyped("x"), value("s", FLOAT, [4])
     data.type.tensor_type.elem_type = FLOAT
     nodes = [node("LayerNormalization", "x s", "y", axis=axis)]

@@ -148,6 +148,7 @@ def test_where_shapes_are_the_same_nothing_is_added() -> None:
     cases: list[tuple[str, list[Any], dict[str, Any]]] = [
         ("Add", [("N", 3), ("N", 3)], {}),
         ("Add", [("N", 3), (3,)], {"broadcast": 1}),
+        ("Add", [("N", 3), ("N", 3)], {"broadcast": 1, "axis": 1}),
         ("Add", [(None, None), (1,)], {"broadcast": 1}),
         ("Sum", [("N", 3), ("N", 3), ("N", 3)], {}),
         ("Gemm", [("N", 4), (4, 3), ("N", 3)], {}),
@@ -156,6 +157,9 @@ def test_where_shapes_are_the_same_nothing_is_added() -> None:
     for op_type, shapes, attributes in cases:
         made = convert(of(op_type, 6, *shapes, **attributes), 13)
         assert [each.op_type for each in made.graph.node] == [op_type]
+    twice = of("Sum", 6, None)
+    twice.graph.node[0].input.append("a")
+    assert len(convert(twice, 13).graph.node) == 1
 
 
 def test_before_opset_10_unknown_ranks_are_not_broadcast() -> None:

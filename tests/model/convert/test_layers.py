@@ -549,6 +549,38 @@ def test_what_a_layer_leaves_out_is_as_its_text_says(
     np.testing.assert_allclose(found, np.array(expected, found.dtype), rtol=1e-5, strict=True)
 
 
+CURVED = {**RESIZED, "mode": "cubic"}
+
+
+@pytest.mark.parametrize(
+    ("type", "version", "data", "inputs", "attribute"),
+    [
+        ("Interpolate", "opset11", CURVED, ["f32 1,7", "i64 2"], ("cubic_coeff_a", -0.75)),
+        (
+            *("GRUSequence", "opset5", STEPS),
+            ["f32 1,4,2", "f32 1,1,3", "i64 1", "f32 1,9,2", "f32 1,9,3", "f32 1,9"],
+            ("linear_before_reset", 0),
+        ),
+    ],
+)
+def test_a_default_is_written_into_the_node(
+    type: str, version: str, data: Any, inputs: list[str], attribute: Any, tmp_path: Path
+) -> None:
+    ir = IrFile()
+    given = (each.partition(" ") for each in inputs)
+    fed = [ir.parameter(f"x{k}", kind, shape) for k, (kind, _, shape) in enumerate(given)]
+    text = " ".join(f'{name}="{value}"' for name, value in data.items())
+    count = 1 if type == "Interpolate" else 2
+    for end in ir.layer(type, fed, count, f"<data {text}/>", version=version):
+        ir.result(end)
+    nodes = ts.convert(ir.save(tmp_path), 18).graph.node
+    assert attribute in [
+        (each.name, onnx.helper.get_attribute_value(each))
+        for made in nodes
+        for each in made.attribute
+    ]
+
+
 @pytest.mark.parametrize(
     ("kind", "dtype"), [("", np.int32), ('index_element_type="i64"', np.int64)]
 )
@@ -648,6 +680,19 @@ def test_a_broken_file_is_refused(before: str, after: str, code: str, tmp_path: 
         ts.convert(ir.save(tmp_path, ir.text.replace(before, after)), 18)
 
 
+@pytest.mark.parametrize(("count", "is_outside"), [(1 << 17, False), ((1 << 17) + 1, True)])
+def test_constants_of_more_than_half_a_megabyte_stay_in_the_bin(
+    count: int, is_outside: bool, tmp_path: Path
+) -> None:
+    ir = IrFile()
+    held = ir.constant(
+        RANDOM.standard_normal(count).astype(np.float32).tobytes(), "f32", f"{count}"
+    )
+    ir.result(ir.layer("Add", (ir.parameter("x", "f32", "1"), held), 1)[0])
+    (found,) = ts.convert(ir.save(tmp_path), 18).graph.initializer
+    assert bool(found.external_data) is is_outside
+
+
 def test_large_constants_stay_in_the_bin(tmp_path: Path) -> None:
     ir = IrFile()
     values = RANDOM.standard_normal((8, 20_000)).astype(np.float32)
@@ -686,11 +731,11 @@ def test_floats_are_divided_without_rounding(tmp_path: Path) -> None:
 
 def test_a_slice_that_takes_a_single_position_takes_all_of_each_other_axis(tmp_path: Path) -> None:
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
-    for stop, is_whole in ((0, True), (3, False)):
+    for stop, is_whole, single in ((0, True, "1,0"), (3, False, "1,0"), (0, False, "1,1")):
         ir = IrFile()
         data, bounds = ir.parameter("x", "f32", "3,4"), [ir.int64(1, 0), ir.int64(2, stop)]
         masks = f'begin_mask="0,{int(is_whole)}" end_mask="0,{int(is_whole)}"'
-        text = f'<data {masks} new_axis_mask="" shrink_axis_mask="1,0" ellipsis_mask=""/>'
+        text = f'<data {masks} new_axis_mask="" shrink_axis_mask="{single}" ellipsis_mask=""/>'
         ir.result(ir.layer("StridedSlice", (data, *bounds, ir.int64(1, 1)), 1, text)[0])
         path = ir.save(tmp_path)
         if is_whole:

@@ -361,6 +361,28 @@ def test_a_split_that_is_wrong_but_never_runs_does_not_stop_the_rest() -> None:
     check_equal(there, [X[:5, :2]], x=X[:5], c=np.array(False))
 
 
+def test_a_position_that_is_wrong_but_never_runs_does_not_stop_the_rest() -> None:
+    nodes = [node("SequenceConstruct", "x x", "q"), node("SequenceAt", "q five", "p")]
+    wrong = graph(nodes, outputs=[value("p")])
+    right = graph([node("Neg", "x", "n")], outputs=[value("n")])
+    chosen = node("If", "c", "y", then_branch=wrong, else_branch=right)
+    inputs = [value("x", FLOAT, [6, 4]), value("c", BOOL, [])]
+    five = [tensor("five", 5)]
+    made = model(graph([chosen], inputs, [value("y", FLOAT, [6, 4])], five), 11)
+    convert(made, 13)
+    taken = graph(nodes, inputs[:1], [value("p", FLOAT, [6, 4])], five)
+    with refused("TS511", "graph/SequenceAt[1]"):
+        convert(model(taken, 11), 13)
+
+
+@pytest.mark.parametrize("target", [14, 17])
+def test_a_wrong_split_is_refused_where_it_would_stay_as_it_is(target: int) -> None:
+    cut = node("Split", "x l", "a b")
+    made = graph([cut], [value("x", FLOAT, [6])], ["a", "b"], [tensor("l", [2, 3])])
+    with refused("TS302", "graph/Split[0]"):
+        convert(model(made, 13), target)
+
+
 def test_an_external_tensor_is_not_read(tmp_path: Any) -> None:
     weights = tensor("w", np.ones((7, 4)), np.float32)
     nodes = [node("Add", "x w", "z"), node("Split", "z", "a b", axis=1)]

@@ -348,7 +348,22 @@ def test_neighbouring_slices_with_calculated_bounds_are_one_split(
     lengths = [list(entry.ints) for entry in cut.attribute if entry.name == "split"]
     assert lengths == [split]
     assert not there.graph.initializer
+    assert [each.op_type for each in convert(made, 11).graph.node].count("Slice") == 2
     check_equal(there, [X[:3], X[3:rows]], x=X[:rows])
+    twice = parse_model(f"""<ir_version: 8, opset_import: ["": 15]>
+        g (float[{rows}, 4] x) => (a, b, c, d)
+        <int64[1] zero = {{0}}, int64[1] two = {{2}}> {{
+            n = Shape<start = 0, end = 1>(x)
+            half = Div(n, two)
+            a = Slice(x, zero, half, zero)
+            b = Slice(x, half, n, zero)
+            c = Slice(x, zero, half, zero)
+            d = Slice(x, half, n, zero)
+        }}""")
+    there = convert(twice, target)
+    assert [each.op_type for each in there.graph.node] == ["Split", "Split"]
+    halves = np.split(X[:rows], [rows // 2])
+    check_equal(there, [*halves, *halves], x=X[:rows])
 
 
 @pytest.mark.parametrize("target", [9, 11, 13, 17])

@@ -115,6 +115,7 @@ def test_a_running_model_stops_at_what_is_not_there(
     assert type(stop.value) is error
     np.testing.assert_array_equal(stop.value.instead, instead)
 
+
 LONG = np.arange(1, (1 << 12) + 1)
 ROWS, COLUMNS = LONG[:, None], LONG[None]
 assert LONG.size**2 > MOST_ELEMENTS

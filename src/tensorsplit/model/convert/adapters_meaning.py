@@ -154,7 +154,7 @@ def _others_equal(node: NodeConversion) -> None:
     What is not a number is equal to nothing, and neither less nor greater.
     """
     kind, make, pair = node.dtype(), node.make, [node.given(index) for index in (0, 1)]
-    if kind is None or kind in EQUAL_BEFORE_11 or kind == ir.DataType.STRING:
+    if kind is None or kind in EQUAL_BEFORE_11:
         return
     if kind.is_integer() and kind.bitwidth <= _MOST_BITS_COMPARED:
         to = {"to": ir.DataType.INT64.value}
@@ -431,7 +431,7 @@ def _constant_down(node: NodeConversion) -> None:
 def _constant_dense(node: NodeConversion) -> None:
     """Refuse a sparse constant, which does not exist before opset 11."""
     held = node.attribute("value")
-    if held is None or (isinstance(held, SparseTensor) and held.kept is not None):
+    if isinstance(held, SparseTensor) and held.kept is not None:
         raise node.refusal("it holds a sparse tensor")
 
 

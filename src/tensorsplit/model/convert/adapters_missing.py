@@ -210,7 +210,7 @@ def _range_of_floats(node: NodeConversion, kind: ir.DataType) -> None:
     way, first = int(step.item()), int(start.item())
     count: Number
     if end is not None and np.isfinite(end):
-        count = max(int(np.ceil((end - start) * way)), 0)
+        count = int(np.ceil((end - start) * way))
     else:
         pair = [node.given(1), make.constant(first, kind.numpy())][::way]
         rounded = make.op("Ceil", [make.op("Sub", pair)])

@@ -72,9 +72,9 @@ def covering(node: NodeConversion, start: int) -> ir.Value | None:
         SplitError: TS512 where it surely has another shape.
     """
     left, right = node.shape(0) or (), node.shape(1) or ()
-    part = left[start : start + len(right)] if start >= 0 else None
+    part = left[start : start + len(right)]
     may_be_one = len(right) <= len(left) and all(dim == 1 or not is_known(dim) for dim in right)
-    may_cover = part is not None and may_be_same(part, right)
+    may_cover = may_be_same(part, right)
     if not (may_cover or may_be_one):
         raise _never_ran(
             node, 1, left, "the second one has to be a part of the first, or one element"

@@ -115,7 +115,7 @@ class Conversion:
     def constant(self, value: ir.Value | None) -> Array | None:
         """Return the value of a constant, or of what follows from shapes alone."""
         found, tensor = constant(value), self.facts.tensor(value)
-        if found is not None or value is None or value.is_graph_input():
+        if found is not None:
             return found
         shape, element_type = tensor.shape, tensor.element_type
         if tensor.constant is None or element_type is None or shape is None or not are_known(shape):

@@ -358,9 +358,7 @@ def _absolute(entry: Dim) -> Dim:
     return entry if is_at_least(entry, 0) else None
 
 
-def _reduce(
-    rule: Callable[[Dim, Dim], Dim], start: Elements, node: Node, _: Tensor
-) -> Elements:
+def _reduce(rule: Callable[[Dim, Dim], Dim], start: Elements, node: Node, _: Tensor) -> Elements:
     """Reduce all elements to one; an output of one element has all axes reduced, or none."""
     entries = (*start, *map(_exact, node.elements(0)))
     if not entries:
