@@ -1147,8 +1147,12 @@ def resized(
 
 def test_what_only_other_modes_ask_for_is_left_out_in_opset_10() -> None:
     made = resized([1, 1, 2, 6], "linear")
-    given = {"cubic_coeff_a": -0.5, "extrapolation_value": 3.0, "exclude_outside": 1}
-    given |= {"nearest_mode": "ceil"}
+    given: dict[str, Any] = {
+        "cubic_coeff_a": -0.5,
+        "extrapolation_value": 3.0,
+        "exclude_outside": 1,
+        "nearest_mode": "ceil",
+    }
     held = made.graph.node[0].attribute
     held.extend(helper.make_attribute(*each) for each in given.items())
     assert attributes(converted(made, 10), "Resize") == {"mode": b"linear"}

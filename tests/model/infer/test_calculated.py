@@ -13,35 +13,38 @@ from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.calculated import always_fit, are_in_order, rule_of_lengths
 from tensorsplit.model.infer.length_program import program_of
 
-HEAD = """<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (y) <int64[1] zero = {0},
+HEAD = """<ir_version: 8, opset_import: ["": 18]> g (DATA x) => (y) <int64[1] zero = {0},
 int64[1] one = {1}, int64[1] two = {2}, int64[1] four = {4}, int64[2] pair = {2, 2},
 int64[2] from_0 = {0, 0}> { n = Shape(x) """
 
 
-def values(text: str, *names: str) -> tuple[Any, ...]:
+def values(text: str, *names: str, data: str = "float[N]") -> tuple[Any, ...]:
     """What is known of a model that calculates with N, its data, and some values."""
-    made = ir.from_proto(onnx.parser.parse_model(f"{HEAD} {text} y = Neg(x) }}"))
-    found = {value.name: value for node in made.graph for value in node.outputs}
-    found |= dict(made.graph.initializers)
+    head = HEAD.replace("DATA", data)
+    made = ir.from_proto(onnx.parser.parse_model(f"{head} {text} y = Neg(x) }}"))
+    made_here = (value for node in made.graph for value in node.outputs)
+    found = {value.name: value for value in (*made_here, *made.graph.initializers.values())}
     return analyse(made), made.graph.inputs[0], tuple(found[name] for name in names)
 
 
 FOUR = "l = Concat<axis = 0>(rest, four)"
 
 
+@pytest.mark.parametrize("data", ["float[N]", "float[?]", "int64[N]"])
 @pytest.mark.parametrize(
     ("text", "count", "fits"),
     [
         ("half = Div(n, two) rest = Sub(n, half) l = Concat<axis = 0>(half, rest)", 2, True),
         ("half = Div(n, two) rest = Sub(n, half) l = Concat<axis = 0>(half, rest)", 3, False),
         (f"rest = Sub(n, four) {FOUR}", 2, False),  # below 0 for short data
+        (f"half = Div(n, zero) rest = Sub(half, half) {FOUR}", 2, False),  # is not known
         (f"d = Sub(n, four) rest = Max(d, zero) {FOUR}", 2, False),
         ("s = Min(n, four) rest = Sub(n, s) l = Concat<axis = 0>(s, rest)", 2, True),
     ],
 )
-def test_lengths_that_always_fit(text: str, count: int, fits: bool) -> None:
-    facts, data, (lengths,) = values(text, "l")
-    assert always_fit(lengths, data, 0, count, facts) is fits
+def test_lengths_that_always_fit(text: str, count: int, fits: bool, data: str) -> None:
+    facts, whole, (lengths,) = values(text, "l", data=data)
+    assert always_fit(lengths, whole, 0, count, facts) is fits
 
 
 @pytest.mark.parametrize(

@@ -616,6 +616,11 @@ def test_a_wrong_split_is_refused_with_its_path() -> None:
         infer_shapes(made)
 
 
+def test_a_split_that_an_opset_does_not_have_is_refused() -> None:
+    with refused("TS101", "graph/SplitToSequence[0]"):
+        infer_shapes(simple(node("SplitToSequence", "x", "q"), outputs="q", opset=10))
+
+
 def test_element_types_are_filled_in_for_tensors_and_sequences() -> None:
     made = model(
         graph(

@@ -413,6 +413,10 @@ FIRST = [node("Shape", "x", "s", end=1), node("Squeeze", "s", "n")]
             [node("SequenceConstruct", "x", "q"), node("SequenceAt", "q two_back", "y")],
             None,  # refused, too
         ),
+        (
+            [*FIRST, node("Concat", "none0 s", "e", axis=0), node("Expand", "x2 e", "y")],
+            (0, "N"),
+        ),
         ([node("SplitToSequence", "none three", "y")], (3, 2)),  # of a part, if there were one
         (
             [node("SequenceConstruct", "x", "q"), node("SequenceErase", "q back", "y")],
@@ -427,12 +431,14 @@ def test_the_shape_of_named_dimensions_after_several(nodes: Any, expected: Any) 
         value("i", INT64, ("K", 5)),
         value("p", INT64, []),
         value("none", FLOAT, (0, 2)),
+        value("x2", FLOAT, ("K", "N")),
     ]
     numbers = [
         tensor("zero", 0),
         tensor("back", -1),
         tensor("two_back", -2),
         tensor("three", 3),
+        tensor("none0", [0]),
         tensor("pair", [0, 1]),
     ]
     found = shapes(model(graph(nodes, inputs, ["y"], numbers), 18)).get("y")
