@@ -589,23 +589,34 @@ def test_ctrl_c_that_becomes_another_error(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr() == ("", "tensorsplit: interrupted\n")
 
 
-@needs_signals
-@pytest.mark.parametrize("module", ["numpy", "click", "tensorsplit.cli.check_command", "onnx"])
-def test_ctrl_c_while_modules_are_loaded(module: str) -> None:
-    code = f"""
-import os, signal, sys
+WHILE_LOADING = """
+import atexit, os, signal, sys
 class Finder:
     def find_spec(self, name, *_):
-        if name == {module!r}:
+        if name == module:
             os.kill(os.getpid(), signal.SIGINT)
+atexit.register(lambda: print("numpy._core._multiarray_umath" in sys.modules))
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Finder())
-sys.argv[1:] = ["check", {str(EXAMPLE)!r}]
+module = sys.argv.pop()
 from tensorsplit.cli import main
 main()
 """
-    done = python(code)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "tensorsplit: interrupted\n")
+
+
+@needs_signals
+@pytest.mark.parametrize("module", ["numpy", "click", "tensorsplit.cli.check_command", "onnx"])
+def test_ctrl_c_while_modules_are_loaded(module: str) -> None:
+    done = python(WHILE_LOADING, "check", EXAMPLE, module)
+    assert (done.returncode, done.stderr) == (130, "tensorsplit: interrupted\n")
+
+
+@needs_signals
+def test_a_module_in_c_is_loaded_before_ctrl_c_ends_the_command() -> None:
+    """That of NumPy prints what is raised meanwhile."""
+    done = python(WHILE_LOADING, "check", EXAMPLE, "numpy._core.printoptions")
+    wanted = (130, "True\n", "tensorsplit: interrupted\n")
+    assert (done.returncode, done.stdout, done.stderr) == wanted
 
 
 def test_a_closed_pipe_in_the_middle() -> None:

@@ -25,6 +25,7 @@ LINE = "tensorsplit: interrupted\n"
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _SECONDS_TO_CLEAN_UP = 1.0
 _NEVER = float("inf")
+_LOADING = ("ExtensionFileLoader.create_module", "ExtensionFileLoader.exec_module")
 
 
 class Stopped(BaseException):
@@ -39,7 +40,8 @@ class Stopping:
     """Raises `Stopped` in its block when a signal comes, unless the caller ignores that signal.
 
     A clean-up that has begun runs to its end: for a second, further signals are only noted. Where
-    Python can't pass on what is raised, as in ``__del__``, it is raised once more.
+    Python can't pass on what is raised, as in ``__del__``, it is raised once more; and a module in
+    C is loaded first, as that of NumPy prints what is raised meanwhile.
 
     Attributes:
         status: The exit status for the last signal that came, 0 if none did.
@@ -63,10 +65,14 @@ class Stopping:
         """Note signals from now on, and do nothing else."""
         self._heard = _NEVER
 
-    def _stop(self, number: int, _: FrameType | None) -> None:
+    def _stop(self, number: int, frame: FrameType | None) -> None:
         self.status = 128 + number
         now = time.monotonic()
-        if now >= self._heard + _SECONDS_TO_CLEAN_UP:
+        if now < self._heard + _SECONDS_TO_CLEAN_UP:
+            return
+        if _loads_extension(frame):
+            self._send_again()
+        else:
             self._heard = now
             raise Stopped(self.status)
 
@@ -75,15 +81,28 @@ class Stopping:
             self._hook(told)
         elif self._heard < _NEVER:
             self._heard = -_NEVER
-            _thread.start_new_thread(_send_soon, (signal.Signals(told.exc_value.status - 128),))
+            self._send_again()
+
+    def _send_again(self) -> None:
+        _thread.start_new_thread(self._send_soon, (signal.Signals(self.status - 128),))
+
+    def _send_soon(self, number: signal.Signals) -> None:
+        time.sleep(0.01)  # by then the main thread has left what passes nothing on
+        if self._heard == _NEVER:  # nobody waits for it any more
+            return
+        if sys.platform == "win32":
+            _thread.interrupt_main(number)
+        else:  # which wakes it where it waits
+            signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
-def _send_soon(number: signal.Signals) -> None:
-    time.sleep(0.01)  # by then the main thread has left what passes nothing on
-    if sys.platform == "win32":
-        _thread.interrupt_main(number)
-    else:  # which wakes it where it waits
-        signal.pthread_kill(threading.main_thread().ident or 0, number)
+def _loads_extension(frame: FrameType | None) -> bool:
+    """Return whether a module in C is being loaded."""
+    while frame is not None:
+        if frame.f_code.co_qualname in _LOADING:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def leave_at_once() -> dict[int, object]:
