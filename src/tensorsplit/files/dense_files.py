@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from io import FileIO
 from itertools import islice
 from math import prod
@@ -115,12 +116,18 @@ def _columns(division: Division, parts: Sequence[int], width: int) -> _Columns:
     """Return which bytes of a row parts of the whole take."""
     plan = division.plan
     if plan is None:
-        return ((0, width),)
+        return _whole_row(width)
     length = division.tensor.shape[plan.axis] or 1
     starts, sizes = offsets_of(plan), sizes_of(plan)
     bounds = [(starts[part] * width, (starts[part] + sizes[part]) * width) for part in parts]
     ends = [(_whole(start, length, plan), _whole(end, length, plan)) for start, end in bounds]
     return tuple((start, end - start) for start, end in ends)
+
+
+@lru_cache(maxsize=1024)
+def _whole_row(width: int) -> _Columns:
+    """Return the one range of bytes that is a whole row, shared by all tensors of this width."""
+    return ((0, width),)
 
 
 def _whole(size: Any, count: object, plan: SplitPlan | None) -> int:

@@ -117,7 +117,10 @@ def carried(tensor: StoredTensor, name: str) -> Division:
 def change_of(division: Division) -> Recast:
     """Return the change of a stored whole into its parts."""
     whole = division.tensor
-    return Recast(carried(whole, whole.name), (whole,), division)
+    before = carried(whole, whole.name)
+    if before == division:  # of thousands of tensors, most are carried over
+        before = division
+    return Recast(before, (whole,), division)
 
 
 def division_of(

@@ -36,6 +36,7 @@ _LONGEST_HEADER = 12 << 20
 _LONGEST_INDEX = 64 << 20
 _MOST_NAMES = 1 << 19  # in an index
 _METADATA = "__metadata__"
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _UNPADDED = "tensorsplit.unpadded"
 _LAYOUTS = "tensorsplit.layouts"
 _NAMES = {
@@ -498,7 +499,7 @@ def _header_of(tensors: Sequence[_Placed]) -> bytes:
         metadata[_UNPADDED] = json.dumps(unpadded, ensure_ascii=False)
     if layouts := {e.name: e.layout for e in outputs if e.layout}:
         metadata[_LAYOUTS] = json.dumps(layouts, ensure_ascii=False)
-    found: dict[str, object] = {_METADATA: metadata} if metadata else {}
+    entries = [_entry(_METADATA, metadata)] if metadata else []
     place = 0
     for each in tensors:
         name = each.output.name
@@ -506,9 +507,14 @@ def _header_of(tensors: Sequence[_Placed]) -> bytes:
             problem = f"{name} can't be the name of a tensor"
             raise SplitError(PART_NAMES, problem, "give another one", parameter="names")
         end = place + each.nbytes
-        shape = list(each.output.shape)
-        found[name] = {"dtype": each.dtype, "shape": shape, "data_offsets": [place, end]}
+        held = {"dtype": each.dtype, "shape": each.output.shape, "data_offsets": (place, end)}
+        entries.append(_entry(name, held))
         place = end
-    text = json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+    text = f"{{{','.join(entries)}}}".encode()
     text += b" " * (-len(text) % 8)
     return struct.pack("<Q", len(text)) + text
+
+
+def _entry(name: str, held: Mapping[str, object]) -> str:
+    """Return one entry of a header as text: thousands of objects would take more memory."""
+    return f"{_COMPACT.encode(name)}:{_COMPACT.encode(held)}"
