@@ -189,6 +189,7 @@ WRONG: list[tuple[str, str, Callable[[list[Any]], Any]]] = [
     ("TS311", "4 parts given; give 3 parts", lambda p: [*p, p[0]]),
     ("TS311", "of type ndarray", lambda p: p[0]),
     ("TS311", "of type str", lambda _: "abc"),
+    ("TS311", "of type Mock", lambda _: Mock(dict)),  # whose __class__ lies
     ("TS204", "of type list", lambda p: [p[0], [[]], p[2]]),
     ("TS312", "part 2 has shape (4, 3); give one of shape (4, 4)", lambda p: [*p[:2], p[2][:, 1:]]),
     ("TS312", "part 0 has shape (2, 4); give one of shape (4, 2)", lambda p: [p[0].T, *p[1:]]),

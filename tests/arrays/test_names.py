@@ -140,6 +140,7 @@ def test_names_that_can_not_be_used() -> None:
         ("it is 'abc'", "abc"),
         ("it is 3", 3),
         ("it is array(3)", np.array(3)),
+        ("it is <memory at", memoryview(bytes(6)).cast("B", (2, 3))),
     ]
     for words, names in wrong:
         with refused("TS316", words, operator="onnx.Split-18", parameter="names"):

@@ -7,6 +7,7 @@ import io
 import warnings
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from packaging.version import Version
@@ -352,6 +353,7 @@ class TestCopies:
         refused("TS403", into(free, torch.empty(half, dtype=torch.int32)))
         refused("TS403", into(free, torch.empty(half, device="meta")))
         refused("TS403", into(free, free.numpy()))
+        refused("TS403", into(free, Mock(torch.Tensor)))
         refused("TS404", into(free, torch.empty(half, requires_grad=True)))
         refused("TS405", into(free, free))
         refused("TS405", into(free, x[half:]))

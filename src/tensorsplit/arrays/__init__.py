@@ -257,7 +257,7 @@ def as_switch(value: object, parameter: str) -> bool:
 
 
 def _flag(value: object, kind: Kind, parameter: str, operator: str | None = None) -> bool:
-    if isinstance(value, (int, np.bool_)) and value in (0, 1):
+    if issubclass(type(value), (int, np.bool_)) and value in (0, 1):  # `__class__` may lie
         return bool(value)
     problem, fix = wrong_type(value), "give True or False"
     raise SplitError(kind, problem, fix, operator=operator, parameter=parameter)

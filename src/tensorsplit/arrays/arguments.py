@@ -49,8 +49,8 @@ def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | N
     is_flag = isinstance(value, (bool, np.bool_)) and name == record.keepdims
     if type(value) is int or is_flag:
         return Operand((int(value),), 0)
-    listed = value if isinstance(value, (tuple, range)) else snapshot(value)
-    if isinstance(listed, (list, tuple, range)):
+    listed = value if issubclass(type(value), (tuple, range)) else snapshot(value)
+    if issubclass(type(listed), (list, tuple, range)):  # `__class__` may lie
         return _from_items(name, listed, expected)
     found = _from_array(name, value, expected)
     if found is not None:

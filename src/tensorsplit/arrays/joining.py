@@ -248,9 +248,9 @@ def plan_by(
     return plan
 
 
-def _listed(parts: object, operator: str) -> list[object]:
+def _listed(parts: Any, operator: str) -> list[object]:
     """Return the parts in order, in a new list (TS311)."""
-    if isinstance(parts, Mapping):
+    if issubclass(type(parts), Mapping):  # `__class__` may lie
         return list(parts.values())
     listed = snapshot(parts)
     if type(listed) is list:

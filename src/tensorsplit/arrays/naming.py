@@ -36,7 +36,7 @@ def strings_of(
     """
     try:  # not `suppress`, which torch 2.8 can't compile
         iterated = iter(given)  # type: ignore[call-overload]  # it refuses what is not iterable
-    except TypeError:  # of arrays without an axis, too
+    except (TypeError, NotImplementedError):  # of arrays without an axis, and views of memory
         iterated = None
     if iterated is None or isinstance(given, (str, bytes)):
         problem = f"it is {show(given)}"

@@ -6,6 +6,7 @@ import copy
 import pickle
 from dataclasses import FrozenInstanceError
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -63,10 +64,14 @@ def test_a_record_says_what_tells_it_from_other_versions(identifier: str) -> Non
     assert all(part.description for part in parts)
 
 
-@pytest.mark.parametrize("identifier", ["", "reshape", 13, None, b"x"])
+@pytest.mark.parametrize(
+    "identifier", ["", "reshape", 13, None, b"x", pytest.param(Mock(str), id="lie")]
+)
 def test_an_unknown_identifier_is_refused_with_those_there_are(identifier: Any) -> None:
     with refused("TS101", "onnx.Split-18", "openvino.Split-1", parameter="operator"):
         ts.operators[identifier]
+    with refused("TS101", parameter="operator"):
+        ts.plan(identifier, (4,), axis=0, num_outputs=2)
 
 
 @pytest.mark.parametrize(

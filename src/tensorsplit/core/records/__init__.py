@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import (
@@ -48,7 +48,7 @@ class OperatorTable(Mapping[str, Operator]):
 
     def _find(self, identifier: object) -> Operator | None:
         name: object = identifier.id if isinstance(identifier, Operator) else identifier
-        return self._records.get(str.__str__(name)) if isinstance(name, str) else None
+        return self._records.get(str.__str__(name)) if issubclass(type(name), str) else None
 
     def __iter__(self) -> Iterator[OperatorName | DialectName]:
         return iter(self._records)
@@ -177,7 +177,8 @@ def operator_named(operator: str | Operator, opset: SupportsIndex | None = None)
     ``openvino.Split``, which is looked up at the opset, or at the newest one. A dialect such as
     ``torch.chunk`` has one version only.
     """
-    meant = versions_of(operator) if isinstance(operator, str) else []
+    is_named = isinstance(operator, str) and issubclass(type(operator), str)  # the first may lie
+    meant = versions_of(cast("str", operator)) if is_named else []
     if meant and meant[0].id != operator:
         newest = NEWEST_OPSET if opset is None else opset
         return in_force(meant[0].name, newest, vendor=meant[0].vendor)
