@@ -41,18 +41,24 @@ def snapshot(out: object) -> Any:
     return out
 
 
+def check_buffer_count(out: object, plan: SplitPlan, kind: str) -> list[Any]:
+    """Return buffers of a kind; refuse another number than the plan's, or no list (TS401)."""
+    if type(out) is list and len(out) == len(plan.sizes):
+        return out
+    what = count_of(len(out), "buffer") if type(out) is list else type(out).__name__
+    fix = f"give a list of {count_of(len(plan.sizes), kind)}"
+    raise SplitError(OUT_COUNT, f"it is {what}", fix)
+
+
 def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
     """Return the buffers as plain arrays, which run no code of the caller's when they are written.
 
     Those that the parts of an array can't be written to are refused (TS401 to TS405).
     """
-    if type(out) is not list or len(out) != len(plan.sizes):
-        what = count_of(len(out), "buffer") if type(out) is list else type(out).__name__
-        fix = f"give a list of {count_of(len(plan.sizes), 'array')}"
-        raise SplitError(OUT_COUNT, f"it is {what}", fix)
-    check_elements_only("the data or a buffer", (array, *out))
+    listed = check_buffer_count(out, plan, "array")
+    check_elements_only("the data or a buffer", (array, *listed))
     buffers: list[Array] = []
-    for number, (given, shape) in enumerate(zip(out, plan.output_shapes, strict=True)):
+    for number, (given, shape) in enumerate(zip(listed, plan.output_shapes, strict=True)):
         if not _is_array(given):
             raise SplitError(
                 OUT_TYPE, f"buffer {number} is a {type(given).__name__}", "give NumPy arrays"

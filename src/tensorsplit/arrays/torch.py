@@ -10,7 +10,13 @@ import numpy as np
 import torch
 
 from tensorsplit import native
-from tensorsplit.arrays.buffers import are_apart, check_buffer, check_buffers, strides_of_whole
+from tensorsplit.arrays.buffers import (
+    are_apart,
+    check_buffer,
+    check_buffer_count,
+    check_buffers,
+    strides_of_whole,
+)
 from tensorsplit.arrays.numpy import check_few, join_by_kernel, standard_name
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.remembered import joined_at_once
@@ -19,13 +25,11 @@ from tensorsplit.core.emit import check_concat, check_split
 from tensorsplit.core.errors import (
     NOT_AN_ARRAY,
     OPERAND_TYPE,
-    OUT_COUNT,
     OUT_OVERLAP,
     OUT_READ_ONLY,
     OUT_SHAPE,
     OUT_TYPE,
     SplitError,
-    count_of,
 )
 from tensorsplit.core.plan import SplitPlan, part_shapes, shape_of
 from tensorsplit.core.rules import ceil
@@ -307,11 +311,8 @@ def _is_for_the_kernel(array: Tensor) -> bool:
 
 def _check_buffers(array: Tensor, plan: SplitPlan, out: object) -> None:
     """Refuse what the parts can't be written to; whether memory is shared is looked at later."""
-    if type(out) is not list or len(out) != len(plan.sizes):
-        what = count_of(len(out), "buffer") if type(out) is list else type(out).__name__
-        fix = f"give a list of {count_of(len(plan.sizes), 'tensor')}"
-        raise SplitError(OUT_COUNT, f"it is {what}", fix)
-    for number, (buffer, shape) in enumerate(zip(out, plan.output_shapes, strict=True)):
+    listed = check_buffer_count(out, plan, "tensor")
+    for number, (buffer, shape) in enumerate(zip(listed, plan.output_shapes, strict=True)):
         _check_buffer(f"buffer {number}", buffer, array, shape, f"its part has {shape}")
 
 

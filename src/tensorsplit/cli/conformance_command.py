@@ -162,7 +162,7 @@ def conformance(
     all deviations are known, and all known ones occur or are fixed in a newer version; 1 if not, or
     if there is no result at all; 2 wrong usage.
     """
-    from tensorsplit.conformance.cases import all_cases
+    from tensorsplit.conformance.cases import cases_by_id
     from tensorsplit.conformance.document import SKIPPED, merged, read
     from tensorsplit.conformance.known import compare, dumps, load, updated
     from tensorsplit.conformance.profile import profile_files
@@ -192,7 +192,7 @@ def conformance(
             tr("give the run of one version"),
             parameter="update-known" if profiles is None else "profiles",
         )
-    comparison = compare(document, deviations, [case.id for case in all_cases()])
+    comparison = compare(document, deviations, [*cases_by_id()])
     document = comparison.document
     files: dict[Path, str] = {}
     if profiles is not None:
@@ -332,11 +332,11 @@ def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str],
 
     The engines are named as they were given, as some may be paths of adapters.
     """
-    from tensorsplit.conformance.cases import all_cases
+    from tensorsplit.conformance.cases import cases_by_id
     from tensorsplit.conformance.repro import script
     from tensorsplit.conformance.subjects import SUBJECTS, title
 
-    cases = {case.id: case for case in all_cases()}
+    cases = cases_by_id()
     sources = {name: name for name in SUBJECTS} | {title(name): name for name in engines}
     seed = document.seed
 
@@ -349,10 +349,10 @@ def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str],
 
 def _contents(document: Document) -> Callable[[str], dict[str, str]]:
     """Return what a case consists of, where it is known here."""
-    from tensorsplit.conformance.cases import all_cases
+    from tensorsplit.conformance.cases import cases_by_id
     from tensorsplit.conformance.repro import contents
 
-    cases = {case.id: case for case in all_cases()}
+    cases = cases_by_id()
     return lambda case: contents(cases[case], document.seed) if case in cases else {}
 
 

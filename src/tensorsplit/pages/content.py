@@ -282,12 +282,16 @@ def _lengths(record: Operator) -> Iterator[LengthSource]:
     yield LengthSource("no lengths are given", absent, formula)
 
 
+def rules_with_operands(record: Operator) -> list[tuple[LengthRule, str]]:
+    """Return each length rule, with the operand that it reads."""
+    cases = [(rule, each.operand) for each in record.lengths for rule in each.rules.values()]
+    absent = [] if record.absent is None else [(record.absent, "num_outputs")]
+    return list(dict.fromkeys((*cases, *absent)))
+
+
 def _examples(record: Operator) -> Iterator[Example]:
     """Yield one example for each way of giving the lengths, and one for giving none."""
-    cases = [(rule, each.operand) for each in record.lengths for rule in each.rules.values()]
-    if record.absent is not None:
-        cases.append((record.absent, "num_outputs"))
-    for rule, operand in dict.fromkeys(cases):
+    for rule, operand in rules_with_operands(record):
         shape, given = _EXAMPLES[rule]
         operands: dict[str, Any] = {record.axis: 0}
         if given is not None:

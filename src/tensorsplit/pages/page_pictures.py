@@ -8,7 +8,7 @@ from typing import Any
 from tensorsplit.arrays.typed import GivenShape
 from tensorsplit.core.rules import LengthRule, ceil, equal, explicit, remainder
 from tensorsplit.core.schema import Operator
-from tensorsplit.pages.content import Page
+from tensorsplit.pages.content import Page, rules_with_operands
 from tensorsplit.pages.explained import explain
 from tensorsplit.pictures.svg import Drawn, sheet
 
@@ -39,10 +39,7 @@ def pictures() -> dict[str, str]:
 def operator_picture(record: Operator, page: Page) -> str:
     """Draw the examples of an operator page, and for each length rule a split that it refuses."""
     asked = [(example.shape, example.operands) for example in page.examples]
-    cases = [(rule, each.operand) for each in record.lengths for rule in each.rules.values()]
-    if record.absent is not None:
-        cases.append((record.absent, "num_outputs"))
-    for rule, operand in dict.fromkeys(cases):
+    for rule, operand in rules_with_operands(record):
         if rule in _REFUSED:
             shape, given = _REFUSED[rule]
             asked.append((shape, {record.axis: 0, operand: given}))

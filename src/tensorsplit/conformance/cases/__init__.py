@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
+from types import MappingProxyType
 
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases import ir, onnx_fed, onnx_parts, onnx_refusals
@@ -20,6 +21,12 @@ def all_cases() -> tuple[Case, ...]:
                 raise ValueError(f"two cases are called {case.id}")
             found[case.id] = case
     return tuple(found[name] for name in sorted(found))
+
+
+@cache
+def cases_by_id() -> Mapping[str, Case]:
+    """Return every case by its id."""
+    return MappingProxyType({case.id: case for case in all_cases()})
 
 
 def find(patterns: Iterable[str]) -> tuple[Case, ...]:

@@ -25,7 +25,7 @@ from tensorsplit.core.schema import Operator
 from tensorsplit.model.convert.absent_inputs import separate_absent
 from tensorsplit.model.convert.adapters_operands import count_from_front
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
-from tensorsplit.model.features.split_features import known_lengths
+from tensorsplit.model.features.split_features import known_lengths, split_length
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT
 from tensorsplit.model.graph.calls import specialise
@@ -107,8 +107,7 @@ def _dimension(node: NodeConversion) -> Dim:
 
     One that it can't split is left to the running model: a node that never runs may be so.
     """
-    plan = node.conversion.facts.split(node.ref).plan
-    return None if plan is None else plan.input_shape[plan.axis]
+    return split_length(node.conversion.facts.split(node.ref).plan)
 
 
 def _replace_by_slices(node: NodeConversion, intent: Intent) -> None:

@@ -34,7 +34,8 @@ from tensorsplit.model.graph.tensors import ELEMENT_TYPES
 
 Nodes: TypeAlias = "GraphProto | FunctionProto"
 
-_BODIES = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+BODIES = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
+"""The types of attributes that hold bodies."""
 
 TRAINING = "tensorsplit.training"
 """Notes of an onnx-ir model its `TrainingInfoProto` messages, which are not part of its graph."""
@@ -107,7 +108,7 @@ def _all_nodes(*graphs: GraphProto) -> Iterator[NodeProto]:
         for node in waiting.pop().node:
             yield node
             for attribute in node.attribute:
-                if attribute.type in _BODIES:
+                if attribute.type in BODIES:
                     waiting += [attribute.g, *attribute.graphs]
 
 
@@ -144,7 +145,7 @@ def _carry_nodes(old: Nodes, new: Nodes) -> None:
         now = {attribute.name: attribute for attribute in after.attribute}
         for attribute in before.attribute:
             other = now.get(attribute.name)
-            if attribute.type in _BODIES and other is not None and other.type == attribute.type:
+            if attribute.type in BODIES and other is not None and other.type == attribute.type:
                 pairs = [*zip(attribute.graphs, other.graphs, strict=False)]
                 for inner, body in [*pairs, (attribute.g, other.g)]:
                     _carry_nodes(inner, body)
@@ -170,7 +171,7 @@ def _same_nodes(old: Nodes, new: Nodes) -> Iterator[tuple[NodeProto, NodeProto]]
 
 
 def _may_lose(node: NodeProto) -> bool:
-    has_bodies = any(attribute.type in _BODIES for attribute in node.attribute)
+    has_bodies = any(attribute.type in BODIES for attribute in node.attribute)
     return has_bodies or len(node.device_configurations) > 0 or len(UnknownFieldSet(node)) > 0
 
 

@@ -29,6 +29,7 @@ from onnx import (
 )
 
 from tensorsplit.model.graph.carried import (
+    BODIES,
     TRAINING,
     carry_over,
     holds,
@@ -95,7 +96,7 @@ class NodeList:
         """The bodies of its nodes, each with the index of its node."""
         found = []
         for at, attribute in self.attributes:
-            if attribute.type not in _BODIES or attribute.ref_attr_name:
+            if attribute.type not in BODIES or attribute.ref_attr_name:
                 continue
             labelled = [(attribute.name, attribute.g)]
             if attribute.type == AttributeProto.GRAPHS:
@@ -144,7 +145,6 @@ def _inside(listed: NodeList, depth: int = 0) -> Iterator[NodeList]:
         yield from _inside(body, depth + 1)
 
 
-_BODIES = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 NUMBERS_AND_TEXT = frozenset(
     (
         *(AttributeProto.FLOAT, AttributeProto.INT, AttributeProto.STRING),

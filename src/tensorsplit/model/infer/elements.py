@@ -410,13 +410,19 @@ def _gather(node: Node, _: Tensor) -> Elements:
     )
 
 
-def _slice(node: Node, _: Tensor) -> Elements:
+def slice_bounds(node: Node) -> list[tuple[Dim, Dim, Dim, Dim]]:
+    """Return the start, end, axis and step of each axis that a Slice cuts."""
     starts, ends = node.operand("starts", 1, 10), node.operand("ends", 2, 10)
     axes = node.operand("axes", 3, 10, tuple(range(len(starts))))
     steps = node.elements(4) if node.has(4) else (1,) * len(starts)
+    return list(zip(starts, ends, axes, steps, strict=True))
+
+
+def _slice(node: Node, _: Tensor) -> Elements:
+    bounds = slice_bounds(node)
     entries = node.table(0)
     taken = [slice(None)] * entries.ndim
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+    for start, end, axis, step in bounds:
         if not (is_known(start) and is_known(end) and is_known(axis) and is_known(step) and step):
             raise NotKnownError
         taken[axis] = clamped(start, end, step, entries.shape[axis])

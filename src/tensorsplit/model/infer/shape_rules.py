@@ -29,7 +29,7 @@ from tensorsplit.core.dimensions import (
     times,
 )
 from tensorsplit.model.graph.facts import NotKnownError
-from tensorsplit.model.infer.elements import WHOLE, Node, elements_of
+from tensorsplit.model.infer.elements import WHOLE, Node, elements_of, slice_bounds
 
 _ShapeFunction: TypeAlias = Callable[[Node], Shape]
 _Window: TypeAlias = tuple[Dim, int, int, int]
@@ -158,10 +158,7 @@ def _known(dim: Dim) -> int:
 
 def _slice(node: Node) -> Shape:
     made = list(node.shape(0))
-    starts, ends = node.operand("starts", 1, 10), node.operand("ends", 2, 10)
-    axes = node.operand("axes", 3, 10, tuple(range(len(starts))))
-    steps = node.elements(4) if node.has(4) else (1,) * len(starts)
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+    for start, end, axis, step in slice_bounds(node):
         place = _known(axis)
         made[place] = _sliced(made[place], start, end, step)
     return tuple(made)

@@ -92,8 +92,7 @@ def _take_rows(
         index = make.op("Sub", [last, round_]) if is_backward else round_
         data = node.inputs[len(node.inputs) - len(rows) + place]
         taken = make.op("Gather", [data, index], {"axis": axis})
-        for facts in (lowering.facts, lowering.imported):
-            facts.set(taken, facts.of(row))
+        lowering.describe(taken, row)
         fill_value(taken, lowering.facts)
         body.outputs[:] = [taken if end is row else end for end in body.outputs]
         ir.convenience.replace_all_uses_with(row, taken)

@@ -274,8 +274,7 @@ def _of_hidden_length(make: InsertionPoint, data: ir.Value, axes: list[int]) -> 
     if any(map(is_known, known)):
         again = [dim if is_known(dim) else dimension(same, axis) for axis, dim in enumerate(known)]
         same = make.op("Reshape", [same, make.make(listed(tuple(again)))])
-    for facts in (lowering.facts, lowering.imported):
-        facts.set(same, facts.of(data))
+    lowering.describe(same, data)
     return same
 
 

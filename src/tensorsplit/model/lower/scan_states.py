@@ -102,8 +102,7 @@ def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     fresh = lowering.names.fresh
     inside = {each: ir.Value(name=fresh(f"{each.name}_carried")) for each in captured}
     for old, new in inside.items():
-        for facts in (lowering.facts, lowering.imported):
-            facts.set(new, facts.of(old))
+        lowering.describe(new, old)
         fill_value(new, lowering.facts)
     _use(body, inside)
     ends = [ir.val(fresh("carried"), type=new.type, shape=new.shape) for new in inside.values()]

@@ -43,8 +43,6 @@ from tensorsplit.model.reading import OnnxModel, read_model
 from tensorsplit.model.validity.model_errors import check_well_formed
 from tensorsplit.storage.outputs import Content, Outputs
 
-_ENGINE = "openvino"
-
 
 @dataclass(frozen=True)
 class LoweredIr:
@@ -117,8 +115,7 @@ def lower_ir(opened: OnnxModel, target: str | os.PathLike[str]) -> tuple[Lowered
         SplitError: As `lower`; TS513 also for a target that reads no IR.
     """
     profile = load(target)
-    if profile.engine != _ENGINE:
-        problem = f"{profile.name}: the model is an OpenVINO IR, which only OpenVINO reads"
+    if problem := profile.problem_with_irs:
         raise refusal(problem, "convert it: tensorsplit convert MODEL.xml --opset 18 -o MODEL.onnx")
     check_well_formed(opened.model)
     lowering = _IrLowering(opened, profile)

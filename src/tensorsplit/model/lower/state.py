@@ -203,11 +203,15 @@ class Lowering:
         """
         for old, new in pairs:
             self.fresh.discard(new)
-            for facts in (self.facts, self.imported):
-                facts.set(new, facts.of(old))
+            self.describe(new, old)
         self.edits.stand_in(pairs)
         for _, new in pairs:
             fill_value(new, self.facts)
+
+    def describe(self, new: ir.Value, old: ir.Value) -> None:
+        """Have of a new value be known, here and at import, what is known of an old one."""
+        for facts in (self.facts, self.imported):
+            facts.set(new, facts.of(old))
 
     def note(self, entry: Limitation) -> None:
         """Note what the target may do wrongly of the lowered model; warn of values it changes."""

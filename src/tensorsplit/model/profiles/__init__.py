@@ -148,6 +148,13 @@ class Profile:
         """Such as ``onnxruntime 1.31.1``."""
         return f"{self.engine} {self.version}".strip()
 
+    @property
+    def problem_with_irs(self) -> str | None:
+        """Why the engine takes no OpenVINO IR; None if it does."""
+        if self.engine == "openvino":
+            return None
+        return f"{self.name}: the model is an OpenVINO IR, which only OpenVINO reads"
+
     def says(self, entry: Limitation) -> str:
         """Return an entry as a sentence, such as ``portable requires explicit lengths``."""
         if entry.requires:
