@@ -10,15 +10,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tests.oracle import (
-    DTYPES,
-    SIXTEEN,
-    Array,
-    assert_same,
-    element_type,
-    random_array,
-    slices,
-)
+from tests.oracle import DTYPES, SIXTEEN, Array, assert_same, element_type, random_array, slices
 from tests.refusals import refused
 
 

@@ -11,15 +11,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.bench import peers
-from tensorsplit.bench.peers import (
-    ENTRIES,
-    OURS,
-    THREADS,
-    Entry,
-    baseline,
-    choose_entries,
-    is_ours,
-)
+from tensorsplit.bench.peers import ENTRIES, OURS, THREADS, Entry, baseline, choose_entries, is_ours
 from tensorsplit.bench.workloads import UnableError, Workload, find_fault, make_task
 from tests.bench.samples import JOIN, PLAN, SMALL, VIEWS
 

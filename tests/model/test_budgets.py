@@ -26,18 +26,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit import backend
 from tensorsplit.cli.app import main
-from tests.model.build import (
-    BOOL,
-    FLOAT,
-    INT64,
-    function,
-    graph,
-    link,
-    model,
-    node,
-    tensor,
-    value,
-)
+from tests.model.build import BOOL, FLOAT, INT64, function, graph, link, model, node, tensor, value
 from tests.refusals import refused
 
 pytestmark = pytest.mark.thorough

@@ -14,16 +14,7 @@ import pytest
 
 import tensorsplit as ts
 from tests.fuzz import graphs
-from tests.model.programs import (
-    Graph,
-    NotExact,
-    Program,
-    Refused,
-    Scope,
-    Step,
-    evaluate,
-    loop,
-)
+from tests.model.programs import Graph, NotExact, Program, Refused, Scope, Step, evaluate, loop
 from tests.model.random_checks import Case, Wrong, case_of, checks, failure
 from tests.model.random_models import Generator, random_program
 from tests.model.shrinking import shrunk

@@ -19,14 +19,7 @@ from tensorsplit.arrays.buffers import no_view, refuse_out, refuse_to_write
 from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.typed import NamedOut
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import (
-    NOT_AN_ARRAY,
-    OPERAND_TYPE,
-    USAGE,
-    Kind,
-    SplitError,
-    wrong_type,
-)
+from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, USAGE, Kind, SplitError, wrong_type
 from tensorsplit.core.plan import SplitPlan, prove
 
 _ArrayT = TypeVar("_ArrayT")

@@ -13,10 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tensorsplit.arrays import numpy as numpy_arrays
-from tensorsplit.arrays.buffers import (
-    check_buffer,
-    check_buffers,
-)
+from tensorsplit.arrays.buffers import check_buffer, check_buffers
 from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.core.dimensions import Shape, as_index
 from tensorsplit.core.errors import NOT_AN_ARRAY, OUT_OVERLAP, OUT_READ_ONLY, OUT_TYPE, SplitError

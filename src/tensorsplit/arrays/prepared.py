@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    SupportsIndex,
-    TypeVar,
-    Unpack,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, Unpack, overload
 
 from numpy import ndarray
 

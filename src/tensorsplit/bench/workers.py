@@ -27,14 +27,7 @@ from tensorsplit.bench.timing import (
     sample,
     spread,
 )
-from tensorsplit.bench.workloads import (
-    Prepared,
-    Task,
-    UnableError,
-    Workload,
-    find_fault,
-    make_task,
-)
+from tensorsplit.bench.workloads import Prepared, Task, UnableError, Workload, find_fault, make_task
 from tensorsplit.engines.process import EngineProcess
 
 BASELINE = -1

@@ -9,29 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tensorsplit.arrays.arguments import bind_values
-from tensorsplit.cli.files import (
-    FILE_TO_WRITE,
-    PIPE,
-    WritingCommand,
-    read_source,
-    write_files,
-)
-from tensorsplit.cli.parsing import (
-    is_operand,
-    parse_operands,
-    parse_shape,
-)
+from tensorsplit.cli.files import FILE_TO_WRITE, PIPE, WritingCommand, read_source, write_files
+from tensorsplit.cli.parsing import is_operand, parse_operands, parse_shape
 from tensorsplit.cli.screen import examples, note, say, show, write
 from tensorsplit.cli.sentences import WORDS, amount, joined, known, tr
 from tensorsplit.cli.words import OPERATOR, Word
 from tensorsplit.core.dimensions import Shape
-from tensorsplit.core.errors import (
-    UNKNOWN_OPERATOR,
-    UNWRITABLE,
-    USAGE,
-    SplitError,
-    printable,
-)
+from tensorsplit.core.errors import UNKNOWN_OPERATOR, UNWRITABLE, USAGE, SplitError, printable
 from tensorsplit.core.records import (
     near_operator,
     operator_named,

@@ -21,16 +21,7 @@ from tensorsplit.cli.files import (
     refuse_terminal,
 )
 from tensorsplit.cli.input_files import INPUT_SHAPE_OPTION, read_input_shapes
-from tensorsplit.cli.screen import (
-    FINDINGS,
-    Table,
-    examples,
-    listed,
-    note,
-    progress_of,
-    say,
-    show,
-)
+from tensorsplit.cli.screen import FINDINGS, Table, examples, listed, note, progress_of, say, show
 from tensorsplit.cli.sentences import amount, localized, tr
 from tensorsplit.cli.verifying import VerificationOptions, verifies
 from tensorsplit.cli.words import ENGINE, TARGET, note_remarks

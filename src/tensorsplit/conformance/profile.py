@@ -17,13 +17,7 @@ import onnx
 
 from tensorsplit.conformance.case import CaseInfo
 from tensorsplit.conformance.cases import all_cases
-from tensorsplit.conformance.derivation import (
-    Condition,
-    Explanation,
-    Observation,
-    derive,
-    simplest,
-)
+from tensorsplit.conformance.derivation import Condition, Explanation, Observation, derive, simplest
 from tensorsplit.conformance.document import Document, Result, SubjectInfo
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model import profiles

@@ -17,14 +17,7 @@ from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
-from tensorsplit.core.errors import (
-    BAD_SHAPE,
-    SplitError,
-    printable,
-    short_name,
-    show,
-    show_int,
-)
+from tensorsplit.core.errors import BAD_SHAPE, SplitError, printable, short_name, show, show_int
 from tensorsplit.core.extras import needs
 
 if TYPE_CHECKING:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tensorsplit.core.errors import (
-    ENGINE_MISSING,
-    UNKNOWN_ENGINE,
-    SplitError,
-    did_you_mean,
-    show,
-)
+from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, did_you_mean, show
 from tensorsplit.core.extras import install_command
 
 if TYPE_CHECKING:

@@ -12,12 +12,7 @@ from typing import Any, SupportsIndex
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.prepared import counted
 from tensorsplit.arrays.typed import Lengths
-from tensorsplit.core.errors import (
-    NOT_DIVISIBLE,
-    TOO_MANY_PARTS,
-    SplitError,
-    short_name,
-)
+from tensorsplit.core.errors import NOT_DIVISIBLE, TOO_MANY_PARTS, SplitError, short_name
 from tensorsplit.core.plan import SplitPlan, sizes_of
 from tensorsplit.core.records import NEWEST_OPSET, in_force, operators
 from tensorsplit.core.resolve import check_element_type

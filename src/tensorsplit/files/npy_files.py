@@ -28,13 +28,7 @@ from tensorsplit.files.byte_copies import Move
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, move_of
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.npz_archives import ArchiveWriting
-from tensorsplit.files.sources import (
-    FileState,
-    PickledError,
-    check_regular,
-    open_archive,
-    refusing,
-)
+from tensorsplit.files.sources import FileState, PickledError, check_regular, open_archive, refusing
 from tensorsplit.files.tensor_names import check_file_names
 from tensorsplit.storage.outputs import is_draft
 

@@ -13,14 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tensorsplit.core.errors import (
-    PART_NAMES,
-    UNWRITABLE,
-    USAGE,
-    SplitError,
-    short_name,
-    show,
-)
+from tensorsplit.core.errors import PART_NAMES, UNWRITABLE, USAGE, SplitError, short_name, show
 from tensorsplit.core.extras import needs
 from tensorsplit.files.byte_copies import Move, PaddingCheck, RowPlace, SameBytes
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, Place, move_of

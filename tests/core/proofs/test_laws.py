@@ -13,15 +13,7 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.resolve import plan
 from tensorsplit.core.rules import Chunks, LengthRule, ceil, chunk, equal, explicit, ones, remainder
-from tests.core.proofs.numbers import (
-    MOST,
-    BeyondError,
-    Term,
-    Whole,
-    outcomes,
-    term_of,
-    terms_of,
-)
+from tests.core.proofs.numbers import MOST, BeyondError, Term, Whole, outcomes, term_of, terms_of
 from tests.core.proofs.operators import DIM, FORMS, IS_DIMENSION, Form, counts_of
 
 Parts: TypeAlias = "tuple[Any, ...]"

@@ -12,12 +12,7 @@ from itertools import product
 from typing import Any
 
 from tensorsplit.conformance.case import Case
-from tensorsplit.conformance.cases.making import (
-    bodies_of,
-    case_of,
-    drawn_opset,
-    drawn_simple_use,
-)
+from tensorsplit.conformance.cases.making import bodies_of, case_of, drawn_opset, drawn_simple_use
 from tensorsplit.conformance.cases.wordings import (
     ATTRIBUTE_SPLITS,
     INPUT_SPLITS,

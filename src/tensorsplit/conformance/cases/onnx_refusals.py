@@ -10,12 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import product
 
 from tensorsplit.conformance.case import Case
-from tensorsplit.conformance.cases.making import (
-    bodies_of,
-    case_of,
-    drawn_opset,
-    drawn_simple_use,
-)
+from tensorsplit.conformance.cases.making import bodies_of, case_of, drawn_opset, drawn_simple_use
 from tensorsplit.conformance.cases.onnx_parts import lengths_of
 from tensorsplit.conformance.cases.wordings import (
     ATTRIBUTE_SPLITS,

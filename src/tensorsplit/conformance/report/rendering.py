@@ -21,13 +21,7 @@ from urllib.parse import quote, urlencode
 from tensorsplit.conformance.case import CaseSplit
 from tensorsplit.conformance.document import OUTCOMES, PASS, SKIPPED, Document
 from tensorsplit.conformance.known import Deviation
-from tensorsplit.conformance.report.summary import (
-    WORST,
-    Group,
-    Summary,
-    by_outcome,
-    observation,
-)
+from tensorsplit.conformance.report.summary import WORST, Group, Summary, by_outcome, observation
 from tensorsplit.core.errors import DOCUMENTATION, printable
 from tensorsplit.core.extras import needs
 from tensorsplit.core.plan import SplitPlan

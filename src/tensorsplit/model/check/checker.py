@@ -28,13 +28,7 @@ from tensorsplit.model.check.checks import (
     TARGET_REFUSES,
     UNTYPED_OUTPUT,
 )
-from tensorsplit.model.check.findings import (
-    CheckReport,
-    Finding,
-    gathered,
-    of_check,
-    of_error,
-)
+from tensorsplit.model.check.findings import CheckReport, Finding, gathered, of_check, of_error
 from tensorsplit.model.check.node_checks import findings_of
 from tensorsplit.model.check.target_checks import NEVER_RUNS, TargetChecks
 from tensorsplit.model.feeds import DeclaredInput, fits

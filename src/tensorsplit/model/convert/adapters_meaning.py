@@ -15,14 +15,7 @@ from tensorsplit.core.dimensions import (
     same_shape,
     show_shape,
 )
-from tensorsplit.model.convert.adapter_kinds import (
-    dropped,
-    only,
-    renamed,
-    stated,
-    table,
-    take_only,
-)
+from tensorsplit.model.convert.adapter_kinds import dropped, only, renamed, stated, table, take_only
 from tensorsplit.model.convert.broadcasting import (
     covering,
     covering_the_end,

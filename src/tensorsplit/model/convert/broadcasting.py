@@ -9,11 +9,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Shape, is_known, may_be_same, same_shape, show_shape
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.convert.conversion import NodeConversion
-from tensorsplit.model.graph.calculation import (
-    FIRST_WITH_BOUNDS_AS_INPUTS,
-    TO_THE_END,
-    Calculation,
-)
+from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS, TO_THE_END, Calculation
 
 
 def of_one_shape(node: NodeConversion, index: int) -> ir.Value | None:

@@ -47,9 +47,7 @@ from tensorsplit.model.graph.nodes import (
     scopes,
     tensors,
 )
-from tensorsplit.model.graph.tensors import (
-    SparseTensor,
-)
+from tensorsplit.model.graph.tensors import SparseTensor
 
 getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or told here
 

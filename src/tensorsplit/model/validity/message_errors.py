@@ -21,12 +21,7 @@ from onnx import (
 )
 
 from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, SplitError, show
-from tensorsplit.model.graph.message import (
-    NUMBERS_AND_TEXT,
-    NodeList,
-    names_given,
-    sparse_value,
-)
+from tensorsplit.model.graph.message import NUMBERS_AND_TEXT, NodeList, names_given, sparse_value
 from tensorsplit.model.graph.nodes import domain_name, function_label, malformed
 from tensorsplit.model.graph.tensors import check_tensor, element_type_of
 
