@@ -520,11 +520,6 @@ def show(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def kind_and_words_of(error: Exception) -> str:
-    """Return the type of an error that others raised, and what it says."""
-    return f"{type(error).__name__}: {show(str(error))}"
-
-
 def words_of(error: Exception) -> str:
     """Return an exception's message in one line of bounded length.
 

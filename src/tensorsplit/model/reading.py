@@ -24,8 +24,8 @@ from tensorsplit.core.errors import (
     UNREADABLE_MODEL,
     UNSUPPORTED_NODE,
     SplitError,
-    kind_and_words_of,
     short_name,
+    show,
     show_path,
     words_of,
     wrong_type,
@@ -239,7 +239,8 @@ class OnnxModel:
 
 def _contradiction(problem: str, error: Exception) -> SplitError:
     """Return the refusal of a model of which onnx-ir says that it contradicts itself."""
-    return malformed(f"{problem} ({kind_and_words_of(error)})", "repair the model", "graph")
+    reason = f"{type(error).__name__}: {show(str(error))}"
+    return malformed(f"{problem} ({reason})", "repair the model", "graph")
 
 
 def _is_own(error: Exception) -> bool:

@@ -143,7 +143,7 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     for error in facts.errors:
         refused[error.node or "graph"].append(error)
     findings: list[Finding] = []
-    if is_layers and profile is not None and (problem := profile.problem_with_irs):
+    if is_layers and profile is not None and (problem := profile.problem_with_irs()):
         findings.append(of_check(TARGET_REFUSES, "model", problem, "start from the ONNX model"))
         profile = None
     target = None if profile is None else TargetChecks(profile, model, facts, is_layers=is_layers)

@@ -13,7 +13,6 @@ from tensorsplit.core.errors import (
     NO_ADAPTER,
     UNKNOWN_OPERATOR,
     SplitError,
-    kind_and_words_of,
     show,
 )
 from tensorsplit.core.records import NEWEST_OPSET
@@ -226,7 +225,7 @@ def _convert(node: NodeConversion) -> None:
             error = SplitError(error.kind, error.problem, _HAS_SEQUENCES, operator=error.operator)
         raise error.located(node=node.ref.path) from None
     except Exception as error:  # attributes and constants may hold anything
-        reason = f"what it holds is not understood ({kind_and_words_of(error)})"
+        reason = f"what it holds is not understood ({type(error).__name__}: {show(str(error))})"
         fix = "repair the node; if it is well-formed, please report it, with the model"
         raise node.refusal(reason, fix) from error
 

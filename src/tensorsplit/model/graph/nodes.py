@@ -20,7 +20,6 @@ from tensorsplit.core.errors import (
     UNKNOWN_OPERATOR,
     SplitError,
     SplitWarning,
-    kind_and_words_of,
     short_name,
     show,
     show_int,
@@ -256,8 +255,8 @@ def malformed(
 
 def own_fault(problem: str, error: Exception) -> SplitError:
     """Return the refusal of what this package can't do, though the model is right (TS512)."""
-    problem = f"{problem} ({kind_and_words_of(error)})"
-    return SplitError(NO_ADAPTER, problem, "please report it, with the model")
+    reason = f"{type(error).__name__}: {show(str(error))}"
+    return SplitError(NO_ADAPTER, f"{problem} ({reason})", "please report it, with the model")
 
 
 def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:

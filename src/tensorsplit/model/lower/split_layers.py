@@ -115,7 +115,7 @@ def lower_ir(opened: OnnxModel, target: str | os.PathLike[str]) -> tuple[Lowered
         SplitError: As `lower`; TS513 also for a target that reads no IR.
     """
     profile = load(target)
-    if problem := profile.problem_with_irs:
+    if problem := profile.problem_with_irs():
         raise refusal(problem, "convert it: tensorsplit convert MODEL.xml --opset 18 -o MODEL.onnx")
     check_well_formed(opened.model)
     lowering = _IrLowering(opened, profile)

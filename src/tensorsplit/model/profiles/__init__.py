@@ -148,9 +148,8 @@ class Profile:
         """Such as ``onnxruntime 1.31.1``."""
         return f"{self.engine} {self.version}".strip()
 
-    @property
     def problem_with_irs(self) -> str | None:
-        """Why the engine takes no OpenVINO IR; None if it does."""
+        """Return why the engine takes no OpenVINO IR; None if it does."""
         if self.engine == "openvino":
             return None
         return f"{self.name}: the model is an OpenVINO IR, which only OpenVINO reads"
