@@ -16,8 +16,19 @@ from onnx import defs
 
 import tensorsplit as ts
 from tensorsplit import SplitError
-from tests.model.build import FLOAT, function, graph, link, linked, model, node, untyped, value
-from tests.model.malformed_nodes import FEEDS, model_of, nodes, schemas
+from tests.model.build import (
+    FLOAT,
+    function,
+    graph,
+    link,
+    linked,
+    model,
+    node,
+    untyped,
+    value,
+)
+from tests.model.malformed_nodes import FEEDS, INPUTS, model_of, nodes, schemas
+from tests.refusals import refused
 
 INT, INTS = onnx.AttributeProto.INT, onnx.AttributeProto.INTS
 CALLS: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -136,6 +147,20 @@ def test_what_crashes_the_inference_of_onnx_is_kept_from_it() -> None:
     inputs = [value("x", FLOAT, [2, 3]), value("i", onnx.TensorProto.INT64, [2])]
     for made in (gather, norm):
         ts.infer_shapes(model(graph([made], inputs, ["y"])))
+
+
+@pytest.mark.parametrize(
+    "equation", ["ij.->ij", "....->ij", "...ij...", "i..j->ij", "i1->i", "ij->->i"]
+)
+def test_an_equation_that_can_not_be_read_is_kept_from_onnx(equation: str) -> None:
+    """Its inference never ends where a point is not of an ellipsis."""
+    made = model(graph([node("Einsum", "x", "y", equation=equation)], [INPUTS[0]], [untyped("y")]))
+    assert [each.code for each in ts.check(made) if each.severity == "error"] == ["TS502"]
+    ts.infer_shapes(made)
+    with refused("TS502", "equation", equation):
+        ts.run(made, {"x": FEEDS["x"]})
+    with refused("TS502", "equation", equation):
+        ts.convert(made, opset=11)
 
 
 def test_a_gather_of_nothing_that_gives_nothing_is_refused() -> None:

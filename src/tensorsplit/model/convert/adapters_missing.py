@@ -13,6 +13,7 @@ from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.model.convert.adapter_kinds import table
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.convert.definitions import replace_by_definition
+from tensorsplit.model.convert.einsum import einsum_down
 from tensorsplit.model.graph.calculation import TO_THE_END, Calculation, few_numbers
 
 _MOST_ADDED = 64
@@ -339,6 +340,7 @@ ADAPTERS = table(
     ("CumSum", 11, None, _cum_sum_down),
     ("Range", 11, None, _range_down),
     ("GatherElements", 11, None, _gather_elements_down),
+    ("Einsum", 12, None, einsum_down),
     ("Mod", 10, None, _mod_down),
     ("Trilu", 14, None, _trilu_down),
     ("LayerNormalization", 17, None, _layer_normalization_down),

@@ -13,6 +13,7 @@ import onnx_ir as ir
 from tensorsplit.core.errors import SplitError, count_of, show
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.calls import Attributes, is_open
+from tensorsplit.model.graph.equations import terms_of
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
@@ -65,10 +66,24 @@ def wrong_signature(
             continue
         elif seen != (wanted := declared[name].type.name):
             yield refused(f"its attribute '{name}' is of type {seen}", f"give it as {wanted}")
+        elif not attribute.is_ref() and not _READABLE.get((schema.name, name), _any)(attribute):
+            yield refused(
+                f"its attribute '{name}' is {show(attribute.value)}",
+                "write letters for axes, as in 'ij,jk->ik' or '...ij->...ji'",
+            )
     for name in signature.required:
         if name not in attributes:
             yield refused(f"it has no attribute '{name}'", f"give it; {where} requires it")
 
+
+def _any(_: ir.Attr) -> bool:
+    return True
+
+
+_READABLE: Mapping[tuple[str, str], Callable[[ir.Attr], bool]] = {
+    ("Einsum", "equation"): lambda attribute: terms_of(attribute.as_string()) is not None,
+}
+"""Whether the text of an attribute can be read, for operators and attributes that have rules."""
 
 _ENDS = ("inputs", "outputs")
 _MANY = 1 << 24

@@ -1,0 +1,30 @@
+"""The equation of an Einsum, read as its terms."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_TERM = re.compile(r"([A-Za-z]*)(\.\.\.)?([A-Za-z]*)")
+
+
+class EinsumTerm(NamedTuple):
+    """The axes of a tensor: a letter for each, and an ellipsis for any number of them."""
+
+    head: str
+    ellipsis: str
+    tail: str
+
+
+def terms_of(equation: str) -> tuple[list[EinsumTerm], EinsumTerm | None] | None:
+    """Return the terms of the operands and, if it is given, that of the result.
+
+    None is returned for what is not an equation. ONNX's inference, with which ONNX Runtime loads a
+    model, never ends on one with a point that is not of an ellipsis.
+    """
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    matches = [_TERM.fullmatch(text) for text in (*left.split(","), right)]
+    terms = [EinsumTerm(*match.groups("")) for match in matches if match is not None]
+    if len(terms) < len(matches):
+        return None
+    return terms[:-1], terms[-1] if arrow else None
