@@ -21,6 +21,15 @@ def test_every_file_is_written_as_it_is(tensorsplit: Command, tmp_path: Path) ->
     assert tensorsplit("examples", folder).status == 0  # what is the same may stay
 
 
+def test_what_a_killed_run_left_is_removed(tensorsplit: Command, tmp_path: Path) -> None:
+    """It may have been killed when all files were in place."""
+    folder = tmp_path / "here"
+    assert tensorsplit("examples", folder).status == 0
+    (folder / ".tensorsplit-0.part").mkdir()
+    assert tensorsplit("examples", folder).status == 0
+    assert not (folder / ".tensorsplit-0.part").exists()
+
+
 def test_folders_are_left_out(
     tensorsplit: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

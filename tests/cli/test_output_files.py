@@ -529,3 +529,20 @@ def test_a_split_says_what_it_wrote(tensorsplit: Command, tmp_path: Path) -> Non
     assert ended.out == f"{tmp_path / 'out'}: 3 tensors, 11.7 KiB: q, k, v\n"
     ended = tensorsplit("merge", tmp_path / "out", "-o", tmp_path / "y.npy", "--names", "q,k,v")
     assert ended.out.startswith(f"{tmp_path / 'y.npy'}: 1 tensor, 11.7 KiB: ")
+
+
+def test_links_that_lead_in_a_circle(refused: Refused, whole: Path, tmp_path: Path) -> None:
+    """Python up to 3.12 raises RuntimeError for them."""
+    source, circle = whole.parent / "x.npy", tmp_path / "circle"
+    circle.symlink_to(circle)
+    (tmp_path / "parts").mkdir()
+    npy(tmp_path / "parts", np.load(source), "x.0.npy")
+    reading = ("split", source, "--chunk", 2), ("merge", tmp_path / "parts")
+    before = contents(tmp_path)
+    for words in (*reading, ("infer", whole), ("run", whole, *feeds(whole))):
+        assert "symbolic links" in refused("TS702", *words, "-o", circle)
+    refused("TS705", "split", circle, "-o", tmp_path / "out", "--chunk", 2)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "w.bin").symlink_to("w.bin")
+    assert "w.bin" in refused("TS702", "infer", whole, "-o", tmp_path / "new" / "m.onnx")
+    assert contents(tmp_path) == before

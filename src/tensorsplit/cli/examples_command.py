@@ -11,6 +11,7 @@ from tensorsplit.cli.files import FOLDER, WritingCommand, write_files
 from tensorsplit.cli.screen import examples as shown_examples
 from tensorsplit.cli.screen import say
 from tensorsplit.cli.sentences import amount
+from tensorsplit.storage.outputs import sweep
 
 
 @click.command(cls=WritingCommand, epilog=shown_examples("examples", "examples demo/models"))
@@ -24,6 +25,7 @@ def examples(*, folder: Path) -> None:
     files = {folder / path.name: path.read_bytes() for path in sorted(found)}
     missing = {path: content for path, content in files.items() if not _holds(path, content)}
     write_files(missing)
+    sweep(folder)  # what a run left that was killed when all were there
     say(f"{folder}: {amount(len(files), 'file')}")
 
 

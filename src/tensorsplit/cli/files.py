@@ -22,7 +22,7 @@ from click.types import StringParamType
 from tensorsplit.cli.screen import is_terminal, writing_out
 from tensorsplit.cli.sentences import tr
 from tensorsplit.core.errors import UNWRITABLE, SplitError
-from tensorsplit.storage.outputs import Brought, Content, Outputs
+from tensorsplit.storage.outputs import Brought, Content, Outputs, real_path
 
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto
@@ -206,19 +206,19 @@ class Output:
             return
         target, files = Path(self.target), dict[Path, Content]()
         folder = read.folder or Path()  # of a pipe, the current one
-        others = {target.parent.resolve(), target.resolve().parent} - {folder.resolve()}
+        others = {real_path(target.parent), real_path(target).parent} - {real_path(folder)}
         if read.path is not None and target.exists() and target.samefile(read.path):
             others.clear()
         for beside in others:
             for location in _checked_locations(read.external_tensors(made), folder):
                 weights = beside / location
-                if not weights.resolve().is_relative_to(beside):
+                if not real_path(weights).is_relative_to(beside):
                     problem = tr(
                         "{path} leads out of the folder that the model is written into",
                         path=weights,
                     )
                     raise SplitError(UNWRITABLE, problem, tr("write it elsewhere"))
-                if weights.resolve() == target.resolve():
+                if real_path(weights) == real_path(target):
                     problem = tr("{path} is where weights of the model go", path=target)
                     raise SplitError(UNWRITABLE, problem, tr("give it another name"))
                 files[weights] = Brought(folder / location, self.copy_weights)

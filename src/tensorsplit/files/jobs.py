@@ -39,7 +39,7 @@ from tensorsplit.files.rule_files import RuleSet
 from tensorsplit.files.sources import FileState, check_unchanged, local_path, refusing_access
 from tensorsplit.files.tensor_names import check_file_names, check_names
 from tensorsplit.files.threads import LocalThreads
-from tensorsplit.storage.outputs import Outputs, check_name
+from tensorsplit.storage.outputs import Outputs, check_name, real_path
 
 _MOST_NAMES = 10
 _MOST_WORKERS = 8
@@ -286,8 +286,8 @@ def _opened(source: str, target: str, layout: FileLayout | None = None) -> Tenso
     if place is None or path is None:
         is_within = target.startswith(f"{source.rstrip('/')}/")
     else:
-        folder = path.resolve()
-        is_within = bool(target) and folder.is_dir() and folder in place.resolve().parents
+        folder = real_path(path)
+        is_within = bool(target) and folder.is_dir() and folder in real_path(place).parents
     if is_within:
         raise SplitError(
             UNWRITABLE,

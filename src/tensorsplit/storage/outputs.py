@@ -93,7 +93,7 @@ class Outputs:
             with _refusing(folder):
                 if (found := _status(folder)) is not None and not stat.S_ISDIR(found.st_mode):
                     raise _unwritable(f"{folder} is not a folder", "give the name of a folder")
-                self._check_folder(_real(folder))
+                self._check_folder(real_path(folder))
         self._places(self.files)
 
     def write(self, files: Mapping[Path, Content]) -> None:
@@ -187,7 +187,7 @@ class Outputs:
             raise _unwritable(f"{target} is not a folder, and the result is one")
         written = sorted(place / name for name in names) if stays else [place]
         for read in self.reads:
-            if (real := _real(read)) == place or any(map(real.is_relative_to, written)):
+            if (real := real_path(read)) == place or any(map(real.is_relative_to, written)):
                 raise _unwritable(f"{target} holds {read}, which is read")
         if stays:
             self._check_names(target, written)
@@ -238,7 +238,7 @@ class Outputs:
                 is_read = os.path.samestat(found, read.stat())
             except (OSError, ValueError):  # refused when it is read
                 continue
-            own = read is self.replaceable and _named(target) in (_named(read), _real(read))
+            own = read is self.replaceable and _named(target) in (_named(read), real_path(read))
             is_named |= is_read and own
             if is_read and not own:
                 also = "" if read == target else f", as {read}"
@@ -262,7 +262,7 @@ class Outputs:
 
     def _check_folder(self, folder: Path) -> None:
         """Refuse a folder that is missing and not to be made, or can't be written."""
-        ours = set(map(_real, self.folders))
+        ours = set(map(real_path, self.folders))
         for each in (folder, *folder.parents):
             if (found := _status(each)) is not None:
                 if not stat.S_ISDIR(found.st_mode):
@@ -290,7 +290,7 @@ def _made(folder: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def drafts_in(folder: Path) -> Iterator[Path]:
     """Make a folder in a folder, for what is not whole yet; in the end it is removed."""
-    _sweep(folder)
+    sweep(folder)
     with contextlib.ExitStack() as cleaning:
         while True:
             drafts = folder / f".tensorsplit-{uuid4().hex}.part"
@@ -337,7 +337,7 @@ def is_draft(name: str) -> bool:
     return fnmatch(name, _DRAFTS)
 
 
-def _sweep(folder: Path) -> None:
+def sweep(folder: Path) -> None:
     """Remove drafts that no run holds any more; the system releases the locks of one that ends."""
     if sys.platform == "win32":
         return
@@ -355,7 +355,7 @@ def _make(draft: Path, place: Path, content: Content, writer: str) -> None:
     """Make a draft that is whole."""
     if isinstance(content, Brought) and not content.is_copy:
         try:
-            os.link(content.source.resolve(), draft)
+            os.link(real_path(content.source), draft)
         except OSError as error:
             problem = f"cannot link {place} to {content.source}: {error.strerror or error}"
             fix = "write the model beside its weights, or leave out --link-external-data"
@@ -582,10 +582,11 @@ def check_name(path: str) -> None:
 
 def _named(path: Path) -> Path:
     """Return a path whose folder is the real one; what it names may be a link."""
-    return _real(path.parent) / path.name
+    return real_path(path.parent) / path.name
 
 
-def _real(path: Path) -> Path:
+def real_path(path: Path) -> Path:
+    """Return a path without links; one in a loop stays, where `Path.resolve` raises what it may."""
     return Path(os.path.realpath(path))
 
 
