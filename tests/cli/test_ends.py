@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from tensorsplit.cli.app import COMMANDS, CommandLine
 from tensorsplit.cli.screen import StandardOutputError
 from tensorsplit.cli.stopping import Stopped
 from tests.cli.conftest import Command, process
-from tests.interpreters import ROOT, printed, python
+from tests.interpreters import printed, python
 from tests.model.build import graph, model, node, value
 
 Refused = Callable[..., str]
@@ -588,41 +587,6 @@ def test_ctrl_c_that_becomes_another_error(capsys: pytest.CaptureFixture[str]) -
 
     assert ended_by(go) == 130
     assert capsys.readouterr() == ("", "tensorsplit: interrupted\n")
-
-
-ENTRY = """
-import signal, sys
-class Finder:
-    def find_spec(self, name, *_):
-        if name == module:
-            signal.raise_signal(signal.SIGINT)
-module, handler = sys.argv[1:]
-signal.signal(signal.SIGINT, getattr(signal, handler))
-sys.meta_path.insert(0, Finder())
-from {entry} import {function}
-sys.argv[1:] = ["ops"]
-{function}()
-"""
-
-
-def entry() -> str:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    module, function = settings["project"]["scripts"]["tensorsplit"].split(":")
-    return ENTRY.format(entry=module, function=function)
-
-
-@needs_signals
-@pytest.mark.parametrize("module", ["tensorsplit", "logging", "tensorsplit.cli.stopping"])
-def test_ctrl_c_before_the_package_is_loaded(module: str) -> None:
-    done = python(entry(), module, "default_int_handler")
-    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
-
-
-@needs_signals
-def test_ctrl_c_that_is_ignored_from_the_start() -> None:
-    done = python(entry(), "tensorsplit", "SIG_IGN")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "onnx.Split-18" in done.stdout
 
 
 WHILE_LOADING = """
