@@ -139,3 +139,19 @@ def test_names_that_onnx_invented_say_nothing() -> None:
     typed = (*lowered.graph.value_info, *lowered.graph.output)
     dims = [dim.dim_param for each in typed for dim in each.type.tensor_type.shape.dim]
     assert not [name for name in dims if name.startswith("unk__")]
+
+
+@pytest.mark.parametrize("name", ["unk__0", "unk__7"])
+def test_a_name_that_an_input_has_is_the_models_own_wherever_it_is_declared(name: str) -> None:
+    """onnx invents names that a model does not have."""
+    text = """<ir_version: 8, opset_import: ["": 17]>
+        g (float[unk__0, 4] x, bool[B] c, bool[unk__0] d) => (float[NAME, 4] y, float[A, C] z)
+        { y = Compress <axis = 0> (x, c) a, z = Split <axis = 1> (y) e = Relu(a) }"""
+    made = ts.infer_shapes(onnx.parser.parse_model(text.replace("NAME", name)))
+    kept = name if name == "unk__0" else ""
+    values = {each.name: each for each in (*made.graph.output, *made.graph.value_info)}
+    for value in ("y", "a"):
+        assert values[value].type.tensor_type.shape.dim[0].dim_param == kept
+    assert made.graph.input[2].type.tensor_type.shape.dim[0].dim_param == "unk__0"
+    fresh = onnx.shape_inference.infer_shapes(onnx.parser.parse_model(text.replace("NAME", "?")))
+    assert fresh.graph.output[0].type.tensor_type.shape.dim[0].dim_param not in ("", "unk__0")
