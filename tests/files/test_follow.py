@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tests.files.test_ranks import check, load, rank_file
+from tests.files.checkpoints import load
+from tests.files.test_ranks import check, rank_file
 
 numpy_files = pytest.importorskip("safetensors.numpy")
 RANDOM = np.random.default_rng(2719)

@@ -18,6 +18,7 @@ import pytest
 
 import tensorsplit as ts
 from tests.cli.conftest import Command
+from tests.files.checkpoints import held, load, save_shards, shard_file
 from tests.refusals import refused
 
 safetensors = pytest.importorskip("safetensors")
@@ -28,16 +29,6 @@ RANDOM = np.random.default_rng(23)
 def bits(*shape: int, dtype: Any = np.float32) -> np.ndarray:
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     return np.frombuffer(RANDOM.bytes(size), dtype).reshape(shape)
-
-
-def held(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-
-
-def load(path: Path) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = numpy_files.load_file(path)
-    return found
 
 
 def same(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> bool:
@@ -221,21 +212,14 @@ def test_a_folder_with_its_index_comes_back(tmp_path: Path) -> None:
     place = tmp_path / "model"
     place.mkdir()
     shards = [{"a.qkv": bits(12, 4), "a.norm": bits(4)}, {"b.qkv": bits(12, 4), "b.norm": bits(4)}]
-    names = {}
-    for number, tensors in enumerate(shards, 1):
-        name = f"model-{number:05}-of-00002.safetensors"
-        numpy_files.save_file(tensors, place / name, metadata={"shard": str(number)})
-        names.update(dict.fromkeys(tensors, name))
-    index = {"metadata": {"total_size": 416, "kept": [1]}, "weight_map": names}
-    (place / "model.safetensors.index.json").write_text(json.dumps(index))
-    (place / "config.json").write_text("{}")
+    index = save_shards(place, shards)
     rules = {"split": [{"tensors": "*.qkv", "split": [6, 2, 4], "names": ["*.q", "*.k", "*.v"]}]}
     ts.files.split(place, tmp_path / "parts", rules=rules)
     ts.files.merge(tmp_path / "parts", tmp_path / "back", rules=rules, verify=True)
     back = tmp_path / "back"
     assert json.loads((back / "model.safetensors.index.json").read_text()) == index
     for number, tensors in enumerate(shards, 1):
-        assert same(load(back / f"model-{number:05}-of-00002.safetensors"), tensors)
+        assert same(load(shard_file(back, number, 2)), tensors)
     assert (back / "config.json").read_text() == "{}"
     assert len(held(back)) == 4
 

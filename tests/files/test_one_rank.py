@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tests.files.checkpoints import load
 from tests.files.test_padding import metadata
-from tests.files.test_ranks import bits, check, load, rank_file
+from tests.files.test_ranks import bits, check, rank_file
 
 numpy_files = pytest.importorskip("safetensors.numpy")
 

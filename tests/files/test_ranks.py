@@ -12,6 +12,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.files import byte_copies
+from tests.files.checkpoints import load
 
 numpy_files = pytest.importorskip("safetensors.numpy")
 RANDOM = np.random.default_rng(2704)
@@ -35,11 +36,6 @@ RULES: dict[str, Any] = {
 
 def bits(*shape: int) -> np.ndarray:
     return np.frombuffer(RANDOM.bytes(4 * int(np.prod(shape))), np.float32).reshape(shape)
-
-
-def load(path: Path) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = numpy_files.load_file(path)
-    return found
 
 
 def rank_file(folder: Path, rank: int, ranks: int) -> Path:

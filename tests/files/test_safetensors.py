@@ -16,6 +16,7 @@ from tensorsplit.files.formats import StoredTensor
 from tensorsplit.files.jobs import plan_split
 from tensorsplit.files.rule_files import PatternRule, RuleSet
 from tensorsplit.files.tensor_rules import RenameRule, SplitRule
+from tests.files.checkpoints import load, save_shards
 from tests.refusals import refused
 
 numpy_files = pytest.importorskip("safetensors.numpy")
@@ -25,11 +26,6 @@ RANDOM = np.random.default_rng(11)
 def bits(*shape: int, dtype: Any = np.float32) -> np.ndarray:
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     return np.frombuffer(RANDOM.bytes(size), dtype).reshape(shape)
-
-
-def load(path: Path) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = numpy_files.load_file(path)
-    return found
 
 
 def metadata(path: Path) -> Any:
@@ -201,14 +197,7 @@ def folder(tmp_path: Path) -> tuple[Path, dict[str, np.ndarray]]:
         {"a.qkv.weight": bits(12, 4), "a.norm": bits(4)},
         {"b.qkv.weight": bits(12, 4), "b.norm": bits(4)},
     ]
-    names = {}
-    for number, tensors in enumerate(shards, 1):
-        name = f"model-{number:05}-of-00002.safetensors"
-        numpy_files.save_file(tensors, place / name, metadata={"shard": str(number)})
-        names.update(dict.fromkeys(tensors, name))
-    index = {"metadata": {"total_size": 416, "kept": [1]}, "weight_map": names}
-    (place / "model.safetensors.index.json").write_text(json.dumps(index))
-    (place / "config.json").write_text("{}")
+    save_shards(place, shards)
     (place / "sub" / "vocab.bin").write_bytes(RANDOM.bytes(1000))
     return place, {**shards[0], **shards[1]}
 

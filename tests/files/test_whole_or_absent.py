@@ -19,6 +19,7 @@ from tensorsplit.files import byte_copies
 from tensorsplit.files.dense_files import DenseWriting
 from tensorsplit.files.formats import WriteTask
 from tests.cli.conftest import Command
+from tests.files.checkpoints import held
 from tests.interpreters import printed
 from tests.refusals import refused as refusal
 
@@ -32,11 +33,6 @@ def source(tmp_path: Path) -> Path:
     path = tmp_path / "x.npy"
     np.save(path, ARRAY)
     return path
-
-
-def held(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def begin(source: Path, *words: str, seconds: float = 60) -> Iterator[subprocess.Popen[bytes]]:

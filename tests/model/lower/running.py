@@ -8,6 +8,15 @@ import onnx
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.model.profiles import Target
+
+
+def lowered_for(target: Target, model: onnx.ModelProto) -> onnx.ModelProto:
+    """Lower a model to one that onnx takes, and that has nothing left to lower."""
+    lowered = ts.lower(model, target=target)
+    onnx.checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target=target) == lowered
+    return lowered
 
 
 class Runner(Protocol):

@@ -11,7 +11,7 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tests.model.build import nodes_of
-from tests.model.lower.running import Runner
+from tests.model.lower.running import Runner, lowered_for
 from tests.refusals import refused
 
 X = np.random.default_rng(9).uniform(1, 2, (2, 3, 4)).astype(np.float32)
@@ -79,10 +79,8 @@ def test_a_scan_in_the_body_of_a_scan_becomes_a_loop(name: str, process: Runner)
         model.graph.initializer[0].CopyFrom(
             onnx.numpy_helper.from_array(np.array([2, 1]), "halves")
         )
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for("openvino", model)
     assert not [each for each in ts.check(lowered, target="openvino") if each.severity == "error"]
-    assert ts.lower(lowered, target="openvino") == lowered
     feeds = [{"x": x, "w": W, "yes": np.array(True)} for x in (X, X[:, :1], -X[:1])]
     if name == "along another axis":
         feeds.pop(1)
@@ -98,11 +96,9 @@ def test_before_opset_13_a_loop_carries_something(opset: int, process: Runner) -
     """`Inputs (3 - ∞)`: the pages of Loop-1 and Loop-11."""
     body = "o = Scan<num_scan_inputs = 1, scan_output_directions = [1], body = b2 (float[?] row)"
     model = made_of(f"{body} => (float[?] p) {{ p = Neg(row) }}>(table)", opset)
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for("openvino", model)
     (loop,) = (node for node in nodes_of(lowered.graph) if node.op_type == "Loop")
     assert len(loop.input) == (3 if opset < 13 else 2)
-    assert ts.lower(lowered, target="openvino") == lowered
     feed = {"x": X, "w": W, "yes": np.array(True)}
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
     assert got.tobytes() == (-X[:, ::-1]).tobytes()

@@ -14,7 +14,7 @@ import tensorsplit as ts
 from tensorsplit.model.check.findings import Finding
 from tensorsplit.model.lower import lower_graph
 from tests.model.build import nodes_of, onnx_model
-from tests.model.lower.running import Runner
+from tests.model.lower.running import Runner, lowered_for
 from tests.refusals import refused
 
 RANDOM = np.random.default_rng(12)
@@ -139,10 +139,8 @@ def test_after_no_round_openvino_gives_what_the_loop_was_given(
 ) -> None:
     model = made_of(CASES[name])
     assert len(found(model, target)) == 1
-    lowered = ts.lower(model, target=target)
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for(target, model)
     assert not found(lowered, target)
-    assert ts.lower(lowered, target=target) == lowered
     counts = [FEW, 0, 1, 0, -1]
     yes = np.array(True)
     feeds = [
@@ -184,10 +182,8 @@ def test_a_loop_that_is_given_no_condition_has_all_its_rounds(
 ) -> None:
     """`for (int i=0; i < trip_count; ++i) { cond = ...; // ignored }`: the page of Loop."""
     model = made_of(IGNORED[name])
-    lowered = ts.lower(model, target=target)
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for(target, model)
     assert not found(lowered, target)
-    assert ts.lower(lowered, target=target) == lowered
     feed = {"n": np.array(FEW), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
     states = [X, X + Z, X + Z + Z]
     wanted = [states[-1] + Z, np.array([each[:1] for each in states])]
@@ -231,9 +227,7 @@ def test_a_body_that_reads_its_condition_runs_in_openvino(
     body = READS.format("float[2,3] row", ENDINGS[end], reader)
     model = made_of(f"y, r = Loop(n, {given}, x) <body = b {body}> s = Slice(r, first, ends)")
     model.graph.output[1].type.tensor_type.shape.dim[1].dim_value = 2
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target="openvino") == lowered
+    lowered = lowered_for("openvino", model)
     feed = {"n": np.array(FEW), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
     runs = [openvino.call(["openvino", each.SerializeToString(), [feed], 2])[0]
             for each in (model, lowered)]  # fmt: skip
@@ -274,9 +268,7 @@ def test_a_body_reads_the_condition_of_the_round_before_though_the_loop_ignores_
     model = made_of(f"y, r = Loop(n, , x) <body = b {body.replace('bool c', f'bool{shape} c')}>"
                     " s = Slice(r, first, ends)")  # fmt: skip
     model.graph.output[1].type.tensor_type.shape.dim[1].dim_value = 2
-    lowered = ts.lower(model, target=target)
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target=target) == lowered
+    lowered = lowered_for(target, model)
     feed = {"n": np.array(FEW), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
     expect = np.array([Z, X + Z, X + Z + Z])  # the condition holds in the first round alone
     for engine in ["onnxruntime", "openvino"] if target == "portable" else [target]:
@@ -484,10 +476,8 @@ def test_the_rows_are_the_loops_own_where_their_shape_is_not_known(process: Runn
     del model.graph.output[1].type.tensor_type.shape.dim[1:]
     model.graph.output[1].type.tensor_type.shape.dim.add(dim_value=2)
     model.graph.output[1].type.tensor_type.shape.dim.add(dim_param="q")
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for("openvino", model)
     assert "Compress" in [each.op_type for each in nodes_of(lowered.graph)]
-    assert ts.lower(lowered, target="openvino") == lowered
     rest = {"x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
     feeds = [{"n": np.array(count), **rest} for count in (FEW, 0)]
     first, second = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
@@ -525,10 +515,8 @@ def test_rows_that_compress_does_not_take_end_where_there_is_no_round(
         " y, s = Loop(n, , x) <body = b (int64 i, bool c, bfloat16[F,3] h) => (bool d,"
         " bfloat16[G,3] o, bfloat16[H,3] r) { d = Identity(c) o = Identity(h) r = Identity(h) }> }"
     )
-    lowered = ts.lower(made, target)
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for(target, made)
     assert [each for each in ts.check(lowered, target) if each.severity == "error"] == []
-    assert ts.lower(lowered, target) == lowered
     x = RANDOM.uniform(1, 2, (2, 3)).astype(ml_dtypes.bfloat16)
     for count in (0, 1, 3):
         found = ts.run(lowered, {"n": np.array(count), "x": x})
@@ -556,9 +544,7 @@ def test_what_a_loop_carries_keeps_its_shape_where_there_is_no_round(
 ) -> None:
     """OpenVINO gives it the shape that it sees in the body."""
     model = replacing("", data)
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target="openvino") == lowered
+    lowered = lowered_for("openvino", model)
     start = RANDOM.uniform(1, 2, 4 if data == "4" else 3).astype(np.float32)
     feeds = [{"x": start, "v": OTHERS, "n": np.array(n)} for n in (2, 0, 1)]
     runs = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
@@ -587,9 +573,7 @@ def test_a_loop_carries_a_part_of_length_0(
         f""" {{0}}, int64[2] square = {{3, 3}}> {{ y = Loop(n, , x) <body = b (int64 i, bool c,
         float[{part}] h) => (bool d, float[{part}] o) {{ d = Identity(c) {node} }}> }}"""
     )
-    lowered = ts.lower(model, target=target)
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target=target) == lowered
+    lowered = lowered_for(target, model)
     start = RANDOM.uniform(1, 2, (5,) if data == "N" else (3, 3)).astype(np.float32)
     feeds = [{"n": np.array(n), "x": start, "z": Z.repeat(2)[:9]} for n in (2, 0, 1)]
     runs = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
@@ -613,9 +597,7 @@ def test_openvino_does_not_see_a_default_of_no_round(
         f" <body = b (int64 i, bool c, float[?] h) => (bool d, float[?] o{row})"
         f" {{ d = Identity(c) o = Concat<axis=0>(h, h) {'r = Neg(x)' * bool(rows)} }}> }}"
     )
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target="openvino") == lowered
+    lowered = lowered_for("openvino", model)
     assert not [each for each in ts.check(lowered, target="openvino") if " round" in each.message]
     start = RANDOM.uniform(1, 2, 3).astype(np.float32)
     (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": start}], 2])

@@ -18,7 +18,7 @@ import tensorsplit as ts
 from tensorsplit.model.lower import lower_graph
 from tensorsplit.model.reading import open_model
 from tests.model.build import nodes_of
-from tests.model.lower.running import Runner
+from tests.model.lower.running import Runner, lowered_for
 from tests.refusals import refused
 
 RANDOM = np.random.default_rng(8)
@@ -60,10 +60,8 @@ def made_of(body: str) -> onnx.ModelProto:
 def test_openvino_runs_a_scan_that_uses_values_from_around_it(name: str, process: Runner) -> None:
     model = made_of(CASES[name])
     assert any("the body of a Scan" in str(each) for each in ts.check(model, target="openvino"))
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for("openvino", model)
     assert not [each for each in ts.check(lowered, target="openvino") if each.severity == "error"]
-    assert ts.lower(lowered, target="openvino") == lowered
     feeds = [
         {"x": X, "w": W, "l": np.array(lengths), "c": np.array(True)}
         for lengths in ([2, 4], [2, 5], [-1, 7])
@@ -185,10 +183,8 @@ def test_rows_that_the_body_does_not_read_are_counted(
     model = parse_model(ROWS.replace("BODY", UNREAD[name]))
     (found,) = [each for each in ts.check(model, target=target) if "rows" in each.message]
     assert (found.code, found.node) == ("TS843", "graph/Scan[0]")
-    lowered = ts.lower(model, target=target)
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for(target, model)
     assert not [each for each in ts.check(lowered, target=target) if "rows" in each.message]
-    assert ts.lower(lowered, target=target) == lowered
     feeds = [{"x": X[:rows], "w": W, "c": np.array(True)} for rows in (3, 1)]
     for feed, (got,) in zip(
         feeds, process.call(["openvino", lowered.SerializeToString(), feeds, 2]), strict=True
@@ -314,10 +310,8 @@ def test_a_loop_overwrites_nothing_that_a_later_round_reads(name: str, process: 
         )
     model = parse_model(text)
     assert any("is written over" in str(each) for each in ts.check(model, target="openvino"))
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for("openvino", model)
     assert not any("is written over" in str(each) for each in ts.check(lowered, target="openvino"))
-    assert ts.lower(lowered, target="openvino") == lowered
     feed = {"x": X, "one": np.ones(6, np.float32)}
     (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
     for each in got[0]:
@@ -397,10 +391,8 @@ def test_a_scan_carries_each_thing_in_memory_of_its_own(
     model = delayed(body, opset, element_type)
     (found,) = [each for each in ts.check(model, target="openvino") if "memory" in each.message]
     assert (found.code, found.node) == ("TS843", "graph/Scan[0]")
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for("openvino", model)
     assert not [each for each in ts.check(lowered, target="openvino") if "memory" in each.message]
-    assert ts.lower(lowered, target="openvino") == lowered
     dtype = onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type)
     x, h, h2 = (each.astype(dtype) for each in (np.arange(12).reshape(3, 4), V[2:], V[:4] * 3))
     feed = {"x": x, "s": h, "s2": h2}
@@ -482,10 +474,8 @@ def test_a_scan_joins_no_row_into_what_it_carries_before_that_was_read(
     model = window(shape, axis, body)
     (found,) = [each for each in ts.check(model, target="openvino") if "memory" in each.message]
     assert (found.code, found.node) == ("TS843", "graph/Scan[0]")
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for("openvino", model)
     assert not [each for each in ts.check(lowered, target="openvino") if "memory" in each.message]
-    assert ts.lower(lowered, target="openvino") == lowered
     state = np.zeros(shape, np.float32)
     count = state.size // 3
     x = np.arange(1, 5 * count + 1, dtype=np.float32).reshape(5, *np.delete(shape, axis))
@@ -551,10 +541,8 @@ def test_a_scan_along_other_axes_takes_data_without_elements(
     model = across(name, opset)
     (found,) = [each for each in ts.check(model, target=target) if "SIGFPE" in each.message]
     assert (found.code, found.node) == ("TS843", "graph/Scan[0]")
-    lowered = ts.lower(model, target=target)
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for(target, model)
     assert not [each for each in ts.check(lowered, target=target) if "SIGFPE" in each.message]
-    assert ts.lower(lowered, target=target) == lowered
     _, (given, first, second) = AXES[name]
     for shape in ((3, 2, 4), (2, 2, 0)):
         x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)

@@ -18,7 +18,7 @@ from tensorsplit.model.lower import lower_graph
 from tensorsplit.model.profiles import load
 from tensorsplit.model.reading import open_model, read_model
 from tests.model import build
-from tests.model.lower.running import Runner, with_own
+from tests.model.lower.running import Runner, lowered_for, with_own
 from tests.refusals import refused
 
 X = np.random.default_rng(4).uniform(1, 2, 5).astype(np.float32)
@@ -282,11 +282,9 @@ def test_openvino_takes_constants_without_elements_for_what_they_are(
     assert any(
         "a constant without elements" in str(each) for each in ts.check(model, target="openvino")
     )
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for("openvino", model)
     after = [str(each) for each in ts.check(lowered, target="openvino")]
     assert not [each for each in after if "a constant without elements" in each]
-    assert ts.lower(lowered, target="openvino") == lowered
     feeds = {"x": X, "on": np.array(True)}
     (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     assert [each.shape for each in got] == [*shapes, (5,)]
@@ -305,10 +303,8 @@ def test_a_branch_without_elements_is_portable_as_a_slice(is_first: bool, proces
         f = Flatten <axis = 0> (d) y = Concat <axis = 1> (f, x) }"""
     )
     assert any("slices of length 0" in str(each) for each in ts.check(model, target="portable"))
-    lowered = ts.lower(model, target="portable")
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for("portable", model)
     assert not [*ts.check(lowered, target="portable")]
-    assert ts.lower(lowered, target="portable") == lowered
     feeds = {"x": X[None, :3], "old": X[None, :3] + 1, "first": np.array(is_first)}
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     assert got.tolist() == ts.run(model, feeds)["y"].tolist()
@@ -453,10 +449,8 @@ def test_what_recurrent_layers_read_is_turned_right(
     model = turned(operator, opset, rows, rng)
     (finding,) = ts.check(model, target="openvino")
     assert (finding.code, finding.severity) == ("TS843", "warning")
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
+    lowered = lowered_for("openvino", model)
     assert ts.check(lowered, target="openvino") == []
-    assert ts.lower(lowered, target="openvino") == lowered
     x = rng.standard_normal((6, 2, 8)).astype(np.float32)
     (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
     np.testing.assert_array_equal(got[0], np.maximum(x, 0).transpose(1, 0, 2))
@@ -566,9 +560,7 @@ OF_BRANCHES = {
 def settled(model: onnx.ModelProto) -> onnx.ModelProto:
     """A model that reads memory of an If, lowered so that it does not, and stays as it is then."""
     assert any("memory of what an If" in str(each) for each in ts.check(model, target="openvino"))
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target="openvino") == lowered
+    lowered = lowered_for("openvino", model)
     after = ts.check(lowered, target="openvino")
     assert not [each for each in after if "memory of what an If" in str(each)]
     return lowered
@@ -679,9 +671,7 @@ def test_sparse_initializers_become_dense(
         "graph/If[0].else_branch/Sub[0]",
         "graph/Split[1]",
     }
-    lowered = ts.lower(model, target=target)
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target=target) == lowered
+    lowered = lowered_for(target, model)
     assert not [each for each in ts.check(lowered, target=target) if each.severity == "error"]
     x = rng.standard_normal(6).astype(np.float32)
     feeds = [{"x": x, "c": np.array(chosen)} for chosen in (True, False)]
@@ -744,9 +734,7 @@ def from_constants(body: str) -> onnx.ModelProto:
 def test_what_constants_give_is_calculated(name: str, process: Runner) -> None:
     body, expected = OF_CONSTANTS[name]
     model = from_constants(body)
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target="openvino") == lowered
+    lowered = lowered_for("openvino", model)
     assert not [each for each in ts.check(lowered, target="openvino") if "constants" in str(each)]
     feed = {"x": X, "fed": np.array([1])}
     (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
@@ -807,9 +795,7 @@ def test_lengths_that_are_always_the_same_are_a_constant(
         int64[4] falling = {{0, 2, 1, 0}}, int64[1] size = {{2}}>
         {{ {KNOWN_LENGTHS[name]} l2 = Reshape(l, size) y, z = Split(x, l2) }}"""
     )
-    lowered = ts.lower(model, target=target)
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target=target) == lowered
+    lowered = lowered_for(target, model)
     assert len(lowered.graph.node) <= len(model.graph.node) + 1
     feed = {"x": X[:3], "none": X[:0], "fed": np.array(4), "yes": np.array(True)}
     (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
@@ -943,9 +929,7 @@ def test_nothing_is_taken_where_there_are_no_indices(
     said = "is a Gather without indices, or a Compress"
     found = [each.code for each in ts.check(model, target="openvino") if said in each.message]
     assert found == ["TS843"] * (2 if name == "a condition for all" else 1)
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target="openvino") == lowered
+    lowered = lowered_for("openvino", model)
     assert not [each for each in ts.check(lowered, target="openvino") if each.code == "TS843"]
     x = rng.standard_normal((3, 4)).astype(np.float32)
     (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
@@ -966,9 +950,7 @@ def test_nothing_is_taken_by_a_table_without_indices(
     model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT
     held = onnx.numpy_helper.from_array(np.zeros(table, np.int64), "none")
     model.graph.initializer.append(held)
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target="openvino") == lowered
+    lowered = lowered_for("openvino", model)
     x = np.ones((3, 4), np.float32)
     (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
     expected = ts.run(model, {"x": x})["y"]
@@ -1070,9 +1052,7 @@ def test_data_without_elements_is_flattened_to_its_shape(
     )
     (found,) = [each for each in ts.check(model, target="openvino") if each.code == "TS843"]
     assert "is a Flatten by an axis of 2 or higher" in found.message
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target="openvino") == lowered
+    lowered = lowered_for("openvino", model)
     assert not [each for each in ts.check(lowered, target="openvino") if "Flatten" in each.message]
     x = rng.standard_normal(shape).astype(np.float32)
     (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
@@ -1188,9 +1168,7 @@ def test_a_compress_of_all_elements_of_open_data_takes_them_from_a_row(
     )
     (found,) = [each for each in ts.check(model, target="openvino") if each.code == "TS843"]
     assert "is a Compress without an axis" in found.message
-    made = ts.lower(model, target="openvino")
-    onnx.checker.check_model(made, full_check=True)
-    assert ts.lower(made, target="openvino") == made
+    made = lowered_for("openvino", model)
     assert not [*ts.check(made, target="openvino")]
     x, c = rng.standard_normal((4, 3)).astype(np.float32), np.array([1, 0, 0, 1, 1], bool)
     task = ["openvino", made.SerializeToString(), [{"x": x, "c": c}], 1]
@@ -1227,9 +1205,7 @@ def test_an_element_of_a_list_is_measured_before_openvino_dies_of_it(
     )
     dies = ["SIGFPE" in each.message for each in ts.check(model, target="openvino")]
     assert any(dies) is ("SequenceAt" not in made)
-    lowered = ts.lower(model, target="openvino")
-    onnx.checker.check_model(lowered, full_check=True)
-    assert ts.lower(lowered, target="openvino") == lowered
+    lowered = lowered_for("openvino", model)
     x = rng.standard_normal(3).astype(np.float32)
     task = ["openvino", lowered.SerializeToString(), [{"x": x, "i": np.array(1)}], 1]
     (got,) = process.call(task)
@@ -1676,10 +1652,8 @@ def test_a_condition_of_several_axes_becomes_a_scalar(
     found = [each.code for each in ts.check(model, target="openvino")]
     assert found == ["TS841"] * ("," in dims)
     for target in ("openvino", "portable"):
-        lowered = ts.lower(model, target=target)
-        onnx.checker.check_model(lowered, full_check=True)
+        lowered = lowered_for(target, model)
         assert (lowered != model) is ("," in dims)
-        assert ts.lower(lowered, target=target) == lowered
         assert ts.check(lowered, target=target) == []
         for on in (True, False):
             held = np.full([1] * len(dims.split(", ")) if dims else (), on)

@@ -9,12 +9,7 @@ from onnx import defs, helper
 
 from tensorsplit.arrays import as_switch
 from tensorsplit.core.dimensions import as_index
-from tensorsplit.core.errors import (
-    NO_ADAPTER,
-    UNKNOWN_OPERATOR,
-    SplitError,
-    show,
-)
+from tensorsplit.core.errors import NO_ADAPTER, UNKNOWN_OPERATOR, SplitError, show
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.model.convert import adapters_meaning, adapters_missing, adapters_operands
 from tensorsplit.model.convert.absent_inputs import separate_absent
