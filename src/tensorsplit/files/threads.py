@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from math import ceil, floor
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from tensorsplit import native
 from tensorsplit.core.errors import TOO_LARGE, SplitError, show_bytes
@@ -57,7 +57,7 @@ class LocalThreads:
         total = 0
 
         def begin(task: WriteTask) -> None:
-            done: Any = task.verify if verify else task.write
+            done = task.verify if verify else task.write
             waiting.append((task, self._pool.submit(done, self.memory)))
 
         try:

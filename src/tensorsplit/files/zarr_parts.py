@@ -213,7 +213,9 @@ class _Arrays(Mapping[str, StoredTensor]):
         self._root: ZarrNode | None = None
         path, bounds = local_path(url), Bounds()
         self.is_folder = path is not None and _is_folder(path)
-        stores = [url] if path is None or not self.is_folder else sorted(map(str, _stores(path)))
+        stores = [url]
+        if path is not None and self.is_folder:
+            stores = sorted(str(each) for each in path.iterdir() if each.suffix == _STORE)
         for store in stores:
             found = find(store, bounds=bounds)
             if found.metadata is not None:
@@ -275,10 +277,6 @@ class _Arrays(Mapping[str, StoredTensor]):
 def _is_folder(path: Path) -> bool:
     """Return whether a folder holds stores, and is none itself."""
     return path.is_dir() and not any((path / each).exists() for each in DOCUMENTS)
-
-
-def _stores(folder: Path) -> Iterator[Path]:
-    return (each for each in folder.iterdir() if each.suffix == _STORE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from tensorsplit.core.differences import diff
 from tensorsplit.core.extras import needs
 from tensorsplit.core.records import operators
-from tensorsplit.core.schema import Operator
 from tensorsplit.pages.content import Page, opsets, page_of
 from tensorsplit.pages.page_pictures import operator_picture
 
@@ -66,11 +65,8 @@ def index() -> str:
 
 def differences() -> str:
     """Describe each change from a version of an operator to the next, and ONNX to OpenVINO."""
-    found = [diff(*pair) for pair in pairwise(operators.values()) if _are_versions(*pair)]
+    pairs = pairwise(operators.values())
+    found = [diff(before, after) for before, after in pairs if before.name == after.name]
     found.append(diff("openvino.Split-1", "openvino.VariadicSplit-1"))
     found.append(diff("onnx.Split-18", "openvino.VariadicSplit-1"))
     return environment(__package__).get_template("differences.md.jinja").render(found=found)
-
-
-def _are_versions(before: Operator, after: Operator) -> bool:
-    return before.name == after.name

@@ -216,7 +216,9 @@ def _attention(layer: LayerConversion) -> ir.Value:
     scores = layer.op("MatMul", [scaled, layer.with_last_axes_swapped(1)])
     if layer.flag("causal", False):
         rows, columns = (_positions(layer, place) for place in (0, 1))
-        counts = layer.op("LessOrEqual", [columns, layer.op("Reshape", [rows, _column(layer)])])
+        counts = layer.op(
+            "LessOrEqual", [columns, layer.op("Reshape", [rows, layer.node.make.make((-1, 1))])]
+        )
         scores = layer.op("Where", [counts, scores, layer.filled(-np.inf)])
     elif others and layer.element_type(3) == ir.DataType.BOOL:
         scores = layer.op("Where", [others[0], scores, layer.filled(-np.inf)])
@@ -238,10 +240,6 @@ def _positions(layer: LayerConversion, place: int) -> ir.Value:
     size = layer.op("Shape", [layer.inputs[place]], {"start": -2, "end": -1})
     ends = [make.constant(0), make.squeeze(size, [0]), make.constant(1)]
     return layer.op("Range", ends)
-
-
-def _column(layer: LayerConversion) -> ir.Value:
-    return layer.node.make.make((-1, 1))
 
 
 def _logical(*, every: bool) -> LayerRule:
