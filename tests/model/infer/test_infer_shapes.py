@@ -307,21 +307,8 @@ def test_run_time_lengths_leave_the_axis_open() -> None:
     assert shapes(made)["a"] == ("N", None, 4)
 
 
-def test_an_overridable_initializer_is_no_constant() -> None:
-    """D20: it is a default; another value may be fed."""
-    made = model(
-        graph(
-            [node("Split", "x s", "a b", axis=1)],
-            [X, value("s", INT64, (2,))],
-            ["a", "b"],
-            [tensor("s", [2, 4])],
-        )
-    )
-    assert shapes(made)["a"] == ("N", None, 4)
-
-
 def test_what_is_computed_of_an_overridable_initializer_is_not_known() -> None:
-    """Its default, of which no Split could be right, is no reason to refuse one."""
+    """D20: another value may be fed. Its default, which fits no Split, is not refused."""
     nodes = [node("Add", "s zero", "t"), node("Split", "x t", "a b", axis=1)]
     inputs = [X, value("s", INT64, (2,))]
     made = graph(nodes, inputs, ["a", "b"], [tensor("s", [2, 5]), tensor("zero", [0, 0])])
@@ -373,18 +360,6 @@ def test_a_number_counts_more_than_a_name_whether_found_or_declared() -> None:
     made = graph([node("Neg", "x", "n"), cut], [X], ["a", "b"])
     made.value_info.append(value("n", FLOAT, (3, "K", "M")))
     assert shapes(model(made, 13))["a"] == (3, 6, 2)
-
-
-def test_a_scan_runs_along_its_axis() -> None:
-    body = graph([node("Split", "row", "p q", axis=1, num_outputs=2)], [untyped("row")], ["q"])
-    made = model(
-        graph(
-            [node("Scan", "x", "y", body=body, num_scan_inputs=1, scan_input_axes=[1])],
-            [X],
-            ["y"],
-        )
-    )
-    assert shapes(made)["y"] == (6, "N", 2)
 
 
 def test_the_inputs_of_a_body_and_types_that_are_left_open_are_filled_in() -> None:
@@ -584,30 +559,6 @@ def test_a_wrong_split_is_refused_in_a_loop_that_has_rounds(trips: int) -> None:
         return
     with refused("TS302", "graph/Loop[0].body/Split[1]"):
         infer_shapes(made)
-
-
-def test_each_call_of_a_function_has_shapes_of_its_own() -> None:
-    halves = function(
-        "Halves",
-        "t",
-        "u v",
-        [linked("Split", "t", "u v", link("axis", "along"), num_outputs=2)],
-        ["along"],
-    )
-    made = model(
-        graph(
-            [
-                node("Halves", "x", "a b", domain="custom", along=1),
-                node("Halves", "a", "c d", domain="custom", along=2),
-            ],
-            [X],
-            ["a", "b", "c", "d"],
-        ),
-        functions=[halves],
-        custom=1,
-    )
-    found = shapes(made)
-    assert (found["b"], found["d"]) == (("N", 3, 4), ("N", 3, 2))
 
 
 def test_a_wrong_split_is_refused_with_its_path() -> None:
