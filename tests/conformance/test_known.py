@@ -121,6 +121,9 @@ def test_an_entry_about_another_subject_says_nothing() -> None:
         ("!=1.2", "1.2", False),
         ("<=1.2", "1.2.1", False),
         ("", "7", True),
+        (">=1.2", "1.3.dev20", True),
+        ("<=1.2", "1.2rc1", True),
+        (">=1.2", "unknown", False),
     ],
 )
 def test_a_version_range_covers_a_version(versions: str, version: str, covered: bool) -> None:
@@ -140,6 +143,7 @@ def test_an_update_explains_all_and_nothing_else() -> None:
         (("crash",), ("*/string/*",)),
         (("wrong",), ("*/int8/*",)),
     ]
+    assert len({entry.id for entry in entries}) == len(entries)
     assert all(entry.versions == ">=1.3" for entry in entries)
     assert compare(run, entries).is_fine
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.files.rule_files import read_rules
 from tests.refusals import refused
 
 msgspec = pytest.importorskip("msgspec")
@@ -32,6 +33,7 @@ def test_more_ranks_than_files_should_be_made_for_are_refused(tmp_path: Path) ->
     source, shard = checkpoint(tmp_path), {"tensors": "y", "axis": 0}
     with refused("TS703", "the number of ranks is 65537; give a number from 1 to 65536"):
         ts.files.split(source, tmp_path / "out", rules={"shard": [shard]}, ranks=65_537)
+    read_rules({"shard": [shard]}, "").for_ranks(65_536).check_ranks()
     with refused("TS703", "no rule divides tensors among ranks"):
         ts.files.split(source, tmp_path / "out", rules={"rename": []}, ranks=65_537)
 

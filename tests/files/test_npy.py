@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -152,6 +154,48 @@ def test_a_rule_that_only_renames(tmp_path: Path) -> None:
     ts.files.split(tmp_path / "x.npz", tmp_path / "out", rules=rules)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["first.npy"]
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "first.npy"), arrays["a"])
+
+
+def test_a_version_of_an_opset_takes_its_own_types(tmp_path: Path) -> None:
+    array = RANDOM.integers(0, 99, (2, 9))
+    np.save(tmp_path / "x.npy", array)
+    with refusal("TS201", "int64"):
+        ts.files.split(tmp_path / "x.npy", tmp_path / "out", [4, 5], axis=1, opset=1)
+    ts.files.split(tmp_path / "x.npy", tmp_path / "out", chunk=4, axis=1, opset=11)
+    assert [np.load(tmp_path / "out" / f"x.{n}.npy").shape[1] for n in range(3)] == [4, 4, 1]
+    with refusal("TS101"):  # which has no sequences
+        ts.files.split(tmp_path / "x.npy", tmp_path / "no", chunk=4, axis=1, opset=10)
+
+
+@pytest.mark.parametrize(("size", "is_written"), [(240, True), (241, False)])
+def test_the_longest_name_of_a_file(tmp_path: Path, size: int, is_written: bool) -> None:
+    np.save(tmp_path / "x.npy", RANDOM.random(4))
+    names = ["a" * (size - len(".npy")), "b"]
+    if not is_written:
+        with refusal("TS706", "of at most 240 bytes"):
+            ts.files.split(tmp_path / "x.npy", tmp_path / "out", [1, 3], names=names)
+        return
+    ts.files.split(tmp_path / "x.npy", tmp_path / "out", [1, 3], names=names)
+    assert {each.stem for each in (tmp_path / "out").iterdir()} == set(names)
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="space is not reserved here")
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOSPC])
+def test_a_file_system_that_can_not_reserve_space(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    array = RANDOM.random(6)
+    np.save(tmp_path / "x.npy", array)
+    if number == errno.ENOSPC:
+        with refusal("TS702", "No space left"):
+            ts.files.split(tmp_path / "x.npy", tmp_path / "out", [2, 4])
+        return
+    ts.files.split(tmp_path / "x.npy", tmp_path / "out", [2, 4])
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "x.1.npy"), array[2:])
 
 
 def test_versions_by_name(

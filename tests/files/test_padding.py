@@ -342,6 +342,41 @@ def test_rules_that_do_not_pad(tmp_path: Path, rule: dict[str, Any], said: str) 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("rule", "lengths"),
+    [
+        (
+            {"pad_each_to": 4, "groups": 2, "segments": [12]},
+            [4, 4, 4, 4],
+        ),  # 6 of a group are 3 and 3, then 4 and 4
+        ({"pad_to": [2, 1], "heads": [6, 6], "pad_in": [3, 1], "ranks": 2}, [6, 6]),
+    ],
+)
+def test_padding_of_a_share_and_padding_that_is_not_needed(
+    tmp_path: Path, rule: dict[str, Any], lengths: list[int]
+) -> None:
+    numpy_files.save_file({"x": bits(12, 3)}, tmp_path / "m.safetensors")
+    ranks = len(lengths)
+    rules = {"shard": [{"tensors": "x", "axis": 0, **rule, "ranks": ranks}]}
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules)
+    made = [rank_file(tmp_path / "out", rank, ranks) for rank in range(ranks)]
+    assert [len(load(each)["x"]) for each in made] == lengths
+
+
+def test_a_file_of_one_rank_is_split_like_any_other(tmp_path: Path) -> None:
+    """It is padded, and divided no further among ranks."""
+    numpy_files.save_file({"x": bits(5, 3)}, tmp_path / "m.safetensors")
+    rules = {"shard": [{"tensors": "x", "axis": 0, "pad_to": 8, "ranks": 2}]}
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules)
+    held = rank_file(tmp_path / "out", 1, 2)
+    ts.files.split(held, tmp_path / "parts.safetensors", [1, 3])
+    found, whole = load(tmp_path / "parts.safetensors"), load(held)["x"]
+    assert {name: each.tobytes() for name, each in found.items()} == {
+        "x.0": whole[:1].tobytes(),
+        "x.1": whole[1:].tobytes(),
+    }
+
+
 @pytest.mark.parametrize("name", ["segments", "heads", "heads of a group", "stretches"])
 def test_what_follows_is_padded_as_well(tmp_path: Path, name: str) -> None:
     layout = LAYOUTS[name]

@@ -145,13 +145,16 @@ def test_copies_that_differ(
             "2 groups would cut 1 head",
         ),
         ({"heads": 6, "split": [10, 14]}, "the length 10 of rank 0 would cut one of 6 heads"),
+        ({"heads": 6, "split": [2, 22]}, "the length 2 of rank 0 would cut one of 6 heads"),
     ],
 )
 def test_heads_are_never_cut(tmp_path: Path, rule: dict[str, Any], said: str) -> None:
     numpy_files.save_file({"a.kv": bits(24, 2)}, tmp_path / "m.safetensors")
     rules = {"shard": [{"tensors": "*.kv", "axis": 0, **rule}]}
-    with pytest.raises(ts.SplitError, match=f"TS714.*tensor a.kv: {re.escape(said)}"):
+    with pytest.raises(ts.SplitError, match=f"TS714.*tensor a.kv: {re.escape(said)}") as refusal:
         ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules)
+    could_repeat = rule.get("ranks", 0) > min(np.ravel(rule["heads"])) and "replicate" not in rule
+    assert ("or say replicate" in str(refusal.value)) == could_repeat
     assert not (tmp_path / "out").exists()
 
 
@@ -266,13 +269,15 @@ def test_fused_copies_that_differ(tmp_path: Path, axis: int) -> None:
     assert np.count_nonzero(different) == 1
 
 
-def test_fused_parts_of_another_length(tmp_path: Path) -> None:
+@pytest.mark.parametrize("extras", [(0, 1, 2), (0, 0, 1)])
+def test_fused_parts_of_another_length(tmp_path: Path, extras: tuple[int, ...]) -> None:
     rule = {"tensors": "x", "axis": 0, "heads": [6, 1], "replicate": [False, True], "ranks": 3}
-    for rank, extra in enumerate([0, 1, 2]):
+    for rank, extra in enumerate(extras):
         file = rank_file(tmp_path / "out", rank, 3)
         file.parent.mkdir(exist_ok=True)
         numpy_files.save_file({"x": bits(3 + extra, 2)}, file)
-    with pytest.raises(ts.SplitError, match=r"TS713.*tensor x: ranks hold \[3, 4, 5\] of it"):
+    said = re.escape(str([3 + extra for extra in extras]))
+    with pytest.raises(ts.SplitError, match=f"TS713.*tensor x: ranks hold {said} of it"):
         ts.files.merge(tmp_path / "out", tmp_path / "back.safetensors", rules={"shard": [rule]})
 
 
@@ -355,6 +360,23 @@ def test_tables_that_contradict_each_other(
     numpy_files.save_file({"x": bits(4), "y": bits(4)}, tmp_path / "m.safetensors")
     with pytest.raises(ts.SplitError, match=f"TS703.*{re.escape(said)}"):
         ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules)
+
+
+def test_the_number_of_ranks_that_is_given_counts_more_than_that_of_the_rules(
+    tmp_path: Path,
+) -> None:
+    numpy_files.save_file({"x": bits(8)}, tmp_path / "m.safetensors")
+    rules = {"shard": [{"tensors": "x", "axis": 0, "ranks": 2}]}
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules, ranks=4)
+    assert [load(rank_file(tmp_path / "out", rank, 4))["x"].size for rank in range(4)] == [2] * 4
+
+
+def test_a_tensor_for_all_ranks_has_a_name_of_its_own(tmp_path: Path) -> None:
+    numpy_files.save_file({"a": bits(8), "b": bits(3)}, tmp_path / "m.safetensors")
+    for name, other in (("a", "b"), ("b", "a")):  # the one for all comes after the other, or before
+        rules = {"shard": [{"tensors": name, "axis": 0, "ranks": 1, "name": other}]}
+        with pytest.raises(ts.SplitError, match=f"TS706.*two tensors would be called '{other}'"):
+            ts.files.split(tmp_path / "m.safetensors", tmp_path / "out", rules=rules)
 
 
 @pytest.mark.parametrize(
