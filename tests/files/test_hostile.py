@@ -79,7 +79,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "npy no type": ("x.npy", array((4,), b"1" * 16, "nope"), "x.npy"),
     "npy nested": ("x.npy", npy("(" * 5000), "x.npy"),
     "npy code": ("x.npy", npy("__import__('os').abort()"), "x.npy"),
-    "npy long text": ("x.npy", npy(" " * 20000), "its header is longer than 10000 bytes"),
+    "npy long text": ("x.npy", npy(" " * 10001), "its header is longer than 10000 bytes"),
     "npy long header": ("x.npy", npy("{}", b" " * 100, (2, 0))[:8] + b"\xff" * 4, "x.npy"),
     "npy version": ("x.npy", npy("{}", b"", (9, 0)), "version (9, 0)"),
     "npz no zip": ("x.npz", b"PK\x03\x04" + b"1" * 100, "not a zip file"),
@@ -117,6 +117,17 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "st same": ("x.safetensors", tensors({"a": F32, "b": F32}, b"1234"), "invalid offset"),
     "st no name": ("x.safetensors", tensors({"": F32}, b"1234"), "without a name"),
     "st twice": ("x.safetensors", tensors(b"{%b,%b}" % (ONCE, ONCE), b"1234"), "'a' twice"),
+    **{
+        f"st unpadded {number}": (
+            "x.safetensors",
+            tensors(
+                {"__metadata__": {"tensorsplit.unpadded": f'{{"a": {number}}}'}, "a": F32}, b"1234"
+            ),
+            "tensorsplit.unpadded is not of lengths",
+        )
+        for number in ("-1", '"3"', "true", "2.0")
+    },
+    "st cut in the header": ("x.safetensors", tensors({"a": F32}, b"")[:-8], "header can't be"),
     "st type": ("x.safetensors", tensors({"a": {**F32, "dtype": "X"}}, b"1234"), "`X`"),
 }
 
@@ -193,6 +204,7 @@ def folder(tmp_path: Path) -> Path:
         ({"x": "a.safetensors", "y": "../model/b.safetensors"}, "no .safetensors file beside it"),
         ({"x": "a.safetensors", "y": "/etc/passwd"}, "no .safetensors file beside it"),
         ({"x": "a.safetensors", "y": "a.safetensors"}, "says that y is in a.safetensors"),
+        ({"x": "b.safetensors", "y": "a.safetensors"}, "but that is in "),
         ({"x": "a.safetensors", "y": "c.safetensors"}, "c.safetensors': there is no such file"),
         ({"x": "a.safetensors", "z": "a.safetensors"}, "in a.safetensors, which does not hold it"),
         ({"x": "a.safetensors", "y": 3}, "no weight_map"),

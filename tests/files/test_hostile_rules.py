@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.files.divisions import check_part_count
 from tensorsplit.files.rule_files import read_rules
 from tests.refusals import refused
 
@@ -36,6 +37,12 @@ def test_more_ranks_than_files_should_be_made_for_are_refused(tmp_path: Path) ->
     read_rules({"shard": [shard]}, "").for_ranks(65_536).check_ranks()
     with refused("TS703", "no rule divides tensors among ranks"):
         ts.files.split(source, tmp_path / "out", rules={"rename": []}, ranks=65_537)
+
+
+def test_two_million_parts_are_made_and_no_more() -> None:
+    check_part_count(1 << 21)
+    with refused("TS308", "more than 2097152 parts"):
+        check_part_count((1 << 21) + 1)
 
 
 def test_a_name_of_many_parts_is_no_key(tmp_path: Path) -> None:

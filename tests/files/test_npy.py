@@ -156,6 +156,58 @@ def test_a_rule_that_only_renames(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "first.npy"), arrays["a"])
 
 
+@pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])
+@pytest.mark.parametrize("size", [None, 10_000])
+def test_the_version_of_the_format_is_kept(
+    tmp_path: Path, version: tuple[int, int], size: int | None
+) -> None:
+    """A header may have 10,000 bytes, which NumPy reads."""
+    array = RANDOM.random((3, 4))
+    with (tmp_path / "x.npy").open("wb") as file:
+        np.lib.format.write_array(file, array, version)
+    if size is not None:
+        written = (tmp_path / "x.npy").read_bytes()
+        start = 10 if version == (1, 0) else 12
+        header, data = written[start : -array.nbytes].rstrip(b"\n"), written[-array.nbytes :]
+        count = size.to_bytes(start - 8, "little")
+        text = header.ljust(size - 1) + b"\n"
+        (tmp_path / "x.npy").write_bytes(written[:8] + count + text + data)
+    ts.files.split(tmp_path / "x.npy", tmp_path / "out", [1, 2])
+    part = tmp_path / "out" / "x.1.npy"
+    with part.open("rb") as file:
+        assert np.lib.format.read_magic(file) == version
+    np.testing.assert_array_equal(np.load(part), array[1:])
+
+
+def test_names_of_fields_are_written_in_utf_8(tmp_path: Path) -> None:
+    array = np.zeros(6, [("形", "<f4"), ("n", "<i2")])
+    array["形"] = RANDOM.random(6)
+    with pytest.warns(UserWarning, match="format 3.0"):
+        np.save(tmp_path / "x.npy", array)
+    ts.files.split(tmp_path / "x.npy", tmp_path / "out", [2, 4])
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "x.1.npy"), array[2:])
+
+
+def test_float8_is_called_as_numpy_calls_it(tmp_path: Path) -> None:
+    kind = pytest.importorskip("ml_dtypes").float8_e5m2
+    array = RANDOM.random(6).astype(kind)
+    np.save(tmp_path / "x.npy", array)
+    ts.files.split(tmp_path / "x.npy", tmp_path / "out", [2, 4])
+    part = (tmp_path / "out" / "x.1.npy").read_bytes()
+    assert b"'descr': '<f1'" in part
+    assert part.endswith(array[2:].tobytes())
+
+
+def test_parts_in_another_order_of_axes_are_not_merged(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    for number, order in enumerate("CF"):
+        part = np.array(RANDOM.random((2, 3)), order=order)  # type: ignore[call-overload]
+        np.save(tmp_path / "parts" / f"x.{number}.npy", part)
+    rules = {"split": [{"tensors": "x", "num_outputs": 2}]}
+    with refusal("TS713", "another type or order of axes"):
+        ts.files.merge(tmp_path / "parts", tmp_path / "x.npy", rules=rules)
+
+
 def test_a_version_of_an_opset_takes_its_own_types(tmp_path: Path) -> None:
     array = RANDOM.integers(0, 99, (2, 9))
     np.save(tmp_path / "x.npy", array)
