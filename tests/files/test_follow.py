@@ -303,8 +303,9 @@ def test_what_is_of_the_same_shape_follows_a_fused_one(tmp_path: Path) -> None:
     check(load(tmp_path / "out.safetensors"), expected)
     ts.files.merge(tmp_path / "out.safetensors", tmp_path / "back.safetensors", rules=rules)
     check(load(tmp_path / "back.safetensors"), tensors)
-    whole = {"split": [state], "rename": [{"tensors": "*.qkv", "name": "*.all"}]}
-    with pytest.raises(ts.SplitError, match="TS703.*no rule of this kind divides l.qkv"):
+    renamed = {"tensors": "*.qkv", "name": "*.all"}
+    whole = {"split": [{**state, "names": ["s.*.all"]}], "rename": [renamed]}
+    with pytest.raises(ts.SplitError, match=r"TS703.*no rule of this kind divides l\.qkv"):
         ts.files.split(tmp_path / "m.safetensors", tmp_path / "no.safetensors", rules=whole)
 
 
