@@ -1464,3 +1464,54 @@ def test_windows_that_start_in_the_padding_are_there_only_where_the_number_is_ro
     x = np.arange(5, dtype=np.float32)[None, None]
     want = ts.run(made, {"x": x})["y"]
     np.testing.assert_array_equal(ts.run(convert(made, opset=22), {"x": x})["y"], want)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("target", [9, 10])
+def test_halves_are_rounded_to_even_before_opset_11(target: int, kind: str) -> None:
+    edges = [np.inf, -np.inf, np.nan, 0.49999997, -0.49999997, 2.5000002, 1023.5, 1022.5, 1e30]
+    data = np.concatenate([np.arange(-9, 9, 0.25), edges, RNG.uniform(-99, 99, 50)]).astype(kind)
+    wanted = {-8.75: -9, -2.5: -2, -1.5: -2, -0.5: 0, 0.5: 0, 1.5: 2, 2.5: 2, 3.5: 4, 4.25: 4}
+    made = model(graph([node("Round", "x", "y")], [value("x", KINDS[kind], ["N"])], ["y"]), 13)
+    made.graph.output[0].CopyFrom(value("y", KINDS[kind], ["N"]))
+    (found,) = outputs(converted(made, target), x=data)
+    np.testing.assert_array_equal(found, np.rint(data), strict=True)
+    assert {key: found[data == key][0] for key in wanted} == wanted
+    with refused("TS512", "Round", "opset 9"):
+        convert(made, 8)
+
+
+def dynamic_quantization() -> Any:
+    ends = [value("y", TensorProto.UINT8, ["A", "B"]), value("s", FLOAT, [])]
+    ends.append(value("z", TensorProto.UINT8, []))
+    quantized = [node("DynamicQuantizeLinear", "x", "y s z")]
+    return model(graph(quantized, [value("x", FLOAT, ["A", "B"])], ends), 13)
+
+
+def test_a_quantization_of_its_own_scale_is_calculated_at_opset_10() -> None:
+    """The zero point of 1.5 is rounded to even; that of data above 0 is 0."""
+    there = converted(dynamic_quantization(), 10)
+    for data, scale, zero, wanted in (
+        ([[-1.5, 253.5, 0.5]], 1, 2, [[0, 255, 2]]),
+        ([[-2.5, 252.5, 0.5]], 1, 2, [[0, 254, 2]]),
+        ([[51, 102, 25.5]], 0.4, 0, [[128, 255, 64]]),
+        ([[-51, -102, -25.5]], 0.4, 255, [[127, 0, 191]]),
+        ([[0, 0, 0]], 1, 0, [[0, 0, 0]]),
+    ):
+        y, s, z = outputs(there, x=np.array(data, np.float32))
+        assert (s == np.float32(scale), int(z), y.tolist()) == (True, zero, wanted)
+    with refused("TS512", "DynamicQuantizeLinear", "QuantizeLinear at opset 9"):
+        convert(dynamic_quantization(), 9)
+
+
+@pytest.mark.engine("onnxruntime")
+def test_onnxruntime_quantizes_to_the_same_bits_at_opset_10() -> None:
+    before = dynamic_quantization()
+    sessions = [ts.session(each, engine="onnxruntime") for each in (before, convert(before, 10))]
+    for turn in range(200):
+        spread, middle = RNG.choice([1e-3, 1, 50]), RNG.choice([-3, 0, 3, 100])
+        data = RNG.normal(middle, spread, RNG.integers(1, 9, 2)).astype(np.float32)
+        data = np.abs(data) if turn % 7 == 0 else np.round(data) if turn % 3 == 0 else data
+        old, new = (session.run({"x": data}) for session in sessions)
+        for name in old:
+            np.testing.assert_array_equal(old[name], new[name], strict=True)

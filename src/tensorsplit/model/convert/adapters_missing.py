@@ -249,6 +249,42 @@ def _quotient(node: NodeConversion, kind: ir.DataType) -> ir.Value:
     return make.op("Neg", [make.op("Div", [make.constant(-left, kind.numpy()), right])])
 
 
+def _round_down(node: NodeConversion) -> None:
+    """Round down, and one up from above a half, or from a half if what is below it is odd.
+
+    What is left after rounding is exact; infinity leaves no number, of which nothing is less.
+    """
+    node.need_numbering()
+    make, data, kind = node.make, node.given(0), node.needed_dtype().numpy()
+    half, one, two = (make.constant(number, kind) for number in (0.5, 1, 2))
+    below = make.op("Floor", [data])
+    rest = make.op("Sub", [data, below])
+    pairs = make.op("Mul", [make.op("Floor", [make.op("Mul", [below, half])]), two])
+    is_odd = make.op("Less", [half, make.op("Sub", [below, pairs])])
+    is_half = make.op("And", [make.op("Not", [make.op("Less", [rest, half])]), is_odd])
+    goes_up = make.op("Or", [make.op("Less", [half, rest]), is_half])
+    node.replace(make.op("Where", [goes_up, make.op("Add", [below, one]), below]))
+
+
+def _dynamic_quantization_down(node: NodeConversion) -> None:
+    """Calculate the scale and the zero point, which QuantizeLinear rounds and limits.
+
+    By the definition the scale of zeros is 0, and their zero point no number; ONNX Runtime's is 1.
+    """
+    make, data = node.make, node.given(0)
+    zero, one, steps = (make.constant(number, np.float32) for number in (0, 1, 255))
+    least, most = (
+        make.op(name, [make.op(f"Reduce{name}", [data], {"keepdims": 0}), zero])
+        for name in ("Min", "Max")
+    )
+    span = make.op("Sub", [most, least])
+    scale = make.op("Where", [make.op("Less", [zero, span]), make.op("Div", [span, steps]), one])
+    start = make.op("Sub", [zero, make.op("Div", [least, scale])])
+    origin = make.op("QuantizeLinear", [start, one, make.constant(0, np.uint8)])
+    quantized = make.op("QuantizeLinear", [data, scale, origin])
+    node.replace(*(quantized, scale, origin)[: len(node.node.outputs)])
+
+
 def _layer_normalization_down(node: NodeConversion) -> None:
     """Normalize over the last axes as they are.
 
@@ -341,6 +377,8 @@ ADAPTERS = table(
     ("Range", 11, None, _range_down),
     ("GatherElements", 11, None, _gather_elements_down),
     ("Einsum", 12, None, einsum_down),
+    ("Round", 11, None, _round_down),
+    ("DynamicQuantizeLinear", 11, None, _dynamic_quantization_down),
     ("Mod", 10, None, _mod_down),
     ("Trilu", 14, None, _trilu_down),
     ("LayerNormalization", 17, None, _layer_normalization_down),
