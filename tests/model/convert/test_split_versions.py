@@ -10,8 +10,8 @@ import pytest
 from onnx import ModelProto
 from onnx.parser import parse_model
 
-from tensorsplit import convert, infer_shapes
-from tests.model.build import FLOAT, INT64, graph, known, model, node, run, tensor, value
+from tensorsplit import SplitError, convert, infer_shapes
+from tests.model.build import FLOAT, INT64, graph, known, model, node, outputs, run, tensor, value
 from tests.model.convert.legal import check_equal, converted
 from tests.refusals import refused
 
@@ -519,3 +519,25 @@ def test_slices_with_constant_bounds_stay_slices() -> None:
     there = converted(made, 9)
     assert [each.op_type for each in there.graph.node] == ["Slice"] * 3
     check_equal(there, np.split(X[:6], 3), x=X[:6])
+
+
+@pytest.mark.parametrize("lengths", ["m, seven", "seven, m", "m, five"])
+def test_negative_lengths_are_refused_where_their_branch_is_taken(lengths: str) -> None:
+    """They follow from a dimension that is known; as an attribute they would always be refused."""
+    text = f"""<ir_version: 8, opset_import: ["": 13]> g (float[6] x, bool c) => (float[A] y)
+        <int64[1] seven = {{7}}, int64[1] five = {{5}}> {{ n = Shape(x) m = Sub(n, seven)
+          l = Concat <axis = 0> ({lengths}) y = If (c) <
+            then_branch = t () => (float[A] a) {{ a, b = Split(x, l) }},
+            else_branch = e () => (float[B] d) {{ d = Neg(x) }}> }}"""
+    made, data = parse_model(text), np.arange(6, dtype=np.float32)
+    for target in (11, 12, 13, 18):
+        there = convert(made, target)
+        np.testing.assert_array_equal(outputs(there, x=data, c=np.array(False))[0], -data)
+        with pytest.raises(SplitError):
+            outputs(there, x=data, c=np.array(True))
+    there = convert(made, 18, variadic=True)
+    np.testing.assert_array_equal(outputs(there, x=data, c=np.array(False))[0], -data)
+    with pytest.raises(SplitError):
+        outputs(there, x=data, c=np.array(True))
+    with refused("TS310", "Split", "opset 10"):
+        convert(made, 9)
