@@ -9,8 +9,10 @@ import onnx
 import onnx_ir as ir
 import pytest
 from onnx import AttributeProto, ModelProto, helper
+from onnx.parser import parse_model
 
 import tensorsplit as ts
+from tensorsplit import SplitError
 from tensorsplit.model.convert import convert
 from tensorsplit.model.convert.driver import open_converted
 from tests.model.build import (
@@ -24,6 +26,7 @@ from tests.model.build import (
     linked,
     model,
     node,
+    outputs,
     tensor,
     value,
 )
@@ -488,3 +491,38 @@ def test_functions_are_made_once_for_each_set_of_inputs_that_calls_omit() -> Non
             ts.run(newer, {"x": X[:5], "l": np.array([1, 4])})
     got = ts.run(convert(made, 13, variadic=True), feeds)
     assert (got["a"].tolist(), got["b"].tolist()) == (X[:1].tolist(), X[:3].tolist())
+
+
+@pytest.mark.parametrize("target", [9, 11, 12])
+def test_a_sequence_of_branches_that_nothing_reads_goes_to_any_opset(target: int) -> None:
+    """An If gives no sequences before opset 13, and before 11 there are none."""
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[4] x, bool c) => (float[4] y) {
+        s, y = If (c) <
+          then_branch = t () => (seq(float[4]) p, float[4] a) {
+            a = Neg(x) o = SequenceConstruct(a, x) p = SequenceInsert(o, x) },
+          else_branch = e () => (seq(float[4]) q, float[4] d) {
+            q = SequenceConstruct(x) d = Relu(x) }> }"""
+    )
+    there, data = converted(made, target), np.array([1, -2, 3, -4], np.float32)
+    for flag, wanted in ((True, -data), (False, [1, 0, 3, 0])):
+        (found,) = outputs(there, x=data, c=np.array(flag))
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_split_of_an_unread_sequence_is_refused_as_before() -> None:
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[4] x, int64 l, bool c) => (float[4] y) {
+        s, y = If (c) <
+          then_branch = t () => (seq(float[N]) p, float[4] a) {
+            a = Neg(x) p = SplitToSequence(x, l) },
+          else_branch = e () => (seq(float[N]) q, float[4] d) {
+            q = SequenceConstruct(x) d = Relu(x) }> }"""
+    )
+    there, data = converted(made, 11), np.array([1, -2, 3, -4], np.float32)
+    feeds = {"x": data, "c": np.array(True)}
+    np.testing.assert_array_equal(outputs(there, **feeds, l=np.array(3))[0], -data)
+    with refused("TS307"):
+        outputs(there, **feeds, l=np.array(0))
+    with pytest.raises(SplitError, match="SplitToSequence"):
+        convert(made, 10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,7 +27,14 @@ from tensorsplit.model.graph.calculation import (
 )
 from tensorsplit.model.graph.carried import RESERVED
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
-from tensorsplit.model.graph.nodes import FAMILY, NodeRef, constant, is_used
+from tensorsplit.model.graph.nodes import (
+    FAMILY,
+    NodeRef,
+    bodies,
+    change_inputs,
+    constant,
+    is_used,
+)
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill_value
@@ -129,6 +136,26 @@ class Conversion:
     def drop_unused(self, values: Iterable[ir.Value | None]) -> None:
         """Have constants removed that a node read, unless something else reads them."""
         self._maybe_unused.update((value, None) for value in values if value is not None)
+
+    def drop_calculated(
+        self,
+        values: Iterable[ir.Value | None],
+        but: Callable[[ir.Node], bool] = lambda _: False,
+    ) -> None:
+        """Remove the nodes that calculate values, unless something else reads these.
+
+        Those with bodies stay, and those that are excepted.
+        """
+        waiting = [value for value in values if value is not None]
+        while waiting:
+            value = waiting.pop()
+            node = value.producer()
+            if is_used(value) or node is None or bodies(node) or but(node):
+                self.drop_unused([value])
+            elif not any(map(is_used, node.outputs)):
+                waiting += [each for each in node.inputs if each is not None]
+                change_inputs(node, {}, 0)
+                self.edits.retire(node)
 
     def drop_constants(self) -> None:
         """Remove the constants that nothing reads any more."""

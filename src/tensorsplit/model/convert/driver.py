@@ -125,6 +125,8 @@ def _convert_all(refs: list[NodeRef], conversion: Conversion) -> None:
     """Bring nodes, and those that they are replaced by, to the target."""
     constants: list[NodeConversion] = []
     for ref in counted("converting", refs):
+        if conversion.edits.is_retired(ref.node):  # with what read it
+            continue
         conversion.pending.append(conversion.started(ref))
         while conversion.pending:
             node = conversion.pending.pop()

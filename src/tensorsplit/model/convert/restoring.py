@@ -26,11 +26,9 @@ from tensorsplit.model.graph.calculation import (
 )
 from tensorsplit.model.graph.nodes import (
     NodeRef,
-    bodies,
     change_inputs,
     constant,
     is_onnx_split,
-    is_used,
     walk,
 )
 from tensorsplit.model.graph.producers import producer_of
@@ -81,7 +79,7 @@ def _restore_lengths(conversion: Conversion, ref: NodeRef) -> None:
         rule, given = found
         conversion.restored[ref.node] = replace(intent, source=None, rule=rule, given=given)
         ref.set_inputs([data])
-        _drop(conversion, [lengths])
+        conversion.drop_calculated([lengths])
 
 
 def _part_of(ref: NodeRef) -> _Part | None:
@@ -190,18 +188,4 @@ def _retire(conversion: Conversion, parts: list[_Part]) -> None:
         inputs = list(part.ref.node.inputs)
         change_inputs(part.ref.node, {}, 0)
         conversion.edits.retire(part.ref.node)
-        _drop(conversion, inputs[1:])
-
-
-def _drop(conversion: Conversion, values: Iterable[ir.Value | None]) -> None:
-    """Remove the nodes that calculate values, unless something else reads these."""
-    waiting = [value for value in values if value is not None]
-    while waiting:
-        value = waiting.pop()
-        node = value.producer()
-        if is_used(value) or node is None or bodies(node):
-            conversion.drop_unused([value])
-        elif not any(map(is_used, node.outputs)):
-            waiting += [each for each in node.inputs if each is not None]
-            change_inputs(node, {}, 0)
-            conversion.edits.retire(node)
+        conversion.drop_calculated(inputs[1:])
