@@ -1153,6 +1153,37 @@ def test_ranks_that_openvino_knows_although_they_differ(
     assert got.ravel().tolist() == expected
 
 
+SCALAR, LIST = "ReduceSum<keepdims = 0>(p)", "Neg(p)"
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("is_given", [True, False])
+@pytest.mark.parametrize("then", [SCALAR, LIST])
+@pytest.mark.parametrize("other", [SCALAR, LIST])
+def test_a_scalar_that_openvino_makes_a_list_is_warned_of(
+    then: str, other: str, is_given: bool, engine: Any
+) -> None:
+    """Not where the condition is constant, and the branch is known."""
+    condition = "c" if is_given else "yes"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[5] x, bool c) => (float y, float[2] v)
+        <int64[2] l = {{3, 2}}, bool yes = {{1}}> {{ p, q = Split(x, l) v = Neg(q)
+        y = If({condition}) <then_branch = t () => (float s) {{ s = {then} }}, else_branch = e () => (float r) {{
+        r = {other} }}> }}"""
+    )
+    for made in (model.graph.output[0], *(a.g.output[0] for a in model.graph.node[2].attribute)):
+        made.type.tensor_type.ClearField("shape")
+    found = [each for each in ts.check(model, target="openvino") if "scalar" in each.message]
+    assert [each.severity for each in found] == ["warning"] * (is_given and then != other)
+    for on in (True, False):
+        feeds = {"x": X, "c": np.array(on)}
+        got = ts.run(ts.lower(model, target="openvino"), feeds, engine=engine)["y"]
+        expected = ts.run(model, feeds)["y"]
+        assert np.allclose(got.ravel(), expected.ravel())
+        is_list = found and engine == "openvino"
+        assert got.shape == ((1,) if is_list and expected.shape == () else expected.shape)
+
+
 @pytest.mark.parametrize("opset", [9, 17])
 @pytest.mark.parametrize(("dims", "count"), [("N, 3", "K"), ("4, 3", "K"), ("N, M", "5")])
 def test_a_compress_of_all_elements_of_open_data_takes_them_from_a_row(

@@ -8,7 +8,7 @@ from itertools import islice
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
-from tensorsplit.model.features.from_constants import MOST_STEPS
+from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
 from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.loops import carried_by
@@ -34,6 +34,8 @@ def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
     node = ref.node
     if node.op_type in OF_SHAPES and _is_of_element(node, seen) and is_needed(node.outputs[0]):
         yield "measured_element"
+    if any(map(is_needed, _scalars_or_lists(node, seen))):
+        yield "scalar_or_list"
     given = node.inputs[1:2] if node.op_type in _COUNTED else ()
     if not all(has_known_shape(held, seen) for held in filter(None, given)):
         feature, made = "uncounted_axes", list(node.outputs)
@@ -43,6 +45,18 @@ def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
         feature, made = "unknown_rank", _open_at_first(ref, seen)
     if any(map(is_needed, made)):
         yield feature
+
+
+def _scalars_or_lists(node: ir.Node, seen: Facts) -> list[ir.Value]:
+    """Return what an If gives as a scalar in one branch and as a list in the other."""
+    if node.op_type != "If" or node.domain != "" or is_constant(first_input(node), seen):
+        return []
+    return [made for made in node.outputs if _ranks_in_branches(node, made, seen) == {0, 1}]
+
+
+def _ranks_in_branches(node: ir.Node, made: ir.Value, seen: Facts) -> set[int | None]:
+    shapes = [seen.tensor(each).shape for each in given_in_branches(node, made)]
+    return {None if shape is None else len(shape) for shape in shapes}
 
 
 def _is_of_element(node: ir.Node, seen: Facts) -> bool:
@@ -89,8 +103,8 @@ def _is_open_here(node: ir.Node, made: ir.Value, seen: Facts) -> bool:
     if not _is_open(made, seen):
         return False
     if node.op_type == "If":
-        shapes = [seen.tensor(each).shape for each in given_in_branches(node, made)]
-        return None not in shapes and any(len(each or ()) > 1 for each in shapes)
+        ranks = _ranks_in_branches(node, made, seen)
+        return None not in ranks and not ranks <= {0, 1}
     return all(
         is_used(state.inside) or _is_unknown(state.end, seen)
         for state in carried_by(node)

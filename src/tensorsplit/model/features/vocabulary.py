@@ -129,6 +129,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "measured_element": "is a Shape or Size of an element of a list whose length is not known",
         "unknown_rank": "gives, or takes from an input, a tensor whose rank is known only at run"
         " time",
+        "scalar_or_list": "is an If that gives a scalar in one branch and a list in the other",
         "uncounted_axes": "is a reduction along axes, or a Tile of counts, whose number is known"
         " only at run time",
         "compressed_whole": "is a Compress without an axis, of data or a condition whose shape is"

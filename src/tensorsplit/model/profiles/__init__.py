@@ -62,6 +62,7 @@ LEFT = frozenset(
         *("version", "if_in_scan", "long_slice", "unused", "empty_in_loop"),
         *("empty_part", "unknown_rank", "unranked_in_scan", "uncounted_axes", "lost_dimension"),
         *("calculated_from_nothing", "expanded_from_nothing", "expanded_to_nothing"),
+        "scalar_or_list",
     }
 )
 """Features that a node keeps, whatever it is rewritten to."""
