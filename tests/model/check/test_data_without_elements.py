@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -12,12 +14,14 @@ from onnx.parser import parse_model
 import tensorsplit as ts
 from tensorsplit import SplitError
 from tests.model.check.untyped_outputs import check
+from tests.model.ir_files import IrFile
 
 RECURRENT = "w = Expand(one, ws) r = Expand(one, rs) y, h = {}<hidden_size = 3>(p, w, r)"
 BATCH, STEPS = "p, q = Split<axis = 1>(x, l) ", "p, q = Split<axis = 0>(x, l) "
 LSTM, GRU, RNN = (
     f"int64[3] ws = {{1, {rows}, 2}}, int64[3] rs = {{1, {rows}, 3}}" for rows in (12, 9, 3)
 )
+SAID = ("data without elements", "to a dimension of 0", "of 0 elements")
 ENGINES = ("onnxruntime", "openvino")
 TURNED = "p, q = Split<axis = 1>(x, l) k = Transpose<perm = [0, 2, 1]>(p) "
 
@@ -37,6 +41,25 @@ CASES = {
     "Expand of no elements": ("p, q = Split(x, l) s = Shape(p) y = Expand(p, s)", "", ENGINES[1:]),
     "TopK of 0": ("y, w = TopK(x, i)", "", ENGINES[1:]),
     "TopK of 1": ("y, w = TopK(x, o)", "", ()),
+    "MatMul of two": (TURNED + "y = MatMul(p, k)", "", ENGINES[1:]),
+    "MatMul along no elements": (TURNED + "y = MatMul(k, p)", "", ENGINES[1:]),
+    "MatMul by a constant": (BATCH + "y = MatMul(p, m)", "float[2, 3] m = {1, 2, 3, 4, 5, 6}", ()),
+    "MatMul of elements": ("k = Transpose<perm = [0, 2, 1]>(x) y = MatMul(x, k)", "", ()),
+    "MaxPool without a batch": (STEPS + "y = MaxPool<kernel_shape = [2]>(p)", "", ENGINES[1:]),
+    "Unique": (STEPS + "y = Unique(p)", "", ENGINES[1:]),
+    "ReduceMax of nothing": (BATCH + "y = ReduceMax<axes = [1]>(p)", "", ENGINES[1:]),
+    "ReduceMin of nothing": (BATCH + "y = ReduceMin<axes = [1]>(p)", "", ENGINES[1:]),
+    "ReduceMax along others": (BATCH + "y = ReduceMax<axes = [2]>(p)", "", ()),
+    "a Transpose of axes of length 1": (
+        BATCH + "u = Unsqueeze(p, o) y = Transpose<perm = [0, 2, 1, 3]>(u)",
+        "",
+        ENGINES[1:],
+    ),
+    "a Transpose of others": (
+        BATCH + "u = Unsqueeze(p, o) y = Transpose<perm = [0, 1, 3, 2]>(u)",
+        "",
+        (),
+    ),
     "Expand to more": ("a = Slice(x, i, o) y = Expand(a, t)", "int64[3] t = {4, 1, 1}", ()),
 }
 
@@ -52,9 +75,8 @@ def test_engines_that_do_wrong_without_elements_are_warned_of(name: str, engine:
         {"," if more else ""} {more}> {{ {nodes} }}"""
     )
     made.graph.output[0].type.tensor_type.ClearField("shape")
-    said = ("data without elements", "to a dimension of 0", "of 0 elements")
     found = [
-        each.severity for each in check(made, engine) if any(map(each.message.__contains__, said))
+        each.severity for each in check(made, engine) if any(map(each.message.__contains__, SAID))
     ]
     assert found == ["warning"] * (engine in wrong_in)
     feeds = {"x": np.arange(32, dtype=np.float32).reshape(4, 4, 2)}
@@ -62,9 +84,90 @@ def test_engines_that_do_wrong_without_elements_are_warned_of(name: str, engine:
 
 
 def is_right(made: onnx.ModelProto, feeds: dict[str, Any], engine: Any) -> bool:
-    """Return whether the engine gives a result of the right shape; its process may die."""
+    """Return whether the engine gives the right result; its process may die."""
     try:
         got = ts.run(made, feeds, engine=engine)["y"]
     except SplitError as error:
         return error.code not in ("TS603", "TS604")
-    return bool(got.shape == ts.run(made, feeds)["y"].shape)
+    return bool(np.array_equal(got, ts.run(made, feeds)["y"]))
+
+
+X = np.random.default_rng(2).standard_normal((4, 4, 2)).astype(np.float32)
+BOTH = '<data mode="bidirectional"/>'
+NUMPY, ALONG = '<data mode="numpy"/>', '<data keep_dims="true"/>'
+LARGEST = '<data axis="1" mode="max" sort="value" index_element_type="i64"/>'
+PRODUCT, SUMS = '<data transpose_a="true"/>', '<data equation="abc,adc->abd"/>'
+
+
+class Layer(NamedTuple):
+    """A layer of ``x``, or of a part of length 0 of it, and of constants; whether it is wrong."""
+
+    kind: str
+    operands: tuple[str | int | tuple[int, ...], ...]
+    data: str
+    is_wrong: bool
+    expected: Any
+
+
+LAYERS = {
+    "Broadcast": Layer("Broadcast", ("part", (4, 0, 2)), NUMPY, True, np.zeros((4, 0, 2))),
+    "Broadcast to nothing": Layer(
+        "Broadcast", ("row", (4, 0, 2)), NUMPY, False, np.zeros((4, 0, 2))
+    ),
+    "Broadcast both ways": Layer("Broadcast", ("row", (4, 0, 2)), BOTH, True, np.zeros((4, 0, 2))),
+    "Broadcast of elements": Layer(
+        "Broadcast", ("x", (2, 4, 4, 2)), NUMPY, False, np.broadcast_to(X, (2, 4, 4, 2))
+    ),
+    "MatMul": Layer("MatMul", ("part", "part"), PRODUCT, True, np.zeros((4, 2, 2))),
+    "ReduceMax": Layer("ReduceMax", ("part", (1,)), ALONG, True, np.full((4, 1, 2), -np.inf)),
+    "ReduceMax along others": Layer("ReduceMax", ("part", (2,)), ALONG, False, np.zeros((4, 0, 1))),
+    "TopK of 0": Layer("TopK", ("x", 0), LARGEST, True, np.zeros((4, 0, 2))),
+    "TopK of 2": Layer("TopK", ("x", 2), LARGEST, False, np.sort(X, 1)[:, :1:-1]),
+    "Einsum": Layer("Einsum", ("part", "part"), SUMS, True, np.zeros((4, 0, 0))),
+    "Transpose": Layer("Transpose", ("thin", (1, 0, 2)), "", True, np.zeros((0, 1, 2))),
+    "Transpose of others": Layer("Transpose", ("part", (1, 0, 2)), "", False, np.zeros((0, 4, 2))),
+}
+
+
+def file_of(layer: Layer) -> IrFile:
+    """Write a file with such a layer; ``row`` has one element along the second axis."""
+    ir = IrFile()
+    x, axis = ir.parameter("x", "f32", "4,4,2", "x"), ir.int64(1, scalar=True)
+    part, row, _ = ir.layer("VariadicSplit", (x, axis, ir.int64(0, 1, 3)), 3)
+    first = ir.int64(0, scalar=True)
+    thin, _ = ir.layer("VariadicSplit", (part, first, ir.int64(1, 3)), 2)
+    known = {"x": x, "part": part, "row": row, "thin": thin}
+    held = [
+        known[each]
+        if isinstance(each, str)
+        else ir.int64(*each)
+        if isinstance(each, tuple)
+        else ir.int64(each, scalar=True)
+        for each in layer.operands
+    ]
+    version = {"Broadcast": "opset3", "TopK": "opset3", "Einsum": "opset7"}.get(
+        layer.kind, "opset1"
+    )
+    made = ir.layer(layer.kind, held, 1 + (layer.kind == "TopK"), layer.data, version=version)
+    ir.result(made[0])
+    return ir
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_that_do_wrong_without_elements_are_warned_of(name: str, tmp_path: Path) -> None:
+    ir, is_wrong = file_of(LAYERS[name]), LAYERS[name].is_wrong
+    text = re.sub(r'<layer id="([0-9]+)" type', r'<layer id="\1" name="l\1" type', ir.text)
+    path = ir.save(tmp_path, text)
+    found = [each for each in check(path, "openvino") if any(map(each.message.__contains__, SAID))]
+    assert [each.severity for each in found] == ["warning"] * is_wrong
+    assert gives(path, LAYERS[name].expected) is not is_wrong
+
+
+def gives(path: Path, expected: Any) -> bool:
+    """Return whether OpenVINO gives what is expected of a file; its process may die."""
+    try:
+        (got, *_) = ts.run(path, {"x": X}, engine="openvino").values()
+    except SplitError as error:
+        return error.code not in ("TS603", "TS604")
+    return bool(np.array_equal(got, expected))

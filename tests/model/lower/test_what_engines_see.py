@@ -1165,11 +1165,12 @@ def test_a_scalar_that_openvino_makes_a_list_is_warned_of(
 ) -> None:
     """Not where the condition is constant, and the branch is known."""
     condition = "c" if is_given else "yes"
+    bodies = f"""<then_branch = t () => (float s) {{ s = {then} }},
+        else_branch = e () => (float r) {{ r = {other} }}>"""
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": 17]> g (float[5] x, bool c) => (float y, float[2] v)
-        <int64[2] l = {{3, 2}}, bool yes = {{1}}> {{ p, q = Split(x, l) v = Neg(q)
-        y = If({condition}) <then_branch = t () => (float s) {{ s = {then} }}, else_branch = e () => (float r) {{
-        r = {other} }}> }}"""
+        <int64[2] l = {{3, 2}}, bool yes = {{1}}>
+        {{ p, q = Split(x, l) v = Neg(q) y = If({condition}) {bodies} }}"""
     )
     for made in (model.graph.output[0], *(a.g.output[0] for a in model.graph.node[2].attribute)):
         made.type.tensor_type.ClearField("shape")

@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.body_features import of_bodies, results_to_settle
+from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.forms import of_axes, of_form
 from tensorsplit.model.features.from_constants import of_constants
 from tensorsplit.model.features.integers import of_integers
@@ -38,7 +39,6 @@ from tensorsplit.model.features.values import (
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import (
     of_constant_operands,
-    of_empty_layers,
     of_no_elements,
 )
 from tensorsplit.model.graph.nodes import (
@@ -142,7 +142,7 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
     node = ref.node
     if not is_vendor_split(node):
         others = dict.fromkeys(_of_other_layer(ref, facts), True)
-        return {"operator": node.op_type, **others} if others else {}
+        return {"operator": operator_of(node), **others} if others else {}
     split = facts.split(ref)
     operator = split.operator
     if operator is None:
@@ -159,7 +159,7 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield from of_integers(ref, facts)
     if is_read_beside_recurrence(ref.node):
         yield "turned_beside_recurrence"
-    yield from of_empty_layers(ref.node, facts)
+    yield from of_no_elements(ref.node, facts, facts)
     yield from of_limited_slices(ref.node, facts)
     if overwriting_layers(ref.node, facts):
         yield "overwritten"

@@ -100,6 +100,11 @@ def is_constant(held: ir.Value | None, facts: Facts) -> bool:
     return facts.tensor(held).constant is not None
 
 
+def is_fixed(held: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a value is a constant, or calculated from constants alone."""
+    return is_constant(held, facts) or is_calculated(held, facts, of_shapes=False)
+
+
 def of_constants(ref: NodeRef, seen: Facts) -> Iterator[str]:
     """Yield whether a node calculates from constants alone what is to be calculated before."""
     if to_calculate(ref, seen):

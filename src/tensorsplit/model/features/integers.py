@@ -17,6 +17,7 @@ from tensorsplit.model.features.from_constants import (
     OF_SHAPES,
     is_calculated,
     is_constant,
+    is_fixed,
     is_of_constants,
 )
 from tensorsplit.model.graph.facts import Tensor
@@ -290,11 +291,7 @@ def _only_fed(node: ir.Node, facts: Facts) -> ir.Value | None:
 
 
 def _fed(node: ir.Node, facts: Facts) -> list[ir.Value | None]:
-    return [
-        held
-        for held in node.inputs
-        if not is_constant(held, facts) and not is_calculated(held, facts, of_shapes=False)
-    ]
+    return [held for held in node.inputs if not is_fixed(held, facts)]
 
 
 def _elements(held: ir.Value | None, facts: Facts) -> Array | None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.features.from_constants import is_calculated, is_constant
+from tensorsplit.model.features.from_constants import is_fixed
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, constant
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.tensors import Array
@@ -52,7 +52,7 @@ def _is_inverse(reader: ir.Node, node: ir.Node, limits: _Limits, facts: Facts) -
     if named != (node.graph, node.domain, "DequantizeLinear") or _has_blocks(reader):
         return False
     by, back_by = ((*each.inputs[1:3], None, None)[:2] for each in (node, reader))
-    if not all(_is_fixed(held, facts) for held in (*by, *back_by)):
+    if not all(held is None or is_fixed(held, facts) for held in (*by, *back_by)):
         return False
     ends, back = _range(by, limits), _range(back_by, limits)
     if ends is None or back is None:
@@ -61,11 +61,6 @@ def _is_inverse(reader: ir.Node, node: ir.Node, limits: _Limits, facts: Facts) -
     if ends.shape != back.shape or (ends.shape[1:] not in ((), (1,)) and len(axes) > 1):
         return False
     return bool((np.abs(ends - back) < _LEAST_DIFFERENCE).all())
-
-
-def _is_fixed(held: ir.Value | None, facts: Facts) -> bool:
-    is_given = held is None or is_constant(held, facts)
-    return is_given or is_calculated(held, facts, of_shapes=False)
 
 
 def _range(by: Sequence[ir.Value | None], limits: _Limits) -> Array | None:

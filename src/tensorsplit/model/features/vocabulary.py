@@ -135,10 +135,10 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "compressed_whole": "is a Compress without an axis, of data or a condition whose shape is"
         " not known",
         "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",
-        "lost_dimension": "is a Squeeze, an Unsqueeze or such a Transpose of data without elements,"
-        " one dimension of which is not known",
-        "calculated_from_nothing": "is an Einsum of several tensors, a GRU, an LSTM or an RNN, of"
-        " data without elements",
+        "lost_dimension": "is a Squeeze or an Unsqueeze of data without elements, one dimension of"
+        " which is not known, or a Transpose that changes the place of axes of length 1",
+        "calculated_from_nothing": "is a recurrent layer, a product or an Einsum of several"
+        " tensors, a pool, a Unique, a ReduceMax or a ReduceMin, of data without elements",
         "expanded_to_nothing": "is an Expand to a dimension of 0 of one that is 1",
         "top_of_none": "is a TopK of 0 elements",
         "expanded_from_nothing": "is an Expand of data without elements",

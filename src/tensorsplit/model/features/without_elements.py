@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import onnx_ir as ir
@@ -10,7 +13,9 @@ from onnx import defs
 
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.forms import sparse_initializers
+from tensorsplit.model.features.from_constants import is_fixed
 from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -20,11 +25,18 @@ from tensorsplit.model.graph.nodes import (
     is_vendor_split,
     order_of,
 )
-from tensorsplit.model.graph.producers import passed_from
+from tensorsplit.model.graph.producers import first_input, passed_from
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.validity.node_errors import types_of
 
 _INDICES = {"tensor(int32)", "tensor(int64)"}
+
+
+class _Known(NamedTuple):
+    """What is known of a model, and what of that an engine sees as it loads it."""
+
+    facts: Facts
+    seen: Facts
 
 
 def empty_operands(ref: NodeRef) -> list[int]:
@@ -67,26 +79,6 @@ def of_constant_operands(ref: NodeRef) -> Iterator[tuple[str, object]]:
         yield "empty_constant", True
 
 
-def of_no_elements(node: ir.Node, facts: Facts, seen: Facts) -> Iterator[str]:
-    """Yield what holds of a node that takes or gives no elements."""
-    if _is_flattened(node, facts):
-        yield "flattened"
-    if _loses_dimension(node, seen):
-        yield "lost_dimension"
-    if _calculates_from_nothing(node, facts):
-        yield "calculated_from_nothing"
-    if node.op_type == "TopK" and _number_of_top(node, facts) == 0:
-        yield "top_of_none"
-    if _expands_to_nothing(node, facts):
-        yield "expanded_to_nothing"
-    elif node.op_type == "Expand" and node.inputs and is_empty(node.inputs[0], seen):
-        yield "expanded_from_nothing"
-    if _takes_nothing(node, facts, seen):
-        yield "takes_nothing"
-    elif _takes_from_nothing(node, facts, seen):
-        yield "taken_from_nothing"
-
-
 def flattened_at(node: ir.Node, facts: Facts) -> int | None:
     """Return the axis of a Flatten from the front, where it is known."""
     axis: int | None = attribute_of(node, "axis", ir.AttributeType.INT, 1)
@@ -96,40 +88,67 @@ def flattened_at(node: ir.Node, facts: Facts) -> int | None:
     return None if shape is None else axis + len(shape)
 
 
-def _is_flattened(node: ir.Node, facts: Facts) -> bool:
+def _is_flattened(node: ir.Node, known: _Known) -> bool:
     """Return whether more than one axis comes before a Flatten's of data maybe without elements."""
-    if node.op_type != "Flatten" or not node.inputs or (flattened_at(node, facts) or 0) < 2:
+    if node.domain != "" or not node.inputs or (flattened_at(node, known.facts) or 0) < 2:
         return False
-    shape = facts.tensor(node.inputs[0]).shape
+    shape = known.facts.tensor(node.inputs[0]).shape
     return shape is None or 0 in shape or not are_known(shape)
 
 
-def _loses_dimension(node: ir.Node, seen: Facts) -> bool:
+def _loses_dimension(node: ir.Node, known: _Known) -> bool:
     """Return whether a node gives an empty tensor another shape, of which one number is not seen.
 
     That one follows from the number of elements, which is 0 whatever it is.
     """
-    if node.op_type not in ("Squeeze", "Transpose", "Unsqueeze") or not node.inputs:
-        return False
-    shape = seen.tensor(node.inputs[0]).shape or ()
-    if 0 not in shape or shape.count(None) != 1:
-        return False
-    if node.op_type != "Transpose":
-        return True
-    moved = [
-        axis
-        for axis in order_of(node, len(shape))
-        if axis in range(len(shape)) and shape[axis] != 1
-    ]
-    return moved == sorted(moved)
+    shape = known.seen.tensor(first_input(node)).shape or ()
+    return 0 in shape and shape.count(None) == 1
 
 
-def _calculates_from_nothing(node: ir.Node, facts: Facts) -> bool:
-    """Return whether an Einsum of several tensors or a recurrent layer takes no elements."""
-    if node.op_type == "Einsum":
-        return len(node.inputs) > 1 and any(is_empty(held, facts) for held in node.inputs)
-    is_recurrent = node.op_type in ("GRU", "LSTM", "RNN") and bool(node.inputs)
-    return is_recurrent and is_empty(node.inputs[0], facts)
+def _loses_moved(node: ir.Node, known: _Known) -> bool:
+    """Return whether a Transpose moves only axes of length 1 of an empty tensor, as a Reshape does.
+
+    Then it loses a dimension that is not seen, or takes a 0 for what the data has there.
+    """
+    shape = known.seen.tensor(first_input(node)).shape or ()
+    order = [axis for axis in order_of(node, len(shape)) if axis in range(len(shape))]
+    moved = [axis for axis in order if shape[axis] != 1]
+    if moved != sorted(moved) or len(order) != len(shape):
+        return False
+    if not are_known(shape):
+        return _loses_dimension(node, known)
+    return any(shape[axis] == 0 != shape[i] for i, axis in enumerate(order))
+
+
+def _calculates_from_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether what a node calculates from has no elements."""
+    return is_empty(first_input(node), known.facts)
+
+
+def _multiplies_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether a node multiplies two tensors that are not constants, one of them empty."""
+    factors = [held for held in node.inputs[:2] if not is_fixed(held, known.facts)]
+    return len(factors) > 1 and any(is_empty(held, known.facts) for held in factors)
+
+
+def _joins_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether an Einsum is of several tensors, one of them empty."""
+    return len(node.inputs) > 1 and any(is_empty(held, known.facts) for held in node.inputs)
+
+
+def _reduces_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether the largest or least element is asked for where there is none."""
+    made = known.facts.tensor(node.outputs[0]).shape
+    return is_empty(first_input(node), known.facts) and made is not None and 0 not in made
+
+
+def _pools_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether a pool is of no batches or channels."""
+    return 0 in (known.seen.tensor(first_input(node)).shape or ())[:2] and node.domain == ""
+
+
+def _takes_top_of_none(node: ir.Node, known: _Known) -> bool:
+    return _number_of_top(node, known.facts) == 0
 
 
 def _number_of_top(node: ir.Node, facts: Facts) -> int | None:
@@ -140,54 +159,98 @@ def _number_of_top(node: ir.Node, facts: Facts) -> int | None:
     return next(iter(facts.tensor(node.inputs[1]).constant or ()), None)
 
 
-def _expands_to_nothing(node: ir.Node, facts: Facts) -> bool:
-    """Return whether an Expand makes a dimension 0 that may be 1."""
-    if node.op_type != "Expand" or len(node.inputs) != 2:
+def _expands_to_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether an Expand makes a dimension 0 that may be 1, or a layer that does as it."""
+    mode = node.attributes.get("mode")
+    is_other = node.domain == DOMAIN and (mode is None or mode.value != "bidirectional")
+    if len(node.inputs) != 2 or is_other:
         return False
-    shape = facts.tensor(node.inputs[0]).shape or ()
-    lengths = facts.tensor(node.inputs[1]).values or ()
+    shape = known.facts.tensor(node.inputs[0]).shape or ()
+    lengths = known.facts.tensor(node.inputs[1]).values or ()
     pairs = zip(shape[::-1], lengths[::-1], strict=False)
     return any(length == 0 and dim != 0 for dim, length in pairs)
 
 
-def _takes_nothing(node: ir.Node, facts: Facts, seen: Facts) -> bool:
+def _expands_nothing(node: ir.Node, known: _Known) -> bool:
+    return is_empty(first_input(node), known.seen)
+
+
+def _takes_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether a node is seen to take no elements along an axis, whatever its data holds.
 
     Strings are left out: those are taken one by one.
     """
-    if node.op_type not in ("Compress", "Gather") or len(node.inputs) < 2:
+    if len(node.inputs) < 2:
         return False
-    if ir.DataType.STRING in facts.element_types(node.inputs[0]):
+    if node.domain == DOMAIN:
+        indices = known.facts.tensor(node.inputs[1]).shape
+        return indices == (0,) and _gives_nothing(node, known.facts)
+    if ir.DataType.STRING in known.facts.element_types(node.inputs[0]):
         return False
-    shape = seen.tensor(node.inputs[1]).shape
+    shape = known.seen.tensor(node.inputs[1]).shape
     if shape is not None and are_known(shape) and shape.count(0) == 1:
         return True
-    taken = facts.tensor(node.inputs[1])
-    known = taken.constant if taken.constant is not None else constant(passed_from(node.inputs[1]))
-    return node.op_type == "Compress" and known is not None and not np.any(known)
+    taken = known.facts.tensor(node.inputs[1])
+    fixed = taken.constant if taken.constant is not None else constant(passed_from(node.inputs[1]))
+    return node.op_type == "Compress" and fixed is not None and not np.any(fixed)
 
 
-def _takes_from_nothing(node: ir.Node, facts: Facts, seen: Facts) -> bool:
+def _takes_from_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether a Gather's data and result are seen to have no elements, at one axis."""
-    if node.op_type != "Gather" or (len(node.inputs), len(node.outputs)) != (2, 1):
+    if node.domain == DOMAIN:
+        return _gives_nothing(node, known.facts)
+    if (len(node.inputs), len(node.outputs)) != (2, 1):
         return False
-    shapes = seen.tensor(node.inputs[0]).shape, facts.tensor(node.outputs[0]).shape
+    shapes = known.seen.tensor(node.inputs[0]).shape, known.facts.tensor(node.outputs[0]).shape
     return all(shape is not None and are_known(shape) and shape.count(0) == 1 for shape in shapes)
 
 
 _INPUTS_OF_GATHER = 3
 
 
-def of_empty_layers(node: ir.Node, facts: Facts) -> Iterator[str]:
-    """Yield what holds of a Gather layer of a known shape that gives no elements.
-
-    Strings are left out.
-    """
-    is_gather = (node.domain, node.op_type) == (DOMAIN, "Gather")
-    if not is_gather or len(node.inputs) != _INPUTS_OF_GATHER:
-        return
+def _gives_nothing(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Gather layer of a known shape gives no elements; not so of strings."""
+    if len(node.inputs) != _INPUTS_OF_GATHER:
+        return False
     given, made = facts.tensor(node.inputs[0]), facts.tensor(node.outputs[0])
     are_seen = all(each.shape is not None and are_known(each.shape) for each in (given, made))
-    if are_seen and 0 in (made.shape or ()) and made.element_type != ir.DataType.STRING:
-        takes_none = facts.tensor(node.inputs[1]).shape == (0,)
-        yield "takes_nothing" if takes_none else "taken_from_nothing"
+    return are_seen and 0 in (made.shape or ()) and made.element_type != ir.DataType.STRING
+
+
+_Holds: TypeAlias = Callable[[ir.Node, _Known], bool]
+
+_FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
+    {
+        "Flatten": (("flattened", _is_flattened),),
+        **dict.fromkeys(("Squeeze", "Unsqueeze"), (("lost_dimension", _loses_dimension),)),
+        "Transpose": (("lost_dimension", _loses_moved),),
+        "Einsum": (("calculated_from_nothing", _joins_nothing),),
+        **dict.fromkeys(
+            ("Gemm", "MatMul", "MatMulInteger"),
+            (("calculated_from_nothing", _multiplies_nothing),),
+        ),
+        **dict.fromkeys(
+            ("GRU", "LSTM", "RNN", "Unique"),
+            (("calculated_from_nothing", _calculates_from_nothing),),
+        ),
+        **dict.fromkeys(
+            ("ReduceMax", "ReduceMin"), (("calculated_from_nothing", _reduces_nothing),)
+        ),
+        **dict.fromkeys(("AveragePool", "MaxPool"), (("calculated_from_nothing", _pools_nothing),)),
+        "TopK": (("top_of_none", _takes_top_of_none),),
+        "Expand": (
+            ("expanded_to_nothing", _expands_to_nothing),
+            ("expanded_from_nothing", _expands_nothing),
+        ),
+        "Compress": (("takes_nothing", _takes_nothing),),
+        "Gather": (("takes_nothing", _takes_nothing), ("taken_from_nothing", _takes_from_nothing)),
+    }
+)
+"""What may hold of nodes and layers, by what ONNX calls them; of several, the first that does."""
+
+
+def of_no_elements(node: ir.Node, facts: Facts, seen: Facts) -> Iterator[str]:
+    """Yield what holds of a node, or a layer of an IR, that takes or gives no elements."""
+    known, features = _Known(facts, seen), _FEATURES.get(operator_of(node), ())
+    held = (name for name, holds in features if node.inputs and holds(node, known))
+    yield from islice(held, 1)
