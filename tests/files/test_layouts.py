@@ -79,6 +79,13 @@ def test_rules_that_say_the_same_in_another_way_merge(
         assert file.metadata() == {"format": "pt"}
 
 
+def test_a_rank_that_has_all_of_a_tensor_needs_no_note(tmp_path: Path) -> None:
+    divided(tmp_path, PLAIN)
+    ts.files.split(tmp_path / "m.safetensors", tmp_path / "one", rules=rules(FUSED), ranks=1)
+    with safetensors.safe_open(rank_file(tmp_path / "one", 0, 1), "numpy") as file:
+        assert file.metadata() == {"format": "pt"}
+
+
 def test_files_of_other_programs_have_no_note_and_are_believed(tmp_path: Path) -> None:
     ranks = divided(tmp_path, PLAIN)
     for rank in range(2):
