@@ -155,11 +155,12 @@ def with_results(**found: Result) -> Document:
     return replace(whole, results=tuple(results))
 
 
-def test_a_new_entry_says_what_most_of_its_cases_say() -> None:
-    words = {"a_float_x": "no kernel 1", "a_int8_x": "bad shape", "a_string_x": "no kernel 2"}
+@pytest.mark.parametrize("verdict", ["refused-but-legal", "unsupported-type"])
+def test_a_new_entry_says_what_most_of_its_cases_say(verdict: str) -> None:
+    words = {"a_float_x": "bad shape", "a_int8_x": "no kernel 1", "a_string_x": "no kernel 2"}
     run = with_results(
         **{
-            name: Result(name.replace("_", "/"), "engine", "refused-but-legal", detail)
+            name: Result(name.replace("_", "/"), "engine", verdict, detail)
             for name, detail in words.items()
         }
     )
