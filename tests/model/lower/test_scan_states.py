@@ -46,9 +46,19 @@ FUNCTION = '<opset_import: ["": 18], domain: "local"> F(x, w, l) => (y) { y = '
 FUNCTION += SCAN.format(f"z = Add(row, w) {HALVES}") + " }"
 
 
+def with_rows(text: str) -> onnx.ModelProto:
+    """A model of this text, with at least one row in T: without any, Scans become Loops."""
+    model = parse_model(text)
+    for end in (*model.graph.input, *model.graph.output):
+        for dim in end.type.tensor_type.shape.dim:
+            if dim.dim_param == "T":
+                dim.dim_param = "T + 1"
+    return model
+
+
 def made_of(body: str) -> onnx.ModelProto:
     """A model that adds a vector to each row, and gives the first part of what comes out."""
-    return parse_model(
+    return with_rows(
         '<ir_version: 8, opset_import: ["": 18, "local": 1]> g (float[T,6] x, float[6] w,'
         f" int64[2] l, bool c) => (float[T,K] y) <int64 one = {{1}}> {{ {body} }}"
         f" {FUNCTION if 'local' in body else ''}"
@@ -88,7 +98,7 @@ OLD = """<ir_version: 4, opset_import: ["": OPSET]> g (float[SHAPE] x, float[6] 
 
 
 def test_scans_carry_what_they_use_from_opset_9_on() -> None:
-    made = parse_model(OLD.replace("OPSET", "9").replace("SHAPE", "T,6").replace("GIVEN", "x"))
+    made = with_rows(OLD.replace("OPSET", "9").replace("SHAPE", "T,6").replace("GIVEN", "x"))
     lowered = ts.lower(made, target="openvino")
     assert not any("no batches" in each.fix for each in ts.check(made, target="openvino"))
     (scan,) = [each for each in lowered.graph.node if each.op_type == "Scan"]
@@ -180,7 +190,7 @@ V = np.arange(1, 7, dtype=np.float32)
 def test_rows_that_the_body_does_not_read_are_counted(
     name: str, target: Any, process: Runner
 ) -> None:
-    model = parse_model(ROWS.replace("BODY", UNREAD[name]))
+    model = with_rows(ROWS.replace("BODY", UNREAD[name]))
     (found,) = [each for each in ts.check(model, target=target) if "rows" in each.message]
     assert (found.code, found.node) == ("TS843", "graph/Scan[0]")
     lowered = lowered_for(target, model)
@@ -203,7 +213,7 @@ def test_rows_that_the_body_does_not_read_are_counted(
 @pytest.mark.parametrize("name", [*CASES, *UNREAD])
 def test_what_a_body_takes_and_gives_has_a_type(name: str) -> None:
     body = UNREAD.get(name)
-    made = made_of(CASES[name]) if body is None else parse_model(ROWS.replace("BODY", body))
+    made = made_of(CASES[name]) if body is None else with_rows(ROWS.replace("BODY", body))
     lowered = ts.lower(made, target="openvino")
     (scan,) = [each for each in nodes_of(lowered.graph) if each.op_type == "Scan"]
     (inner,) = [each.g for each in scan.attribute if each.name == "body"]
@@ -216,7 +226,7 @@ def test_what_a_body_takes_and_gives_has_a_type(name: str) -> None:
     ("made", "became"),
     [
         (made_of(f"y = {SCAN.format('a = Add(row, w)')}"), "what its body uses"),
-        (parse_model(ROWS.replace("BODY", UNREAD["a constant"])), "the size of its rows"),
+        (with_rows(ROWS.replace("BODY", UNREAD["a constant"])), "the size of its rows"),
     ],
 )
 def test_the_report_says_what_a_scan_carries(made: onnx.ModelProto, became: str) -> None:
@@ -238,7 +248,7 @@ READ = {
 def test_rows_that_a_state_or_a_branch_reads_are_no_fault(name: str) -> None:
     body = "k, y = Scan(w, x) <num_scan_inputs = 1, body = s (float[6] h, float[6] row) =>"
     body += f" (float[6] h2, float[2] b) {{ {READ[name]} b, a, d = Split<axis = 0>(u, l) }}>"
-    model = parse_model(ROWS.replace("BODY", body))
+    model = with_rows(ROWS.replace("BODY", body))
     assert not [each for each in ts.check(model, target="openvino") if "rows" in each.message]
 
 
@@ -375,7 +385,7 @@ def delayed(body: str, opset: int = 18, element_type: str = "float") -> onnx.Mod
     """A model whose states are split, in a Scan with this body."""
     count = ", num_outputs = 2" if opset >= 18 else ""
     text = DELAYED.replace("OPSET", str(opset)).replace("BODY", body).replace("SPLIT", count)
-    return parse_model(text.replace("TYPE", element_type))
+    return with_rows(text.replace("TYPE", element_type))
 
 
 @pytest.mark.filterwarnings("ignore:.*int64 and uint64 in int32:tensorsplit.SplitWarning")
@@ -462,7 +472,7 @@ def window(shape: tuple[int, ...], axis: int, body: str) -> onnx.ModelProto:
     text = WINDOW.replace("AXIS", str(axis)).replace("BODY", body).replace("OPSET", "18")
     for name, dims in {"STATE": shape, "ROW": row, "OLD": old}.items():
         text = text.replace(name, ",".join(map(str, dims)))
-    return parse_model(text.replace(",]", "]"))
+    return with_rows(text.replace(",]", "]"))
 
 
 @pytest.mark.parametrize("name", JOINED)
@@ -582,7 +592,10 @@ def test_a_scan_along_other_axes_of_what_has_elements_stays(target: Any) -> None
 
 
 def test_a_scan_along_other_axes_of_unknown_rank_stays() -> None:
-    model = across("in")
+    """So it does at opset 9, where tables are not checked for as many rows in a Loop."""
+    model = parse_model("""<ir_version: 8, opset_import: ["": 9]> g (float[A] x, float[2] w)
+        => (float[?,?] y) { y = Scan(x, x) <num_scan_inputs = 2, scan_input_axes = [1, 1],
+        body = b (float[2] row, float[2] other) => (float[2] p) { p = Add(row, other) }> }""")
     model.graph.input[0].type.tensor_type.ClearField("shape")
     report = lower_graph(open_model(model), "onnxruntime")
     assert not report.changes
@@ -592,7 +605,7 @@ def test_a_scan_along_other_axes_of_unknown_rank_stays() -> None:
 @pytest.mark.parametrize("kind", ["bool", "float"])
 def test_a_scan_carries_a_row_of_any_type_before_opset_11(kind: str) -> None:
     """Equal takes no floats there, and Less no bools."""
-    model = parse_model(f"""
+    model = with_rows(f"""
         <ir_version: 8, opset_import: ["": 9]> g ({kind}[T,2] x, {kind}[2] s) => ({kind}[2] k,
         {kind}[T,2] y) {{ k, y = Scan(s, x) <num_scan_inputs = 1, body = b ({kind}[2] h,
         {kind}[2] row) => ({kind}[2] n, {kind}[2] o) {{ n = Identity(row) o = Identity(h) }}> }}""")

@@ -209,12 +209,13 @@ def test_the_types_of_rows_are_declared(target: Any, process: Runner) -> None:
 
 def test_rows_of_no_known_type_are_refused() -> None:
     model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 13, "other": 1]> g (float[4] x) => (float[2] y) {'
-        " r = other.Op(x) s, t = Split<axis = 0>(x) y = Scan<num_scan_inputs = 1, body = b"
-        " (float[2] h, float e) => (float[2] o) { o = Add(h, e) }>(s, r) }"
+        '<ir_version: 8, opset_import: ["": 13, "other": 1]> g (float[4] x) => (float[2] y)'
+        " <int64[1] two = {2}> { u = other.Op(x) r = Reshape(u, two) s, t = Split<axis = 0>(x)"
+        " y = Scan<num_scan_inputs = 1, body = b (float[2] h, float e) => (float[2] o)"
+        " { o = Add(h, e) }>(s, r) }"
     )
-    model.graph.node[2].attribute[1].g.input[1].ClearField("type")
-    with refused("TS513", "the type of 'e' is not known", "graph/Scan[2]"):
+    model.graph.node[3].attribute[1].g.input[1].ClearField("type")
+    with refused("TS513", "the type of 'e' is not known", "graph/Scan[3]"):
         ts.lower(model, "openvino")
 
 
@@ -1331,6 +1332,64 @@ def test_other_reductions_stay(opset: int, node: str) -> None:
         <int64[1] one = {{1}}> {{ y = {node} }}"""
     )
     assert ts.lower(model, target="openvino") == model
+
+
+@pytest.mark.parametrize("opset", [11, 12])
+@pytest.mark.parametrize(
+    ("dims", "axis"), [("N,M", 0), ("N,4,M", 1), ("N,4,3", -3), ("2,3,N,5", 2), ("N,3,4,1", None)]
+)
+def test_softmax_of_rows_is_written_out(
+    dims: str, axis: int | None, opset: int, process: Runner
+) -> None:
+    """At these opsets OpenVINO takes the axis for that of opset 13, and other values come out."""
+    given = "" if axis is None else f"<axis = {axis}>"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[{dims}] x) => (float[{dims}] y)
+        {{ y = Softmax{given}(x) }}"""
+    )
+    (found,) = [each for each in ts.check(model, target="openvino") if "Softmax" in each.message]
+    assert found.severity == "warning"
+    made = ts.lower(model, target="openvino")
+    assert ts.check(made, target="openvino") == []
+    assert ts.lower(made, target="openvino") == made
+    shape = [int(dim) if dim.isdigit() else 3 for dim in dims.split(",")]
+    shapes = [shape, [int(dim) if dim.isdigit() else 0 for dim in dims.split(",")]]
+    feeds = [{"x": np.random.default_rng(8).normal(size=s).astype(np.float32)} for s in shapes]
+    some, none = process.call(["openvino", made.SerializeToString(), feeds, 1])
+    axes = tuple(range((1 if axis is None else axis) % len(shape), len(shape)))
+    powers = np.exp(feeds[0]["x"])
+    np.testing.assert_allclose(some[0], powers / powers.sum(axes, keepdims=True), rtol=1e-5)
+    assert none[0].shape == tuple(shapes[1])
+
+
+@pytest.mark.parametrize(
+    ("opset", "node"),
+    [
+        (9, "Softmax(x)"),
+        (10, "Softmax<axis = 0>(x)"),
+        (11, "Softmax<axis = 2>(x)"),
+        (12, "Softmax<axis = -1>(x)"),
+        (12, "LogSoftmax(x)"),
+        (13, "Softmax<axis = 1>(x)"),
+    ],
+)
+def test_other_softmaxes_stay(opset: int, node: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[N,4,5] x) => (float[N,4,5] y)
+        {{ y = {node} }}"""
+    )
+    assert ts.lower(model, target="openvino") == model
+
+
+def test_a_softmax_of_unknown_rank_stays_and_is_noted() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 12]> g (x) => (y) { y = Softmax(x) }"""
+    )
+    for each in (*model.graph.input, *model.graph.output):
+        each.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    assert ts.lower(model, target="openvino") == model
+    found = [str(each) for each in ts.check(model, target="openvino")]
+    assert any("give its tensors a known rank" in each for each in found)
 
 
 def test_infinities_are_reduced_as_before() -> None:

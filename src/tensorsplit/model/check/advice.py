@@ -100,7 +100,7 @@ _LEFT = {
 """What to do about features where lowering leaves them as they are."""
 
 
-_WITH_RANKS = frozenset({"strings_gathered", "used_result"})
+_WITH_RANKS = frozenset({"softmax_of_rows", "strings_gathered", "used_result"})
 """Features that lowering removes only where ranks are known."""
 
 

@@ -11,7 +11,7 @@ from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, text_of
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import gives_shape, is_constant
-from tensorsplit.model.features.rounds import has_no_rows, rounds_may_be_0
+from tensorsplit.model.features.rounds import has_no_rows, rounds_may_be_0, rows_may_be_0
 from tensorsplit.model.features.shared_memory import carried_numbers, overwritten, shared_states
 from tensorsplit.model.features.values import has_strings, is_empty
 from tensorsplit.model.graph.facts import Tensor
@@ -40,6 +40,10 @@ _AS_CALCULATED = frozenset(
     }
 )
 """Element types that OpenVINO calculates in, so that it converts no output of them."""
+
+
+_OF_HIDDEN_RANK = frozenset({"ConcatFromSequence", "Loop", "SequenceAt"})
+"""Operators of which ONNX Runtime takes the rank of the result from declarations only."""
 
 
 def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
@@ -163,6 +167,27 @@ def _gives_unknown_rank(node: ir.Node, facts: Facts) -> bool:
     return any(isinstance(end, Tensor) and end.shape is None for end in ends)
 
 
+def _hides_ranks(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a body gives what follows from a sequence or a Loop, and declares no rank.
+
+    ONNX Runtime does not look for the ranks of these. Those that nobody knows are left out.
+    """
+    ends = [end for _, body in bodies(node) for end in body.outputs]
+    waiting = [end for end in ends if facts.tensor(end).shape is not None]
+    known = set(waiting)
+    while waiting:
+        held = waiting.pop()
+        made = held.producer()
+        if held.shape is not None or made is None or gives_shape(made):
+            continue
+        if made.domain == "" and made.op_type in _OF_HIDDEN_RANK:
+            return True
+        sources = {*filter(None, made.inputs), *(end for _, b in bodies(made) for end in b.outputs)}
+        waiting += sources - known
+        known |= sources
+    return False
+
+
 def keeps_strings(node: ir.Node, facts: Facts, seen: Facts) -> bool:
     """Return whether a loop that is used holds strings which an engine can't leave out before.
 
@@ -238,6 +263,8 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "overwritten": overwritten(node, seen),
         "shares_states": shared_states(node, facts),
         "no_rows": has_no_rows(ref, facts),
+        "rows_may_be_0": node.op_type == "Scan" and rows_may_be_0(ref, facts),
+        "undeclared_ranks": node.op_type == "Scan" and _hides_ranks(node, facts),
         "unread_rows": has_unread_rows(node),
         "scanned_across": ref.opset >= FIRST_SCAN_WITHOUT_BATCHES and scanned_across(node, facts),
         "unused_in_loop": unused_and_changing(node, facts, seen),

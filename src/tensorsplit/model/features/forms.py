@@ -24,6 +24,10 @@ REDUCTIONS_OF_ALL_AXES = frozenset({"ReduceL1", "ReduceLogSum", "ReduceLogSumExp
 _WITH_AXES_AS_ATTRIBUTE = range(13, 18)
 
 
+_WITH_SOFTMAX_OF_ROWS = range(11, 13)
+"""Opsets at which OpenVINO takes Softmax for that of opset 13, which is along one axis."""
+
+
 def of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:
     """Yield the form in which a Constant that is used gives its value, if not as a tensor."""
     if ref.op_type != "Constant":
@@ -45,8 +49,28 @@ def of_axes(ref: NodeRef, facts: Facts) -> Iterator[str]:
         shape = facts.tensor(ref.input(0)).shape
         if axes and (shape is None or len(set(axes)) < len(shape)):
             yield "ignored_axes"
+    if ref.op_type == "Softmax" and ref.opset in _WITH_SOFTMAX_OF_ROWS and _has_rows(ref, facts):
+        yield "softmax_of_rows"
     if ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(ref.node, facts) is not None:
         yield "unsorted_axes"
+
+
+def axes_of_rows(node: ir.Node, facts: Facts) -> list[int] | None:
+    """Return the axes of which a Softmax before opset 13 makes rows; None where not known."""
+    shape = facts.tensor(node.inputs[0]).shape
+    if not shape:
+        return None
+    axis = attribute_of(node, "axis", ir.AttributeType.INT, 1)
+    return list(range(axis % len(shape), len(shape)))
+
+
+def _has_rows(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether such rows may be of several axes that are longer than 1."""
+    axes = axes_of_rows(ref.node, facts)
+    shape = facts.tensor(ref.input(0)).shape or ()
+    if axes is None:
+        return bool(attribute_of(ref.node, "axis", ir.AttributeType.INT, 1) != -1)
+    return any(shape[axis] != 1 for axis in axes[1:])
 
 
 def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_at_least, is_known
+from tensorsplit.core.dimensions import Dim, is_at_least, is_known
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
@@ -43,15 +43,26 @@ def rounds_may_be_0(node: ir.Node, opset: int, facts: Facts, seen: Facts) -> boo
 
 def has_no_rows(ref: NodeRef, facts: Facts) -> bool:
     """Return whether a Scan is given no rows; one with batches is left out."""
+    return 0 in _numbers_of_rows(ref, facts)
+
+
+def rows_may_be_0(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether a Scan may be given no rows, or some; one with batches is left out."""
+    numbers = _numbers_of_rows(ref, facts)
+    is_sure = any(number is not None and is_at_least(number, 1) for number in numbers)
+    return bool(numbers) and 0 not in numbers and not is_sure
+
+
+def _numbers_of_rows(ref: NodeRef, facts: Facts) -> list[Dim]:
+    """Return the length of each axis that a Scan goes along; of one with batches none."""
     scanned = len(scanned_by(ref.node))
     if not scanned or ref.opset < FIRST_SCAN_WITHOUT_BATCHES:
-        return False
+        return []
     shapes = [facts.tensor(held).shape for held in ref.node.inputs[-scanned:]]
-    pairs = zip(shapes, axes_of_scan(ref.node)[0], strict=False)
-    return any(
-        shape is not None and -len(shape) <= axis < len(shape) and shape[axis] == 0
-        for shape, axis in pairs
-    )
+    return [
+        shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+        for shape, axis in zip(shapes, axes_of_scan(ref.node)[0], strict=False)
+    ]
 
 
 def fixed_ends(node: ir.Node, facts: Facts, seen: Facts) -> list[tuple[int, dict[int, int]]]:

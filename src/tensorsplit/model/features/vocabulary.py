@@ -105,6 +105,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " calculated from shapes",
         "ignored_axes": "is a ReduceL1, ReduceLogSum or ReduceLogSumExp by some axes, at opset"
         " 13 to 17",
+        "softmax_of_rows": "is a Softmax at opset 11 or 12, along several axes",
         "part_to_bool": "is a Cast to bool of a part of a Split, or of what a TopK gives",
         "given_back": "is a QuantizeLinear to 16 bits by constants, and only a DequantizeLinear by"
         " the same constants reads what it gives",
@@ -114,6 +115,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "strings_in_loop": "is a loop that carries strings, or uses or gives out strings that are"
         " used",
         "no_rows": "is a Scan without rows",
+        "rows_may_be_0": "is a Scan whose number of rows may be 0",
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
@@ -146,6 +148,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",
         "empty_constant": "takes, or gives out of its graph, a constant without elements",
         "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
+        "undeclared_ranks": "is a Scan whose body does not declare the shape of what follows from a"
+        " sequence or a Loop",
         "unranked_in_scan": "is a Scan whose body gives a tensor of which the rank is not known",
         "scanned_across": "is a Scan along another axis than the first, of what may be empty",
         "empty_in_loop": "has a dimension of 0, in a Loop",

@@ -1,10 +1,14 @@
-"""Scans in the body of a Scan, for targets that take no such bodies: they become Loops."""
+"""Scans in the body of a Scan, or without rows, for targets that take none: they become Loops."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import Number
+from tensorsplit.core.arithmetic import Number, require, same, value
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS
 from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
     SCANNED_DIRECTIONS,
@@ -27,6 +31,25 @@ def loop_inner_scans(lowering: Lowering) -> bool:
     return lowering.change_limited("scan_in_scan", _loop)
 
 
+def loop_for_no_rows(lowering: Lowering) -> bool:
+    """Put a Loop in the place of each Scan that may have no rows; whether there was any.
+
+    Those whose rows are put together along another axis stay where its rank is not known, and at
+    opset 9 those with several inputs, of which it could not be checked that they have equal rows.
+    """
+    return lowering.change_limited("rows_may_be_0", _loop_if_known)
+
+
+def _loop_if_known(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    given, made = axes_of_scan(ref.node)
+    rows = zip(ref.node.outputs[len(states_of(ref.node)) :], made, strict=True)
+    is_unchecked = len(given) > 1 and lowering.opset < FIRST_WITH_BOUNDS_AS_INPUTS
+    if is_unchecked or any(axis and lowering.facts.tensor(out).shape is None for out, axis in rows):
+        lowering.note(entry)
+    else:
+        _loop(lowering, ref, entry)
+
+
 def _loop(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Have a Loop take a row in each round, as many as there are."""
     node, body = ref.node, body_of(ref.node)
@@ -37,10 +60,9 @@ def _loop(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     states, (given, made) = states_of(node), axes_of_scan(node)
     backward = [attribute_of(node, name, ir.AttributeType.INTS) for name in SCANNED_DIRECTIONS]
     make = InsertionPoint.before(lowering, ref)
-    data = ref.input(len(states))
-    assert data is not None  # noqa: S101 - the rows of a Scan are given
-    length = lowering.length(data, given[0])
+    length = _number_of_rows(lowering, node.inputs[len(states) :], given)
     round_, going = _take_rows(lowering, ref, make.scalar(length - 1), backward[0])
+    _declare_ends(lowering, body)
     starts, held = [], [going]
     if not states and ref.opset < _FIRST_WITHOUT_STATES:
         starts.append(make.constant(0))
@@ -71,6 +93,29 @@ def _loop(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "Loop", entry)
 
 
+def _number_of_rows(
+    lowering: Lowering, scanned: Sequence[ir.Value | None], axes: list[int]
+) -> Number:
+    """Return how many rows there are; the running model stops if it is not one number for all."""
+    lengths = [
+        lowering.length(data, axis)
+        for data, axis in zip(scanned, axes, strict=True)
+        if data is not None  # as those of a Scan are
+    ]
+    first = lengths[0]
+    if all(length is first for length in lengths) or lowering.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
+        return first
+    for length in lengths[1:]:
+        first = require(first, same(length, lengths[0]), refusal, "the numbers of rows differ")
+    return first
+
+
+def _declare_ends(lowering: Lowering, body: ir.Graph) -> None:
+    """Declare what a body gives: after no round, an engine gives 0 for dimensions not declared."""
+    for end in body.outputs:
+        fill_value(end, lowering.facts)
+
+
 def _passed_on(make: InsertionPoint, held: ir.Value) -> ir.Value:
     made = make.op("Identity", [held])
     made.type, made.shape = held.type, held.shape
@@ -99,13 +144,22 @@ def _take_rows(
     return round_, going
 
 
+def _backward(make: InsertionPoint, length: Number) -> ir.Value:
+    """Return the places of so many rows, from the last one.
+
+    No Range goes back to 0: ONNX Runtime takes a Gather of it for a Slice to -1, which has no rows.
+    """
+    if is_known(length):
+        return make.constant_list(range(length - 1, -1, -1))
+    return make.make(value(make.range(0, length)) * -1 + (length - 1))
+
+
 def _turned(
     make: InsertionPoint, rows: ir.Value, old: ir.Value, axis: int, length: Number | None
 ) -> ir.Value:
     """Return the rows of a Loop along another axis, and from the last if their number is given."""
     if length is not None:
-        places = make.range(length - 1, -1, -1)
-        rows = make.op("Gather", [rows, places], {"axis": 0})
+        rows = make.op("Gather", [rows, _backward(make, length)], {"axis": 0})
     if not axis:
         return rows
     shape = make.lowering.facts.tensor(old).shape

@@ -11,6 +11,7 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import dimension, listed, sums
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.features.body_features import undeclared_round
+from tensorsplit.model.features.forms import axes_of_rows
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
@@ -237,6 +238,21 @@ def _write_reduction(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     make.put_instead(ref, new, "a ReduceSum with what comes before and after it", entry)
 
 
+def _write_softmax(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Calculate a Softmax along several axes, where the target takes but one.
+
+    Those of unknown rank stay.
+    """
+    axes, data = axes_of_rows(ref.node, lowering.facts), ref.input(0)
+    if axes is None:
+        lowering.note(entry)
+        return
+    make, along = InsertionPoint.instead_of(lowering, ref), {"axes": axes}
+    powers = make.op("Exp", [make.op("Sub", [data, make.op("ReduceMax", [data], along)])])
+    new = make.op("Div", [powers, make.op("ReduceSum", [powers], along)])
+    make.put_instead(ref, new, "powers of e, divided by their sum", entry)
+
+
 def _hide_limit(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Reshape what is sliced to its own shape, of which the target knows no length at import.
 
@@ -302,7 +318,7 @@ def _declare_rows(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _declare_results(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Declare what the body of a SequenceMap gives."""
+    """Declare what the body of a SequenceMap or a Scan gives."""
     _declare(lowering, body_of(ref.node).outputs)
     lowering.changed(ref, "the same, with what its body gives declared", entry)
 
@@ -320,7 +336,9 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "undeclared_round": _declare_round,
         "undeclared_rows": _declare_rows,
         "undeclared_results": _declare_results,
+        "undeclared_ranks": _declare_results,
         "ignored_axes": _write_reduction,
+        "softmax_of_rows": _write_softmax,
         "flattened": _turn_flattened,
         "turned_beside_recurrence": _turn_apart,
         "small_quotient": _widen_quotient,

@@ -42,7 +42,7 @@ from tensorsplit.model.lower.constants import (
     write_tensors,
 )
 from tensorsplit.model.lower.inlining import inline
-from tensorsplit.model.lower.inner_scans import loop_inner_scans
+from tensorsplit.model.lower.inner_scans import loop_for_no_rows, loop_inner_scans
 from tensorsplit.model.lower.known_lengths import write_lengths
 from tensorsplit.model.lower.loop_rounds import (
     hold_conditions,
@@ -210,6 +210,7 @@ _BEFORE_SPLITS: tuple[Callable[[Lowering], bool], ...] = (
     hold_conditions,
     expand_maps,
     loop_inner_scans,
+    loop_for_no_rows,
     scan_first_axes,
     # of other nodes
     change_other_nodes,
