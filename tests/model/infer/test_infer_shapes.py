@@ -503,33 +503,57 @@ def test_a_loop_with_a_trip_count_below_0_has_no_rounds(trips: int, rounds: int)
         ["on", value("r", FLOAT, ("N", 6, 4))],
     )
     made = simple(node("Loop", "trips _", "y", body=body), outputs="y", trips=trips)
-    assert shapes(made)["y"] == (rounds, "N", 6, 4)
+    assert shapes(made)["y"] == (rounds, "N" if rounds else None, 6, 4)
     x = np.ones((2, 6, 4), np.float32)
     assert ts.run(made, {"x": x})["y"].shape[0] == rounds
 
 
 @pytest.mark.parametrize(
-    ("inputs", "condition", "rounds"),
+    ("inputs", "condition", "rounds", "columns"),
     [
-        ("five _", "go", 5),
-        ("five yes", "go", 5),
-        ("five yes", "yes", 5),
-        ("five yes", "fed", None),  # it may end early
-        ("five fed", "go", None),  # or not begin
-        ("_ yes", "go", None),
+        ("five _", "go", 5, "N"),
+        ("five yes", "go", 5, "N"),
+        ("five yes", "yes", 5, "N"),
+        ("five yes", "fed", None, "N"),  # it may end early
+        ("five fed", "go", None, None),  # or not begin: a dimension without a number is 0 then
+        ("many yes", "go", None, None),
+        ("_ yes", "go", None, "N"),
     ],
 )
 def test_a_loop_has_as_many_rounds_as_its_trip_count_if_nothing_ends_it(
-    inputs: str, condition: str, rounds: int | None
+    inputs: str, condition: str, rounds: int | None, columns: str | None
 ) -> None:
     nodes = [node("Identity", condition, "on"), node("Neg", "x", "r")]
     head = [value("i", INT64, ()), value("go", BOOL, ())]
     body = graph(nodes, head, [value("on", BOOL, ()), value("r", FLOAT)])
     constants = [tensor("five", 5), tensor("yes", True, np.bool_)]
-    given = [X, value("fed", BOOL, ())]
+    given = [X, value("fed", BOOL, ()), value("many", INT64, ())]
     loop = node("Loop", inputs, "y", body=body)
     made = model(graph([loop], given, ["y"], constants))
-    assert shapes(made)["y"] == (rounds, "N", 6, 4)
+    assert shapes(made)["y"] == (rounds, columns, 6, 4)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [("T", None), ("T + 1", "N"), (2, "N")])
+def test_a_scan_that_may_have_no_rows_gives_dimensions_without_names(
+    rows: int | str, columns: str | None
+) -> None:
+    body = graph([node("Neg", "row", "r")], [untyped("row")], ["r"])
+    scan = node("Scan", "x", "y", body=body, num_scan_inputs=1)
+    made = model(graph([scan], [value("x", FLOAT, (rows, "N", 4))], ["y"]))
+    assert shapes(made)["y"] == (rows, columns, 4)
+
+
+def test_names_hold_of_what_a_run_gives_after_no_round() -> None:
+    """ONNX Runtime and our own engine give 0 for a dimension that is not known as a number."""
+    body = graph(
+        [node("Identity", "go", "on"), node("Neg", "x", "r")],
+        [value("i", INT64, ()), value("go", BOOL, ())],
+        ["on", value("r", FLOAT, ("N", 6, 4))],
+    )
+    loop = node("Loop", "trips _", "y", body=body)
+    made = model(graph([loop], [X, value("trips", INT64, ())], ["y"]))
+    got = ts.run(made, {"x": np.ones((2, 6, 4), np.float32), "trips": np.array(0)})["y"]
+    assert (got.shape, shapes(made)["y"]) == ((0, 0, 6, 4), (None, None, 6, 4))
 
 
 def test_the_parts_of_a_wrong_split_that_never_runs_have_its_type() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, Shape, is_known, larger
+from tensorsplit.core.dimensions import Dim, Shape, is_at_least, is_known, larger
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
@@ -75,7 +75,8 @@ def _loop(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], context: Cont
     carried, rest = _rounds(go_round, inputs[2 : len(body.inputs)], context)
     is_limited = bool(node.inputs) and node.inputs[0] is not None
     trips: Dim = limit if is_limited and starts == 1 and _goes_on(body) else None
-    return carried + [_stacked(fact, larger(0, trips), 0) for fact in rest]
+    is_sure = starts == 1 and is_at_least(limit, 1)
+    return carried + [_collected(fact, larger(0, trips), 0, is_sure=is_sure) for fact in rest]
 
 
 def _rounds(
@@ -149,7 +150,12 @@ def _scan(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], context: Cont
         merge_declared if context.is_believed else join,  # the shape of a state stays as it is
     )
     axes = _axes(node, "scan_output_axes", len(rest))
-    found = carried + [_stacked(fact, length, axis) for fact, axis in zip(rest, axes, strict=True)]
+    is_sure = is_at_least(length, 1)
+    rows = [
+        _collected(fact, length, axis, is_sure=is_sure)
+        for fact, axis in zip(rest, axes, strict=True)
+    ]
+    found = carried + rows
     return [_stacked(fact, batch, 0) for fact in found] if is_batched else found
 
 
@@ -198,8 +204,20 @@ def _without_axis(fact: Fact, axis: int) -> tuple[Fact, Dim]:
     return Tensor(fact.element_type, rest), fact.shape[axis]
 
 
+def _collected(fact: Fact, count: Dim, axis: int, *, is_sure: bool) -> Fact:
+    """Return what the outputs of all rounds are together; whether there is one may be sure.
+
+    After no round, every dimension is 0 that is not known as a number, whatever its name.
+    """
+    if isinstance(fact, Tensor) and fact.shape and not is_sure:
+        fact = Tensor(
+            fact.element_type, tuple(dim if is_known(dim) else None for dim in fact.shape)
+        )
+    return _stacked(fact, count, axis)
+
+
 def _stacked(fact: Fact, count: Dim, axis: int) -> Fact:
-    """Return what the outputs of all rounds are together."""
+    """Return tensors of a kind, put together along a new axis."""
     if not isinstance(fact, Tensor):
         return UNKNOWN
     if fact.shape is None:
