@@ -139,11 +139,13 @@ OF_TABLES = """(float[{0}] x, float[{1}] w) => (float[3] last, float[?,?] y)
     <float[3] start = {{1, 2, 3}}> {{ last, y = Scan<num_scan_inputs = 2, {2} body = b
     (float[3] sum, float[3] row, float[3] other) => (float[3] sum2, float[3] p)
     {{ sum2 = Add(sum, row) p = Mul(sum2, other) }}>(start, x, w) }}"""
-ALONG = {
+ALONG: dict[str, tuple[str, str, str, tuple[int, int]]] = {
     "the first axis": ("N,3", "M,3", "", (1, 1)),
     "the last axis": ("3,N", "3,M", "scan_input_axes = [1, 1], scan_output_axes = [1],", (1, 1)),
     "from the last row": (
-        *("N,3", "3,M", "scan_input_axes = [0, 1], scan_input_directions = [0, 1],"),
+        "N,3",
+        "3,M",
+        "scan_input_axes = [0, 1], scan_input_directions = [0, 1],",
         (1, -1),
     ),
     "backwards": ("N,3", "M,3", "scan_output_directions = [1],", (-1, 1)),
@@ -175,7 +177,7 @@ def test_a_scan_that_may_have_no_rows_becomes_a_loop(
     feeds = [
         {
             key: np.ascontiguousarray(each.T if dims.startswith("3") else each)
-            for key, each, dims in zip("xw", pair, ALONG[name], strict=False)
+            for key, each, dims in zip("xw", pair, ALONG[name][:2], strict=True)
         }
         for pair in pairs
     ]
