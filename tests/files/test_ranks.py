@@ -100,6 +100,24 @@ def test_copies_are_resharded(
         check(load(rank_file(other, rank, after)), by_hand(tensors, rank, after))
 
 
+@pytest.mark.parametrize("function", ["split", "merge", "reshard"])
+def test_nothing_is_replaced_unless_that_is_asked_for(
+    model: tuple[Path, dict[str, np.ndarray]], function: str
+) -> None:
+    path, _ = model
+    parts, out = path.with_name("parts"), path.with_name("out")
+    ts.files.split(path, parts, rules=RULES, ranks=2)
+    ranks: dict[str, Any] = {"split": {"ranks": 4}, "reshard": {"ranks": (2, 4)}, "merge": {}}
+    source, given = path if function == "split" else parts, {"rules": RULES, **ranks[function]}
+    make = getattr(ts.files, function)
+    make(source, out, **given)
+    before = {each.name: each.read_bytes() for each in out.iterdir()}
+    with pytest.raises(ts.SplitError, match=r"TS702.*give overwrite=True"):
+        make(source, out, **given)
+    assert {each.name: each.read_bytes() for each in out.iterdir()} == before
+    make(source, out, **given, overwrite=True)
+
+
 @pytest.mark.parametrize("block", [16, 1 << 20])
 def test_copies_that_differ(
     model: tuple[Path, dict[str, np.ndarray]], monkeypatch: pytest.MonkeyPatch, block: int
