@@ -38,6 +38,7 @@ FOUR = "l = Concat<axis = 0>(rest, four)"
         ("half = Div(n, two) rest = Sub(n, half) l = Concat<axis = 0>(half, rest)", 3, False),
         (f"rest = Sub(n, four) {FOUR}", 2, False),  # below 0 for short data
         (f"half = Div(n, zero) rest = Sub(half, half) {FOUR}", 2, False),  # is not known
+        ("l = NonZero(x)", 2, False),  # nor are these
         (f"d = Sub(n, four) rest = Max(d, zero) {FOUR}", 2, False),
         ("s = Min(n, four) rest = Sub(n, s) l = Concat<axis = 0>(s, rest)", 2, True),
     ],
