@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tensorsplit.storage import outputs
+from tensorsplit.storage import drafts, outputs
 
 
 class Disk:
@@ -43,7 +43,7 @@ class Disk:
 
     def _renaming(self, rename: Callable[..., Any]) -> Callable[..., Any]:
         def renamed(source: Path, target: Path, **options: Any) -> None:
-            is_in_place = not any(map(outputs.is_draft, Path(target).parts))
+            is_in_place = not any(map(drafts.is_draft, Path(target).parts))
             if is_in_place and Path(target).is_relative_to(self.above):
                 self.torn += self.lost(Path(source))
                 self.renamed.append(Path(target))

@@ -17,7 +17,8 @@ import pytest
 
 from tensorsplit.core.errors import SplitError, SplitWarning
 from tensorsplit.storage import outputs
-from tensorsplit.storage.outputs import Brought, Outputs, drafts_in
+from tensorsplit.storage.drafts import drafts_in
+from tensorsplit.storage.outputs import Brought, Outputs
 from tests.refusals import refused
 
 
@@ -944,6 +945,6 @@ def test_a_folder_that_is_not_flushed_for_want_of_descriptors(
     def refuse(_: Path) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(outputs, "_sync", refuse)
+    monkeypatch.setattr(outputs, "sync_folder", refuse)
     with pytest.raises(SplitError, match=r"x is written, but .*; raise the limit of open files"):
         Outputs().write({tmp_path / "x": b"x"})

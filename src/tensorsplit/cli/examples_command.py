@@ -11,7 +11,7 @@ from tensorsplit.cli.files import FOLDER, WritingCommand, write_files
 from tensorsplit.cli.screen import examples as shown_examples
 from tensorsplit.cli.screen import say
 from tensorsplit.cli.sentences import amount
-from tensorsplit.storage.outputs import sweep
+from tensorsplit.storage.drafts import sweep
 
 
 @click.command(cls=WritingCommand, epilog=shown_examples("examples", "examples demo/models"))

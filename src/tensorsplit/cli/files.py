@@ -22,7 +22,8 @@ from click.types import StringParamType
 from tensorsplit.cli.screen import is_terminal, writing_out
 from tensorsplit.cli.sentences import tr
 from tensorsplit.core.errors import UNWRITABLE, SplitError
-from tensorsplit.storage.outputs import Brought, Content, Outputs, real_path
+from tensorsplit.storage.outputs import Brought, Content, Outputs
+from tensorsplit.storage.paths import real_path
 
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto

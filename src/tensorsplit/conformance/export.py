@@ -11,7 +11,8 @@ from pathlib import Path
 from onnx import numpy_helper
 
 from tensorsplit.conformance.case import Case
-from tensorsplit.storage.outputs import Outputs, sync_files
+from tensorsplit.storage.outputs import Outputs
+from tensorsplit.storage.syncing import sync_files
 
 MANIFEST = "manifest.json"
 _NAMES = ("parts", "refusal", "ir", MANIFEST)

@@ -30,7 +30,7 @@ from tensorsplit.files.byte_copies import (
     write_at,
 )
 from tensorsplit.files.formats import Division, NewTensor, Recast, WriteTask
-from tensorsplit.storage.outputs import sync_files
+from tensorsplit.storage.syncing import sync_files
 
 _MOST_HEADERS = 256
 

@@ -39,7 +39,8 @@ from tensorsplit.files.rule_files import RuleSet
 from tensorsplit.files.sources import FileState, check_unchanged, local_path, refusing_access
 from tensorsplit.files.tensor_names import check_file_names, check_names
 from tensorsplit.files.threads import LocalThreads
-from tensorsplit.storage.outputs import Outputs, check_name, real_path
+from tensorsplit.storage.outputs import Outputs
+from tensorsplit.storage.paths import check_name, real_path
 
 _MOST_NAMES = 10
 _MOST_WORKERS = 8

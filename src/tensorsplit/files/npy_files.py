@@ -30,7 +30,7 @@ from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTenso
 from tensorsplit.files.npz_archives import ArchiveWriting
 from tensorsplit.files.sources import FileState, PickledError, check_regular, open_archive, refusing
 from tensorsplit.files.tensor_names import check_file_names
-from tensorsplit.storage.outputs import is_draft
+from tensorsplit.storage.drafts import is_draft
 
 _SUFFIX = ".npy"
 _ARCHIVE = ".npz"

@@ -20,7 +20,7 @@ from tensorsplit.files.dense_files import DenseFile, DenseWriting, Place, move_o
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.sources import FileState, check_regular, refusing
 from tensorsplit.files.tensor_names import check_file_names
-from tensorsplit.storage.outputs import is_draft
+from tensorsplit.storage.drafts import is_draft
 
 SUFFIX = ".safetensors"
 INDEX = ".safetensors.index.json"

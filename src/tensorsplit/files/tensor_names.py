@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tensorsplit.core.errors import PART_NAMES, SplitError, show
 from tensorsplit.files.formats import Recast
-from tensorsplit.storage.outputs import encoded_name
+from tensorsplit.storage.paths import encoded_name
 
 _LONGEST_NAME = 240
 

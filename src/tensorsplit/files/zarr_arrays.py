@@ -35,7 +35,7 @@ from tensorsplit.files.zarr_stores import (
     unreadable,
     write_value,
 )
-from tensorsplit.storage.outputs import sync_files
+from tensorsplit.storage.syncing import sync_files
 
 if TYPE_CHECKING:
     from zarr.abc.buffer import Buffer

@@ -1,7 +1,6 @@
 """Output files: which of them may be written, and writing them whole or not at all.
 
-What is not whole yet is in a folder beside its target, ``.tensorsplit-*.part``, which its run keeps
-locked. The next run that writes there removes those whose run was killed.
+What is not whole yet is in a draft beside its target; see `tensorsplit.storage.drafts`.
 """
 
 from __future__ import annotations
@@ -14,32 +13,28 @@ import os
 import shutil
 import stat
 import sys
-import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from functools import partial
-from io import FileIO
-from itertools import islice
 from pathlib import Path
 from typing import IO, TypeAlias
-from uuid import uuid4
 
-from tensorsplit.core.errors import UNWRITABLE, SplitError, SplitWarning, fix_of, show_path
-
-if sys.platform != "win32":
-    import fcntl
+from tensorsplit.core.errors import fix_of
+from tensorsplit.storage.drafts import drafts_in, locked
+from tensorsplit.storage.paths import (
+    ELSEWHERE,
+    in_real_folder,
+    place_of,
+    real_path,
+    status_of,
+    unwritable,
+)
+from tensorsplit.storage.syncing import sync_folder, sync_folders
 
 Writer: TypeAlias = Callable[[IO[bytes]], object]
 """Writes the content of one file."""
 
-_MOST_LINKS = 40
-_DRAFTS = ".tensorsplit-*.part"
 _NOTE = "user.tensorsplit"
-_ELSEWHERE = "give another path"
-_NEVER_SYNCED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # on this file system
-_SYNCED_AT_ONCE = 16
 _BINARY = getattr(os, "O_BINARY", 0)  # for Windows
 
 
@@ -91,8 +86,8 @@ class Outputs:
         """Refuse (TS702) outputs that are known beforehand and may not be written."""
         for folder in self.folders:
             with _refusing(folder):
-                if (found := _status(folder)) is not None and not stat.S_ISDIR(found.st_mode):
-                    raise _unwritable(f"{folder} is not a folder", "give the name of a folder")
+                if (found := status_of(folder)) is not None and not stat.S_ISDIR(found.st_mode):
+                    raise unwritable(f"{folder} is not a folder", "give the name of a folder")
                 self._check_folder(real_path(folder))
         self._places(self.files)
 
@@ -118,7 +113,7 @@ class Outputs:
                     whole[target] = drafts[folder] / str(number)
                     _make(whole[target], place, content, self.writer)
             for folder in sorted(drafts):  # of two runs at once, all files are of one of them
-                cleaning.enter_context(_locked(folder))
+                cleaning.enter_context(locked(folder))
             with contextlib.ExitStack() as undoing:
                 for target, draft in whole.items():
                     content, place = files[target], places[target]
@@ -155,10 +150,10 @@ class Outputs:
             draft = cleaning.enter_context(drafts_in(folder)) / place.name
             yield draft
             if names is not None:
-                _sync_folders(draft)
-            with _locked(folder):
+                sync_folders(draft)
+            with locked(folder):
                 self._replaceable(target, names)
-                before = _status(place)
+                before = status_of(place)
                 if before is not None and names is None:
                     _keep_attributes(draft, place, before)
                 for path in _files_in(draft) if self.writer else ():
@@ -178,52 +173,52 @@ class Outputs:
         """Choose where a file or folder is made that may replace what is there."""
         if names is None:
             return self._places([target])[target]
-        place = _place(target)
+        place = place_of(target)
         stays = _is_current(place)
         self._check_folder(place if stays else place.parent)
-        if (found := _status(place)) is None:
+        if (found := status_of(place)) is None:
             return place
         if not stat.S_ISDIR(found.st_mode):
-            raise _unwritable(f"{target} is not a folder, and the result is one")
+            raise unwritable(f"{target} is not a folder, and the result is one")
         written = sorted(place / name for name in names) if stays else [place]
         for read in self.reads:
             if (real := real_path(read)) == place or any(map(real.is_relative_to, written)):
-                raise _unwritable(f"{target} holds {read}, which is read")
+                raise unwritable(f"{target} holds {read}, which is read")
         if stays:
             self._check_names(target, written)
             return place
         held = sorted(entry.name for entry in place.iterdir())
         if held and not (self.overwrite or all(map(self._wrote, _files_in(place)))):
-            raise _unwritable(f"{target} is not empty", self._leave_to_replace())
+            raise unwritable(f"{target} is not empty", self._leave_to_replace())
         if other := next((name for name in held if name not in names), None):
             problem = f"{target} holds {other}, which the result does not replace"
-            raise _unwritable(problem, "remove it, or give another path")
+            raise unwritable(problem, "remove it, or give another path")
         return place
 
     def _check_names(self, target: Path, written: Collection[Path]) -> None:
         """Refuse what is in a folder that stays, and may not be replaced."""
         for each in written:
-            is_there = _status(each) is not None or each.is_symlink()
+            is_there = status_of(each) is not None or each.is_symlink()
             if is_there and not (self.overwrite or all(map(self._wrote, _files_in(each)))):
-                raise _unwritable(f"{target} holds {each.name}", self._leave_to_replace())
+                raise unwritable(f"{target} holds {each.name}", self._leave_to_replace())
 
     def _places(
         self, targets: Collection[Path], brought: Collection[Path] = ()
     ) -> dict[Path, Path]:
         """Return where each output really is, once all of them are found to be fit for writing."""
         places: dict[Path, Path] = {}
-        taken = {_place(other) for other in self.files if other not in targets}
+        taken = {place_of(other) for other in self.files if other not in targets}
         for target in targets:
             with _refusing(target):
-                place = _place(target)
+                place = place_of(target)
                 if place in taken:
-                    raise _unwritable(f"{target} would be written twice")
+                    raise unwritable(f"{target} would be written twice")
                 taken.add(place)
-                if (found := _status(place)) is not None:
+                if (found := status_of(place)) is not None:
                     if not stat.S_ISREG(found.st_mode):
                         is_folder = stat.S_ISDIR(found.st_mode)
                         what = "a folder" if is_folder else "not a regular file"
-                        raise _unwritable(f"{target} is {what}", "give the name of a file")
+                        raise unwritable(f"{target} is {what}", "give the name of a file")
                     if target not in brought:
                         self._check_replaced(target, place, found)
                 self._check_folder(place.parent)
@@ -238,13 +233,14 @@ class Outputs:
                 is_read = os.path.samestat(found, read.stat())
             except (OSError, ValueError):  # refused when it is read
                 continue
-            own = read is self.replaceable and _named(target) in (_named(read), real_path(read))
+            own_names = (in_real_folder(read), real_path(read))
+            own = read is self.replaceable and in_real_folder(target) in own_names
             is_named |= is_read and own
             if is_read and not own:
                 also = "" if read == target else f", as {read}"
-                raise _unwritable(f"{target} is a file that is read{also}")
+                raise unwritable(f"{target} is a file that is read{also}")
         if not (self.overwrite or is_named or self._wrote(place)):
-            raise _unwritable(f"{target} exists", self._leave_to_replace())
+            raise unwritable(f"{target} exists", self._leave_to_replace())
 
     def _leave_to_replace(self) -> str:
         """Return how the user lets an output be replaced: in a command, or in Python."""
@@ -264,7 +260,7 @@ class Outputs:
         """Refuse a folder that is missing and not to be made, or can't be written."""
         ours = set(map(real_path, self.folders))
         for each in (folder, *folder.parents):
-            if (found := _status(each)) is not None:
+            if (found := status_of(each)) is not None:
                 if not stat.S_ISDIR(found.st_mode):
                     raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
                 if not os.access(each, os.W_OK | os.X_OK):
@@ -272,7 +268,7 @@ class Outputs:
                 return
             if not (self.create_dirs or each in ours):
                 or_else = ", or give --create-dirs" if self.writer else ""
-                raise _unwritable(f"there is no folder {each}", f"make it{or_else}")
+                raise unwritable(f"there is no folder {each}", f"make it{or_else}")
 
 
 @contextlib.contextmanager
@@ -283,72 +279,8 @@ def _made(folder: Path) -> Iterator[None]:
             if not each.exists():
                 cleaning.callback(_remove_if_empty, each)  # Ctrl-C may come before mkdir returns
                 each.mkdir(exist_ok=True)
-                _sync(each.parent)
+                sync_folder(each.parent)
         yield
-
-
-@contextlib.contextmanager
-def drafts_in(folder: Path) -> Iterator[Path]:
-    """Make a folder in a folder, for what is not whole yet; in the end it is removed."""
-    sweep(folder)
-    with contextlib.ExitStack() as cleaning:
-        while True:
-            drafts = folder / f".tensorsplit-{uuid4().hex}.part"
-            cleaning.callback(_remove, drafts)  # Ctrl-C may come before mkdir returns
-            drafts.mkdir(0o700)
-            cleaning.enter_context(_locked(drafts))
-            if drafts.exists():
-                break  # else another run took it for one that was left, before it was locked
-        yield drafts
-
-
-def _remove(drafts: Path) -> None:
-    """Remove a folder of drafts; warn of what can't be removed."""
-    try:
-        shutil.rmtree(drafts)
-    except FileNotFoundError:  # another run has swept it
-        pass
-    except OSError as error:
-        _remove_in_steps(drafts)
-        if drafts.exists():
-            reason = error.strerror or error
-            problem = f"{drafts} can't be removed: {reason}; the next run here tries again"
-            warnings.warn(problem, SplitWarning, stacklevel=2)
-    except BaseException:  # Ctrl-C, or another signal
-        _remove_in_steps(drafts)
-        raise
-
-
-def _remove_in_steps(drafts: Path) -> None:
-    """Remove what can be removed, with one descriptor at a time, as a process may have no more."""
-    for folder, folders, files in os.walk(drafts, topdown=False):
-        for name in files:
-            with contextlib.suppress(OSError):
-                Path(folder, name).unlink()
-        for name in folders:
-            with contextlib.suppress(OSError):
-                Path(folder, name).rmdir()
-    with contextlib.suppress(OSError):
-        drafts.rmdir()
-
-
-def is_draft(name: str) -> bool:
-    """Return whether a folder of this name holds what is not whole yet."""
-    return fnmatch(name, _DRAFTS)
-
-
-def sweep(folder: Path) -> None:
-    """Remove drafts that no run holds any more; the system releases the locks of one that ends."""
-    if sys.platform == "win32":
-        return
-    for drafts in folder.glob(_DRAFTS):
-        with contextlib.suppress(OSError):  # it is another's, or in use
-            number = os.open(drafts, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            try:
-                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(drafts) if drafts.is_dir() else drafts.unlink()
-            finally:
-                os.close(number)
 
 
 def _make(draft: Path, place: Path, content: Content, writer: str) -> None:
@@ -359,9 +291,9 @@ def _make(draft: Path, place: Path, content: Content, writer: str) -> None:
         except OSError as error:
             problem = f"cannot link {place} to {content.source}: {error.strerror or error}"
             fix = "write the model beside its weights, or leave out --link-external-data"
-            raise _unwritable(f"{problem}; nothing was written", fix) from None
+            raise unwritable(f"{problem}; nothing was written", fix) from None
         return
-    before = _status(place)
+    before = status_of(place)
     mode = 0o666 if before is None else 0o600  # as private as what it replaces may be
     number = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, mode)
     with os.fdopen(number, "wb") as file:
@@ -433,7 +365,7 @@ def _fill_in(draft: Path, place: Path) -> None:
     with contextlib.ExitStack() as undoing:
         for each in sorted(draft.iterdir()):
             target = place / each.name
-            if _status(target) is None and not target.is_symlink():
+            if status_of(target) is None and not target.is_symlink():
                 each.rename(target)
                 undoing.callback(target.rename, each)
             else:
@@ -465,7 +397,7 @@ def _holds(place: Path, source: Path) -> bool:
         if place.samefile(source) or filecmp.cmp(place, source, shallow=False):
             return True
     problem = f"{place} exists and holds other data than {source}"
-    raise _unwritable(problem, "write the model into another folder")
+    raise unwritable(problem, "write the model into another folder")
 
 
 def _keep_attributes(draft: Path, place: Path, before: os.stat_result) -> None:
@@ -487,124 +419,19 @@ def _keep_attributes(draft: Path, place: Path, before: os.stat_result) -> None:
         draft.chmod(mode)
 
 
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, where the system has locks and permits it."""
-    with contextlib.ExitStack() as holding:
-        if sys.platform != "win32":
-            with contextlib.suppress(OSError):
-                number = os.open(folder, os.O_RDONLY)
-                holding.callback(_close, number)
-                fcntl.flock(number, fcntl.LOCK_EX)
-        yield
-
-
-def _close(number: int) -> None:
-    """Close a descriptor that nothing was written to; the system releases it in any case."""
-    with contextlib.suppress(OSError):
-        os.close(number)
-
-
-def _sync(folder: Path) -> None:
-    """Write the names in a folder down to the disk, on file systems that can."""
-    if sys.platform == "win32":
-        return
-    try:
-        number = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # a folder that may be written into, and not listed
-        return
-    try:
-        os.fsync(number)
-    except OSError as error:
-        if error.errno not in _NEVER_SYNCED:
-            raise
-    finally:
-        os.close(number)
-
-
 def _sync_placed(folder: Path, target: Path) -> None:
     """Write down the name of what is in place (TS702, as a loss of power may undo it)."""
     try:
-        _sync(folder)
+        sync_folder(folder)
     except OSError as error:
         reason = error.strerror or error
         problem = f"{target} is written, but its folder could not be flushed to the disk: {reason}"
-        raise _unwritable(problem, fix_of(error, "look at the disk, and run it again")) from None
-
-
-def sync_files(paths: Iterable[Path]) -> None:
-    """Write files down to the disk, many at once, as file systems do that together."""
-    left = iter(paths)
-    with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
-        while batch := list(islice(left, _SYNCED_AT_ONCE)):
-            list(pool.map(_sync_file, batch))
-
-
-def _sync_file(path: Path) -> None:
-    with FileIO(path, "r+") as file:
-        os.fsync(file.fileno())
-
-
-def _sync_folders(folder: Path) -> None:
-    """Write the names in a folder and in all folders below it down to the disk."""
-    for path, _, _ in os.walk(folder):
-        _sync(Path(path))
-
-
-def _place(target: Path) -> Path:
-    """Return the file that an output is, at the end of its links; streams are refused."""
-    check_name(os.fspath(target))
-    place = target
-    for _ in range(_MOST_LINKS):
-        place = _named(place)
-        if place.is_relative_to("/proc"):  # as /dev/stdout is
-            raise _unwritable(f"{target} is not a regular file", "give the name of a file")
-        if not place.is_symlink():
-            return place
-        place = place.parent / place.readlink()
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-
-
-def encoded_name(path: str) -> bytes | None:
-    """Return a path as the system has it; None for one with a NUL, or with half a character."""
-    try:
-        octets = os.fsencode(path)
-    except UnicodeEncodeError:
-        return None
-    return None if b"\0" in octets else octets
-
-
-def check_name(path: str) -> None:
-    """Refuse (TS702) what no file can be called."""
-    if encoded_name(path) is None:
-        raise _unwritable(f"{show_path(path)} can't be the name of a file")
-
-
-def _named(path: Path) -> Path:
-    """Return a path whose folder is the real one; what it names may be a link."""
-    return real_path(path.parent) / path.name
-
-
-def real_path(path: Path) -> Path:
-    """Return a path without links; one in a loop stays, where `Path.resolve` raises what it may."""
-    return Path(os.path.realpath(path))
-
-
-def _status(place: Path) -> os.stat_result | None:
-    """Return the system's status of a file; None if it is not there."""
-    try:
-        return place.stat()
-    except FileNotFoundError:
-        return None
+        raise unwritable(problem, fix_of(error, "look at the disk, and run it again")) from None
 
 
 def _remove_if_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):  # it is in use
         folder.rmdir()
-
-
-def _unwritable(problem: str, fix: str = _ELSEWHERE) -> SplitError:
-    return SplitError(UNWRITABLE, problem, fix)
 
 
 def _refusing(target: Path) -> contextlib.AbstractContextManager[None]:
@@ -619,4 +446,4 @@ def _refusing_to(problem: str) -> Iterator[None]:
         yield
     except OSError as error:
         problem = f"{problem}: {error.strerror or error}; nothing was written"
-        raise _unwritable(problem, fix_of(error, _ELSEWHERE)) from None
+        raise unwritable(problem, fix_of(error, ELSEWHERE)) from None

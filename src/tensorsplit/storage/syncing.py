@@ -1,0 +1,51 @@
+"""Writing files and the names in folders down to the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
+from itertools import islice
+from pathlib import Path
+
+_SYNCED_AT_ONCE = 16
+_NEVER_SYNCED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # on this file system
+
+
+def sync_folder(folder: Path) -> None:
+    """Write the names in a folder down to the disk, on file systems that can."""
+    if sys.platform == "win32":
+        return
+    try:
+        number = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # a folder that may be written into, and not listed
+        return
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if error.errno not in _NEVER_SYNCED:
+            raise
+    finally:
+        os.close(number)
+
+
+def sync_folders(folder: Path) -> None:
+    """Write the names in a folder and in all folders below it down to the disk."""
+    for path, _, _ in os.walk(folder):
+        sync_folder(Path(path))
+
+
+def sync_files(paths: Iterable[Path]) -> None:
+    """Write files down to the disk, many at once, as file systems do that together."""
+    left = iter(paths)
+    with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
+        while batch := list(islice(left, _SYNCED_AT_ONCE)):
+            list(pool.map(_sync_file, batch))
+
+
+def _sync_file(path: Path) -> None:
+    with FileIO(path, "r+") as file:
+        os.fsync(file.fileno())
