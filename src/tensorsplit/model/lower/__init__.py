@@ -36,6 +36,9 @@ def lower(
     `model.profiles`. Where the parts of a sequence are chosen at run time, an index out of range
     makes the engine fail, as it must.
 
+    What is noted of a node (``metadata_props``, ``doc_string``, annotations of its outputs) goes to
+    the nodes in its place. Of one that leaves none, as in a branch that is never taken, it is lost.
+
     Of an OpenVINO IR, split layers that OpenVINO runs wrongly are changed, and all others stay as
     they are, byte for byte: lengths that only the running model knows are checked, and strings are
     taken one by one. A Transpose before a recurrent layer is changed where something else reads the
