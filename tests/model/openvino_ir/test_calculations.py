@@ -449,6 +449,58 @@ def test_a_body_that_overwrites_nothing_stays(
     check_stays(made, tmp_path)
 
 
+def thin(row: Node) -> Node:
+    return ops.squeeze(ops.unsqueeze(row, const([0])), const([0]))
+
+
+CARRIED: dict[str, tuple[Callable[[Node, Node], Node], Callable[[Array, Array], Array], bool]] = {
+    "a row": (lambda _, row: row, lambda _, row: row, True),
+    "a row that nodes pass on": (lambda _, row: thin(row), lambda _, row: row, True),
+    "a product": (ops.multiply, np.multiply, False),
+    "the negative of a row": (lambda _, row: ops.negative(row), lambda _, row: -row, False),
+}
+
+
+def iterator(make: Callable[[Node, Node], Node], x: Array, start: Array) -> Made:
+    """An iterator that adds up what it carries and each row, of which the next one is made."""
+    outer, whole = fed(start), fed(x)
+    state, row = fed(start), fed(x, (1, 3))
+    end, total = ops.result(make(state, row)), ops.result(ops.add(state, row))
+    made = ops.tensor_iterator()
+    made.set_body(ov.Model([end, total], [state, row], "body"))
+    made.set_merged_input(state, outer.output(0), end.output(0))
+    made.set_sliced_input(row, whole.output(0), 0, 1, 1, -1, 0)
+    sums = made.get_concatenated_slices(total.output(0), 0, 1, 1, -1, 0)
+    return Made([outer, whole], sums, [start, x], start)
+
+
+def carried(step: Callable[[Array, Array], Array], x: Array, start: Array) -> Array:
+    """What such an iterator gives, row by row."""
+    sums, state = [], start
+    for row in np.split(x, len(x)):
+        sums.append(state + row)
+        state = step(state, row)
+    return np.concatenate(sums)
+
+
+@pytest.mark.parametrize("name", CARRIED)
+def test_an_iterator_carries_no_row_in_its_memory(
+    name: str, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    make, step, is_shared = CARRIED[name]
+    x, start = (rng.standard_normal((n, 3)).astype(np.float32) for n in (5, 1))
+    made = iterator(make, x, start)
+    said = [each for each in found(made, tmp_path) if "in one memory" in each]
+    assert len(said) == is_shared
+    if not is_shared:
+        check_stays(made, tmp_path)
+    paths = [tmp_path / "found.xml", lowered(made, tmp_path, "low")]
+    before, after = run_all_in_openvino([(path, [made.feeds]) for path in paths])
+    wanted = carried(step, x, start)
+    np.testing.assert_allclose(after[0][0], wanted, rtol=1e-5)
+    assert np.allclose(before[0][0], wanted, rtol=1e-5) is not is_shared
+
+
 @pytest.mark.parametrize(
     ("make", "calculate"),
     [

@@ -25,7 +25,7 @@ from tensorsplit.model.features.sequences import (
     SEQUENCE_OPERATORS,
     of_sequences,
 )
-from tensorsplit.model.features.shared_memory import overwriting_layers
+from tensorsplit.model.features.shared_memory import overwriting_layers, shared_layer_states
 from tensorsplit.model.features.split_features import of_layer_lengths, of_split
 from tensorsplit.model.features.values import (
     has_strings,
@@ -163,6 +163,8 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
     yield from of_limited_slices(ref.node, facts)
     if overwriting_layers(ref.node, facts):
         yield "overwritten"
+    if shared_layer_states(ref.node, facts):
+        yield "shares_states"
     if results_to_settle(ref, facts):
         yield "used_result"
 

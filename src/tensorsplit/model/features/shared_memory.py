@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import TypeAlias
@@ -183,9 +183,36 @@ def shared_states(node: ir.Node, facts: Facts) -> list[int]:
     """
     if operator_of(node) != "Scan" or not scanned_by(node):
         return []
-    states, body, found = states_of(node), body_of(node), list[int]()
-    taken, rows = set[ir.Value](), set(scanned_by(node))
-    for place, (state, end) in enumerate(zip(states, body.outputs, strict=False)):
+    body = body_of(node)
+    pairs = [*zip(states_of(node), body.outputs, strict=False)]
+    return _shared(pairs, body, set(scanned_by(node)), facts)
+
+
+def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:
+    """Do as `shared_states` of a TensorIterator; the places are those of its body's Results."""
+    if (node.domain, node.op_type) != (DOMAIN, "TensorIterator"):
+        return []
+    label, body = next(iter(bodies(node)), ("", None))
+    if body is None:
+        return []
+    with suppress(SplitError):  # ports that do not fit
+        ports = read_ports(str(node.metadata_props.get(LAYER_PORTS + label)), "")
+        rows = {body.inputs[port.inner] for port in ports.inputs if port.axis is not None}
+        pairs = [(body.inputs[to], body.outputs[start]) for start, to in ports.back_edges]
+        found = _shared(pairs, body, rows, facts) if rows else []
+        return sorted({ports.back_edges[place][0] for place in found})
+    return []
+
+
+def _shared(
+    pairs: Sequence[tuple[ir.Value, ir.Value]],
+    body: ir.Graph,
+    rows: set[ir.Value],
+    facts: Facts,
+) -> list[int]:
+    """Return the places of the states, each with what the next round gets, that share a memory."""
+    found, taken = list[int](), set[ir.Value]()
+    for place, (state, end) in enumerate(pairs):
         sources = _sources(end) - {state}
         is_shared = sources & {*body.inputs, *taken} or rows & _joined(sources, facts)
         if is_shared or any(map(_is_made_twice, sources)):

@@ -28,7 +28,7 @@ _PASSING = {
     ),
     DOMAIN: frozenset(
         {
-            *("Broadcast", "Convert", "ConvertLike", "Gather", "Pad", "Reshape"),
+            *("Broadcast", "Convert", "ConvertLike", "Gather", "Identity", "Pad", "Reshape"),
             *("Slice", "Squeeze", "StridedSlice", "Tile", "Transpose", "Unsqueeze"),
         }
     ),

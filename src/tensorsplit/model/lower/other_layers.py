@@ -13,8 +13,8 @@ from tensorsplit.core.records.openvino import ELEMENT_TYPES
 from tensorsplit.model.features.body_features import results_to_settle
 from tensorsplit.model.features.integers import SMALL
 from tensorsplit.model.features.recurrences import recurrences_of
-from tensorsplit.model.features.shared_memory import overwriting_layers
-from tensorsplit.model.graph.nodes import NodeRef, constant, in_range
+from tensorsplit.model.features.shared_memory import overwriting_layers, shared_layer_states
+from tensorsplit.model.graph.nodes import NodeRef, bodies, constant, in_range
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.lower.state import refusal
 from tensorsplit.model.openvino_ir import LAYER_PATH
@@ -177,6 +177,23 @@ def _keep_data(old: _OtherLayer) -> None:
         graph.feed(layer, place, copied)
 
 
+def _copy_states(old: _OtherLayer) -> None:
+    """Have the body of a TensorIterator give copies of what it carries in another memory."""
+    _, body = next(iter(bodies(old.node)))
+    graph = old.graphs[body]
+    results = [layer for layer in graph.layers.values() if layer.type == "Result"]
+    make = LayerMaker(graph, old.layer.name or old.layer.type)
+    for place in shared_layer_states(old.node, old.facts):
+        element_type = old.facts.tensor(body.outputs[place]).element_type
+        if element_type in (None, ir.DataType.BOOL, ir.DataType.STRING):
+            problem = (
+                "it carries a row, or what it carries elsewhere, of an unknown type or no number"
+            )
+            raise refusal(problem, "carry numbers")
+        source = graph.source(results[place], 0)
+        graph.feed(results[place], 0, make.layer(copy_of(_precision_of(element_type)), [source]))
+
+
 def _settle(old: _OtherLayer) -> None:
     """Have a Loop of one round pass on what an If gives."""
     ports = list(old.layer.outputs.items())
@@ -213,6 +230,7 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "taken_from_nothing": OtherLayer(_give_nothing, "a constant without elements"),
         "used_result": OtherLayer(_settle, "the same, with a Loop that passes on what it gives"),
         "limited_slice": OtherLayer(_hide_limit, "the same, of data whose length is hidden"),
+        "shares_states": OtherLayer(_copy_states, "the same, with copies of what it carries"),
         "overwritten": OtherLayer(_keep_data, "the same, with copies of what it would overwrite"),
         "empty_range": OtherLayer(
             _limit_range, "the same, with its start as its limit if it is empty"
