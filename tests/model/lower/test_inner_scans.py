@@ -265,3 +265,16 @@ def test_ranks_that_onnxruntime_looks_for_stay_undeclared(inner: str) -> None:
         => (float[?,?] y) {{ y = Scan<num_scan_inputs = 1, body = b (float[3] row) => (o)
         {{ {inner} }}>(x) }}""")
     assert ts.lower(model, "onnxruntime") == model
+
+
+@pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
+def test_a_state_has_the_length_that_is_fed_and_not_that_of_a_default() -> None:
+    """OpenVINO sees the lengths that are a default, but another run may have others (D20)."""
+    model = parse_model("""<ir_version: 8, opset_import: ["": 18]> g (float[T,5] x, int64[2] l)
+        => (float[?] y) <int64[2] l = {1, 4}, float[1] s = {0}> { p, q = Split<axis = 1>(x, l)
+        y, o = Scan<num_scan_inputs = 1, body = b (float[?] v, float[?] row) => (float[?] n,
+        float[?] o) { n = Add(v, row) o = Neg(row) }>(s, q) }""")
+    lowered = ts.lower(model, "openvino")
+    x = np.random.default_rng(12).uniform(1, 2, (3, 5)).astype(np.float32)
+    feed = {"x": x, "l": np.array([4, 1])}
+    np.testing.assert_allclose(ts.run(lowered, feed)["y"], x[:, 4:].sum(0), rtol=1e-6)

@@ -167,8 +167,8 @@ def _open_ends(lowering: Lowering, ref: NodeRef, stem: str) -> None:
         old = new = body.outputs[1 + place]
         round_ = make.scalar(make.number(body.inputs[0], ir.DataType.INT64))
         nothing = make.op("Mul", [round_, make.constant(0)])
-        for axis, length in axes.items():
-            end = make.op("Add", [make.constant(length), nothing])
+        for axis in axes:  # a length that is seen may follow from a default (D20)
+            end = make.op("Add", [make.scalar(dimension(new, axis)), nothing])
             indices = make.op("Range", [make.constant(0), end, make.constant(1)])
             new = make.op("Gather", [new, indices], {"axis": axis})
         new.type = old.type
