@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from itertools import chain, zip_longest
 from operator import methodcaller
 from typing import Any, NamedTuple, TypeAlias
@@ -44,36 +44,52 @@ def wrong_signature(
         inputs: Its inputs; one that is left out is None, or a blank name.
         outputs: Its outputs, likewise.
     """
-    signature, where = _signature(schema), f"{schema.name} at opset {opset}"
-    refused = partial(malformed, operator=f"{schema.domain or 'ai.onnx'}.{schema.name}")
-    for what, given, side in zip(_ENDS, (inputs, outputs), signature.sides, strict=True):
-        for formal, entry in zip(side.formals, given, strict=False):
-            if (entry is None or entry == "") and formal.is_single:
-                yield refused(f"its {what[:-1]} '{formal.name}' is left out", "give it")
-        least, most = side.least, side.most
-        if not least <= len(given) <= most:
-            up_to = "or more" if most > _MANY else f"to {most}"
-            wanted = f"{least}" if least == most else f"{least} {up_to}"
-            yield refused(f"it has {len(given)} {what}", f"give it {wanted}, as {where} has")
-    declared = signature.attributes
+    where, operator = (
+        f"{schema.name} at opset {opset}",
+        f"{schema.domain or 'ai.onnx'}.{schema.name}",
+    )
+    ends = zip(_ENDS, (inputs, outputs), _signature(schema).sides, strict=True)
+    found = chain.from_iterable(_wrong_ends(what, given, side, where) for what, given, side in ends)
+    for error in chain(found, _wrong_attributes(schema, attributes, where)):
+        yield error.located(operator=operator)
+
+
+def _wrong_ends(
+    what: str, given: Sequence[object], side: _Side, where: str
+) -> Iterator[SplitError]:
+    """Yield which inputs or outputs are left out, and whether there are too few or too many."""
+    for formal, entry in zip(side.formals, given, strict=False):
+        if (entry is None or entry == "") and formal.is_single:
+            yield malformed(f"its {what[:-1]} '{formal.name}' is left out", "give it")
+    least, most = side.least, side.most
+    if not least <= len(given) <= most:
+        up_to = "or more" if most > _MANY else f"to {most}"
+        wanted = f"{least}" if least == most else f"{least} {up_to}"
+        yield malformed(f"it has {len(given)} {what}", f"give it {wanted}, as {where} has")
+
+
+def _wrong_attributes(schema: Any, attributes: Attributes, where: str) -> Iterator[SplitError]:
+    """Yield which attributes are unknown, of another type, not readable or missing."""
+    declared = _signature(schema).attributes
     for name, attribute in attributes.items():
         seen = attribute.type.name
         if name not in declared:
             known = ", ".join(sorted(declared)) or "no attributes"
-            fix = f"leave it out; {where} has {known}"
-            yield refused(f"it has the attribute {show(name)}", fix)
+            yield malformed(
+                f"it has the attribute {show(name)}", f"leave it out; {where} has {known}"
+            )
         elif attribute.is_ref() and seen == "UNDEFINED":  # only a call says
             continue
         elif seen != (wanted := declared[name].type.name):
-            yield refused(f"its attribute '{name}' is of type {seen}", f"give it as {wanted}")
+            yield malformed(f"its attribute '{name}' is of type {seen}", f"give it as {wanted}")
         elif not attribute.is_ref() and not _READABLE.get((schema.name, name), _any)(attribute):
-            yield refused(
+            yield malformed(
                 f"its attribute '{name}' is {show(attribute.value)}",
                 "write letters for axes, as in 'ij,jk->ik' or '...ij->...ji'",
             )
-    for name in signature.required:
+    for name in _signature(schema).required:
         if name not in attributes:
-            yield refused(f"it has no attribute '{name}'", f"give it; {where} requires it")
+            yield malformed(f"it has no attribute '{name}'", f"give it; {where} requires it")
 
 
 def _any(_: ir.Attr) -> bool:
