@@ -263,6 +263,16 @@ def test_openvino_takes_no_list_for_a_position(
     assert got.tolist() == X[expected].tolist()
 
 
+def test_a_position_by_lengths_that_were_seen_before_they_were_checked() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["": 20]> g (int32[N] x, int64[2] l) => (int32[P] b)'
+        " <int64[2] l = {2, 3}, int64[1] three = {3}, int64[1] zero = {0}>"
+        " { a, b = Split(x, l) s = SequenceConstruct(x, x) k = Shape(b)"
+        " d = Sub(k, three) p = Squeeze(d, zero) t = SequenceInsert(s, b, p) }"
+    )
+    lowered_for("openvino", model)
+
+
 @pytest.mark.parametrize("opset", [8, 11, 13, 18])
 @pytest.mark.parametrize("name", OF_NOTHING)
 def test_openvino_takes_constants_without_elements_for_what_they_are(

@@ -119,7 +119,8 @@ def lower_graph(opened: OnnxModel, target: str | os.PathLike[str]) -> LoweringRe
 _MOST_PASSES = 2
 """So often more is looked for in what was written; a third time nothing was found but the same.
 
-Nothing is where only splits into tensors were lowered: of other nodes no more is seen than before.
+Nothing is where only splits into tensors were lowered and there are no sequences: of other nodes no
+more is seen than before.
 """
 
 
@@ -171,8 +172,10 @@ def _lower_once(lowering: Lowering) -> tuple[bool, bool]:
     is_less_known = [step(lowering) for step in _AFTER_SPLITS]
     if had_vendor_nodes and all(ref.node.domain != DOMAIN for ref in walk(lowering.model)):
         lowering.model.opset_imports.pop(DOMAIN, None)
-    may_be_alike = had_alike and len(changes) > before
-    return may_be_alike or any(is_less_known), had_sequences or len(changes) > written
+    has_changed, may_be_more = len(changes) > before, had_sequences or len(changes) > written
+    if has_changed and any(ref.op_type in SEQUENCE_OPERATORS for ref in lowering.refs.values()):
+        may_be_more = True  # their positions may follow from shapes of parts
+    return (had_alike and has_changed) or any(is_less_known), may_be_more
 
 
 def _lower_splits(lowering: Lowering) -> bool:
