@@ -17,7 +17,9 @@ from onnx import defs
 import tensorsplit as ts
 from tensorsplit import SplitError
 from tests.model.build import (
+    BOOL,
     FLOAT,
+    INT64,
     function,
     graph,
     link,
@@ -105,6 +107,21 @@ def test_a_node_without_inputs_is_refused_with_a_code(tool: Tool, op_type: str) 
         last = node("Neg", "x", "w")
         ends = [untyped(name) for name in (*outputs.split(), "w")]
         check_refusal(tool, model(graph([alone, last], [value("x", FLOAT, [2])], ends)))
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+@pytest.mark.parametrize("inputs", ["s", "s r", "s r s"])
+def test_nodes_without_outputs_in_a_body_are_found(inputs: str, target: Any) -> None:
+    ops = sorted({schema.name for schema in defs.get_all_schemas() if schema.domain == ""})
+    held = [node(op_type, inputs, "") for op_type in ops]
+    passed = [node("Identity", "k", "k_"), node("Identity", "s", "t"), node("Neg", "x", "u")]
+    state = [value("i", INT64, []), value("k", BOOL, []), value("s", FLOAT, [2])]
+    body = graph([*held, *passed], state, [value("k_", BOOL, []), value("t", FLOAT, [2])])
+    loop = node("Loop", "n  x", "a", body=body)
+    data = [value("x", FLOAT, [2]), value("r", FLOAT, [2]), value("n", INT64, [])]
+    found = ts.check(model(graph([loop], data, [untyped("a")]), 17), target=target)
+    known = {entry.node for entry in found if entry.severity == "error"}
+    assert any(each.endswith(f"Concat[{ops.index('Concat')}]") for each in known)
 
 
 @pytest.mark.parametrize("tool", [tool for tools in TOOLS.values() for tool in tools])

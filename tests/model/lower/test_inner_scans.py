@@ -278,3 +278,14 @@ def test_a_state_has_the_length_that_is_fed_and_not_that_of_a_default() -> None:
     x = np.random.default_rng(12).uniform(1, 2, (3, 5)).astype(np.float32)
     feed = {"x": x, "l": np.array([4, 1])}
     np.testing.assert_allclose(ts.run(lowered, feed)["y"], x[:, 4:].sum(0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino"])
+def test_a_scan_of_rows_without_elements_stays(target: Any) -> None:
+    """OpenVINO dies of the Gather that would take a row in a Loop."""
+    model = parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[N,0] x, float[2] s) => (float[2] t)'
+        " { t, r = Scan<num_scan_inputs = 1, body = b (float[2] a, float[?] row) =>"
+        " (float[2] c, float[?] d) { c = Neg(a) d = Identity(row) }>(s, x) }"
+    )
+    assert "Scan" in {made.op_type for made in ts.lower(model, target=target).graph.node}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, is_at_least, is_known
+from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
@@ -47,10 +48,15 @@ def has_no_rows(ref: NodeRef, facts: Facts) -> bool:
 
 
 def rows_may_be_0(ref: NodeRef, facts: Facts) -> bool:
-    """Return whether a Scan may be given no rows, or some; one with batches is left out."""
+    """Return whether a Scan may be given no rows, or some; one with batches is left out.
+
+    So is one of rows without elements: in the Loop that takes its place a Gather would take them,
+    of which OpenVINO dies.
+    """
     numbers = _numbers_of_rows(ref, facts)
     is_sure = any(number is not None and is_at_least(number, 1) for number in numbers)
-    return bool(numbers) and 0 not in numbers and not is_sure
+    are_empty = any(is_empty(held, facts) for held in ref.node.inputs[-len(numbers) :])
+    return bool(numbers) and not is_sure and not are_empty
 
 
 def _numbers_of_rows(ref: NodeRef, facts: Facts) -> list[Dim]:

@@ -261,7 +261,7 @@ def _is_joined_in_place(node: ir.Node, facts: Facts) -> bool:
 
     It does so along an axis that has none before it but those of length 1, and copies constants.
     """
-    if operator_of(node) != "Concat" or len(node.inputs) < 2:
+    if operator_of(node) != "Concat" or len(node.inputs) < 2 or not node.outputs:
         return False
     if any(each is not None and fixed_tensor_of(each) is not None for each in node.inputs):
         return False

@@ -252,5 +252,6 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
 def of_no_elements(node: ir.Node, facts: Facts, seen: Facts) -> Iterator[str]:
     """Yield what holds of a node, or a layer of an IR, that takes or gives no elements."""
     known, features = _Known(facts, seen), _FEATURES.get(operator_of(node), ())
-    held = (name for name, holds in features if node.inputs and holds(node, known))
+    is_whole = node.inputs and node.outputs  # others are refused elsewhere
+    held = (name for name, holds in features if is_whole and holds(node, known))
     yield from islice(held, 1)

@@ -104,7 +104,8 @@ def give_nothing_for_parts(lowering: Lowering) -> None:
 
 def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     made, axis = ref.node.outputs[0], attribute_of(ref.node, "axis", ir.AttributeType.INT) or 0
-    given, shape = (lowering.facts.tensor(held).shape or () for held in (ref.input(0), made))
+    given = lowering.imported.tensor(ref.input(0)).shape or ()  # the feature is of what is seen
+    shape = lowering.facts.tensor(made).shape or ()
     element_type = lowering.facts.tensor(made).element_type
     assert are_known(given) and are_known(shape)  # noqa: PT018, S101 - see the feature
     taken = constant(passed_from(ref.input(1)))
