@@ -26,7 +26,19 @@ import pytest
 import tensorsplit as ts
 from tensorsplit import backend
 from tensorsplit.cli.app import main
-from tests.model.build import BOOL, FLOAT, INT64, function, graph, link, model, node, tensor, value
+from tests.model.build import (
+    BOOL,
+    FLOAT,
+    INT64,
+    function,
+    graph,
+    link,
+    model,
+    node,
+    tensor,
+    untyped,
+    value,
+)
 from tests.refusals import refused
 
 pytestmark = pytest.mark.thorough
@@ -385,3 +397,13 @@ def test_lengths_calculated_through_many_long_lists() -> None:
     made = model(graph(nodes, [value("x", FLOAT, ["N"])], ["a"], [tensor("long", [1 << 22])]))
     try_all(made)
     ts.check(made, target="portable")
+
+
+@limited
+def test_a_split_on_a_far_axis_of_data_of_any_rank() -> None:
+    cut = node("Split", "x l", "a b", axis=1 << 31)
+    lengths = tensor("l", [2, 4])
+    made = model(graph([cut], [untyped("x")], [untyped("a")], [lengths]), 18)
+    for target in ("onnxruntime", "openvino", "portable"):
+        ts.check(made, target=target)
+        ts.lower(made, target=target)
