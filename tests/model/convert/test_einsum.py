@@ -234,3 +234,19 @@ def test_newer_types_stop_at_the_opset_that_has_them() -> None:
     made.opset_import[0].version = newest
     with refused("TS512", "Einsum", "bfloat16"):
         convert(made, 11)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shape"), [("ii->i", (1, 3)), ("ii->i", (3, 1)), ("aba->b", (1, 0, 2))]
+)
+def test_a_diagonal_of_two_lengths_is_refused(equation: str, shape: tuple[int, ...]) -> None:
+    """A letter is not broadcast within an operand."""
+    with refused("TS512", "Einsum", equation):
+        convert(of(equation, [shape]), 11)
+
+
+def test_an_equation_that_is_no_text_is_refused() -> None:
+    made = of("ij->ji", [(2, 3)])
+    made.graph.node[0].attribute[0].s = b"\xff->"
+    with refused("TS502", "equation"):
+        convert(made, 11)

@@ -521,6 +521,22 @@ def test_slices_with_constant_bounds_stay_slices() -> None:
     check_equal(there, np.split(X[:6], 3), x=X[:6])
 
 
+@pytest.mark.parametrize("condition", [False, True])
+def test_constant_lengths_below_0_are_refused_where_their_branch_is_taken(condition: bool) -> None:
+    made = parse_model("""<ir_version: 8, opset_import: ["": 13]>
+        g (float[4] x, bool c) => (float[A] y) <int64[2] l = {6, -2}> { y = If (c) <
+          then_branch = t () => (float[A] a) { a, b = Split(x, l) },
+          else_branch = e () => (float[B] d) { d = Neg(x) }> }""")
+    data = np.arange(4, dtype=np.float32)
+    for target in (10, 12):
+        there = convert(made, target)
+        if condition:
+            with pytest.raises(SplitError):
+                outputs(there, x=data, c=np.array(True))
+        else:
+            np.testing.assert_array_equal(outputs(there, x=data, c=np.array(False))[0], -data)
+
+
 @pytest.mark.parametrize("lengths", ["m, seven", "seven, m", "m, five"])
 def test_negative_lengths_are_refused_where_their_branch_is_taken(lengths: str) -> None:
     """They follow from a dimension that is known; as an attribute they would always be refused."""

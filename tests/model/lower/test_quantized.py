@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,3 +108,22 @@ def is_right(
             return False
         raise
     return all(np.allclose(got[name], expected[name], rtol=1e-5) for name in expected)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "q, r = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z)",
+        "q = QuantizeLinear(x, s, two) y = DequantizeLinear(q, s, two)",
+        "q = QuantizeLinear(x, text, z) y = DequantizeLinear(q, text, z)",
+    ],
+)
+def test_a_quantisation_that_is_wrong_is_no_error_of_ours(nodes: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[2, 3] x) => (float[2, 3] y)
+        <float[3] s = {{1, 2, 3}}, uint16[3] z = {{1, 2, 3}}, uint16[2] two = {{1, 2}},
+        string[3] text = {{"a", "b", "c"}}> {{ {nodes} }}"""
+    )
+    said_of(model)
+    with suppress(SplitError):
+        ts.lower(model, target="openvino")

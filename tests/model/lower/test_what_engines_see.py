@@ -1391,6 +1391,38 @@ def test_other_softmaxes_stay(opset: int, node: str) -> None:
     assert ts.lower(model, target="openvino") == model
 
 
+@pytest.mark.parametrize(
+    ("dims", "node", "codes"),
+    [
+        ("2,3,4", "Softmax<axis = 9>(x)", {"TS843"}),
+        ("2,3,4", 'Softmax<axis = "a">(x)', {"TS502", "TS843"}),
+        ("2,3,4", "Softmax()", {"TS502", "TS843"}),
+        ("2,0,3", "Softmax<axis = 0>(x)", set()),
+    ],
+)
+def test_a_softmax_that_is_wrong_or_of_nothing_is_not_written_out(
+    dims: str, node: str, codes: set[str]
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 12]> g (float[{dims}] x) => (float[{dims}] y)
+        {{ y = {node} }}"""
+    )
+    assert {each.code for each in ts.check(model, target="openvino")} <= codes
+    if "TS502" not in codes:
+        assert ts.lower(model, target="openvino") == model
+
+
+def test_a_softmax_by_the_axis_of_a_call_is_written_out() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 12, "l": 1]> g (float[2,3,4] x) => (float[2,3,4] y)
+        { y = l.S<at = 1>(x) } <opset_import: ["": 12], domain: "l"> S <at> (a) => (b)
+        { b = Softmax<axis: int = @at>(a) }"""
+    )
+    assert "TS843" in {each.code for each in ts.check(model, target="openvino")}
+    made = {each.op_type for each in ts.lower(model, target="openvino").graph.node}
+    assert made >= {"Exp", "ReduceSum", "Div"}
+
+
 def test_a_softmax_of_unknown_rank_stays_and_is_noted() -> None:
     model = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 12]> g (x) => (y) { y = Softmax(x) }"""

@@ -50,7 +50,7 @@ from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile, Target
 from tensorsplit.model.reading import ModelLike, OnnxModel, declared_input, read_model
 from tensorsplit.model.validity.message_errors import has_type, message_errors, shadowed_names
-from tensorsplit.model.validity.model_errors import OrderError, model_errors
+from tensorsplit.model.validity.model_errors import BodyOrderError, OrderError, model_errors
 
 if TYPE_CHECKING:
     import onnx_ir
@@ -244,9 +244,10 @@ def _of_form(
     own = set(node_paths("graph", graph)) if sorts else set[str]()
     for error in errors:
         found = of_error(error)
-        if profile is not None and isinstance(error, OrderError):
-            is_sorted = sorts == "all" if error.is_in_body else error.node in own
-            found = found.as_warning(f"{profile.name} sorts the nodes") if is_sorted else found
+        is_own = isinstance(error, OrderError) and error.node in own
+        is_sorted = is_own or (isinstance(error, BodyOrderError) and sorts == "all")
+        if profile is not None and is_sorted:
+            found = found.as_warning(f"{profile.name} sorts the nodes")
         yield found
 
 

@@ -12,7 +12,8 @@ from typing import TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, dimension, value
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import are_known, is_known
+from tensorsplit.core.errors import SplitError
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.equations import EinsumTerm, terms_of
@@ -103,7 +104,7 @@ def _labels(term: EinsumTerm, ellipsis: Sequence[_Label]) -> list[_Label]:
     return [*term.head, *(ellipsis if term.ellipsis else ()), *term.tail]
 
 
-def _wrong(node: NodeConversion, reason: str) -> Exception:
+def _wrong(node: NodeConversion, reason: str) -> SplitError:
     equation = node.attribute("equation")
     return node.refusal(f"its equation {equation!r} {reason}", "repair the node")
 
@@ -138,7 +139,10 @@ def _diagonal(node: NodeConversion, term: _Term) -> _Term:
     while (twice := _repeated(term.labels)) is not None:
         make = node.make
         first, second = [axis for axis, label in enumerate(term.labels) if label == twice][:2]
-        known = _common(node, term.lengths[first], term.lengths[second])
+        lengths = [term.lengths[axis] for axis in (first, second)]
+        if are_known(lengths) and lengths[0] != lengths[1]:
+            raise _unequal(node, *lengths)
+        known = next(filter(is_known, lengths), None)
         count = term.length(twice, known)
         before = [axis for axis in range(len(term.labels)) if axis not in (first, second)]
         moved = _moved(node, term.value, [*before, first, second])
@@ -214,8 +218,12 @@ def _common(node: NodeConversion, one: int | None, other: int | None) -> int | N
     """Return the length of an axis of a product, if it is a number; 1 is broadcast."""
     lengths = {one, other} - {1}
     if len(lengths - {None}) > 1:
-        raise _wrong(node, f"has one letter for dimensions of {one} and {other}")
+        raise _unequal(node, one, other)
     return next(iter(lengths - {None} or lengths), 1)
+
+
+def _unequal(node: NodeConversion, one: object, other: object) -> SplitError:
+    return _wrong(node, f"has one letter for dimensions of {one} and {other}")
 
 
 def _takes_matrices(node: NodeConversion) -> bool:

@@ -29,7 +29,7 @@ from tensorsplit.model.features.split_features import known_lengths, split_lengt
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT
 from tensorsplit.model.graph.calls import specialise
-from tensorsplit.model.graph.nodes import VENDOR_SPLIT, constant, is_onnx_split, record_of, walk
+from tensorsplit.model.graph.nodes import VENDOR_SPLIT, is_onnx_split, record_of, walk
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.validity.model_errors import check_well_formed
 
@@ -81,8 +81,8 @@ def express(node: NodeConversion, intent: Intent, target: Operator) -> None:
 def asked(node: NodeConversion) -> Intent:
     """Return a split node's intent; lengths that are not all numbers count as run-time values.
 
-    So do those that are calculated, and surely below 0: as an attribute they are refused even where
-    the node never runs (D22).
+    So do those that an input gives, and are surely below 0: as an attribute they are refused even
+    where the node never runs (D22).
     """
     conversion = node.conversion
     if node.node in conversion.restored:
@@ -90,7 +90,7 @@ def asked(node: NodeConversion) -> Intent:
     intent = conversion.facts.split(node.ref).asked
     given, held = known_lengths(intent), node.input(1)
     is_negative = given is not None and min(given, default=0) < 0
-    if is_negative and held is not None and constant(held) is None:
+    if is_negative and held is not None:
         given = None
     return replace(intent, given=given)
 

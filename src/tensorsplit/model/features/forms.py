@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import onnx_ir as ir
 
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, axes_from_front, tensor_of
+from tensorsplit.model.graph.producers import first_input
 from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
@@ -57,20 +58,19 @@ def of_axes(ref: NodeRef, facts: Facts) -> Iterator[str]:
 
 def axes_of_rows(node: ir.Node, facts: Facts) -> list[int] | None:
     """Return the axes of which a Softmax before opset 13 makes rows; None where not known."""
-    shape = facts.tensor(node.inputs[0]).shape
-    if not shape:
-        return None
+    shape = facts.tensor(first_input(node)).shape
     axis = attribute_of(node, "axis", ir.AttributeType.INT, 1)
+    if shape is None or axis is None or not -len(shape) <= axis < len(shape):
+        return None
     return list(range(axis % len(shape), len(shape)))
 
 
 def _has_rows(ref: NodeRef, facts: Facts) -> bool:
-    """Return whether such rows may be of several axes that are longer than 1."""
-    axes = axes_of_rows(ref.node, facts)
-    shape = facts.tensor(ref.input(0)).shape or ()
-    if axes is None:
+    """Return whether such rows may have elements, and several axes that are longer than 1."""
+    axes, shape = axes_of_rows(ref.node, facts), facts.tensor(ref.input(0)).shape
+    if shape is None or (axes is None and shape):  # of a rank, or by an axis, that is not known
         return bool(attribute_of(ref.node, "axis", ir.AttributeType.INT, 1) != -1)
-    return any(shape[axis] != 1 for axis in axes[1:])
+    return 0 not in shape and any(shape[axis] != 1 for axis in (axes or ())[1:])
 
 
 def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:

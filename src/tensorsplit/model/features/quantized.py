@@ -31,7 +31,7 @@ def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
     """
     node = ref.node
     is_inside = bool(ref.around) or ref.function is not None
-    if ref.op_type != "QuantizeLinear" or is_inside or _has_blocks(node) or not node.outputs:
+    if ref.op_type != "QuantizeLinear" or is_inside or _has_blocks(node) or len(node.outputs) != 1:
         return
     (made,) = node.outputs
     limits = _LIMITS.get(facts.tensor(made).element_type)
@@ -68,7 +68,9 @@ def _range(by: Sequence[ir.Value | None], limits: _Limits) -> Array | None:
     factors, lowest = (constant(passed_from(held)) for held in by)
     if factors is None or (lowest is None and by[1] is not None):
         return None
-    start = np.float64(0) if lowest is None else lowest.astype(np.float64)
-    return np.stack(
-        [(end - start) * factors.astype(np.float64) for end in (limits.min, limits.max)]
-    )
+    lowest = np.zeros(factors.shape) if lowest is None else lowest
+    if lowest.shape != factors.shape or {factors.dtype.kind, lowest.dtype.kind} & set("OSU"):
+        return None  # a node that is refused elsewhere
+    with np.errstate(all="ignore"):
+        ends = [end - lowest.astype(np.float64) for end in (limits.min, limits.max)]
+        return np.stack([each * factors.astype(np.float64) for each in ends])

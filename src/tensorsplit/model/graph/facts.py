@@ -114,29 +114,20 @@ def declared(value: ir.Value) -> Fact:
     """Return what the model says of a value.
 
     Names that onnx invented, and a tool wrote into the model, say nothing: the tensors of a
-    sequence share one, whatever their shapes are. What an input is declared with is the model's own
-    name: onnx invents no name that a model has.
+    sequence share one, whatever their shapes are.
     """
     fact = fact_of(value.type, value.shape)
     if isinstance(fact, Other):
         return fact
     dims = fact.shape if isinstance(fact, Tensor) else fact.part
-    if dims is None or not any(map(_may_be_invented, dims)) or value.is_graph_input():
+    if dims is None or not any(map(_is_invented, dims)) or value.is_graph_input():
         return fact
-    own = _names_of_inputs(value)
-    known = tuple(None if _may_be_invented(dim) and dim not in own else dim for dim in dims)
+    known = tuple(None if _is_invented(dim) else dim for dim in dims)
     return replace(fact, shape=known) if isinstance(fact, Tensor) else replace(fact, part=known)
 
 
-def _may_be_invented(dim: object) -> bool:
+def _is_invented(dim: object) -> bool:
     return type(dim) is str and dim.startswith("unk__") and dim[len("unk__") :].isdecimal()
-
-
-def _names_of_inputs(value: ir.Value) -> set[object]:
-    """Return the names that the inputs of a value's graph are declared with."""
-    graph = value.graph
-    shapes = () if graph is None else (each.shape for each in graph.inputs)
-    return {dim.value for shape in shapes for dim in shape or () if not isinstance(dim, int)}
 
 
 def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:

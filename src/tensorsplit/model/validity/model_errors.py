@@ -62,13 +62,11 @@ _MOST_CYCLES = 100
 
 
 class OrderError(SplitError):
-    """The refusal of a node that reads what a later one gives (TS502); an engine may sort them.
+    """The refusal of a node that reads what a later one gives (TS502); an engine may sort them."""
 
-    Attributes:
-        is_in_body: Whether a body reads what the main graph gives later; fewer engines sort these.
-    """
 
-    is_in_body = False
+class BodyOrderError(SplitError):
+    """The refusal (TS502) of a body that reads what the main graph gives later; few sort these."""
 
 
 @full_collections_deferred()
@@ -225,9 +223,9 @@ class _Search:
             return malformed(problem, "have it read another value: ONNX has no cycles")
         problem = f"its input {name} is read before it is produced"
         is_in_body = reader is not node and home is self._model.graph
-        error = OrderError(MALFORMED_MODEL, problem, _SORT_AROUND if is_in_body else _SORT)
-        error.is_in_body = is_in_body
-        return error
+        if is_in_body:
+            return BodyOrderError(MALFORMED_MODEL, problem, _SORT_AROUND)
+        return OrderError(MALFORMED_MODEL, problem, _SORT)
 
     def _attributes(self, node: ir.Node, path: str, place: Place) -> Attributes | None:
         """Return the attributes of a node; None where its domain is known to be missing."""

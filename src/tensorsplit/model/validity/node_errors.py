@@ -97,7 +97,9 @@ def _any(_: ir.Attr) -> bool:
 
 
 _READABLE: Mapping[tuple[str, str], Callable[[ir.Attr], bool]] = {
-    ("Einsum", "equation"): lambda attribute: terms_of(attribute.as_string()) is not None,
+    ("Einsum", "equation"): lambda attribute: (
+        isinstance(attribute.value, str) and terms_of(attribute.value) is not None
+    ),
 }
 """Whether the text of an attribute can be read, for operators and attributes that have rules."""
 
