@@ -21,7 +21,6 @@ from tensorsplit import backend
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases import find
 from tensorsplit.conformance.export import directory, export
-from tensorsplit.storage.outputs import Outputs
 from tests.conformance.equality import same
 from tests.refusals import refused
 
@@ -221,17 +220,12 @@ def test_cases_are_not_mixed_with_other_files(tmp_path: Path) -> None:
         export(LEGAL[:1], tmp_path / "mine.txt")
 
 
-def test_cases_replace_others_and_nothing_else(tmp_path: Path) -> None:
+def test_cases_replace_no_others(tmp_path: Path) -> None:
     target = tmp_path / "cases"
     export(LEGAL[:1], target)
     with refused("TS702", "not empty"):
         export(LEGAL[1:2], target)
-    export(LEGAL[1:2], target, outputs=Outputs(overwrite=True))
-    assert [entry["id"] for entry in manifest(target)["cases"]] == [LEGAL[1].id]
-    (target / "mine.txt").write_text("x")
-    with refused("TS702", "mine.txt"):
-        export(LEGAL[:1], target, outputs=Outputs(overwrite=True))
-    assert [entry["id"] for entry in manifest(target)["cases"]] == [LEGAL[1].id]
+    assert [entry["id"] for entry in manifest(target)["cases"]] == [LEGAL[0].id]
 
 
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:

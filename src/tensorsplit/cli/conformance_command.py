@@ -212,7 +212,8 @@ def _export(cases: Sequence[Case], folder: Path, seed: int) -> None:
     from tensorsplit.conformance.export import export
 
     with progress_of("conformance", len(cases)) as advance:
-        export(cases, folder, seed, outputs=outputs(), progress=advance)
+        export(cases, folder, seed, progress=advance)
+    outputs().written.append(str(folder))
 
 
 def _measured(

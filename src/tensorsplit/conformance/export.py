@@ -11,6 +11,7 @@ from pathlib import Path
 from onnx import numpy_helper
 
 from tensorsplit.conformance.case import Case
+from tensorsplit.core.errors import UNWRITABLE, SplitError
 from tensorsplit.storage.outputs import Outputs
 from tensorsplit.storage.syncing import sync_files
 
@@ -23,7 +24,6 @@ def export(
     folder: Path,
     seed: int = 0,
     *,
-    outputs: Outputs | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> None:
     """Write cases into a new folder.
@@ -35,16 +35,26 @@ def export(
     asks for exact equality. ``manifest.json`` says which folder holds which case and what is
     expected of it.
 
-    The folder must not be there yet, or be empty, unless `outputs` lets it be replaced. `progress`
-    is called after each case.
+    The folder must not be there yet, or be empty. `progress` is called after each case.
 
     Raises:
         SplitError: TS702 if the folder holds something, or can't be written; nothing is left then.
     """
-    with (outputs or Outputs()).replaced(folder, _NAMES) as draft:
+    if _is_occupied(folder):
+        fix = "give a folder that is not there yet; cases are not mixed with other files"
+        raise SplitError(UNWRITABLE, f"{folder} is not empty", fix, parameter="export")
+    with Outputs(create_dirs=True).replaced(folder, _NAMES) as draft:
         draft.mkdir()
         _write(cases, draft, seed, progress)
         sync_files(path for path in draft.rglob("*") if path.is_file())
+
+
+def _is_occupied(folder: Path) -> bool:
+    """Return whether a folder holds something; one that can't be read is refused later."""
+    try:
+        return folder.is_dir() and any(folder.iterdir())
+    except OSError:
+        return False
 
 
 def directory(case: Case) -> str:
