@@ -24,6 +24,8 @@ LSTM, GRU, RNN = (
 SAID = ("data without elements", "to a dimension of 0", "of 0 elements")
 ENGINES = ("onnxruntime", "openvino")
 TURNED = "p, q = Split<axis = 1>(x, l) k = Transpose<perm = [0, 2, 1]>(p) "
+FLAT = STEPS + "v = Reshape(p, s) k = Transpose(v) w = Reshape(x, t) "
+WIDE = "int64[2] s = {0, 8}, int64[2] t = {8, 4}, float[1, 8] c = {1, 2, 3, 4, 5, 6, 7, 8}"
 
 CASES = {
     "LSTM without a batch": (BATCH + RECURRENT.format("LSTM"), LSTM, ENGINES),
@@ -43,11 +45,46 @@ CASES = {
     "TopK of 1": ("y, w = TopK(x, o)", "", ()),
     "MatMul of two": (TURNED + "y = MatMul(p, k)", "", ENGINES[1:]),
     "MatMul along no elements": (TURNED + "y = MatMul(k, p)", "", ENGINES[1:]),
+    "MatMul by a Transpose of two axes": (FLAT + "y = MatMul(v, k)", WIDE, ENGINES[1:]),
+    "MatMul of a Transpose of two axes": (FLAT + "y = MatMul(k, v)", WIDE, ENGINES[1:]),
+    "MatMul of a constant": (FLAT + "y = MatMul(c, k)", WIDE, ENGINES[1:]),
+    "MatMul by a Transpose of elements": (
+        FLAT + "u = Transpose(w) j = Identity(u) y = MatMul(v, j)",
+        WIDE.replace("8, 4}", "4, 8}"),
+        ENGINES[1:],
+    ),
+    "MatMul of none transposed": (FLAT + "y = MatMul(v, w)", WIDE, ()),
+    "MatMul of one transposed twice": (FLAT + "j = Transpose(k) y = MatMul(j, w)", WIDE, ()),
+    "MatMul of one transposed otherwise": (
+        BATCH + "r = Reshape(x, t) u = Transpose<perm = [1, 0, 2]>(p) y = MatMul(u, r)",
+        "int64[3] t = {1, 2, 16}",
+        (),
+    ),
+    "Gemm of none transposed": (FLAT + "y = Gemm(v, w)", WIDE, ()),
+    "Gemm of one transposed twice": (FLAT + "y = Gemm<transA = 1>(k, w)", WIDE, ()),
+    "Gemm of one transposed": (FLAT + "y = Gemm<transA = 1>(v, v)", WIDE, ENGINES[1:]),
+    "Gemm by one transposed": (FLAT + "y = Gemm<transB = 1>(v, v)", WIDE, ENGINES[1:]),
+    "MatMulInteger": (
+        FLAT
+        + "a = Cast<to = 2>(v) b = Cast<to = 2>(w) d = MatMulInteger(a, b) y = Cast<to = 1>(d)",
+        WIDE,
+        ENGINES[1:],
+    ),
     "MatMul by a constant": (BATCH + "y = MatMul(p, m)", "float[2, 3] m = {1, 2, 3, 4, 5, 6}", ()),
     "MatMul of elements": ("k = Transpose<perm = [0, 2, 1]>(x) y = MatMul(x, k)", "", ()),
     "MaxPool without a batch": (STEPS + "y = MaxPool<kernel_shape = [2]>(p)", "", ENGINES[1:]),
     "Unique": (STEPS + "y = Unique(p)", "", ENGINES[1:]),
     "ReduceMax of nothing": (BATCH + "y = ReduceMax<axes = [1]>(p)", "", ENGINES[1:]),
+    "ReduceMax of no int32": (
+        BATCH + "c = Cast<to = 6>(p) d = ReduceMax<axes = [1]>(c) y = Cast<to = 1>(d)",
+        "",
+        (),
+    ),
+    "ReduceMin of no int64": (
+        BATCH + "c = Cast<to = 7>(p) d = ReduceMin<axes = [1]>(c) y = Cast<to = 1>(d)",
+        "",
+        ENGINES[1:],
+    ),
     "ReduceMin of nothing": (BATCH + "y = ReduceMin<axes = [1]>(p)", "", ENGINES[1:]),
     "ReduceMax along others": (BATCH + "y = ReduceMax<axes = [2]>(p)", "", ()),
     "a Transpose of axes of length 1": (
@@ -119,6 +156,14 @@ LAYERS = {
         "Broadcast", ("x", (2, 4, 4, 2)), NUMPY, False, np.broadcast_to(X, (2, 4, 4, 2))
     ),
     "MatMul": Layer("MatMul", ("part", "part"), PRODUCT, True, np.zeros((4, 2, 2))),
+    "MatMul by one transposed": Layer(
+        "MatMul", ("part", "x"), '<data transpose_b="1"/>', True, np.zeros((4, 0, 4))
+    ),
+    "MatMul of a Transpose": Layer("MatMul", ("turned", "part"), "", True, np.zeros((4, 2, 2))),
+    "MatMul of none transposed": Layer("MatMul", ("part", "tall"), "", False, np.zeros((4, 0, 4))),
+    "MatMul of one transposed twice": Layer(
+        "MatMul", ("turned", "tall"), PRODUCT, False, np.zeros((4, 0, 4))
+    ),
     "ReduceMax": Layer("ReduceMax", ("part", (1,)), ALONG, True, np.full((4, 1, 2), -np.inf)),
     "ReduceMax along others": Layer("ReduceMax", ("part", (2,)), ALONG, False, np.zeros((4, 0, 1))),
     "TopK of 0": Layer("TopK", ("x", 0), LARGEST, True, np.zeros((4, 0, 2))),
@@ -136,7 +181,9 @@ def file_of(layer: Layer) -> IrFile:
     part, row, _ = ir.layer("VariadicSplit", (x, axis, ir.int64(0, 1, 3)), 3)
     first = ir.int64(0, scalar=True)
     thin, _ = ir.layer("VariadicSplit", (part, first, ir.int64(1, 3)), 2)
-    known = {"x": x, "part": part, "row": row, "thin": thin}
+    (turned,) = ir.layer("Transpose", (part, ir.int64(0, 2, 1)), 1)
+    (tall,) = ir.layer("Reshape", (x, ir.int64(4, 2, 4)), 1, '<data special_zero="false"/>')
+    known = {"x": x, "part": part, "row": row, "thin": thin, "turned": turned, "tall": tall}
     held = [
         known[each]
         if isinstance(each, str)

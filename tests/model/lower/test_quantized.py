@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from onnx.parser import parse_model
 
@@ -127,3 +129,31 @@ def test_a_quantisation_that_is_wrong_is_no_error_of_ours(nodes: str) -> None:
     said_of(model)
     with suppress(SplitError):
         ts.lower(model, target="openvino")
+
+
+def walks(pairs: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return how often the nodes of a graph are gone through to lower some pairs."""
+    nodes = " ".join(
+        f"q{i} = QuantizeLinear(x, s, z) y{i} = DequantizeLinear(q{i}, s, z)" for i in range(pairs)
+    )
+    outputs = ", ".join(f"float[4] y{i}" for i in range(pairs))
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[4] x) => ({outputs})
+        <float s = {{0.25}}, uint16 z = {{30}}> {{ {nodes} }}"""
+    )
+    count, walk = 0, ir.Graph.__iter__
+
+    def counted(graph: ir.Graph) -> Iterator[ir.Node]:
+        nonlocal count
+        count += 1
+        return walk(graph)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ir.Graph, "__iter__", counted)
+        lowered = ts.lower(model, target="openvino")
+    assert [node.op_type for node in lowered.graph.node].count("Identity") == pairs
+    return count
+
+
+def test_a_graph_is_not_gone_through_for_each_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert walks(9, monkeypatch) == walks(3, monkeypatch)

@@ -62,6 +62,10 @@ _BY_ELEMENT = frozenset(
 """What it writes so where the data is a Concat of what is around, without memory of its own."""
 
 
+_LOOP_LAYERS = frozenset({"Loop", "TensorIterator"})
+"""The layers of an IR that run their body again and again."""
+
+
 def overwritten(node: ir.Node, seen: Facts) -> list[ir.Value]:
     """Return what a Loop's body uses from around it and overwrites, so that later rounds read that.
 
@@ -83,7 +87,7 @@ def overwriting_layers(node: ir.Node, facts: Facts) -> list[_Use]:
 
     Each is given with the port that reads it; those are given tensors of a known shape.
     """
-    if node.domain != DOMAIN or node.op_type not in ("Loop", "TensorIterator"):
+    if node.domain != DOMAIN or node.op_type not in _LOOP_LAYERS:
         return []
     label, body = next(iter(bodies(node)), ("", None))
     if body is None:
@@ -189,8 +193,8 @@ def shared_states(node: ir.Node, facts: Facts) -> list[int]:
 
 
 def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:
-    """Do as `shared_states` of a TensorIterator; the places are those of its body's Results."""
-    if (node.domain, node.op_type) != (DOMAIN, "TensorIterator"):
+    """Do as `shared_states` of a Loop or TensorIterator; places are those of its body's Results."""
+    if node.domain != DOMAIN or node.op_type not in _LOOP_LAYERS:
         return []
     label, body = next(iter(bodies(node)), ("", None))
     if body is None:

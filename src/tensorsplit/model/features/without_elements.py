@@ -24,9 +24,11 @@ from tensorsplit.model.graph.nodes import (
     fixed_tensor_of,
     is_vendor_split,
     order_of,
+    tensor_of,
 )
-from tensorsplit.model.graph.producers import first_input, passed_from
+from tensorsplit.model.graph.producers import first_input, origins, passed_from
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.openvino_ir.attributes import is_set
 from tensorsplit.model.validity.node_errors import types_of
 
 _INDICES = {"tensor(int32)", "tensor(int64)"}
@@ -126,9 +128,53 @@ def _calculates_from_nothing(node: ir.Node, known: _Known) -> bool:
 
 
 def _multiplies_nothing(node: ir.Node, known: _Known) -> bool:
-    """Return whether a node multiplies two tensors that are not constants, one of them empty."""
-    factors = [held for held in node.inputs[:2] if not is_fixed(held, known.facts)]
-    return len(factors) > 1 and any(is_empty(held, known.facts) for held in factors)
+    """Return whether a node multiplies by a variable, with a factor empty and one transposed.
+
+    OpenVINO leaves a Transpose of the last two axes to the product. One of integers needs none.
+    """
+    factors, facts = node.inputs[:2], known.facts
+    if len(factors) == 1 or not any(is_empty(held, facts) for held in factors):
+        return False
+    if _is_fixed_factor(factors[1], facts):
+        return False
+    return node.op_type == "MatMulInteger" or any(_is_turned(node, i, facts) for i in range(2))
+
+
+def _is_fixed_factor(held: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a value is fixed for an engine, which is not so just because it is empty."""
+    source = passed_from(held)
+    is_known_to_be = not is_empty(held, facts) and is_fixed(held, facts)
+    return is_known_to_be or (source is not None and tensor_of(source) is not None)
+
+
+_PASSED_TO_PRODUCTS = frozenset({"Dropout", "Identity", "Transpose"})
+"""What an engine leaves out before a product, which it has transpose what is before that."""
+
+
+def _is_turned(product: ir.Node, place: int, facts: Facts) -> bool:
+    """Return whether the last two axes of a factor, and no others, change places."""
+    letter, passed = "AB"[place], list(origins(product.inputs[place], _before_product))
+    shapes = (facts.tensor(each).shape for each in passed)  # layers may not declare theirs
+    order = [*range(len(next(filter(None, shapes), ())))]
+    if len(order) < 2:  # a vector
+        return False
+    turned = [*order[:-2], *order[:-3:-1]]
+    for each in passed:
+        made = each.producer()
+        if made is not None and operator_of(made) == "Transpose":
+            before = order_of(made, len(order))
+            if sorted(before) != sorted(order):  # which is refused elsewhere
+                return False
+            order = [before[axis] for axis in order]
+    if product.domain == DOMAIN:
+        turns = is_set(product, f"transpose_{letter.lower()}")
+    else:
+        turns = bool(attribute_of(product, f"trans{letter}", ir.AttributeType.INT))
+    return order == (sorted(order) if turns else turned)
+
+
+def _before_product(node: ir.Node) -> ir.Value | None:
+    return first_input(node) if operator_of(node) in _PASSED_TO_PRODUCTS else None
 
 
 def _joins_nothing(node: ir.Node, known: _Known) -> bool:
@@ -136,10 +182,19 @@ def _joins_nothing(node: ir.Node, known: _Known) -> bool:
     return len(node.inputs) > 1 and any(is_empty(held, known.facts) for held in node.inputs)
 
 
+_RIGHT_OF_NOTHING = frozenset(
+    {ir.DataType.FLOAT16, ir.DataType.INT8, ir.DataType.INT32, ir.DataType.UINT8}
+)
+"""The types of which OpenVINO gives the ends that the standard asks for."""
+
+
 def _reduces_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether the largest or least element is asked for where there is none."""
     made = known.facts.tensor(node.outputs[0]).shape
-    return is_empty(first_input(node), known.facts) and made is not None and 0 not in made
+    if made is None or 0 in made or not is_empty(first_input(node), known.facts):
+        return False
+    types = known.facts.element_types(first_input(node))
+    return not types or not types <= _RIGHT_OF_NOTHING
 
 
 def _pools_nothing(node: ir.Node, known: _Known) -> bool:

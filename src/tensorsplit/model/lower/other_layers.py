@@ -178,7 +178,7 @@ def _keep_data(old: _OtherLayer) -> None:
 
 
 def _copy_states(old: _OtherLayer) -> None:
-    """Have the body of a TensorIterator give copies of what it carries in another memory."""
+    """Have the body of a loop give copies of what it carries in another memory."""
     _, body = next(iter(bodies(old.node)))
     graph = old.graphs[body]
     results = [layer for layer in graph.layers.values() if layer.type == "Result"]

@@ -272,7 +272,7 @@ def through_bodies(node: ir.Node) -> Iterator[tuple[ir.Value | None, ir.Value | 
 
 
 class InsertionPoint(Calculation):
-    """Makes nodes and inserts them at once, before a node that stays meanwhile, or at the end.
+    """Makes nodes and inserts them at once, before or after a node that stays meanwhile, or last.
 
     They are made for an origin, if there is one.
     """
@@ -284,10 +284,13 @@ class InsertionPoint(Calculation):
         scope: Scope,
         before: ir.Node | None = None,
         origin: ir.Node | None = None,
+        *,
+        after: ir.Node | None = None,
     ) -> None:
         rounds = lowering.limitation("calculated_integers") is not None
         super().__init__(lowering.names, lowering.opset, stem, rounds_integers=rounds)
         self.lowering, self.origin, self._scope, self._before = lowering, origin, scope, before
+        self._after = after
 
     @classmethod
     def before(cls, lowering: Lowering, ref: NodeRef) -> InsertionPoint:
@@ -302,21 +305,26 @@ class InsertionPoint(Calculation):
     @classmethod
     def after(cls, lowering: Lowering, ref: NodeRef) -> InsertionPoint:
         """Return the point after a node."""
-        return cls(lowering, ref.stem, ref.scope, _following(ref.scope, ref.node))
+        return cls(lowering, ref.stem, ref.scope, after=ref.node)
 
     @classmethod
     def after_made(cls, lowering: Lowering, held: ir.Value, stem: str) -> InsertionPoint:
         """Return the point after the node that gives a value, or before all nodes of its graph."""
         made, scope = held.producer(), held.graph
         assert scope is not None  # noqa: S101 - it is read in a body
-        return cls(lowering, stem, scope, _following(scope, made))
+        if made is None:
+            return cls(lowering, stem, scope, next(iter(scope), None))
+        return cls(lowering, stem, scope, after=made)
 
     def add(self, node: ir.Node) -> None:
         """Insert a node that was made; it keeps what is noted of the node that it is made for."""
         self.nodes.append(node)
         if self.origin is not None:
             inherit([node], self.origin)
-        if self._before is None:
+        if self._after is not None:
+            self._scope.insert_after(self._after, node)
+            self._after = node
+        elif self._before is None:
             self._scope.append(node)
         else:
             self._scope.insert_before(self._before, node)
@@ -391,12 +399,6 @@ class InsertionPoint(Calculation):
     def calculated(self, held: ir.Value) -> ir.Value:
         """Return a number doubled and subtracted once: the same, in nodes and memory of its own."""
         return self.op("Sub", [self.op("Add", [held, held]), held])
-
-
-def _following(scope: Scope, node: ir.Node | None) -> ir.Node | None:
-    """Return the node that comes after one, or the first one; None if there is none."""
-    nodes = tuple(scope)
-    return next(iter(nodes if node is None else nodes[nodes.index(node) + 1 :]), None)
 
 
 def is_own(operator: str) -> Callable[[ir.Node], bool]:

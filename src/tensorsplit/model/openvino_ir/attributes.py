@@ -24,6 +24,12 @@ def _integers(listed: str) -> list[int]:
     return [int(each) for each in listed.split(",")] if listed else []
 
 
+def is_set(layer: ir.Node, name: str) -> bool:
+    """Return whether an attribute of a layer says yes; not if it is missing or neither."""
+    held = layer.attributes.get(name)
+    return held is not None and _FLAGS.get(str(held.value).strip().lower(), False)
+
+
 class LayerAttributes(ABC):
     """Reads the attributes of a layer; a subclass decides what follows if it can't."""
 
