@@ -10,8 +10,12 @@ import pytest
 from onnx.parser import parse_model
 
 import tensorsplit as ts
+from tensorsplit.model.features import body_features
+from tensorsplit.model.lower.state import LoweringReport
+from tensorsplit.model.lower.steps import lower_graph
+from tensorsplit.model.reading import read_model
 from tests.model.build import nodes_of
-from tests.model.lower.running import Runner, lowered_for
+from tests.model.lower.running import OwnEngine, Runner, lowered_for
 from tests.refusals import refused
 
 X = np.random.default_rng(9).uniform(1, 2, (2, 3, 4)).astype(np.float32)
@@ -230,6 +234,77 @@ def test_a_scan_without_rows_is_left_out(target: Any, process: Runner) -> None:
     assert (last.tolist(), y.shape) == ([1, 2, 3], (0, 3))
 
 
+OPEN = """(float[{0}] x, float[{1}] w) => (float[?,?] y, float[?] last) <float[3] start =
+    {{1, 2, 3}}, int64[1] zero = {{0}}> {{ last, r = Scan<num_scan_inputs = 2, body = b
+    (float[3] sum, float[?] row, float[?] other) => (float[3] sum2, p)
+    {{ sum2 = Identity(sum) p = Sub(row, other) }}>(start, x, w) y = Identity(r) }}"""
+
+
+@pytest.mark.parametrize("target", ENGINES)
+@pytest.mark.parametrize("dims", ["N,K", "0,K"])
+def test_rows_of_a_dimension_that_is_not_known_are_not_given_with_another(
+    dims: str, target: Any, process: Runner
+) -> None:
+    """An engine gives a Loop's rows of no round as if such a dimension were 0."""
+    text = OPEN.format(dims, dims)
+    model = parse_model(f'<ir_version: 8, opset_import: ["": 18]> g {text}')
+    found = [each for each in ts.check(model, target) if "rows" in each.message]
+    assert [each.severity for each in found] == ["error" if dims[0] == "0" else "warning"]
+    if dims[0] == "0":
+        assert "declare the shapes of what the body gives, then" in found[0].fix
+        with refused("TS513", "the shape of the rows"):
+            ts.lower(model, target)
+        return
+    assert "--fix" not in found[0].fix
+    report = report_of(model, target)
+    assert [each for each in report.notes if "without rows" in each]
+    lowered = ts.lower(model, target)
+    assert ts.lower(lowered, target) == lowered
+    assert [each for each in ts.check(lowered, target) if "rows" in each.message] == found
+    made = np.random.default_rng(13)
+    feeds = [{key: made.uniform(1, 2, (n, 2)).astype(np.float32) for key in "xw"} for n in (0, 3)]
+    empty, (y, _) = process.call([target, lowered.SerializeToString(), feeds, 2])
+    assert isinstance(empty, str) or isinstance(process, OwnEngine)
+    np.testing.assert_array_equal(y, feeds[1]["x"] - feeds[1]["w"], strict=True)
+
+
+@pytest.mark.parametrize("target", ENGINES)
+def test_a_scan_of_no_rows_and_of_any_number_is_not_left_out(target: Any) -> None:
+    """The standard refuses other numbers than 0 for the second one, as engines do."""
+    text = OPEN.format("0,3", "N,3")
+    model = parse_model(f'<ir_version: 8, opset_import: ["": 18]> g {text}')
+    assert "Scan" in {each.op_type for each in ts.lower(model, target).graph.node}
+    assert [each for each in report_of(model, target).notes if "without rows" in each]
+
+
+def report_of(model: onnx.ModelProto, target: Any) -> LoweringReport:
+    return lower_graph(read_model(model), target)
+
+
+@pytest.mark.parametrize("target", ENGINES)
+def test_it_is_not_noted_of_a_scan_that_became_a_loop(target: Any) -> None:
+    model = tables("the first axis", 18)
+    (found,) = [each for each in ts.check(model, target) if "rows may be 0" in each.message]
+    assert found.fix.startswith("lower the model")
+    assert not [each for each in report_of(model, target).notes if "without rows" in each]
+
+
+@pytest.mark.parametrize(("tables", "is_refused"), [("N", True), ("1000", False)])
+def test_at_opset_9_inner_tables_that_may_differ_are_refused(tables: str, is_refused: bool) -> None:
+    model = parse_model(f"""<ir_version: 4, opset_import: ["": 9]> g (float[2,{tables},3] x,
+        float[2,{tables.replace("N", "M")},3] w) => (float[?,?,?] y) {{ y =
+        Scan<num_scan_inputs = 2, body = b (float[?,3] r, float[?,3] q) => (float[?,3] o)
+        {{ o = Scan<num_scan_inputs = 2, body = b2 (float[3] c, float[3] d) => (float[3] p) {{ p = Sub(c, d) }}>(r, q) }}>(x, w)
+        }}""")
+    (found,) = [each for each in ts.check(model, "openvino") if "body of a Scan" in each.message]
+    assert ("convert it to opset 13" in found.fix) == is_refused
+    if is_refused:
+        with refused("TS513", "equal numbers of rows"):
+            ts.lower(model, "openvino")
+    else:
+        assert "Loop" in {each.op_type for each in nodes_of(ts.lower(model, "openvino").graph)}
+
+
 RANKS = {
     "SequenceAt": "s = SplitToSequence<keepdims = 0>(row) o = SequenceAt(s, one)",
     "ConcatFromSequence": "s = SplitToSequence(row, one) o = ConcatFromSequence<axis = 0>(s)",
@@ -259,12 +334,47 @@ def test_ranks_that_onnxruntime_does_not_look_for_are_declared(name: str, proces
     np.testing.assert_array_equal(got, expected, strict=True)
 
 
-@pytest.mark.parametrize("inner", ["o = Neg(row)", "n = Shape(row) o = Reshape(row, n)"])
-def test_ranks_that_onnxruntime_looks_for_stay_undeclared(inner: str) -> None:
-    model = parse_model(f"""<ir_version: 8, opset_import: ["": 18]> g (float[2,3] x)
-        => (float[?,?] y) {{ y = Scan<num_scan_inputs = 1, body = b (float[3] row) => (o)
-        {{ {inner} }}>(x) }}""")
-    assert ts.lower(model, "onnxruntime") == model
+OF_SEEN_RANK = {
+    "none": "o = Neg(row)",
+    "its own shape": "n = Shape(row) o = Reshape(row, n)",
+    "a constant shape": "s = SequenceConstruct(row, row) p = SequenceAt(s, one)"
+    " n = Constant<value_ints = [3, 1]>() o = Reshape(p, n)",
+    "a counted shape": "s = SequenceConstruct(row, row) p = SequenceAt(s, one)"
+    " o = Reshape(p, shape)",
+    "a length": "s = SequenceConstruct(row, row) q = Loop(one, , s) <body = b2 (int64 i, bool c,"
+    " seq(float) v) => (bool c2, seq(float) v2) { c2 = Identity(c) v2 = SequenceInsert(v, row) }>"
+    " n = SequenceLength(q) o = Cast<to = 1>(n)",
+    "rows of a Loop": "k = Constant<value_int = 1>() yes = Cast<to = 9>(k)"
+    " o = Loop(one, yes) <body = b2 (int64 i, bool c) => (bool c2, v2)"
+    " { c2 = Identity(c) v2 = Neg(row) }>",
+}
+
+
+@pytest.mark.parametrize("name", OF_SEEN_RANK)
+def test_ranks_that_onnxruntime_looks_for_stay_undeclared(name: str, process: Runner) -> None:
+    model = parse_model(f"""<ir_version: 8, opset_import: ["": 18]> g (float[2,3] x,
+        int64[2] shape) => (y) <int64 one = {{1}}> {{ y = Scan<num_scan_inputs = 1, body = b
+        (float[3] row) => (o) {{ {OF_SEEN_RANK[name]} }}>(x) }}""")
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    assert not [each for each in ts.check(model, "onnxruntime") if "the shape" in each.message]
+    feed = {"x": X[0, :2, :3].copy(), "shape": np.array([1, 3])}
+    ((got,),) = process.call(["onnxruntime", model.SerializeToString(), [feed], 1])
+    np.testing.assert_array_equal(got, ts.run(model, feed)["y"], strict=True)
+
+
+def test_the_ranks_of_many_scans_are_looked_for_in_few_steps(monkeypatch: Any) -> None:
+    """Each would go back through all nodes of the model that are before it."""
+    chain = " ".join(f"c{i + 1} = Neg(c{i})" for i in range(500))
+    model = parse_model(f"""<ir_version: 8, opset_import: ["": 18]> g (float[3] c0, float[2,3] x)
+        => (float[?,?] y) {{ {chain} y = Scan<num_scan_inputs = 1, body = b (float[3] row) => (o)
+        {{ o = Add(row, c500) }}>(x) }}""")
+    asked: list[object] = []
+    found = body_features._sources_of_rank
+    monkeypatch.setattr(
+        body_features, "_sources_of_rank", lambda *given: asked.append(given) or found(*given)
+    )
+    ts.check(model, "onnxruntime")
+    assert 0 < len(asked) < 150
 
 
 @pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")

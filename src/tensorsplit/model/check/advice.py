@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.check.findings import REWRITE
+from tensorsplit.model.features.rounds import has_no_rows, has_open_rows, may_have_uneven_rows
 from tensorsplit.model.features.split_features import split_length
 from tensorsplit.model.graph.calculation import (
     FIRST_WITH_BOUNDS_AS_INPUTS,
@@ -41,7 +42,12 @@ def before_lowering(ref: NodeRef, facts: Facts) -> str:
         return f"convert it to opset 13, {why} {_CONVERT}"
     if ref.op_type == "Scan" and ref.opset < FIRST_SCAN_WITHOUT_BATCHES:
         return "write it as a Scan of opset 9 or newer, which has no batches"
-    is_known_at_all = not is_split(ref.node) or is_known(split_length(facts.split(ref).plan))
+    if has_no_rows(ref, facts) and has_open_rows(ref.node, facts):
+        return _LEFT["unranked_in_scan"]
+    if is_split(ref.node):
+        is_known_at_all = is_known(split_length(facts.split(ref).plan))
+    else:
+        is_known_at_all = not may_have_uneven_rows(ref, facts)
     if ref.opset >= FIRST_WITH_BOUNDS_AS_INPUTS or is_known_at_all:
         return ""
     why = f"as lengths can't be computed before opset {FIRST_WITH_BOUNDS_AS_INPUTS}"
@@ -93,6 +99,8 @@ _LEFT = {
     "equal_parts_on_dynamic_axis": _CHECKED,
     "empty_part": "leave the part out",
     "lost_dimension": "declare the dimension, or run it in another engine, if such data matter",
+    "rows_may_be_0": "lower the model, where the shapes of what the body gives are known: a Loop"
+    " takes its place; else run it in another engine, if data without rows matter",
     "long_slice": "use Split in its place, or run it in another engine",
     "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
     "wide_values": "run it in another engine, if these values matter",

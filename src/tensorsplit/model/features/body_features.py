@@ -10,7 +10,12 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, text_of
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
-from tensorsplit.model.features.from_constants import gives_shape, is_constant
+from tensorsplit.model.features.from_constants import (
+    MOST_STEPS,
+    OF_SHAPES,
+    gives_shape,
+    is_constant,
+)
 from tensorsplit.model.features.rounds import has_no_rows, rounds_may_be_0, rows_may_be_0
 from tensorsplit.model.features.shared_memory import carried_numbers, overwritten, shared_states
 from tensorsplit.model.features.values import has_strings, is_empty
@@ -28,7 +33,14 @@ from tensorsplit.model.graph.loops import (
     scanned_by,
     states_of,
 )
-from tensorsplit.model.graph.nodes import NodeRef, bodies, constant, is_used, tensor_of
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    bodies,
+    constant,
+    is_used,
+    scopes_inside,
+    tensor_of,
+)
 from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
@@ -44,6 +56,10 @@ _AS_CALCULATED = frozenset(
 
 _OF_HIDDEN_RANK = frozenset({"ConcatFromSequence", "Loop", "SequenceAt"})
 """Operators of which ONNX Runtime takes the rank of the result from declarations only."""
+
+
+_OF_A_NUMBER = OF_SHAPES | {"SequenceLength"}
+"""Operators whose results have the same rank, whatever they are given."""
 
 
 def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
@@ -170,22 +186,37 @@ def _gives_unknown_rank(node: ir.Node, facts: Facts) -> bool:
 def _hides_ranks(node: ir.Node, facts: Facts) -> bool:
     """Return whether a body gives what follows from a sequence or a Loop, and declares no rank.
 
-    ONNX Runtime does not look for the ranks of these. Those that nobody knows are left out.
+    ONNX Runtime does not look for the ranks of these. Those that nobody knows are left out. Around
+    the node so many steps are taken at most: each of many Scans would go through all the model.
     """
+    inside, steps = set(scopes_inside(node)), 0
     ends = [end for _, body in bodies(node) for end in body.outputs]
     waiting = [end for end in ends if facts.tensor(end).shape is not None]
     known = set(waiting)
-    while waiting:
+    while waiting and steps < MOST_STEPS:
         held = waiting.pop()
         made = held.producer()
-        if held.shape is not None or made is None or gives_shape(made):
+        steps += held.graph not in inside
+        if held.shape is not None or made is None or operator_of(made) in _OF_A_NUMBER:
             continue
-        if made.domain == "" and made.op_type in _OF_HIDDEN_RANK:
+        sources = _sources_of_rank(held, made, facts)
+        if sources is None:
             return True
-        sources = {*filter(None, made.inputs), *(end for _, b in bodies(made) for end in b.outputs)}
         waiting += sources - known
         known |= sources
     return False
+
+
+def _sources_of_rank(held: ir.Value, made: ir.Node, facts: Facts) -> set[ir.Value] | None:
+    """Return what ONNX Runtime finds the rank of a result by; None if it does not look for it."""
+    if is_loop(made) and (place := made.outputs.index(held)) >= len(states_of(made)):
+        return {body_of(made).outputs[1 + place]}  # the rows that it puts together
+    if made.domain == "" and made.op_type in _OF_HIDDEN_RANK:
+        return None
+    shape = made.inputs[1] if operator_of(made) == "Reshape" and len(made.inputs) > 1 else None
+    if shape is not None and facts.tensor(shape).shape is not None:
+        return {shape}
+    return {*filter(None, made.inputs), *(end for _, b in bodies(made) for end in b.outputs)}
 
 
 def keeps_strings(node: ir.Node, facts: Facts, seen: Facts) -> bool:

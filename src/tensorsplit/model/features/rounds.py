@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, is_at_least, is_known
-from tensorsplit.model.features.values import is_empty
+from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
     axes_of_scan,
+    body_of,
     carried_by,
     count_and_condition,
     is_loop,
@@ -43,8 +43,9 @@ def rounds_may_be_0(node: ir.Node, opset: int, facts: Facts, seen: Facts) -> boo
 
 
 def has_no_rows(ref: NodeRef, facts: Facts) -> bool:
-    """Return whether a Scan is given no rows; one with batches is left out."""
-    return 0 in _numbers_of_rows(ref, facts)
+    """Return whether a Scan is given no rows by all it scans; one with batches is left out."""
+    numbers = _numbers_of_rows(ref, facts)
+    return bool(numbers) and all(is_known(number) and number == 0 for number in numbers)
 
 
 def rows_may_be_0(ref: NodeRef, facts: Facts) -> bool:
@@ -55,8 +56,32 @@ def rows_may_be_0(ref: NodeRef, facts: Facts) -> bool:
     """
     numbers = _numbers_of_rows(ref, facts)
     is_sure = any(number is not None and is_at_least(number, 1) for number in numbers)
-    are_empty = any(is_empty(held, facts) for held in ref.node.inputs[-len(numbers) :])
-    return bool(numbers) and not is_sure and not are_empty
+    return bool(numbers) and not (is_sure or has_no_rows(ref, facts) or _are_empty(ref, facts))
+
+
+def _are_empty(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether a Scan takes rows without elements."""
+    axes, _ = axes_of_scan(ref.node)
+    shapes = [facts.tensor(held).shape or () for held in ref.node.inputs[-len(axes) :]]
+    pairs = zip(shapes, axes, strict=False)
+    return any(0 in shape[:axis] + shape[axis:][1:] for shape, axis in pairs)
+
+
+def may_have_uneven_rows(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether what a Scan scans may have different numbers of rows."""
+    numbers = _numbers_of_rows(ref, facts)
+    return len(numbers) > 1 and not (all(map(is_known, numbers)) and len(set(numbers)) == 1)
+
+
+def has_open_rows(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Scan puts rows together of which its body gives a dimension not known.
+
+    Without rows, engines and lowering know no such dimension. Rows that are not used are left out.
+    """
+    states = len(states_of(node))
+    pairs = zip(node.outputs[states:], body_of(node).outputs[states:], strict=False)
+    shapes = [facts.tensor(row).shape for made, row in pairs if is_used(made)]
+    return any(shape is None or not are_known(shape) for shape in shapes)
 
 
 def _numbers_of_rows(ref: NodeRef, facts: Facts) -> list[Dim]:

@@ -8,6 +8,8 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, require, same, value
 from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.features.rounds import has_open_rows, may_have_uneven_rows
+from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS
 from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
@@ -34,20 +36,31 @@ def loop_inner_scans(lowering: Lowering) -> bool:
 def loop_for_no_rows(lowering: Lowering) -> bool:
     """Put a Loop in the place of each Scan that may have no rows; whether there was any.
 
-    Those whose rows are put together along another axis stay where its rank is not known, and at
-    opset 9 those with several inputs, of which it could not be checked that they have equal rows.
+    Those that give rows of a shape that is not known stay: engines would give 0 for a dimension
+    of none. So do those of which it can't be checked that they have equal rows, before opset 10,
+    or of which only some are known to have none.
     """
     return lowering.change_limited("rows_may_be_0", _loop_if_known)
 
 
 def _loop_if_known(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    given, made = axes_of_scan(ref.node)
-    rows = zip(ref.node.outputs[len(states_of(ref.node)) :], made, strict=True)
-    is_unchecked = len(given) > 1 and lowering.opset < FIRST_WITH_BOUNDS_AS_INPUTS
-    if is_unchecked or any(axis and lowering.facts.tensor(out).shape is None for out, axis in rows):
+    facts, (_, made) = lowering.facts, axes_of_scan(ref.node)
+    rows = zip(ref.node.outputs[len(states_of(ref.node)) :], made, strict=False)
+    if (
+        has_open_rows(ref.node, facts)
+        or any(axis and facts.tensor(out).shape is None for out, axis in rows)
+        or _is_unchecked(lowering, ref)
+        or any(is_empty(held, facts) for held in ref.node.inputs[-len(scanned_by(ref.node)) :])
+    ):
         lowering.note(entry)
     else:
         _loop(lowering, ref, entry)
+
+
+def _is_unchecked(lowering: Lowering, ref: NodeRef) -> bool:
+    """Return whether the numbers of rows may differ, and a model can't check that they do not."""
+    too_old = lowering.opset < FIRST_WITH_BOUNDS_AS_INPUTS
+    return too_old and may_have_uneven_rows(ref, lowering.facts)
 
 
 def _loop(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -57,6 +70,9 @@ def _loop(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         first = FIRST_SCAN_WITHOUT_BATCHES
         problem = f"it is in the body of a Scan ({entry.note})"
         raise refusal(problem, f"convert to opset {first} or newer")
+    if _is_unchecked(lowering, ref):
+        problem = "it can't be checked that what a Scan goes along has equal numbers of rows"
+        raise refusal(problem, f"convert to opset {FIRST_WITH_BOUNDS_AS_INPUTS} or newer")
     states, (given, made) = states_of(node), axes_of_scan(node)
     backward = [attribute_of(node, name, ir.AttributeType.INTS) for name in SCANNED_DIRECTIONS]
     make = InsertionPoint.before(lowering, ref)
@@ -103,9 +119,7 @@ def _number_of_rows(
         if data is not None  # as those of a Scan are
     ]
     first = lengths[0]
-    if all(length is first for length in lengths) or lowering.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
-        return first
-    for length in lengths[1:]:
+    for length in () if lowering.opset < FIRST_WITH_BOUNDS_AS_INPUTS else lengths[1:]:
         first = require(first, same(length, lengths[0]), refusal, "the numbers of rows differ")
     return first
 

@@ -17,6 +17,7 @@ from tensorsplit.model.features.rounds import (
     fixed_ends,
     given_without_rounds,
     has_no_round,
+    has_open_rows,
     includes_count,
     rounds_by_default,
 )
@@ -197,6 +198,8 @@ def _leave_out(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 def _leave_out_scan(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Leave out a Scan without rows."""
     node, count = ref.node, len(states_of(ref.node))
+    if has_open_rows(node, lowering.facts):
+        raise refusal("the shape of the rows that a Scan gives is not known", "declare it")
     starts = dict(zip(node.outputs[:count], node.inputs, strict=False))
     axes = dict(zip(node.outputs[count:], axes_of_scan(node)[1], strict=False))
     _put_starts(lowering, ref, starts, axes, entry)

@@ -243,6 +243,10 @@ _AFTER_SPLITS: tuple[Callable[[Lowering], bool | None], ...] = (
 """What comes after splits, each once; some return whether less is known of what follows now."""
 
 
+_NOTED_WHERE_LEFT = frozenset({"rows_may_be_0"})
+"""Features of rare inputs that a step removes from most nodes; it notes those that it leaves."""
+
+
 def _check(lowering: Lowering) -> None:
     """Refuse what the target can't take and no rewrite fixes; note what it may do wrongly."""
     profile = lowering.profile
@@ -260,7 +264,7 @@ def _check(lowering: Lowering) -> None:
             with at(lowering.refs[node]):
                 check_loop(entries)
                 _check_type(lowering, entry)
-            if not must_go(entry):
+            if not must_go(entry) and entry.feature not in _NOTED_WHERE_LEFT:
                 lowering.note(entry)
     for entry in profile.about(data_features(lowering.refs.values(), lowering.facts)):
         _check_type(lowering, entry)
