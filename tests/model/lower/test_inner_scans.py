@@ -294,8 +294,8 @@ def test_at_opset_9_inner_tables_that_may_differ_are_refused(tables: str, is_ref
     model = parse_model(f"""<ir_version: 4, opset_import: ["": 9]> g (float[2,{tables},3] x,
         float[2,{tables.replace("N", "M")},3] w) => (float[?,?,?] y) {{ y =
         Scan<num_scan_inputs = 2, body = b (float[?,3] r, float[?,3] q) => (float[?,3] o)
-        {{ o = Scan<num_scan_inputs = 2, body = b2 (float[3] c, float[3] d) => (float[3] p) {{ p = Sub(c, d) }}>(r, q) }}>(x, w)
-        }}""")
+        {{ o = Scan<num_scan_inputs = 2, body = b2 (float[3] c, float[3] d) => (float[3] p)
+        {{ p = Sub(c, d) }}>(r, q) }}>(x, w) }}""")
     (found,) = [each for each in ts.check(model, "openvino") if "body of a Scan" in each.message]
     assert ("convert it to opset 13" in found.fix) == is_refused
     if is_refused:
