@@ -369,7 +369,7 @@ def test_the_ranks_of_many_scans_are_looked_for_in_few_steps(monkeypatch: Any) -
     model = parse_model(f"""<ir_version: 8, opset_import: ["": 18]> g (float[3] c0, float[2,3] x)
         => (float[?,?] y) {{ {chain} y = Scan<num_scan_inputs = 1, body = b (float[3] row) => (o)
         {{ o = Add(row, c500) }}>(x) }}""")
-    looked = MagicMock(wraps=body_features._sources_of_rank)  # noqa: SLF001
+    looked = MagicMock(wraps=body_features._sources_of_rank)
     monkeypatch.setattr(body_features, "_sources_of_rank", looked)
     ts.check(model, "onnxruntime")
     assert 0 < looked.call_count < 150
