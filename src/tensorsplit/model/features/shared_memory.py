@@ -35,7 +35,7 @@ from tensorsplit.model.graph.rejoined import may_pass, passed_by
 from tensorsplit.model.graph.uses import OF_SHAPES, is_unused, twins_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir import LAYER_PORTS
-from tensorsplit.model.openvino_ir.port_maps import read_ports
+from tensorsplit.model.openvino_ir.port_maps import BodyPorts, read_ports
 
 _Use: TypeAlias = tuple[ir.Node, int]
 """A node, and the place at which it reads a value."""
@@ -87,24 +87,29 @@ def overwriting_layers(node: ir.Node, facts: Facts) -> list[_Use]:
 
     Each is given with the port that reads it; those are given tensors of a known shape.
     """
+    if (loop := _loop_layer(node)) is None:
+        return []
+    body, ports = loop
+    carried = {to for start, to in ports.back_edges if not _is_given_on(body, start, to)}
+    again = {
+        body.inputs[port.inner]: node.inputs[port.outer]
+        for port in ports.inputs
+        if port.outer is not None and port.axis is None and port.inner not in carried
+    }
+    shapes = {inner: facts.tensor(outer).shape for inner, outer in again.items()}
+    held = [inner for inner, shape in shapes.items() if shape is not None and are_known(shape)]
+    joins = _joins(body, facts) if held else ()
+    return list(dict.fromkeys(chain(*(_overwriting(each, body, joins) for each in held))))
+
+
+def _loop_layer(node: ir.Node) -> tuple[ir.Graph, BodyPorts] | None:
+    """Return the body of a Loop or TensorIterator with its ports; None if they do not fit."""
     if node.domain != DOMAIN or node.op_type not in _LOOP_LAYERS:
-        return []
-    label, body = next(iter(bodies(node)), ("", None))
-    if body is None:
-        return []
-    with suppress(SplitError):  # ports that do not fit
-        ports = read_ports(str(node.metadata_props.get(LAYER_PORTS + label)), "")
-        carried = {to for start, to in ports.back_edges if not _is_given_on(body, start, to)}
-        again = {
-            body.inputs[port.inner]: node.inputs[port.outer]
-            for port in ports.inputs
-            if port.outer is not None and port.axis is None and port.inner not in carried
-        }
-        shapes = {inner: facts.tensor(outer).shape for inner, outer in again.items()}
-        held = [inner for inner, shape in shapes.items() if shape is not None and are_known(shape)]
-        joins = _joins(body, facts) if held else ()
-        return list(dict.fromkeys(chain(*(_overwriting(each, body, joins) for each in held))))
-    return []
+        return None
+    for label, body in bodies(node):
+        with suppress(SplitError):
+            return body, read_ports(str(node.metadata_props.get(LAYER_PORTS + label)), "")
+    return None
 
 
 def _is_given_on(body: ir.Graph, start: int, to: int) -> bool:
@@ -194,18 +199,13 @@ def shared_states(node: ir.Node, facts: Facts) -> list[int]:
 
 def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:
     """Do as `shared_states` of a Loop or TensorIterator; places are those of its body's Results."""
-    if node.domain != DOMAIN or node.op_type not in _LOOP_LAYERS:
+    if (loop := _loop_layer(node)) is None:
         return []
-    label, body = next(iter(bodies(node)), ("", None))
-    if body is None:
-        return []
-    with suppress(SplitError):  # ports that do not fit
-        ports = read_ports(str(node.metadata_props.get(LAYER_PORTS + label)), "")
-        rows = {body.inputs[port.inner] for port in ports.inputs if port.axis is not None}
-        pairs = [(body.inputs[to], body.outputs[start]) for start, to in ports.back_edges]
-        found = _shared(pairs, body, rows, facts) if rows else []
-        return sorted({ports.back_edges[place][0] for place in found})
-    return []
+    body, ports = loop
+    rows = {body.inputs[port.inner] for port in ports.inputs if port.axis is not None}
+    pairs = [(body.inputs[to], body.outputs[start]) for start, to in ports.back_edges]
+    found = _shared(pairs, body, rows, facts) if rows else []
+    return sorted({ports.back_edges[place][0] for place in found})
 
 
 def _shared(

@@ -44,10 +44,7 @@ def origins(
 
 def passed_from(value: ir.Value | None) -> ir.Value | None:
     """Return the value that Identity nodes pass on; one of them, where they read each other."""
-    source = value
-    for source in origins(value, _identity_input):  # noqa: B007 - the last one is returned
-        pass
-    return source
+    return [value, *origins(value, _identity_input)][-1]
 
 
 def _identity_input(node: ir.Node) -> ir.Value | None:

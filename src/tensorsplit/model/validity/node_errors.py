@@ -82,7 +82,7 @@ def _wrong_attributes(schema: Any, attributes: Attributes, where: str) -> Iterat
             continue
         elif seen != (wanted := declared[name].type.name):
             yield malformed(f"its attribute '{name}' is of type {seen}", f"give it as {wanted}")
-        elif not attribute.is_ref() and not _READABLE.get((schema.name, name), _any)(attribute):
+        elif not attribute.is_ref() and not _is_readable(schema.name, attribute):
             yield malformed(
                 f"its attribute '{name}' is {show(attribute.value)}",
                 "write letters for axes, as in 'ij,jk->ik' or '...ij->...ji'",
@@ -92,8 +92,10 @@ def _wrong_attributes(schema: Any, attributes: Attributes, where: str) -> Iterat
             yield malformed(f"it has no attribute '{name}'", f"give it; {where} requires it")
 
 
-def _any(_: ir.Attr) -> bool:
-    return True
+def _is_readable(op_type: str, attribute: ir.Attr) -> bool:
+    """Return whether the text of an attribute can be read, if there are rules for it."""
+    reads = _READABLE.get((op_type, attribute.name))
+    return reads is None or reads(attribute)
 
 
 _READABLE: Mapping[tuple[str, str], Callable[[ir.Attr], bool]] = {
