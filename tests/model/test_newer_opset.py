@@ -11,7 +11,7 @@ from onnx import TensorProto, defs, helper
 
 import tensorsplit as ts
 from tensorsplit.core.records import NEWEST_OPSET
-from tensorsplit.model.graph.nodes import schema_of
+from tensorsplit.model.graph.opsets import schema_of
 from tests.refusals import refused
 
 NEXT = NEWEST_OPSET + 1

@@ -17,7 +17,7 @@ from tensorsplit.model.check.checker import examine
 from tensorsplit.model.check.checks import ERROR, TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
 from tensorsplit.model.check.findings import REWRITE, CheckReport, Finding
 from tensorsplit.model.exactness import moved_outputs
-from tensorsplit.model.graph.nodes import check_known
+from tensorsplit.model.graph.opsets import check_known
 from tensorsplit.model.lower import LoweringReport, lower_graph, lower_ir
 from tensorsplit.model.profiles import load
 from tensorsplit.model.reading import OnnxModel, open_model

@@ -29,8 +29,9 @@ from tensorsplit.core.errors import OUTPUT_COUNT, SEQUENCE_INDEX, SplitError
 from tensorsplit.model.feeds import DeclaredInput, check_feeds
 from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, as_tensor
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_split, walk
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, walk
 from tensorsplit.model.graph.producers import producer_of
+from tensorsplit.model.graph.split_nodes import is_split
 from tensorsplit.model.graph.tensors import element_type_of
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of

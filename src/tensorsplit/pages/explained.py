@@ -182,7 +182,8 @@ def splits_of_model(model: onnx_ir.Model) -> list[ExplainedSplit]:
     Initializers that are also inputs count with the values that they have. A split that is wrong
     and may run is refused (TS101 to TS308).
     """
-    from tensorsplit.model.graph.nodes import is_split, walk
+    from tensorsplit.model.graph.nodes import walk
+    from tensorsplit.model.graph.split_nodes import is_split
     from tensorsplit.model.infer.analysis import analyse
 
     facts = analyse(model, {}, strict=True)

@@ -7,7 +7,8 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from tensorsplit.model.graph.message import message_opsets
-from tensorsplit.model.graph.nodes import change_inputs, domain_name, walk
+from tensorsplit.model.graph.nodes import change_inputs, walk
+from tensorsplit.model.graph.opsets import domain_name
 from tensorsplit.model.reading import OnnxModel, read_model
 from tests.model.build import function, graph, model, node, onnx_model, untyped, value
 from tests.refusals import refused

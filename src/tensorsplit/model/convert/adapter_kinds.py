@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.convert.operator_versions import VersionStep
-from tensorsplit.model.graph.nodes import schema_of
+from tensorsplit.model.graph.opsets import schema_of
 
 Adapter: TypeAlias = Callable[[NodeConversion], object]
 """Takes one step with a node: rewrites it for the opset of the step, or refuses (TS512).

@@ -28,8 +28,8 @@ from tensorsplit.model.convert.adapter_kinds import (
     to_inputs,
 )
 from tensorsplit.model.convert.conversion import NodeConversion
+from tensorsplit.model.graph.axes import axes_from_front
 from tensorsplit.model.graph.calculation import TO_THE_END, Calculation, few_numbers
-from tensorsplit.model.graph.nodes import axes_from_front
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
 

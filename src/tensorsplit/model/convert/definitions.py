@@ -9,7 +9,8 @@ import onnx
 import onnx_ir as ir
 
 from tensorsplit.model.convert.conversion import Conversion, NodeConversion
-from tensorsplit.model.graph.nodes import as_proto, bodies, schema_of
+from tensorsplit.model.graph.nodes import as_proto, bodies
+from tensorsplit.model.graph.opsets import schema_of
 
 
 def replace_by_definition(node: NodeConversion) -> bool:

@@ -13,7 +13,8 @@ from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.errors import NO_COUNTERPART, SplitError, short_name
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import NodeRef, schema_of
+from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.opsets import schema_of
 from tensorsplit.model.infer.node_outputs import infer_outputs
 from tensorsplit.model.openvino_ir import LAYER_VERSION
 from tensorsplit.model.openvino_ir.attributes import LayerAttributes

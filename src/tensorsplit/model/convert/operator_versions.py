@@ -11,7 +11,8 @@ from onnx import defs
 
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes
-from tensorsplit.model.graph.nodes import is_used, schema_of
+from tensorsplit.model.graph.nodes import is_used
+from tensorsplit.model.graph.opsets import schema_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.validity.node_errors import not_taken, types_of, wrong_signature
 

@@ -19,6 +19,7 @@ from tensorsplit.model.features.from_constants import (
 from tensorsplit.model.features.rounds import has_no_rows, rounds_may_be_0, rows_may_be_0
 from tensorsplit.model.features.shared_memory import carried_numbers, overwritten, shared_states
 from tensorsplit.model.features.values import has_strings, is_empty
+from tensorsplit.model.graph.constants import constant, tensor_of
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
@@ -33,14 +34,7 @@ from tensorsplit.model.graph.loops import (
     scanned_by,
     states_of,
 )
-from tensorsplit.model.graph.nodes import (
-    NodeRef,
-    bodies,
-    constant,
-    is_used,
-    scopes_inside,
-    tensor_of,
-)
+from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, scopes_inside
 from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts

@@ -12,7 +12,8 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import MOST_STEPS, gives_shape
 from tensorsplit.model.features.values import LARGEST, has_known_shape
-from tensorsplit.model.graph.nodes import attribute_of, given_in_branches, order_of
+from tensorsplit.model.graph.axes import order_of
+from tensorsplit.model.graph.nodes import attribute_of, given_in_branches
 from tensorsplit.model.graph.producers import producer_of
 from tensorsplit.model.infer.analysis import Facts
 

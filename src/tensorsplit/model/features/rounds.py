@@ -6,6 +6,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
+from tensorsplit.model.graph.constants import constant
 from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
     axes_of_scan,
@@ -17,7 +18,7 @@ from tensorsplit.model.graph.loops import (
     scanned_by,
     states_of,
 )
-from tensorsplit.model.graph.nodes import NodeRef, bodies, constant, is_used
+from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.infer.analysis import Facts
 

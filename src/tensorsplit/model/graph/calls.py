@@ -24,14 +24,13 @@ from tensorsplit.model.graph.nodes import (
     GRAPH_TYPES,
     NodeRef,
     change_inputs,
-    domain_name,
-    domain_opsets,
-    function_label,
-    malformed,
     nodes_in,
     walk,
     walk_function,
 )
+from tensorsplit.model.graph.opsets import domain_name, domain_opsets
+from tensorsplit.model.graph.paths import function_label
+from tensorsplit.model.refusals import malformed
 
 Attributes: TypeAlias = Mapping[str, ir.Attr]
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 import onnx_ir as ir
 
 from tensorsplit.core.errors import show
-from tensorsplit.model.graph.nodes import GRAPH_TYPES, bodies, malformed
+from tensorsplit.model.graph.nodes import GRAPH_TYPES, bodies
 from tensorsplit.model.graph.tensors import with_name
+from tensorsplit.model.refusals import malformed
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import is_used, schema_of
+from tensorsplit.model.graph.nodes import is_used
+from tensorsplit.model.graph.opsets import schema_of
 
 
 class Counterpart(NamedTuple):

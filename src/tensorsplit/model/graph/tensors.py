@@ -283,12 +283,3 @@ def _number(name: str, key: str, text: str) -> int:
 
 def _unusable(name: str, problem: str) -> SplitError:
     return unusable(problem, short_name(name) or "tensor")
-
-
-def clamped(start: int, end: int, step: int, length: int) -> slice:
-    """Return what Slice takes of an axis as a slice of Python, which clamps other starts."""
-    start, end = (bound + length if bound < 0 else bound for bound in (start, end))
-    if step > 0:
-        return slice(min(max(start, 0), length), min(max(end, 0), length), step)
-    first, last = min(max(start, 0), length - 1), min(max(end, -1), length - 1)
-    return slice(first, None if last < 0 else last, step)

@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, is_at_least, is_known, larger
 from tensorsplit.core.errors import SplitError
+from tensorsplit.model.graph.constants import constant
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
@@ -22,7 +23,7 @@ from tensorsplit.model.graph.facts import (
     merge_declared,
     without_elements,
 )
-from tensorsplit.model.graph.nodes import attribute_of, bodies, constant
+from tensorsplit.model.graph.nodes import attribute_of, bodies
 from tensorsplit.model.graph.producers import passed_from
 
 AnalyseBody: TypeAlias = Callable[[str, ir.Graph, list[Fact], bool | None], list[Fact]]

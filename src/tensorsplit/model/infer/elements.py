@@ -35,8 +35,9 @@ from tensorsplit.core.dimensions import (
     smaller,
     times,
 )
+from tensorsplit.model.graph.axes import clamped
 from tensorsplit.model.graph.facts import Fact, NotKnownError, Tensor, as_tensor
-from tensorsplit.model.graph.tensors import Array, clamped
+from tensorsplit.model.graph.tensors import Array
 
 Elements: TypeAlias = tuple[Dim, ...]
 

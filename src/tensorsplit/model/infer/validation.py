@@ -12,8 +12,10 @@ from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import called_by, functions_of
 from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, as_tensor, declared
-from tensorsplit.model.graph.nodes import is_split, model_opsets, nodes_within
+from tensorsplit.model.graph.nodes import nodes_within
+from tensorsplit.model.graph.opsets import model_opsets
 from tensorsplit.model.graph.producers import producer_of, read_by
+from tensorsplit.model.graph.split_nodes import is_split
 from tensorsplit.model.infer.analysis import Facts, analyse, fact_of_fed
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 

@@ -14,17 +14,9 @@ from tensorsplit.model.features.forms import sparse_initializers
 from tensorsplit.model.features.from_constants import to_calculate
 from tensorsplit.model.features.integers import folded_quotient
 from tensorsplit.model.features.without_elements import empty_operands, gives_empty_constant
-from tensorsplit.model.graph.nodes import (
-    LARGEST_CONSTANT,
-    NodeRef,
-    attribute_of,
-    change_inputs,
-    constant,
-    held_by,
-    in_range,
-    is_used,
-    tensor_of,
-)
+from tensorsplit.model.graph.axes import in_range
+from tensorsplit.model.graph.constants import LARGEST_CONSTANT, constant, held_by, tensor_of
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs, is_used
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, is_own, refusal

@@ -17,13 +17,14 @@ from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
+from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.calculation import (
     FIRST_WITH_INTEGERS_COMPARED,
     FIRST_WITH_SUMS,
     FLOATS,
 )
 from tensorsplit.model.graph.loops import body_of, scanned_by
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs, order_of
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, is_own, refusal

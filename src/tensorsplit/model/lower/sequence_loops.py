@@ -10,7 +10,8 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import Number
 from tensorsplit.model.features.values import is_sequence
 from tensorsplit.model.graph.calculation import Calculation
-from tensorsplit.model.graph.nodes import NodeRef, bodies, schema_of
+from tensorsplit.model.graph.nodes import NodeRef, bodies
+from tensorsplit.model.graph.opsets import schema_of
 from tensorsplit.model.lower.lowered_sequence import LoweredSequence, PackedParts
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, check_loop, refusal
 from tensorsplit.model.validity.node_errors import type_name, types_of

@@ -25,7 +25,7 @@ from tensorsplit.core.rules import Chunks, chunks_of
 from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import FIRST_WITH_EMPTY_SHAPES, Calculation
 from tensorsplit.model.graph.facts import SequenceFact
-from tensorsplit.model.graph.nodes import NodeRef, malformed
+from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 from tensorsplit.model.lower.lowered_sequence import (
     Layout,
@@ -41,6 +41,7 @@ from tensorsplit.model.lower.lowered_sequence import (
 from tensorsplit.model.lower.sequence_loops import join_in_loop
 from tensorsplit.model.lower.split_nodes import asked_for, sizes_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
+from tensorsplit.model.refusals import malformed
 
 LoweredSequences: TypeAlias = "dict[ir.Value, LoweredSequence]"
 Result: TypeAlias = "LoweredSequence | str"

@@ -16,7 +16,8 @@ from tensorsplit.core.rules import Chunks, chunk, equal, explicit, remainder
 from tensorsplit.model.features.split_features import known_lengths
 from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import FIRST_WITH_SUMS, Calculation
-from tensorsplit.model.graph.nodes import NodeRef, is_onnx_split, is_vendor_split
+from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.split_nodes import is_onnx_split, is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import rule_of_lengths
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal

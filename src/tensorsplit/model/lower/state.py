@@ -20,15 +20,8 @@ from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.loops import carried_by
-from tensorsplit.model.graph.nodes import (
-    NodeRef,
-    Scope,
-    bodies,
-    domain_opsets,
-    model_opsets,
-    scopes,
-    walk,
-)
+from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, scopes, walk
+from tensorsplit.model.graph.opsets import domain_opsets, model_opsets
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.infer.seen import seen

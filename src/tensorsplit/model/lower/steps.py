@@ -20,17 +20,11 @@ from tensorsplit.model.features.vocabulary import REJOINED
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import SequenceFact, Tensor
 from tensorsplit.model.graph.loops import Carried, carried_by
-from tensorsplit.model.graph.nodes import (
-    NodeRef,
-    Scope,
-    bodies,
-    domain_name,
-    is_split,
-    own_fault,
-    walk,
-)
+from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, walk
+from tensorsplit.model.graph.opsets import domain_name
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.progress import counted
+from tensorsplit.model.graph.split_nodes import is_split
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.lower.constants import (
     calculate_constants,
@@ -96,6 +90,7 @@ from tensorsplit.model.lower.state import (
 )
 from tensorsplit.model.profiles import Limitation, load, must_go
 from tensorsplit.model.reading import OnnxModel
+from tensorsplit.model.refusals import own_fault
 from tensorsplit.model.validity.model_errors import check_well_formed
 from tensorsplit.model.validity.node_errors import wrong_types
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorsplit.model.graph.tensors import Array, clamped
+from tensorsplit.model.graph.axes import clamped
+from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.run.program import node_failed
 
 

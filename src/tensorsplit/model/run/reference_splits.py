@@ -9,7 +9,7 @@ from onnx import NodeProto
 from onnx.reference.op_run import OpRun, RefAttrName
 
 from tensorsplit.model.graph.binding import bind, execute
-from tensorsplit.model.graph.nodes import domain_opsets
+from tensorsplit.model.graph.opsets import domain_opsets
 from tensorsplit.model.validity.message_errors import check_attributes
 
 

@@ -23,7 +23,8 @@ from tensorsplit.model.graph.facts import (
     as_tensor,
     declared,
 )
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies, malformed
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies
+from tensorsplit.model.refusals import malformed
 
 FactOf: TypeAlias = Callable[[ir.Value | None], Fact]
 

@@ -1,0 +1,81 @@
+"""Constants: initializers and Constant nodes, and the tensors that graphs hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import onnx_ir as ir
+
+from tensorsplit.model.graph.nodes import Scope
+from tensorsplit.model.graph.tensors import Array, read_tensor
+
+LARGEST_CONSTANT = 1 << 16
+"""Constants of more elements are not operands of anything; their data is not read."""
+
+
+def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> Array | None:
+    """Return the value of a small constant: an initializer, or the output of a Constant node.
+
+    An initializer that is also a graph input is a default and not a constant (D20). See
+    `read_tensor` for what is refused; the data of one with more elements is not read.
+    """
+    tensor = None if value is None else fixed_tensor_of(value)
+    if value is None or tensor is None or tensor.size > most:
+        return None
+    return read_tensor(tensor, value.name or "")
+
+
+def fixed_tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
+    """Return what a constant holds, without reading it; None for a default (D20)."""
+    return None if value.is_graph_input() else tensor_of(value)
+
+
+def tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
+    """Return what an initializer or the output of a Constant node holds, without reading it."""
+    producer = value.producer()
+    if value.const_value is not None or producer is None:
+        return value.const_value
+    is_constant = (producer.domain, producer.op_type) == ("", "Constant")
+    return held_by(producer.attributes) if is_constant else None
+
+
+_HELD = {
+    "value": ir.AttributeType.TENSOR,
+    "value_int": ir.AttributeType.INT,
+    "value_ints": ir.AttributeType.INTS,
+    "value_float": ir.AttributeType.FLOAT,
+    "value_floats": ir.AttributeType.FLOATS,
+    "value_string": ir.AttributeType.STRING,
+    "value_strings": ir.AttributeType.STRINGS,
+}
+
+
+def held_by(attributes: Mapping[str, ir.Attr]) -> ir.TensorProtocol | None:
+    """Return what a Constant node with these attributes holds; None if that is not one value."""
+    if len(attributes) != 1:
+        return None
+    ((name, attribute),) = attributes.items()
+    if attribute.is_ref() or attribute.type != _HELD.get(name):
+        return None
+    if name == "value":
+        tensor: ir.TensorProtocol = attribute.value  # its type was checked
+        return tensor
+    if name in ("value_string", "value_strings"):
+        listed = [attribute.value] if name == "value_string" else attribute.value
+        texts = [text if isinstance(text, bytes) else text.encode("utf-8") for text in listed]
+        return ir.StringTensor(texts, shape=ir.Shape([len(texts)] if name[-1] == "s" else []))
+    return ir.tensor(np.array(attribute.value, np.int64 if "int" in name else np.float32))
+
+
+def tensors(scope: Scope) -> Iterator[ir.TensorProtocol]:
+    """Yield every tensor that a graph or function holds, without those in bodies."""
+    if isinstance(scope, ir.Graph):
+        for value in scope.initializers.values():
+            if value.const_value is not None:
+                yield value.const_value
+    for attribute in (entry for node in scope for entry in node.attributes.data.values()):
+        if attribute.type == ir.AttributeType.TENSOR and not attribute.is_ref():
+            yield attribute.value
+        elif attribute.type == ir.AttributeType.TENSORS and not attribute.is_ref():
+            yield from attribute.value
