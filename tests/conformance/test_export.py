@@ -21,6 +21,7 @@ from tensorsplit import backend
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases import find
 from tensorsplit.conformance.export import directory, export
+from tensorsplit.storage.outputs import Outputs
 from tests.conformance.equality import same
 from tests.refusals import refused
 
@@ -53,7 +54,7 @@ class QuietRunner(Runner):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("conformance") / "a"
-    export([*LEGAL, *REFUSED, *IR], target, seed=2)
+    export([*LEGAL, *REFUSED, *IR], target, Outputs(), seed=2)
     return target
 
 
@@ -110,7 +111,7 @@ def test_the_runner_of_onnx_takes_what_is_written(folder: Path, tested: Any, kno
 
 def test_the_runner_would_notice_other_outputs(folder: Path, tmp_path: Path) -> None:
     case = next(case for case in LEGAL if case.operator == "onnx.Split-1")
-    export([case], tmp_path / "out")
+    export([case], tmp_path / "out", Outputs())
     place = tmp_path / "out" / directory(case) / "test_data_set_0"
     (place / "output_0.pb").write_bytes((place / "output_2.pb").read_bytes())
     runner = QuietRunner(backend)
@@ -214,25 +215,27 @@ def test_what_is_left_to_its_default_is_the_last_input() -> None:
 def test_cases_are_not_mixed_with_other_files(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("x")
     with refused("TS702", "not empty"):
-        export(LEGAL[:1], tmp_path)
+        export(LEGAL[:1], tmp_path, Outputs())
     assert [entry.name for entry in tmp_path.iterdir()] == ["mine.txt"]
     with refused("TS702", "not a folder"):
-        export(LEGAL[:1], tmp_path / "mine.txt")
+        export(LEGAL[:1], tmp_path / "mine.txt", Outputs())
 
 
-def test_cases_replace_no_others(tmp_path: Path) -> None:
+def test_cases_replace_others_only_where_that_is_allowed(tmp_path: Path) -> None:
     target = tmp_path / "cases"
-    export(LEGAL[:1], target)
+    export(LEGAL[:1], target, Outputs())
     with refused("TS702", "not empty"):
-        export(LEGAL[1:2], target)
+        export(LEGAL[1:2], target, Outputs())
     assert [entry["id"] for entry in manifest(target)["cases"]] == [LEGAL[0].id]
+    export(LEGAL[1:2], target, Outputs(overwrite=True))
+    assert [entry["id"] for entry in manifest(target)["cases"]] == [LEGAL[1].id]
 
 
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
     target = tmp_path / "there"
     target.mkdir()
     told: list[int] = []
-    export(LEGAL[:2], target, progress=told.append)
+    export(LEGAL[:2], target, Outputs(), progress=told.append)
     assert told == [1, 1]
     assert len(manifest(target)["cases"]) == 2
     assert np.all([(target / directory(case)).is_dir() for case in LEGAL[:2]])
@@ -243,11 +246,11 @@ def test_nothing_is_left_if_it_is_interrupted(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        export(LEGAL[:2], tmp_path / "out", progress=interrupt)
+        export(LEGAL[:2], tmp_path / "out", Outputs(), progress=interrupt)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with refused("TS702"):
-        export(LEGAL[:1], tmp_path / "file" / "out")
+        export(LEGAL[:1], tmp_path / "file" / "out", Outputs())

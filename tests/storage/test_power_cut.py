@@ -102,7 +102,7 @@ def test_cases_are_on_the_disk_before_their_folder_is(
     cases = find(["onnx.Split-13/float/static-r1/*"])[:3]
     target = tmp_path / "cases"
     disk = Disk(tmp_path, monkeypatch)
-    export(cases, target)
+    export(cases, target, Outputs())
     assert disk.renamed == [target]
     assert disk.torn == []
     assert disk.lost(target) == []

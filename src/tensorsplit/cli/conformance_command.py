@@ -212,8 +212,7 @@ def _export(cases: Sequence[Case], folder: Path, seed: int) -> None:
     from tensorsplit.conformance.export import export
 
     with progress_of("conformance", len(cases)) as advance:
-        export(cases, folder, seed, progress=advance)
-    outputs().written.append(str(folder))
+        export(cases, folder, outputs(), seed, progress=advance)
 
 
 def _measured(

@@ -11,7 +11,6 @@ from pathlib import Path
 from onnx import numpy_helper
 
 from tensorsplit.conformance.case import Case
-from tensorsplit.core.errors import UNWRITABLE, SplitError
 from tensorsplit.storage.outputs import Outputs
 from tensorsplit.storage.syncing import sync_files
 
@@ -22,11 +21,12 @@ _NAMES = ("parts", "refusal", "ir", MANIFEST)
 def export(
     cases: Sequence[Case],
     folder: Path,
+    outputs: Outputs,
     seed: int = 0,
     *,
     progress: Callable[[int], object] | None = None,
 ) -> None:
-    """Write cases into a new folder.
+    """Write cases into a folder, whole or not at all.
 
     Each case has a folder of its own: ``parts/test_*`` for ONNX models that run, ``refusal/test_*``
     for those that are to be refused and so have no outputs, ``ir/test_*`` for OpenVINO IR. In it
@@ -35,26 +35,17 @@ def export(
     asks for exact equality. ``manifest.json`` says which folder holds which case and what is
     expected of it.
 
-    The folder must not be there yet, or be empty. `progress` is called after each case.
+    `outputs` says whether it may replace cases that are there, and `progress` is called after each
+    case.
 
     Raises:
-        SplitError: TS702 if the folder holds something, or can't be written; nothing is left then.
+        SplitError: TS702 if the folder can't be written or may not be replaced; nothing is left
+            then.
     """
-    if _is_occupied(folder):
-        fix = "give a folder that is not there yet; cases are not mixed with other files"
-        raise SplitError(UNWRITABLE, f"{folder} is not empty", fix, parameter="export")
-    with Outputs(create_dirs=True).replaced(folder, _NAMES) as draft:
+    with outputs.replaced(folder, _NAMES) as draft:
         draft.mkdir()
         _write(cases, draft, seed, progress)
         sync_files(path for path in draft.rglob("*") if path.is_file())
-
-
-def _is_occupied(folder: Path) -> bool:
-    """Return whether a folder holds something; one that can't be read is refused later."""
-    try:
-        return folder.is_dir() and any(folder.iterdir())
-    except OSError:
-        return False
 
 
 def directory(case: Case) -> str:

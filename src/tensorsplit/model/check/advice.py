@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.check.findings import REWRITE
-from tensorsplit.model.features.rounds import has_no_rows, has_open_rows, may_have_uneven_rows
+from tensorsplit.model.features.rounds import has_open_rows, may_have_uneven_rows
 from tensorsplit.model.features.split_features import split_length
 from tensorsplit.model.graph.calculation import (
     FIRST_WITH_BOUNDS_AS_INPUTS,
@@ -22,9 +25,7 @@ from tensorsplit.model.profiles import Limitation, Profile, must_go
 _COMMAND = "tensorsplit "
 """What an advice holds that names a command, which refuses a model as long as it can't do that."""
 
-
 _LOWER = f"{REWRITE}tensorsplit check MODEL --for {{engine}} --fix"
-
 
 _CONVERT = "(tensorsplit convert MODEL --opset 13 -o MODEL)"
 
@@ -43,8 +44,6 @@ def before_lowering(ref: NodeRef, facts: Facts) -> str:
         return f"convert it to opset 13, {why} {_CONVERT}"
     if ref.op_type == "Scan" and ref.opset < FIRST_SCAN_WITHOUT_BATCHES:
         return "write it as a Scan of opset 9 or newer, which has no batches"
-    if has_no_rows(ref, facts) and has_open_rows(ref.node, facts):
-        return _LEFT["unranked_in_scan"]
     if is_split(ref.node):
         is_known_at_all = is_known(split_length(facts.split(ref).plan))
     else:
@@ -55,11 +54,11 @@ def before_lowering(ref: NodeRef, facts: Facts) -> str:
     return f"convert it to opset 13, {why} {_CONVERT}"
 
 
-def has_ranks_of(ref: NodeRef, facts: Facts) -> bool:
-    """Return whether the rank of each tensor that a node reads or gives is known."""
-    ends = [end for end in (*ref.node.inputs, *ref.node.outputs) if end is not None]
+def _has_unknown_ranks(node: ir.Node, facts: Facts) -> bool:
+    """Return whether the rank of a tensor that a node reads or gives is not known."""
+    ends = [end for end in (*node.inputs, *node.outputs) if end is not None]
     known = map(facts.of, ends)
-    return all(fact.shape is not None for fact in known if isinstance(fact, Tensor))
+    return any(fact.shape is None for fact in known if isinstance(fact, Tensor))
 
 
 _REFUSED = {
@@ -69,16 +68,12 @@ _REFUSED = {
 }
 """What to do about features for which lowering refuses a model."""
 
-
 _ENDS = ("sequence_input", "sequence_output")
 """Features of a model that can't be lowered as long as it has them."""
 
-
 _ELSEWHERE = "run it in another engine, if data without elements matter"
 
-
 _CHECKED = "lower it for portable, where the model itself checks the lengths, if they may not fit"
-
 
 _LEFT = {
     "overridable_initializer": "take it off the graph's inputs if it is a constant",
@@ -108,24 +103,36 @@ _LEFT = {
 }
 """What to do about features where lowering leaves them as they are."""
 
+_WITH_RANKS = (_has_unknown_ranks, "give its tensors a known rank")
 
-_WITH_RANKS = frozenset({"softmax_of_rows", "strings_gathered", "used_result"})
-"""Features that lowering removes only where ranks are known."""
+_LEFT_WHERE: Mapping[str, tuple[Callable[[ir.Node, Facts], bool], str]] = MappingProxyType(
+    {
+        "softmax_of_rows": _WITH_RANKS,
+        "strings_gathered": _WITH_RANKS,
+        "used_result": _WITH_RANKS,
+        "no_rows": (has_open_rows, _LEFT["unranked_in_scan"]),
+    }
+)
+"""Where lowering leaves a feature that it removes elsewhere, and what to do before."""
 
 
 def advice(
     profile: Profile,
     entry: Limitation,
     first: str = "",
-    *,
-    has_ranks: Callable[[], bool] = lambda: True,
+    at: tuple[ir.Node, Facts] | None = None,
 ) -> str:
     """Return the advice for a limitation: lowering only where lowering removes it.
 
-    What has to be done before comes first.
+    Args:
+        profile: The profile of the target.
+        entry: The limitation.
+        first: What has to be done before.
+        at: The node that has it, with what is known of the model.
     """
-    if entry.feature in _WITH_RANKS and not has_ranks():
-        first = first or "give its tensors a known rank"
+    if at is not None and entry.feature in _LEFT_WHERE:
+        is_left, wanted = _LEFT_WHERE[entry.feature]
+        first = first or (wanted if is_left(*at) else "")
     is_about_type = entry.feature == "element_type" and not entry.operators
     is_lowered = entry.feature not in _REFUSED and not is_about_type
     if must_go(entry) and is_lowered:

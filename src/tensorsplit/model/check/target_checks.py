@@ -14,7 +14,6 @@ from tensorsplit.model.check.advice import (
     advice_with_lengths,
     before_any,
     before_lowering,
-    has_ranks_of,
 )
 from tensorsplit.model.check.checks import TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
 from tensorsplit.model.check.findings import Finding, of_check
@@ -79,7 +78,7 @@ class TargetChecks:
             return list(found.values())
         features = features_of(ref, self.facts, self._seen)
         first = self._first or before_lowering(ref, self.facts)
-        fix = partial(advice, first=first, has_ranks=partial(has_ranks_of, ref, self.facts))
+        fix = partial(advice, first=first, at=(ref.node, self.facts))
         if has_fed_floats(ref, self.facts):
             fix = partial(advice_with_lengths, fix)
         found = of_features(self.profile, features, ref.path, fix)
