@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from tensorsplit.model.graph import split_nodes
+from tensorsplit.model.graph import split_records
 from tensorsplit.model.graph.binding import Known, bind, execute
 from tensorsplit.model.graph.calls import attributes_of
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Other, SequenceFact, Tensor
@@ -31,17 +31,17 @@ def with_link(name: str, of: str, **attributes: Any) -> ir.Node:
 
 
 def test_the_family_is_told_by_name_and_domain() -> None:
-    assert split_nodes.is_onnx_split(node("Split", "x", "a"))
-    assert split_nodes.is_onnx_split(node("SplitToSequence", "x", "a", domain="ai.onnx"))
-    assert not split_nodes.is_onnx_split(node("Split", "x", "a", domain="custom"))
-    assert not split_nodes.is_onnx_split(node("Concat", "x", "a"))
-    assert split_nodes.is_vendor_split(
+    assert split_records.is_onnx_split(node("Split", "x", "a"))
+    assert split_records.is_onnx_split(node("SplitToSequence", "x", "a", domain="ai.onnx"))
+    assert not split_records.is_onnx_split(node("Split", "x", "a", domain="custom"))
+    assert not split_records.is_onnx_split(node("Concat", "x", "a"))
+    assert split_records.is_vendor_split(
         node("VariadicSplit", "x", "a", domain="org.openvinotoolkit")
     )
-    assert not split_nodes.is_vendor_split(node("VariadicSplit", "x", "a"))
-    assert split_nodes.is_split(node("Split", "x", "a"))
-    assert split_nodes.is_split(node("VariadicSplit", "x", "a", domain="org.openvinotoolkit"))
-    assert not split_nodes.is_split(node("VariadicSplit", "x", "a"))
+    assert not split_records.is_vendor_split(node("VariadicSplit", "x", "a"))
+    assert split_records.is_split(node("Split", "x", "a"))
+    assert split_records.is_split(node("VariadicSplit", "x", "a", domain="org.openvinotoolkit"))
+    assert not split_records.is_split(node("VariadicSplit", "x", "a"))
 
 
 def test_attributes_and_inputs_are_bound_to_the_version_in_force() -> None:

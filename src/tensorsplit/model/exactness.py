@@ -15,7 +15,7 @@ import onnx_ir as ir
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.facts import Fact, Other
 from tensorsplit.model.graph.nodes import Scope, bodies
-from tensorsplit.model.graph.split_nodes import is_split
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.reading import OnnxModel
 

@@ -31,7 +31,7 @@ from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, as_tensor
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, walk
 from tensorsplit.model.graph.producers import producer_of
-from tensorsplit.model.graph.split_nodes import is_split
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.tensors import element_type_of
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.node_outputs import refusal_of

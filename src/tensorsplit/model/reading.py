@@ -34,7 +34,7 @@ from tensorsplit.core.extras import install_command
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.feeds import FED_AS, DeclaredInput
 from tensorsplit.model.graph.building import full_collections_deferred
-from tensorsplit.model.graph.constants import tensors
+from tensorsplit.model.graph.held_tensors import tensors
 from tensorsplit.model.graph.message import (
     ADAPTED,
     NodeList,
@@ -45,10 +45,10 @@ from tensorsplit.model.graph.message import (
     with_types,
     write_message,
 )
+from tensorsplit.model.graph.node_paths import node_path
 from tensorsplit.model.graph.nodes import scopes
-from tensorsplit.model.graph.paths import node_path
 from tensorsplit.model.graph.progress import begin
-from tensorsplit.model.graph.split_nodes import VENDOR_FAMILY
+from tensorsplit.model.graph.split_records import VENDOR_FAMILY
 from tensorsplit.model.graph.tensors import element_name, folder_of
 from tensorsplit.model.graph.weights import MAX_MESSAGE, FileWeights, parse_without_weights
 from tensorsplit.model.refusals import malformed, own_fault

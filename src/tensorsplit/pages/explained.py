@@ -183,7 +183,7 @@ def splits_of_model(model: onnx_ir.Model) -> list[ExplainedSplit]:
     and may run is refused (TS101 to TS308).
     """
     from tensorsplit.model.graph.nodes import walk
-    from tensorsplit.model.graph.split_nodes import is_split
+    from tensorsplit.model.graph.split_records import is_split
     from tensorsplit.model.infer.analysis import analyse
 
     facts = analyse(model, {}, strict=True)

@@ -14,7 +14,7 @@ from onnx.parser import parse_model
 import tensorsplit as ts
 from tensorsplit.engines.compare import compare
 from tensorsplit.model.graph.nodes import walk
-from tensorsplit.model.graph.split_nodes import is_onnx_split, is_vendor_split
+from tensorsplit.model.graph.split_records import is_onnx_split, is_vendor_split
 from tests.model.lower.corpus import CASES, Case
 from tests.refusals import refused
 

@@ -18,7 +18,7 @@ from tensorsplit.model.graph.calculation import (
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.loops import FIRST_SCAN_WITHOUT_BATCHES
 from tensorsplit.model.graph.nodes import NodeRef
-from tensorsplit.model.graph.split_nodes import is_split
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.profiles import Limitation, Profile, must_go
 

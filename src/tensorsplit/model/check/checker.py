@@ -36,10 +36,10 @@ from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import called_by, functions_of
 from tensorsplit.model.graph.engine_operators import ENGINE_OPERATORS, is_of_engines
 from tensorsplit.model.graph.message import NodeList, copied, node_lists
+from tensorsplit.model.graph.node_paths import function_label, node_paths
 from tensorsplit.model.graph.nodes import NodeRef, bodies, walk
 from tensorsplit.model.graph.opsets import domain_name
-from tensorsplit.model.graph.paths import function_label, node_paths
-from tensorsplit.model.graph.split_nodes import is_split
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.tensors import element_name
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile, Target

@@ -28,7 +28,6 @@ from tensorsplit.core.schema import Operator
 from tensorsplit.model.check import checks
 from tensorsplit.model.check.findings import Finding, of_check, of_error
 from tensorsplit.model.features.split_features import as_counted
-from tensorsplit.model.graph.constants import constant
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
@@ -38,9 +37,10 @@ from tensorsplit.model.graph.facts import (
     as_tensor,
     declared,
 )
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.opsets import is_unchanged
-from tensorsplit.model.graph.split_nodes import is_onnx_split, is_split
+from tensorsplit.model.graph.split_records import is_onnx_split, is_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.splits import fact_text
 from tensorsplit.model.validity.node_errors import contradicting_types, wrong_operands

@@ -30,10 +30,10 @@ from tensorsplit.model.graph.calculation import (
     FLOATS,
     Calculation,
 )
-from tensorsplit.model.graph.constants import held_by
 from tensorsplit.model.graph.facts import Tensor, as_tensor, declared
+from tensorsplit.model.graph.held_tensors import held_by
 from tensorsplit.model.graph.nodes import is_used
-from tensorsplit.model.graph.split_nodes import is_split
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.tensors import SparseTensor, element_type_of
 
 _SYMMETRIC = "Add Mul And Or Xor Equal"

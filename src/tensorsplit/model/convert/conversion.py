@@ -26,10 +26,10 @@ from tensorsplit.model.graph.calculation import (
     Calculation,
 )
 from tensorsplit.model.graph.carried import RESERVED
-from tensorsplit.model.graph.constants import constant
 from tensorsplit.model.graph.facts import UNKNOWN, Tensor
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, bodies, change_inputs, is_used
-from tensorsplit.model.graph.split_nodes import FAMILY
+from tensorsplit.model.graph.split_records import FAMILY
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill_value

@@ -32,11 +32,11 @@ from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.calls import called_by, functions_of, specialise
 from tensorsplit.model.graph.engine_operators import in_onnx
+from tensorsplit.model.graph.node_paths import function_label
 from tensorsplit.model.graph.nodes import NodeRef, Scope, walk
 from tensorsplit.model.graph.opsets import domain_name, is_before_opsets, schema_of
-from tensorsplit.model.graph.paths import function_label
 from tensorsplit.model.graph.progress import counted
-from tensorsplit.model.graph.split_nodes import FAMILY, is_onnx_split
+from tensorsplit.model.graph.split_records import FAMILY, is_onnx_split
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 from tensorsplit.model.reading import ModelLike, OnnxModel, open_model, read_model
 from tensorsplit.model.validity.model_errors import check_well_formed

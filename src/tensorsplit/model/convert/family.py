@@ -30,7 +30,7 @@ from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT
 from tensorsplit.model.graph.calls import specialise
 from tensorsplit.model.graph.nodes import walk
-from tensorsplit.model.graph.split_nodes import VENDOR_SPLIT, is_onnx_split, record_of
+from tensorsplit.model.graph.split_records import VENDOR_SPLIT, is_onnx_split, record_of
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.validity.model_errors import check_well_formed
 

@@ -17,7 +17,7 @@ from tensorsplit.model.convert.conversion import ConversionReport, ConvertedNode
 from tensorsplit.model.convert.layer_conversion import no_counterpart
 from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import Calculation
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, bodies, walk
 from tensorsplit.model.openvino_ir import LAYER_PORTS, LAYER_VERSION
 from tensorsplit.model.openvino_ir.attributes import OPSET

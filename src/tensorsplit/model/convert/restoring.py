@@ -24,10 +24,10 @@ from tensorsplit.model.graph.calculation import (
     FIRST_WITH_LENGTHS_AS_INPUT,
     Calculation,
 )
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, change_inputs, walk
 from tensorsplit.model.graph.producers import producer_of
-from tensorsplit.model.graph.split_nodes import is_onnx_split
+from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.infer.calculated import are_in_order, rule_of, rule_of_lengths
 from tensorsplit.model.infer.length_program import program_of
 

@@ -10,7 +10,7 @@ from onnx import GraphProto, ModelProto, TrainingInfoProto, helper
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.carried import RESERVED, TRAINING, names_of, names_read
-from tensorsplit.model.graph.constants import LARGEST_CONSTANT
+from tensorsplit.model.graph.held_tensors import LARGEST_CONSTANT
 from tensorsplit.model.graph.nodes import scopes
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.reading import OnnxModel

@@ -10,7 +10,7 @@ from tensorsplit.model.features.split_features import as_counted
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import as_tensor
 from tensorsplit.model.graph.nodes import bodies, walk
-from tensorsplit.model.graph.split_nodes import is_onnx_split
+from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.reading import ModelLike, OnnxModel, open_model
 from tensorsplit.model.validity.model_errors import check_well_formed

@@ -15,7 +15,7 @@ from tensorsplit.model.convert.layer_conversion import LayerConversion
 from tensorsplit.model.convert.layer_rules import RULES
 from tensorsplit.model.graph.message import copied, tensors_outside
 from tensorsplit.model.graph.nodes import walk
-from tensorsplit.model.graph.split_nodes import is_vendor_split
+from tensorsplit.model.graph.split_records import is_vendor_split
 from tensorsplit.model.graph.tensors import inlined, raw_size
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill

@@ -40,7 +40,7 @@ from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements
 from tensorsplit.model.graph.nodes import NodeRef, Scope, namesakes, scopes_in
 from tensorsplit.model.graph.opsets import domain_opsets
-from tensorsplit.model.graph.split_nodes import is_onnx_split, is_vendor_split
+from tensorsplit.model.graph.split_records import is_onnx_split, is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
 

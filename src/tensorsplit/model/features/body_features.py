@@ -19,8 +19,8 @@ from tensorsplit.model.features.from_constants import (
 from tensorsplit.model.features.rounds import has_no_rows, rounds_may_be_0, rows_may_be_0
 from tensorsplit.model.features.shared_memory import carried_numbers, overwritten, shared_states
 from tensorsplit.model.features.values import has_strings, is_empty
-from tensorsplit.model.graph.constants import constant, tensor_of
 from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
     Carried,

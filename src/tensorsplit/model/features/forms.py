@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import onnx_ir as ir
 
 from tensorsplit.model.graph.axes import axes_from_front
-from tensorsplit.model.graph.constants import tensor_of
+from tensorsplit.model.graph.held_tensors import tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import first_input
 from tensorsplit.model.graph.tensors import SparseTensor

@@ -9,12 +9,12 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.model.features.called_in_onnx import operator_of
-from tensorsplit.model.graph.constants import tensor_of
 from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.held_tensors import tensor_of
 from tensorsplit.model.graph.loops import captured_by
 from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, nodes_within
 from tensorsplit.model.graph.producers import passed_from, producer_of
-from tensorsplit.model.graph.split_nodes import is_onnx_split
+from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.infer.analysis import Facts
 
 _MOST_OF_CONSTANTS = 64

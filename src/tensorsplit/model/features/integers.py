@@ -20,8 +20,8 @@ from tensorsplit.model.features.from_constants import (
     is_fixed,
     is_of_constants,
 )
-from tensorsplit.model.graph.constants import constant
 from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.rejoined import may_pass

@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.model.features.from_constants import is_fixed
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.tensors import Array

@@ -9,7 +9,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import may_be_same
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.axes import order_of
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import attribute_of
 from tensorsplit.model.graph.rejoined import first_passed, may_pass
 from tensorsplit.model.infer.analysis import Facts

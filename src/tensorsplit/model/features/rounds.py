@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
     axes_of_scan,

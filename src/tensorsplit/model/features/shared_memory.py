@@ -13,7 +13,7 @@ from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
-from tensorsplit.model.graph.constants import fixed_tensor_of
+from tensorsplit.model.graph.held_tensors import fixed_tensor_of
 from tensorsplit.model.graph.loops import (
     body_of,
     captured_by,
@@ -25,7 +25,7 @@ from tensorsplit.model.graph.loops import (
 from tensorsplit.model.graph.nodes import Scope, attribute_of, bodies, is_used, scopes_in
 from tensorsplit.model.graph.producers import first_input, origins, passed_from
 from tensorsplit.model.graph.rejoined import may_pass, passed_by
-from tensorsplit.model.graph.split_nodes import is_split
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.uses import OF_SHAPES, is_unused, twins_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir import LAYER_PORTS

@@ -18,11 +18,11 @@ from tensorsplit.model.features.values import has_known_shape, has_strings, is_e
 from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.features.without_elements import of_constant_operands
 from tensorsplit.model.graph.checked_lengths import are_checked
-from tensorsplit.model.graph.constants import fixed_tensor_of
+from tensorsplit.model.graph.held_tensors import fixed_tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, is_used
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.rejoined import is_rejoined
-from tensorsplit.model.graph.split_nodes import is_onnx_split
+from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.graph.uses import gives_only_shapes, is_needed, is_unused
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit

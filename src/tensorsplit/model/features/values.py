@@ -14,7 +14,7 @@ from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import attribute_of
 from tensorsplit.model.graph.producers import producer_of
 from tensorsplit.model.graph.rejoined import first_passed
-from tensorsplit.model.graph.split_nodes import is_onnx_split
+from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.infer.analysis import Facts
 
 _WIDE = frozenset({"int64", "uint64", "double"})

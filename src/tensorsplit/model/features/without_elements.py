@@ -18,10 +18,10 @@ from tensorsplit.model.features.forms import sparse_initializers
 from tensorsplit.model.features.from_constants import is_fixed
 from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.axes import order_of
-from tensorsplit.model.graph.constants import constant, fixed_tensor_of, tensor_of
+from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import first_input, origins, passed_from
-from tensorsplit.model.graph.split_nodes import is_vendor_split
+from tensorsplit.model.graph.split_records import is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir.attributes import is_set
 from tensorsplit.model.validity.node_errors import types_of

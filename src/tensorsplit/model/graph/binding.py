@@ -32,7 +32,6 @@ from tensorsplit.core.operands import Operand
 from tensorsplit.core.resolve import Intent, check_element_type, plan
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.calls import Attributes
-from tensorsplit.model.graph.constants import constant
 from tensorsplit.model.graph.facts import (
     ABSENT,
     UNKNOWN,
@@ -42,7 +41,8 @@ from tensorsplit.model.graph.facts import (
     Tensor,
     declared,
 )
-from tensorsplit.model.graph.split_nodes import record_of
+from tensorsplit.model.graph.held_tensors import constant
+from tensorsplit.model.graph.split_records import record_of
 from tensorsplit.model.graph.tensors import Array
 
 Known: TypeAlias = "Fact | Array | list[Any] | None"

@@ -20,6 +20,7 @@ import onnx_ir as ir
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, show
 from tensorsplit.model.graph.building import Edits, Names
 from tensorsplit.model.graph.copying import Copies
+from tensorsplit.model.graph.node_paths import function_label
 from tensorsplit.model.graph.nodes import (
     GRAPH_TYPES,
     NodeRef,
@@ -29,7 +30,6 @@ from tensorsplit.model.graph.nodes import (
     walk_function,
 )
 from tensorsplit.model.graph.opsets import domain_name, domain_opsets
-from tensorsplit.model.graph.paths import function_label
 from tensorsplit.model.refusals import malformed
 
 Attributes: TypeAlias = Mapping[str, ir.Attr]

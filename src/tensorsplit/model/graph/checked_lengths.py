@@ -29,7 +29,7 @@ from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import Chunks, Sizes
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.openvino_ir.layer_types import JOINED, LAYER_TYPES, LayerOperand, LayerType
 

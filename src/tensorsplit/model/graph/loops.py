@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.constants import constant, fixed_tensor_of
+from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of
 from tensorsplit.model.graph.nodes import attribute_of, bodies, is_used, scopes_inside
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.uses import calculated_from

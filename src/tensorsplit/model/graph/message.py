@@ -36,10 +36,10 @@ from tensorsplit.model.graph.carried import (
     merge_doubled,
     note_training,
 )
-from tensorsplit.model.graph.constants import tensors
+from tensorsplit.model.graph.held_tensors import tensors
+from tensorsplit.model.graph.node_paths import check_depth, function_label, node_paths
 from tensorsplit.model.graph.nodes import Scope, restore_outputs, scopes
 from tensorsplit.model.graph.opsets import domain_name, is_before_opsets
-from tensorsplit.model.graph.paths import check_depth, function_label, node_paths
 from tensorsplit.model.graph.tensors import SparseTensor
 
 getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or told here

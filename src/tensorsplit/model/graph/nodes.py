@@ -11,8 +11,8 @@ import onnx_ir as ir
 from onnx import NodeProto
 
 from tensorsplit.core.errors import show
+from tensorsplit.model.graph.node_paths import check_depth, function_label, node_paths
 from tensorsplit.model.graph.opsets import domain_opsets, model_opsets, schema_of
-from tensorsplit.model.graph.paths import check_depth, function_label, node_paths
 from tensorsplit.model.graph.progress import counted
 from tensorsplit.model.refusals import malformed
 

@@ -8,11 +8,11 @@ from typing import TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import attribute_of
 from tensorsplit.model.graph.opsets import domain_name
 from tensorsplit.model.graph.producers import producer_of
-from tensorsplit.model.graph.split_nodes import is_split, is_vendor_split
+from tensorsplit.model.graph.split_records import is_split, is_vendor_split
 from tensorsplit.model.graph.uses import MOST_LEVELS, OF_SHAPES, Uses
 
 _PASSING = {

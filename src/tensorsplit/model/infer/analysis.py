@@ -45,11 +45,11 @@ from tensorsplit.model.graph.facts import (
     of_parts,
     without_elements,
 )
+from tensorsplit.model.graph.node_paths import check_depth, function_label, node_paths
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, scopes
 from tensorsplit.model.graph.opsets import domain_opsets, model_opsets
-from tensorsplit.model.graph.paths import check_depth, function_label, node_paths
 from tensorsplit.model.graph.progress import counted
-from tensorsplit.model.graph.split_nodes import is_split
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.bodies import RULES as BODY_RULES
 from tensorsplit.model.infer.bodies import AnalyseBody, Context

@@ -10,7 +10,6 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, is_at_least, is_known, larger
 from tensorsplit.core.errors import SplitError
-from tensorsplit.model.graph.constants import constant
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
@@ -23,6 +22,7 @@ from tensorsplit.model.graph.facts import (
     merge_declared,
     without_elements,
 )
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import attribute_of, bodies
 from tensorsplit.model.graph.producers import passed_from
 

@@ -17,7 +17,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.rules import LengthRule, apply, equal, explicit
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.length_operators import (
     MOST_ELEMENTS,

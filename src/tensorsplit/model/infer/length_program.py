@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, is_known
 from tensorsplit.core.errors import SplitError
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.producers import first_input
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.length_operators import OPERATORS, UnknownResultError

@@ -23,7 +23,6 @@ from tensorsplit.arrays.onnx_ir import shape_in_model
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes, is_open
-from tensorsplit.model.graph.constants import LARGEST_CONSTANT, held_by
 from tensorsplit.model.graph.engine_operators import in_onnx
 from tensorsplit.model.graph.facts import (
     ABSENT,
@@ -35,6 +34,7 @@ from tensorsplit.model.graph.facts import (
     fact_of,
     without_elements,
 )
+from tensorsplit.model.graph.held_tensors import LARGEST_CONSTANT, held_by
 from tensorsplit.model.graph.nodes import GRAPH_TYPES
 from tensorsplit.model.graph.tensors import MAX_RANK, Array, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array

@@ -9,7 +9,6 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import Attributes
-from tensorsplit.model.graph.constants import constant
 from tensorsplit.model.graph.facts import (
     MAX_LISTED_PARTS,
     Fact,
@@ -19,6 +18,7 @@ from tensorsplit.model.graph.facts import (
     declared,
     without_elements,
 )
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import bodies
 from tensorsplit.model.graph.opsets import model_opsets
 from tensorsplit.model.infer.analysis import Analysis, Facts, Surroundings

@@ -27,7 +27,7 @@ from tensorsplit.model.graph.facts import (
     as_tensor,
     of_parts,
 )
-from tensorsplit.model.graph.split_nodes import record_of
+from tensorsplit.model.graph.split_records import record_of
 from tensorsplit.model.infer.node_outputs import asked_of
 from tensorsplit.model.openvino_ir import LAYER_VERSION
 

@@ -15,7 +15,7 @@ from tensorsplit.model.graph.facts import Fact, SequenceFact, Tensor, as_tensor,
 from tensorsplit.model.graph.nodes import nodes_within
 from tensorsplit.model.graph.opsets import model_opsets
 from tensorsplit.model.graph.producers import producer_of, read_by
-from tensorsplit.model.graph.split_nodes import is_split
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.analysis import Facts, analyse, fact_of_fed
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 

@@ -15,7 +15,7 @@ from tensorsplit.model.features.from_constants import to_calculate
 from tensorsplit.model.features.integers import folded_quotient
 from tensorsplit.model.features.without_elements import empty_operands, gives_empty_constant
 from tensorsplit.model.graph.axes import in_range
-from tensorsplit.model.graph.constants import LARGEST_CONSTANT, constant, held_by, tensor_of
+from tensorsplit.model.graph.held_tensors import LARGEST_CONSTANT, constant, held_by, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs, is_used
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.tensors import SparseTensor

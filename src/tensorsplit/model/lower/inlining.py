@@ -8,7 +8,7 @@ from tensorsplit.model.convert.conversion import ConversionReport
 from tensorsplit.model.convert.driver import to_opset
 from tensorsplit.model.graph import calls
 from tensorsplit.model.graph.opsets import domain_opsets
-from tensorsplit.model.graph.split_nodes import is_onnx_split
+from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.lower.state import LoweredNode, Lowering
 from tensorsplit.model.profiles import must_go
 

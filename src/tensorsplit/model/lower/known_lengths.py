@@ -18,8 +18,8 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_evaluated
 from tensorsplit.model.features.split_features import dimension_of
 from tensorsplit.model.features.values import has_known_shape
-from tensorsplit.model.graph.constants import constant
 from tensorsplit.model.graph.copying import Copies
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, change_inputs
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.elements import MAX_ELEMENTS, constant_array

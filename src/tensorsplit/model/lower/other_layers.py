@@ -15,7 +15,7 @@ from tensorsplit.model.features.integers import SMALL
 from tensorsplit.model.features.recurrences import recurrences_of
 from tensorsplit.model.features.shared_memory import overwriting_layers, shared_layer_states
 from tensorsplit.model.graph.axes import in_range
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, bodies
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.lower.state import refusal

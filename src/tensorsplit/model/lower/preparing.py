@@ -9,10 +9,10 @@ import onnx_ir as ir
 
 from tensorsplit.model.features.forms import FIRST_WITH_AXES_IN_ANY_ORDER, axes_in_order
 from tensorsplit.model.features.sequences import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, bodies, namesakes, scopes
 from tensorsplit.model.graph.producers import passed_from
-from tensorsplit.model.graph.split_nodes import is_split
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.uses import gives_only_shapes
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, is_own, refusal

@@ -9,7 +9,7 @@ import onnx_ir as ir
 from tensorsplit.core.arithmetic import Number, pick, value
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS
-from tensorsplit.model.graph.constants import constant
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 

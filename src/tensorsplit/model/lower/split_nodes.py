@@ -17,7 +17,7 @@ from tensorsplit.model.features.split_features import known_lengths
 from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import FIRST_WITH_SUMS, Calculation
 from tensorsplit.model.graph.nodes import NodeRef
-from tensorsplit.model.graph.split_nodes import is_onnx_split, is_vendor_split
+from tensorsplit.model.graph.split_records import is_onnx_split, is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import rule_of_lengths
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal

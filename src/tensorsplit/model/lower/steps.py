@@ -24,7 +24,7 @@ from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, walk
 from tensorsplit.model.graph.opsets import domain_name
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.progress import counted
-from tensorsplit.model.graph.split_nodes import is_split
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.lower.constants import (
     calculate_constants,

@@ -17,12 +17,12 @@ from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.core.errors import NODE_FAILED, SplitError
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calls import Attributes, Place, attributes_of, called_by, functions_of
-from tensorsplit.model.graph.constants import held_by
 from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.held_tensors import held_by
+from tensorsplit.model.graph.node_paths import node_paths
 from tensorsplit.model.graph.nodes import Scope, bodies
 from tensorsplit.model.graph.opsets import model_opsets
-from tensorsplit.model.graph.paths import node_paths
-from tensorsplit.model.graph.split_nodes import is_split
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.reading import OnnxModel

@@ -12,8 +12,8 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError, short_name
-from tensorsplit.model.graph.constants import tensors
 from tensorsplit.model.graph.engine_operators import in_onnx
+from tensorsplit.model.graph.held_tensors import tensors
 from tensorsplit.model.graph.nodes import bodies, scopes_in
 from tensorsplit.model.graph.tensors import Array, read_tensor
 from tensorsplit.model.run.program import Kernel, Step, Values

@@ -29,14 +29,14 @@ from tensorsplit.model.graph.calls import (
     functions_of,
     is_open,
 )
-from tensorsplit.model.graph.constants import held_by
 from tensorsplit.model.graph.engine_operators import in_onnx, is_of_engines
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact
+from tensorsplit.model.graph.held_tensors import held_by
+from tensorsplit.model.graph.node_paths import check_depth, function_label, node_paths
 from tensorsplit.model.graph.nodes import Scope, bodies, nodes_in, scopes_inside
 from tensorsplit.model.graph.opsets import model_opsets, schema_of
-from tensorsplit.model.graph.paths import check_depth, function_label, node_paths
 from tensorsplit.model.graph.producers import producer_of, read_by
-from tensorsplit.model.graph.split_nodes import FAMILY, is_split
+from tensorsplit.model.graph.split_records import FAMILY, is_split
 from tensorsplit.model.refusals import malformed
 from tensorsplit.model.validity.node_errors import wrong_bodies, wrong_signature
 
