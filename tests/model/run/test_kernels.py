@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -492,3 +493,70 @@ def test_no_elements_are_gathered_of_data_without_any() -> None:
     assert result(13, made, x=floats(2, 0), i=np.zeros((3, 0, 2), np.int64)).shape == (3, 0)
     with refused("TS510", "GatherND"):
         result(13, made, x=floats(2, 3), i=np.array([[0, 3]]))
+
+
+ENDS = {
+    np.dtype(np.uint8): (0, 255),
+    np.dtype(np.int8): (-128, 127),
+    np.dtype(np.uint16): (0, 65535),
+    np.dtype(np.int16): (-32768, 32767),
+    np.dtype(ml_dtypes.uint4): (0, 15),
+    np.dtype(ml_dtypes.int4): (-8, 7),
+}
+FLOATS = (np.float32, np.float16, ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("to", ENDS, ids=str)
+@pytest.mark.parametrize("kind", FLOATS)
+def test_what_is_beyond_the_type_is_quantized_to_its_ends(kind: Any, to: Any) -> None:
+    """Quotients beyond 32 bits, and beyond float16, are limited as those just beyond are."""
+    lowest, highest = ENDS[to]
+    x = np.array([60000, -60000, np.inf, -np.inf, 1.25, -1.25, np.nan], kind)
+    scale, zero = np.array(0.0625, kind), np.array(3).astype(to)
+    got = result(21, node("QuantizeLinear", "x scale zero", "y"), x=x, scale=scale, zero=zero)
+    assert got.dtype == to
+    near = [min(23, highest), max(-17, lowest), lowest]
+    assert got.astype(int).tolist() == [highest, lowest, highest, lowest, *near]
+
+
+def test_numbers_beyond_32_bits_are_quantized_to_the_ends_at_every_opset() -> None:
+    x, scale = np.array([3e38, -3e38, 1e10, 2.5], np.float32), np.array(0.25, np.float32)
+    for opset in (10, 13, 19, 21, 23, 25):
+        got = result(opset, node("QuantizeLinear", "x scale", "y"), x=x, scale=scale)
+        assert got.tolist() == [255, 0, 255, 10]
+
+
+def test_each_element_of_an_axis_or_block_is_quantized_by_its_own_scale() -> None:
+    x = np.array([[1e10, 2, 3, -1e10, 5], [6, 7, 8, 9, 10]], np.float32)
+    rows = {"scale": np.array([0.5, 2], np.float32), "zero": np.array([-3, 4], np.int8)}
+    got = result(13, node("QuantizeLinear", "x scale zero", "y", axis=-2), x=x, **rows)
+    assert got.tolist() == [[127, 1, 3, -128, 7], [7, 8, 8, 8, 9]]
+    blocks = {
+        "scale": np.array([[0.5, 2, 1], [1, 4, 0.25]], np.float32),
+        "zero": np.array([[1, 2, 3], [4, 5, 6]], np.uint8),
+    }
+    made = node("QuantizeLinear", "x scale zero", "y", axis=1, block_size=2)
+    got = result(21, made, x=x, **blocks)
+    assert got.tolist() == [[255, 5, 4, 0, 8], [10, 11, 7, 7, 46]]
+
+
+def test_a_quotient_has_the_type_of_the_scale_or_the_one_asked_for() -> None:
+    """In float16, 50.503 / 1 is 50.5, which is rounded to 50."""
+    x, scale = np.array([50.503], np.float32), np.array(1, np.float16)
+    got = result(23, node("QuantizeLinear", "x scale", "y"), x=x, scale=scale)
+    assert got.tolist() == [50]
+    wide = node("QuantizeLinear", "x scale", "y", precision=onnx.TensorProto.FLOAT)
+    assert result(23, wide, x=x, scale=scale).tolist() == [51]
+
+
+def test_scales_that_do_not_fit_the_data_are_refused() -> None:
+    x, scale = floats(2, 1), np.array([1, 2, 3], np.float32)
+    with refused("TS510", "a scale of shape (1, 3) does not fit data of shape (2, 1)"):
+        result(13, node("QuantizeLinear", "x scale", "y"), x=x, scale=scale)
+
+
+def test_a_type_that_is_not_that_of_the_zero_point_is_refused() -> None:
+    made = node("QuantizeLinear", "x scale zero", "y", output_dtype=onnx.TensorProto.INT8)
+    scale, zero = np.array(1, np.float32), np.array(0, np.uint8)
+    with refused("TS510", "QuantizeLinear failed"):
+        result(21, made, x=floats(2), scale=scale, zero=zero)

@@ -7,6 +7,7 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
 from tensorsplit import native
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError
@@ -173,6 +174,24 @@ def _quantized_by_range(call: Call) -> list[Array]:
     return [np.empty(data.shape, np.uint8), *range_of_zero]
 
 
+def _quantized(call: Call) -> Values:
+    """Run QuantizeLinear, which divides in the type of the scale and limits what it gives.
+
+    The reference divides in the wider type, and takes what is beyond 32 bits for the lowest number.
+    """
+    data, scale, zero = [*call.inputs, None][:3]
+    precision = call.attribute("precision") or ir.DataType.from_numpy(scale.dtype)
+    if precision != ir.DataType.INT32:  # by which nobody says how to divide
+        data, scale = (each.astype(ir.DataType(precision).numpy()) for each in (data, scale))
+    given = None if zero is None else ir.DataType.from_numpy(zero.dtype)
+    kind = ir.DataType(call.attribute("output_dtype") or given or ir.DataType.UINT8)
+    if not kind.is_integer() or given not in (None, kind):
+        return call.given(data, scale, zero).run()
+    zero = np.zeros_like(scale, kind.numpy()) if zero is None else zero
+    names = {"axis", "block_size"} & call.attributes.keys()
+    return kernels.quantized(data, scale, zero, **{each: call.attribute(each) for each in names})
+
+
 def _recurrent(*usual: str) -> RunCall:
     """Return what runs LSTM, GRU or RNN, each row of the batch by its length.
 
@@ -296,6 +315,7 @@ CORRECTED: Mapping[str, RunCall] = {
     "Pad": computed(kernels.pad),
     "QLinearConv": _quantized_convolution,
     "QLinearMatMul": _quantized_product,
+    "QuantizeLinear": _quantized,
     "RMSNormalization": _normalized_in_float,
     "RNN": _recurrent(),
     "ReduceLogSumExp": _log_sum_exp,

@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnx_ir as ir
 
 from tensorsplit.model.graph.axes import clamped
 from tensorsplit.model.graph.tensors import Array
@@ -249,6 +250,35 @@ def unique(data: Array, *, axis: int | None = None, sorted: int = 1, **_: object
         found = found.take(order, 0 if axis is None else axis)
         back, first, counts = order.argsort()[back], first[order], counts[order]
     return [found, *(each.ravel().astype(np.int64) for each in (first, back, counts))]
+
+
+def quantized(
+    data: Array, scale: Array, zero: Array, *, axis: int = 1, block_size: int = 0
+) -> list[Array]:
+    """Quantise to the integers of the zero point, which limit what is beyond them.
+
+    What is not a number becomes the lowest one, as in ONNX Runtime.
+    """
+    scale, zero = (_along(each, data.shape, axis, block_size) for each in (scale, zero))
+    quotients = np.rint(data / scale).astype(np.float64)
+    kind, start = ir.DataType.from_numpy(zero.dtype), zero.astype(np.float64)
+    lowest = -(1 << kind.bitwidth - 1) if kind.is_signed() else 0
+    highest = lowest + (1 << kind.bitwidth) - 1
+    quotients = np.where(np.isnan(quotients), -np.inf, quotients)
+    made = np.clip(quotients, lowest - start, highest - start) + start
+    if made.shape != data.shape:
+        problem = f"a scale of shape {scale.shape} does not fit data of shape {data.shape}"
+        raise node_failed(problem, "give one scale, or one for each element of the axis or block")
+    return [made.astype(np.int64).astype(zero.dtype)]
+
+
+def _along(held: Array, shape: Sequence[int], axis: int, block_size: int) -> Array:
+    """Return scales or zero points as they are broadcast: one, one for each element, or block."""
+    if held.size == 1:
+        return held.reshape(())
+    if block_size:
+        return np.repeat(held, block_size, axis).take(range(shape[axis]), axis)
+    return held.reshape([-1 if place == axis % len(shape) else 1 for place in range(len(shape))])
 
 
 def requantized(values: Array, scale: Array, zero: Array) -> Array:
