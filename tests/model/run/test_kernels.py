@@ -560,3 +560,59 @@ def test_a_type_that_is_not_that_of_the_zero_point_is_refused() -> None:
     scale, zero = np.array(1, np.float32), np.array(0, np.uint8)
     with refused("TS510", "QuantizeLinear failed"):
         result(21, made, x=floats(2), scale=scale, zero=zero)
+
+
+@pytest.mark.parametrize(
+    ("opset", "made", "shape", "expected"),
+    [
+        (14, node("CumSum", "x ones", "y"), (2, 0), (2, 0)),
+        (12, node("MaxPool", "x", "y", kernel_shape=[1], pads=[1, 0]), (0, 2, 0), (0, 2, 1)),
+        (18, node("LpPool", "x", "y", kernel_shape=[1], pads=[1, 0]), (2, 0, 0), (2, 0, 1)),
+        (21, node("GroupNormalization", "x four four", "y", num_groups=2), (0, 4, 3), (0, 4, 3)),
+        (21, node("GroupNormalization", "x four four", "y", num_groups=2), (2, 4, 0), (2, 4, 0)),
+        (13, node("Resize", "x _ _ to", "y"), (0, 3), (0, 2)),
+        (18, node("Resize", "x _ _ none", "y", axes=[-2]), (2, 3), (0, 3)),
+        (18, node("Resize", "x _ half", "y", axes=[1]), (0, 1), (0, 0)),
+    ],
+)
+def test_nodes_that_give_no_elements_are_run(
+    opset: int, made: Any, shape: Any, expected: Any
+) -> None:
+    fed = {
+        "x": np.random.default_rng(1).random(shape, np.float32),
+        "ones": np.array([1]),
+        "four": floats(4),
+        "to": np.array([0, 2]),
+        "none": np.array([0]),
+        "half": np.array([0.5], np.float32),
+    }
+    got = result(opset, made, **{name: fed[name] for name in made.input if name})
+    assert (got.shape, got.dtype) == (expected, np.float32)
+
+
+def test_running_sums_go_along_an_axis_in_a_list() -> None:
+    x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+    got = result(14, node("CumSum", "x axis", "y"), x=x, axis=np.array([1]))
+    np.testing.assert_array_equal(got, [[1, 3, 6], [4, 9, 15]])
+    with refused("TS510", "CumSum failed"):
+        result(14, node("CumSum", "x axis", "y"), x=x, axis=np.array([0, 1]))
+
+
+@pytest.mark.parametrize("op_type", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+def test_the_loss_of_no_labels_is_that_of_nothing(op_type: str) -> None:
+    fed = {"x": np.empty((0, 3, 2), np.float32), "labels": np.empty((0, 2), np.int64)}
+    for reduction, expected in (("mean", np.nan), ("sum", 0), ("none", np.empty((0, 2)))):
+        got = result(13, node(op_type, "x labels", "y", reduction=reduction), **fed)
+        assert got.dtype == np.float32
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_padding_is_removed_from_what_is_padded_with() -> None:
+    x, pads = floats(0, 2), np.array([2, 0, -1, 0])
+    got = result(13, node("Pad", "x pads value", "y"), x=x, pads=pads, value=np.float32(1.5))
+    np.testing.assert_array_equal(got, np.full((1, 2), 1.5, np.float32))
+    for mode in ("constant", "edge"):
+        with refused("TS510", "3 of 2 elements are removed on axis 1"):
+            result(13, node("Pad", "x pads", "y", mode=mode), x=x, pads=np.array([0, 0, 0, -3]))
+    kept = result(13, node("Pad", "x pads", "y"), x=floats(3), pads=np.array([-2, 1]))
+    np.testing.assert_array_equal(kept, [floats(3)[2], 0])

@@ -121,15 +121,29 @@ def _resized(call: Call) -> list[Array]:
     first, *others = call.inputs
     call = call.given(first, *(None if v is None or not v.size else v for v in others))
     axes = call.attribute("axes")
+    data, roi, scales, sizes = [*call.inputs, None, None, None][:4]
+    places = [axis % data.ndim for axis in (range(data.ndim) if axes is None else axes)]
+    if 0 in (shape := _resized_shape(call, places)):
+        return [np.empty(shape, data.dtype)]
     if axes is None:
         return call.run()
-    data, roi, scales, sizes = [*call.inputs, None, None, None][:4]
-    places = [axis % data.ndim for axis in axes]
     order = np.argsort(places)
     if roi is not None:
         roi = np.concatenate([half[order] for half in np.split(roi, 2)])
     lists = [None if value is None else value[order] for value in (scales, sizes)]
     return call.given(data, roi, *lists, axes=sorted(places)).run()
+
+
+def _resized_shape(call: Call, places: Sequence[int]) -> list[int]:
+    """Return the shape that sizes or scales make on some axes; without a 0 if others have a say."""
+    data, _, scales, sizes = [*call.inputs, None, None, None][:4]
+    shape = [*data.shape]
+    is_cropped = call.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
+    if is_cropped or call.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return []
+    for at, place in enumerate(places):
+        shape[place] = int(shape[place] * scales[at] if sizes is None else sizes[at])
+    return shape
 
 
 def _transposed(call: Call) -> list[Array]:
@@ -163,6 +177,27 @@ def _also_without_rows(run: RunCall) -> RunCall:
         return [made[:0] for made in run(call.given(one, *others))]
 
     return run_all
+
+
+def _unless_empty(run: RunCall) -> RunCall:
+    """Return what runs an operator that changes no shape, of data without elements too."""
+    return lambda call: run(call) if call.inputs[0].size else [call.inputs[0]]
+
+
+def _lost(call: Call) -> Values:
+    """Run a loss, of no labels too: their sum is 0, and their mean is not a number."""
+    data, labels, *_ = call.inputs
+    if labels.size:
+        return call.run()
+    reduced = {"mean": np.array(np.nan), "sum": np.array(0)}
+    loss = reduced.get(call.attribute("reduction", "mean"), np.empty(labels.shape))
+    return [loss.astype(data.dtype), data]
+
+
+def _cumulated(call: Call) -> Values:
+    """Run CumSum or CumProd along an axis that may be a list of one, as engines take it."""
+    data, axis = call.inputs
+    return call.given(data, axis.reshape(())).run()
 
 
 def _quantized_by_range(call: Call) -> list[Array]:
@@ -292,6 +327,8 @@ CORRECTED: Mapping[str, RunCall] = {
     "Col2Im": _also_without_rows(Call.run),
     "Concat": _joined,
     "ConvTranspose": _also_without_rows(_transposed),
+    "CumProd": _cumulated,
+    "CumSum": _cumulated,
     "Div": _divided,
     "DynamicQuantizeLinear": _quantized_by_range,
     "Flatten": computed(kernels.flatten),
@@ -303,6 +340,7 @@ CORRECTED: Mapping[str, RunCall] = {
     "GlobalLpPool": computed(kernels.global_lp_pool),
     "GlobalMaxPool": computed(kernels.global_max_pool),
     "GridSample": _sampled,
+    "GroupNormalization": _unless_empty(Call.run),
     "LRN": computed(kernels.local_response_normalization),
     "LSTM": _recurrent("Sigmoid", "Tanh", "Tanh"),
     "LayerNormalization": _normalized_in_float,
@@ -310,6 +348,7 @@ CORRECTED: Mapping[str, RunCall] = {
     "LpPool": computed(kernels.lp_pool),
     "MaxPool": computed(kernels.max_pool),
     "Mean": alike(computed(kernels.mean)),
+    "NegativeLogLikelihoodLoss": _lost,
     "NonMaxSuppression": _suppressed,
     "OneHot": computed(kernels.one_hot),
     "Pad": computed(kernels.pad),
@@ -324,6 +363,7 @@ CORRECTED: Mapping[str, RunCall] = {
     "Shape": computed(kernels.shape),
     "SimplifiedLayerNormalization": _normalized_in_float,
     "Slice": computed(kernels.slice_),
+    "SoftmaxCrossEntropyLoss": _lost,
     "Softsign": computed(kernels.softsign),
     "Unique": computed(kernels.unique),
     "Upsample": upsampled,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -100,7 +99,10 @@ def _windows(
         [(g >= -before) & (g < side + after) for g, (before, side, after) in pairs]
     )
     inside: list[Any] = [np.where(in_data, grid, 0) for grid in grids]
-    values = np.where(in_data, data[(..., *inside)], 0).astype(data.dtype)
+    if 0 in data.shape[2:]:  # every window is of padding
+        values = np.zeros((*data.shape[:2], *in_data.shape), data.dtype)
+    else:
+        values = np.where(in_data, data[(..., *inside)], 0).astype(data.dtype)
     return _Windows(values, in_data, in_padded, inside)
 
 
@@ -386,12 +388,23 @@ def pad(
 
 
 def _padded(data: Array, widths: Sequence[tuple[int, int]], mode: str, value: object) -> Any:
-    """Pad data, of which negative padding removes elements first."""
-    cut = tuple(
-        slice(max(0, -before), side - max(0, -after))
-        for side, (before, after) in zip(data.shape, widths, strict=True)
-    )
+    """Pad data, of which negative padding removes elements: those of a constant are added before.
+
+    More may be removed than there are, if as many are added at the other end.
+    """
     added = [(max(0, before), max(0, after)) for before, after in widths]
-    padded: Any = partial(np.pad, data[cut], added, mode)
-    made = padded(constant_values=value) if mode == "constant" else padded()
-    return made.astype(data.dtype)
+    removed = [(max(0, -before), max(0, -after)) for before, after in widths]
+    pad: Any = np.pad
+    if mode == "constant":
+        return _cut(pad(data, added, constant_values=value), removed).astype(data.dtype)
+    return pad(_cut(data, removed), added, mode).astype(data.dtype)
+
+
+def _cut(data: Array, removed: Sequence[tuple[int, int]]) -> Array:
+    """Remove so many elements from the start and the end of each axis."""
+    for axis, (side, counts) in enumerate(zip(data.shape, removed, strict=True)):
+        if sum(counts) > side:
+            problem = f"{sum(counts)} of {side} elements are removed on axis {axis}"
+            raise node_failed(problem, "remove no more elements than there are")
+    pairs = zip(data.shape, removed, strict=True)
+    return data[tuple(slice(start, side - end) for side, (start, end) in pairs)]
