@@ -207,9 +207,15 @@ def test_dimensions_of_0_are_no_matter_of_the_type(
     assert said(derive(cases + seen("pass", 40))[0]) == expected
 
 
-def test_one_failure_of_an_ordinary_input_is_no_edge() -> None:
-    cases = seen("wrong", 2, SOME, rare=True) + seen("wrong", 2, SOME) + seen("pass", 3, SOME)
-    assert said(derive(cases + seen("pass", 40))[0]) == [("runtime_lengths", "Split", "", "some")]
+@pytest.mark.parametrize(("passed", "explains"), [(12, True), (13, False)])
+@pytest.mark.parametrize("condition", [SOME, Condition("element_type", "Split", "float")])
+def test_one_failure_of_an_ordinary_input_is_no_edge(
+    passed: int, explains: bool, condition: Condition
+) -> None:
+    cases = seen("wrong", 2, condition, rare=True) + seen("wrong", 2, condition)
+    cases += seen("pass", passed, condition)
+    expected = [(*condition, "some")] if explains else []
+    assert said(derive(cases + seen("pass", 40))[0]) == expected
 
 
 def test_of_conditions_that_explain_the_same_the_most_general_one_is_said() -> None:

@@ -191,6 +191,16 @@ class TestMarkdown:
         assert "(2 cases, known as `a`" in text
         assert "(1 case, known as `b`" in text
 
+    def test_what_differs_in_values_alone_is_told_together(self) -> None:
+        details = ["y1 is 5", "y1 is -7.5e3", "y1 is lost"]
+        run = documents.small()
+        results = tuple(
+            Result(each.id, "openvino", "crash", detail)
+            for each, detail in zip((PLAIN, STRINGS, LOOP), details, strict=True)
+        )
+        text = markdown(dataclasses.replace(run, results=results))
+        assert text.count("(2 cases, new") == text.count("(1 case, new") == 1
+
     def test_a_decision_and_an_operator_lead_to_their_pages(self) -> None:
         text = markdown(documents.small())
         assert "(1 case, new, [D10](errata.md)):" in text

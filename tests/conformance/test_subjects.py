@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +22,7 @@ from tensorsplit.conformance.repro import script
 from tensorsplit.conformance.runner import Subject
 from tensorsplit.conformance.subjects import SUBJECTS, Unsupported, load, perform
 from tests.conformance.fakes import case
-from tests.interpreters import ROOT, printed
+from tests.interpreters import ROOT, printed, python
 from tests.refusals import refused
 
 ENGINES = [name for name in SUBJECTS if load(name).kind == "engine"]
@@ -180,6 +183,37 @@ def test_value_for_an_input_that_an_engine_made_a_constant_is_not_lost() -> None
         subjects.ordered(serialised, feeds, ["x"])
     with pytest.raises(LookupError, match="wants to be fed count, "):
         subjects.ordered(serialised, feeds, ["lengths", "x", "count"])
+
+
+@pytest.fixture
+def pnnx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The program of the package pnnx, which is still to be written."""
+    program = tmp_path / "pnnx" / "pnnx"
+    program.parent.mkdir()
+    program.with_name("__init__.py").write_text("raise ImportError('it imports PyTorch')")
+    program.touch(0o755)
+    monkeypatch.syspath_prepend(tmp_path)
+    return program
+
+
+needs_sh = pytest.mark.skipif(os.name != "posix", reason="the program is a shell script")
+
+
+@needs_sh
+def test_what_pnnx_says_last_is_why_it_makes_no_model(pnnx: Path, x: np.ndarray[Any, Any]) -> None:
+    pnnx.write_text('#!/bin/sh\nprintf "first\\n$*\\nlast\\n" >&2')
+    words = "exit status 0: model.onnx fp16=0 inputshape=[2,7]f32 last"
+    with pytest.raises(RuntimeError, match=re.escape(words) + "$"):
+        perform("ncnn", split_model(), b"", {"x": x}, ["a", "b"], 0)
+
+
+@needs_sh
+def test_what_kills_pnnx_kills_its_adapter(pnnx: Path) -> None:
+    """SIGPIPE, too, which Python ignores."""
+    pnnx.write_text("#!/bin/sh\nkill -PIPE $$")
+    program = f"import sys\nsys.path.insert(0, sys.argv[3])\n{RUNS}"
+    done = python(program, "ncnn", split_model().hex(), pnnx.parents[1])
+    assert done.returncode == -signal.SIGPIPE, done.stderr
 
 
 ADAPTER = """
