@@ -135,6 +135,13 @@ def test_every_outcome_has_a_sign_and_a_key_of_its_own() -> None:
     assert len({outcome.key for outcome in OUTCOMES}) == len(OUTCOMES)
 
 
+def test_outcomes_are_graver_or_less_but_those_that_are_fine() -> None:
+    order = "memory crash wrong accepted-but-illegal lost-refusal hang refused-but-legal"
+    order += " unsupported-type pass untested skipped"
+    assert [outcome.key for outcome in OUTCOMES] == order.split()
+    assert [outcome.severity for outcome in OUTCOMES] == [*range(8), 8, 8, 8]
+
+
 def test_a_lost_refusal_is_counted_and_shown_in_every_report() -> None:
     run = documents.clean()
     name = next(entry.name for entry in run.subjects if entry.kind == "tool")
