@@ -101,17 +101,6 @@ def coded(path: Path) -> None:
     node(path, {3: ARRAYS[3] | {"codecs": codecs}}, 3)
 
 
-def filtered(path: Path) -> None:
-    path.mkdir()
-    filters = [{"id": "delta", "dtype": "<f4"}] * 50_000
-    (path / ".zarray").write_text(json.dumps(ARRAYS[2] | {"filters": filters}))
-
-
-def heavy(path: Path) -> None:
-    path.mkdir()
-    (path / ".zarray").write_text(json.dumps(ARRAYS[2] | {"dtype": "|V1000000000"}))
-
-
 def chunk(path: Path, version: int, octets: bytes) -> None:
     node(path, ARRAYS, version)
     place = path / ("0" if version == 2 else "c/0")
@@ -119,10 +108,24 @@ def chunk(path: Path, version: int, octets: bytes) -> None:
     place.write_bytes(octets)
 
 
-def nested(path: Path) -> None:
-    for _ in range(300):  # looking up each takes as many steps as it is deep, in the system too
+def nested(path: Path, groups: int) -> None:
+    """Groups below the first: looking up each takes as many steps as it is deep, at least."""
+    for _ in range(groups + 1):
         node(path, GROUPS, 3)
         path /= "g"
+    node(path, ARRAYS, 3)
+
+
+def of_version_2(path: Path, **changes: Any) -> None:
+    path.mkdir()
+    (path / ".zarray").write_text(json.dumps(ARRAYS[2] | changes))
+    (path / "0").write_bytes(bytes(16))
+
+
+def pickled(path: Path, **codecs: Any) -> None:
+    """Strings whose codec zarr knows, so that it takes another one that runs code beside it."""
+    strings = {"dtype": "|O", "fill_value": "", "filters": [STRINGS]}
+    of_version_2(path, **strings | codecs)
 
 
 def sharded(path: Path) -> None:
@@ -135,6 +138,9 @@ def sharded(path: Path) -> None:
     (path / "c/0").write_bytes(struct.pack("<16x4Q", 2**64 - 8, 16, 0, 16))
 
 
+STRINGS = {"id": "vlen-utf8"}
+DELTA = {"id": "delta", "dtype": "<f4"}
+PICKLES = {"id": "pickle", "protocol": 5}
 ATTRIBUTES = {
     "long": ("TS716", f'{{"a":"{"x" * (11 << 20)}"}}'),
     "many": ("TS716", f'{{"a":[{",".join(["[]"] * MANY)}]}}'),
@@ -158,10 +164,13 @@ STORES: dict[str, tuple[str, Maker]] = {
     "whole 2": ("right", lambda path: chunk(path, 2, bytes(16))),
     "whole 3": ("right", lambda path: chunk(path, 3, bytes(16))),
     "coded": ("TS705", coded),
-    "filtered": ("TS705", filtered),
-    "nested": ("TS716", nested),
+    "filtered": ("TS705", lambda path: of_version_2(path, filters=[DELTA] * 50_000)),
+    "nested": ("right", lambda path: nested(path, 64)),
+    "too nested": ("TS716", lambda path: nested(path, 65)),
+    "pickled by a filter": ("TS705", lambda path: pickled(path, filters=[STRINGS, PICKLES])),
+    "pickled as a whole": ("TS705", lambda path: pickled(path, compressor=PICKLES)),
     "sharded": ("TS705", sharded),
-    "heavy": ("TS705", heavy),
+    "heavy": ("TS705", lambda path: of_version_2(path, dtype="|V1000000000")),
 }
 
 SPLIT = """

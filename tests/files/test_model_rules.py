@@ -368,6 +368,11 @@ def test_configurations_that_cannot_be_read(tmp_path: Path) -> None:
         config.touch()
 
 
+def test_a_model_that_is_not_there_is_named_and_not_its_configuration(tmp_path: Path) -> None:
+    with refused("TS705", "no such file", parameter="source"):
+        ts.files.split(tmp_path / "model", tmp_path / "out", rules="llama", ranks=2)
+
+
 @pytest.mark.parametrize("size", [1 << 20, (1 << 20) + 1])
 def test_a_configuration_of_a_mebibyte_is_read_and_no_larger_one(tmp_path: Path, size: int) -> None:
     model(tmp_path / "model", "llama")
