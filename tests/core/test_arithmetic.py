@@ -305,6 +305,14 @@ def test_what_is_not_asked_for_makes_no_node() -> None:
     assert isinstance(in_order(sizes)[0], Formula)
 
 
+def test_what_changes_nothing_makes_no_node() -> None:
+    length = axis_of(6)
+    assert all(each is length for each in (length + 0, length - 0, length * 1, length // 1))
+    assert length * 0 == 0
+    changed = (length + 1, length - 1, length * 2, length // 2, length + length, length * length)
+    assert all(isinstance(each, Formula) and each is not length for each in changed)
+
+
 def test_a_formula_is_natural_if_all_that_it_is_made_of_is_0_or_more() -> None:
     """Nothing guards those numbers against being below 0."""
     dim, any_number = dimension("x", 0), value("y")

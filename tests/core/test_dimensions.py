@@ -31,6 +31,7 @@ from tensorsplit.core.dimensions import (
     magnitude,
     may_be_same,
     quotient,
+    same_shape,
     show_dim,
     show_shape,
     smaller,
@@ -356,18 +357,23 @@ def test_what_a_library_leaves_open_is_not_decided(answer: Any, decided: bool | 
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "may_be"),
+    ("one", "other", "may_be", "are"),
     [
-        (None, (2, 3), True),
-        ((2, 3), None, True),
-        ((), (), True),
-        ((2, "N"), (2, 3), True),
-        ((None, 3), ("N", 3), True),
-        ((2, 3), (2, 4), False),
-        (("N", 3), (2, 4), False),
-        ((2,), (2, 3), False),
-        ((), (1,), False),
+        (None, (2, 3), True, False),
+        ((2, 3), None, True, False),
+        ((), (), True, True),
+        ((2, "N"), (2, "N"), True, True),
+        ((2, "N"), (2, 3), True, False),
+        ((None, 3), ("N", 3), True, False),
+        ((None, 3), (None, 3), True, False),
+        ((2, 3), (2, 4), False, False),
+        (("N", 3), (2, 4), False, False),
+        ((2,), (2, 3), False, False),
+        ((), (1,), False, False),
     ],
 )
-def test_shapes_that_may_be_the_same(one: Shape | None, other: Shape | None, may_be: bool) -> None:
+def test_shapes_that_may_be_the_same_or_are(
+    one: Shape | None, other: Shape | None, may_be: bool, are: bool
+) -> None:
     assert may_be_same(one, other) is may_be
+    assert same_shape(one, other) is are

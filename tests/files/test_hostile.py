@@ -257,6 +257,10 @@ def test_what_never_ends_is_not_read(
     os.mkfifo(folder / "model.safetensors.index.json")
     assert "json': it is not a file" in refused("TS705", "split", folder, "-o", out, "--chunk", 1)
     (folder / "model.safetensors.index.json").unlink()
+    (folder / "a.safetensors").unlink()
+    os.mkfifo(folder / "a.safetensors")
+    assert "it is not a file" in refused("TS705", "split", folder, "-o", out, "--chunk", 1)
+    (folder / "a.safetensors").unlink()
     (folder / "loop").symlink_to(folder)
     assert "loop is not a file" in refused("TS705", "split", folder, "-o", out, "--num-outputs", 1)
 

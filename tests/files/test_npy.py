@@ -44,6 +44,15 @@ def test_parts_are_slices(tmp_path: Path, axis: int, order: str, dtype: str) -> 
         assert part.flags.f_contiguous if order == "F" else part.flags.c_contiguous
 
 
+def test_what_another_run_has_not_finished_is_none_of_the_arrays(tmp_path: Path) -> None:
+    source = tmp_path / "x"
+    (source / ".tensorsplit-1a2b.part").mkdir(parents=True)
+    array = RANDOM.random((4, 3))
+    np.save(source / "a.npy", array)
+    ts.files.split(source, tmp_path / "out", num_outputs=2)
+    assert np.load(tmp_path / "out" / "a.1.npy").tobytes() == array[2:].tobytes()
+
+
 @pytest.mark.parametrize("compressed", [False, True])
 def test_archives(tmp_path: Path, compressed: bool) -> None:
     arrays: dict[str, Any] = {

@@ -39,6 +39,13 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*"))
 
 
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_what_no_file_can_be_called_is_refused(tmp_path: Path, name: str) -> None:
+    with refused("TS702", "can't be the name of a file"):
+        write_files({tmp_path / name: content(b"x")})
+    assert names(tmp_path) == []
+
+
 def test_missing_folders_are_made_where_that_is_asked_for(tmp_path: Path) -> None:
     files = {tmp_path / "a" / "b" / "one": content(b"1"), tmp_path / "two": content(b"2")}
     with refused("TS702", "there is no folder", "make it"):
