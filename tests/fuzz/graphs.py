@@ -17,7 +17,7 @@ import traceback
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,9 @@ from tests.model.shrinking import shrunk
 MOST_SECONDS = 300
 """Of one model, shrinking it included; a process that takes longer is ended, and counts."""
 
+SHUFFLED = 5
+"""Of every so many models one has its nodes in a wrong order."""
+
 _SHRUNK: set[tuple[str, str]] = set()
 """The failures, as check and kind, that this process has a small model of."""
 
@@ -60,13 +63,17 @@ def check_seed(
     folder: Path | None,
     is_careful: bool = False,
     is_brief: bool = False,
+    is_shuffled: bool = False,
 ) -> Outcome:
     """Put the model of a seed through all checks; with a folder, shrink it where one fails.
 
-    A brief one lowers it for one target only, and runs that target if it is an engine.
+    A brief one lowers it for one target only, and runs that target if it is an engine. Of every few
+    models the nodes are shuffled, or of each one.
     """
     outcome = Outcome(seed)
     program = random_program(seed)
+    if is_shuffled or seed % SHUFFLED == 0:
+        program = replace(program, shuffle=seed)
     case = case_of(program, seed, is_careful=is_careful)
     targets = [TARGETS[seed % len(TARGETS)]] if is_brief else TARGETS
     for name, check in checks(engines, targets).items():
@@ -130,12 +137,19 @@ def check_again(folder: Path) -> int:
     return error is not None
 
 
-def work(pipe: Connection, engines: Sequence[str], folder: Path | None, is_brief: bool) -> None:
+def work(
+    pipe: Connection,
+    engines: Sequence[str],
+    folder: Path | None,
+    is_brief: bool,
+    is_shuffled: bool,
+) -> None:
     """Check the seeds that come, in a process of their own."""
     warnings.simplefilter("ignore")
     while (task := pipe.recv()) is not None:
         faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
-        pipe.send(check_seed(task[0], engines, folder, is_careful=task[1], is_brief=is_brief))
+        seed, is_careful = task
+        pipe.send(check_seed(seed, engines, folder, is_careful, is_brief, is_shuffled))
         faulthandler.cancel_dump_traceback_later()
 
 
@@ -148,7 +162,7 @@ def outcomes(seeds: Iterator[int], options: argparse.Namespace) -> Iterator[Outc
         if task is None:
             return
         ours, theirs = context.Pipe()
-        arguments = (theirs, options.engines, options.keep, options.brief)
+        arguments = (theirs, options.engines, options.keep, options.brief, options.shuffled)
         process = context.Process(target=work, args=arguments, daemon=True)
         process.start()
         theirs.close()
@@ -195,6 +209,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = "by default both; with no name after it none runs them"
     parser.add_argument("--engines", nargs="*", default=ENGINES, choices=ENGINES, help=chosen)
     parser.add_argument("--brief", action="store_true", help="one target of each model")
+    each = f"the nodes of each are in a wrong order; else those of one of {SHUFFLED}"
+    parser.add_argument("--shuffled", action="store_true", help=each)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--keep", type=Path, default=Path("build/graphs"))
     parser.add_argument("--again", type=Path, metavar="FOLDER", help="check a model that failed")

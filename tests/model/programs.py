@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -149,23 +150,28 @@ class Scope:
 
 @dataclass(frozen=True)
 class Program:
-    """A model as steps, and what may be fed to it; the first feeds are legal."""
+    """A model as steps, and what may be fed to it; the first feeds are legal.
+
+    With a seed to shuffle by, its nodes are written in another order.
+    """
 
     graph: Graph
     functions: Mapping[str, Function]
     opset: int
     ir_version: int
     feeds: Sequence[Mapping[str, Any]]
+    shuffle: int | None = None
 
     def model(self) -> onnx.ModelProto:
         """Build the model."""
         imports = {"": self.opset, LOCAL: 1, "com.example": 3}
-        return helper.make_model(
+        made = helper.make_model(
             self.graph.proto("random"),
             opset_imports=[helper.make_opsetid(*each) for each in imports.items()],
             functions=[made.proto(name) for name, made in self.functions.items()],
             ir_version=self.ir_version,
         )
+        return made if self.shuffle is None else shuffled(made, self.shuffle)
 
     def values(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Calculate all values of the main graph.
@@ -181,6 +187,26 @@ class Program:
             refused.values = scope.values
             raise
         return scope.values
+
+
+def shuffled(model: onnx.ModelProto, seed: int) -> onnx.ModelProto:
+    """The same with the nodes of its graph, bodies and functions in another order."""
+    made, random = onnx.ModelProto(), Random(seed)
+    made.CopyFrom(model)
+
+    def shuffle(scope: onnx.GraphProto | onnx.FunctionProto) -> None:
+        for node in scope.node:
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    shuffle(attribute.g)
+        nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in scope.node]
+        random.shuffle(nodes)
+        del scope.node[:]
+        scope.node.extend(nodes)
+
+    for scope in (made.graph, *made.functions):
+        shuffle(scope)
+    return made
 
 
 def evaluate(steps: Sequence[Step], scope: Scope) -> None:

@@ -15,6 +15,7 @@ from google.protobuf.unknown_fields import (  # type: ignore[import-untyped]  # 
 
 import tensorsplit as ts
 from tests.model.build import Shape
+from tests.model.programs import shuffled
 from tests.refusals import refused
 
 Note: TypeAlias = tuple[str, str, str]
@@ -173,6 +174,24 @@ def test_all_of_it_comes_back_where_no_node_is_replaced(tool: str, version: int)
         assert getattr(made, field) == getattr(model, field)
     mapped = next(each for each in made.graph.value_info if each.name == "b_map")
     assert mapped.type.HasField("map_type")
+
+
+SORTING: dict[str, Callable[[Any], Any]] = {
+    **TOOLS,
+    "lower": lambda model: ts.lower(model, target="onnxruntime"),
+    "convert to the same": lambda model: ts.convert(model, opset=18),
+}
+
+
+@pytest.mark.parametrize("tool", SORTING)
+@pytest.mark.parametrize("version", [8, 11])
+def test_all_of_it_comes_back_where_nodes_are_put_in_order(tool: str, version: int) -> None:
+    model = stuffed(version)
+    late = shuffled(model, 4)
+    assert [notes(late), late == model] == [notes(model), False]
+    made = SORTING[tool](late)
+    assert notes(model) - notes(made) == set()
+    onnx.checker.check_model(made)
 
 
 def parsed(text: str, opset: int = 18) -> Any:

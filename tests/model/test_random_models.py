@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,12 @@ def case(seed: int) -> Case:
 @pytest.mark.parametrize("name", [name for name in OURS if name in HOLD])
 def test_a_tool_is_right(case: Case, name: str) -> None:
     checks(())[name](case)
+
+
+@pytest.mark.parametrize("name", ["run", "convert", "lower portable"])
+def test_a_tool_is_right_whatever_the_order_of_the_nodes(seed: int, name: str) -> None:
+    program = replace(Generator(seed, nodes=(5, 10)).make(), shuffle=seed)
+    checks(())[name](case_of(program, seed))
 
 
 @pytest.mark.engine

@@ -108,6 +108,7 @@ def infer(*, model: str, shapes: Sequence[str], output: Output) -> None:
         values = amount(len(filled), "value")
         whole = [tr("{path}: {values} described", path=output.target, values=values)]
         say(*(whole if output.target else filled or [tr("nothing to fill in")]))
+        _note_order(opened)
 
 
 @click.command(
@@ -180,12 +181,19 @@ def convert(
         if not report.is_changed:
             already = tr("{model} is at opset {opset} already", model=model, opset=opset)
             say(tr("{model} has no Split", model=model) if opset is None else already)
+        _note_order(opened)
         _list_rewritten(report)
         show(_summary(opened.original, made))
     _say_verdict(output, verdict)
     if same:
         output.write(opened, made)
     return 0 if same else FINDINGS
+
+
+def _note_order(opened: OnnxModel) -> None:
+    """Say whether the nodes had to be put in order."""
+    if opened.was_sorted:
+        say(tr("note: some nodes read what only later ones give; they were put in order"))
 
 
 def _list_rewritten(report: ConversionReport) -> None:

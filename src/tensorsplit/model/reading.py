@@ -47,6 +47,7 @@ from tensorsplit.model.graph.message import (
 )
 from tensorsplit.model.graph.node_paths import node_path
 from tensorsplit.model.graph.nodes import scopes
+from tensorsplit.model.graph.ordering import is_in_order, put_in_order
 from tensorsplit.model.graph.progress import begin
 from tensorsplit.model.graph.split_records import VENDOR_FAMILY
 from tensorsplit.model.graph.tensors import element_name, folder_of
@@ -95,9 +96,27 @@ class OnnxModel:
         return node_lists(self.original)
 
     @cached_property
-    @full_collections_deferred()
     def model(self) -> ir.Model:
-        """The onnx-ir model, made on demand; its external data is not loaded.
+        """The onnx-ir model, its nodes in order if there is one; see `as_read`.
+
+        Nobody else holds it where the nodes had to be sorted.
+        """
+        if not is_in_order(self.as_read):
+            again = replace(self).as_read
+            if put_in_order(again):
+                again.meta[ADAPTED] = True
+                return again
+        return self.as_read
+
+    @property
+    def was_sorted(self) -> bool:
+        """Whether the nodes had to be put in order, because some read what later ones give."""
+        return self.model is not self.as_read
+
+    @cached_property
+    @full_collections_deferred()
+    def as_read(self) -> ir.Model:
+        """The onnx-ir model as it is written, made on demand; its external data is not loaded.
 
         Raises:
             SplitError: TS502 for a graph that contradicts itself.
@@ -193,7 +212,7 @@ class OnnxModel:
             SplitError: TS502 for a model that holds what no message can, such as wrong UTF-8;
                 TS512 where the changes can't be written.
         """
-        if not changed:
+        if not changed and not self.was_sorted:
             return self.original
         begin("writing")
         try:

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnx_ir as ir
 import pytest
-from onnx_ir.passes.common import TopologicalSortPass
 
+import tensorsplit as ts
 from tensorsplit import SplitError
 from tensorsplit.engines import adapters
 from tensorsplit.model.check.findings import as_sarif
@@ -210,17 +209,15 @@ def test_cycles_are_told_from_nodes_in_a_wrong_order() -> None:
     ]
 
 
-def test_the_pass_that_is_named_sorts_the_nodes() -> None:
+def test_the_tools_that_are_named_sort_the_nodes() -> None:
     """onnxruntime's converter to float16 writes models so, where a body reads a value around it."""
     branch = graph([node("Split", "late", "a b", axis=0)], [], ["a"])
     c = value("c", BOOL, [])
     either = node("If", "c", "y", then_branch=branch, else_branch=graph([], [], ["x"]))
     made = model(graph([either, node("Relu", "x", "late")], [X, c], ["y"]), 13)
     (found,) = (each for each in check(made) if each.severity == "error")
-    assert "TopologicalSortPass of onnx_ir.passes.common" in found.fix
-    read = ir.serde.deserialize_model(made)
-    TopologicalSortPass()(read)
-    assert errors(ir.serde.serialize_model(read)) == []
+    assert found.fix == "sort the nodes of the main graph, as lower and convert do"
+    assert errors(ts.lower(made, "portable")) == errors(ts.convert(made, 13)) == []
 
 
 @pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])

@@ -47,7 +47,7 @@ def test_every_condition_of_a_model_has_its_code_and_place() -> None:
     read = onnx_model(model(graph(nodes, [X], ["d", "w"]), functions=[f], custom=1))
     before = read.original.SerializeToString()
     assert list(message_errors(read.original, read.lists)) == []
-    assert [(error.code, error.node) for error in model_errors(read.model)] == [
+    assert [(error.code, error.node) for error in model_errors(read.as_read)] == [
         ("TS502", "function custom::F"),
         ("TS104", "graph/Split[0]"),
         ("TS509", "graph/Upsample[1]"),
@@ -131,9 +131,9 @@ SPLIT = node("Split", "x", "a b", axis=0)
 @pytest.mark.parametrize("rewrite", REWRITING)
 def test_a_model_that_is_not_well_formed_is_not_rewritten(rewrite: Any) -> None:
     """Not even where the wrong node would stay as it is, or in a function that nothing calls."""
-    late = [node("Neg", "late", "a"), node("Relu", "x", "late"), node("Split", "x", "p q")]
-    with refused("TS502", "graph/Neg[0]", "'late'", "before it is produced"):
-        rewrite(model(graph(late, [X], ["a"]), 13))
+    ring = [node("Neg", "late", "a"), node("Relu", "a", "late"), node("Split", "x", "p q")]
+    with refused("TS502", "graph/Neg[0]", "'late'", "made of what the node itself makes"):
+        rewrite(model(graph(ring, [X], ["a"]), 13))
     with refused("TS502", "graph/Cosh[1]", "'there'"):
         rewrite(model(graph([SPLIT, node("Cosh", "x", "c", there=1)], [X], ["a"]), 13))
     for inner, words in (

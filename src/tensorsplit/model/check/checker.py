@@ -98,7 +98,7 @@ def examine(model: ModelLike, target: str | os.PathLike[str] | None = None) -> C
     try:
         read = read_model(model, without_weights=True)
         try:
-            read.model  # noqa: B018 - refuses what contradicts itself
+            read.as_read  # noqa: B018 - refuses what contradicts itself
         except SplitError:
             wrong += message_errors(read.original, read.lists)
             places = [path for listed in read.lists for path in (listed.path, *listed.paths)]
@@ -143,8 +143,8 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
         profile = None
     target = None if profile is None else TargetChecks(profile, model, facts, is_layers=is_layers)
     findings += () if target is None else target.of_model()
-    ill_formed = [each for each in model_errors(model) if each.kind in _ILL_FORMED]
-    findings += _of_form(ill_formed, profile, model.graph)
+    ill_formed = [each for each in model_errors(read.as_read) if each.kind in _ILL_FORMED]
+    findings += _of_form(ill_formed, profile, read.as_read.graph)
     findings += map(_not_called, facts.uncalled)
     if not is_layers:
         findings += chain(_of_ends(read.original.graph), _of_names(read.lists))

@@ -61,6 +61,7 @@ def open_converted(
     target = None if opset is None and variadic else _checked(opset)
     report, read = ConversionReport(), read_model(model, without_weights=True)
     opened = open_model(read) if read.openvino is None else open_ir(read, report)
+    report.is_changed |= opened.was_sorted
     if target is not None:
         to_opset(opened.model, target, report)
     if variadic:

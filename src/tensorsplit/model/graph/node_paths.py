@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import onnx_ir as ir
@@ -27,11 +28,34 @@ def check_depth(depth: int, path: str, limit: int = MAX_DEPTH) -> None:
 
 def node_paths(parent: str, nodes: Iterable[ir.Node | NodeProto]) -> list[str]:
     """Return the path of each node of a graph or function; equal names get an index."""
-    paths = [node_path(parent, node, index) for index, node in enumerate(nodes)]
+    nodes = list(nodes)
+    places = _places(nodes)
+    paths = [node_path(parent, *each) for each in zip(nodes, places, strict=True)]
     if len(set(paths)) == len(paths):
         return paths
-    times = Counter(paths)
-    return [f"{path}[{at}]" if times[path] > 1 else path for at, path in enumerate(paths)]
+    times, numbered = Counter(paths), zip(paths, places, strict=True)
+    return [f"{path}[{place}]" if times[path] > 1 else path for path, place in numbered]
+
+
+_PLACES = "tensorsplit.places"
+"""Notes of a graph whose nodes were moved which place each of them had."""
+
+
+def note_places(scope: ir.Graph | ir.Function) -> None:
+    """Have the nodes of a graph or function called by the places that they have now."""
+    places = {node: place for place, node in enumerate(scope)}
+    for node in islice(scope, 1):
+        if node.graph is not None:
+            node.graph.meta[_PLACES] = places
+
+
+def _places(nodes: Sequence[ir.Node | NodeProto]) -> Sequence[int]:
+    """Return the places of all nodes of a graph or function by which they are called."""
+    home = getattr(nodes[0], "graph", None) if nodes else None
+    noted: Mapping[object, int] = {} if home is None else home.meta.get(_PLACES, {})
+    if not noted:
+        return range(len(nodes))
+    return [noted.get(node, place) for place, node in enumerate(nodes)]
 
 
 def node_path(parent: str, node: ir.Node | NodeProto, index: int) -> str:

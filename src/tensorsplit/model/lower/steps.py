@@ -82,6 +82,7 @@ from tensorsplit.model.lower.sliced_strings import take_slice
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import (
     InsertionPoint,
+    LoweredNode,
     Lowering,
     LoweringReport,
     at,
@@ -101,6 +102,10 @@ def lower_graph(opened: OnnxModel, target: str | os.PathLike[str]) -> LoweringRe
     profile = load(target)
     report = LoweringReport(profile.name)
     check_well_formed(opened.model)
+    if opened.was_sorted:
+        report.changes.append(
+            LoweredNode("graph", "its nodes", "the same, in order", _OUT_OF_ORDER)
+        )
     try:
         _lower(Lowering(opened.model, profile, report))
     except SplitError as error:
@@ -110,6 +115,8 @@ def lower_graph(opened: OnnxModel, target: str | os.PathLike[str]) -> LoweringRe
         raise (_mistyped(opened) or own_fault(problem, error)).located(node="graph") from error
     return report
 
+
+_OUT_OF_ORDER = "some nodes read what only later ones give"
 
 _MOST_PASSES = 2
 """So often more is looked for in what was written; a third time nothing was found but the same.

@@ -26,7 +26,7 @@ from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.tensors import read_tensor
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.reading import OnnxModel
-from tensorsplit.model.validity.model_errors import model_errors
+from tensorsplit.model.validity.model_errors import causes_first, model_errors
 
 _MOST_IDLE = 1 << 28
 """How many bytes a compiled model keeps for its next run."""
@@ -130,7 +130,7 @@ def compile_model(model: OnnxModel) -> Block:
         SplitError: TS101 to TS107, TS305 for split nodes that are wrong whatever they are fed;
             TS502, TS504, TS509 for a model that is not well-formed or can't be run.
     """
-    for error in model_errors(model.model, needs_names=False):
+    for error in causes_first(model_errors(model.model, needs_names=False)):
         raise error
     return compile_graph(model.model)
 

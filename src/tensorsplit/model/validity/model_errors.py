@@ -35,6 +35,7 @@ from tensorsplit.model.graph.held_tensors import held_by
 from tensorsplit.model.graph.node_paths import check_depth, function_label, node_paths
 from tensorsplit.model.graph.nodes import Scope, bodies, nodes_in, scopes_inside
 from tensorsplit.model.graph.opsets import model_opsets, schema_of
+from tensorsplit.model.graph.ordering import is_ambiguous, names_in
 from tensorsplit.model.graph.producers import producer_of, read_by
 from tensorsplit.model.graph.split_records import FAMILY, is_split
 from tensorsplit.model.refusals import malformed
@@ -43,10 +44,8 @@ from tensorsplit.model.validity.node_errors import wrong_bodies, wrong_signature
 MAX_STEPS = 1 << 20
 """Models that expand to more nodes than this through calls of functions are refused."""
 
-_SORT = "sort the nodes, as TopologicalSortPass of onnx_ir.passes.common does"
-_SORT_AROUND = (
-    "sort the nodes of the main graph, as TopologicalSortPass of onnx_ir.passes.common does"
-)
+_SORT = "sort the nodes, as lower and convert do"
+_SORT_AROUND = "sort the nodes of the main graph, as lower and convert do"
 
 _MOST_CYCLES = 100
 """Beyond this number of cycles in one graph, the other nodes are reported as in a wrong order."""
@@ -85,9 +84,14 @@ def check_well_formed(model: ir.Model) -> None:
     Functions that nothing calls are searched too, for they are rewritten as well. How many nodes a
     run would take does not matter; wrong splits and unknown operators are left to the rewriting.
     """
-    for error in _Search(model, is_rewritten=True).errors():
+    for error in causes_first(_Search(model, is_rewritten=True).errors()):
         if error.kind is MALFORMED_MODEL:
             raise error
+
+
+def causes_first(errors: Iterable[SplitError]) -> list[SplitError]:
+    """Return errors with those of the order of nodes last: others may be why there is no order."""
+    return sorted(errors, key=lambda error: isinstance(error, (OrderError, BodyOrderError)))
 
 
 class _Search:
@@ -212,11 +216,22 @@ class _Search:
         if any(reader in cycle and producer in cycle for cycle in self._cycles[home]):
             problem = f"its input {name} is made of what the node itself makes"
             return malformed(problem, "have it read another value: ONNX has no cycles")
+        if is_ambiguous(value.name, map(names_in, self._around(node))):
+            problem = f"its input {name} is read early, and a graph around has a value of the name"
+            return malformed(problem, "rename one of the two")
         problem = f"its input {name} is read before it is produced"
         is_in_body = reader is not node and home is self._model.graph
         if is_in_body:
             return BodyOrderError(MALFORMED_MODEL, problem, _SORT_AROUND)
         return OrderError(MALFORMED_MODEL, problem, _SORT)
+
+    def _around(self, node: ir.Node) -> Iterator[Scope]:
+        """Yield the graph or function that a node is in, and those around it."""
+        scope = node.graph
+        while scope is not None:
+            yield scope
+            holder = self._holders.get(scope)
+            scope = None if holder is None else holder.graph
 
     def _attributes(self, node: ir.Node, path: str, place: Place) -> Attributes | None:
         """Return the attributes of a node; None where its domain is known to be missing."""
