@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from math import ceil
@@ -26,37 +27,38 @@ from tensorsplit.core.rules import LengthRule, chunk, equal, explicit, ones, rem
 from tensorsplit.core.rules import ceil as ceil_parts
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.check.checks import REPORTED
-from tensorsplit.pages import markdown, page_of, render_all
+from tensorsplit.pages import markdown, page_of
 from tensorsplit.pages.codes import CodeExample, code_examples
 from tensorsplit.pages.content import DECISIONS, FORMULAS, decisions_for
-from tensorsplit.pages.dialects_page import DIALECTS, dialects_page
-from tensorsplit.pages.page_pictures import pictures
 from tensorsplit.pages.standard_examples import layers
 
 DOCS = Path(__file__).parents[2] / "docs"
+SCRIPT = runpy.run_path(str(DOCS.with_name("scripts") / "pages.py"))
 
 
 def test_the_files_on_disk_are_what_is_generated() -> None:
     folder = DOCS / "operators"
     on_disk = {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
-    assert on_disk == render_all(), "run python scripts/pages.py docs"
+    assert on_disk == SCRIPT["operator_pages"](), "run python scripts/pages.py docs"
 
 
 def test_the_page_of_dialects_on_disk_is_what_is_generated() -> None:
-    assert (DOCS / DIALECTS).read_text("utf-8") == dialects_page(), (
+    assert (DOCS / SCRIPT["DIALECTS"]).read_text("utf-8") == SCRIPT["dialects_page"](), (
         "run python scripts/pages.py docs"
     )
 
 
 def test_the_pictures_on_disk_are_what_is_drawn() -> None:
     on_disk = {path.name: path.read_text("utf-8") for path in (DOCS / "pictures").iterdir()}
-    assert on_disk == pictures(), "run python scripts/pages.py docs"
+    assert on_disk == SCRIPT["pictures"](), "run python scripts/pages.py docs"
 
 
 def test_the_command_writes_them(tmp_path: Path) -> None:
     command = [sys.executable, "scripts/pages.py", str(tmp_path / "new")]
     subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
-    assert {path.name for path in (tmp_path / "new" / "operators").iterdir()} == set(render_all())
+    assert {path.name for path in (tmp_path / "new" / "operators").iterdir()} == set(
+        SCRIPT["operator_pages"]()
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS)

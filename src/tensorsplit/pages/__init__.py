@@ -7,6 +7,6 @@ Markdown or JSON. Pictures of a split are drawn in a terminal or as SVG, from a 
 from __future__ import annotations
 
 from tensorsplit.pages.content import Page, page_of
-from tensorsplit.pages.markdown import index, markdown, render_all
+from tensorsplit.pages.markdown import index, markdown
 
-__all__ = ["Page", "index", "markdown", "page_of", "render_all"]
+__all__ = ["Page", "index", "markdown", "page_of"]

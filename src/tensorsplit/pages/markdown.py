@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tensorsplit.core.differences import diff
 from tensorsplit.core.extras import needs
 from tensorsplit.core.records import operators
-from tensorsplit.pages.content import Page, opsets, page_of
-from tensorsplit.pages.page_pictures import operator_picture
+from tensorsplit.pages.content import Page, opsets
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-
-INDEX = "README.md"
-DIFFERENCES = "differences.md"
 
 
 @cache
@@ -27,7 +21,7 @@ def environment(package: str) -> Environment:
 
     made = Environment(
         loader=PackageLoader(package),
-        autoescape=select_autoescape(("html.jinja",)),
+        autoescape=select_autoescape(("html.jinja",), default_for_string=False),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -42,16 +36,6 @@ def row(*cells: str) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def render_all() -> dict[str, str]:
-    """Return every file of the folder of operator pages, by its name."""
-    files = {INDEX: index(), DIFFERENCES: differences()}
-    for record in operators.values():
-        page = page_of(record)
-        files[f"{record.id}.md"] = markdown(page)
-        files[f"{record.id}.svg"] = operator_picture(record, page)
-    return files
-
-
 def markdown(page: Page) -> str:
     """Return a page as Markdown."""
     return environment(__package__).get_template("operator.md.jinja").render(page=page)
@@ -61,12 +45,3 @@ def index() -> str:
     """Return the table of all operator versions as Markdown: the first page of the folder."""
     template = environment(__package__).get_template("operators.md.jinja")
     return template.render(operators=operators.values(), opsets=opsets)
-
-
-def differences() -> str:
-    """Describe each change from a version of an operator to the next, and ONNX to OpenVINO."""
-    pairs = pairwise(operators.values())
-    found = [diff(before, after) for before, after in pairs if before.name == after.name]
-    found.append(diff("openvino.Split-1", "openvino.VariadicSplit-1"))
-    found.append(diff("onnx.Split-18", "openvino.VariadicSplit-1"))
-    return environment(__package__).get_template("differences.md.jinja").render(found=found)
