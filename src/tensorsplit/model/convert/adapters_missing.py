@@ -50,8 +50,8 @@ def _cum_sum_down(node: NodeConversion) -> None:
         node.replace(make.op("Identity", [data]))
         return
     way = -1 if node.attribute("reverse") else 1
-    parts = [ir.Value(name=make.names.fresh(f"{make.stem}_part")) for _ in range(count)]
-    make.op("Split", [data], {"axis": axis, "split": [1] * count}, parts)
+    lengths = {"axis": axis, "split": [1] * count}
+    parts = make.ops("Split", [data], lengths, ["part"] * count)
     sums = list(accumulate(parts[::way], lambda left, right: make.op("Add", [left, right])))
     node.replace(make.op("Concat", sums[::way], {"axis": axis}))
 
@@ -84,19 +84,15 @@ def _scan_sums(node: NodeConversion, axis: int) -> None:
     if is_back:
         attributes |= {f"scan_{end}_directions": [1] for end in ("input", "output")}
         parts.reverse()
-    outputs = [ir.Value(name=make.names.fresh(f"{make.stem}_{end}")) for end in ("last", "sums")]
-    make.op("Scan", [zeros, make.concat(parts, 0)], attributes, outputs)
+    _, sums = make.ops("Scan", [zeros, make.concat(parts, 0)], attributes, ("last", "sums"))
     limits = (1, TO_THE_END) if is_back == is_exclusive else (0, -1)
-    node.replace(make.moved(make.slice(outputs[1], *limits, 0), rank, 0, axis))
+    node.replace(make.moved(make.slice(sums, *limits, 0), rank, 0, axis))
 
 
 def _adding(make: Calculation, kind: ir.DataType) -> ir.Graph:
     """Return the body of a Scan that gives the sum of each part and those before it."""
     inner = make.inner()
-    before, part = (
-        ir.Value(name=make.names.fresh(f"{make.stem}_{name}"), type=ir.TensorType(kind))
-        for name in ("before", "part")
-    )
+    before, part = make.new("before", kind), make.new("part", kind)
     total = inner.op("Add", [before, part])
     row = inner.op("Identity", [total])
     total.type = row.type = ir.TensorType(kind)

@@ -409,9 +409,9 @@ def _largest_of_negatives(node: NodeConversion) -> None:
     if not node.needed_dtype().is_floating_point():
         raise node.refusal(f"it takes the smallest integers; opset {node.opset} the largest floats")
     make, inputs = node.make, [node.make.op("Neg", [node.given(0)]), node.input(1)]
-    outputs = [ir.Value(name=make.names.fresh(f"{make.stem}_{end}")) for end in ("most", "places")]
-    make.op("TopK", inputs, {"axis": node.attribute("axis", -1)}, outputs)
-    node.replace(make.op("Neg", outputs[:1]), outputs[1])
+    along = {"axis": node.attribute("axis", -1)}
+    most, places = make.ops("TopK", inputs, along, ("most", "places"))
+    node.replace(make.op("Neg", [most]), places)
 
 
 def _dropout_down(node: NodeConversion) -> None:

@@ -58,10 +58,7 @@ class _LayerWithBodies:
 
     def value(self, kind: ir.DataType | None = None) -> ir.Value:
         """Return a new value; one of an element type is a scalar."""
-        made = ir.Value(name=self._names.fresh(f"{self.make.stem}_value"))
-        if kind is not None:
-            made.type, made.shape = ir.TensorType(kind), ir.Shape([])
-        return made
+        return self.make.new("value", kind, None if kind is None else [])
 
     def refusal(self, reason: str, fix: str = "") -> SplitError:
         """Return the refusal of the layer (TS514)."""

@@ -107,10 +107,7 @@ class LayerConversion(LayerAttributes):
         count: int,
     ) -> list[ir.Value]:
         """Add a node that has several outputs; returns them."""
-        make = self.node.make
-        values = [ir.Value(name=make.names.fresh(f"{make.stem}_part")) for _ in range(count)]
-        make.op(op_type, inputs, attributes, values)
-        return values
+        return self.node.make.ops(op_type, inputs, attributes, ["part"] * count)
 
     def cast(self, value: ir.Value, kind: ir.DataType) -> ir.Value:
         """Convert a tensor to an element type."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -47,21 +48,43 @@ def _same(op_type: str, versions: str = "opset1") -> LayerRule:
     return _rule(lambda layer: layer.op(op_type, layer.inputs), versions=versions)
 
 
-def _with_axis(op_type: str, versions: str = "opset1") -> LayerRule:
-    """Return the rule of a layer that is one node, along an axis."""
+def _read(
+    op_type: str,
+    read: Callable[[LayerConversion, str], object],
+    *names: str,
+    versions: str = "opset1",
+) -> LayerRule:
+    """Return the rule of a layer that is one node, with attributes of the same names."""
 
     def make(layer: LayerConversion) -> ir.Value:
-        return layer.op(op_type, layer.inputs, {"axis": layer.integer("axis")})
+        return layer.op(op_type, layer.inputs, {name: read(layer, name) for name in names})
 
-    return _rule(make, "axis", versions)
+    return _rule(make, " ".join(names), versions)
 
 
-def _broadcast(op_type: str, versions: str = "opset1", *, negated: bool = False) -> LayerRule:
+_off = partial(LayerConversion.flag, default=False)
+_on = partial(LayerConversion.flag, default=True)
+_or_0 = partial(LayerConversion.integer, default=0)
+
+
+def _typed(op_type: str, versions: str) -> LayerRule:
+    """Return the rule of a layer that is one node, whose integers may be of another type."""
+
+    def make(layer: LayerConversion) -> ir.Value:
+        made, kind = layer.op(op_type, layer.inputs), layer.named_type("output_type", "i64")
+        return made if kind == ir.DataType.INT64 else layer.cast(made, kind)
+
+    return _rule(make, "output_type", versions)
+
+
+def _broadcast(
+    op_type: str, versions: str = "opset1", *, negated: bool = False, **attributes: int
+) -> LayerRule:
     """Return the rule of a layer whose operands are broadcast as NumPy does."""
 
     def make(layer: LayerConversion) -> ir.Value:
         layer.check_broadcast()
-        made = layer.op(op_type, layer.inputs)
+        made = layer.op(op_type, layer.inputs, attributes)
         return layer.op("Not", [made]) if negated else made
 
     return _rule(make, "auto_broadcast", versions)
@@ -105,10 +128,6 @@ def _divide(layer: LayerConversion) -> ir.Value:
     return layer.op("Where", [is_below, layer.op("Sub", [made, one]), made])
 
 
-def _elu(layer: LayerConversion) -> ir.Value:
-    return layer.op("Elu", layer.inputs, {"alpha": layer.number("alpha")})
-
-
 def _rounded(op_type: str) -> LayerRule:
     """Return the rule of a layer that rounds, and leaves integers as they are."""
 
@@ -128,10 +147,6 @@ def _with_constants(op_type: str, *names: str) -> LayerRule:
         return layer.op(op_type, layer.inputs[:1], attributes)
 
     return _rule(make)
-
-
-def _hard_sigmoid(layer: LayerConversion) -> ir.Value:
-    return layer.op("HardSigmoid", layer.inputs, {"alpha": 1 / 6, "beta": 0.5})
 
 
 def _gelu(layer: LayerConversion) -> ir.Value:
@@ -158,11 +173,6 @@ def _prelu(layer: LayerConversion) -> ir.Value:
         target = layer.node.make.make((-1, *[1] * (len(shape) - 2)))
         slope = layer.op("Reshape", [slope, target])
     return layer.op("PRelu", [data, slope])
-
-
-def _is_infinite(layer: LayerConversion) -> ir.Value:
-    names = ("detect_negative", "detect_positive")
-    return layer.op("IsInf", layer.inputs, {name: layer.flag(name, True) for name in names})
 
 
 def _is_finite(layer: LayerConversion) -> ir.Value:
@@ -256,11 +266,6 @@ def _logical(*, every: bool) -> LayerRule:
     return _rule(make, "keep_dims")
 
 
-def _cumulated(layer: LayerConversion) -> ir.Value:
-    attributes = {name: layer.flag(name, False) for name in ("exclusive", "reverse")}
-    return layer.op("CumSum", layer.inputs, attributes)
-
-
 def _depth_to_space(layer: LayerConversion) -> ir.Value:
     mode = layer.choice("mode", {"blocks_first": "DCR", "depth_first": "CRD"})
     if layer.rank() != 4:
@@ -289,19 +294,6 @@ def _roll(layer: LayerConversion) -> ir.Value:
         moved = layer.op("Sub", [every, make.constant(shift)])
         made = layer.op("Gather", [made, layer.op("Mod", [moved, size])], {"axis": axis})
     return made
-
-
-def _nonzero(layer: LayerConversion) -> ir.Value:
-    made, kind = layer.op("NonZero", layer.inputs), layer.named_type("output_type", "i64")
-    return made if kind == ir.DataType.INT64 else layer.cast(made, kind)
-
-
-def _einsum(layer: LayerConversion) -> ir.Value:
-    return layer.op("Einsum", layer.inputs, {"equation": layer.text("equation")})
-
-
-def _gather_nd(layer: LayerConversion) -> ir.Value:
-    return layer.op("GatherND", layer.inputs, {"batch_dims": layer.integer("batch_dims", 0)})
 
 
 _REDUCTIONS = {"none": "none", "sum": "add", "prod": "mul", "max": "max", "min": "min"}
@@ -391,11 +383,6 @@ def _floor_mod(layer: LayerConversion) -> ir.Value:
     return layer.op("Sub", [left, layer.op("Mul", [whole, right])])
 
 
-def _mod(layer: LayerConversion) -> ir.Value:
-    layer.check_broadcast()
-    return layer.op("Mod", layer.inputs, {"fmod": 1})
-
-
 def _round(layer: LayerConversion) -> ir.Value:
     if layer.word("mode") != "half_to_even":
         raise layer.refusal("ONNX's Round takes halves to the even number")
@@ -467,11 +454,6 @@ def _select(layer: LayerConversion) -> ir.Value:
         return layer.op("Where", layer.inputs)
     otherwise = layer.op("And", [layer.op("Not", [condition]), no])
     return layer.op("Or", [layer.op("And", [condition, yes]), otherwise])
-
-
-def _shape_of(layer: LayerConversion) -> ir.Value:
-    made, kind = layer.op("Shape", layer.inputs), layer.named_type("output_type", "i64")
-    return made if kind == ir.DataType.INT64 else layer.cast(made, kind)
 
 
 def _slice(layer: LayerConversion) -> ir.Value:
@@ -560,10 +542,6 @@ def _squeeze(layer: LayerConversion) -> ir.Value:
     return layer.op("Squeeze", [data, layer.node.make.make(removed)]) if removed else data
 
 
-def _unsqueeze(layer: LayerConversion) -> ir.Value:
-    return _with_axes("Unsqueeze", layer)
-
-
 def _with_axes(op_type: str, layer: LayerConversion) -> ir.Value:
     """Remove or add the axes that the second input names."""
     if layer.is_empty(1):
@@ -590,26 +568,28 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
             "opset1 opset14 opset16",
         ),
         "Ceiling": _rounded("Ceil"),
-        "CumSum": _rule(_cumulated, "exclusive reverse", "opset3"),
+        "CumSum": _read("CumSum", _off, "exclusive", "reverse", versions="opset3"),
         "DepthToSpace": _rule(_depth_to_space, "mode block_size"),
-        "Einsum": _rule(_einsum, "equation", "opset7"),
+        "Einsum": _read("Einsum", LayerConversion.text, "equation", versions="opset7"),
         "FakeQuantize": _rule(_fake_quantized, "levels auto_broadcast"),
         "Floor": _rounded("Floor"),
         "Broadcast": _rule(_broadcast_to, "mode", "opset3"),
         "Clamp": _rule(_clamp, "min max"),
-        "Concat": _with_axis("Concat"),
+        "Concat": _read("Concat", LayerConversion.integer, "axis"),
         "Convert": _rule(_convert, "destination_type"),
         "Convolution": _rule(layer_windows.convolution, layer_windows.WINDOW),
         "ConvolutionBackpropData": _rule(
             layer_windows.transposed_convolution, f"{layer_windows.WINDOW} output_padding"
         ),
         "Divide": _rule(_divide, "auto_broadcast m_pythondiv"),
-        "Elu": _rule(_elu, "alpha"),
+        "Elu": _read("Elu", LayerConversion.number, "alpha"),
         "Equal": _broadcast("Equal"),
         "FloorMod": _rule(_floor_mod, "auto_broadcast"),
         "Gather": _rule(_gather, "batch_dims", "opset1 opset7 opset8"),
-        "GatherElements": _with_axis("GatherElements", "opset6"),
-        "GatherND": _rule(_gather_nd, "batch_dims", "opset8"),
+        "GatherElements": _read(
+            "GatherElements", LayerConversion.integer, "axis", versions="opset6"
+        ),
+        "GatherND": _read("GatherND", _or_0, "batch_dims", versions="opset8"),
         "Gelu": _rule(_gelu, "approximation_mode", "opset2 opset7"),
         "Greater": _broadcast("Greater"),
         "GreaterEqual": _broadcast("GreaterOrEqual"),
@@ -622,16 +602,19 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
             layer_recurrent.gru, f"{layer_recurrent.ATTRIBUTES} linear_before_reset", "opset5"
         ),
         "HardSigmoid": _with_constants("HardSigmoid", "alpha", "beta"),
-        "HSigmoid": _rule(_hard_sigmoid, "", "opset5"),
+        "HSigmoid": _rule(
+            lambda layer: layer.op("HardSigmoid", layer.inputs, {"alpha": 1 / 6, "beta": 0.5}),
+            versions="opset5",
+        ),
         "Identity": _same("Identity", "opset16"),
         "HSwish": _same("HardSwish", "opset4"),
         "Interpolate": _rule(layer_windows.interpolate, layer_windows.RESIZING, "opset4 opset11"),
         "IsFinite": _rule(_is_finite, "", "opset10"),
-        "IsInf": _rule(_is_infinite, "detect_negative detect_positive", "opset10"),
+        "IsInf": _read("IsInf", _on, "detect_negative", "detect_positive", versions="opset10"),
         "IsNaN": _same("IsNaN", "opset10"),
         "Less": _broadcast("Less"),
         "LessEqual": _broadcast("LessOrEqual"),
-        "LogSoftmax": _with_axis("LogSoftmax", "opset5"),
+        "LogSoftmax": _read("LogSoftmax", LayerConversion.integer, "axis", versions="opset5"),
         "LogicalAnd": _broadcast("And"),
         "LogicalNot": _same("Not"),
         "LogicalOr": _broadcast("Or"),
@@ -646,11 +629,11 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         ),
         "Minimum": _broadcast("Min"),
         "Mish": _same("Mish", "opset4"),
-        "Mod": _rule(_mod, "auto_broadcast"),
+        "Mod": _broadcast("Mod", fmod=1),
         "Multiply": _broadcast("Mul"),
         "MVN": _rule(_mvn, "eps normalize_variance eps_mode", "opset6"),
         "Negative": _same("Neg"),
-        "NonZero": _rule(_nonzero, "output_type", "opset3"),
+        "NonZero": _typed("NonZero", "opset3"),
         "NotEqual": _broadcast("Equal", negated=True),
         "OneHot": _rule(_one_hot, "axis"),
         "Pad": _rule(layer_windows.pad, "pad_mode", "opset1 opset12"),
@@ -676,9 +659,9 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "ScatterNDUpdate": _scattered("ScatterND", "opset4 opset15", with_axis=False),
         "Select": _rule(_select, "auto_broadcast"),
         "Selu": _with_constants("Selu", "alpha", "gamma"),
-        "ShapeOf": _rule(_shape_of, "output_type", "opset1 opset3"),
+        "ShapeOf": _typed("Shape", "opset1 opset3"),
         "Slice": _rule(_slice, "", "opset8"),
-        "SoftMax": _with_axis("Softmax", "opset1 opset8"),
+        "SoftMax": _read("Softmax", LayerConversion.integer, "axis", versions="opset1 opset8"),
         "SoftPlus": _same("Softplus", "opset4"),
         "SoftSign": _same("Softsign", "opset9"),
         "SpaceToDepth": _rule(_space_to_depth, "mode block_size"),
@@ -693,7 +676,7 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "Tile": _rule(_tile),
         "Swish": _rule(_swish, "", "opset4"),
         "Transpose": _rule(_transpose),
-        "Unsqueeze": _rule(_unsqueeze),
+        "Unsqueeze": _rule(partial(_with_axes, "Unsqueeze")),
     }
 )
 """The rule of each type of layer that has a counterpart, beside splits."""

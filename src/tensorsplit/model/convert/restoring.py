@@ -136,10 +136,10 @@ def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
     with suppress(SplitError):  # the running model refuses what does not fit
         intent = written_out(intent, None if shape is None else plan(intent, shape))
     make = Calculation(conversion.names, first.opset, first.node.name or "Split")
-    outputs = [ir.Value(name=make.names.fresh(f"{make.stem}_part")) for _ in parts]
     lengths = {"split": list(intent.given or ())} if intent.rule is explicit else {}
     as_input = first.opset >= FIRST_WITH_LENGTHS_AS_INPUT
-    make.op("Split", [data], {"axis": axis, **({} if as_input else lengths)}, outputs)
+    attributes = {"axis": axis, **({} if as_input else lengths)}
+    outputs = make.ops("Split", [data], attributes, ["part"] * len(parts))
     (node,) = make.nodes
     pairs = [(part.ref.node.outputs[0], made) for part, made in zip(parts, outputs, strict=True)]
     inherit([node], first.node, pairs)

@@ -114,7 +114,7 @@ class Calculation(Maker[ir.Value]):
         It has the outputs given, or a new one.
         """
         if outputs is None:
-            outputs = [ir.Value(name=self.names.fresh(f"{self.stem}_{op_type.lower()}"))]
+            outputs = [self.new(op_type.lower())]
         node = ir.Node(
             "",
             op_type,
@@ -125,6 +125,22 @@ class Calculation(Maker[ir.Value]):
         )
         self.add(node)
         return outputs[0]
+
+    def ops(
+        self,
+        op_type: str,
+        inputs: Iterable[ir.Value | None],
+        attributes: Mapping[str, Any],
+        ends: Iterable[str],
+    ) -> list[ir.Value]:
+        """Add a node with several outputs, whose names end so; returns them."""
+        made = [self.new(end) for end in ends]
+        self.op(op_type, inputs, attributes, made)
+        return made
+
+    def new(self, end: str, kind: ir.DataType | None = None, shape: Any = None) -> ir.Value:
+        """Return a value that no node makes yet, whose name ends so."""
+        return ir.val(self.names.fresh(f"{self.stem}_{end}"), kind, shape)
 
     def add(self, node: ir.Node) -> None:
         """Collect a node that was made."""
@@ -259,13 +275,12 @@ class Calculation(Maker[ir.Value]):
         has_split = self.opset >= FIRST_WITH_LENGTHS_AS_INPUT or as_attribute
         if by_index or not is_known(axis) or not has_split:
             return self.slices(data, axis, dim, lengths, count, by_index=by_index)
-        values = [ir.Value(name=self.names.fresh(f"{self.stem}_part")) for _ in range(count)]
+        inputs, attributes = [data], dict[str, object]({"axis": axis})
         if self.opset >= FIRST_WITH_LENGTHS_AS_INPUT:
-            fit = self.make(fitting(dim, lengths, count, checks_sum=checks_sum))
-            self.op("Split", [data, fit], {"axis": axis}, values)
+            inputs.append(self.make(fitting(dim, lengths, count, checks_sum=checks_sum)))
         else:
-            self.op("Split", [data], {"axis": axis, "split": list(constant or ())}, values)
-        return values
+            attributes["split"] = list(constant or ())
+        return self.ops("Split", inputs, attributes, ["part"] * count)
 
     def slices(
         self,

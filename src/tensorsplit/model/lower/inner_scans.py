@@ -82,7 +82,7 @@ def _loop(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     starts, held = [], [going]
     if not states and ref.opset < _FIRST_WITHOUT_STATES:
         starts.append(make.constant(0))
-        held.append(ir.val(make.names.fresh(f"{make.stem}_zero"), ir.DataType.INT64, []))
+        held.append(make.new("zero", ir.DataType.INT64, []))
     inner = InsertionPoint(lowering, make.stem, body)
     body.inputs[:] = [round_, *held, *states]
     body.outputs[:] = [*(_passed_on(inner, each) for each in held), *body.outputs]

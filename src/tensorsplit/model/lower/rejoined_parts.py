@@ -41,8 +41,7 @@ def _add_part(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     else:
         lowering.note(entry)
         return
-    made = [ir.Value(name=lowering.names.fresh(f"{point.stem}_part")) for _ in (*node.outputs, 0)]
-    point.op("Split", inputs, attributes, made)
+    made = point.ops("Split", inputs, attributes, ["part"] * (len(node.outputs) + 1))
     pairs = list(zip(node.outputs, made, strict=False))
     inherit(point.nodes, node, pairs)
     lowering.stand_in(*pairs)

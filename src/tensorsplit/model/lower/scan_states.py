@@ -137,8 +137,9 @@ def carry_size_of(lowering: Lowering, ref: NodeRef, values: list[ir.Value]) -> N
     Nothing uses it, but an engine takes the values for read.
     """
     stem, body = ref.stem, body_of(ref.node)
-    start = InsertionPoint(lowering, stem, ref.scope, ref.node).constant(0)
-    held = before = ir.val(lowering.names.fresh(f"{stem}_before"), ir.DataType.INT64, [])
+    point = InsertionPoint(lowering, stem, ref.scope, ref.node)
+    start = point.constant(0)
+    held = before = point.new("before", ir.DataType.INT64, [])
     inner = InsertionPoint(lowering, stem, body)
     for value in values:
         held = inner.op("Add", [held, inner.op("Size", [value])])

@@ -107,11 +107,7 @@ def join_in_loop(
     first = part(make, 0)
     start = make.slice(first, 0, 0, axis, by_index=packed.by_index)
     inner, number = make.inner(), _number(make)
-    going, so_far = (
-        ir.val(make.names.fresh(f"{make.stem}_{name}"), dtype)
-        for name, dtype in (("going", ir.DataType.BOOL), ("so_far", kind))
-    )
-    going.shape = ir.Shape([])
+    going, so_far = make.new("going", ir.DataType.BOOL, []), make.new("so_far", kind)
     goes_on = inner.op("Identity", [going])
     new = part(inner, inner.number(number, ir.DataType.INT64))
     joined = inner.concat([so_far, new], axis)
@@ -129,7 +125,7 @@ def _has_rounds(make: Calculation, count: ir.Value) -> ir.Value:
 
 def _number(make: Calculation) -> ir.Value:
     """Return the number of the round, which a loop gives its body."""
-    return ir.val(make.names.fresh(f"{make.stem}_number"), ir.DataType.INT64, [])
+    return make.new("number", ir.DataType.INT64, [])
 
 
 def _collecting_loop(
@@ -144,21 +140,20 @@ def _collecting_loop(
         problem = f"a Loop would have to carry a sequence, which it can't at opset {make.opset}"
         fix = f"convert the model to opset {_FIRST_WITH_SEQUENCES_IN_LOOPS} first"
         raise refusal(problem, fix)
-    names, last = make.names, make.inner()
+    last = make.inner()
     starts = [make.op("SequenceEmpty", [], {"dtype": int(kind)}) for kind in kinds]
-    going = ir.val(names.fresh(f"{make.stem}_going"), ir.DataType.BOOL, [])
+    going = make.new("going", ir.DataType.BOOL, [])
     goes_on = last.op("Identity", [going])
     goes_on.type, goes_on.shape = going.type, going.shape
     before, after = [], []
     for kind, made in zip(kinds, body.outputs, strict=True):
         held = ir.SequenceType(ir.TensorType(kind))
-        so_far = ir.val(names.fresh(f"{made.name}_before"), None, made.shape, type=held)
+        so_far = ir.val(make.names.fresh(f"{made.name}_before"), None, made.shape, type=held)
         before.append(so_far)
         after.append(last.op("SequenceInsert", [so_far, made]))
         after[-1].type, after[-1].shape = so_far.type, so_far.shape
     body.extend(last.nodes)
     body.inputs[:] = [number, going, *before]
     body.outputs[:] = [goes_on, *after]
-    outputs = [ir.Value(name=names.fresh(f"{make.stem}_sequence")) for _ in kinds]
-    make.op("Loop", [count, _has_rounds(make, count), *starts], {"body": body}, outputs)
-    return outputs
+    given = [count, _has_rounds(make, count), *starts]
+    return make.ops("Loop", given, {"body": body}, ["sequence"] * len(kinds))

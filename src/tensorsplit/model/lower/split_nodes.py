@@ -73,13 +73,11 @@ def _parts(
     point: InsertionPoint, data: ir.Value, held: Mapping[str, Any], more: list[int], count: int
 ) -> list[ir.Value]:
     """Split by attributes, with more axes in front meanwhile."""
-    made = [ir.Value(name=point.names.fresh(f"{point.stem}_part")) for _ in range(count)]
+    ends, axis = ["part"] * count, held["axis"]
     if not more:
-        point.op("Split", [data], held, made)
-        return made
-    axis = held["axis"]
+        return point.ops("Split", [data], held, ends)
     moved = {**held, "axis": axis if axis < 0 else axis + len(more)}
-    point.op("Split", [point.unsqueeze(data, more)], moved, made)
+    made = point.ops("Split", [point.unsqueeze(data, more)], moved, ends)
     return [point.squeeze(part, more) for part in made]
 
 

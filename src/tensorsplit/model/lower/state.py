@@ -367,10 +367,9 @@ class InsertionPoint(Calculation):
 
         A node that reads the old one is to give it.
         """
-        names = self.lowering.names
-        new = ir.Value(name=names.fresh(f"{self.stem}_new"))
+        new = self.new("new")
         self.lowering.stand_in((old, new))
-        old.name = names.fresh(f"{self.stem}_output")
+        old.name = self.names.fresh(f"{self.stem}_output")
         return new
 
     def replace(self, old: ir.Value, new: ir.Value) -> None:
