@@ -624,3 +624,10 @@ def test_a_large_whole_is_as_torch_makes_it(join: Any) -> None:
         warnings.simplefilter("ignore")  # what is traced may differ for other examples
         traced = torch.jit.trace(lambda a, b: ts.join([a, b], axis=3), tuple(parts))
     assert torch.equal(traced(*(part + 1 for part in parts)), picture + 1)
+
+
+def test_a_part_that_only_means_its_memory_is_no_part_of_a_view(join: Any) -> None:
+    real = torch.rand(8, generator=torch.Generator().manual_seed(12))
+    whole = torch.complex(real, real + 1)
+    parts = [whole[:3], whole[3:].conj()]
+    assert torch.equal(join(parts, axis=0), torch.cat(parts))

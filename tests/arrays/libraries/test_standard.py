@@ -151,10 +151,15 @@ def test_what_only_claims_to_be_an_array() -> None:
 
 def test_nothing_is_written_where_one_buffer_is_read_only() -> None:
     class ReadOnly(Cuda):
+        def __getitem__(self, index: Any) -> Cuda:
+            return ReadOnly(self._held[index])
+
         def __setitem__(self, index: Any, value: OnDevice) -> None:
             raise ValueError("read-only")
 
     held = np.zeros(4)
+    with refused("TS404", "the buffer"):
+        ts.join([Cuda(np.ones(2)), Cuda(np.ones(2))], axis=0, out=ReadOnly(held))
     with refused("TS404", "buffer 1"):
         ts.split(Cuda(np.arange(1.0, 5.0)), [2, 2], out=[Cuda(held[:2]), ReadOnly(held[2:])])
     assert not held.any()
