@@ -281,6 +281,19 @@ def test_before_opset_10_no_lengths_are_computed(opset: int, dim: Any, is_first:
     assert fixes == {f"{convert if is_first else ''}{rewrite}"}
 
 
+@pytest.mark.parametrize(
+    ("shape", "first"), [([2, 3, 4], ""), (None, "give its tensors a known rank, then ")]
+)
+def test_a_softmax_of_rows_is_lowered_where_its_rank_is_known(
+    shape: list[int] | None, first: str
+) -> None:
+    ends = [value(name, FLOAT, shape) for name in "xy"]
+    made = model(graph([node("Softmax", "x", "y")], ends[:1], ends[1:]), 11)
+    (found, *_) = check(made, "openvino")
+    assert "along its axis alone" in found.message
+    assert found.fix == f"{first}rewrite it with: tensorsplit check MODEL --for openvino --fix"
+
+
 CONVERTED = (
     "convert it to opset 13, as lengths can't be computed before opset 10 (tensorsplit convert"
     " MODEL --opset 13 -o MODEL), then rewrite it with: tensorsplit check MODEL --for {} --fix"
