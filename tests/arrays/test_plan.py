@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.core.records.names import OperatorName
 from tests.oracle import assert_same, slices
 from tests.refusals import refused
 
@@ -211,47 +210,12 @@ def test_none_stands_for_an_operand_that_is_not_given() -> None:
     assert ts.plan("onnx.Split-18", (7,), None, num_outputs=3).sizes == (3, 3, 1)
 
 
-@pytest.mark.parametrize(
-    ("operator", "operands", "word"),
-    [
-        ("onnx.Split-13", {"num_splits": 2}, "num_splits"),
-        ("onnx.Split-13", {"split": [6], "keepdims": 1}, "keepdims"),
-        ("onnx.SplitToSequence-11", {"num_outputs": 2}, "num_outputs"),
-        ("openvino.Split-1", {"axis": 0, "num_splits": 2, "num_outputs": 2}, "num_outputs"),
-        ("openvino.VariadicSplit-1", {"axis": 0, "split": [6]}, "split"),
-        ("onnx.Split-13", {"split": [6], "": 1}, "''"),
-    ],
-)
-def test_an_operand_of_another_operator_is_refused(
-    operator: OperatorName, operands: dict[str, Any], word: str
-) -> None:
-    with refused("TS103", word, operator=operator):
-        ts.plan(operator, (6,), **operands)
-
-
 def test_a_misspelt_operand_gets_a_suggestion() -> None:
     with refused("TS103", "torch.chunk has no input 'chunk'; did you mean chunks? its operands"):
         ts.like("torch.chunk")(np.zeros(6), chunk=3)
     with refused("TS103", "onnx.Split-18 has no input 'num_output'; did you mean num_outputs?"):
         operands: dict[str, Any] = {"num_output": 3}
         ts.plan("onnx.Split-18", (6,), **operands)
-
-
-@pytest.mark.parametrize(
-    ("operator", "operands", "parameter"),
-    [
-        ("onnx.Split-13", {}, "num_outputs"),
-        ("openvino.Split-1", {"num_splits": 2}, "axis"),
-        ("openvino.Split-1", {"axis": 0}, "num_splits"),
-        ("openvino.VariadicSplit-1", {"axis": 0}, "split_lengths"),
-        ("openvino.VariadicSplit-1", {"split_lengths": [6]}, "axis"),
-    ],
-)
-def test_an_operand_that_the_version_needs_must_be_given(
-    operator: OperatorName, operands: dict[str, Any], parameter: str
-) -> None:
-    with refused("TS102", operator=operator, parameter=parameter):
-        ts.plan(operator, (6,), **operands)
 
 
 def test_equal_parts_share_one_shape() -> None:
@@ -348,6 +312,12 @@ REFUSED: list[tuple[str, int, Any, dict[str, Any], str, str]] = [
     (CHUNKS, 24, (7,), {"split": [3, 3]}, "TS302", "split"),
     (CHUNKS, 11, (7,), {"keepdims": 2}, "TS107", "keepdims"),
     (CHUNKS, 11, (7,), {"num_outputs": 2}, "TS103", "num_outputs"),
+    (SPLIT, 13, (7,), {"num_splits": 2}, "TS103", "num_splits"),
+    (SPLIT, 13, (7,), {"split": [7], "keepdims": 1}, "TS103", "keepdims"),
+    (SPLIT, 13, (7,), {"split": [7], "": 1}, "TS103", ""),
+    (PARTS, 1, (7,), {"axis": 0, "num_splits": 1, "num_outputs": 1}, "TS103", "num_outputs"),
+    (VARIADIC, 1, (7,), {"axis": 0, "split": [7]}, "TS103", "split"),
+    (PARTS, 1, (7,), {"num_splits": 1}, "TS102", "axis"),
     (VARIADIC, 1, (7,), {"axis": 0, "split_lengths": [5, -1, 4]}, "TS306", "split_lengths"),
     (VARIADIC, 1, (7,), {"axis": 0, "split_lengths": [-1, -1]}, "TS306", "split_lengths"),
     (VARIADIC, 1, (7,), {"axis": 0, "split_lengths": [7.0]}, "TS105", "split_lengths"),

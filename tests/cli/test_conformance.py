@@ -187,34 +187,8 @@ def test_text_goes_to_a_file_too(run: Command, saved: Path, tmp_path: Path) -> N
     assert "\x1b" not in path.read_text()
 
 
-def test_runs_of_different_engines_become_one(run: Command, saved: Path, tmp_path: Path) -> None:
-    content = json.loads(saved.read_text())
-    paths = []
-    for name in ("tensorsplit", "drops"):
-        part = dict(content)
-        part["subjects"] = [entry for entry in content["subjects"] if entry["name"] == name]
-        part["results"] = [entry for entry in content["results"] if entry["subject"] == name]
-        paths.append(tmp_path / f"{name}.json")
-        paths[-1].write_text(json.dumps(part))
-    ended = run("--from", paths[0], "--from", paths[1], "--format", "json")
-    assert json.loads(ended.out) == content
-
-
 def test_one_engine_twice_is_refused(refused: Any, saved: Path) -> None:
     assert "is in two of them" in refused("TS703", "conformance", "--from", saved, "--from", saved)
-
-
-def test_an_engine_that_was_run_in_pieces_becomes_one(
-    run: Command, saved: Path, tmp_path: Path
-) -> None:
-    content = json.loads(saved.read_text())
-    pieces = [tmp_path / "0.json", tmp_path / "1.json"]
-    cases = [entry["id"] for entry in content["cases"]]
-    for number, path in enumerate(pieces):
-        mine = [entry for entry in content["results"] if cases.index(entry["case"]) % 2 == number]
-        path.write_text(json.dumps({**content, "results": mine}))
-    ended = run("--from", pieces[0], "--from", pieces[1], "--format", "json")
-    assert json.loads(ended.out) == content
 
 
 @pytest.fixture
@@ -277,63 +251,6 @@ def test_known_deviations_are_updated_from_one_version(
     sources = ("--from", two_versions[0], "--from", two_versions[1])
     words = refused("TS703", "conformance", *sources, "--update-known", tmp_path / "known.json")
     assert "of one version" in words
-
-
-def test_a_run_of_some_of_the_cases_joins_one_of_all(
-    run: Command, saved: Path, tmp_path: Path
-) -> None:
-    other = "onnx.Split-13/float/static-r1/runtime/graph/other"
-    whole = json.loads(saved.read_text())
-    ours = [entry for entry in whole["results"] if entry["subject"] == "tensorsplit"]
-    first = {
-        **whole,
-        "suite": {**whole["suite"], "cases": 2},
-        "subjects": [entry for entry in whole["subjects"] if entry["name"] == "tensorsplit"],
-        "cases": [*whole["cases"], {**whole["cases"][0], "id": other}],
-        "results": [*ours, {**ours[0], "case": other}],
-    }
-    rest = {
-        **whole,
-        "subjects": [entry for entry in whole["subjects"] if entry["name"] == "drops"],
-        "results": [entry for entry in whole["results"] if entry["subject"] == "drops"],
-    }
-    paths = [tmp_path / "first.json", tmp_path / "rest.json"]
-    for path, content in zip(paths, (first, rest), strict=True):
-        path.write_text(json.dumps(content))
-    joined = json.loads(run("--from", paths[0], "--from", paths[1], "--format", "json").out)
-    assert [(entry["case"], entry["subject"]) for entry in joined["results"]] == [
-        (CASE, "tensorsplit"),
-        (CASE, "drops"),
-        (other, "tensorsplit"),
-    ]
-    assert joined["suite"]["cases"] == 2
-
-
-def test_runs_of_different_cases_become_one(run: Command, saved: Path, tmp_path: Path) -> None:
-    content = json.loads(saved.read_text())
-    new = {**content["cases"][0], "id": "a/new/case"}
-    verdicts = [{**entry, "case": new["id"]} for entry in content["results"]]
-    path = tmp_path / "new.json"
-    path.write_text(json.dumps({**content, "cases": [new], "results": verdicts}))
-    joined = json.loads(run("--from", saved, "--from", path, "--format", "json").out)
-    assert joined["cases"] == [new, *content["cases"]]
-    assert joined["results"] == [*verdicts, *content["results"]]
-    assert joined["subjects"] == content["subjects"]
-    assert joined["suite"]["cases"] == 2
-
-
-def test_runs_by_two_versions_of_the_suite_fit_if_the_cases_are_the_same(
-    run: Command, saved: Path, tmp_path: Path
-) -> None:
-    content = json.loads(saved.read_text())
-    other = tmp_path / "other.json"
-    old = {"suite": {**content["suite"], "version": "0.0.1"}}
-    engine = {"subjects": [{**content["subjects"][0], "name": "other"}]}
-    verdicts = {"results": [{**content["results"][0], "subject": "other"}]}
-    other.write_text(json.dumps({**content, **old, **engine, **verdicts}))
-    joined = json.loads(run("--from", saved, "--from", other, "--format", "json").out)
-    assert joined["suite"]["version"] == f"0.0.1, {content['suite']['version']}"
-    assert [entry["subject"] for entry in joined["results"]][-1] == "other"
 
 
 def test_runs_that_dont_fit_are_refused(refused: Any, saved: Path, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import hashlib
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -53,11 +52,6 @@ def of(**fields: object) -> list[Case]:
         for case in CASES
         if all(getattr(case, name) == value for name, value in fields.items())
     ]
-
-
-def test_there_are_a_few_thousand_cases() -> None:
-    assert 4000 < len(CASES) < 7000
-    assert len(REFUSALS) > 800
 
 
 def test_the_parts_of_every_case_cover_its_axis() -> None:
@@ -246,18 +240,6 @@ def digest(built: Built) -> str:
             for item in value if isinstance(value, list) else [value]:
                 text.update(f"{name} {item.dtype} {item.tolist()!r}".encode())
     return text.hexdigest()
-
-
-DIGESTS = """
-import json
-from tests.conformance.test_cases import CASES, digest
-print(json.dumps([digest(case.build(5)) for case in CASES[::60]]))
-"""
-
-
-def test_a_case_is_the_same_in_every_process() -> None:
-    found = json.loads(printed(DIGESTS, PYTHONHASHSEED="77"))
-    assert found == [digest(case.build(5)) for case in CASES[::60]]
 
 
 PUBLISHED = {

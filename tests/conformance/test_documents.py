@@ -34,11 +34,27 @@ def test_subjects_that_ran_one_by_one_are_those_of_one_run() -> None:
     assert merged(pieces) == RUN
 
 
+def test_cases_and_results_that_were_run_apart_are_those_of_one_run() -> None:
+    names = [entry.id for entry in RUN.cases]
+    for chosen in (names[:2], names[1::2]):
+        rest = RUN
+        for name in chosen:
+            rest = without(name, rest)
+        others = replace(RUN, cases=tuple(each for each in RUN.cases if each.id in chosen))
+        theirs = tuple(result for result in RUN.results if result.case in chosen)
+        assert merged([rest, replace(others, results=theirs)]) == RUN
+        assert merged([replace(RUN, results=rest.results), replace(RUN, results=theirs)]) == RUN
+
+
 def test_the_document_of_most_cases_says_when_and_where() -> None:
     other = of_subject("openvino", measured={**RUN.measured, "by": "another"})
     whole = merged([without(LOOP.id, other), of_subject("tensorsplit")])
     assert whole.measured["by"] == "a test"
     assert whole.suite["cases"] == 5
+    seen = (LOOP.id, "openvino")
+    ours = ("tensorsplit", "openvino")
+    wanted = {(each.case, each.subject) for each in RUN.results if each.subject in ours} - {seen}
+    assert {(each.case, each.subject) for each in whole.results} == wanted
     whole = merged([other, without(LOOP.id, of_subject("tensorsplit"))])
     assert whole.measured["by"] == "another"
 
