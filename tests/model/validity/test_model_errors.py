@@ -32,6 +32,21 @@ from tests.refusals import refused
 X = value("x", FLOAT, [4])
 
 
+@pytest.mark.parametrize(
+    ("attributes", "fix"),
+    [((), "leave it out; the function has none"), (("b", "a"), "give one of 'a', 'b'")],
+)
+def test_an_attribute_that_a_function_does_not_have_is_refused(
+    attributes: tuple[str, ...], fix: str
+) -> None:
+    f = function("F", "p", "q", [node("Neg", "p", "q")], attributes)
+    call = node("F", "x", "y", domain="custom", axis=0)
+    read = onnx_model(model(graph([call], [X], ["y"]), functions=[f], custom=1))
+    (error,) = model_errors(read.model)
+    assert (error.node, error.fix) == ("graph/F[0]", fix)
+    assert "has no attribute 'axis'" in error.problem
+
+
 def test_every_condition_of_a_model_has_its_code_and_place() -> None:
     """A function that calls itself, a wrong split, an old operator, and three wrong nodes."""
     f = function("F", "p", "q", [node("F", "p", "q", domain="custom")])
