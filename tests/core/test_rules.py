@@ -245,8 +245,3 @@ def test_more_chunks_than_are_possible_are_refused_even_if_they_are_not_listed()
 def test_numbers_too_long_to_print_are_still_refused_in_words() -> None:
     with refused("TS302", "2^20000"):
         apply(rules.explicit, 6, (1 << 20000,))
-
-
-def test_many_lengths_are_shown_by_the_first_ones() -> None:
-    with refused("TS302", "1, ... 1000 lengths"):
-        apply(rules.explicit, 6, (1,) * 1000)

@@ -1227,15 +1227,6 @@ def _identity(d: Draw) -> None:
     d.data(*d.dims(0, 4), kind=d.choose("float32", "int64", "bool"))
 
 
-def _split_to_sequence_free(d: Draw) -> None:
-    """Sequences of whole tensors, joined again."""
-    shape = list(d.dims(1, 3))
-    axis = d.axis(len(shape))
-    for _ in range(d.int(1, 3)):
-        shape[axis] = d.dim()
-        d.data(*shape)
-
-
 def _max_or_min(d: Draw) -> None:
     _many("float32", "int64" if d.opset >= 12 else "float32")(d)
 

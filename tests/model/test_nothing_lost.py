@@ -147,15 +147,6 @@ def notes(model: Any) -> set[Note]:
     return found
 
 
-def of_any(found: set[Note], *owners: str) -> set[Note]:
-    """The notes of these owners, or of what is in them."""
-    return {
-        note
-        for note in found
-        if any(note[0] == each or note[0].startswith(f"{each} ") for each in owners)
-    }
-
-
 TOOLS: dict[str, Callable[[Any], Any]] = {
     "infer_shapes": ts.infer_shapes,
     "convert to 19": lambda model: ts.convert(model, opset=19),

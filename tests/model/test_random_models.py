@@ -22,7 +22,6 @@ from tests.model.shrinking import shrunk
 
 HOLD = ("run", "check", "values")
 OURS = list(checks(()))
-OUTSIDE = [name for name in checks() if name not in OURS]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
