@@ -205,8 +205,10 @@ class TestMarkdown:
             Result(each.id, "openvino", "crash", detail)
             for each, detail in zip((PLAIN, STRINGS, LOOP), details, strict=True)
         )
-        text = markdown(dataclasses.replace(run, results=results))
+        run = dataclasses.replace(run, results=results)
+        text = markdown(run)
         assert text.count("(2 cases, new") == text.count("(1 case, new") == 1
+        assert drawn(run).count("more like it") == drawn(run).count("and 1 more like it") == 1
 
     def test_a_decision_and_an_operator_lead_to_their_pages(self) -> None:
         text = markdown(documents.small())
