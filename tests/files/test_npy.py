@@ -15,7 +15,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.files import byte_copies
-from tensorsplit.files.byte_copies import Move, RowPlace
+from tensorsplit.files.byte_moves import Move, RowPlace
 from tensorsplit.files.sources import open_archive
 from tests.cli.conftest import Command
 from tests.refusals import refused as refusal

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.files import byte_copies
+from tensorsplit.files import byte_copies, byte_files
 from tensorsplit.files.dense_files import DenseWriting
 from tensorsplit.files.formats import WriteTask
 from tests.cli.conftest import Command
@@ -160,7 +160,7 @@ def test_what_is_verified_is_read_from_the_disk_and_not_from_memory(
 def test_bits_that_changed_on_the_way_are_found(
     source: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
 ) -> None:
-    written = byte_copies.write_at
+    written = byte_files.write_at
 
     def wrong(file: object, offset: int, data: np.ndarray) -> None:
         data = data.copy()
@@ -177,7 +177,7 @@ def test_bits_that_changed_on_the_way_are_found(
 def test_a_source_that_shrinks_meanwhile(
     source: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
 ) -> None:
-    fill = byte_copies.fill
+    fill = byte_files.fill
 
     def shrinking(file: object, start: int, data: np.ndarray) -> None:
         os.truncate(source, 200)

@@ -1,118 +1,48 @@
 """Copies of bytes between files, in tasks that each take little memory.
 
-A tensor is rows of bytes: one row for each index of the axes before the split one. What is long in
-each row is copied range by range, by the system (`RangeCopies`); where it is short, blocks of rows
-are read, put together, taken apart by the copy kernel, and written (`RowCopies`). What is read and
-what is written are described alike, so that a merge is a split with the two exchanged.
+What is long in each row is copied range by range, by the system (`RangeCopies`); where it is short,
+blocks of rows are read, put together, taken apart by the copy kernel, and written (`RowCopies`).
 """
 
 from __future__ import annotations
 
 import os
-import zlib
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from io import FileIO
-from itertools import accumulate, groupby, product
-from operator import attrgetter, itemgetter
-from typing import IO, Any, TypeAlias, TypeVar
+from itertools import accumulate, groupby
+from operator import attrgetter
+from typing import IO, TypeVar
 from zipfile import ZipFile
 
 import numpy as np
 
 from tensorsplit.arrays.numpy import copies_into
-from tensorsplit.core.errors import (
-    NOT_PARTS,
-    NOT_SHARED,
-    UNREADABLE_TENSORS,
-    UNVERIFIED,
-    SplitError,
-    short_name,
-    show_path,
-)
 from tensorsplit.core.plan import SplitPlan
+from tensorsplit.files.byte_files import (
+    BLOCK,
+    Bytes,
+    compare,
+    fill,
+    in_blocks,
+    read_at,
+    reading,
+    write_at,
+)
+from tensorsplit.files.byte_moves import ByteRange, Move, RowPlace, pieces_of
 from tensorsplit.files.sources import open_archive, refusing
 
-Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 _T = TypeVar("_T")
 
 LEAST_MEMORY = 16 << 20
 """What a task needs: a block of rows, the same rows taken apart, and what was read of them."""
 
-_BLOCK = 1 << 20
 _LONGEST_ROW = LEAST_MEMORY // 4
 _LONG = 128 << 10  # from here on, a range costs more than the calls that copy it
 _WRITE = 64 << 10
 _TASK = 32 << 20
 _MOST_RANGES = 256
-
-
-@dataclass(frozen=True, slots=True)
-class ByteRange:
-    """Bytes of a file, and where they go in another one."""
-
-    source: str
-    start: int
-    target: str
-    offset: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class RowPlace:
-    """Where a tensor is whose rows are columns of the rows of a whole, side by side.
-
-    Attributes:
-        path: The file that it is in.
-        offset: Where its bytes begin there.
-        columns: Start and size of each column of the whole, in bytes.
-        member: The member of a zip archive that the file is; empty for a file of its own.
-    """
-
-    path: str
-    offset: int
-    columns: tuple[tuple[int, int], ...]
-    member: str = ""
-
-    @property
-    def width(self) -> int:
-        """The bytes of a row."""
-        return sum(size for _, size in self.columns)
-
-    def is_whole(self, width: int) -> bool:
-        """Return whether a row of it is one of the whole, of this width, in its order."""
-        ends = accumulate((size for _, size in self.columns), initial=0)
-        return self.width == width and all(
-            start == end for (start, _), end in zip(self.columns, ends, strict=False)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """Bytes of tensors that are read, which become those of other ones.
-
-    Split, the whole is read; merged, it is written; otherwise it is nowhere.
-
-    Attributes:
-        rows: The rows of the whole.
-        width: The bytes of a row of it.
-        sources: What is read. Each byte of a row is in one of them, or in several alike; those at
-            its end that are in none are zeros, as files are before something is written.
-        targets: What is written. Each byte of a row goes to one of them, or to several; those at
-            its end that go to none are zeros.
-    """
-
-    rows: int
-    width: int
-    sources: tuple[RowPlace, ...]
-    targets: tuple[RowPlace, ...]
-
-    @property
-    def written(self) -> int:
-        """The bytes that are written of a row, with copies."""
-        return sum(each.width for each in self.targets)
 
 
 def copies(moves: Iterable[Move]) -> Iterator[RangeCopies | RowCopies | MemberCopies]:
@@ -160,54 +90,6 @@ def _ranges(move: Move) -> Iterator[ByteRange]:
                 yield ByteRange(source.path, begin + done, target.path, offset + done, size)
 
 
-def pieces_of(move: Move) -> Iterator[tuple[RowPlace, int, RowPlace, int, int]]:
-    """Yield what a row of the whole consists of, in order.
-
-    Gives the source and the place in a row of it, the target and the place in a row of that, and
-    the size.
-    """
-    held = list(_without_copies(_columns(move.sources)))
-    starts = [start for start, *_ in held]
-    for start, size, target, inside in _columns(move.targets):
-        number, done = bisect_right(starts, start) - 1, 0
-        while done < size:
-            if number == len(held):
-                break
-            begin, length, source, place = held[number]
-            skipped = start + done - begin
-            if skipped >= length:
-                break
-            count = min(size - done, length - skipped)
-            yield source, place + skipped, target, inside + done, count
-            done += count
-            number += 1
-
-
-_Column: TypeAlias = tuple[int, int, RowPlace, int]
-
-
-def _without_copies(columns: Iterable[_Column]) -> Iterator[_Column]:
-    """Yield columns of which each byte is in one, that of the first place that holds it."""
-    end = 0
-    for start, size, place, inside in columns:
-        known = max(end - start, 0)
-        if known < size:
-            yield start + known, size - known, place, inside + known
-            end = start + size
-
-
-def _columns(places: Iterable[RowPlace]) -> list[_Column]:
-    """Return the columns of a whole in order: start, size, where it is, and its place there."""
-    found = []
-    for place in places:
-        inside = 0
-        for start, size in place.columns:
-            if size:
-                found.append((start, size, place, inside))
-            inside += size
-    return sorted(found, key=itemgetter(0))
-
-
 def _batches(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[tuple[_T, ...]]:
     """Yield what one task copies after the other: not many bytes, and not many pieces."""
     batch: list[_T] = []
@@ -224,7 +106,7 @@ def _batches(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[tupl
 
 def _block(move: Move) -> int:
     """Return how many bytes are read at once: more for many files, for longer reads and writes."""
-    return max(_BLOCK, _WRITE * max(len(move.sources), len(move.targets)))
+    return max(BLOCK, _WRITE * max(len(move.sources), len(move.targets)))
 
 
 def _rows_of_block(move: Move, memory: int) -> int:
@@ -256,117 +138,11 @@ class RangeCopies:
         checksum = 0
         for each in self.ranges:
             with reading(each.source) as source, reading(each.target, fresh=True) as target:
-                for done in range(0, each.size, _BLOCK):
-                    size = min(_BLOCK, each.size - done)
+                for done, size in in_blocks(0, each.size):
                     expected = read_at(source, each.start + done, size)
                     read = read_at(target, each.offset + done, size)
                     checksum += compare(expected, read, each.target)
         return checksum
-
-
-@dataclass(frozen=True, slots=True)
-class SameBytes:
-    """A task that compares what two files should hold alike.
-
-    Attributes:
-        name: The tensor that it is, or that it is a part of.
-        rows: The rows of the tensor.
-        one: Where it is in one file.
-        other: Where it is in the other one; the columns that both hold are compared.
-    """
-
-    name: str
-    rows: int
-    one: RowPlace
-    other: RowPlace
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that are written: none."""
-        return 0
-
-    def write(self, _memory: int) -> int:
-        """Refuse (TS712) files that differ."""
-        with reading(self.one.path) as one, reading(self.other.path) as other:
-            for start, offset, whole in self._ranges():
-                for done in range(0, whole, _BLOCK):
-                    size = min(_BLOCK, whole - done)
-                    expected = read_at(one, start + done, size)
-                    if not np.array_equal(expected, read_at(other, offset + done, size)):
-                        raise SplitError(
-                            NOT_SHARED,
-                            f"the tensor {short_name(self.name)} is not the same in"
-                            f" {show_path(self.one.path)} and in {show_path(self.other.path)}",
-                            "name it in a rule if it is split among ranks, or write the files"
-                            " again",
-                            parameter="source",
-                        )
-        return 0
-
-    def _ranges(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the place in one file, that in the other, and the size of what both hold."""
-        one, other = self.one, self.other
-        if one.columns == other.columns:
-            yield one.offset, other.offset, self.rows * one.width
-            return
-        inside = {(start, size): place for start, size, _, place in _columns([one])}
-        for row in range(self.rows):
-            for start, size, _, place in _columns([other]):
-                if (start, size) in inside:
-                    begin = one.offset + row * one.width + inside[start, size]
-                    yield begin, other.offset + row * other.width + place, size
-
-    def verify(self, _memory: int) -> int:
-        """Do nothing: nothing was written."""
-        return 0
-
-
-@dataclass(frozen=True, slots=True)
-class PaddingCheck:
-    """A task that checks that what a tensor was padded with is zeros.
-
-    Attributes:
-        name: The tensor.
-        rows: Its rows.
-        width: The bytes of a row without padding.
-        place: Where it, or a part of it, is.
-    """
-
-    name: str
-    rows: int
-    width: int
-    place: RowPlace
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that are written: none."""
-        return 0
-
-    def write(self, _memory: int) -> int:
-        """Refuse (TS713) padding that is not zeros: it would be lost."""
-        place = self.place
-        padding = [
-            (inside + max(self.width - start, 0), inside + size)
-            for start, size, _, inside in _columns([place])
-            if start + size > self.width
-        ]
-        with reading(place.path) as file:
-            for row, (begin, end) in product(range(self.rows), padding):
-                for first in range(begin, end, _BLOCK):
-                    start = place.offset + row * place.width + first
-                    if read_at(file, start, min(_BLOCK, end - first)).any():
-                        raise SplitError(
-                            NOT_PARTS,
-                            f"the padding of {short_name(self.name)} in {show_path(place.path)} is"
-                            " not all zeros",
-                            "merge what was padded by the same rules",
-                            parameter="source",
-                        )
-        return 0
-
-    def verify(self, _memory: int) -> int:
-        """Do nothing: nothing was written."""
-        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,8 +263,7 @@ def _member_pieces(
     for row in range(move.rows):
         for source, _, target, inside, size in pieces:
             offset = target.offset + row * target.width + inside
-            for done in range(0, size, _BLOCK):
-                count = min(_BLOCK, size - done)
+            for done, count in in_blocks(0, size):
                 data = _next_bytes(of_source[source], count, source.path)
                 yield target.path, offset + done, data
 
@@ -518,45 +293,6 @@ def _next_bytes(file: IO[bytes], size: int, path: str) -> Bytes:
         if len(data) != size:
             raise ValueError("a member of it has another size than it says")
     return np.frombuffer(data, np.uint8)
-
-
-def reading(path: str, *, fresh: bool = False) -> FileIO:
-    """Open a file for reading, without a buffer (TS705); what is new is on the disk."""
-    with refusing(path):
-        file = FileIO(path, "r")
-    if fresh and hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    return file
-
-
-def read_at(file: FileIO, start: int, size: int) -> Bytes:
-    """Read so many bytes of a file; TS705 if it ends before."""
-    data = np.empty(size, np.uint8)
-    fill(file, start, data)
-    return data
-
-
-def fill(file: FileIO, start: int, data: Bytes) -> None:
-    """Read bytes of a file into an array; TS705 if it ends before."""
-    view, done = data.data, 0
-    file.seek(start)
-    while done < len(view):
-        count = file.readinto(view[done:])
-        if not count:
-            raise SplitError(
-                UNREADABLE_TENSORS,
-                f"{show_path(str(file.name))} ends at byte {start + done}; it was longer before",
-                "split it when nobody writes to it",
-            )
-        done += count
-
-
-def write_at(file: FileIO, offset: int, data: Bytes) -> None:
-    """Write bytes to a place in a file."""
-    view, done = data.reshape(-1).data, 0
-    file.seek(offset)
-    while done < len(view):
-        done += file.write(view[done:])
 
 
 def _put_together(
@@ -620,22 +356,6 @@ def _copy_range(source: FileIO, target: FileIO, wanted: ByteRange) -> None:
             if not count:
                 break
             done += count
-    for begin in range(done, wanted.size, _BLOCK):
-        data = read_at(source, wanted.start + begin, min(_BLOCK, wanted.size - begin))
+    for begin, size in in_blocks(done, wanted.size - done):
+        data = read_at(source, wanted.start + begin, size)
         write_at(target, wanted.offset + begin, data)
-
-
-def compare(expected: Bytes, read: Bytes, path: str) -> int:
-    """Return the checksum of a result that was read back; TS708 if it holds other bytes."""
-    if not np.array_equal(expected, read):
-        raise unverified(path)
-    return zlib.crc32(expected.data)
-
-
-def unverified(path: str) -> SplitError:
-    """Return the refusal (TS708) of a result that was read back."""
-    return SplitError(
-        UNVERIFIED,
-        f"{show_path(path)} does not hold what was written to it; nothing was put in place",
-        "check the disk and the memory of this machine",
-    )

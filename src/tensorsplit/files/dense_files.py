@@ -17,18 +17,10 @@ import numpy as np
 
 from tensorsplit.core.errors import WITHIN_BYTE, SplitError
 from tensorsplit.core.plan import SplitPlan, offsets_of, sizes_of
-from tensorsplit.files.byte_copies import (
-    LEAST_MEMORY,
-    Move,
-    PaddingCheck,
-    RowPlace,
-    SameBytes,
-    compare,
-    copies,
-    read_at,
-    reading,
-    write_at,
-)
+from tensorsplit.files.byte_checks import PaddingCheck, SameBytes
+from tensorsplit.files.byte_copies import LEAST_MEMORY, copies
+from tensorsplit.files.byte_files import compare, read_at, reading, write_at
+from tensorsplit.files.byte_moves import Move, RowPlace
 from tensorsplit.files.formats import Division, NewTensor, Recast, WriteTask
 from tensorsplit.storage.syncing import sync_files
 

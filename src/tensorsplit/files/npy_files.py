@@ -24,7 +24,7 @@ from tensorsplit.core.errors import (
     show,
     show_int,
 )
-from tensorsplit.files.byte_copies import Move
+from tensorsplit.files.byte_moves import Move
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, move_of
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.npz_archives import ArchiveWriting

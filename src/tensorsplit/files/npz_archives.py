@@ -10,14 +10,14 @@ from io import FileIO
 
 import numpy as np
 
-from tensorsplit.files.byte_copies import LEAST_MEMORY, Move, read_at, write_at
+from tensorsplit.files.byte_files import in_blocks, read_at, write_at
+from tensorsplit.files.byte_moves import Move
 from tensorsplit.files.dense_files import DenseFile, DenseWriting
 
 _VERSION = 45  # of zip, with sizes of 64 bits
 _UTF8 = 1 << 11
 _1980 = 0x21
 _ELSEWHERE, _ELSEWHERE_COUNT = 0xFFFFFFFF, 0xFFFF  # the number is in a field of 64 bits
-_BLOCK = LEAST_MEMORY // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ class ArchiveWriting(DenseWriting):
         with FileIO(self._path(""), "r+") as file:
             for each in self._members:
                 write_at(file, each.content, np.frombuffer(each.file.header, np.uint8))
-                crc, end = 0, each.content + each.file.size
-                for start in range(each.content, end, _BLOCK):
-                    crc = zlib.crc32(read_at(file, start, min(_BLOCK, end - start)).data, crc)
+                crc = 0
+                for start, size in in_blocks(each.content, each.file.size):
+                    crc = zlib.crc32(read_at(file, start, size).data, crc)
                 write_at(file, each.start, np.frombuffer(each.header(crc), np.uint8))
                 entries += each.entry(crc)
             entries += _end(len(self._members), self._directory, len(entries))

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from tensorsplit.core.errors import PART_NAMES, UNWRITABLE, USAGE, SplitError, short_name, show
 from tensorsplit.core.extras import needs
-from tensorsplit.files.byte_copies import Move, PaddingCheck, RowPlace, SameBytes
+from tensorsplit.files.byte_checks import PaddingCheck, SameBytes
+from tensorsplit.files.byte_moves import Move, RowPlace
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, Place, move_of
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
 from tensorsplit.files.sources import FileState, check_regular, refusing

@@ -18,7 +18,9 @@ import numpy as np
 from zarr.buffer import default_buffer_prototype
 from zarr.storage import StorePath
 
-from tensorsplit.files.byte_copies import ByteRange, Bytes, RangeCopies, compare, unverified
+from tensorsplit.files.byte_copies import RangeCopies
+from tensorsplit.files.byte_files import Bytes, compare, unverified
+from tensorsplit.files.byte_moves import ByteRange
 from tensorsplit.files.sources import refusing
 from tensorsplit.files.zarr_codecs import Metadata, bounded_pipeline, keeps_values, stored_size
 from tensorsplit.files.zarr_internals import ArrayConfig, ArrayV2Metadata, sync

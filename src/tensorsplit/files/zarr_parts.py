@@ -35,7 +35,8 @@ from tensorsplit.core.errors import (
     words_of,
 )
 from tensorsplit.core.plan import offsets_of, sizes_of
-from tensorsplit.files.byte_copies import LEAST_MEMORY, Move, RowPlace, pieces_of
+from tensorsplit.files.byte_copies import LEAST_MEMORY
+from tensorsplit.files.byte_moves import Move, RowPlace, pieces_of
 from tensorsplit.files.formats import Division, FileLayout, Recast, StoredTensor, WriteTask
 from tensorsplit.files.sources import FileState, local_path, refusing
 from tensorsplit.files.tensor_names import check_file_names
