@@ -123,7 +123,7 @@ def run(source: Path, target: Path, address: str, progress: Any, timeout: float 
 
 @pytest.fixture(autouse=True)
 def _small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorsplit.files.zarr_parts._TASK", 1)
+    monkeypatch.setattr("tensorsplit.files.zarr_writing._TASK", 1)
 
 
 def test_every_byte_of_each_format(processes: Processes, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_no_workers_any_more(processes: Processes, tmp_path: Path) -> None:
 def test_clients_that_are_killed(processes: Processes, tmp_path: Path) -> None:
     processes.worker(TEST_TASK_SECONDS="0.1")
     source, out = store(tmp_path), tmp_path / "out"
-    code = "from tensorsplit.files import zarr_parts; zarr_parts._TASK = 1; "
+    code = "from tensorsplit.files import zarr_writing; zarr_writing._TASK = 1; "
     code += "from tensorsplit.cli import main; main()"
     options = ["--split", "13,0,27,20", "--scheduler", processes.address]
     command = [sys.executable, "-c", code, "split", str(source), "-o", str(out), *options]

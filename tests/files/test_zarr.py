@@ -368,7 +368,7 @@ def test_what_a_run_that_was_killed_left_at_a_url(
 ) -> None:
     fs = pytest.importorskip("fsspec").filesystem("memory")
     made(tmp_path / "x.zarr")
-    job = "tensorsplit.files.zarr_parts.ZarrWriting.finish"
+    job = "tensorsplit.files.zarr_writing.ZarrWriting.finish"
     with monkeypatch.context() as patch:
         patch.setattr(job, lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -392,7 +392,7 @@ def test_of_two_runs_at_a_url_the_later_one_takes_over(
     fs = pytest.importorskip("fsspec").filesystem("memory")
     made(tmp_path / "x.zarr")
     target = "memory://test-two/a"
-    monkeypatch.setattr("tensorsplit.files.zarr_parts._TASK", 1)
+    monkeypatch.setattr("tensorsplit.files.zarr_writing._TASK", 1)
     from tensorsplit.files.zarr_arrays import StoredArray
 
     save, begun = StoredArray.save, False
@@ -482,7 +482,7 @@ def test_copies_that_changed_on_the_way_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(tmp_path / "x.zarr")
-    finish = "tensorsplit.files.zarr_parts.ZarrWriting.finish"
+    finish = "tensorsplit.files.zarr_writing.ZarrWriting.finish"
     changes: list[Callable[[Path], object]] = [
         lambda chunk: chunk.write_bytes(chunk.read_bytes()[:-1] + b"?"),
         lambda chunk: chunk.write_bytes(chunk.read_bytes() + b"?"),

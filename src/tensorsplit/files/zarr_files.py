@@ -9,7 +9,7 @@ from tensorsplit.files.sources import local_path
 
 if TYPE_CHECKING:
     from tensorsplit.files.formats import FileLayout
-    from tensorsplit.files.zarr_parts import ZarrSource
+    from tensorsplit.files.zarr_sources import ZarrSource
 
 
 def recognizes(source: str) -> bool:
@@ -26,5 +26,5 @@ def recognizes(source: str) -> bool:
 def open_source(source: str, _layout: FileLayout) -> ZarrSource:
     """Read what describes the array or group at a path or URL (TS705)."""
     with needs("files"):
-        from tensorsplit.files import zarr_parts
-    return zarr_parts.ZarrSource(source.rstrip("/"))
+        from tensorsplit.files import zarr_sources
+    return zarr_sources.ZarrSource(source.rstrip("/"))
