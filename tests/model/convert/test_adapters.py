@@ -1479,6 +1479,8 @@ def test_halves_are_rounded_to_even_before_opset_11(target: int, kind: str) -> N
     assert {key: found[data == key][0] for key in wanted} == wanted
     with refused("TS512", "Round", "opset 9"):
         convert(made, 8)
+    (change,) = open_converted(made, target)[1].changes
+    assert (change.operator, change.is_exact) == ("Round", True)
 
 
 def dynamic_quantization() -> Any:

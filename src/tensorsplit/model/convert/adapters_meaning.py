@@ -23,24 +23,20 @@ from tensorsplit.model.convert.broadcasting import (
     of_product,
 )
 from tensorsplit.model.convert.conversion import NodeConversion
-from tensorsplit.model.features.values import is_sequence
 from tensorsplit.model.graph.calculation import (
     EQUAL_BEFORE_11,
     FIRST_WITH_ANY_CONSTANT,
     FLOATS,
-    Calculation,
 )
-from tensorsplit.model.graph.facts import Tensor, as_tensor, declared
+from tensorsplit.model.graph.facts import as_tensor, declared
 from tensorsplit.model.graph.held_tensors import held_by
 from tensorsplit.model.graph.nodes import is_used
-from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.tensors import SparseTensor, element_type_of
 
 _SYMMETRIC = "Add Mul And Or Xor Equal"
 _BINARY = f"{_SYMMETRIC} Sub Div Pow Greater Less"
 _FIRST_IR_WITH_CONSTANT_INITIALIZERS = 4
 _FIRST_WITH_CAST_BY_NUMBER = 6
-_FIRST_WITH_SEQUENCES = 11
 _MOST_BITS_COMPARED = 32
 _FIRST_ROUNDED = 1 << 53
 """Smaller integers are exact as doubles, and so is whether another one is above or below them."""
@@ -302,31 +298,6 @@ def _branches(node: NodeConversion) -> None:
                 value.shape = None
 
 
-def _unread_sequences(node: NodeConversion) -> None:
-    """Have branches give a number in the place of a sequence that nothing reads.
-
-    If gives no sequences before opset 13. Before 11 there are none, and what calculates them goes;
-    not so a split, which may have to be refused.
-    """
-    conversion, kind = node.conversion, ir.DataType.FLOAT
-    branches = [node.attribute(name) for name in ("then_branch", "else_branch")]
-    for place, value in enumerate(node.node.outputs):
-        given = [branch.outputs[place] for branch in branches]
-        if is_used(value) or not any(is_sequence(each, conversion.facts) for each in given):
-            continue
-        for branch, old in zip(branches, given, strict=True):
-            make = Calculation(conversion.names, node.opset, node.ref.stem)
-            number = make.filled([], kind)
-            number.type, number.shape = ir.TensorType(kind), ir.Shape([])
-            branch.extend(make.nodes)
-            branch.outputs[place] = number
-            conversion.facts.set(number, Tensor(kind, ()))
-            if conversion.target < _FIRST_WITH_SEQUENCES:
-                conversion.drop_calculated([old], but=is_split)
-        value.type, value.shape = ir.TensorType(kind), ir.Shape([])
-        conversion.facts.set(value, Tensor(kind, ()))
-
-
 def _not_training(node: NodeConversion) -> None:
     """Refuse a BatchNormalization that is in training mode."""
     if node.op_type == "BatchNormalization":
@@ -525,7 +496,6 @@ ADAPTERS = table(
     ("GRU", 3, stated("direction", "forward"), None),
     ("GRU LSTM RNN", 7, dropped("output_sequence"), _sequence_asked_for),
     ("Concat", 4, stated("axis", 1), None),
-    ("If", 13, None, _unread_sequences),
     ("If", 11, None, _branches),
     ("Scan", 9, _scan, _scan),
     ("Pad", 19, None, only("mode", "constant", "reflect", "edge")),

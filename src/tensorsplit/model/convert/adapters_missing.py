@@ -259,7 +259,8 @@ def _round_down(node: NodeConversion) -> None:
     is_odd = make.op("Less", [half, make.op("Sub", [below, pairs])])
     is_half = make.op("And", [make.op("Not", [make.op("Less", [rest, half])]), is_odd])
     goes_up = make.op("Or", [make.op("Less", [half, rest]), is_half])
-    node.replace(make.op("Where", [goes_up, make.op("Add", [below, one]), below]))
+    above = make.op("Add", [below, one])
+    node.replace(make.op("Where", [goes_up, above, below]), is_exact=True)
 
 
 def _dynamic_quantization_down(node: NodeConversion) -> None:

@@ -17,8 +17,8 @@ from tensorsplit.core.arithmetic import Number, dimension
 from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.errors import NO_ADAPTER, SplitError, printable
 from tensorsplit.core.resolve import Intent
+from tensorsplit.model import exactness
 from tensorsplit.model.convert.operator_versions import VersionStep
-from tensorsplit.model.exactness import is_exact
 from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import (
     FIRST_WITH_ANY_CONSTANT,
@@ -336,10 +336,11 @@ class NodeConversion:
             if value is not None and (value.shape is None or value.shape.has_unknown_dim()):
                 fill_value(value, self.conversion.facts)
 
-    def replace(self, *outputs: ir.Value | None) -> None:
+    def replace(self, *outputs: ir.Value | None, is_exact: bool = False) -> None:
         """Replace the node by what `make` made, and values that were there before.
 
-        What replaces an output may be None if nothing reads that.
+        What replaces an output may be None if nothing reads that. What is exact whatever the nodes
+        are says so.
         """
         conversion = self.conversion
         pairs = zip(self.node.outputs, outputs, strict=True)
@@ -351,12 +352,14 @@ class NodeConversion:
         if self._before is None and self.op_type in became:
             became.remove(self.op_type)
         became += (node.op_type for node in self.make.nodes if node.op_type != "Constant")
-        self._insert_made(replaced)
+        self._insert_made(replaced, is_exact=is_exact)
         conversion.drop_unused(self.node.inputs)
         self.ref.set_inputs([])
         conversion.edits.retire(self.node)
 
-    def _insert_made(self, replaced: Iterable[tuple[ir.Value, ir.Value]] = ()) -> None:
+    def _insert_made(
+        self, replaced: Iterable[tuple[ir.Value, ir.Value]] = (), *, is_exact: bool = False
+    ) -> None:
         """Insert what was made before the node; it is converted unless it is at the target.
 
         What splits are made of is exact. The outputs that are replaced are given with what takes
@@ -378,8 +381,8 @@ class NodeConversion:
             for value, fact in zip(node.outputs, found, strict=False):
                 if facts.of(value) in (UNKNOWN, Tensor()):
                     facts.set(value, fact)
-        if origin.operator not in FAMILY:
-            origin.is_exact &= all(map(partial(is_exact, facts=facts), made.nodes))
+        if not is_exact and origin.operator not in FAMILY:
+            origin.is_exact &= all(map(partial(exactness.is_exact, facts=facts), made.nodes))
         for node in () if is_done else made.nodes:
             ref = NodeRef(node, self.ref.path, here, self.ref.scope, self.ref.function)
             conversion.pending.append(NodeConversion(ref, conversion, origin))

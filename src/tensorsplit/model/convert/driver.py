@@ -26,6 +26,7 @@ from tensorsplit.model.convert.operator_versions import (
 from tensorsplit.model.convert.restoring import restore_splits
 from tensorsplit.model.convert.training import convert_training, values_around
 from tensorsplit.model.convert.types_of_calls import separate_types
+from tensorsplit.model.convert.unread import drop_unread, leave_out_unread
 from tensorsplit.model.convert.whole_ir import open_ir
 from tensorsplit.model.features.values import is_sequence
 from tensorsplit.model.graph.building import full_collections_deferred
@@ -118,6 +119,7 @@ def to_opset(model: ir.Model, target: int, report: ConversionReport) -> None:
 def _convert_all(refs: list[NodeRef], conversion: Conversion) -> None:
     """Bring nodes, and those that they are replaced by, to the target."""
     constants: list[NodeConversion] = []
+    leave_out_unread(conversion)
     for ref in counted("converting", refs):
         if conversion.edits.is_retired(ref.node):  # with what read it
             continue
@@ -212,6 +214,9 @@ def _convert(node: NodeConversion) -> None:
             _convert_other(node)
         node.finish()
     except SplitError as error:
+        is_too_new = error.kind in (NO_ADAPTER, UNKNOWN_OPERATOR) and node.ref.schema is not None
+        if is_too_new and drop_unread(node.conversion, node.node):
+            return
         if error.kind in (NO_ADAPTER, UNKNOWN_OPERATOR) and _takes_sequences(node):
             error = SplitError(error.kind, error.problem, _HAS_SEQUENCES, operator=error.operator)
         raise error.located(node=node.ref.path) from None
