@@ -271,7 +271,7 @@ def quantized(
     if made.shape != data.shape:
         problem = f"a scale of shape {scale.shape} does not fit data of shape {data.shape}"
         raise node_failed(problem, "give one scale, or one for each element of the axis or block")
-    return [made.astype(np.int64).astype(zero.dtype)]
+    return [np.asarray(made, np.int64).astype(zero.dtype)]  # of a number, NumPy made no array
 
 
 def _along(held: Array, shape: Sequence[int], axis: int, block_size: int) -> Array:
