@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
@@ -21,6 +23,7 @@ from tensorsplit.model.graph.loops import (
 from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.reached import each_once
 
 
 def rounds_may_be_0(node: ir.Node, opset: int, facts: Facts, seen: Facts) -> bool:
@@ -137,18 +140,18 @@ def _is_default(value: ir.Value) -> bool:
 
     What a CumSum gives counts as fed: engines do not calculate it beforehand.
     """
-    waiting, known, found = [value], {value}, False
-    while waiting:
-        held = waiting.pop()
+
+    def operands(held: ir.Value) -> Iterable[ir.Value]:
+        made = None if held.is_initializer() else held.producer()
+        return () if made is None else filter(None, made.inputs)
+
+    found = False
+    for held in each_once([value], operands):
         made = held.producer()
         if held.is_initializer():
             found = found or held.is_graph_input()
         elif made is None or made.op_type == "CumSum" or bodies(made):
             return False
-        else:
-            inputs = {each for each in made.inputs if each is not None} - known
-            waiting += inputs
-            known |= inputs
     return found
 
 

@@ -30,6 +30,7 @@ from tensorsplit.model.graph.uses import OF_SHAPES, is_unused, twins_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir import LAYER_PORTS
 from tensorsplit.model.openvino_ir.port_maps import BodyPorts, read_ports
+from tensorsplit.model.reached import each_once
 
 _Use: TypeAlias = tuple[ir.Node, int]
 """A node, and the place at which it reads a value."""
@@ -224,34 +225,28 @@ def _sources(held: ir.Value | None, *, parts: bool = True) -> set[ir.Value]:
 
     What a value is a part of is among them, but not without `parts`.
     """
-    waiting, known, found = [held], set[ir.Value](), set[ir.Value]()
-    while waiting:
-        each = waiting.pop()
-        if each is None or each in known:  # as in a ring, which is refused elsewhere
-            continue
-        known.add(each)
+
+    def before(each: ir.Value) -> list[ir.Value]:
         made = each.producer()
-        before = []
         if made is not None and parts and is_split(made):
-            before = list(made.inputs[:1])
-        elif made is not None and each is made.outputs[0]:
-            before = passed_by(made)
-        waiting += before
-        if not before and fixed_tensor_of(each) is None:
-            found.add(each)
-    return found
+            return list(filter(None, made.inputs[:1]))
+        is_passed = made is not None and each is made.outputs[0]
+        return list(filter(None, passed_by(made))) if made is not None and is_passed else []
+
+    met = each_once([] if held is None else [held], before)
+    return {each for each in met if not before(each) and fixed_tensor_of(each) is None}
 
 
 def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:
     """Return values, and what Concats put into them as it is, in the memory of what they make."""
-    waiting, found = list(held), set(held)
-    while waiting:
-        made = waiting.pop().producer()
-        if made is not None and _is_joined_in_place(made, facts):
-            new = set[ir.Value]().union(*(_sources(part, parts=False) for part in made.inputs))
-            waiting += new - found
-            found |= new
-    return found
+
+    def joined(each: ir.Value) -> set[ir.Value]:
+        made = each.producer()
+        is_kept = made is not None and _is_joined_in_place(made, facts)
+        inputs = made.inputs if made is not None and is_kept else ()
+        return set[ir.Value]().union(*(_sources(part, parts=False) for part in inputs))
+
+    return set(each_once(held, joined))
 
 
 def _is_joined_in_place(node: ir.Node, facts: Facts) -> bool:

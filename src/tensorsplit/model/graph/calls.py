@@ -30,6 +30,7 @@ from tensorsplit.model.graph.nodes import (
     walk_function,
 )
 from tensorsplit.model.graph.opsets import domain_name, domain_opsets
+from tensorsplit.model.reached import each_once
 from tensorsplit.model.refusals import malformed
 
 Attributes: TypeAlias = Mapping[str, ir.Attr]
@@ -237,12 +238,7 @@ def called_with_need(
             callers[called_by(ref.node)].add(key_of(ref.function))
         elif needs(ref):
             found.add(key_of(ref.function))
-    pending = list(found)
-    while pending:
-        new = callers.get(pending.pop(), set()) - found
-        found |= new
-        pending += new
-    return found
+    return set(each_once(found, lambda key: callers.get(key, ())))
 
 
 def _free_name(key: Key, taken: Container[tuple[str, str]]) -> str:

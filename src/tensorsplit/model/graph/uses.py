@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
-from functools import cached_property
+from collections.abc import Callable, Container, Iterable, Iterator
+from functools import cache, cached_property, partial
 
 import onnx_ir as ir
 
 from tensorsplit.model.graph.nodes import Scope, bodies, nodes_in
+from tensorsplit.model.reached import each_once
 
 _FEW_LEVELS = 4
 MOST_LEVELS = 16
@@ -30,19 +31,15 @@ def calculated_from(
     All that a node with a body gives is calculated from each output of the body. Some nodes may be
     left out.
     """
-    owners: dict[object, ir.Node] | None = None
-    waiting, known = [value], {value}
-    while waiting:
-        held = waiting.pop()
-        yield held
+    owners = cache(partial(_owners_in, value.graph))
+
+    def calculated(held: ir.Value) -> Iterator[ir.Value]:
         readers = list(held.consumers())
-        if held.is_graph_output() and held.graph is not value.graph:
-            owners = _owners_in(value.graph) if owners is None else owners
-            readers += [owners[held.graph]] if held.graph in owners else []
-        for reader in readers:
-            if not but(reader):
-                waiting += [made for made in reader.outputs if made not in known]
-                known.update(reader.outputs)
+        if held.is_graph_output() and held.graph is not value.graph and held.graph in owners():
+            readers.append(owners()[held.graph])
+        return (made for reader in readers if not but(reader) for made in reader.outputs)
+
+    return each_once([value], calculated)
 
 
 def used_nodes(model: ir.Model, is_known: Callable[[ir.Value], bool]) -> set[ir.Node]:
@@ -51,22 +48,20 @@ def used_nodes(model: ir.Model, is_known: Callable[[ir.Value], bool]) -> set[ir.
     A used node uses all that its bodies and the function that it calls give. A SequenceLength that
     is known uses nothing.
     """
-    used, called = set[ir.Node](), set[ir.OperatorIdentifier]()
-    wanted = list(model.graph.outputs)
-    while wanted:
-        node = wanted.pop().producer()
-        if node is None or node in used:
-            continue
-        used.add(node)
+
+    def needed(node: ir.Node) -> Iterator[ir.Node]:
         if node.op_type == "SequenceLength" and all(map(is_known, node.outputs)):
-            continue
-        wanted.extend(value for value in node.inputs if value is not None)
-        wanted.extend(value for _, body in bodies(node) for value in body.outputs)
-        name = node.op_identifier()
-        if name in model.functions and name not in called:
-            called.add(name)
-            wanted.extend(model.functions[name].outputs)
-    return used
+            return iter(())
+        called = model.functions.get(node.op_identifier())
+        given = [*node.inputs, *(value for _, body in bodies(node) for value in body.outputs)]
+        return _makers((*given, *(() if called is None else called.outputs)))
+
+    return set(each_once(_makers(model.graph.outputs), needed))
+
+
+def _makers(values: Iterable[ir.Value | None]) -> Iterator[ir.Node]:
+    made = (value.producer() for value in values if value is not None)
+    return (node for node in made if node is not None)
 
 
 def is_needed(value: ir.Value, but: Callable[[ir.Node], bool] = lambda _: False) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from tensorsplit.model.graph.producers import producer_of, read_by
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.analysis import Facts, analyse, fact_of_fed
 from tensorsplit.model.infer.sequence_operators import POSITIONS
+from tensorsplit.model.reached import each_once
 
 _REMEMBERED = 32
 """So many combinations of shapes that were fed last are remembered for a model."""
@@ -192,13 +193,12 @@ def _concerned(model: ir.Model) -> set[ir.Node]:
 
 def _needed(model: ir.Model, nodes: Iterable[ir.Node]) -> set[ir.Node]:
     """Return nodes of the main graph, with those that they need."""
-    pending, found = list(nodes), set[ir.Node]()
-    while pending:
-        node = pending.pop()
-        if node not in found and node.graph is model.graph:
-            found.add(node)
-            pending += filter(None, map(producer_of, read_by(node)))
-    return found
+
+    def needed(node: ir.Node) -> Iterator[ir.Node]:
+        makers = map(producer_of, read_by(node))
+        return (made for made in makers if made is not None and made.graph is model.graph)
+
+    return set(each_once(nodes, needed))
 
 
 def is_checked(node: ir.Node) -> bool:

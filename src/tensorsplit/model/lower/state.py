@@ -26,6 +26,7 @@ from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.profiles import Limitation, Profile, must_go
+from tensorsplit.model.reached import each_once
 
 _OPSET, _IR_VERSION = 18, 8
 """The opset of ONNX's own domain in a graph that has none; the IR version has functions, too."""
@@ -126,12 +127,8 @@ class Lowering:
                 wanted.append((values[0], reason))
         reasons: dict[ir.Value, Limitation] = {}
         for start, reason in wanted:
-            waiting = [start]
-            while waiting:
-                held = waiting.pop()
-                if held not in reasons:
-                    reasons[held] = reason
-                    waiting += together[held]
+            if start not in reasons:
+                reasons |= dict.fromkeys(each_once([start], together.__getitem__), reason)
         return reasons
 
     def limitation(self, feature: str) -> Limitation | None:

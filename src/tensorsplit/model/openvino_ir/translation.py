@@ -36,6 +36,7 @@ from tensorsplit.model.openvino_ir.layers import (
     whole,
 )
 from tensorsplit.model.openvino_ir.port_maps import ports_text
+from tensorsplit.model.reached import each_once
 
 _OPSET = 18
 _LARGEST_OPERAND = 1 << 19
@@ -325,16 +326,13 @@ def _leading_to(operands: Iterable[OutputPort]) -> set[Layer]:
     What goes back to a tensor of more axes is not a calculation of lengths, and its constants may
     be weights; of a shape no elements are needed.
     """
-    waiting = list(operands)
-    found = {source.layer for source in waiting}
-    while waiting:
-        layer, _ = waiting.pop()
+
+    def before(layer: Layer) -> Iterator[Layer]:
         for source in layer.sources if layer.type != "ShapeOf" else ():
-            shape = source.layer.outputs[source.port].shape
-            if source.layer not in found and len(shape or ()) < 2:
-                found.add(source.layer)
-                waiting.append(source)
-    return found
+            if len(source.layer.outputs[source.port].shape or ()) < 2:
+                yield source.layer
+
+    return set(each_once((source.layer for source in operands), before))
 
 
 def _of_type(type: str, layers: Iterable[Layer]) -> list[Layer]:
