@@ -440,7 +440,9 @@ def check_engine(case: Case, engine: Any) -> None:
 def is_of_the_rest(error: Exception, model: onnx.ModelProto) -> bool:
     """Whether an engine lacks an operator of the model as it was; plain ones leave some out."""
     lacks = re.search(r"find an implementation for (\w+)\(", str(error))
-    return lacks is not None and lacks[1] in {node.op_type for node in nodes_of(model.graph)}
+    scopes: tuple[Any, ...] = (model.graph, *model.functions)
+    used = {node.op_type for scope in scopes for node in nodes_of(scope)}
+    return lacks is not None and lacks[1] in used
 
 
 def quoted(model: onnx.ModelProto, engine: Any) -> Iterable[str]:
