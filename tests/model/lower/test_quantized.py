@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnx_ir as ir
@@ -93,10 +94,10 @@ def test_what_is_given_back_is_rounded_and_limited(name: str, engine: Any) -> No
     assert is_right(model, feeds, engine, expected) is (engine != "openvino" or not is_left_out)
 
 
-def said_of(model: onnx.ModelProto) -> list[str]:
-    """Return how grave is what check says of what is left out."""
+def said_of(model: onnx.ModelProto, words: str = "FQ stripping failed") -> list[str]:
+    """Return how grave is what check says of what is left out, or of something else."""
     found = ts.check(model, target="openvino")
-    return [each.severity for each in found if "FQ stripping failed" in each.message]
+    return [each.severity for each in found if words in each.message]
 
 
 def is_right(
@@ -106,10 +107,64 @@ def is_right(
     try:
         got = ts.run(model, feeds, engine=engine)
     except SplitError as error:
-        if "FQ stripping failed" in str(error):
+        if "FQ stripping failed" in str(error) or "FakeQuantize" in str(error):
             return False
         raise
     return all(np.allclose(got[name], expected[name], rtol=1e-5) for name in expected)
+
+
+class Bfloat(NamedTuple):
+    """Nodes with a pair of bfloat16, and whether OpenVINO loads it."""
+
+    nodes: str
+    is_loaded: bool
+    type: str = "uint16"
+
+
+IN_BFLOAT16 = {
+    "by other constants": Bfloat(
+        "q = QuantizeLinear(a, s, z) y = DequantizeLinear(q, t, z) w = Neg(b)", False
+    ),
+    "of 8 bits": Bfloat(PAIR, True, "uint8"),
+    "of 8 bits, by what is fed": Bfloat(
+        "c = Abs(b) r = ReduceMin<keepdims = 0>(c) " + PAIR.replace("s, z", "r, z"), False, "int8"
+    ),
+    "after an Identity": Bfloat(
+        "q = QuantizeLinear(a, s, z) i = Identity(q) y = DequantizeLinear(i, s, z) w = Neg(b)",
+        False,
+        "int16",
+    ),
+    "that something else reads": Bfloat(
+        "q = QuantizeLinear(a, s, z) y = DequantizeLinear(q, t, z) w = Cast<to = 16>(q)", True
+    ),
+    "from float": Bfloat(
+        "c = Cast<to = 1>(a) q = QuantizeLinear(c, f, z) y = DequantizeLinear(q, s, z) w = Neg(b)",
+        False,
+    ),
+    "to float": Bfloat(
+        "q = QuantizeLinear(a, s, z) c = DequantizeLinear(q, g, z) y = Cast<to = 16>(c) w = Neg(b)",
+        True,
+    ),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("name", IN_BFLOAT16)
+def test_what_is_given_back_in_bfloat16_is_loaded(name: str, engine: Any) -> None:
+    nodes, is_loaded, kind = IN_BFLOAT16[name]
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]>
+        g (bfloat16[4, 3] x) => (bfloat16[A, B] y, bfloat16[C, D] w)
+        <int64[2] l = {{1, 3}}, float f = {{0.25}}, float g = {{0.5}}, {kind} z = {{30}}>
+        {{ s = Cast<to = 16>(f) t = Cast<to = 16>(g) {SPLIT} {nodes} }}"""
+    )
+    assert said_of(model, "FakeQuantize") == ["error"] * (not is_loaded)
+    lowered = ts.lower(model, target="openvino")
+    assert said_of(lowered, "FakeQuantize") == []
+    x = np.random.default_rng(7).uniform(-30000, 30000, (4, 3)).astype(ml_dtypes.bfloat16)
+    expected = ts.run(model, {"x": x})
+    assert is_right(lowered, {"x": x}, engine, expected)
+    assert is_right(model, {"x": x}, engine, expected) is (engine != "openvino" or is_loaded)
 
 
 @pytest.mark.parametrize(

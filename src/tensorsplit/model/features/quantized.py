@@ -1,4 +1,4 @@
-"""What is quantised to 16 bits and given back at once, which engines take for no calculation."""
+"""What is quantised and given back at once, which engines take for one node, or for none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ import onnx_ir as ir
 from tensorsplit.model.features.from_constants import is_fixed
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
-from tensorsplit.model.graph.producers import passed_from
+from tensorsplit.model.graph.producers import (
+    first_input,
+    origins,
+    passed_from,
+    producer_of,
+)
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
 
@@ -25,22 +30,63 @@ _LEAST_DIFFERENCE = 1e-6
 """Ranges whose ends differ by less are the same for OpenVINO."""
 
 
+_JOINED = frozenset({*_LIMITS, ir.DataType.INT8, ir.DataType.UINT8})
+"""The types of which OpenVINO makes one node of quantising to them and giving back."""
+
+
 def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
-    """Yield whether only the inverse of a QuantizeLinear to 16 bits reads its result.
+    """Yield whether only the inverse of a QuantizeLinear to 16 bits reads its result, and the like.
 
     Bodies are left out, and blocks with a scale each: engines make one node of the two in neither.
     """
     node = ref.node
     is_inside = bool(ref.around) or ref.function is not None
-    if ref.op_type != "QuantizeLinear" or is_inside or _has_blocks(node) or len(node.outputs) != 1:
+    if is_inside or _has_blocks(node) or len(node.outputs) != 1:
         return
+    if ref.op_type == "QuantizeLinear" and _is_given_back(node, facts):
+        yield "given_back"
+    if ref.op_type == "DequantizeLinear" and _makes_bfloat16(node, facts):
+        yield "given_back_in_bfloat16"
+
+
+def _is_given_back(node: ir.Node, facts: Facts) -> bool:
+    """Return whether only the inverse of a node reads what it quantises to 16 bits."""
     (made,) = node.outputs
     limits = _LIMITS.get(facts.tensor(made).element_type)
     readers = () if made.is_graph_output() else made.uses()
-    if limits is None or not readers:
-        return
-    if all(use.idx == 0 and _is_inverse(use.node, node, limits, facts) for use in readers):
-        yield "given_back"
+    return bool(limits and readers) and all(
+        use.idx == 0 and limits is not None and _is_inverse(use.node, node, limits, facts)
+        for use in readers
+    )
+
+
+def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a node gives back in bfloat16 what an engine joins with its QuantizeLinear.
+
+    OpenVINO takes these two apart again where they are of 8 bits and constant, and only there.
+    """
+    source = passed_from(node.inputs[0]) if node.inputs else None
+    made = producer_of(source)
+    if source is None or made is None or made.graph is not node.graph:
+        return False
+    if node.domain != made.domain or (made.domain, made.op_type) != ("", "QuantizeLinear"):
+        return False
+    kind = facts.tensor(source).element_type
+    if facts.tensor(node.outputs[0]).element_type != ir.DataType.BFLOAT16 or kind not in _JOINED:
+        return False
+    by = [held for each in (made, node) for held in each.inputs[1:3] if held is not None]
+    is_known = kind not in _LIMITS and all(is_fixed(held, facts) for held in by)
+    return not (is_known or _has_blocks(made)) and _is_only_given_back(source)
+
+
+def _is_only_given_back(value: ir.Value) -> bool:
+    """Return whether each node that reads a value gives it back, if only after an Identity."""
+    if value.is_graph_output():
+        return False
+    readers = [use.node for use in value.uses() if use.idx == 0]
+    passed = [reader.outputs[0] for reader in readers if reader.op_type == "Identity"]
+    count = sum(reader.op_type == "DequantizeLinear" for reader in readers) + len(passed)
+    return count == len(value.uses()) and all(map(_is_only_given_back, passed))
 
 
 def _has_blocks(node: ir.Node) -> bool:
@@ -66,7 +112,7 @@ def _is_inverse(reader: ir.Node, node: ir.Node, limits: _Limits, facts: Facts) -
 
 def _range(by: Sequence[ir.Value | None], limits: _Limits) -> Array | None:
     """Return the least and the most that a scale and a zero point give back; None if not known."""
-    factors, lowest = (constant(passed_from(held)) for held in by)
+    factors, lowest = map(_constant, by)
     if factors is None or (lowest is None and by[1] is not None):
         return None
     lowest = np.zeros(factors.shape) if lowest is None else lowest
@@ -75,3 +121,22 @@ def _range(by: Sequence[ir.Value | None], limits: _Limits) -> Array | None:
     with np.errstate(all="ignore"):
         ends = [end - lowest.astype(np.float64) for end in (limits.min, limits.max)]
         return np.stack([each * factors.astype(np.float64) for each in ends])
+
+
+def _constant(held: ir.Value | None) -> Array | None:
+    """Return a constant, or what Casts make of one."""
+    passed = [held, *origins(held, _passed_or_cast)]
+    found = constant(passed[-1])
+    for value in passed[-2::-1]:
+        made = producer_of(value)
+        if found is None or made is None or made.op_type != "Cast":
+            continue
+        to = attribute_of(made, "to", ir.AttributeType.INT)
+        is_float = to in (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
+        found = found.astype(ir.DataType(to).numpy()) if is_float else None
+    return found
+
+
+def _passed_or_cast(node: ir.Node) -> ir.Value | None:
+    is_passed = node.domain == "" and node.op_type in ("Identity", "Cast")
+    return first_input(node) if is_passed else None

@@ -109,6 +109,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "part_to_bool": "is a Cast to bool of a part of a Split, or of what a TopK gives",
         "given_back": "is a QuantizeLinear to 16 bits by constants, and only a DequantizeLinear by"
         " the same constants reads what it gives",
+        "given_back_in_bfloat16": "is a DequantizeLinear to bfloat16 of what a QuantizeLinear"
+        " gives, to 16 bits or by a scale that is calculated",
         "empty_range": "is a Range that may be empty, its limit on the other side of its start",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
         "strings_gathered": "is a Gather of strings on an axis that may not be the last",

@@ -174,6 +174,18 @@ def _keep_rounding(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with an Identity before what gives it back", entry)
 
 
+def _give_back_in_float(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Give back in float, and cast that, where the target can't give back in bfloat16."""
+    node = ref.node
+    make = InsertionPoint.instead_of(lowering, ref)
+    wide = {"to": ir.DataType.FLOAT}
+    operands = [node.inputs[0], make.op("Cast", [node.inputs[1]], wide), *node.inputs[2:]]
+    kept = {name: held.value for name, held in node.attributes.items() if name != "output_dtype"}
+    given = make.op(node.op_type, operands, kept)
+    new = make.op("Cast", [given], {"to": ir.DataType.BFLOAT16})
+    make.put_instead(ref, new, "the same in float, and a Cast", entry)
+
+
 def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Give a Range its start as its limit, where the target would go the other way."""
     node, (start, limit, step) = ref.node, ref.node.inputs
@@ -347,6 +359,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "fused_quotient": _keep_from_fusing,
         "unit_quotient": _divide_minus_one,
         "given_back": _keep_rounding,
+        "given_back_in_bfloat16": _give_back_in_float,
         "back_to_largest": _end_before_largest,
         "strings_gathered": _gather_on_last_axis,
         "compressed_whole": _compress_row,
