@@ -103,7 +103,7 @@ def _of_any_operator(
         *of_casts(ref.node, facts),
         *of_constants(ref, seen),
         *of_integers(ref, facts),
-        *of_no_elements(ref.node, facts, seen),
+        *of_no_elements(ref, facts, seen),
         *of_quantized(ref, facts),
         *of_recurrences(ref.node, facts),
         *of_ranks(ref, seen),
@@ -150,7 +150,7 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield from of_integers(ref, facts)
     if is_read_beside_recurrence(ref.node):
         yield "turned_beside_recurrence"
-    yield from of_no_elements(ref.node, facts, facts)
+    yield from of_no_elements(ref, facts, facts)
     yield from of_limited_slices(ref.node, facts)
     if overwriting_layers(ref.node, facts):
         yield "overwritten"

@@ -140,11 +140,17 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " not known",
         "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",
         "lost_dimension": "is a Squeeze or an Unsqueeze of data without elements, one dimension of"
-        " which is not known, or a Transpose that changes the place of axes of length 1",
-        "calculated_from_nothing": "is a recurrent layer, a product or an Einsum of several"
-        " tensors, a pool, a Unique, a ReduceMax or a ReduceMin, of data without elements",
+        " which is not known, or a Transpose, or an Einsum, that changes the place of axes of"
+        " length 1",
+        "calculated_from_nothing": "calculates from data without elements",
+        "empty_planes": "is a convolution, a pool or a GridSample of no channels, or of data"
+        " without elements along a spatial axis",
+        "sum_of_nothing": "is a product of integers along an axis without elements",
+        "slices_of_nothing": "is a Unique of slices without elements",
+        "batch_may_be_0": "is a recurrent layer whose batch may be 0",
         "expanded_to_nothing": "is an Expand to a dimension of 0 of one that is 1",
         "top_of_none": "is a TopK of 0 elements",
+        "top_may_be_none": "is a TopK whose number of elements is known only at run time",
         "expanded_from_nothing": "is an Expand of data without elements",
         "taken_from_nothing": "is a Gather of data without elements, whose shape is known",
         "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",

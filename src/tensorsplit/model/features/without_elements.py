@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -11,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx import defs
 
-from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.dimensions import are_known, is_at_least, is_known
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.forms import sparse_initializers
@@ -28,12 +27,16 @@ from tensorsplit.model.validity.node_errors import types_of
 
 _INDICES = {"tensor(int32)", "tensor(int64)"}
 
+_FIRST_SOFTMAX_BY_AXIS = 13
+"""From here on Softmax and its like take one axis, and not that and those after it as a row."""
+
 
 class _Known(NamedTuple):
     """What is known of a model, and what of that an engine sees as it loads it."""
 
     facts: Facts
     seen: Facts
+    opset: int
 
 
 def empty_operands(ref: NodeRef) -> list[int]:
@@ -183,6 +186,70 @@ _RIGHT_OF_NOTHING = frozenset(
 """The types of which OpenVINO gives the ends that the standard asks for."""
 
 
+def _loses_moved_by_einsum(node: ir.Node, known: _Known) -> bool:
+    """Return whether an Einsum of one empty tensor may move axes of length 1, as a Reshape does."""
+    return len(node.inputs) == 1 and {0, 1} <= {*(known.facts.tensor(node.inputs[0]).shape or ())}
+
+
+def _compares_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether a Softmax before opset 13 is of rows without elements."""
+    shape = known.facts.tensor(first_input(node)).shape or ()
+    axis = attribute_of(node, "axis", ir.AttributeType.INT, 1)
+    is_by_rows = node.domain == "" and known.opset < _FIRST_SOFTMAX_BY_AXIS
+    return is_by_rows and axis in range(-len(shape), len(shape)) and 0 in shape[axis:]
+
+
+def _sums_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether a product of integers has elements, each the sum of none."""
+    made = known.facts.tensor(node.outputs[0]).shape
+    shape = known.facts.tensor(first_input(node)).shape or ()
+    return shape[-1:] == (0,) and made is not None and 0 not in made
+
+
+def _compares_slices_of_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether a Unique is of slices along an axis, of which each has no elements."""
+    shape = known.facts.tensor(first_input(node)).shape or ()
+    axis = attribute_of(node, "axis", ir.AttributeType.INT)
+    return axis in range(-len(shape), len(shape)) and 0 in shape and shape[axis] != 0
+
+
+def _has_empty_planes(node: ir.Node, known: _Known) -> bool:
+    """Return whether data has no channels, or no elements along a spatial axis."""
+    return 0 in (known.facts.tensor(first_input(node)).shape or ())[1:] and node.domain == ""
+
+
+def _weighs_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether a loss of no labels has weights."""
+    return len(node.inputs) > len(("data", "labels")) and is_empty(node.inputs[1], known.facts)
+
+
+def _makes_from_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether a node makes elements of data that has none."""
+    made = known.facts.tensor(node.outputs[0]).shape
+    return is_empty(first_input(node), known.facts) and 0 not in (made or ())
+
+
+def _takes_along_axis(node: ir.Node, known: _Known) -> bool:
+    """Return whether a Compress takes along an axis of data that has no elements."""
+    return "axis" in node.attributes and is_empty(first_input(node), known.facts)
+
+
+def _takes_nothing_twice(node: ir.Node, known: _Known) -> bool:
+    """Return whether indices have no elements for two of their dimensions, or more."""
+    shape = known.facts.tensor(node.inputs[1]).shape if len(node.inputs) > 1 else None
+    return node.domain == "" and (shape or ()).count(0) > 1
+
+
+def _may_have_no_batch(node: ir.Node, known: _Known) -> bool:
+    """Return whether the batch of a recurrent layer may be 0, as may be seen only at run time."""
+    shape = known.facts.tensor(first_input(node)).shape
+    layout: int | None = attribute_of(node, "layout", ir.AttributeType.INT, 0)
+    if node.domain != "" or layout is None:
+        return False
+    batch = None if shape is None else (*shape, 1, 1)[1 - layout]
+    return batch is None or not (is_known(batch) or is_at_least(batch, 1))
+
+
 def _reduces_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether the largest or least element is asked for where there is none."""
     made = known.facts.tensor(node.outputs[0]).shape
@@ -199,6 +266,12 @@ def _pools_nothing(node: ir.Node, known: _Known) -> bool:
 
 def _takes_top_of_none(node: ir.Node, known: _Known) -> bool:
     return _number_of_top(node, known.facts) == 0
+
+
+def _may_take_top_of_none(node: ir.Node, known: _Known) -> bool:
+    """Return whether a TopK may take no elements, as may be seen only at run time."""
+    number = known.facts.tensor(node.inputs[1]).integer if len(node.inputs) > 1 else 1
+    return number is None or not (is_known(number) or is_at_least(number, 1))
 
 
 def _number_of_top(node: ir.Node, facts: Facts) -> int | None:
@@ -222,7 +295,7 @@ def _expands_to_nothing(node: ir.Node, known: _Known) -> bool:
 
 
 def _expands_nothing(node: ir.Node, known: _Known) -> bool:
-    return is_empty(first_input(node), known.seen)
+    return is_empty(first_input(node), known.seen) and not _expands_to_nothing(node, known)
 
 
 def _takes_nothing(node: ir.Node, known: _Known) -> bool:
@@ -247,6 +320,8 @@ def _takes_nothing(node: ir.Node, known: _Known) -> bool:
 
 def _takes_from_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether a Gather's data and result are seen to have no elements, at one axis."""
+    if _takes_nothing(node, known):
+        return False
     if node.domain == DOMAIN:
         return _gives_nothing(node, known.facts)
     if (len(node.inputs), len(node.outputs)) != (2, 1):
@@ -274,34 +349,72 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "Flatten": (("flattened", _is_flattened),),
         **dict.fromkeys(("Squeeze", "Unsqueeze"), (("lost_dimension", _loses_dimension),)),
         "Transpose": (("lost_dimension", _loses_moved),),
-        "Einsum": (("calculated_from_nothing", _joins_nothing),),
-        **dict.fromkeys(
-            ("Gemm", "MatMul", "MatMulInteger"),
-            (("calculated_from_nothing", _multiplies_nothing),),
+        "Einsum": (
+            ("calculated_from_nothing", _joins_nothing),
+            ("lost_dimension", _loses_moved_by_einsum),
         ),
+        **dict.fromkeys(("Gemm", "MatMul"), (("calculated_from_nothing", _multiplies_nothing),)),
+        "MatMulInteger": (
+            ("calculated_from_nothing", _multiplies_nothing),
+            ("sum_of_nothing", _sums_nothing),
+        ),
+        "QLinearMatMul": (("sum_of_nothing", _sums_nothing),),
         **dict.fromkeys(
-            ("GRU", "LSTM", "RNN", "Unique"),
-            (("calculated_from_nothing", _calculates_from_nothing),),
+            ("GRU", "LSTM", "RNN"),
+            (
+                ("calculated_from_nothing", _calculates_from_nothing),
+                ("batch_may_be_0", _may_have_no_batch),
+            ),
+        ),
+        "Unique": (
+            ("calculated_from_nothing", _calculates_from_nothing),
+            ("slices_of_nothing", _compares_slices_of_nothing),
         ),
         **dict.fromkeys(
             ("ReduceMax", "ReduceMin"), (("calculated_from_nothing", _reduces_nothing),)
         ),
-        **dict.fromkeys(("AveragePool", "MaxPool"), (("calculated_from_nothing", _pools_nothing),)),
-        "TopK": (("top_of_none", _takes_top_of_none),),
+        "Hardmax": (("calculated_from_nothing", _calculates_from_nothing),),
+        **dict.fromkeys(
+            ("LogSoftmax", "Softmax"), (("calculated_from_nothing", _compares_nothing),)
+        ),
+        **dict.fromkeys(
+            ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
+            (("calculated_from_nothing", _weighs_nothing),),
+        ),
+        "DFT": (("calculated_from_nothing", _makes_from_nothing),),
+        **dict.fromkeys(
+            ("AveragePool", "MaxPool"),
+            (("calculated_from_nothing", _pools_nothing), ("empty_planes", _has_empty_planes)),
+        ),
+        **dict.fromkeys(
+            (
+                *("Conv", "ConvInteger", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"),
+                *("GridSample", "LpPool", "QLinearConv"),
+            ),
+            (("empty_planes", _has_empty_planes),),
+        ),
+        "TopK": (("top_of_none", _takes_top_of_none), ("top_may_be_none", _may_take_top_of_none)),
         "Expand": (
             ("expanded_to_nothing", _expands_to_nothing),
             ("expanded_from_nothing", _expands_nothing),
         ),
-        "Compress": (("takes_nothing", _takes_nothing),),
-        "Gather": (("takes_nothing", _takes_nothing), ("taken_from_nothing", _takes_from_nothing)),
+        "Compress": (
+            ("takes_nothing", _takes_nothing),
+            ("calculated_from_nothing", _takes_along_axis),
+        ),
+        "Gather": (
+            ("takes_nothing", _takes_nothing),
+            ("taken_from_nothing", _takes_from_nothing),
+            ("calculated_from_nothing", _takes_nothing_twice),
+        ),
     }
 )
-"""What may hold of nodes and layers, by what ONNX calls them; of several, the first that does."""
+"""What may hold of nodes and layers, by what ONNX calls them."""
 
 
-def of_no_elements(node: ir.Node, facts: Facts, seen: Facts) -> Iterator[str]:
+def of_no_elements(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
     """Yield what holds of a node, or a layer of an IR, that takes or gives no elements."""
-    known, features = _Known(facts, seen), _FEATURES.get(operator_of(node), ())
-    is_whole = node.inputs and node.outputs  # others are refused elsewhere
-    held = (name for name, holds in features if is_whole and holds(node, known))
-    yield from islice(held, 1)
+    node, known = ref.node, _Known(facts, seen, ref.opset)
+    if node.inputs and node.outputs:  # others are refused elsewhere
+        features = _FEATURES.get(operator_of(node), ())
+        yield from (name for name, holds in features if holds(node, known))

@@ -62,7 +62,8 @@ LEFT = frozenset(
         *("version", "if_in_scan", "long_slice", "unused", "empty_in_loop"),
         *("empty_part", "unknown_rank", "unranked_in_scan", "uncounted_axes", "lost_dimension"),
         *("calculated_from_nothing", "expanded_from_nothing", "expanded_to_nothing"),
-        "scalar_or_list",
+        *("batch_may_be_0", "empty_planes", "scalar_or_list", "slices_of_nothing"),
+        "sum_of_nothing",
     }
 )
 """Features that a node keeps, whatever it is rewritten to."""
