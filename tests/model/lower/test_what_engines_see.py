@@ -1793,3 +1793,22 @@ def test_a_condition_of_several_axes_becomes_a_scalar(
             task = ["openvino", lowered.SerializeToString(), [{"x": X[:2], "c": held}], 1]
             ((got,),) = process.call(task)
             assert got.tolist() == (-X[:2] if on else X[:2]).tolist()
+
+
+@pytest.mark.engine("openvino")
+def test_a_split_by_the_default_of_an_input_is_right_with_another_value() -> None:
+    """OpenVINO knows the dimension by the default; a session takes that away, as it is fed."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 18]>
+        g (float[20] x, int64[2] s) => (float[A, B] a, float[C, D] b, float[E, F] c)
+        <int64[2] s = {10, 2}> {
+            y = Reshape(x, s) a, b, c = Split<axis = 0, num_outputs = 3>(y) }"""
+    )
+    lowered = ts.lower(model, target="openvino")
+    assert ts.lower(lowered, target="openvino") == lowered
+    x = np.random.default_rng(6).random(20, np.float32)
+    for shape, ends in (((10, 2), (4, 8)), ((5, 4), (2, 4))):
+        fed = {"x": x} if shape == (10, 2) else {"x": x, "s": np.array(shape)}
+        got = ts.run(lowered, fed, engine="openvino")
+        for part, expected in zip(got.values(), np.split(x.reshape(shape), ends), strict=True):
+            np.testing.assert_array_equal(part, expected)

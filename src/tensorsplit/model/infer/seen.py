@@ -31,15 +31,16 @@ _LOOPS = frozenset({"Loop", "Scan", "SequenceMap"})
 
 
 @full_collections_deferred()
-def seen(model: ir.Model, view: View) -> Facts:
+def seen(model: ir.Model, view: View, *, has_defaults: bool = True) -> Facts:
     """Find what an engine with a view knows of every value of a model at import.
 
-    Of what lowering calculates, such as a part that is chosen at run time, it knows the rank.
+    Of what lowering calculates, such as a part that is chosen at run time, it knows the rank. It
+    takes defaults of inputs for constants, if it has them (D20).
     """
     analysis = _Import(model, view)
     opsets = model_opsets(model)
     for value in model.graph.inputs:
-        default = value.const_value
+        default = value.const_value if has_defaults else None
         known = declared(value) if default is None else of_constant(default, opsets.get("", 0))
         analysis.facts.set(value, _in_numbers(known))
     analysis.scope(model.graph, Surroundings("graph", opsets))

@@ -22,7 +22,8 @@ from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.loops import carried_by
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, scopes, walk
 from tensorsplit.model.graph.opsets import domain_opsets, model_opsets
-from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.graph.split_records import is_onnx_split
+from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.profiles import Limitation, Profile, must_go
@@ -109,7 +110,20 @@ class Lowering:
             for node, ref in self.refs.items()
             if (features := features_of(ref, self.facts, self.imported))
         }
+        if view is not None and any(each.is_initializer() for each in self.model.graph.inputs):
+            self._add_unseen(seen(self.model, view, has_defaults=False))
         self.reasons = self._sequences_to_lower()
+
+    def _add_unseen(self, without_defaults: Facts) -> None:
+        """Note what the target can't do of splits if defaults of inputs are taken away (D20).
+
+        Sessions do so with those that are fed.
+        """
+        for node, ref in self.refs.items():
+            if is_onnx_split(node):
+                features = features_of(ref, self.facts, without_defaults)
+                entries = (*self.limitations.get(node, ()), *self.profile.about(features))
+                self.limitations[node] = tuple(dict.fromkeys(entries))
 
     def _sequences_to_lower(self) -> dict[ir.Value, Limitation]:
         """Return the sequences to lower; those that meet in a node or at a body go together."""
