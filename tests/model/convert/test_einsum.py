@@ -245,6 +245,38 @@ def test_a_diagonal_of_two_lengths_is_refused(equation: str, shape: tuple[int, .
         convert(of(equation, [shape]), 11)
 
 
+@pytest.mark.parametrize(
+    "engine",
+    ["tensorsplit", pytest.param("onnxruntime", marks=pytest.mark.engine("onnxruntime"))],
+)
+@pytest.mark.parametrize(
+    ("equation", "shape", "is_refused"),
+    [
+        ("bii->bi", (0, 3, 2), True),
+        ("bii->bi", (0, 0, 3), True),
+        ("bii->bi", (2, 3, 0), True),
+        ("bii->bi", (0, 3, 3), False),
+        ("iij->j", (3, 2, 0), True),
+        ("iij->j", (0, 0, 2), False),
+        ("ii->i", (0, 3), True),
+        ("ii->i", (3, 0), True),
+        ("ii->i", (0, 0), False),
+    ],
+)
+def test_a_diagonal_of_two_lengths_is_refused_at_run_time_without_elements_too(
+    equation: str, shape: tuple[int, ...], is_refused: bool, engine: Any
+) -> None:
+    rank = len(equation.partition("->")[2])
+    there = converted(of(equation, [[None] * len(shape)], rank=rank), 9)
+    x = RNG.random(shape, np.float32)
+    if is_refused:
+        with pytest.raises(ts.SplitError):
+            ts.run(there, {"x0": x}, engine=engine)
+    else:
+        (got,) = ts.run(there, {"x0": x}, engine=engine).values()
+        np.testing.assert_allclose(got, np.einsum(equation, x))
+
+
 def test_an_equation_that_is_no_text_is_refused() -> None:
     made = of("ij->ji", [(2, 3)])
     made.graph.node[0].attribute[0].s = b"\xff->"

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.arithmetic import Number, dimension, value
+from tensorsplit.core.arithmetic import Number, dimension, guarded, same, value
 from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.convert.conversion import NodeConversion
@@ -134,7 +134,8 @@ def _diagonal(node: NodeConversion, term: _Term) -> _Term:
     """Take the elements of each two axes of one label at the same place in both.
 
     They lie on one axis, n + 1 elements apart, if the two axes of length n become one. A zero in
-    a Reshape keeps a dimension, and where n is 0, it is the one that is kept.
+    a Reshape keeps a dimension, and where n is 0, it is the one that is kept. Two lengths that are
+    not the same stop the running model, without elements too, which any Reshape fits.
     """
     while (twice := _repeated(term.labels)) is not None:
         make = node.make
@@ -143,10 +144,12 @@ def _diagonal(node: NodeConversion, term: _Term) -> _Term:
         if are_known(lengths) and lengths[0] != lengths[1]:
             raise _unequal(node, *lengths)
         known = next(filter(is_known, lengths), None)
-        count = term.length(twice, known)
+        counts = [_length(term, axis) for axis in (first, second)]
+        count = counts[0] if known is None else known
+        side = count if are_known(lengths) else guarded(count, same(*counts))
         before = [axis for axis in range(len(term.labels)) if axis not in (first, second)]
         moved = _moved(node, term.value, [*before, first, second])
-        flat = _joined(node, moved, len(before), count * count)
+        flat = _joined(node, moved, len(before), side * side)
         if known is None:
             places = make.make(value(make.range(0, count)) * (count + 1))
         else:
@@ -154,6 +157,12 @@ def _diagonal(node: NodeConversion, term: _Term) -> _Term:
         taken = make.op("Gather", [flat, places], {"axis": len(before)})
         term = term.kept(taken, [*before, first])
     return term
+
+
+def _length(term: _Term, axis: int) -> Number:
+    """Return the length of an axis: a number, else what the running model finds."""
+    known = term.lengths[axis]
+    return dimension(term.value, axis) if known is None else known
 
 
 def _joined(node: NodeConversion, data: ir.Value, kept: int, size: Number) -> ir.Value:
