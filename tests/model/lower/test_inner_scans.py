@@ -397,3 +397,24 @@ def test_a_scan_of_rows_without_elements_stays(target: Any) -> None:
         " (float[2] c, float[?] d) { c = Neg(a) d = Identity(row) }>(s, x) }"
     )
     assert "Scan" in {made.op_type for made in ts.lower(model, target=target).graph.node}
+
+
+@pytest.mark.parametrize("target", ENGINES)
+@pytest.mark.parametrize("dims", ["N,0", "3,0"])
+def test_rows_without_elements_whose_number_may_be_0_are_warned_of(
+    dims: str, target: Any, process: Runner
+) -> None:
+    """Such a Scan stays, as OpenVINO dies of a Gather that takes them."""
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{dims}] x) => (float[?,?] y)
+        {{ y = Scan<num_scan_inputs = 1, body = b (float[0] row) => (float[0] p)
+        {{ p = Neg(row) }}>(x) }}"""
+    )
+    found = [each for each in ts.check(model, target) if "rows without elements" in each.message]
+    assert [each.severity for each in found] == ["warning"] * (dims[0] == "N")
+    lowered = lowered_for(target, model)
+    assert "Scan" in {node.op_type for node in lowered.graph.node}
+    feeds = [{"x": np.zeros((rows, 0), np.float32)} for rows in (3, 0)[: 1 + (dims[0] == "N")]]
+    ((full,), *empty) = process.call([target, lowered.SerializeToString(), feeds, 1])
+    assert full.shape == (3, 0)
+    assert all(isinstance(each, str) for each in empty) or isinstance(process, OwnEngine)

@@ -669,3 +669,49 @@ def test_what_a_round_reads_is_the_number_of_the_one_before(view: str, process: 
     x = np.random.default_rng(4).random(3, np.float32)
     (got,) = process.call(["openvino", made.SerializeToString(), [{"x": x}], 1])
     assert got[0].tolist() == ts.run(made, {"x": x})["y"].tolist() == [-1]
+
+
+HIDDEN = {
+    "a sequence": "u = SplitToSequence<axis = 0>(x, two) r = SequenceAt(u, zero)",
+    "a node after a sequence": (
+        "u = SplitToSequence<axis = 0>(x, two) t = SequenceAt(u, zero) r = Neg(t)"
+    ),
+    "what a loop carries": (
+        "r = Loop(two, , x) <body = e (int64 j, bool k, float[A, B] u) => (bool l, float[C, D] v)"
+        " { l = Identity(k) v = Neg(u) }>"
+    ),
+    "the rows of a loop": (
+        'r = Loop(two, "") <body = e (int64 j, bool k) => (bool l, float[C, D] v)'
+        " { l = Identity(k) v = Neg(x) }>"
+    ),
+    "its data": "r = Neg(x)",
+}
+
+
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("name", HIDDEN)
+def test_onnxruntime_gives_no_rows_the_shape_that_their_body_declares(name: str) -> None:
+    """After no round it finds the shape of the rows by no sequence and no Loop."""
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[4, 3] x, int64 n) => (float y)
+        <int64 two = {{2}}, int64 zero = {{0}}, int64[2] pair = {{2, 2}}> {{ y = Loop(n, "")
+        <body = b (int64 i, bool c) => (bool d, float r) {{ d = Identity(c) {HIDDEN[name]} }}> }}"""
+    )
+    body = made.graph.node[0].attribute[0].g
+    for end in (made.graph.output[0], body.output[1]):
+        end.type.tensor_type.ClearField("shape")
+    is_hidden = name != "its data"
+    said = [
+        each.severity for each in ts.check(made, "onnxruntime") if "after no round" in each.message
+    ]
+    assert said == ["warning"] * is_hidden
+    lowered = ts.lower(made, target="onnxruntime")
+    assert not [
+        each for each in ts.check(lowered, "onnxruntime") if "after no round" in each.message
+    ]
+    for count in (0, 2):
+        fed = {"x": RANDOM.random((4, 3), np.float32), "n": np.array(count)}
+        expected = ts.run(made, fed)["y"]
+        assert ts.run(lowered, fed, engine="onnxruntime")["y"].shape == expected.shape
+        got = ts.run(made, fed, engine="onnxruntime")["y"]
+        assert (got.shape == expected.shape) is (count > 0 or not is_hidden)

@@ -87,6 +87,7 @@ _LEFT = {
     "sum_of_nothing": _ELSEWHERE,
     "slices_of_nothing": _ELSEWHERE,
     "batch_may_be_0": _ELSEWHERE,
+    "empty_rows_may_be_0": _ELSEWHERE,
     "top_may_be_none": _ELSEWHERE,
     "expanded_from_nothing": _ELSEWHERE,
     "expanded_to_nothing": _ELSEWHERE,

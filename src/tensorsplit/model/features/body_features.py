@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import onnx_ir as ir
@@ -16,7 +16,13 @@ from tensorsplit.model.features.from_constants import (
     gives_shape,
     is_constant,
 )
-from tensorsplit.model.features.rounds import has_no_rows, rounds_may_be_0, rows_may_be_0
+from tensorsplit.model.features.rounds import (
+    empty_rows_may_be_0,
+    has_no_rows,
+    may_have_no_round,
+    rounds_may_be_0,
+    rows_may_be_0,
+)
 from tensorsplit.model.features.shared_memory import carried_numbers, overwritten, shared_states
 from tensorsplit.model.features.values import has_strings, is_empty
 from tensorsplit.model.graph.facts import Tensor
@@ -177,14 +183,26 @@ def _gives_unknown_rank(node: ir.Node, facts: Facts) -> bool:
     return any(isinstance(end, Tensor) and end.shape is None for end in ends)
 
 
-def _hides_ranks(node: ir.Node, facts: Facts) -> bool:
+def _hides_rows(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Loop that may have no round puts together rows of shapes that it hides."""
+    if not is_loop(node) or not may_have_no_round(node, facts):
+        return False
+    states = len(states_of(node))
+    pairs = zip(node.outputs[states:], body_of(node).outputs[1 + states :], strict=False)
+    rows = [row for made, row in pairs if is_used(made)]
+    return _hides_ranks(node, rows, facts, has_lengths=True)
+
+
+def _hides_ranks(
+    node: ir.Node, ends: Sequence[ir.Value], facts: Facts, *, has_lengths: bool = False
+) -> bool:
     """Return whether a body gives what follows from a sequence or a Loop, and declares no rank.
 
-    ONNX Runtime does not look for the ranks of these. Those that nobody knows are left out. Around
-    the node so many steps are taken at most: each of many Scans would go through all the model.
+    ONNX Runtime does not look for the ranks of these, nor, if lengths matter, for how many rows a
+    Loop gives. Ranks that nobody knows are left out. Around the node so many steps are taken at
+    most: each of many Scans would go through all the model.
     """
     inside, steps = set(scopes_inside(node)), 0
-    ends = [end for _, body in bodies(node) for end in body.outputs]
     waiting = [end for end in ends if facts.tensor(end).shape is not None]
     known = set(waiting)
     while waiting and steps < MOST_STEPS:
@@ -193,7 +211,8 @@ def _hides_ranks(node: ir.Node, facts: Facts) -> bool:
         steps += held.graph not in inside
         if held.shape is not None or made is None or operator_of(made) in _OF_A_NUMBER:
             continue
-        sources = _sources_of_rank(held, made, facts)
+        is_counted = has_lengths and operator_of(made) == "Loop"
+        sources = None if is_counted else _sources_of_rank(held, made, facts)
         if sources is None:
             return True
         waiting += sources - known
@@ -288,8 +307,11 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "overwritten": overwritten(node, seen),
         "shares_states": shared_states(node, facts),
         "no_rows": has_no_rows(ref, facts),
+        "empty_rows_may_be_0": node.op_type == "Scan" and empty_rows_may_be_0(ref, facts),
         "rows_may_be_0": node.op_type == "Scan" and rows_may_be_0(ref, facts),
-        "undeclared_ranks": node.op_type == "Scan" and _hides_ranks(node, facts),
+        "undeclared_ranks": node.op_type == "Scan"
+        and _hides_ranks(node, [end for _, body in bodies(node) for end in body.outputs], facts),
+        "hidden_rows": _hides_rows(node, facts),
         "unread_rows": has_unread_rows(node),
         "scanned_across": ref.opset >= FIRST_SCAN_WITHOUT_BATCHES and scanned_across(node, facts),
         "unused_in_loop": unused_and_changing(node, facts, seen),

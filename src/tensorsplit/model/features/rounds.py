@@ -55,12 +55,23 @@ def has_no_rows(ref: NodeRef, facts: Facts) -> bool:
 def rows_may_be_0(ref: NodeRef, facts: Facts) -> bool:
     """Return whether a Scan may be given no rows, or some; one with batches is left out.
 
-    So is one of rows without elements: in the Loop that takes its place a Gather would take them,
-    of which OpenVINO dies.
+    So is one of rows without elements: see `empty_rows_may_be_0`.
     """
+    return _rows_may_be_0(ref, facts) and not _are_empty(ref, facts)
+
+
+def empty_rows_may_be_0(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether a Scan may be given no rows, or some without elements.
+
+    In a Loop that takes its place a Gather would take them, of which OpenVINO dies.
+    """
+    return _rows_may_be_0(ref, facts) and _are_empty(ref, facts)
+
+
+def _rows_may_be_0(ref: NodeRef, facts: Facts) -> bool:
     numbers = _numbers_of_rows(ref, facts)
     is_sure = any(number is not None and is_at_least(number, 1) for number in numbers)
-    return bool(numbers) and not (is_sure or has_no_rows(ref, facts) or _are_empty(ref, facts))
+    return bool(numbers) and not (is_sure or has_no_rows(ref, facts))
 
 
 def _are_empty(ref: NodeRef, facts: Facts) -> bool:
@@ -106,7 +117,7 @@ def fixed_ends(node: ir.Node, facts: Facts, seen: Facts) -> list[tuple[int, dict
     Each is given by its place among what the loop carries, with the lengths of those axes.
     """
     found = []
-    for place, each in enumerate(carried_by(node) if _may_have_no_round(node, facts) else ()):
+    for place, each in enumerate(carried_by(node) if may_have_no_round(node, facts) else ()):
         start, end = facts.tensor(each.start).shape, seen.tensor(each.end).shape
         if start is None or end is None or len(start) != len(end) or _is_opened(each.end):
             continue  # OpenVINO runs no loop whose tensors change their rank
@@ -130,7 +141,7 @@ def rounds_by_default(node: ir.Node, facts: Facts) -> list[int]:
 
     An engine that takes defaults for constants knows then that there is no round.
     """
-    if not _may_have_no_round(node, facts):
+    if not may_have_no_round(node, facts):
         return []
     return [i for i, held in enumerate(node.inputs[:2]) if held is not None and _is_default(held)]
 
@@ -181,7 +192,7 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
     These are what it carries if its body does not read that, and scan outputs, but for those that
     are left out at once if the first round did not take place.
     """
-    if not _may_have_no_round(node, facts):
+    if not may_have_no_round(node, facts):
         return []
     kept = {each.result for each in carried_by(node) if is_passed_on(each.inside, node)}
     rows = node.outputs[len(states_of(node)) :] if includes_count(node, facts) else ()
@@ -199,7 +210,8 @@ def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
     ]
 
 
-def _may_have_no_round(node: ir.Node, facts: Facts) -> bool:
+def may_have_no_round(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Loop may have no round, whatever it gives then."""
     count, going = count_and_condition(node)
     return going is not None or not (count is None or _is_at_least(1, count, facts))
 

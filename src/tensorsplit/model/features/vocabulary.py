@@ -117,6 +117,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "strings_in_loop": "is a loop that carries strings, or uses or gives out strings that are"
         " used",
         "no_rows": "is a Scan without rows",
+        "empty_rows_may_be_0": "is a Scan of rows without elements, whose number may be 0",
         "rows_may_be_0": "is a Scan whose number of rows may be 0",
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",
@@ -156,6 +157,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",
         "empty_constant": "takes, or gives out of its graph, a constant without elements",
         "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
+        "hidden_rows": "is a Loop that may have no round, whose body does not declare the shape of"
+        " rows that follow from a sequence or a Loop",
         "undeclared_ranks": "is a Scan whose body does not declare the shape of what follows from a"
         " sequence or a Loop",
         "unranked_in_scan": "is a Scan whose body gives a tensor of which the rank is not known",

@@ -331,7 +331,7 @@ def _declare_rows(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _declare_results(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Declare what the body of a SequenceMap or a Scan gives."""
+    """Declare what the body of a SequenceMap, a Scan or a Loop gives."""
     _declare(lowering, body_of(ref.node).outputs)
     lowering.changed(ref, "the same, with what its body gives declared", entry)
 
@@ -350,6 +350,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "undeclared_rows": _declare_rows,
         "undeclared_results": _declare_results,
         "undeclared_ranks": _declare_results,
+        "hidden_rows": _declare_results,
         "ignored_axes": _write_reduction,
         "softmax_of_rows": _write_softmax,
         "flattened": _turn_flattened,
