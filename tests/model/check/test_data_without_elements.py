@@ -26,6 +26,7 @@ SAID = (
     *("along an axis without elements", "of data without elements along"),
 )
 ENGINES = ("onnxruntime", "openvino")
+OLD = {"Softmax": ((9, ENGINES[1:]), (11, ())), "LogSoftmax": ((11, ENGINES[1:]), (13, ()))}
 TURNED = "p, q = Split<axis = 1>(x, l) k = Transpose<perm = [0, 2, 1]>(p) "
 FLAT = STEPS + "v = Reshape(p, s) k = Transpose(v) w = Reshape(x, t) "
 WIDE = "int64[2] s = {0, 8}, int64[2] t = {8, 4}, float[1, 8] c = {1, 2, 3, 4, 5, 6, 7, 8}"
@@ -120,7 +121,7 @@ CASES = {
     "a pool of norms, of no channels": (BATCH + "y = GlobalLpPool(p)", "", ENGINES),
     "a pool of norms, without a batch": (STEPS + "y = GlobalLpPool(p)", "", ()),
     "Hardmax": (TURNED + "y = Hardmax<axis = 1>(k)", "", ENGINES[1:]),
-    "Softmax": (BATCH + "y = Softmax<axis = 1>(p)", "", ()),
+    "LogSoftmax": (BATCH + "y = LogSoftmax<axis = 1>(p)", "", ()),
     "Einsum of one that moves an axis of length 1": (
         'p, q = Split<axis = 0>(x, l) r = ReduceSum(p, o) y = Einsum<equation = "abc->bac">(r)',
         "",
@@ -162,6 +163,24 @@ def is_right(made: onnx.ModelProto, feeds: dict[str, Any], engine: Any) -> bool:
         return error.code not in ("TS603", "TS604")
     expected = ts.run(made, feeds)["y"]
     return got.shape == expected.shape and bool(np.allclose(got, expected, rtol=1e-5))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("dims", ["2,3,0", "0,2"])
+@pytest.mark.parametrize("op_type", OLD)
+def test_old_softmaxes_of_nothing_are_warned_of(op_type: str, dims: str, engine: Any) -> None:
+    pytest.importorskip(engine)
+    for opset, wrong_in in OLD[op_type]:
+        made = parse_model(
+            f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[{dims}] x)
+            => (float y) {{ y = {op_type}<axis = 0>(x) }}"""
+        )
+        made.graph.output[0].type.tensor_type.ClearField("shape")
+        found = [each for each in check(made, engine) if "without elements" in each.message]
+        assert bool(found) == (engine in wrong_in)
+        assert is_right(
+            made, {"x": np.zeros([*map(int, dims.split(","))], np.float32)}, engine
+        ) == (not found)
 
 
 FED = {

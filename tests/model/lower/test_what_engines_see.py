@@ -501,7 +501,8 @@ def test_other_turns_beside_recurrent_layers_stay(
     changes: dict[str, str], rng: np.random.Generator
 ) -> None:
     model = turned("GRU", 14, "N", rng, **changes)
-    assert ts.check(model, target="openvino") == []
+    found = ts.check(model, target="openvino")
+    assert [each for each in found if "batch may be 0" not in each.message] == []
     assert ts.lower(model, target="openvino") == model
 
 

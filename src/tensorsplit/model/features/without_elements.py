@@ -27,8 +27,8 @@ from tensorsplit.model.validity.node_errors import types_of
 
 _INDICES = {"tensor(int32)", "tensor(int64)"}
 
-_FIRST_SOFTMAX_BY_AXIS = 13
-"""From here on Softmax and its like take one axis, and not that and those after it as a row."""
+_FIRST_RIGHT = MappingProxyType({"LogSoftmax": 13, "Softmax": 11})
+"""From here on OpenVINO gives rows without elements the right shape."""
 
 
 class _Known(NamedTuple):
@@ -192,11 +192,11 @@ def _loses_moved_by_einsum(node: ir.Node, known: _Known) -> bool:
 
 
 def _compares_nothing(node: ir.Node, known: _Known) -> bool:
-    """Return whether a Softmax before opset 13 is of rows without elements."""
+    """Return whether an old Softmax is of nothing as one row, or of no last of three axes."""
     shape = known.facts.tensor(first_input(node)).shape or ()
-    axis = attribute_of(node, "axis", ir.AttributeType.INT, 1)
-    is_by_rows = node.domain == "" and known.opset < _FIRST_SOFTMAX_BY_AXIS
-    return is_by_rows and axis in range(-len(shape), len(shape)) and 0 in shape[axis:]
+    is_one = attribute_of(node, "axis", ir.AttributeType.INT, 1) in (0, -len(shape))
+    is_old = node.domain == "" and known.opset < _FIRST_RIGHT[node.op_type]
+    return is_old and 0 in (*shape[2:][-1:], *(shape[:1] if is_one else ()))
 
 
 def _sums_nothing(node: ir.Node, known: _Known) -> bool:
