@@ -156,9 +156,10 @@ def test_what_is_no_time(limit: Any) -> None:
     assert "timeout" in refused("TS703", split_model(), {"x": DATA}, timeout=limit)
 
 
-def test_a_system_that_limits_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", [1, GIB])
+def test_a_system_that_limits_no_memory(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    message = refused("TS703", split_model(), {"x": DATA}, memory=GIB)
+    message = refused("TS703", split_model(), {"x": DATA}, memory=limit)
     assert "darwin limits the address space of no process (RLIMIT_AS)" in message
 
 
