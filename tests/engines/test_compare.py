@@ -64,6 +64,8 @@ def test_the_first_index_both_values_and_the_largest_difference_are_told() -> No
         "it: output 'y': 2 values differ, largest difference 5; the first at [0, 2] is 7.0,"
         " but ours has 2.0"
     )
+    integers = expected.astype(np.int64)
+    assert one(integers + [[0, 0, 2**60 + 1], [0, 5, 0]], integers).largest == str(2**60 + 1)
 
 
 def test_bits_decide_for_floats() -> None:
