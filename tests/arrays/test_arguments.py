@@ -148,3 +148,8 @@ def test_what_would_do_is_what_the_operand_may_be(
     for value, wanted in (("2", for_one), (b"2", for_one), ({2, 4}, for_several)):
         with refused("TS105", f"; give {wanted}"):
             call(value)
+
+
+def test_the_rank_of_a_list_of_lists_is_said() -> None:
+    with refused("TS106", "of rank 2", parameter="split"):
+        ts.split(X, [[1, 3]])  # type: ignore[list-item]
