@@ -165,7 +165,8 @@ def test_names_are_listed_with_commas(text: str, names: tuple[str, ...]) -> None
 
 
 def test_missing_files_are_refused(tmp_path: Path) -> None:
-    assert refused(tmp_path / "none.xml").code == "TS501"
+    error = refused(tmp_path / "none.xml")
+    assert (error.code, error.fix) == ("TS501", "give the path of an .xml file")
     assert refused(tmp_path).code == "TS501"
     path = cut_file().save(tmp_path)
     path.with_suffix(".bin").unlink()
