@@ -65,7 +65,8 @@ def test_the_first_index_both_values_and_the_largest_difference_are_told() -> No
         " but ours has 2.0"
     )
     integers = expected.astype(np.int64)
-    assert one(integers + [[0, 0, 2**60 + 1], [0, 5, 0]], integers).largest == str(2**60 + 1)
+    more = np.array([[0, 0, 2**60 + 1], [0, 5, 0]])
+    assert one(integers + more, integers).largest == str(2**60 + 1)
 
 
 def test_bits_decide_for_floats() -> None:
