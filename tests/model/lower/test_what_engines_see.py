@@ -1813,3 +1813,18 @@ def test_a_split_by_the_default_of_an_input_is_right_with_another_value() -> Non
         got = ts.run(lowered, fed, engine="openvino")
         for part, expected in zip(got.values(), np.split(x.reshape(shape), ends), strict=True):
             np.testing.assert_array_equal(part, expected)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("made", ["Squeeze(four, a)", "Reshape(four, e)", "Unsqueeze(eight, a)"])
+def test_openvino_folds_no_constant_whose_axes_or_shape_are_fed(made: str) -> None:
+    """It knows the length only when it runs; whatever is fed, it is the constant."""
+    pytest.importorskip("openvino")
+    model = onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[8] x, int64[1] a, int64[0] e) => (float[N] y)
+        <int64[1] four = {{4}}, int64 eight = {{8}}, int64 first = {{0}}> {{
+        l = {made}  s = SplitToSequence(x, l)  y = SequenceAt(s, first) }}""")
+    x = np.arange(8, dtype=np.float32)
+    feeds = {"x": x, "a": np.array([0]), "e": np.zeros(0, np.int64)}
+    with ts.session(model, engine="openvino", lower=True) as session:
+        assert session.run(feeds)["y"].tolist() == x[: 8 if "eight" in made else 4].tolist()

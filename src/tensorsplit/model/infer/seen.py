@@ -30,6 +30,10 @@ _LOOPS = frozenset({"Loop", "Scan", "SequenceMap"})
 """Operators whose bodies take in what they are given."""
 
 
+_SHAPED_BY = {"Reshape": False, "Squeeze": False, "Unsqueeze": True}
+"""Operators that pass elements on by another operand; whether its elements say how many axes."""
+
+
 @full_collections_deferred()
 def seen(model: ir.Model, view: View, *, has_defaults: bool = True) -> Facts:
     """Find what an engine with a view knows of every value of a model at import.
@@ -97,7 +101,7 @@ class _Import(Analysis):
         """Return what the engine knows of an output of a node for which this is known.
 
         It does not know that 0 times a number that it does not see is 0, nor how many axes
-        there are with new ones that it does not see.
+        there are with new ones that it does not see, nor what is in what it has no shape for.
         """
         if node.domain != "":
             return fact
@@ -110,8 +114,14 @@ class _Import(Analysis):
             is_loose = not is_folded or any(bodies(node))
         if is_loose:
             return without_elements(fact)
-        if node.op_type == "Unsqueeze" and None in held[1:] and isinstance(fact, Tensor):
-            return replace(fact, shape=None, values=None)
+        shaped_by = node.inputs[1:] if node.op_type in _SHAPED_BY else ()
+        are_seen = (
+            self.facts.tensor(each).constant is not None for each in shaped_by if each is not None
+        )
+        if isinstance(fact, Tensor) and not all(are_seen):
+            return replace(
+                fact, shape=None if _SHAPED_BY[node.op_type] else fact.shape, values=None
+            )
         given = inputs[0] if inputs else None
         if isinstance(given, SequenceFact) and isinstance(fact, Tensor) and fact.shape:
             place = held[POSITIONS[node.op_type]] if node.op_type in POSITIONS else ()
