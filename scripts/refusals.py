@@ -40,7 +40,7 @@ _USED_AS_TEXT = {
 _KEYWORDS = ("problem", "fix", "message", "reason", "why", "needed")
 _VALUES = re.compile(
     r"_?(?:show\w*|short_name|printable|words_of|repr|str|len|join|did_you_mean|tr|quote|amount"
-    r"|count_of)$"
+    r"|count_of|as_string|as_path)$"
 )
 """Functions that return values, or texts that are translated already."""
 

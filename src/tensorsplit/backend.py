@@ -26,10 +26,11 @@ from tensorsplit.core.errors import (
     show,
     wrong_type,
 )
+from tensorsplit.core.given import as_list, is_a
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.sessions import Session
-from tensorsplit.model.feeds import DeclaredInput
+from tensorsplit.model.feeds import DeclaredInput, as_mapping
 from tensorsplit.model.reading import OnnxModel, read_model
 
 __all__ = [
@@ -129,11 +130,11 @@ class TensorSplitBackend(Backend):
         Raises:
             SplitError: As `tensorsplit.run`.
         """
-        if not isinstance(node, onnx.NodeProto):
+        if not is_a(node, onnx.NodeProto):
             raise SplitError(USAGE, wrong_type(node), "give an onnx.NodeProto", parameter="node")
         opset = kwargs.pop("opset_version", None)
         names = [name for name in node.input if name]
-        fed = inputs if isinstance(inputs, Mapping) else _paired(names, inputs)
+        fed = as_mapping(inputs) if is_a(inputs, Mapping) else _paired(names, inputs)
         return cls.run_model(_model_of(node, opset, fed), fed, device, **kwargs)
 
     @classmethod
@@ -146,23 +147,25 @@ class TensorSplitBackend(Backend):
 
 
 def _by_name(declared: Sequence[DeclaredInput], inputs: object) -> Any:
-    if isinstance(inputs, Mapping):
+    if is_a(inputs, Mapping):
         return inputs
     names = [entry.name for entry in declared]
     required = [entry.name for entry in declared if not entry.has_default]
-    takes_all = isinstance(inputs, (list, tuple)) and len(inputs) != len(required)
+    listed = as_list(inputs)
+    takes_all = listed is not None and len(listed) != len(required)
     return _paired(names if takes_all else required, inputs)
 
 
 def _paired(names: Sequence[str], inputs: object) -> dict[str, object]:
-    if not isinstance(inputs, (list, tuple)):
+    listed = as_list(inputs)
+    if listed is None:
         raise SplitError(
             USAGE,
             f"it is of type {type(inputs).__name__}",
             "give a list of inputs, or a mapping from their names",
             parameter="inputs",
         )
-    count = len(inputs)
+    count = len(listed)
     if count != len(names):
         raise SplitError(
             MISSING_INPUT if count < len(names) else UNKNOWN_INPUT,
@@ -170,7 +173,7 @@ def _paired(names: Sequence[str], inputs: object) -> dict[str, object]:
             f"give {len(names)}: {', '.join(map(show, names)) or 'none'}",
             parameter="inputs",
         )
-    return dict(zip(names, inputs, strict=True))
+    return dict(zip(names, listed, strict=True))
 
 
 def _model_of(node: Any, opset: object, fed: Mapping[Any, object]) -> onnx.ModelProto:
@@ -179,7 +182,7 @@ def _model_of(node: Any, opset: object, fed: Mapping[Any, object]) -> onnx.Model
         raise SplitError(
             USAGE, f"it is {show(opset)}", "give the number of an opset", parameter="opset_version"
         )
-    unnamed = next((name for name in fed if not isinstance(name, str)), None)
+    unnamed = next((name for name in fed if not is_a(name, str)), None)
     if unnamed is not None:
         problem = f"the model has no input {show(unnamed)}"
         raise SplitError(UNKNOWN_INPUT, problem, "give strings as names", parameter="inputs")
@@ -198,7 +201,7 @@ def _model_of(node: Any, opset: object, fed: Mapping[Any, object]) -> onnx.Model
 
 def _type_of(value: object) -> onnx.TypeProto:
     anything = onnx.TypeProto(tensor_type=onnx.TypeProto.Tensor())
-    if isinstance(value, (list, tuple)):
+    if is_a(value, (list, tuple)):
         return helper.make_sequence_type_proto(anything)
     return helper.make_optional_type_proto(anything) if value is None else anything
 

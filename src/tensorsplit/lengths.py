@@ -23,6 +23,8 @@ from tensorsplit.core.rules import MAX_PARTS
 
 __all__ = ["at", "balanced", "chunked", "ratio"]
 
+_PIECE = 1 << 16
+
 
 def at(indices: Iterable[SupportsIndex], dim: SupportsIndex) -> tuple[int, ...]:
     """Return the lengths of the parts between indices, as ``numpy.split`` cuts at them.
@@ -178,9 +180,14 @@ def _count(operator: str, name: str, value: object) -> int:
 
 def _listed(operator: str, name: str, values: Iterable[SupportsIndex]) -> list[SupportsIndex]:
     """Return values in a list (TS105), which are not too many (TS308)."""
+    listed: list[SupportsIndex] = []
     try:
-        listed = list(islice(values, MAX_PARTS + 1))
-    except TypeError:
+        iterated = islice(values, MAX_PARTS + 1)
+        while piece := list(islice(iterated, _PIECE)):
+            listed += piece
+            if as_index(piece[-1]) is None:  # there may be no end of them
+                break
+    except Exception:  # noqa: BLE001 - someone else's iteration may raise anything
         problem = wrong_type(values)
         raise SplitError(
             OPERAND_TYPE, problem, "give a list of integers", operator=operator, parameter=name

@@ -124,7 +124,7 @@ def test_names_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from names
         raise AssertionError("more was read than needed")
 
-    monkeypatch.setattr(naming, "MAX_PARTS", 3)
+    monkeypatch.setattr(naming, "_MOST", 3)
     for words, names in (("0 is not a string", (0,)), ("there are more than 3", "abcd")):
         with refused("TS316", words, operator="onnx.Split-18", parameter="names"):
             ts.plan("onnx.Split-18", (4, 6), [2, 4], axis=1, names=ending(*names))

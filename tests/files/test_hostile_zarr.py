@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -249,6 +249,7 @@ class _Server(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     bomb = b""
     array = json.dumps(ARRAYS[2]).encode()
+    asked: ClassVar[list[str]] = []
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
@@ -281,7 +282,12 @@ class _Server(BaseHTTPRequestHandler):
             "group/": b'<a href="x/">x</a><a href="../">up</a>',
             "group/x/.zarray": self.array,
             "lost/.zarray": self.array,
+            "new/zarr.json": json.dumps({**GROUPS[3], "attributes": {"a": "array"}}).encode(),
+            "new/.zgroup": json.dumps(GROUPS[2]).encode(),
+            "new/": b'<a href="x/">x</a>',
+            "new/x/zarr.json": json.dumps(ARRAYS[3]).encode(),
         }
+        self.asked.append(self.path)
         store, _, key = self.path.lstrip("/").partition("/")
         if store == "silent":
             time.sleep(1)
@@ -341,6 +347,19 @@ def test_servers(address: str, tmp_path: Path) -> None:
     }
     sources = [f"{address}/{name}" for name in wanted]
     assert outcome(*sources, target=tmp_path / "out.zarr") == list(wanted.values())
+
+
+def test_what_describes_arrays_of_version_2_is_not_asked_for_in_version_3(
+    address: str, tmp_path: Path
+) -> None:
+    """Each request takes as long as the way to the server; groups may be of both versions."""
+    pytest.importorskip("aiohttp")
+    _Server.asked.clear()
+    ts.files.split(f"{address}/new", tmp_path / "out.zarr", num_outputs=2)
+    asked = {each.rpartition("/")[2] for each in _Server.asked if each.startswith("/new/x/")}
+    assert {name for name in asked if name.startswith((".", "zarr"))} == {"zarr.json"}
+    assert (tmp_path / "out.zarr" / ".zgroup").is_file()
+    assert (tmp_path / "out.zarr" / "x.0" / "zarr.json").is_file()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from tensorsplit.arrays.pool import BufferPool
 from tensorsplit.arrays.typed import NamedOut
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import NOT_AN_ARRAY, OPERAND_TYPE, USAGE, Kind, SplitError, wrong_type
+from tensorsplit.core.given import is_a
 from tensorsplit.core.plan import SplitPlan, prove
 
 _ArrayT = TypeVar("_ArrayT")
@@ -202,7 +203,7 @@ def conversion(value: object) -> str | None:
 
 
 def _fix(value: object) -> str:
-    if isinstance(value, _CONTAINERS):
+    if is_a(value, _CONTAINERS):
         return "pass `numpy.asarray` of it"
     names = [f"{_root(each)}.{each.__name__}" for each in type(value).__mro__]
     known = next((_FIXES[name] for name in names if name in _FIXES), None)
@@ -229,7 +230,7 @@ def execute(
     if out is None:
         return library.copies(array, plan) if copy else library.views(array, plan)
     try:
-        if isinstance(out, BufferPool):
+        if is_a(out, BufferPool):
             return library.pooled(array, plan, out)
         return library.copies_into(array, plan, out)
     except SplitError as error:
@@ -250,7 +251,8 @@ def as_switch(value: object, parameter: str) -> bool:
 
 
 def _flag(value: object, kind: Kind, parameter: str, operator: str | None = None) -> bool:
-    if issubclass(type(value), (int, np.bool_)) and value in (0, 1):  # `__class__` may lie
-        return bool(value)
+    found = int.__int__(value) if is_a(value, int) else value
+    if is_a(found, (int, np.bool_)) and found in (0, 1):
+        return bool(found)
     problem, fix = wrong_type(value), "give True or False"
     raise SplitError(kind, problem, fix, operator=operator, parameter=parameter)

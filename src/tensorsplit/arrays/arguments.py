@@ -12,6 +12,7 @@ from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.core.dimensions import as_index, is_symbolic
 from tensorsplit.core.errors import OPERAND_TYPE, TOO_MANY_PARTS, UNKNOWN_COUNT, SplitError, show
+from tensorsplit.core.given import is_a
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.resolve import Intent, bind
 from tensorsplit.core.rules import MAX_PARTS
@@ -46,20 +47,20 @@ def bind_values(
 
 
 def _operand(record: Operator, name: str, value: Any, expected: ArrayLibrary | None) -> Operand:
-    is_flag = isinstance(value, (bool, np.bool_)) and name == record.keepdims
+    is_flag = is_a(value, (bool, np.bool_)) and name == record.keepdims
     if type(value) is int or is_flag:
         return Operand((int(value),), 0)
-    listed = value if issubclass(type(value), (tuple, range)) else snapshot(value)
-    if issubclass(type(listed), (list, tuple, range)):  # `__class__` may lie
+    listed = value if type(value) in (tuple, range) else snapshot(value)
+    if is_a(listed, (list, tuple, range)):
         return _from_items(name, listed, expected)
     found = _from_array(name, value, expected)
     if found is not None:
         values, rank, element_type = found
         source = "input" if record.input(name) else None
         return Operand(values, rank, None if _is_integer(element_type) else element_type, source)
-    if isinstance(value, float):
-        return Operand((value,), 0, "float")
-    is_several = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    if is_a(value, float):
+        return Operand((float.__float__(value),), 0, "float")
+    is_several = is_a(value, Iterable) and not is_a(value, (str, bytes))
     ranks = {rank for entry in record.lengths if entry.operand == name for rank in entry.rules}
     is_listed = 1 in ranks and (is_several or 0 not in ranks)
     wanted = "give a list of integers" if is_listed else "give an integer"
@@ -95,9 +96,9 @@ def _from_items(name: str, items: Any, expected: ArrayLibrary | None) -> Operand
             "give fewer",
             parameter=name,
         )
-    if any(isinstance(item, (list, tuple)) for item in items):
+    if any(is_a(item, (list, tuple)) for item in items):
         return Operand(tuple(items), 2)
-    if any(isinstance(item, float) for item in items):
+    if any(is_a(item, float) for item in items):
         return Operand(tuple(items), 1, "float")
     return Operand(tuple(_length(name, item, expected) for item in items), 1)
 
@@ -114,7 +115,7 @@ def _integer(
             UNKNOWN_COUNT, "it is known only when the trace runs", "give a number", parameter=name
         )
     fix = None
-    if not isinstance(value, (int, np.generic)):
+    if not is_a(value, (int, np.generic)):
         found = _from_array(name, value, expected)  # its own index would compute lazy ones
         if found is None:
             fix = conversion(value)

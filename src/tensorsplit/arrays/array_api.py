@@ -17,6 +17,7 @@ from tensorsplit.arrays.buffers import check_buffer, check_buffers
 from tensorsplit.arrays.numpy import check_few, standard_name
 from tensorsplit.core.dimensions import Shape, as_index
 from tensorsplit.core.errors import NOT_AN_ARRAY, OUT_OVERLAP, OUT_READ_ONLY, OUT_TYPE, SplitError
+from tensorsplit.core.given import is_a
 from tensorsplit.core.plan import SplitPlan
 
 Array: TypeAlias = Any
@@ -31,7 +32,7 @@ def is_array(value: object) -> bool:
 
 def _is_cupy(value: object) -> bool:
     """Return whether it is CuPy, whose arrays follow the standard from its version 14 on."""
-    return isinstance(value, getattr(sys.modules.get("cupy"), "ndarray", ()))
+    return is_a(value, getattr(sys.modules.get("cupy"), "ndarray", ()))
 
 
 def _namespace(array: Array) -> Any:
@@ -74,6 +75,11 @@ def shape(array: Array) -> Shape:
 
 def operand_parts(value: Array, name: str) -> tuple[tuple[float, ...], int, str]:
     """Return the elements in order as Python numbers, fetched from the device; rank and type."""
+    try:
+        check(value)
+    except SplitError as error:
+        error.parameter = name
+        raise
     check_few(value.size, name)
     element = element_type(value)
     flat = _namespace(value).reshape(value, (-1,))

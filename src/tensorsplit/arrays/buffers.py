@@ -20,6 +20,7 @@ from tensorsplit.core.errors import (
     SplitError,
     count_of,
 )
+from tensorsplit.core.given import is_a
 from tensorsplit.core.plan import SplitPlan, offsets_of
 from tensorsplit.core.rules import MAX_PARTS
 
@@ -35,7 +36,7 @@ def snapshot(out: object) -> Any:
     """
     if type(out) is list:
         return out.copy()
-    if isinstance(out, Sequence) and not isinstance(out, (str, bytes, bytearray, memoryview)):
+    if is_a(out, Sequence) and not is_a(out, (str, bytes, bytearray, memoryview)):
         with suppress(Exception):  # others' methods may raise anything; it is not a list then
             return list(islice(out, MAX_PARTS + 1))
     return out
@@ -178,7 +179,7 @@ def strides_of_whole(
 
 def is_masked_array(value: object) -> bool:
     """Return whether it is one, without loading `numpy.ma` for those that are not."""
-    return type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
+    return type(value) is not np.ndarray and is_a(value, np.ma.MaskedArray)
 
 
 def has_own_functions(kind: type) -> bool:

@@ -41,6 +41,7 @@ from tensorsplit.core.errors import (
     show,
     wrong_type,
 )
+from tensorsplit.core.given import as_dict, is_a
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.resolve import check_element_type
 
@@ -250,9 +251,8 @@ def plan_by(
 
 def _listed(parts: Any, operator: str) -> list[object]:
     """Return the parts in order, in a new list (TS311)."""
-    if issubclass(type(parts), Mapping):  # `__class__` may lie
-        return list(parts.values())
-    listed = snapshot(parts)
+    held = as_dict(parts)
+    listed = snapshot(parts) if held is None else [*held.values()]
     if type(listed) is list:
         return listed
     problem = f"it is of type {type(parts).__name__}"
@@ -315,7 +315,7 @@ def as_integer(name: str, value: object) -> int:
 
 def as_keepdims(value: object) -> bool:
     """Return whether parts have the axis that they are joined along (TS105, TS107)."""
-    found = int(value) if isinstance(value, (bool, np.bool_)) else as_integer("keepdims", value)
+    found = int(bool(value)) if is_a(value, (bool, np.bool_)) else as_integer("keepdims", value)
     if found not in (0, 1):
         fix = "give 0 (the parts have no such axis) or 1"
         raise SplitError(
@@ -415,7 +415,7 @@ def _execute(
         parts, plan = [like], SplitPlan(plan.operator, plan.input_shape, plan.axis, (0,))
     if out is not None:
         try:
-            if isinstance(out, BufferPool):
+            if is_a(out, BufferPool):
                 return library.joined_in_pool(parts, plan, out)
             return library.joined_into(parts, plan, out)
         except SplitError as error:

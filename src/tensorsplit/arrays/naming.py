@@ -8,9 +8,10 @@ from itertools import islice
 from typing import Any
 
 from tensorsplit.core.errors import OTHER_NAMES, UNUSABLE_NAMES, Kind, SplitError, count_of, show
-from tensorsplit.core.rules import MAX_PARTS
+from tensorsplit.core.given import as_dict, as_string, is_a
 
 _MOST_SHOWN = 8
+_MOST = 1 << 21
 
 
 def names_of(given: object, parameter: str, operator: str | None = None) -> tuple[str, ...]:
@@ -34,24 +35,23 @@ def strings_of(
 
     What has no end is refused too: at the first item that is not a string, or that is too many.
     """
+    problem, items = f"it is {show(given)}", list[str]()
+    iterated: Any = () if is_a(given, (str, bytes)) else given
     try:  # not `suppress`, which torch 2.8 can't compile
-        iterated = iter(given)  # type: ignore[call-overload]  # it refuses what is not iterable
-    except (TypeError, NotImplementedError):  # of arrays without an axis, and views of memory
-        iterated = None
-    if iterated is None or isinstance(given, (str, bytes)):
-        problem = f"it is {show(given)}"
-    else:
-        items: list[str] = []
         for item in iterated:
-            if not isinstance(item, str):
+            name = as_string(item)
+            if name is None:
                 problem = f"{show(item)} is not a string"
                 break
-            if len(items) == MAX_PARTS:
-                problem = f"there are more than {MAX_PARTS}"
+            if len(items) == _MOST:
+                problem = f"there are more than {_MOST}"
                 break
-            items.append(item)
+            items.append(name)
         else:
-            return tuple(items)
+            if iterated is given:
+                return tuple(items)
+    except Exception:  # noqa: BLE001, S110 - someone else's iteration may raise anything
+        pass
     raise SplitError(kind, problem, fix, operator=operator, parameter=parameter)
 
 
@@ -59,10 +59,29 @@ def named_call(
     lengths: Mapping[Any, object], out: object, parameter: str
 ) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
     """Return the names, the lengths, and the buffers in the same order (TS315, TS316)."""
-    names = names_of(lengths, parameter)
-    if isinstance(out, Mapping):
+    names, values = names_and_lengths(lengths, parameter)
+    if is_a(out, Mapping):
         out = in_order(out, names, "out")
-    return names, tuple(lengths.values()), out
+    return names, values, out
+
+
+def names_and_lengths(
+    lengths: Mapping[Any, object], parameter: str, operator: str | None = None
+) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """Return the names of parts and their lengths (TS316)."""
+    held = _held(lengths, UNUSABLE_NAMES, parameter, operator)
+    return names_of(held, parameter, operator), tuple(held.values())
+
+
+def _held(
+    given: object, kind: Kind, parameter: str, operator: str | None = None
+) -> dict[Any, object]:
+    """Return a mapping as a dict; refuse one that has no end, or can't be iterated."""
+    held = as_dict(given)
+    if held is None:
+        problem, fix = f"it is of type {type(given).__name__}", "give a dict"
+        raise SplitError(kind, problem, fix, operator=operator, parameter=parameter)
+    return held
 
 
 def check_count(names: tuple[str, ...], count: int, operator: str) -> None:
@@ -76,11 +95,11 @@ def in_order(
     given: Mapping[Any, object], names: tuple[str, ...], parameter: str, operator: str | None = None
 ) -> list[Any]:
     """Return the values of a dict in the order of the names, which are all it has (TS315)."""
-    wanted = set(names)
-    missing = [name for name in names if name not in given]
-    unknown = [name for name in given if name not in wanted]
+    wanted, held = set(names), _held(given, OTHER_NAMES, parameter, operator)
+    missing = [name for name in names if name not in held]
+    unknown = [name for name in held if name not in wanted]
     if not missing and not unknown:
-        return [given[name] for name in names]
+        return [held[name] for name in names]
     what = [
         f"{kind} {', '.join(map(show, islice(found, _MOST_SHOWN)))}"
         for kind, found in (("without", missing), ("with the unknown", unknown))

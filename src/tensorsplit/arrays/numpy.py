@@ -23,6 +23,7 @@ from tensorsplit.arrays.buffers import (
 )
 from tensorsplit.arrays.pool import Array, BufferPool
 from tensorsplit.core.errors import OPERAND_VALUE, TOO_MANY_PARTS, SplitError
+from tensorsplit.core.given import is_a
 from tensorsplit.core.plan import SplitPlan, part_shapes, shape_of
 from tensorsplit.core.rules import MAX_PARTS
 
@@ -52,7 +53,7 @@ unknown: str | None = None
 
 def is_array(value: object) -> bool:
     """Return whether the value is a NumPy array, or a scalar that stands for a rank-0 one."""
-    return isinstance(value, (np.ndarray, np.generic))
+    return is_a(value, (np.ndarray, np.generic))
 
 
 def check(array: Array) -> None:
@@ -178,6 +179,7 @@ def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
     if (
         kernel is None
         or type(out) is not list
+        or len(out) != len(plan.sizes)
         or any(map(is_more_than_elements, (array, *out)))
         or not kernel.copy_into(
             plain, plan.axis, plan.sizes, plan.keepdims, list(map(as_plain, out))

@@ -7,7 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from itertools import count
+from itertools import count, islice
 from operator import index
 from typing import Any, NoReturn, TypeAlias
 from weakref import WeakMethod
@@ -24,6 +24,8 @@ Block: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint8]]"
 _ALIGNMENT = 64
 _HUGE_FROM = 4 << 20
 _HUGE_PAGE = 2 << 20
+_MOST_DIMS = 64
+"""NumPy has no arrays of more."""
 
 
 class BufferPool:
@@ -87,7 +89,7 @@ class BufferPool:
         Raises:
             MemoryError, TypeError, ValueError: As `numpy.empty` does.
         """
-        shape, dtype = tuple(map(index, shape)), np.dtype(dtype)
+        shape, dtype = tuple(map(index, islice(iter(shape), _MOST_DIMS + 1))), np.dtype(dtype)
         made = self.blocks.empty(shape, dtype)
         return np.empty(shape, dtype) if made is None else made
 

@@ -14,7 +14,7 @@ from tensorsplit.arrays import numpy as numpy_arrays
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.joining import check_part_count, join_by, plan_by
-from tensorsplit.arrays.naming import check_count, in_order, names_of
+from tensorsplit.arrays.naming import check_count, in_order, names_and_lengths, names_of
 from tensorsplit.arrays.remembered import Callee, compiled_as, left_as_it_is
 from tensorsplit.arrays.typed import (
     ArrayT,
@@ -42,6 +42,7 @@ from tensorsplit.core.dimensions import (
     show_shape,
 )
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, UNUSABLE_NAMES, SplitError, show
+from tensorsplit.core.given import is_a
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.records import operator_named
 from tensorsplit.core.records.names import Counted, DialectName, OperatorName, Uncounted
@@ -310,9 +311,10 @@ class NamedSplit(SplitPlan):
             >>> plan(np.arange(6))["k"].tolist()
             [4]
         """
-        if isinstance(out, Mapping):
-            out = in_order(out, self.names, "out", self.operator)
-        return dict(zip(self.names, self.unnamed(input, copy=copy, out=out), strict=True))
+        buffers: Any = out
+        if is_a(out, Mapping):
+            buffers = in_order(out, self.names, "out", self.operator)
+        return dict(zip(self.names, self.unnamed(input, copy=copy, out=buffers), strict=True))
 
     @overload
     def join(
@@ -344,7 +346,7 @@ class NamedSplit(SplitPlan):
             >>> plan.join({"b": np.array([8, 9]), "a": np.array([7])}).tolist()
             [7, 8, 9]
         """
-        if isinstance(parts, Mapping):
+        if is_a(parts, Mapping):
             parts = in_order(parts, self.names, "parts", self.operator)
         return self.unnamed.join(parts, like=like, copy=copy, out=out)
 
@@ -493,14 +495,13 @@ def plan(
     given = {"split": split, "num_outputs": num_outputs, **operands}
     found = None if names is None else names_of(names, "names", record.id)
     for name, lengths in given.items():
-        if isinstance(lengths, Mapping):
+        if is_a(lengths, Mapping):
             if found is not None:
                 problem, fix = "the lengths have names, too", "give the names once"
                 raise SplitError(
                     UNUSABLE_NAMES, problem, fix, operator=record.id, parameter="names"
                 )
-            found = names_of(lengths, name, record.id)
-            given[name] = tuple(lengths.values())
+            found, given[name] = names_and_lengths(lengths, name, record.id)
     made = PreparedSplit.of(*_bound(record, shape, given))
     return made if found is None else NamedSplit.of(made, found)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorsplit import native
 from tensorsplit.core.errors import did_you_mean
+from tensorsplit.core.given import is_a
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -156,7 +157,7 @@ def _exact_key(data: object, arguments: tuple[object, ...]) -> Hashable:
     call must not be remembered: the tensor is none of NumPy, or an argument may change unseen or
     is too large.
     """
-    if not isinstance(data, np.ndarray):
+    if not is_a(data, np.ndarray):
         raise TypeError("no key")
     return (type(data), data.shape, data.dtype, *map(_argument_key, arguments))
 
@@ -170,7 +171,7 @@ def _argument_key(value: Any) -> Hashable:
         kinds = tuple(map(type, items))
         if _INTEGERS.issuperset(kinds):
             return items, kinds
-    is_array = kind is np.ndarray or isinstance(value, np.generic)
+    is_array = kind is np.ndarray or is_a(value, np.generic)
     if is_array and value.size <= 64 and not value.dtype.hasobject:
         return value.tobytes(), value.dtype, value.shape
     raise TypeError("no key")

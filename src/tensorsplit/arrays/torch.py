@@ -31,6 +31,7 @@ from tensorsplit.core.errors import (
     OUT_TYPE,
     SplitError,
 )
+from tensorsplit.core.given import is_a
 from tensorsplit.core.plan import SplitPlan, part_shapes, shape_of
 from tensorsplit.core.rules import ceil
 
@@ -55,7 +56,7 @@ longer."""
 
 def is_array(value: object) -> TypeGuard[Tensor]:
     """Return whether the value is a tensor."""
-    return issubclass(type(value), torch.Tensor)  # `__class__` may lie
+    return is_a(value, torch.Tensor)
 
 
 def check(array: Tensor) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 from tensorsplit.core.errors import BAD_SHAPE, SplitError, printable, short_name, show, show_int
 from tensorsplit.core.extras import needs
+from tensorsplit.core.given import as_string, is_a
 
 if TYPE_CHECKING:
     import onnx_ir as ir
@@ -76,7 +77,7 @@ _MOST_SHOWN = 12
 
 def as_shape(shape: Iterable[object]) -> Shape:
     """Check a shape; known dimensions become ``int`` and unknown ones None (TS205)."""
-    if isinstance(shape, (str, bytes, bytearray, Mapping, Set)):
+    if is_a(shape, (str, bytes, bytearray, Mapping, Set)):
         raise _bad_shape(shape)
     try:
         items = tuple(islice(shape, _MAX_RANK + 1))
@@ -91,8 +92,8 @@ def _as_dim(item: object, shape: tuple[object, ...]) -> Dim:
     dim: Dim
     if item is None:
         return None
-    if isinstance(item, str) and item:
-        dim = _simplest(str.__str__(item))
+    if name := as_string(item):
+        dim = _simplest(name)
     elif is_traced(item):
         return item
     elif is_expression(item):
@@ -109,7 +110,7 @@ def _as_dim(item: object, shape: tuple[object, ...]) -> Dim:
 
 def as_index(value: object) -> int | None:
     """Return an integer of any kind as ``int``; None for anything else, booleans too."""
-    if isinstance(value, bool):
+    if is_a(value, bool):
         return None
     try:
         return int(operator.index(value))  # type: ignore[arg-type]  # it refuses what has no __index__
@@ -128,7 +129,7 @@ def _bad_shape(shape: object) -> SplitError:
 
 def is_traced(item: object) -> TypeGuard[Traced]:
     """Return whether it stands for a number that a library knows when it runs; imports none."""
-    return any(isinstance(item, getattr(sys.modules.get(m), n, ())) for m, n in _TRACED)
+    return any(is_a(item, getattr(sys.modules.get(m), n, ())) for m, n in _TRACED)
 
 
 def decide(condition: object) -> bool | None:
@@ -144,7 +145,7 @@ def decide(condition: object) -> bool | None:
 
 def is_expression(item: object) -> TypeGuard[Expression | Traced]:
     """Return whether ``item`` is a dimension of onnx-ir, SymPy or JAX; imports none of them."""
-    is_sympy = isinstance(item, getattr(sys.modules.get("sympy"), "Expr", ()))
+    is_sympy = is_a(item, getattr(sys.modules.get("sympy"), "Expr", ()))
     return is_sympy or _is_symbolic_dim(item) or _is_exported(item)
 
 
@@ -160,7 +161,7 @@ def _is_exported(item: object) -> TypeGuard[Traced]:
 
 
 def _is_symbolic_dim(item: object) -> TypeGuard[ir.SymbolicDim]:
-    return isinstance(item, getattr(sys.modules.get("onnx_ir"), "SymbolicDim", ()))
+    return is_a(item, getattr(sys.modules.get("onnx_ir"), "SymbolicDim", ()))
 
 
 def is_known(dim: object) -> TypeIs[int]:

@@ -507,12 +507,16 @@ def _one_line(message: str) -> str:
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
 _LONGEST_NAME = 120
+_MOST_SHOWN = 80
+"""The items of a list of which no more could be shown."""
 
 
 def show(value: object) -> str:
     """Format any value as one line of bounded length, whatever its own `repr` does."""
     if type(value) is int:
         return show_int(value)
+    if type(value) in (list, tuple):
+        value = value[:_MOST_SHOWN]  # type: ignore[index]  # as its type says
     try:
         text = " ".join(repr(value).split())
     except Exception:  # noqa: BLE001 - someone else's repr may raise anything

@@ -23,6 +23,7 @@ from tensorsplit.core.errors import (
     count_of,
     show_int,
 )
+from tensorsplit.core.given import is_a
 from tensorsplit.core.operands import (
     Known,
     Operand,
@@ -114,7 +115,7 @@ def part_sizes(intent: Intent, dim: Dim, most: int = MAX_PARTS) -> tuple[Dim, ..
             check_count(count, intent)
     try:
         is_short = len(intent.given) <= 64 and not any(map(is_traced, (dim, *intent.given)))
-        if is_short and not is_known(dim) and isinstance(dim, Hashable):
+        if is_short and not is_known(dim) and is_a(dim, Hashable):
             sizes = _symbolic_sizes(intent.rule, dim, intent.given)
         else:
             sizes = apply(intent.rule, dim, intent.given, most)

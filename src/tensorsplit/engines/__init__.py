@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tensorsplit.core.extras import needs
+from tensorsplit.core.given import is_a
 from tensorsplit.engines.engine_names import AUTO, ENGINES, Engine, EngineName
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def session(
         from tensorsplit.engines.sessions import Session
         from tensorsplit.model.graph.message import copied
 
-    content = copied(model) if isinstance(model, ModelProto) else model
+    content = copied(model) if is_a(model, ModelProto) else model
     made = Session(content, engine, lower=lower, isolate=isolate, memory=memory, timeout=timeout)
     made.check()
     return made

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tensorsplit.core.errors import ENGINE_MISSING, UNKNOWN_ENGINE, SplitError, did_you_mean, show
 from tensorsplit.core.extras import install_command
+from tensorsplit.core.given import as_string
 
 if TYPE_CHECKING:
     from tensorsplit.model.reading import OnnxModel
@@ -47,7 +48,7 @@ def check_engine(engine: object) -> str:
 
     Nothing of the engine is imported.
     """
-    name = engine if isinstance(engine, str) else ""
+    name = as_string(engine) or ""
     if name == AUTO:
         return name
     name = ALIASES.get(name, name)

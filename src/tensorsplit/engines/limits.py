@@ -10,17 +10,17 @@ import sys
 import threading
 from collections.abc import Mapping
 from importlib import import_module
-from numbers import Real
 from pathlib import Path
 from typing import Any, TypedDict
 from weakref import finalize
 
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import LIMIT, USAGE, SplitError, show, show_bytes
+from tensorsplit.core.given import as_real
 from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.loaded import LoadedModel
 from tensorsplit.engines.process import EngineProcess, Reply, timeout
-from tensorsplit.model.feeds import check_mapping
+from tensorsplit.model.feeds import as_mapping
 from tensorsplit.model.reading import OnnxModel
 
 _MOST = (1 << 63) - 1
@@ -70,11 +70,11 @@ class LimitedModel:
 
     def run(self, inputs: Mapping[str, object]) -> dict[str, Any]:
         """Run the model within the limits."""
-        check_mapping(inputs)
+        given = as_mapping(inputs)
         usual = threading.TIMEOUT_MAX if self._engine == OURS else timeout()
         if self._process.pid is None:  # what importing the engine takes does not count
             self._process.call((self._engine, self._memory))
-        reply = self._loaded.ask((dict(inputs),), self._seconds or usual)
+        reply = self._loaded.ask((given,), self._seconds or usual)
         _check_reply(self._engine, reply, self._memory, self._seconds)
         outputs: dict[str, Any] = reply.value(self._engine)
         return outputs
@@ -101,8 +101,8 @@ def _seconds_of(seconds: object) -> float | None:
     """Return how long a run may take; TS703 for anything but a number > 0."""
     if seconds is None:
         return None
-    number = float(seconds) if isinstance(seconds, Real) else 0.0
-    if not 0 < number <= threading.TIMEOUT_MAX:
+    number = as_real(seconds)
+    if number is None or not 0 < number <= threading.TIMEOUT_MAX:
         raise wrong_usage("timeout", f"it is {show(seconds)}", "give a number of seconds > 0")
     return number
 

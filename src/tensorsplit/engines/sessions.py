@@ -13,6 +13,7 @@ from onnx import ModelProto
 
 from tensorsplit.arrays import as_switch
 from tensorsplit.core.errors import SplitWarning, show
+from tensorsplit.core.given import as_path
 from tensorsplit.engines.engine_names import AUTO, OURS, check_engine, resolved
 from tensorsplit.engines.limits import LimitedModel, begin, wrong_usage
 from tensorsplit.engines.outside import OutsideModel
@@ -62,10 +63,10 @@ class Session:
         self.engine = resolved(named, content)
         self.inputs: tuple[DeclaredInput, ...] = content.inputs
         self.outputs: tuple[DeclaredInput, ...] = content.outputs
-        target = os.fspath(lower) if isinstance(lower, os.PathLike) else lower
-        if not isinstance(target, (bool, str)):
+        target = lower if type(lower) is bool else as_path(lower)
+        if target is None:
             raise wrong_usage("lower", f"it is {show(lower)}", "give True, False or a target")
-        if isinstance(target, str):
+        if type(target) is str:
             load(target)  # an unknown one is refused, also by an engine that needs none
         if isolate is not None:
             isolate = as_switch(isolate, "isolate")

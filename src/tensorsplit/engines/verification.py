@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any
 
 from tensorsplit.arrays.naming import strings_of
 from tensorsplit.core.dimensions import as_index, is_known
 from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, USAGE, SplitError, wrong_type
+from tensorsplit.core.given import as_real
 from tensorsplit.engines.compare import Difference, Tolerance, compare
 from tensorsplit.engines.engine_names import OURS, READS_IR, EngineName, check_engine
 from tensorsplit.engines.limits import Limits
 from tensorsplit.engines.sessions import run
 from tensorsplit.model.exactness import moved_outputs
-from tensorsplit.model.feeds import check_mapping
+from tensorsplit.model.feeds import as_mapping
 from tensorsplit.model.fitting_inputs import complete_inputs
 from tensorsplit.model.reading import ModelLike, OnnxModel, read_model
 
@@ -134,8 +133,7 @@ def verify(
     number = as_index(seed)
     if number is None or number < 0:  # NumPy's generators take more, and some of it ends Python
         raise SplitError(USAGE, wrong_type(seed), "give an integer from 0 on", parameter="seed")
-    source, given = read_model(model), {} if inputs is None else inputs
-    check_mapping(given)
+    source, given = read_model(model), {} if inputs is None else as_mapping(inputs)
     completed = complete_inputs(source, given, {}, number)
     if completed.problem is not None:
         raise completed.problem
@@ -153,11 +151,8 @@ def _tolerance(name: str, given: object) -> float | None:
     """Return a tolerance as a float (TS703)."""
     if given is None:
         return None
-    found = -1.0
-    if type(given) is not bool and isinstance(given, Real):
-        with suppress(OverflowError):
-            found = float(given)
-    if 0 <= found < math.inf:
+    found = as_real(given)
+    if found is not None and 0 <= found < math.inf:
         return found
     raise SplitError(USAGE, wrong_type(given), "give a number from 0 on", parameter=name)
 

@@ -12,6 +12,7 @@ from tensorsplit.arrays.joining import as_integer
 from tensorsplit.arrays.naming import strings_of
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import USAGE, SplitError, SplitWarning, wrong_type
+from tensorsplit.core.given import as_list, as_path, as_string, is_a
 from tensorsplit.files.divisions import SplitOperands
 from tensorsplit.files.jobs import plan_merge, plan_reshard, plan_split
 from tensorsplit.files.rule_files import chosen_rules
@@ -92,7 +93,7 @@ def split(
     """
     operands = SplitOperands(axis, split, num_outputs, chunk, operator, opset)
     fix = "give the name of a tensor, or a list of names"
-    chosen = () if array is None else [array] if isinstance(array, str) else array
+    chosen = () if array is None else [array] if is_a(array, str) else array
     read = _path(source, "source")
     job = plan_split(
         read,
@@ -241,19 +242,20 @@ def _run(
     bound = _count(memory, "memory")
     if bound is None:
         raise _unusable(memory, "leave it out, or give a number of bytes", "memory")
-    if not isinstance(scheduler, str | None):
+    address = as_string(scheduler)
+    if address is None and scheduler is not None:
         raise _unusable(scheduler, "give the address of a Dask scheduler", "scheduler")
     count = _count(workers, "workers")
     outputs = Outputs(overwrite=as_switch(overwrite, "overwrite"))
     is_verified = as_switch(verify, "verify")
-    with job.executor(bound, workers=count, scheduler=scheduler) as executor:
+    with job.executor(bound, workers=count, scheduler=address) as executor:
         job.run(executor, outputs, verify=is_verified)
 
 
 def _path(given: object, parameter: str) -> str:
     """Return a path or a URL as a string (TS703)."""
-    path = os.fspath(given) if isinstance(given, (str, os.PathLike)) else given
-    if isinstance(path, str):
+    path = None if is_a(given, bytes) else as_path(given)
+    if path is not None:
         return path
     raise _unusable(given, "give a path or a URL", parameter)
 
@@ -268,8 +270,9 @@ def _count(given: object, parameter: str) -> int | None:
 
 def _counts_of_ranks(given: object) -> tuple[int | None, int | None]:
     """Return for how many ranks the source is, and for how many the result (TS703)."""
-    if isinstance(given, (tuple, list)) and len(given) == 2:
-        return _count(given[0], "ranks"), _count(given[1], "ranks")
+    counts = as_list(given) or ()
+    if len(counts) == 2:
+        return _count(counts[0], "ranks"), _count(counts[1], "ranks")
     fix = "give two numbers: for how many ranks the source is, and for how many the result"
     raise _unusable(given, fix, "ranks")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
-from tensorsplit.core.errors import NOT_PARTS, USAGE, SplitError, short_name, show
+from tensorsplit.core.errors import NOT_PARTS, USAGE, SplitError, short_name, show, show_int
 from tensorsplit.files.divisions import carried, located
 from tensorsplit.files.formats import Division, NewTensor, Recast, StoredTensor
 from tensorsplit.files.rule_files import PatternRule, RuleSet, led
@@ -312,7 +312,8 @@ def _joined(
     """Return the tensor that parts give, side by side by default (TS713)."""
     shape = parts[0].shape
     if not -len(shape) <= axis < len(shape):
-        problem = f"{short_name(parts[0].name)} of shape {show(shape)} has no axis {axis}"
+        found = show_int(axis)
+        problem = f"{short_name(parts[0].name)} of shape {show(shape)} has no axis {found}"
         raise _refusal(name, problem)
     axis %= len(shape)
     for each in parts:

@@ -23,6 +23,7 @@ from tensorsplit.core.errors import (
     show_path,
     words_of,
 )
+from tensorsplit.core.given import is_a
 from tensorsplit.files.sources import check_regular, local_path, refusing_access
 
 _NUMBERS = (
@@ -61,19 +62,19 @@ def completed(tables: Mapping[str, object], source: str) -> dict[str, object]:
     found = {key: value for key, value in tables.items() if key != "config"}
     config = _Config(source)
     wanted = tables.get("config", {})
-    if isinstance(wanted, Mapping):
+    if is_a(wanted, Mapping):
         for key, values in wanted.items():
             config.check(key, values if isinstance(values, list) else [values])
     for kind in ("split", "shard"):
         rules = found.get(kind)
-        if isinstance(rules, list):
+        if is_a(rules, list):
             found[kind] = [_with_numbers(each, config) for each in rules]
     return found
 
 
 def _with_numbers(rule: object, config: _Config) -> object:
     """Return a rule whose numbers are numbers; what else is wrong with it is found later."""
-    if not isinstance(rule, Mapping):
+    if not is_a(rule, Mapping):
         return rule
     return {key: config.numbers(value) if key in _NUMBERS else value for key, value in rule.items()}
 
@@ -103,9 +104,9 @@ class _Config:
 
     def numbers(self, value: object) -> Any:
         """Return a value, or each of a list, in which keys are numbers (TS717)."""
-        if isinstance(value, list):
+        if is_a(value, list):
             return [self.numbers(each) for each in value]
-        return self._number(value) if isinstance(value, str) else value
+        return self._number(value) if is_a(value, str) else value
 
     def _number(self, keys: str) -> int:
         held = self._read()

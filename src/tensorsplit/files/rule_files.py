@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from tensorsplit.arrays.naming import strings_of
 from tensorsplit.core.errors import (
@@ -17,11 +18,13 @@ from tensorsplit.core.errors import (
     did_you_mean,
     short_name,
     show,
+    show_int,
     show_path,
     words_of,
     wrong_type,
 )
 from tensorsplit.core.extras import needs
+from tensorsplit.core.given import as_data, as_path, is_a
 from tensorsplit.files.divisions import SplitOperands, carried, check_part_count, located
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
 from tensorsplit.files.model_rules import built_in, completed
@@ -116,7 +119,7 @@ class RuleSet:
         if self.is_for_ranks:
             problem = "the number of ranks is missing"
             if self.ranks is not None:
-                problem = f"the number of ranks is {self.ranks}"
+                problem = f"the number of ranks is {show_int(self.ranks)}"
             fix = f"give a number from 1 to {_MOST_RANKS}, or write it into the rules, as ranks = 4"
         raise SplitError(USAGE, problem, fix, parameter="ranks")
 
@@ -223,28 +226,31 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -
         from msgspec import MsgspecError, convert
 
         from tensorsplit.files.rule_tables import RuleTables
+    name = None if is_a(rules, bytes) else as_path(rules)
     where, notes = "rules", list[str]()
     try:
-        if isinstance(rules, str) and rules in built_in():
-            where = f"the rules {rules}"
-            if Path(rules).exists():
-                notes.append(f"{where} are the built-in ones; give ./{rules} for the file")
-            rules = tomllib.loads(built_in()[rules])
-        elif not isinstance(rules, Mapping):
-            if not isinstance(rules, (str, PathLike)):
-                raise SplitError(USAGE, wrong_type(rules), _RULES, parameter="rules")
-            where = show_path(str(rules))
-            text = read_file(Path(rules), _MOST_BYTES).decode()
+        if is_a(rules, Mapping):
+            held: Any = as_data(rules)
+        elif name is None:
+            raise SplitError(USAGE, wrong_type(rules), _RULES, parameter="rules")
+        elif name in built_in():
+            where = f"the rules {name}"
+            if Path(name).exists():
+                notes.append(f"{where} are the built-in ones; give ./{name} for the file")
+            held = tomllib.loads(built_in()[name])
+        else:
+            where = show_path(name)
+            text = read_file(Path(name), _MOST_BYTES).decode()
             if _LONG_KEY.search(text):
                 raise ValueError(f"a key has more than {_MOST_IN_KEY} parts")
-            rules = tomllib.loads(text)
-        tables = convert(completed(rules, source), RuleTables)
+            held = tomllib.loads(text)
+        tables = convert(completed(held, source), RuleTables)
     except SplitError:
         raise
     except (OSError, ValueError, RecursionError, MsgspecError) as error:
         missing = "there is no such file" if isinstance(error, FileNotFoundError) else ""
         reason = missing or words_of(error)
-        near = did_you_mean(str(rules), built_in()) if isinstance(error, OSError) else ""
+        near = did_you_mean(name or "", built_in()) if isinstance(error, OSError) else ""
         raise SplitError(USAGE, f"{where}: {reason}", near + _HELP, parameter="rules") from None
     counts = {count for table in tables.shard if (count := table.count()) is not None}
     if len(counts) > 1:
@@ -257,5 +263,5 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -
         for table in (*tables.split, *tables.shard, *tables.rename)
         for pattern in ([table.tensors] if isinstance(table.tensors, str) else table.tensors)
     ]
-    ruleset = RuleSet(made, None, tables.file, tables.common, "config" in rules, notes)
+    ruleset = RuleSet(made, None, tables.file, tables.common, "config" in held, notes)
     return ruleset.for_ranks(counts.pop()) if counts else ruleset

@@ -6,11 +6,12 @@ Documents may hold anything, so how much of them is read, parsed and kept has bo
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
+from itertools import starmap
 
 import numpy as np
 
@@ -36,6 +37,7 @@ _READ = ("zarr.json", ".zarray", ".zgroup", ".zattrs")
 DOCUMENTS = (*_READ, CONSOLIDATED)
 """What describes arrays and groups, by name."""
 
+_NODE_TYPE = re.compile(rb'"node_type"\s*:\s*"([^"]*)"')
 _MOST_BYTES = 10 << 20
 _MOST_VALUES = 1 << 18
 _MOST_NODES = 1 << 12
@@ -105,8 +107,8 @@ def members(url: str) -> list[ZarrNode]:
     found: list[ZarrNode] = []
     groups = [""]
     while groups:
-        group = groups.pop()
-        paths = reader.folders(group)
+        paths = reader.folders(groups[-_AT_ONCE:])
+        del groups[-_AT_ONCE:]
         for start in range(0, len(paths), _AT_ONCE):
             found_here = reader.nodes(paths[start : start + _AT_ONCE])
             nodes = [each for each in found_here if each is not None]
@@ -132,14 +134,15 @@ class _DocumentReader:
         with refusing(url):
             self._store = store_at(url)
 
-    def folders(self, path: str) -> list[str]:
-        """Return the paths in a folder that may be those of arrays and groups."""
+    def folders(self, paths: Sequence[str]) -> list[str]:
+        """Return the paths in folders that may be those of arrays and groups."""
         found = []
-        if path.count("/") >= _DEEPEST:  # the system looks up each folder on the way, each time
+        deepest = max(path.count("/") for path in paths)
+        if deepest >= _DEEPEST:  # the system looks up each folder on the way, each time
             raise self._beyond(f"holds groups that are more than {_DEEPEST} deep")
-        with refusing(join(self._url, path)):
+        with refusing(self._url if len(paths) > 1 else join(self._url, paths[0])):
             try:
-                for name in folders_in(self._store, path):
+                for path, name in folders_in(self._store, paths):
                     if name in DOCUMENTS or not is_name(name):
                         continue
                     found.append(join(path, name))
@@ -158,17 +161,28 @@ class _DocumentReader:
         """Return what is at each path; None for nothing."""
         with refusing(self._url if len(paths) > 1 else join(self._url, paths[0])):
             try:
-                keys = [join(path, name) for path in paths for name in _READ]
-                values = iter(read_values(self._store, keys, self._bounds.allowance))
+                documents = self._documents(paths)
             except BeyondAllowanceError:
                 problem = f"is described in more than {_MOST_BYTES} bytes"
                 raise self._beyond(problem) from None
-        return [self._node(path, list(islice(values, len(_READ)))) for path in paths]
+        return [self._node(path, documents[path]) for path in paths]
 
-    def _node(self, path: str, values: Sequence[bytes | None]) -> ZarrNode | None:
-        documents = {
-            name: value for name, value in zip(_READ, values, strict=True) if value is not None
-        }
+    def _documents(self, paths: Sequence[str]) -> dict[str, dict[str, bytes]]:
+        """Read the documents at each path, by name (BeyondAllowanceError).
+
+        Those of version 2 are not asked for where there is an array of version 3.
+        """
+        found: dict[str, dict[str, bytes]] = {path: {} for path in paths}
+        for names in (_READ[:1], _READ[1:]):
+            left = [path for path in paths if not _is_new_array(found[path])]
+            keys = [(path, name) for path in left for name in names]
+            values = read_values(self._store, list(starmap(join, keys)), self._bounds.allowance)
+            for (path, name), value in zip(keys, values, strict=True):
+                if value is not None:
+                    found[path][name] = value
+        return found
+
+    def _node(self, path: str, documents: dict[str, bytes]) -> ZarrNode | None:
         with refusing(join(self._url, path)):
             parsed = {name: self._parsed(name, text) for name, text in documents.items()}
             kind = next((name for name in _READ[:-1] if name in documents), None)
@@ -181,7 +195,8 @@ class _DocumentReader:
             if not isinstance(described.pop("attributes", None), dict | None):
                 raise ValueError("its attributes are not an object")
             if kind == ".zgroup" or described.get("node_type") == "group":
-                if size_of(self._store, join(path, CONSOLIDATED)) is not None:
+                is_old = ".zgroup" in documents
+                if is_old and size_of(self._store, join(path, CONSOLIDATED)) is not None:
                     documents[CONSOLIDATED] = b""
                 return ZarrNode(path, documents, None)
             _check_codecs(described)
@@ -208,6 +223,11 @@ class _DocumentReader:
             "keep large attributes in arrays, and groups in stores of their own",
             parameter="source",
         )
+
+
+def _is_new_array(documents: Mapping[str, bytes]) -> bool:
+    """Return whether documents describe an array of version 3 for sure, before they are parsed."""
+    return set(_NODE_TYPE.findall(documents.get("zarr.json", b""))) == {b"array"}
 
 
 def _check_codecs(described: object) -> None:

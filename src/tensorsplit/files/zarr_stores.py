@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from zarr.abc.store import Store
 from zarr.buffer import default_buffer_prototype
@@ -28,6 +28,8 @@ from tensorsplit.files.zarr_internals import sync
 if TYPE_CHECKING:
     from zarr.abc.buffer import Buffer, BufferPrototype
     from zarr.abc.store import ByteRequest
+
+_T = TypeVar("_T")
 
 _LARGEST_LISTING = 2 << 20
 _LARGEST_ANSWER = 256 << 20
@@ -174,7 +176,7 @@ def read_values(store: Store, keys: Sequence[str], allowance: Allowance) -> list
 async def _fetched(
     store: FsspecStore, keys: Sequence[str], allowance: Allowance
 ) -> list[bytes | None]:
-    """Fetch values at the same time; none is still on its way when this ends, or fails."""
+    """Fetch values at the same time."""
     _ALLOWED.set(allowance)
     is_counted = "https" in store.fs.protocol  # as it comes
 
@@ -187,24 +189,32 @@ async def _fetched(
         value: Buffer | None = await store.get(key, default_buffer_prototype())
         return None if value is None else bytes(value.to_bytes())
 
-    found = await asyncio.gather(*map(fetch, keys), return_exceptions=True)
-    for each in found:
-        if isinstance(each, BaseException):
-            raise each
-    return [each for each in found if not isinstance(each, BaseException)]
+    return await _all_of(map(fetch, keys))
 
 
-def folders_in(store: Store, path: str) -> Iterator[str]:
-    """Yield the names in a folder of a store that may be folders (TS705, BeyondAllowanceError)."""
+def folders_in(store: Store, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield folders and the names in them that may be folders (TS705, BeyondAllowanceError)."""
     if isinstance(store, GuardedStore):
-        yield from store.folders(path)
+        listings: Iterable[Iterable[str]] = map(store.folders, paths)
     else:
-        yield from sync(_listed(store, path))
+        listings = sync(_all_of([_listed(store, path) for path in paths]))
+    for path, names in zip(paths, listings, strict=True):
+        for name in names:
+            yield path, name
 
 
 async def _listed(store: FsspecStore, path: str) -> list[str]:
     _ALLOWED.set(Allowance(_LARGEST_LISTING))
     return [name.rstrip("/") async for name in store.list_dir(path)]
+
+
+async def _all_of(awaited: Iterable[Awaitable[_T]]) -> list[_T]:
+    """Wait for all at the same time; none is still on its way when this ends, or fails."""
+    found = await asyncio.gather(*awaited, return_exceptions=True)
+    for each in found:
+        if isinstance(each, BaseException):
+            raise each
+    return [each for each in found if not isinstance(each, BaseException)]
 
 
 def write_value(store: Store, key: str, value: Buffer) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import onnx_ir as ir
 
+from tensorsplit.arrays.buffers import is_masked_array
 from tensorsplit.arrays.numpy import element_type, is_array
 from tensorsplit.core.dimensions import show_shape
 from tensorsplit.core.errors import (
@@ -21,6 +22,7 @@ from tensorsplit.core.errors import (
     short_name,
     show,
 )
+from tensorsplit.core.given import as_dict, as_list, is_a
 
 Range: TypeAlias = "tuple[int, int | None]"
 """The least and the largest length of a dimension; None where there is no largest."""
@@ -79,11 +81,11 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) 
         SplitError: TS505 for an input that is missing, TS506 for one that the model does not
             have, TS507 and TS508 for a shape or element type that it does not declare.
     """
-    check_mapping(feeds)
+    given = as_mapping(feeds)
     names = {alias: entry.name for entry in reversed(declared) for alias in entry.aliases}
     names |= {entry.name: entry.name for entry in declared}
     fed: dict[str, object] = {}
-    for key, value in feeds.items():
+    for key, value in given.items():
         if key not in names:
             problem = f"the model has no input {show(key)}"
             known = ", ".join(show(entry.name) for entry in declared[:12])
@@ -101,30 +103,34 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) 
     return {e.name: _check(e, fed[e.name]) for e in declared if e.name in fed}
 
 
-def check_mapping(feeds: object) -> None:
-    """Refuse (TS703) what is fed and is not a mapping."""
-    if not isinstance(feeds, Mapping):
+def as_mapping(feeds: object) -> dict[Any, Any]:
+    """Return what is fed, in a new dict (TS703 if it is not a mapping)."""
+    given = as_dict(feeds)
+    if given is None:
         problem = f"it is of type {type(feeds).__name__}"
         fix = "give a mapping from input names to arrays"
         raise SplitError(USAGE, problem, fix, parameter="inputs")
+    return given
 
 
 def _check(entry: DeclaredInput, value: object) -> object:
     if entry.kind == "other" or (value is None and entry.kind.startswith("optional")):
         return value
     if entry.kind.endswith("sequence"):
-        if not isinstance(value, (list, tuple)):
+        items = as_list(value)
+        if items is None:
             raise _misfit(INPUT_TYPE, entry, f"it is of type {type(value).__name__}")
-        return [_tensor(entry, item, f"element {i} ") for i, item in enumerate(value)]
+        return [_tensor(entry, item, f"element {i} ") for i, item in enumerate(items)]
     return _tensor(entry, value, "it ")
 
 
 def _tensor(entry: DeclaredInput, value: object, subject: str) -> np.ndarray:
     if not is_array(value):
         raise _misfit(INPUT_TYPE, entry, f"{subject}is of type {type(value).__name__}")
-    if isinstance(value, np.ma.MaskedArray):
+    if is_masked_array(value):
         raise _misfit(INPUT_TYPE, entry, f"{subject}is a masked array, whose mask would be lost")
-    array = np.asarray(value)
+    is_other = is_a(value, np.ndarray) and type(value) is not np.ndarray  # its attributes may lie
+    array = np.ndarray.view(value, np.ndarray) if is_other else np.asarray(value)
     if not array.dtype.isnative:  # as bytes: no float is ever converted
         array = array.byteswap().view(array.dtype.newbyteorder("="))
     seen = element_type(array)
@@ -133,7 +139,7 @@ def _tensor(entry: DeclaredInput, value: object, subject: str) -> np.ndarray:
     if entry.element_type is None and seen.upper() not in ir.DataType.__members__:
         problem = f"{subject}has element type {seen}, which ONNX does not have"
         raise _misfit(INPUT_TYPE, entry, problem)
-    if array.dtype == object and not all(isinstance(item, (str, bytes)) for item in array.flat):
+    if array.dtype == object and not all(is_a(item, (str, bytes)) for item in array.flat):
         raise _misfit(INPUT_TYPE, entry, f"{subject}holds objects that are not strings")
     if not fits(entry, array.shape):
         raise _misfit(INPUT_SHAPE, entry, f"{subject}has shape {show_shape(array.shape)}")

@@ -31,6 +31,7 @@ from tensorsplit.core.errors import (
     wrong_type,
 )
 from tensorsplit.core.extras import install_command
+from tensorsplit.core.given import as_path, is_a
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.feeds import FED_AS, DeclaredInput
 from tensorsplit.model.graph.building import full_collections_deferred
@@ -281,21 +282,21 @@ def read_model(source: ModelLike, *, without_weights: bool = False) -> OnnxModel
         SplitError: TS501 if it is not a model or can't be read, TS502 for a graph that is
             nested too deep; TS503 for unsafe XML.
     """
-    if isinstance(source, OnnxModel):
+    if is_a(source, OnnxModel):
         return source
-    if isinstance(source, ModelProto):
+    if is_a(source, ModelProto):
         return _checked(OnnxModel(source, None), source.graph.name or "model")
-    if isinstance(source, ir.Model):
+    if is_a(source, ir.Model):
         return _from_ir(source)
-    if isinstance(source, (str, os.PathLike)):
-        return _read_path(source, without_weights=without_weights)
+    path = as_path(source)
+    if path is not None:
+        return _read_path(path, without_weights=without_weights)
     problem = wrong_type(source)
     fix = "give a path, an onnx.ModelProto or an onnx_ir.Model"
     raise SplitError(UNREADABLE_MODEL, problem, fix, parameter="model")
 
 
-def _read_path(source: str | os.PathLike[str], *, without_weights: bool) -> OnnxModel:
-    name = os.fsdecode(source)
+def _read_path(name: str, *, without_weights: bool) -> OnnxModel:
     path = Path(name)
     if path.suffix.lower() == ".xml":
         from tensorsplit.model.openvino_ir.translation import read_ir

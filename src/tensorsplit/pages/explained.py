@@ -11,6 +11,7 @@ from tensorsplit.arrays.typed import DialectOperand, GivenShape, Lengths
 from tensorsplit.core.dimensions import Dim, Shape, as_shape, is_known, show_dim
 from tensorsplit.core.errors import SplitError, count_of, show
 from tensorsplit.core.extras import needs
+from tensorsplit.core.given import as_string, is_a
 from tensorsplit.core.records import operator_named, versions_of
 from tensorsplit.core.resolve import Intent, part_sizes
 from tensorsplit.core.resolve import plan as plan_intent
@@ -116,9 +117,8 @@ def explain(
 
 
 def _is_operator(operator: object) -> bool:
-    return isinstance(operator, Operator) or (
-        isinstance(operator, str) and bool(versions_of(operator))
-    )
+    name = as_string(operator)
+    return is_a(operator, Operator) or (name is not None and bool(versions_of(name)))
 
 
 def _line(split: ExplainedSplit) -> str:

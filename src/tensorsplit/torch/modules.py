@@ -10,15 +10,18 @@ import torch
 from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.eager import split as split_tensor
 from tensorsplit.arrays.joining import as_integer, as_keepdims, join
-from tensorsplit.arrays.naming import names_of
+from tensorsplit.arrays.naming import names_and_lengths
 from tensorsplit.arrays.prepared import NamedSplit, PreparedSplit
 from tensorsplit.arrays.typed import Lengths, Named
 from tensorsplit.core.errors import OPERAND_TYPE, USAGE, SplitError, show
+from tensorsplit.core.given import is_a
 from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import part_sizes
 
 Tensor: TypeAlias = Any
 Plan: TypeAlias = PreparedSplit | NamedSplit
+
+_PLANS = (PreparedSplit, NamedSplit)
 
 
 class _Layer(torch.nn.Module):
@@ -72,7 +75,8 @@ class Split(_Layer):
         opset: SupportsIndex = NEWEST_OPSET,
     ) -> None:
         super().__init__()
-        self.plan = split if isinstance(split, Plan) else None
+        given: Any = split if is_a(split, _PLANS) else None
+        self.plan = given
         self.operands = {}
         if self.plan is None:
             self.operands = _checked(split, axis, num_outputs, opset)
@@ -116,7 +120,7 @@ class Join(_Layer):
     ) -> None:
         super().__init__()
         given: object = plan
-        if not isinstance(given, Plan | None):
+        if given is not None and not is_a(given, _PLANS):
             problem, fix = f"it is {show(plan)}", "give a plan, or the axis as `axis`"
             raise SplitError(OPERAND_TYPE, problem, fix, operator="join", parameter="plan")
         self.plan = plan
@@ -140,8 +144,9 @@ class Join(_Layer):
 def _checked(split: Any, axis: object, num_outputs: Any, opset: Any) -> dict[str, object]:
     """Return operands that no one else can change, without those that are the defaults."""
     record = in_force("Split", opset, vendor="onnx")
-    names = names_of(split, "split", record.id) if isinstance(split, Mapping) else None
-    lengths = split if names is None else tuple(split.values())
+    names, lengths = None, split
+    if is_a(split, Mapping):
+        names, lengths = names_and_lengths(split, "split", record.id)
     values = {"split": lengths, "axis": axis, "num_outputs": num_outputs}
     intent = bind_values(record, values)
     try:

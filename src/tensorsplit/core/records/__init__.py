@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, SupportsIndex, cast
+from typing import Any, SupportsIndex
 
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import (
@@ -15,6 +15,7 @@ from tensorsplit.core.errors import (
     show,
     show_int,
 )
+from tensorsplit.core.given import as_string, is_a
 from tensorsplit.core.records import onnx, openvino
 from tensorsplit.core.records.dialects import DIALECTS
 from tensorsplit.core.records.names import DialectName, OperatorName
@@ -47,8 +48,8 @@ class OperatorTable(Mapping[str, Operator]):
         return self._find(identifier) is not None
 
     def _find(self, identifier: object) -> Operator | None:
-        name: object = identifier.id if isinstance(identifier, Operator) else identifier
-        return self._records.get(str.__str__(name)) if issubclass(type(name), str) else None
+        name = identifier.id if is_a(identifier, Operator) else as_string(identifier)
+        return None if name is None else self._records.get(name)
 
     def __iter__(self) -> Iterator[OperatorName | DialectName]:
         return iter(self._records)
@@ -177,13 +178,13 @@ def operator_named(operator: str | Operator, opset: SupportsIndex | None = None)
     ``openvino.Split``, which is looked up at the opset, or at the newest one. A dialect such as
     ``torch.chunk`` has one version only.
     """
-    is_named = isinstance(operator, str) and issubclass(type(operator), str)  # the first may lie
-    meant = versions_of(cast("str", operator)) if is_named else []
-    if meant and meant[0].id != operator:
+    name = as_string(operator)
+    meant = [] if name is None else versions_of(name)
+    if meant and meant[0].id != name:
         newest = NEWEST_OPSET if opset is None else opset
         return in_force(meant[0].name, newest, vendor=meant[0].vendor)
-    if isinstance(operator, str) and operator not in operators and operator not in dialects:
-        raise _unknown(operator, operator_names())
+    if name is not None and name not in operators and name not in dialects:
+        raise _unknown(name, operator_names())
     record = (dialects if operator in dialects else operators)[operator]
     if opset is not None:
         raise SplitError(

@@ -21,6 +21,7 @@ from tensorsplit.core.errors import (
     show,
     wrong_type,
 )
+from tensorsplit.core.given import as_dict
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.facts import SequenceFact, Tensor, declared
 from tensorsplit.model.graph.nodes import Scope, bodies
@@ -72,9 +73,9 @@ def infer_shapes(
         >>> [dim.dim_value for dim in described.graph.output[0].type.tensor_type.shape.dim]
         [3, 4]
     """
-    shapes: object = {} if input_shapes is None else input_shapes
-    if not isinstance(shapes, Mapping):
-        problem, fix = wrong_type(shapes), "give a mapping from input names to shapes"
+    shapes = as_dict({} if input_shapes is None else input_shapes)
+    if shapes is None:
+        problem, fix = wrong_type(input_shapes), "give a mapping from input names to shapes"
         raise SplitError(USAGE, problem, fix, parameter="input_shapes")
     opened, changed = open_filled(model, shapes)
     return opened.back(bool(changed), typed=changed)

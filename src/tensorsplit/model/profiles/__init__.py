@@ -25,6 +25,7 @@ import msgspec
 from packaging.version import InvalidVersion, Version
 
 from tensorsplit.core.errors import UNKNOWN_ENGINE, USAGE, SplitError, did_you_mean, show, words_of
+from tensorsplit.core.given import as_path, as_string
 from tensorsplit.model.view import View
 from tensorsplit.storage.documents import read_json
 
@@ -201,10 +202,10 @@ def load(engine: str | os.PathLike[str], version: str | None = None) -> Profile:
     Raises:
         SplitError: TS601 if no profile of the engine exists; TS703 if the file holds none.
     """
-    if isinstance(engine, os.PathLike):
-        engine = os.fspath(engine)
-    if not isinstance(engine, str):
+    engine_or_path = as_path(engine)
+    if engine_or_path is None:
         raise _unknown(engine)
+    engine = engine_or_path
     if engine.endswith(_SUFFIX):
         return _from_file(Path(engine))
     name, at, asked = engine.partition("@")
@@ -225,15 +226,16 @@ def load(engine: str | os.PathLike[str], version: str | None = None) -> Profile:
 
 
 def _unknown(target: object) -> SplitError:
-    if not isinstance(target, str) or "," in target:
+    named = as_string(target)
+    if named is None or "," in named:
         problem, fix = f"it is {show(target)}", "give the name of one target"
         return SplitError(UNKNOWN_ENGINE, problem, fix, parameter="target")
-    near, known = did_you_mean(str(target), targets()), ", ".join(targets())
+    near, known = did_you_mean(named, targets()), ", ".join(targets())
     fix = near.rstrip() or (
         f"known targets are {known}; portable is for engines that have no profile, and @ and a"
         " version may follow an engine"
     )
-    if near and "@" in str(target):
+    if near and "@" in named:
         fix = f"{near}@ and a version may follow an engine"
     problem = f"there is no profile for {show(target)}"
     return SplitError(UNKNOWN_ENGINE, problem, fix, parameter="target")

@@ -1,0 +1,96 @@
+"""What callers give, taken for what it is.
+
+An object may say that it is of another class, as mocks do, and a method of a subclass may do
+anything. So a value is judged by its type, and strings become Python's own before they are used.
+What an object raises itself, such as a path in its ``__fspath__``, is passed on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from itertools import islice
+from numbers import Real
+from typing import Any, TypeGuard, TypeVar
+
+_T = TypeVar("_T")
+
+_MOST_NAMES = 1 << 20
+
+
+def is_a(value: object, kinds: type[_T] | tuple[type[_T], ...]) -> TypeGuard[_T]:
+    """Return whether a value is of a class, or one of some; not what its ``__class__`` says."""
+    return issubclass(type(value), kinds)
+
+
+def as_string(value: object) -> str | None:
+    """Return a string of Python's own class, equal to a given one; None for anything else."""
+    if type(value) is str:
+        return value
+    return str.__str__(value) if is_a(value, str) else None
+
+
+def as_path(value: object) -> str | None:
+    """Return a path as a string; None for anything else."""
+    if not is_a(value, (str, bytes)) and is_a(value, os.PathLike):
+        value = type(value).__fspath__(value)
+    return os.fsdecode(bytes(value)) if is_a(value, bytes) else as_string(value)
+
+
+def as_list(value: object) -> list[Any] | None:
+    """Return what a list or tuple holds, whatever iterating it gives; None for anything else."""
+    if is_a(value, list):
+        return [*list.__iter__(value)]
+    return [*tuple.__iter__(value)] if is_a(value, tuple) else None
+
+
+def as_real(value: object) -> float | None:
+    """Return a number as a float, infinite if it is too large; None for booleans and all else."""
+    if not is_a(value, Real) or is_a(value, bool):
+        return None
+    try:
+        return float.__float__(value) if is_a(value, float) else float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def as_dict(value: object) -> dict[Any, Any] | None:
+    """Return a mapping in a new dict, its strings as keys plain; None for anything else.
+
+    That is also what has no end, can't be iterated, or does not hold what it lists.
+    """
+    if not is_a(value, Mapping):
+        return None
+    if type(value) is dict and all(type(key) is str for key in value):
+        return {**value}
+    try:
+        keys = {as_string(key) or key: key for key in islice(value, _MOST_NAMES + 1)}
+    except Exception:  # noqa: BLE001 - someone else's iteration may raise anything
+        return None
+    if len(keys) > _MOST_NAMES:
+        return None
+    try:
+        return {name: value[key] for name, key in keys.items()}
+    except KeyError:  # it lists what it does not hold
+        return None
+
+
+def as_data(value: object) -> object:
+    """Return tables, lists, strings and numbers as Python's own, with all that they hold.
+
+    Anything else is returned as it is. Raises a ValueError for a mapping that can't be listed, and
+    a RecursionError.
+    """
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if is_a(value, Mapping):
+        held = as_dict(value)
+        if held is None:
+            raise ValueError(f"a {type(value).__name__} can't be listed")
+        return {key: as_data(each) for key, each in held.items()}
+    items = as_list(value)
+    if items is not None:
+        return [as_data(each) for each in items]
+    if is_a(value, int):
+        return int.__index__(value)
+    return float.__float__(value) if is_a(value, float) else as_string(value) or value
