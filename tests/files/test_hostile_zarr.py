@@ -282,7 +282,8 @@ class _Server(BaseHTTPRequestHandler):
             "group/": b'<a href="x/">x</a><a href="../">up</a>',
             "group/x/.zarray": self.array,
             "lost/.zarray": self.array,
-            "new/zarr.json": json.dumps({**GROUPS[3], "attributes": {"a": "array"}}).encode(),
+            "new/zarr.json": json.dumps(GROUPS[3])[:-1].encode()
+            + b', "attributes": {"a": "array"}}',
             "new/.zgroup": json.dumps(GROUPS[2]).encode(),
             "new/": b'<a href="x/">x</a>',
             "new/x/zarr.json": json.dumps(ARRAYS[3]).encode(),

@@ -129,8 +129,10 @@ def _tensor(entry: DeclaredInput, value: object, subject: str) -> np.ndarray:
         raise _misfit(INPUT_TYPE, entry, f"{subject}is of type {type(value).__name__}")
     if is_masked_array(value):
         raise _misfit(INPUT_TYPE, entry, f"{subject}is a masked array, whose mask would be lost")
-    is_other = is_a(value, np.ndarray) and type(value) is not np.ndarray  # its attributes may lie
-    array = np.ndarray.view(value, np.ndarray) if is_other else np.asarray(value)
+    array = value
+    if type(value) is not np.ndarray:  # attributes of a subclass may lie
+        is_other = is_a(value, np.ndarray)
+        array = np.ndarray.view(value, np.ndarray) if is_other else np.asarray(value)
     if not array.dtype.isnative:  # as bytes: no float is ever converted
         array = array.byteswap().view(array.dtype.newbyteorder("="))
     seen = element_type(array)
