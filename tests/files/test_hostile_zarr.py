@@ -249,6 +249,7 @@ class _Server(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     bomb = b""
     array = json.dumps(ARRAYS[2]).encode()
+    both = json.dumps(GROUPS[3])[:-1].encode() + b', "attributes": {"node_type": "array"}}'
     asked: ClassVar[list[str]] = []
 
     def log_message(self, *_: object) -> None:
@@ -282,8 +283,7 @@ class _Server(BaseHTTPRequestHandler):
             "group/": b'<a href="x/">x</a><a href="../">up</a>',
             "group/x/.zarray": self.array,
             "lost/.zarray": self.array,
-            "new/zarr.json": json.dumps(GROUPS[3])[:-1].encode()
-            + b', "attributes": {"a": "array"}}',
+            "new/zarr.json": self.both,
             "new/.zgroup": json.dumps(GROUPS[2]).encode(),
             "new/": b'<a href="x/">x</a>',
             "new/x/zarr.json": json.dumps(ARRAYS[3]).encode(),

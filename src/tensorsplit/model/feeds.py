@@ -124,12 +124,12 @@ def _check(entry: DeclaredInput, value: object) -> object:
     return _tensor(entry, value, "it ")
 
 
-def _tensor(entry: DeclaredInput, value: object, subject: str) -> np.ndarray:
+def _tensor(entry: DeclaredInput, value: Any, subject: str) -> np.ndarray:
     if not is_array(value):
         raise _misfit(INPUT_TYPE, entry, f"{subject}is of type {type(value).__name__}")
     if is_masked_array(value):
         raise _misfit(INPUT_TYPE, entry, f"{subject}is a masked array, whose mask would be lost")
-    array = value
+    array: np.ndarray = value
     if type(value) is not np.ndarray:  # attributes of a subclass may lie
         is_other = is_a(value, np.ndarray)
         array = np.ndarray.view(value, np.ndarray) if is_other else np.asarray(value)
