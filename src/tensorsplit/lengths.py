@@ -185,7 +185,7 @@ def _listed(operator: str, name: str, values: Iterable[SupportsIndex]) -> list[S
         iterated = islice(values, MAX_PARTS + 1)
         while piece := list(islice(iterated, _PIECE)):
             listed += piece
-            if as_index(piece[-1]) is None:  # there may be no end of them
+            if as_index(piece[-1]) is None:  # an iterator may never end
                 break
     except Exception:  # noqa: BLE001 - someone else's iteration may raise anything
         problem = wrong_type(values)
