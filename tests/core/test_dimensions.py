@@ -30,6 +30,7 @@ from tensorsplit.core.dimensions import (
     larger,
     magnitude,
     may_be_same,
+    names_in,
     quotient,
     same_shape,
     show_dim,
@@ -325,6 +326,21 @@ def test_what_a_dimension_does_not_exceed_where_its_names_are_10(dim: Any, most:
 )
 def test_the_number_that_divides_an_expression(dim: Any, divisor: int) -> None:
     assert divisor_of(dim) == divisor
+
+
+@pytest.mark.parametrize(
+    ("dim", "names"),
+    [
+        (6, set()),
+        (None, set()),
+        ("N", {"N"}),
+        ("max(0, N - 2)*M", {"M", "N"}),
+        ("a/b:0", {"a/b:0"}),
+        (N + M, {"n", "m"}),
+    ],
+)
+def test_the_names_that_a_dimension_is_made_of(dim: Any, names: set[str]) -> None:
+    assert names_in(dim) == names
 
 
 def test_a_long_expression_gets_a_name_and_a_long_name_stays() -> None:

@@ -359,6 +359,13 @@ def is_at_least(left: Dim, right: Dim) -> bool:
     return found.xreplace(natural).is_nonnegative is True
 
 
+def names_in(dim: Dim) -> frozenset[str]:
+    """Return the names that a dimension of a model is made of; any text may be one name."""
+    if dim is None or is_known(dim):
+        return frozenset()
+    return frozenset(symbol.name for symbol in _expression(dim).free_symbols)
+
+
 def magnitude(dim: Dim, largest: int) -> int:
     """Return what a dimension and its parts don't exceed, where its names stand for so much."""
 

@@ -461,6 +461,19 @@ def test_openvino_writes_rows_of_different_shapes_beyond_their_memory(
     assert all("standard refuses" in each.message and "Pad" in each.fix for each in said)
 
 
+@pytest.mark.parametrize("name", ["a/b:0", "部", "N + ", "(", "max(0, N - 1)"])
+def test_a_dimension_of_rows_may_have_any_name(name: str) -> None:
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 15]> g (float[2,N] x, int64 t) => (float[A,B,C] y)
+        <bool c = {1}> {
+        y = Loop(t, c) <body = b (int64 i, bool d) => (bool e, float[2,M] p) {
+        e = Identity(d) p = Neg(x) }> }"""
+    )
+    made.graph.input[0].type.tensor_type.shape.dim[1].dim_param = name
+    assert not [each for each in check(made, "openvino") if "the size of the first" in each.message]
+    assert "Loop" in {node.op_type for node in ts.lower(made, target="openvino").graph.node}
+
+
 @pytest.mark.parametrize("name", UNCHECKED)
 def test_what_an_engine_takes_and_the_standard_refuses_is_a_warning_and_stays(name: str) -> None:
     """Onnx's reference drops an element of 7, or splits into parts that are not equal."""

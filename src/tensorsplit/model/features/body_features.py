@@ -7,7 +7,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, text_of
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, names_in
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import (
@@ -287,8 +287,7 @@ def has_uneven_rows(node: ir.Node, facts: Facts) -> bool:
 
 def _names(dims: Iterable[Dim]) -> frozenset[str]:
     """Return the names that dimensions are made of."""
-    made = (ir.SymbolicDim(text_of(dim)) for dim in dims if dim is not None and not is_known(dim))
-    return frozenset[str]().union(*(each.free_symbols() for each in made))
+    return frozenset[str]().union(*map(names_in, dims))
 
 
 def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
