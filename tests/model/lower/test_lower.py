@@ -2145,3 +2145,31 @@ def test_a_branch_gives_out_each_value_once() -> None:
     for condition, wanted in ((True, [-1, 2]), (False, [1, 2])):
         found = run(made, {"x": x, "c": np.array(condition)})
         assert [found[name].tolist() for name in "yzw"] == [wanted] * 3
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize(
+    ("dim", "lengths", "severity"),
+    [(4, [1, 3], "error"), ("N", [1, 3], "error"), ("N", [2, 2], "warning")],
+)
+def test_lengths_in_an_input_of_floats_become_the_attribute(
+    target: Any, dim: int | str, lengths: list[int], severity: str
+) -> None:
+    """OpenVINO ignores that input of Split-1, and gives equal parts."""
+    text = ", ".join(map(str, lengths))
+    made = parse_model(
+        f"""<ir_version: 4, opset_import: ["": 1]> g (float[3,{dim}] x) => (float[3,A] b)
+        <float[2] k = {{{text}}}> {{ a, b = Split<axis = 1>(x, k) }}"""
+    )
+    found = [
+        each.severity
+        for each in check(made, target)
+        if "floats" in each.message and each.code != "TS829"
+    ]
+    assert found == ["error" if target == "portable" else severity]
+    lowered = lower(made, target=target)
+    assert not [each for each in check(lowered, target) if "floats" in each.message]
+    x = np.random.default_rng(3).random((3, 4), np.float32)
+    (part,) = run(lowered, {"x": x}, engine="openvino").values()
+    assert np.array_equal(part, x[:, lengths[0] :])

@@ -27,7 +27,7 @@ from tensorsplit.core.rules import ceil, chunk, equal, explicit
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.check import checks
 from tensorsplit.model.check.findings import Finding, of_check, of_error
-from tensorsplit.model.features.split_features import as_counted
+from tensorsplit.model.features.split_features import as_counted, takes_floats
 from tensorsplit.model.graph.facts import (
     UNKNOWN,
     Fact,
@@ -282,7 +282,7 @@ def _length_or_chunk(split: _Split) -> Found:
 def _float_lengths(split: _Split) -> Found:
     source = split.intent.source
     value = split.input(source)
-    if value is not None and _takes_floats(split.operator, source):
+    if value is not None and takes_floats(split.operator, source):
         message = f"the lengths come from '{value.name}', whose elements are floats"
         fix = "give them as the attribute, or convert the model to opset 13 or newer"
         if split.intent.given is None:  # they may not be whole: no other operator is sure to fit
@@ -296,13 +296,7 @@ def has_fed_floats(ref: NodeRef, facts: Facts) -> bool:
     if split is None or split.operator is None or split.intent is None:
         return False
     intent = split.intent
-    return intent.given is None and _takes_floats(split.operator, intent.source)
-
-
-def _takes_floats(operator: Operator, source: str | None) -> bool:
-    """Return whether the lengths of an operator's version are floats, where they are an input."""
-    parameter = operator.input(source or "")
-    return parameter is not None and "int64" not in operator.types_of(parameter).element_types
+    return intent.given is None and takes_floats(split.operator, intent.source)
 
 
 _RULES: tuple[Callable[[_Split], Found], ...] = (

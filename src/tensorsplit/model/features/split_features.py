@@ -12,6 +12,7 @@ from tensorsplit.core.emit import counted
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones, remainder
+from tensorsplit.core.schema import Operator
 from tensorsplit.model.features.from_constants import gives_shape, of_constants
 from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS, of_uses
 from tensorsplit.model.features.values import has_known_shape, has_strings, is_empty, of_data
@@ -124,7 +125,7 @@ def _of_intent(
     if intent.rule is ceil:
         sizes = made.sizes if isinstance(made, SplitPlan) and is_known(dim) else ()
         yield from _of_count(intent, sizes, len(node.inputs) > 1)
-    yield from _of_lengths(intent, node)
+    yield from _of_lengths(intent, dim, node)
     if intent.rule is equal:
         yield "equal_parts", True
         if len(facts.counts_alike.get(node, ())) > 1:
@@ -166,14 +167,26 @@ def _of_lost_checks(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[s
         yield "unread_parts", True
 
 
-def _of_lengths(intent: Intent, node: ir.Node) -> Iterator[tuple[str, object]]:
-    if known_lengths(intent) is None:
+def _of_lengths(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, object]]:
+    lengths = known_lengths(intent)
+    source = node.inputs[1] if len(node.inputs) > 1 else None
+    if source is not None and takes_floats(intent.operator, intent.source):
+        if len(set(lengths or ())) > 1:
+            yield "uneven_float_lengths", True
+        elif lengths is None or not is_known(dim):
+            yield "float_lengths", True
+    if lengths is None:
         yield "runtime_lengths", True
     if intent.rule is chunk:
         yield "chunks", True
-    source = node.inputs[1] if len(node.inputs) > 1 else None
     if source is not None and source.is_graph_input() and source.is_initializer():
         yield "overridable_lengths", True
+
+
+def takes_floats(operator: Operator, source: str | None) -> bool:
+    """Return whether the lengths of an operator's version are floats, where they are an input."""
+    parameter = operator.input(source or "")
+    return parameter is not None and "int64" not in operator.types_of(parameter).element_types
 
 
 def _of_import(

@@ -32,6 +32,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "runtime_lengths": "has lengths that are known only at run time",
         "checked_lengths": "has lengths that nodes made by lowering check",
         "uncounted_lengths": "has lengths whose values and number are known only at run time",
+        "uneven_float_lengths": "has an input of floats for the lengths, which differ",
+        "float_lengths": "has an input of floats for the lengths, which may not be those of equal"
+        " parts",
         "external_lengths": "has lengths that are external data",
         "uneven_count": "uses num_outputs, and its parts are not equal",
         "omitted_lengths": "uses num_outputs, and has an input for the lengths that has no name",
