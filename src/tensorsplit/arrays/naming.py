@@ -35,8 +35,9 @@ def strings_of(
 
     What has no end is refused too: at the first item that is not a string, or that is too many.
     """
-    problem, items = f"it is {show(given)}", list[str]()
+    items: list[str] = []
     iterated: Any = () if is_a(given, (str, bytes)) else given
+    problem = ""
     try:  # not `suppress`, which torch 2.8 can't compile
         for item in iterated:
             name = as_string(item)
@@ -52,6 +53,7 @@ def strings_of(
                 return tuple(items)
     except Exception:  # noqa: BLE001, S110 - someone else's iteration may raise anything
         pass
+    problem = problem or f"it is {show(given)}"
     raise SplitError(kind, problem, fix, operator=operator, parameter=parameter)
 
 
