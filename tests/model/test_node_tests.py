@@ -17,7 +17,7 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit import SplitError, backend
-from tests.model.build import node_tests
+from tests.model.build import node_tests, node_tests_at
 
 pytestmark = pytest.mark.thorough
 
@@ -125,6 +125,38 @@ def test_inferred_models_are_legal() -> None:
         if made is not None:
             check_model(made)
     check_refused("infer_shapes", (pair for pair in codes if pair[0]))
+
+
+def with_open(case: Any, place: int, axis: int) -> onnx.ModelProto:
+    """The model of a case with a dimension of an input that is not known, nor any of outputs."""
+    made = onnx.ModelProto()
+    made.CopyFrom(case.model)
+    made.graph.input[place].type.tensor_type.shape.dim[axis].dim_param = "N"
+    for output in made.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    return made
+
+
+def test_what_is_inferred_of_a_dimension_that_is_not_known_is_so() -> None:
+    wrong = []
+    for case in node_tests_at(0):
+        ranks = [len(entry.type.tensor_type.shape.dim) for entry in case.model.graph.input]
+        for place, axis in ((place, axis) for place, n in enumerate(ranks) for axis in range(n)):
+            code, made = outcome(ts.infer_shapes, with_open(case, place, axis))
+            for _, outputs in feeds(case) if not code else ():
+                pairs = zip(made.graph.output, outputs, strict=True)
+                given = [each for each in pairs if isinstance(each[1], np.ndarray)]
+                wrong += [(case.name, place, axis) for pair in given if not may_be(*pair)]
+    assert wrong == []
+
+
+def may_be(entry: onnx.ValueInfoProto, array: Any) -> bool:
+    """Whether an output may have the shape that a test expects of it, as far as is known."""
+    kind = entry.type.tensor_type
+    dims = [each.dim_value if each.HasField("dim_value") else None for each in kind.shape.dim]
+    pairs = zip(dims, array.shape, strict=False)
+    is_so = len(dims) == array.ndim and all(dim in (None, size) for dim, size in pairs)
+    return is_so or not kind.HasField("shape")
 
 
 def check_model(model: onnx.ModelProto) -> None:

@@ -73,7 +73,7 @@ def lost(made: onnx.ModelProto, by_onnx: onnx.ModelProto) -> list[str]:
     inferred = ts.infer_shapes(made)
     assert isinstance(inferred, onnx.ModelProto)
     ours = dict(values(inferred.graph))
-    doubtful = after_loops(made, by_onnx) | after_ifs(made)
+    doubtful = after_loops(made, by_onnx) | after_ifs(made) | after_attention(made)
     reshaped = after_reshapes(made) | after_rounds(made)
     is_told, is_numbered = comparison(made), comparison(made, numbers=True)
     found = []
@@ -110,6 +110,11 @@ def after_ifs(made: onnx.ModelProto) -> set[str]:
     """What follows from an If before opset 11, where onnx takes the shape of one branch."""
     is_old = any(not entry.domain and entry.version < 11 for entry in made.opset_import)
     return following(made, lambda node: is_old and node.op_type == "If")
+
+
+def after_attention(made: onnx.ModelProto) -> set[str]:
+    """What follows from Attention, where onnx takes a length that is not known for 0."""
+    return following(made, lambda node: node.op_type == "Attention")
 
 
 def after_rounds(made: onnx.ModelProto) -> set[str]:

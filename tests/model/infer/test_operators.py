@@ -131,6 +131,32 @@ def test_a_transposed_convolution_with_padding_that_follows(
     assert shapes(model(graph([op], inputs, ["y"])))["y"] == (4, 3, length)
 
 
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 23, reason="onnx has no Attention yet")
+@pytest.mark.parametrize(
+    ("heads", "dims", "expected", "scores"),
+    [
+        # queries, keys, values, and the keys of before; those of 4 dimensions have heads
+        ({}, [(2, 8, 5, 3), ("B", 4, "S", 3), (2, 4, "S", "D")], (2, 8, 5, "D"), (2, 8, 5, "S")),
+        (
+            {"q_num_heads": 8, "kv_num_heads": 4},
+            [(2, 5, 24), (2, "S", 12), (2, "S", "D"), (2, 4, "P", 3)],
+            (2, 5, "2*D"),
+            (2, 8, 5, "P + S"),
+        ),
+        ({"q_num_heads": 1, "kv_num_heads": 1}, [("B", 1, 3), None, None], ("B", 1, None), None),
+    ],
+)
+def test_attention_of_lengths_that_are_not_known(
+    heads: Any, dims: Any, expected: Any, scores: Any
+) -> None:
+    inputs = [value(*each) for each in zip("qkvp", [FLOAT] * 4, dims, strict=False)]
+    op = node("Attention", "q k v", "y", **heads)
+    op.input.extend(["", "p", "p"] if len(dims) == 4 else [])
+    op.output.extend(["", "", "s"])
+    found = shapes(model(graph([op], inputs, ["y", "s"]), 23))
+    assert (found["y"], found["s"]) == (expected, scores)
+
+
 def test_a_length_of_dft_that_is_fed_is_not_that_of_the_data() -> None:
     inputs = [value("x", FLOAT, ("N", 8, 1)), value("n", INT64, ())]
     made = model(graph([node("DFT", "x n axis", "y")], inputs, ["y"], [tensor("axis", 1)]), 20)

@@ -40,7 +40,7 @@ from tensorsplit.model.graph.tensors import MAX_RANK, Array, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
 from tensorsplit.model.infer.foreign_operators import alike
-from tensorsplit.model.infer.shape_rules import ALONE, followed_shape
+from tensorsplit.model.infer.shape_rules import ALONE, followed_shape, has_rule
 from tensorsplit.model.validity.node_errors import wrong_signature
 
 _FLOATS = frozenset((ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE))
@@ -256,12 +256,11 @@ def _inferred(asked: Asked, opsets: Opsets) -> tuple[Fact, ...]:
             found = _ask(proto, without, imported)
         outputs = [_fact(found.get(name), names) for name in proto.output]
         is_followed = proto.domain == "" and not is_refused
-        if is_followed and outputs and isinstance(outputs[0], Tensor):
+        if is_followed and outputs:
             node = Node(proto, inputs, imported[""])
-            shaped = len(outputs) if proto.op_type in _ALIKE else 1
-            outputs[:shaped] = [_followed(node, fact) for fact in outputs[:shaped]]
-            values = computed(node, outputs[0])
-            outputs[0] = replace(outputs[0], values=values)
+            outputs = [_followed(node, *each) for each in enumerate(outputs)]
+            if isinstance(outputs[0], Tensor):
+                outputs[0] = replace(outputs[0], values=computed(node, outputs[0]))
     return tuple(outputs)
 
 
@@ -277,9 +276,6 @@ def _listed(asked: Asked) -> Iterator[Fact | None]:
 
 _OF_LISTS = ("Slice",)
 """Operators of whose axes, if their rank is not known, onnx takes the first ones."""
-
-_ALIKE = ("MaxPool", "TopK")
-"""Operators whose outputs have one shape."""
 
 
 def _ask(
@@ -448,15 +444,15 @@ def _renamed(shape: Shape | None, names: Mapping[str, Dim]) -> Shape | None:
     return tuple(names.get(dim) if isinstance(dim, str) else dim for dim in shape)
 
 
-def _followed(node: Node, output: Fact) -> Fact:
+def _followed(node: Node, place: int, output: Fact) -> Fact:
     """Return an output with dimensions that onnx leaves open, or infers wrong, if they follow."""
-    if not isinstance(output, Tensor):
+    if not isinstance(output, Tensor) or not has_rule(node.proto.op_type, place):
         return output
     if node.proto.op_type in ALONE:
         output = replace(output, shape=None)
     if output.shape is not None and None not in output.shape:
         return output
-    found = followed_shape(node)
+    found = followed_shape(node, place)
     if found is None or (output.shape is not None and len(found) != len(output.shape)):
         return output
     checked = [None if type(dim) is float or (is_known(dim) and dim < 0) else dim for dim in found]

@@ -1,8 +1,8 @@
 """Dimensions as expressions of named ones, where onnx's own inference leaves them open.
 
-Each rule gives the shape of the first output of an operator as far as it follows; what onnx knows
-already goes before it, and what it refuses does not come here. A name stands for any number from
-0 on: nothing is assumed of it.
+Each rule gives the shape of an output of an operator as far as it follows; what onnx knows already
+goes before it, and what it refuses does not come here. A name stands for any number from 0 on:
+nothing is assumed of it.
 """
 
 from __future__ import annotations
@@ -38,9 +38,14 @@ _FAR = (1 << 31) - 1
 """Exporters write this, or more, for the end of an axis."""
 
 
-def followed_shape(node: Node) -> Shape | None:
-    """Return the shape of the first output of a node of ONNX's own; None where nothing follows."""
-    rule = _RULES.get(node.proto.op_type)
+def has_rule(op_type: str, place: int) -> bool:
+    """Return whether a rule says what follows of an output of an operator of ONNX's own."""
+    return op_type in (_LATER.get(place, {}) if place else _RULES)
+
+
+def followed_shape(node: Node, place: int = 0) -> Shape | None:
+    """Return the shape of an output of a node of ONNX's own; None where nothing follows."""
+    rule = (_LATER.get(place, {}) if place else _RULES).get(node.proto.op_type)
     with suppress(NotKnownError):
         return None if rule is None else rule(node)
     return None
@@ -327,6 +332,24 @@ def _blocks(node: Node, *, to_depth: bool) -> Shape:
     return batch, quotient([depth], [size * size]), *(times(side, size) for side in sides)
 
 
+def _attention(node: Node) -> Shape:
+    """Return the shape after Attention; without an axis of heads these stand side by side."""
+    query, value = node.shape(0), node.tensor(2).shape
+    length = None if value is None else value[-1]
+    if len(query) == 3:
+        heads = node.attribute("q_num_heads")
+        length = quotient([length, heads], [node.attribute("kv_num_heads")])
+    return *query[:-1], length
+
+
+def _scores(node: Node) -> Shape:
+    """Return the shape of the products of queries and keys, those of before too."""
+    query, key = node.shape(0), node.shape(1)
+    heads = node.attribute("q_num_heads") if len(query) == 3 else query[1]
+    before = node.shape(4)[-2] if node.has(4) else 0
+    return query[0], heads, query[-2], add(key[-2], before)
+
+
 def _top_k(node: Node) -> Shape:
     made = list(node.shape(0))
     made[node.attribute("axis", -1)] = node.attribute("k") if node.opset < 10 else node.element(1)
@@ -429,6 +452,7 @@ REDUCTIONS = (
 """The operators that reduce along axes."""
 
 _RULES: Mapping[str, _ShapeFunction] = {
+    "Attention": _attention,
     "AveragePool": partial(_window, weights_at=None),
     "Compress": _compress,
     "Concat": _concat,
@@ -461,12 +485,19 @@ _RULES: Mapping[str, _ShapeFunction] = {
     **dict.fromkeys(REDUCTIONS, _reduced),
     **dict.fromkeys(("Add", "Div", "Mul", "Pow", "Sub", "Where"), _elementwise),
 }
-"""How the shape of an output follows, by operator."""
+"""How the shape of the first output follows, by operator."""
+
+_LATER: Mapping[int, Mapping[str, _ShapeFunction]] = {
+    1: {name: _RULES[name] for name in ("MaxPool", "TopK")},
+    3: {"Attention": _scores},
+}
+"""How the shapes of later outputs follow, by their place."""
 
 ALONE = frozenset(
     {
         # a window longer than the data counts as one; one that starts beyond the data counts
         *("AveragePool", "LpPool", "MaxPool", "Conv", "ConvInteger", "QLinearConv"),
+        "Attention",  # a length that is not known counts as 0
         "ConvTranspose",  # output_padding is added to what SAME gives
         "DFT",  # a length that is not known is that of the data
         "STFT",  # onesided is ignored where the window gives the length
