@@ -136,6 +136,17 @@ def test_so_is_one_that_starts_right_after_the_data(opset: int, count: int) -> N
     assert pooled(opset, "MaxPool", floats(1, 1, 4), **window)[0].shape == (1, 1, count)
 
 
+@pytest.mark.parametrize("op_type", ["AveragePool", "LpPool", "MaxPool"])
+@pytest.mark.parametrize("window", [{"kernel_shape": [6]}, {"kernel_shape": [2], "dilations": [5]}])
+def test_a_window_that_does_not_fit_is_refused_but_for_one_element(
+    op_type: str, window: dict[str, Any]
+) -> None:
+    """As onnxruntime does; OpenVINO refuses both."""
+    assert pooled(22, op_type, floats(1, 2, 5), **window)[0].shape == (1, 2, 0)
+    with refused("TS510", "a window of 6 elements does not fit into 4"):
+        pooled(22, op_type, floats(1, 2, 4), **window)
+
+
 def test_norms_of_windows_and_planes() -> None:
     x = np.array([[[3, -4, 12]]], np.float32)
     assert pooled(18, "LpPool", x, kernel_shape=[2])[0].ravel().tolist() == pytest.approx(

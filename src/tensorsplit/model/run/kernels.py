@@ -133,7 +133,10 @@ def _padding(
     if ceil_mode and is_given and spare % stride:
         is_left_out = opset >= 22 and length * stride >= side + before
         length += not is_left_out
-    return before, after, max(length, 0)
+    if length < 0:
+        problem = f"a window of {reach} elements does not fit into {side + before + after}"
+        raise node_failed(problem, "run it on longer data")
+    return before, after, length
 
 
 def transposed_pads(
