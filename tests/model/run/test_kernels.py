@@ -560,10 +560,29 @@ def test_a_quotient_has_the_type_of_the_scale_or_the_one_asked_for() -> None:
     assert result(23, wide, x=x, scale=scale).tolist() == [51]
 
 
-def test_scales_that_do_not_fit_the_data_are_refused() -> None:
-    x, scale = floats(2, 1), np.array([1, 2, 3], np.float32)
-    with refused("TS510", "a scale of shape (1, 3) does not fit data of shape (2, 1)"):
-        result(13, node("QuantizeLinear", "x scale", "y"), x=x, scale=scale)
+@pytest.mark.parametrize(
+    ("shape", "scales", "given"),
+    [
+        ((2, 1), (3,), {}),
+        ((2, 1), (1, 2), {}),
+        ((3,), (3,), {}),
+        ((2, 2), (2,), {"axis": -3}),
+        ((2, 4), (1, 2), {"block_size": 2}),
+        ((2, 4), (2, 3), {"block_size": 2}),
+    ],
+)
+def test_scales_that_do_not_fit_the_data_are_refused(shape: Any, scales: Any, given: Any) -> None:
+    made = node("QuantizeLinear", "x scale", "y", **given)
+    with refused("TS510", f"a scale of shape {scales} does not fit data of shape {shape}, axis"):
+        result(21, made, x=floats(*shape), scale=floats(*scales))
+
+
+def test_scales_that_hold_no_quotients_divide_in_the_type_of_the_data() -> None:
+    """A float8e8m0 holds powers of two alone, above 0: no quotient, nor what is divided."""
+    x, scale = np.array([1.25, -1.75, 5], np.float32), np.array(2, ml_dtypes.float8_e8m0fnu)
+    zero = np.array(1, np.int8)
+    got = result(25, node("QuantizeLinear", "x scale zero", "y"), x=x, scale=scale, zero=zero)
+    assert got.tolist() == [2, 0, 3]
 
 
 def test_a_type_that_is_not_that_of_the_zero_point_is_refused() -> None:

@@ -216,7 +216,7 @@ def _quantized(call: Call) -> Values:
     """
     data, scale, zero = [*call.inputs, None][:3]
     precision = call.attribute("precision") or ir.DataType.from_numpy(scale.dtype)
-    if precision != ir.DataType.INT32:  # by which nobody says how to divide
+    if precision not in (ir.DataType.INT32, ir.DataType.FLOAT8E8M0):  # they hold no quotients
         data, scale = (each.astype(ir.DataType(precision).numpy()) for each in (data, scale))
     given = None if zero is None else ir.DataType.from_numpy(zero.dtype)
     kind = ir.DataType(call.attribute("output_dtype") or given or ir.DataType.UINT8)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx_ir as ir
 
+from tensorsplit.core.dimensions import show_shape
 from tensorsplit.model.graph.axes import clamped
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.run.program import node_failed
@@ -271,9 +272,6 @@ def quantized(
     highest = lowest + (1 << kind.bitwidth) - 1
     quotients = np.where(np.isnan(quotients), -np.inf, quotients)
     made = np.clip(quotients, lowest - start, highest - start) + start
-    if made.shape != data.shape:
-        problem = f"a scale of shape {scale.shape} does not fit data of shape {data.shape}"
-        raise node_failed(problem, "give one scale, or one for each element of the axis or block")
     return [np.asarray(made, np.int64).astype(zero.dtype)]  # of a number, NumPy made no array
 
 
@@ -281,9 +279,26 @@ def _along(held: Array, shape: Sequence[int], axis: int, block_size: int) -> Arr
     """Return scales or zero points as they are broadcast: one, one for each element, or block."""
     if held.size == 1:
         return held.reshape(())
+    if not _fits_along(held.shape, shape, axis, block_size):
+        shapes = show_shape(held.shape), show_shape(shape)
+        problem = (
+            f"a scale of shape {shapes[0]} does not fit data of shape {shapes[1]}, axis {axis}"
+        )
+        raise node_failed(problem, "give one scale, or one for each element of the axis or block")
     if block_size:
         return np.repeat(held, block_size, axis).take(range(shape[axis]), axis)
     return held.reshape([-1 if place == axis % len(shape) else 1 for place in range(len(shape))])
+
+
+def _fits_along(held: Sequence[int], shape: Sequence[int], axis: int, block_size: int) -> bool:
+    """Return whether scales of a shape are one for each element of an axis of data, or block."""
+    if axis not in range(-len(shape), len(shape)):
+        return False
+    if not block_size:
+        return [*held] == [shape[axis]]
+    blocks = [*shape]
+    blocks[axis] = -(-shape[axis] // block_size)
+    return [*held] == blocks
 
 
 def requantized(values: Array, scale: Array, zero: Array) -> Array:
