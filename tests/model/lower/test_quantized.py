@@ -167,6 +167,17 @@ def test_what_is_given_back_in_bfloat16_is_loaded(name: str, engine: Any) -> Non
     assert is_right(model, {"x": x}, engine, expected) is (engine != "openvino" or is_loaded)
 
 
+def test_a_long_chain_before_what_is_given_back_is_gone_along() -> None:
+    """A chain of more nodes than Python calls functions in each other."""
+    chain = " ".join(f"q{i + 1} = Identity(q{i})" for i in range(2000))
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g (bfloat16[4] x) => (bfloat16[4] y)
+        <float f = {{0.25}}, uint16 z = {{30}}> {{ s = Cast<to = 16>(f)
+        q0 = QuantizeLinear(x, s, z) {chain} y = DequantizeLinear(q2000, s, z) }}"""
+    )
+    assert said_of(model, "FakeQuantize") == ["error"]
+
+
 @pytest.mark.parametrize(
     "nodes",
     [

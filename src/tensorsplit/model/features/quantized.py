@@ -20,6 +20,7 @@ from tensorsplit.model.graph.producers import (
 )
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.reached import each_once
 
 _Limits: TypeAlias = "np.iinfo[np.int16] | np.iinfo[np.uint16]"
 _LIMITS: Mapping[ir.DataType | None, _Limits] = MappingProxyType(
@@ -81,12 +82,19 @@ def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
 
 def _is_only_given_back(value: ir.Value) -> bool:
     """Return whether each node that reads a value gives it back, if only after an Identity."""
-    if value.is_graph_output():
-        return False
-    readers = [use.node for use in value.uses() if use.idx == 0]
-    passed = [reader.outputs[0] for reader in readers if reader.op_type == "Identity"]
-    count = sum(reader.op_type == "DequantizeLinear" for reader in readers) + len(passed)
-    return count == len(value.uses()) and all(map(_is_only_given_back, passed))
+
+    def passed_on(held: ir.Value) -> Iterator[ir.Value]:
+        readers = (use.node for use in held.uses())
+        return (made for each in readers if each.op_type == "Identity" for made in each.outputs)
+
+    return not any(
+        held.is_graph_output() or not all(_is_read_on(*use) for use in held.uses())
+        for held in each_once([value], passed_on)
+    )
+
+
+def _is_read_on(reader: ir.Node, place: int) -> bool:
+    return place == 0 and reader.op_type in ("DequantizeLinear", "Identity")
 
 
 def _has_blocks(node: ir.Node) -> bool:
