@@ -282,6 +282,17 @@ LAYERS = {
 }
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("layout", [2, 100, -10])
+def test_a_layout_that_is_none_says_nothing_of_the_batch(layout: int, engine: Any) -> None:
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]>
+        g (float[s, b, 2] x, float[1, 9, 2] w, float[1, 9, 3] r) => (y)
+        {{ y = GRU<hidden_size = 3, layout = {layout}>(x, w, r) }}"""
+    )
+    assert not [each for each in ts.check(model, target=engine) if "a batch of 0" in each.message]
+
+
 def file_of(layer: Layer) -> IrFile:
     """Write a file with such a layer; ``row`` has one element along the second axis."""
     ir = IrFile()

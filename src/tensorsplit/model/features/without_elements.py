@@ -244,7 +244,7 @@ def _may_have_no_batch(node: ir.Node, known: _Known) -> bool:
     """Return whether the batch of a recurrent layer may be 0, as may be seen only at run time."""
     shape = known.facts.tensor(first_input(node)).shape
     layout: int | None = attribute_of(node, "layout", ir.AttributeType.INT, 0)
-    if node.domain != "" or layout is None:
+    if node.domain != "" or layout not in (0, 1):
         return False
     batch = None if shape is None else (*shape, 1, 1)[1 - layout]
     return batch is None or not (is_known(batch) or is_at_least(batch, 1))
