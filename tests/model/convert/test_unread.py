@@ -99,3 +99,13 @@ def test_a_position_that_may_be_wrong_is_kept() -> None:
     nodes = "{ o = SequenceConstruct(x, x)  s = SequenceAt(o, i)  y = Neg(x) }"
     with refused("TS512", "SequenceConstruct"):
         ts.convert(onnx.parser.parse_model(f"{head} {nodes}"), opset=10)
+
+
+def test_what_training_reads_is_kept() -> None:
+    """The training's nodes read values of the graph by their names."""
+    model = parsed(CHOSEN, is_function=False)
+    training = model.training_info.add().algorithm
+    training.node.append(onnx.helper.make_node("SequenceLength", ["s"], ["count"]))
+    training.output.append(onnx.ValueInfoProto(name="count"))
+    with refused("TS512", "If", "seq(tensor(float))"):
+        ts.convert(model, opset=12)

@@ -31,12 +31,11 @@ def drop_unread(conversion: Conversion, *nodes: ir.Node) -> bool:
     What may have to refuse what it is fed stays, and so does what has bodies.
     """
     readers, waiting = dict[ir.Node, None](), [*nodes]
-    reserved = conversion.model.meta.get(RESERVED, ())  # for training
     while waiting:
         node = waiting.pop()
         if node in readers:
             continue
-        is_given = any(made.is_graph_output() or made.name in reserved for made in node.outputs)
+        is_given = any(_is_given(conversion, made) for made in node.outputs)
         if is_given or bodies(node) or _may_refuse(conversion, node):
             return False
         readers[node] = None
@@ -48,6 +47,11 @@ def drop_unread(conversion: Conversion, *nodes: ir.Node) -> bool:
     before = [held for held in inputs if held is not None and held.producer() not in readers]
     conversion.drop_calculated(before, lambda node: _may_refuse(conversion, node))
     return True
+
+
+def _is_given(conversion: Conversion, value: ir.Value) -> bool:
+    """Return whether a graph gives out a value, or the model's training may read it."""
+    return value.is_graph_output() or value.name in conversion.model.meta.get(RESERVED, ())
 
 
 def _may_refuse(conversion: Conversion, node: ir.Node) -> bool:
@@ -96,7 +100,7 @@ def _leave_out(conversion: Conversion, node: ir.Node) -> None:
         if {type_name(fact) for fact in given} <= taken and is_passed_on:
             continue
         readers = [reader for reader, _ in value.uses()]
-        if value.is_graph_output() or (readers and not drop_unread(conversion, *readers)):
+        if _is_given(conversion, value) or (readers and not drop_unread(conversion, *readers)):
             continue
         for _, body in bodies(node):
             body.outputs[inside + place] = _number(conversion, node, body)
