@@ -280,6 +280,16 @@ def sequences() -> Iterator[Family]:
         initializers="int64[2] l = {3, 3}",
         expected=at,
     )
+    yield Family(
+        *(
+            "constants of 0 at",
+            11,
+            USES["at"][0],
+            "a",
+            tuple(positions(dims({0: (0, 0), 5: None}))),
+        ),
+        *("int64 i", "int64[2] l = {0, 0}", at),
+    )
     triple = f"{SPLIT} m = SequenceLength(s) c = Constant<value_int = 3>() n = Mul(m, c)"
     yield Family("length times 3", 18, triple, "n", LISTS, "int64[2] l", expected=three_times)
     several = lengths({(2, 4): (2, 4), (1, 2, 3): (1, 2, 3)}, [(-1, 7), (2, 3), (2, 5), (0, 0)])

@@ -112,7 +112,9 @@ def parts(split: AxisSplit, guard: str = "") -> list[Value]:
     if data.get_element_type() == openvino.Type.string:
         limits = bounds(dim, sizes, count)
         return [make.slice(data, start, end, axis) for start, end in limits]
-    if isinstance(sizes, tuple) and are_known(sizes):
+    # OpenVINO takes a part of length 0 for a constant, and does not run the split that checks
+    is_checked = are_known(shape_of(data) or (None,)) or (isinstance(sizes, tuple) and all(sizes))
+    if isinstance(sizes, tuple) and are_known(sizes) and is_checked:
         fit = make.make(sizes)
     else:
         fit = make.make(fitting(dim, sizes, count, checks_sum=False))

@@ -525,6 +525,41 @@ def test_rows_that_compress_does_not_take_end_where_there_is_no_round(
         assert np.array_equal(found["y"], x)
 
 
+def of_small_elements(element: str, given: str) -> onnx.ModelProto:
+    """A model with a loop that gives rows of an element type that few operators take."""
+    kind = onnx.TensorProto.DataType.Value(element.upper())
+    return parse_model(
+        f'<ir_version: 11, opset_import: ["" : 23]> g (float[2] x, {given}) => ({element}[R,2] s)'
+        " { y, s = Loop(n, , x) <body = b (int64 i, bool c, float[2] h) => (bool d, float[2] o,"
+        f" {element}[2] r) {{ d = Identity(c) o = Identity(h) r = Cast<to = {kind}>(h) }}> }}"
+    )
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("element", ["bfloat16", "uint4", "int4", "float8e4m3fn", "float4e2m1"])
+def test_rows_of_a_loop_without_a_round_may_be_of_a_type_that_expand_does_not_take(
+    element: str, target: Any
+) -> None:
+    made = of_small_elements(element, "int64 m")
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.array(0), "n"))
+    lowered = lowered_for(target, made)
+    assert "Loop" not in [each.op_type for each in nodes_of(lowered.graph)]
+    assert [each for each in ts.check(lowered, target) if each.severity == "error"] == []
+    rows = ts.run(lowered, {"x": X[0, :2], "m": np.array(1)})["s"]
+    kind = onnx.TensorProto.DataType.Value(element.upper())
+    assert (rows.shape, rows.dtype) == ((0, 2), onnx.helper.tensor_dtype_to_np_dtype(kind))
+
+
+@pytest.mark.filterwarnings("ignore::tensorsplit.SplitWarning")
+@pytest.mark.parametrize("element", ["uint4", "float8e4m3fn"])
+def test_rows_that_no_operator_cuts_stay_with_a_note(element: str) -> None:
+    made = of_small_elements(element, "int64 n")
+    assert found(made, "openvino")
+    assert lowered_for("openvino", made) == made
+    report = lower_graph(onnx_model(made), "openvino")
+    assert any("round" in said for said in (*report.notes, *report.warnings))
+
+
 OTHERS = RANDOM.uniform(1, 2, 4).astype(np.float32)
 GROWN = """y = Loop(n, , x) <body = b (int64 i, bool c, float[?] h) => (bool d, float[?] o)
     { d = Identity(c) o = Neg(v) }>"""

@@ -36,9 +36,11 @@ from tensorsplit.model.graph.loops import (
     states_of,
 )
 from tensorsplit.model.graph.nodes import NodeRef, change_inputs, is_used
+from tensorsplit.model.graph.opsets import schema_of
 from tensorsplit.model.lower.scan_states import add_states, carry_size_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
+from tensorsplit.model.validity.node_errors import type_name, types_of
 
 _FIRST_WITH_EXPAND = 8
 
@@ -112,13 +114,17 @@ def settle_rounds(lowering: Lowering) -> None:
 def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Have a loop start on a condition that includes its number of rounds, and its rows end by it.
 
-    What it carries is read in its body: an engine then gives what it was at the start.
+    What it carries is read in its body: an engine then gives what it was at the start. It stays
+    with a note where no operator ends rows of such a type, or compares integers.
     """
     node, facts = ref.node, lowering.facts
-    if ref.opset < FIRST_WITH_INTEGERS_COMPARED:
+    given = given_without_rounds(node, facts)
+    carried = {each.result: each.inside for each in carried_by(node)}
+    rows = [each for each in given if each not in carried]
+    can_end = all(_takes("Slice", ref.opset, facts.tensor(each)) for each in rows)
+    if ref.opset < FIRST_WITH_INTEGERS_COMPARED or not can_end:
         lowering.note(entry)
         return
-    given = given_without_rounds(node, facts)
     make = InsertionPoint.before(lowering, ref)
     if ref.opset >= FIRST_WITH_RANGE:
         _hide_defaults(make, node, rounds_by_default(node, facts))
@@ -136,8 +142,6 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         has_round = make.op("Less", [make.make(0) if is_list else make.constant(0), number])
         going = has_round if going is None else make.op("And", [going, has_round])
         change_inputs(node, {1: going})
-    carried = {each.result: each.inside for each in carried_by(node)}
-    rows = [each for each in given if each not in carried]
     if rows and going is not None:
         _end_rows(lowering, ref, rows, going)
     if len(rows) < len(given):
@@ -181,11 +185,17 @@ def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.
     make = InsertionPoint.after(lowering, ref)
     for old in rows:
         new, count = make.in_place_of(old), make.make(dimension(old, 0))
-        if lowering.facts.tensor(old).element_type == ir.DataType.BFLOAT16:  # not of Compress
+        if _takes("Compress", ref.opset, lowering.facts.tensor(old)):
+            make.op("Compress", [old, make.op("Expand", [going, count])], {"axis": 0}, [new])
+        else:
             end = make.op("Mul", [count, make.int64(going, ir.DataType.BOOL)])
             make.op("Slice", [old, make.make(0), end], outputs=[new])
-        else:
-            make.op("Compress", [old, make.op("Expand", [going, count])], {"axis": 0}, [new])
+
+
+def _takes(op_type: str, opset: int, fact: Tensor) -> bool:
+    """Return whether an operator takes a tensor, or one of an unknown type, as its first input."""
+    schema, name = schema_of(op_type, opset), type_name(fact)
+    return not name or name in types_of(schema, schema.inputs[0])
 
 
 def _leave_out(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -229,4 +239,7 @@ def _no_rows(make: Calculation, fact: Tensor, axis: int) -> ir.Value:
     shape[axis] = 0
     if make.opset < _FIRST_WITH_EXPAND:
         return make.empty(shape, fact.element_type)
-    return make.op("Expand", [make.filled([], fact.element_type), make.constant(shape)])
+    is_taken = _takes("Expand", _FIRST_WITH_EXPAND, fact)  # onnxruntime 1.32.0 takes no more types
+    kind = fact.element_type if is_taken else ir.DataType.FLOAT
+    rows = make.op("Expand", [make.filled([], kind), make.constant(shape)])
+    return rows if is_taken else make.op("Cast", [rows], {"to": int(fact.element_type)})

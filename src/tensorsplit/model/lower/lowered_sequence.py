@@ -213,7 +213,9 @@ class PackedParts:
         else:
             end = pick(self._ends, place)
             return end - pick(self.lengths, place), end
-        start = place * step + self.zero
+        # A product with 0 is 0, without the guard of the position
+        first = minimum(place, 0) if is_known(step) and step == 0 else place * step
+        start = first + self.zero
         return start, start + step
 
     def _start(self, place: Number) -> Number:
