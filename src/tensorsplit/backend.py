@@ -26,7 +26,7 @@ from tensorsplit.core.errors import (
     show,
     wrong_type,
 )
-from tensorsplit.core.given import as_list, is_a
+from tensorsplit.core.given import as_list, is_a, is_mapping
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.sessions import Session
@@ -134,7 +134,7 @@ class TensorSplitBackend(Backend):
             raise SplitError(USAGE, wrong_type(node), "give an onnx.NodeProto", parameter="node")
         opset = kwargs.pop("opset_version", None)
         names = [name for name in node.input if name]
-        fed = as_mapping(inputs) if is_a(inputs, Mapping) else _paired(names, inputs)
+        fed = as_mapping(inputs) if is_mapping(inputs) else _paired(names, inputs)
         return cls.run_model(_model_of(node, opset, fed), fed, device, **kwargs)
 
     @classmethod
@@ -147,7 +147,7 @@ class TensorSplitBackend(Backend):
 
 
 def _by_name(declared: Sequence[DeclaredInput], inputs: object) -> Any:
-    if is_a(inputs, Mapping):
+    if is_mapping(inputs):
         return inputs
     names = [entry.name for entry in declared]
     required = [entry.name for entry in declared if not entry.has_default]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections import OrderedDict
 from collections.abc import Iterator
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -177,12 +178,18 @@ def test_names_in_other_libraries() -> None:
     assert np.asarray(back).tobytes() == X.tobytes()
 
 
-def test_names_in_compiled_code() -> None:
+class Names(StrEnum):
+    Q, K, V = "q", "k", "v"
+
+
+@pytest.mark.parametrize("names", [("q", "k", "v"), tuple(Names)], ids=["strings", "of a class"])
+def test_names_in_compiled_code(names: tuple[str, ...]) -> None:
     torch = pytest.importorskip("torch")
     plan = ts.plan("onnx.Split-18", X.shape, LENGTHS, axis=1)
+    q, k, v = names
 
     def compiled(x: Any) -> Any:
-        both = plan(x), ts.split(x, {"q": 3, "k": 0, "v": 3}, axis=1)
+        both = plan(x), ts.split(x, {q: 3, k: 0, v: 3}, axis=1)
         return [{name: part + 1 for name, part in parts.items()} for parts in both]
 
     x = torch.from_numpy(X)

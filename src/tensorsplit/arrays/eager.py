@@ -31,7 +31,7 @@ from tensorsplit.arrays.typed import (
 )
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import SplitError
-from tensorsplit.core.given import is_a
+from tensorsplit.core.given import is_mapping
 from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import Intent, check_element_type
 from tensorsplit.core.schema import Operator
@@ -185,7 +185,7 @@ def split(
     See Also:
         https://onnx.ai/onnx/operators/onnx__Split.html
     """
-    if is_a(split, Mapping):
+    if is_mapping(split):
         names, split, out = _split.named(split, out, "split", opset)
         parts = _run(_split, input, (split, axis, num_outputs, opset), copy, out)
         return dict(zip(names, parts, strict=True))
@@ -274,7 +274,7 @@ def split_to_sequence(
     See Also:
         https://onnx.ai/onnx/operators/onnx__SplitToSequence.html
     """
-    if is_a(split, Mapping):
+    if is_mapping(split):
         names, split, out = _split_to_sequence.named(split, out, "split", opset)
         parts = _run(_split_to_sequence, input, (split, axis, keepdims, opset), copy, out)
         return dict(zip(names, parts, strict=True))
@@ -351,7 +351,7 @@ def variadic_split(
     See Also:
         The page named by ``operators["openvino.VariadicSplit-1"].source``.
     """
-    if is_a(split_lengths, Mapping):
+    if is_mapping(split_lengths):
         names, split_lengths, out = _variadic_split.named(split_lengths, out, "split_lengths")
         parts = _run(_variadic_split, data, (axis, split_lengths), copy, out)
         return dict(zip(names, parts, strict=True))

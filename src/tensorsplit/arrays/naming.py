@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from tensorsplit.core.errors import OTHER_NAMES, UNUSABLE_NAMES, Kind, SplitError, count_of, show
-from tensorsplit.core.given import as_dict, as_string, is_a
+from tensorsplit.core.given import as_dict, as_string, is_a, is_mapping
 
 _MOST_SHOWN = 8
 _MOST = 1 << 21
@@ -62,7 +62,7 @@ def named_call(
 ) -> tuple[tuple[str, ...], tuple[Any, ...], Any]:
     """Return the names, the lengths, and the buffers in the same order (TS315, TS316)."""
     names, values = names_and_lengths(lengths, parameter)
-    if is_a(out, Mapping):
+    if is_mapping(out):
         out = in_order(out, names, "out")
     return names, values, out
 

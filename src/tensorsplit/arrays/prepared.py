@@ -42,7 +42,7 @@ from tensorsplit.core.dimensions import (
     show_shape,
 )
 from tensorsplit.core.errors import PLAN_MISMATCH, UNKNOWN_COUNT, UNUSABLE_NAMES, SplitError, show
-from tensorsplit.core.given import is_a
+from tensorsplit.core.given import is_mapping
 from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.records import operator_named
 from tensorsplit.core.records.names import Counted, DialectName, OperatorName, Uncounted
@@ -312,7 +312,7 @@ class NamedSplit(SplitPlan):
             [4]
         """
         buffers: Any = out
-        if is_a(out, Mapping):
+        if is_mapping(out):
             buffers = in_order(out, self.names, "out", self.operator)
         return dict(zip(self.names, self.unnamed(input, copy=copy, out=buffers), strict=True))
 
@@ -346,7 +346,7 @@ class NamedSplit(SplitPlan):
             >>> plan.join({"b": np.array([8, 9]), "a": np.array([7])}).tolist()
             [7, 8, 9]
         """
-        if is_a(parts, Mapping):
+        if is_mapping(parts):
             parts = in_order(parts, self.names, "parts", self.operator)
         return self.unnamed.join(parts, like=like, copy=copy, out=out)
 
@@ -495,7 +495,7 @@ def plan(
     given = {"split": split, "num_outputs": num_outputs, **operands}
     found = None if names is None else names_of(names, "names", record.id)
     for name, lengths in given.items():
-        if is_a(lengths, Mapping):
+        if is_mapping(lengths):
             if found is not None:
                 problem, fix = "the lengths have names, too", "give the names once"
                 raise SplitError(

@@ -8,6 +8,7 @@ What an object raises itself, such as a path in its ``__fspath__``, is passed on
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from itertools import islice
 from numbers import Real
@@ -23,11 +24,20 @@ def is_a(value: object, kinds: type[_T] | tuple[type[_T], ...]) -> TypeGuard[_T]
     return issubclass(type(value), kinds)
 
 
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Return whether a value is a mapping, or one that wrapt has put something around.
+
+    TensorFlow does that to the dicts of a module.
+    """
+    proxy = getattr(sys.modules.get("wrapt"), "ObjectProxy", ())
+    return is_a(value, Mapping) or (is_a(value, proxy) and is_a(value.__wrapped__, Mapping))
+
+
 def as_string(value: object) -> str | None:
     """Return a string of Python's own class, equal to a given one; None for anything else."""
     if type(value) is str:
         return value
-    return str.__str__(value) if is_a(value, str) else None
+    return "".join((value,)) if is_a(value, str) else None  # torch can't compile `str.__str__`
 
 
 def as_path(value: object) -> str | None:
@@ -59,12 +69,12 @@ def as_dict(value: object) -> dict[Any, Any] | None:
 
     That is also what has no end, can't be iterated, or does not hold what it lists.
     """
-    if not is_a(value, Mapping):
+    if not is_mapping(value):
         return None
     if type(value) is dict and all(type(key) is str for key in value):
         return {**value}
     try:
-        keys = {as_string(key) or key: key for key in islice(value, _MOST_NAMES + 1)}
+        keys = {_plain(key): key for key in islice(value, _MOST_NAMES + 1)}
     except Exception:  # noqa: BLE001 - someone else's iteration may raise anything
         return None
     if len(keys) > _MOST_NAMES:
@@ -83,7 +93,7 @@ def as_data(value: object) -> object:
     """
     if value is None or type(value) in (bool, int, float, str):
         return value
-    if is_a(value, Mapping):
+    if is_mapping(value):
         held = as_dict(value)
         if held is None:
             raise ValueError(f"a {type(value).__name__} can't be listed")
@@ -93,4 +103,10 @@ def as_data(value: object) -> object:
         return [as_data(each) for each in items]
     if is_a(value, int):
         return int.__index__(value)
-    return float.__float__(value) if is_a(value, float) else as_string(value) or value
+    return float.__float__(value) if is_a(value, float) else _plain(value)
+
+
+def _plain(value: object) -> object:
+    """Return a string as Python's own, and anything else as it is."""
+    text = as_string(value)
+    return value if text is None else text

@@ -23,7 +23,7 @@ from tensorsplit.core.errors import (
     show_path,
     words_of,
 )
-from tensorsplit.core.given import is_a
+from tensorsplit.core.given import is_a, is_mapping
 from tensorsplit.files.sources import check_regular, local_path, refusing_access
 
 _NUMBERS = (
@@ -62,7 +62,7 @@ def completed(tables: Mapping[str, object], source: str) -> dict[str, object]:
     found = {key: value for key, value in tables.items() if key != "config"}
     config = _Config(source)
     wanted = tables.get("config", {})
-    if is_a(wanted, Mapping):
+    if is_mapping(wanted):
         for key, values in wanted.items():
             config.check(key, values if isinstance(values, list) else [values])
     for kind in ("split", "shard"):
@@ -74,7 +74,7 @@ def completed(tables: Mapping[str, object], source: str) -> dict[str, object]:
 
 def _with_numbers(rule: object, config: _Config) -> object:
     """Return a rule whose numbers are numbers; what else is wrong with it is found later."""
-    if not is_a(rule, Mapping):
+    if not is_mapping(rule):
         return rule
     return {key: config.numbers(value) if key in _NUMBERS else value for key, value in rule.items()}
 

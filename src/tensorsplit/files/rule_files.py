@@ -24,7 +24,7 @@ from tensorsplit.core.errors import (
     wrong_type,
 )
 from tensorsplit.core.extras import needs
-from tensorsplit.core.given import as_data, as_path, is_a
+from tensorsplit.core.given import as_data, as_path, is_a, is_mapping
 from tensorsplit.files.divisions import SplitOperands, carried, check_part_count, located
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
 from tensorsplit.files.model_rules import built_in, completed
@@ -229,7 +229,7 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -
     name = None if is_a(rules, bytes) else as_path(rules)
     where, notes = "rules", list[str]()
     try:
-        if is_a(rules, Mapping):
+        if is_mapping(rules):
             held: Any = as_data(rules)
         elif name is None:
             raise SplitError(USAGE, wrong_type(rules), _RULES, parameter="rules")

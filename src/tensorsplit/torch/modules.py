@@ -14,7 +14,7 @@ from tensorsplit.arrays.naming import names_and_lengths
 from tensorsplit.arrays.prepared import NamedSplit, PreparedSplit
 from tensorsplit.arrays.typed import Lengths, Named
 from tensorsplit.core.errors import OPERAND_TYPE, USAGE, SplitError, show
-from tensorsplit.core.given import is_a
+from tensorsplit.core.given import is_a, is_mapping
 from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import part_sizes
 
@@ -145,7 +145,7 @@ def _checked(split: Any, axis: object, num_outputs: Any, opset: Any) -> dict[str
     """Return operands that no one else can change, without those that are the defaults."""
     record = in_force("Split", opset, vendor="onnx")
     names, lengths = None, split
-    if is_a(split, Mapping):
+    if is_mapping(split):
         names, lengths = names_and_lengths(split, "split", record.id)
     values = {"split": lengths, "axis": axis, "num_outputs": num_outputs}
     intent = bind_values(record, values)

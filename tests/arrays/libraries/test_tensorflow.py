@@ -77,6 +77,21 @@ def test_autograph_takes_all_that_splits_and_joins() -> None:
     assert tf.function(back)(data).numpy().tolist() == data.tolist()
 
 
+def test_lengths_with_names_that_a_module_holds() -> None:
+    """A module has a proxy in the place of a dict."""
+    data, module = numbers(4, 6), tf.Module()
+    module.lengths = {"q": 1, "k": 3}
+    assert type(module.lengths) is not dict
+    plan = ts.plan("onnx.Split-18", data.shape, module.lengths)
+
+    def split(x: Any) -> Any:
+        return ts.split(x, module.lengths)
+
+    for parts in (split(tf.constant(data)), tf.function(split)(data), plan(data)):
+        found = {name: np.asarray(part).tolist() for name, part in parts.items()}
+        assert found == {"q": data[:1].tolist(), "k": data[1:].tolist()}
+
+
 def wrong_split(x: Any) -> Any:
     return ts.split(x, [2, 5])
 
