@@ -239,6 +239,8 @@ def test_a_person_can_read_what_a_layer_is(layer: Callable[[], Any], text: str) 
         ("TS206", "plan is for", lambda: layers.Split(PLAN)(X[1:])),
         ("TS311", "1 part given", lambda: layers.Join(PLAN)([X])),
         ("TS204", "type int", lambda: layers.Split([2, 5])(3)),
+        ("TS311", "type int", lambda: layers.Join()(3)),
+        ("TS311", "type generator", lambda: layers.Join()(pytest.fail("iterated") for _ in "a")),
     ],
 )
 def test_what_is_refused(code: str, words: str, make: Callable[[], Any]) -> None:

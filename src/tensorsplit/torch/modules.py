@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, SupportsIndex, TypeAlias
 
 import torch
 
 from tensorsplit.arrays.arguments import bind_values
+from tensorsplit.arrays.buffers import snapshot
 from tensorsplit.arrays.eager import split as split_tensor
 from tensorsplit.arrays.joining import as_integer, as_keepdims, join
 from tensorsplit.arrays.naming import names_and_lengths
 from tensorsplit.arrays.prepared import NamedSplit, PreparedSplit
 from tensorsplit.arrays.typed import Lengths, Named
 from tensorsplit.core.errors import OPERAND_TYPE, USAGE, SplitError, show
-from tensorsplit.core.given import is_a, is_mapping
+from tensorsplit.core.given import as_dict, is_a, is_mapping
 from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import part_sizes
 
@@ -134,8 +134,9 @@ class Join(_Layer):
 
     def forward(self, parts: Any) -> Tensor:
         """Return the whole of parts in order; of a dict, in any order if the plan has names."""
-        listed = parts.values() if isinstance(parts, Mapping) else parts
-        for part in [parts] if isinstance(parts, torch.fx.Proxy) else listed:
+        held = as_dict(parts)
+        listed = snapshot(parts) if held is None else [*held.values()]
+        for part in listed if type(listed) is list else [listed]:
             if isinstance(part, torch.fx.Proxy):
                 return _traced(self, parts, part)
         return join(parts, **self.operands) if self.plan is None else self.plan.join(parts)
