@@ -41,10 +41,11 @@ def as_string(value: object) -> str | None:
 
 
 def as_path(value: object) -> str | None:
-    """Return a path as a string; None for anything else."""
-    if not is_a(value, (str, bytes)) and is_a(value, os.PathLike):
-        value = type(value).__fspath__(value)
-    return os.fsdecode(bytes(value)) if is_a(value, bytes) else as_string(value)
+    """Return a path as a string; None for anything else, such as bytes."""
+    if is_a(value, str) or not is_a(value, os.PathLike):
+        return as_string(value)
+    path = type(value).__fspath__(value)
+    return os.fsdecode(bytes(path)) if is_a(path, bytes) else as_string(path)
 
 
 def as_list(value: object) -> list[Any] | None:

@@ -254,7 +254,7 @@ def _run(
 
 def _path(given: object, parameter: str) -> str:
     """Return a path or a URL as a string (TS703)."""
-    path = None if is_a(given, bytes) else as_path(given)
+    path = as_path(given)
     if path is not None:
         return path
     raise _unusable(given, "give a path or a URL", parameter)

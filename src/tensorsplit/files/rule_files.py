@@ -24,7 +24,7 @@ from tensorsplit.core.errors import (
     wrong_type,
 )
 from tensorsplit.core.extras import needs
-from tensorsplit.core.given import as_data, as_path, is_a, is_mapping
+from tensorsplit.core.given import as_data, as_path, is_mapping
 from tensorsplit.files.divisions import SplitOperands, carried, check_part_count, located
 from tensorsplit.files.formats import RANK_FILE, Division, StoredTensor
 from tensorsplit.files.model_rules import built_in, completed
@@ -226,7 +226,7 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -
         from msgspec import MsgspecError, convert
 
         from tensorsplit.files.rule_tables import RuleTables
-    name = None if is_a(rules, bytes) else as_path(rules)
+    name = as_path(rules)
     where, notes = "rules", list[str]()
     try:
         if is_mapping(rules):
