@@ -1517,3 +1517,15 @@ def test_onnxruntime_quantizes_to_the_same_bits_at_opset_10() -> None:
         old, new = (session.run({"x": data}) for session in sessions)
         for name in old:
             np.testing.assert_array_equal(old[name], new[name], strict=True)
+
+
+def test_a_mean_variance_normalization_names_its_axes_since_opset_13() -> None:
+    """onnx 1.23.2 refuses one that does not, as the full check of `converted` does."""
+    x = RNG.normal(size=(2, 3, 4, 5)).astype(np.float32)
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 12]> g (float[2,3,4,5] x) => (float[2,3,4,5] y)
+        { y = MeanVarianceNormalization(x) }"""
+    )
+    found = converted(made, 19)
+    assert attributes(found, "MeanVarianceNormalization") == {"axes": [0, 2, 3]}
+    np.testing.assert_array_equal(outputs(found, x=x)[0], outputs(made, x=x)[0])

@@ -496,6 +496,7 @@ ADAPTERS = table(
     ("GRU", 3, stated("direction", "forward"), None),
     ("GRU LSTM RNN", 7, dropped("output_sequence"), _sequence_asked_for),
     ("Concat", 4, stated("axis", 1), None),
+    ("MeanVarianceNormalization", 13, stated("axes", [0, 2, 3]), None),  # onnx needs its default
     ("If", 11, None, _branches),
     ("Scan", 9, _scan, _scan),
     ("Pad", 19, None, only("mode", "constant", "reflect", "edge")),
