@@ -148,7 +148,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " length 1",
         "calculated_from_nothing": "calculates from data without elements",
         "empty_planes": "is a convolution, a pool or a GridSample of no channels, or of data"
-        " without elements along a spatial axis",
+        " or weights without elements along a spatial axis",
         "sum_of_nothing": "is a product of integers along an axis without elements",
         "slices_of_nothing": "is a Unique of slices without elements",
         "batch_may_be_0": "is a recurrent layer whose batch may be 0",

@@ -218,6 +218,13 @@ def _has_empty_planes(node: ir.Node, known: _Known) -> bool:
     return 0 in (known.facts.tensor(first_input(node)).shape or ())[1:] and node.domain == ""
 
 
+def _convolves_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether data has empty planes, or a window of a convolution has no elements."""
+    shapes = (known.facts.tensor(each).shape for each in node.inputs[1:] if each is not None)
+    is_empty_window = any(0 in (shape or ())[2:] for shape in shapes)
+    return _has_empty_planes(node, known) or (is_empty_window and node.domain == "")
+
+
 def _weighs_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether a loss of no labels has weights."""
     return len(node.inputs) > len(("data", "labels")) and is_empty(node.inputs[1], known.facts)
@@ -388,10 +395,13 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         ),
         **dict.fromkeys(
             (
-                *("Conv", "ConvInteger", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool"),
-                *("GridSample", "LpPool", "QLinearConv"),
+                *("GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GridSample"),
+                "LpPool",
             ),
             (("empty_planes", _has_empty_planes),),
+        ),
+        **dict.fromkeys(
+            ("Conv", "ConvInteger", "QLinearConv"), (("empty_planes", _convolves_nothing),)
         ),
         "TopK": (("top_of_none", _takes_top_of_none), ("top_may_be_none", _may_take_top_of_none)),
         "Expand": (

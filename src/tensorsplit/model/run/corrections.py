@@ -179,6 +179,14 @@ def _also_without_rows(run: RunCall) -> RunCall:
     return run_all
 
 
+def _also_of_rank_0(call: Call) -> Values:
+    """Run an operator whose reference wants data of rank 1 or more: on a list of one."""
+    data = call.inputs[0]
+    if data.ndim:
+        return call.run()
+    return [np.asarray(made[0]) for made in call.given(data.reshape(1)).run()]
+
+
 def _unless_empty(run: RunCall) -> RunCall:
     """Return what runs an operator that changes no shape, of data without elements too."""
     return lambda call: run(call) if call.inputs[0].size else [call.inputs[0]]
@@ -255,8 +263,12 @@ def _recurrent(*usual: str) -> RunCall:
 
 
 def _stepped(call: Call) -> list[Array]:
-    """Run a recurrent layer; the reference of onnx 1.20 takes the batch of an older RNN first."""
-    return call.run(opset=max(14, call.step.opset))
+    """Run a recurrent layer as one of opset 14; the reference of onnx 1.20 needs that of RNN.
+
+    Before opset 7 `output_sequence` = 0 lets a node name no first output; that changes no value.
+    """
+    attributes = {k: a for k, a in call.attributes.items() if k != "output_sequence"}
+    return call._replace(attributes=attributes).run(opset=max(14, call.step.opset))
 
 
 def _without_steps(call: Call, by_batch: int) -> list[Array]:
@@ -311,10 +323,18 @@ def _quantized_convolution(call: Call) -> list[Array]:
     return [kernels.requantized(found.astype(np.float32), factors, out_zero)]
 
 
+def _log_sum(call: Call) -> list[Array]:
+    """Run ReduceLogSum, but not of integers, which opset 28 removed."""
+    if call.inputs[0].dtype.kind in "iu":
+        problem = "the standard does not say how to round logarithms of integers"
+        raise SplitError(UNSUPPORTED_NODE, problem, "cast the data to a float type")
+    return call.run()
+
+
 def _log_sum_exp(call: Call) -> list[Array]:
     """Run ReduceLogSumExp; the reference can't reduce what has rank 0."""
     data = call.inputs[0]
-    return call.run() if data.ndim else [data]
+    return _log_sum(call) if data.ndim or data.dtype.kind in "iu" else [data]
 
 
 def _of_own_type(call: Call) -> list[Array]:
@@ -357,6 +377,9 @@ CORRECTED: Mapping[str, RunCall] = {
     "QuantizeLinear": _quantized,
     "RMSNormalization": _normalized_in_float,
     "RNN": _recurrent(),
+    "RandomNormalLike": _also_of_rank_0,
+    "RandomUniformLike": _also_of_rank_0,
+    "ReduceLogSum": _log_sum,
     "ReduceLogSumExp": _log_sum_exp,
     "ReduceSumSquare": _of_own_type,
     "Resize": _resized,
@@ -365,6 +388,7 @@ CORRECTED: Mapping[str, RunCall] = {
     "Slice": computed(kernels.slice_),
     "SoftmaxCrossEntropyLoss": _lost,
     "Softsign": computed(kernels.softsign),
+    "StringSplit": _also_of_rank_0,
     "Unique": computed(kernels.unique),
     "Upsample": upsampled,
 }
