@@ -865,9 +865,9 @@ def replace_with_a_folder(target: Path, *, overwrite: bool) -> None:
         (draft / "x").write_bytes(b"after")
 
 
-def replace_here(*names: str, **settings: Any) -> None:
-    """Put files of these names into the current folder."""
-    with Outputs(**settings).replaced(Path(), names) as draft:
+def replace_here(*names: str, without: tuple[str, ...] = (), **settings: Any) -> None:
+    """Put files of these names into the current folder, and none of some others."""
+    with Outputs(**settings).replaced(Path(), names + without) as draft:
         draft.mkdir()
         for name in names:
             (draft / name).write_text("after")
@@ -908,6 +908,25 @@ def test_what_the_current_folder_holds_is_replaced_only_where_that_is_asked_for(
     replace_here("a", "x", "link", overwrite=True)
     assert [(tmp_path / name).read_text() for name in ("a", "x", "link")] == ["after"] * 3
     assert names(tmp_path) == ["a", "link", "x"]
+
+
+def test_names_that_a_result_no_longer_has_leave_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would be taken for some of the result."""
+    monkeypatch.chdir(tmp_path)
+    replace_here("b", "c")
+    (tmp_path / "a").symlink_to("nowhere")
+    with refused("TS702", "holds a", "give overwrite=True"):
+        replace_here("b", without=("a", "c"))
+    with monkeypatch.context() as failing:
+        fail_at(failing, "rename", "d")
+        with refused("TS702", "nothing was written"):
+            replace_here("b", "d", without=("a", "c"), overwrite=True)
+    assert names(tmp_path) == ["a", "b", "c"]
+    assert (tmp_path / "a").is_symlink()
+    replace_here("b", without=("a", "c"), overwrite=True)
+    assert names(tmp_path) == ["b"]
 
 
 def test_if_one_name_can_not_be_put_into_the_current_folder_none_is(

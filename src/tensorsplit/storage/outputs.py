@@ -134,7 +134,7 @@ class Outputs:
         Yields where to make it; the block writes the files down to the disk. If it fails, nothing
         is left and the target is as it was. The target may be an empty folder; a folder that holds
         other names is refused in any case. The current folder is not replaced, as the process that
-        is in it would be nowhere: one name after the other is put into it, and the others stay.
+        is in it would be nowhere: its names are put into it one after the other; others stay.
 
         Args:
             target: The file or folder.
@@ -163,7 +163,7 @@ class Outputs:
                 elif names is None:
                     draft.replace(place)
                 elif stays:
-                    _fill_in(draft, place)
+                    _fill_in(draft, place, names)
                 else:
                     _exchange(draft, place)
             self.written.append(str(target))
@@ -360,17 +360,25 @@ def _is_current(place: Path) -> bool:
     return False
 
 
-def _fill_in(draft: Path, place: Path) -> None:
-    """Put what a folder holds into one that stays; if one name can't be, none is."""
+def _fill_in(draft: Path, place: Path, names: Collection[str]) -> None:
+    """Put what a folder holds into one that stays, and take out the other ones of these names.
+
+    If one name can't be, none is.
+    """
     with contextlib.ExitStack() as undoing:
-        for each in sorted(draft.iterdir()):
-            target = place / each.name
-            if status_of(target) is None and not target.is_symlink():
-                each.rename(target)
-                undoing.callback(target.rename, each)
+        for name in sorted(names):
+            made, target = draft / name, place / name
+            is_there = status_of(target) is not None or target.is_symlink()
+            if status_of(made) is None:
+                if is_there:
+                    target.rename(made)
+                    undoing.callback(made.rename, target)
+            elif is_there:
+                _exchange(made, target)
+                undoing.callback(_exchange, made, target)
             else:
-                _exchange(each, target)
-                undoing.callback(_exchange, each, target)
+                made.rename(target)
+                undoing.callback(target.rename, made)
         undoing.pop_all()
 
 
