@@ -17,6 +17,7 @@ import numpy as np
 from tensorsplit import native
 from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import OPERAND_TYPE, OPERAND_VALUE, SplitError, show, wrong_type
+from tensorsplit.core.given import is_a
 
 Array: TypeAlias = "np.ndarray"
 Block: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.uint8]]"
@@ -89,6 +90,8 @@ class BufferPool:
         Raises:
             MemoryError, TypeError, ValueError: As `numpy.empty` does.
         """
+        if is_a(shape, memoryview):  # Python 3.11 has a SystemError for those that are released
+            shape = shape[: _MOST_DIMS + 1]
         shape, dtype = tuple(map(index, islice(iter(shape), _MOST_DIMS + 1))), np.dtype(dtype)
         made = self.blocks.empty(shape, dtype)
         return np.empty(shape, dtype) if made is None else made
