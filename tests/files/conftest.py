@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorsplit.files import byte_copies
+from tensorsplit.files import byte_copies, byte_files
 from tests.cli.conftest import refused, tensorsplit
 
 __all__ = ["refused", "tensorsplit"]
@@ -15,6 +15,7 @@ def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(byte_copies, "_LONG", 0)
         monkeypatch.setattr(byte_copies, "_TASK", 100)
     else:
-        monkeypatch.setattr(byte_copies, "_BLOCK", 100)
+        for module in (byte_copies, byte_files):
+            monkeypatch.setattr(module, "BLOCK", 100)
         monkeypatch.setattr(byte_copies, "_WRITE", 1)
         monkeypatch.setattr(byte_copies, "_TASK", 700)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
-from tensorsplit.files import byte_copies
+from tensorsplit.files import byte_files
 from tests.files.checkpoints import load
 
 numpy_files = pytest.importorskip("safetensors.numpy")
@@ -122,7 +122,7 @@ def test_nothing_is_replaced_unless_that_is_asked_for(
 def test_copies_that_differ(
     model: tuple[Path, dict[str, np.ndarray]], monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(byte_copies, "_BLOCK", block)
+    monkeypatch.setattr(byte_files, "BLOCK", block)
     path, _ = model
     out = path.with_name("out")
     ts.files.split(path, out, rules=RULES, ranks=8)
