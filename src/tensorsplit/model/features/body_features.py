@@ -209,7 +209,8 @@ def _hides_ranks(
         held = waiting.pop()
         made = held.producer()
         steps += held.graph not in inside
-        if held.shape is not None or made is None or operator_of(made) in _OF_A_NUMBER:
+        is_said = _declares(held, facts) if has_lengths else held.shape is not None
+        if is_said or made is None or operator_of(made) in _OF_A_NUMBER:
             continue
         is_counted = has_lengths and operator_of(made) == "Loop"
         sources = None if is_counted else _sources_of_rank(held, made, facts)
@@ -218,6 +219,15 @@ def _hides_ranks(
         waiting += sources - known
         known |= sources
     return False
+
+
+def _declares(held: ir.Value, facts: Facts) -> bool:
+    """Return whether a value declares a shape, with each length that is known of it."""
+    known = facts.tensor(held).shape
+    if held.shape is None or known is None:
+        return held.shape is not None
+    pairs = zip(held.shape, known, strict=False)
+    return all(isinstance(said, int) for said, length in pairs if is_known(length))
 
 
 def _sources_of_rank(held: ir.Value, made: ir.Node, facts: Facts) -> set[ir.Value] | None:
