@@ -75,6 +75,12 @@ def called(count: int) -> onnx.ModelProto:
     return model(whole, 18, [function("F", "x", "y", body)], custom=1)
 
 
+def backwards(count: int) -> onnx.ModelProto:
+    """A chain of nodes, of which each reads what the next one gives."""
+    nodes = [node("Neg", f"x{index}", f"x{index + 1}") for index in reversed(range(count))]
+    return model(graph(nodes, [value("x0", FLOAT, [2])], [f"x{count}"]))
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("made", [chain, side_by_side])
 @pytest.mark.parametrize("dim", [6, "N"])
@@ -89,7 +95,7 @@ def test_a_hundred_nodes_more_are_always_the_same_work(
     assert many - some < 1.02 * (some - few)
 
 
-@pytest.mark.parametrize(("made", "count"), [(meeting, 400), (called, 50)])
+@pytest.mark.parametrize(("made", "count"), [(meeting, 400), (called, 50), (backwards, 400)])
 @pytest.mark.parametrize("name", [*TOOLS, "lower, portable"])
 def test_twice_as_many_readers_or_calls_are_twice_the_work(
     name: str, made: Callable[[int], onnx.ModelProto], count: int

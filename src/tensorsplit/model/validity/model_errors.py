@@ -6,6 +6,7 @@ Functions are looked at once for each kind of call: with which attributes, and w
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from math import inf
@@ -112,6 +113,7 @@ class _Search:
         self._cycles: dict[Scope | None, list[frozenset[ir.Node]]] = {}
         self._holders: dict[Scope | None, ir.Node] = {}
         """The nodes that have the bodies which were met."""
+        self._names_in = cache(names_in)
         self._unimported: set[tuple[str, str]] = set()
         self._right: set[object] = set()
         """The checked properties by which right nodes differ."""
@@ -216,7 +218,7 @@ class _Search:
         if any(reader in cycle and producer in cycle for cycle in self._cycles[home]):
             problem = f"its input {name} is made of what the node itself makes"
             return malformed(problem, "have it read another value: ONNX has no cycles")
-        if is_ambiguous(value.name, map(names_in, self._around(node))):
+        if is_ambiguous(value.name, map(self._names_in, self._around(node))):
             problem = f"its input {name} is read early, and a graph around has a value of the name"
             return malformed(problem, "rename one of the two")
         problem = f"its input {name} is read before it is produced"
