@@ -516,6 +516,31 @@ def test_an_axis_that_is_not_there_is_not_padded(axis: int, x: Any) -> None:
             run(made, **{name: fed[name] for name in inputs})
 
 
+@pytest.mark.parametrize("axes", [None, [3, 2]])
+@pytest.mark.parametrize("scale", [0.25, 0.3, None])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_one_element_of_pytorch_half_pixel_is_the_first(
+    mode: str, scale: float | None, axes: list[int] | None
+) -> None:
+    """The text: x_original is 0 where length_resized is 1; along other axes it does not matter."""
+    x = np.array([[1, 2, 5, 3], [4, 7, 6, 9]], np.float32)[None, None]
+    lists = [1, 1, 2, 1], [1, 1, 4, 1] if scale is None else [1, 1, 2, scale]
+    chosen = lists[1] if axes is None else [lists[1][axis] for axis in axes]
+    held = np.array(chosen, np.int64 if scale is None else np.float32)
+    given = {"mode": mode, "coordinate_transformation_mode": "pytorch_half_pixel"}
+    made = node(
+        "Resize",
+        "x _ _ s" if scale is None else "x _ s",
+        "y",
+        **given,
+        **({"axes": axes} if axes else {}),
+    )
+    got = result(18, made, x=x, s=held)
+    two = {"s": np.array([1, 1, 2, 1], np.float32)}
+    wanted = result(18, node("Resize", "x _ s", "y", mode=mode), x=x[..., :1], **two)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
 def test_a_region_follows_the_order_of_the_axes_that_are_resized() -> None:
     data = np.arange(16, dtype=np.float32).reshape(4, 4)
     rows, columns = (0.0, 1 / 3), (2 / 3, 1.0)  # the first and second of four; the last two

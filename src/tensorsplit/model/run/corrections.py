@@ -125,6 +125,9 @@ def _resized(call: Call) -> list[Array]:
     places = [axis % data.ndim for axis in (range(data.ndim) if axes is None else axes)]
     if 0 in (shape := _resized_shape(call, places)):
         return [np.empty(shape, data.dtype)]
+    if call.attribute("coordinate_transformation_mode") == "pytorch_half_pixel":
+        data, scales = _at_start(call, places, shape)
+        call = call.given(data, roi, scales, sizes)
     if axes is None:
         return call.run()
     order = np.argsort(places)
@@ -132,6 +135,20 @@ def _resized(call: Call) -> list[Array]:
         roi = np.concatenate([half[order] for half in np.split(roi, 2)])
     lists = [None if value is None else value[order] for value in (scales, sizes)]
     return call.given(data, roi, *lists, axes=sorted(places)).run()
+
+
+def _at_start(call: Call, places: Sequence[int], shape: Sequence[int]) -> tuple[Any, Any]:
+    """Keep the first element where one is made: pytorch_half_pixel takes it from position 0.
+
+    The reference takes it from elsewhere. An antialiased one has others in it, too.
+    """
+    data, _, scales, *_ = [*call.inputs, None, None]
+    if call.attribute("antialias", 0):
+        return data, scales
+    kept = data[tuple(slice(1 if length == 1 else None) for length in shape)]
+    if shape and scales is not None:
+        scales = np.where([shape[place] == 1 for place in places], np.float32(1), scales)
+    return kept, scales
 
 
 def _resized_shape(call: Call, places: Sequence[int]) -> list[int]:
