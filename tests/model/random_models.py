@@ -69,6 +69,8 @@ Choices = tuple[Callable[[], Any], ...]
 
 OPSETS = range(7, min(28, onnx.defs.onnx_opset_version() + 1))
 SIZES = (0, 1, 2, 3, 4, 5, 6, 8)
+NAMES = ("N", "M", "a/b:0")
+"""Names of dimensions; exporters write some that no parser of formulas takes."""
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 MOVED_ONLY = (
     *(np.dtype(name) for name in ("O", "bool", "uint8", "int8", "uint16", "uint64", "complex64")),
@@ -182,7 +184,7 @@ class Generator:
         self._nodes = nodes
         opset = int(self._one(OPSETS))
         self._count = 0
-        self._symbols = {name: self._one(SIZES[1:]) for name in ("N", "M", "K")}
+        self._symbols = {name: self._one(SIZES[1:]) for name in NAMES}
         self._shapes: dict[str, list[Any]] = {}
         self._initializers: dict[str, Array] = {}
         self._functions: dict[str, Function] = {}
@@ -912,7 +914,7 @@ class Generator:
             if self._body.is_closed:
                 raise
         channels = self._pick(1, 4)
-        batch = self._one(("N", 1, 2))
+        batch = self._one((NAMES[0], 1, 2))
         shape = [self._symbols.get(batch, batch), channels, 4, 6]
         return self._add_input(self._data(np.dtype(np.float32), shape), [batch, channels, 4, 6])
 

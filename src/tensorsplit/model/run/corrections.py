@@ -142,7 +142,8 @@ def _at_start(call: Call, places: Sequence[int], shape: Sequence[int]) -> tuple[
 
     The reference takes it from elsewhere. An antialiased one has others in it, too.
     """
-    data, _, scales, *_ = [*call.inputs, None, None]
+    held: list[Any] = [*call.inputs, None, None]
+    data, _, scales, *_ = held
     if call.attribute("antialias", 0):
         return data, scales
     kept = data[tuple(slice(1 if length == 1 else None) for length in shape)]
