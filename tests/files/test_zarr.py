@@ -598,6 +598,20 @@ def test_chunks_that_decode_to_more_than_their_size(tmp_path: Path, kind: str) -
         ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 5])
 
 
+def test_an_array_of_both_versions_whose_chunks_are_the_same_stays_so(tmp_path: Path) -> None:
+    """As `zarr migrate v3` writes it."""
+    data, key = RANDOM.integers(0, 1000, (6, 4)), {"name": "v2", "separator": "."}
+    made(tmp_path / "x.zarr", data, (2, 2), zarr_format=2, compressors=None)
+    made(tmp_path / "n.zarr", data, (2, 2), chunk_key_encoding=key, compressors=None)
+    described = (tmp_path / "n.zarr" / "zarr.json").read_bytes()
+    (tmp_path / "x.zarr" / "zarr.json").write_bytes(described)
+    ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [2, 4])
+    for number, wanted in enumerate(pieces(data, [2, 4])):
+        for version in (2, 3):
+            part = zarr.open_array(tmp_path / "out" / f"x.{number}.zarr", zarr_format=version)
+            np.testing.assert_array_equal(part[:], wanted)
+
+
 @pytest.mark.parametrize("kept", [0, 8, 16, 20, -1])
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_blosc_chunk_that_ends_too_early_is_not_read_beyond(

@@ -170,7 +170,7 @@ class _DocumentReader:
     def _documents(self, paths: Sequence[str]) -> dict[str, dict[str, bytes]]:
         """Read the documents at each path, by name (BeyondAllowanceError).
 
-        Those of version 2 are not asked for where there is an array of version 3.
+        Those of version 2 are not asked for where there is an array of version 3 alone.
         """
         found: dict[str, dict[str, bytes]] = {path: {} for path in paths}
         for names in (_READ[:1], _READ[1:]):
@@ -226,8 +226,12 @@ class _DocumentReader:
 
 
 def _is_new_array(documents: Mapping[str, bytes]) -> bool:
-    """Return whether documents describe an array of version 3 for sure, before they are parsed."""
-    return set(_NODE_TYPE.findall(documents.get("zarr.json", b""))) == {b"array"}
+    """Return whether documents describe an array of version 3 alone, before they are parsed.
+
+    Its chunks may have the names of version 2, and be those of an array of that version, too.
+    """
+    document = documents.get("zarr.json", b"")
+    return set(_NODE_TYPE.findall(document)) == {b"array"} and b'"v2"' not in document
 
 
 def _check_codecs(described: object) -> None:
