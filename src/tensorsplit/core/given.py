@@ -2,7 +2,7 @@
 
 An object may say that it is of another class, as mocks do, and a method of a subclass may do
 anything. So a value is judged by its type, and strings become Python's own before they are used.
-What a path raises in its ``__fspath__`` is passed on; what raises as it is iterated is no list.
+What a path raises in its ``__fspath__`` is passed on; what raises as it is iterated is refused.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def _is_given_back(node: ir.Node, facts: Facts) -> bool:
 def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
     """Return whether a node gives back in bfloat16 what an engine joins with its QuantizeLinear.
 
-    OpenVINO takes these two apart again where they are of 8 bits and constant, and only there.
+    OpenVINO takes these two apart again where they are of 8 bits and constant, and only there. Of
+    16 bits it leaves both out, if from bfloat16 and by the same constants.
     """
     source = passed_from(node.inputs[0]) if node.inputs else None
     made = producer_of(source)
@@ -77,7 +78,9 @@ def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
         return False
     by = [held for each in (made, node) for held in each.inputs[1:3] if held is not None]
     is_known = kind not in _LIMITS and all(is_fixed(held, facts) for held in by)
-    return not (is_known or _has_blocks(made)) and _is_only_given_back(source)
+    is_same = facts.tensor(made.inputs[0]).element_type == ir.DataType.BFLOAT16
+    is_left_out = is_same and _is_given_back(made, facts)
+    return not (is_known or is_left_out or _has_blocks(made)) and _is_only_given_back(source)
 
 
 def _is_only_given_back(value: ir.Value) -> bool:
