@@ -17,6 +17,7 @@ from tensorsplit.model.graph.nodes import bodies, change_inputs
 from tensorsplit.model.graph.opsets import schema_of
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.sequence_operators import check_position
+from tensorsplit.model.reached import each_once
 from tensorsplit.model.validity.node_errors import type_name, types_of
 
 _KIND = ir.DataType.FLOAT
@@ -30,16 +31,12 @@ def drop_unread(conversion: Conversion, *nodes: ir.Node) -> bool:
 
     What may have to refuse what it is fed stays, and so does what has bodies.
     """
-    readers, waiting = dict[ir.Node, None](), [*nodes]
-    while waiting:
-        node = waiting.pop()
-        if node in readers:
-            continue
+    readers = dict[ir.Node, None]()
+    for node in each_once(nodes, _readers_of):
         is_given = any(_is_given(conversion, made) for made in node.outputs)
         if is_given or bodies(node) or _may_refuse(conversion, node):
             return False
         readers[node] = None
-        waiting += [reader for made in node.outputs for reader, _ in made.uses()]
     inputs = dict.fromkeys(chain.from_iterable(node.inputs for node in readers))
     for node in readers:
         change_inputs(node, {}, 0)
@@ -47,6 +44,10 @@ def drop_unread(conversion: Conversion, *nodes: ir.Node) -> bool:
     before = [held for held in inputs if held is not None and held.producer() not in readers]
     conversion.drop_calculated(before, lambda node: _may_refuse(conversion, node))
     return True
+
+
+def _readers_of(node: ir.Node) -> Iterator[ir.Node]:
+    return (reader for made in node.outputs for reader, _ in made.uses())
 
 
 def _is_given(conversion: Conversion, value: ir.Value) -> bool:

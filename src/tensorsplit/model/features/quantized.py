@@ -55,10 +55,9 @@ def _is_given_back(node: ir.Node, facts: Facts) -> bool:
     (made,) = node.outputs
     limits = _LIMITS.get(facts.tensor(made).element_type)
     readers = () if made.is_graph_output() else made.uses()
-    return bool(limits and readers) and all(
-        use.idx == 0 and limits is not None and _is_inverse(use.node, node, limits, facts)
-        for use in readers
-    )
+    if limits is None or not readers:
+        return False
+    return all(use.idx == 0 and _is_inverse(use.node, node, limits, facts) for use in readers)
 
 
 def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:

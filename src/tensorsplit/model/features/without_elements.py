@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 from onnx import defs
 
-from tensorsplit.core.dimensions import are_known, is_at_least, is_known
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_at_least, is_known
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.forms import sparse_initializers
@@ -88,6 +88,16 @@ def flattened_at(node: ir.Node, facts: Facts) -> int | None:
     return None if shape is None else axis + len(shape)
 
 
+def _shape_of(node: ir.Node, facts: Facts) -> Shape:
+    """Return the shape of a node's first input, as that of a number where it is not known."""
+    return facts.tensor(first_input(node)).shape or ()
+
+
+def _may_be_0_later(number: Dim) -> bool:
+    """Return whether a number that is not known, or has names, may be 0."""
+    return number is None or not (is_known(number) or is_at_least(number, 1))
+
+
 def _is_flattened(node: ir.Node, known: _Known) -> bool:
     """Return whether more than one axis comes before a Flatten's of data maybe without elements."""
     if node.domain != "" or not node.inputs or (flattened_at(node, known.facts) or 0) < 2:
@@ -101,7 +111,7 @@ def _loses_dimension(node: ir.Node, known: _Known) -> bool:
 
     That one follows from the number of elements, which is 0 whatever it is.
     """
-    shape = known.seen.tensor(first_input(node)).shape or ()
+    shape = _shape_of(node, known.seen)
     return 0 in shape and shape.count(None) == 1
 
 
@@ -110,7 +120,7 @@ def _loses_moved(node: ir.Node, known: _Known) -> bool:
 
     Then it loses a dimension that is not seen, or takes a 0 for what the data has there.
     """
-    shape = known.seen.tensor(first_input(node)).shape or ()
+    shape = _shape_of(node, known.seen)
     order = [axis for axis in order_of(node, len(shape)) if axis in range(len(shape))]
     moved = [axis for axis in order if shape[axis] != 1]
     if moved != sorted(moved) or len(order) != len(shape):
@@ -188,12 +198,12 @@ _RIGHT_OF_NOTHING = frozenset(
 
 def _loses_moved_by_einsum(node: ir.Node, known: _Known) -> bool:
     """Return whether an Einsum of one empty tensor may move axes of length 1, as a Reshape does."""
-    return len(node.inputs) == 1 and {0, 1} <= {*(known.facts.tensor(node.inputs[0]).shape or ())}
+    return len(node.inputs) == 1 and {0, 1} <= {*_shape_of(node, known.facts)}
 
 
 def _compares_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether an old Softmax is of nothing as one row, or of no last of three axes."""
-    shape = known.facts.tensor(first_input(node)).shape or ()
+    shape = _shape_of(node, known.facts)
     is_one = attribute_of(node, "axis", ir.AttributeType.INT, 1) in (0, -len(shape))
     is_old = node.domain == "" and known.opset < _FIRST_RIGHT[node.op_type]
     return is_old and 0 in (*shape[2:][-1:], *(shape[:1] if is_one else ()))
@@ -202,20 +212,20 @@ def _compares_nothing(node: ir.Node, known: _Known) -> bool:
 def _sums_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether a product of integers has elements, each the sum of none."""
     made = known.facts.tensor(node.outputs[0]).shape
-    shape = known.facts.tensor(first_input(node)).shape or ()
+    shape = _shape_of(node, known.facts)
     return shape[-1:] == (0,) and made is not None and 0 not in made
 
 
 def _compares_slices_of_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether a Unique is of slices along an axis, of which each has no elements."""
-    shape = known.facts.tensor(first_input(node)).shape or ()
+    shape = _shape_of(node, known.facts)
     axis = attribute_of(node, "axis", ir.AttributeType.INT)
     return axis in range(-len(shape), len(shape)) and 0 in shape and shape[axis] != 0
 
 
 def _has_empty_planes(node: ir.Node, known: _Known) -> bool:
     """Return whether data has no channels, or no elements along a spatial axis."""
-    return 0 in (known.facts.tensor(first_input(node)).shape or ())[1:] and node.domain == ""
+    return 0 in _shape_of(node, known.facts)[1:] and node.domain == ""
 
 
 def _convolves_nothing(node: ir.Node, known: _Known) -> bool:
@@ -253,8 +263,7 @@ def _may_have_no_batch(node: ir.Node, known: _Known) -> bool:
     layout: int | None = attribute_of(node, "layout", ir.AttributeType.INT, 0)
     if node.domain != "" or layout not in (0, 1):
         return False
-    batch = None if shape is None else (*shape, 1, 1)[1 - layout]
-    return batch is None or not (is_known(batch) or is_at_least(batch, 1))
+    return _may_be_0_later(None if shape is None else (*shape, 1, 1)[1 - layout])
 
 
 def _reduces_nothing(node: ir.Node, known: _Known) -> bool:
@@ -268,7 +277,7 @@ def _reduces_nothing(node: ir.Node, known: _Known) -> bool:
 
 def _pools_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether a pool is of no batches or channels."""
-    return 0 in (known.seen.tensor(first_input(node)).shape or ())[:2] and node.domain == ""
+    return 0 in _shape_of(node, known.seen)[:2] and node.domain == ""
 
 
 def _takes_top_of_none(node: ir.Node, known: _Known) -> bool:
@@ -277,8 +286,7 @@ def _takes_top_of_none(node: ir.Node, known: _Known) -> bool:
 
 def _may_take_top_of_none(node: ir.Node, known: _Known) -> bool:
     """Return whether a TopK may take no elements, as may be seen only at run time."""
-    number = known.facts.tensor(node.inputs[1]).integer if len(node.inputs) > 1 else 1
-    return number is None or not (is_known(number) or is_at_least(number, 1))
+    return len(node.inputs) > 1 and _may_be_0_later(known.facts.tensor(node.inputs[1]).integer)
 
 
 def _number_of_top(node: ir.Node, facts: Facts) -> int | None:

@@ -32,7 +32,7 @@ def put_in_order(model: ir.Model) -> bool:
     """
     for scope in _outermost(model):
         early = list(_read_early(scope, done=set()))
-        names = cache(names_in)
+        names = cache(value_names)
         if any(is_ambiguous(value.name, map(names, around)) for value, around in early):
             return False
         if early:
@@ -50,7 +50,7 @@ def is_ambiguous(name: str | None, around: Iterable[Set[str | None]]) -> bool:
     return sum(name in names for names in around) > 1
 
 
-def names_in(scope: Scope) -> set[str | None]:
+def value_names(scope: Scope) -> set[str | None]:
     """Collect the names of the values that a graph or function has itself, not those in bodies."""
     held = scope.initializers.values() if isinstance(scope, ir.Graph) else ()
     made = (node.outputs for node in scope)

@@ -40,7 +40,7 @@ from tensorsplit.model.graph.tensors import MAX_RANK, Array, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
 from tensorsplit.model.infer.foreign_operators import alike
-from tensorsplit.model.infer.shape_rules import ALONE, followed_shape, has_rule
+from tensorsplit.model.infer.shape_rules import ALONE, followed_shape, rule_of
 from tensorsplit.model.validity.node_errors import wrong_signature
 
 _FLOATS = frozenset((ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE))
@@ -446,7 +446,7 @@ def _renamed(shape: Shape | None, names: Mapping[str, Dim]) -> Shape | None:
 
 def _followed(node: Node, place: int, output: Fact) -> Fact:
     """Return an output with dimensions that onnx leaves open, or infers wrong, if they follow."""
-    if not isinstance(output, Tensor) or not has_rule(node.proto.op_type, place):
+    if not isinstance(output, Tensor) or rule_of(node.proto.op_type, place) is None:
         return output
     if node.proto.op_type in ALONE:
         output = replace(output, shape=None)

@@ -38,14 +38,14 @@ _FAR = (1 << 31) - 1
 """Exporters write this, or more, for the end of an axis."""
 
 
-def has_rule(op_type: str, place: int) -> bool:
-    """Return whether a rule says what follows of an output of an operator of ONNX's own."""
-    return op_type in (_LATER.get(place, {}) if place else _RULES)
+def rule_of(op_type: str, place: int) -> _ShapeFunction | None:
+    """Return the rule for the shape of an output of an operator of ONNX's own, by its place."""
+    return (_LATER.get(place, {}) if place else _RULES).get(op_type)
 
 
 def followed_shape(node: Node, place: int = 0) -> Shape | None:
     """Return the shape of an output of a node of ONNX's own; None where nothing follows."""
-    rule = (_LATER.get(place, {}) if place else _RULES).get(node.proto.op_type)
+    rule = rule_of(node.proto.op_type, place)
     with suppress(NotKnownError):
         return None if rule is None else rule(node)
     return None

@@ -36,7 +36,7 @@ from tensorsplit.model.graph.held_tensors import held_by
 from tensorsplit.model.graph.node_paths import check_depth, function_label, node_paths
 from tensorsplit.model.graph.nodes import Scope, bodies, nodes_in, scopes_inside
 from tensorsplit.model.graph.opsets import model_opsets, schema_of
-from tensorsplit.model.graph.ordering import is_ambiguous, names_in
+from tensorsplit.model.graph.ordering import is_ambiguous, value_names
 from tensorsplit.model.graph.producers import producer_of, read_by
 from tensorsplit.model.graph.split_records import FAMILY, is_split
 from tensorsplit.model.refusals import malformed
@@ -113,7 +113,7 @@ class _Search:
         self._cycles: dict[Scope | None, list[frozenset[ir.Node]]] = {}
         self._holders: dict[Scope | None, ir.Node] = {}
         """The nodes that have the bodies which were met."""
-        self._names_in = cache(names_in)
+        self._names_in = cache(value_names)
         self._unimported: set[tuple[str, str]] = set()
         self._right: set[object] = set()
         """The checked properties by which right nodes differ."""
