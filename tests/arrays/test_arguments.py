@@ -152,4 +152,4 @@ def test_what_would_do_is_what_the_operand_may_be(
 
 def test_the_rank_of_a_list_of_lists_is_said() -> None:
     with refused("TS106", "of rank 2", parameter="split"):
-        ts.split(X, [[1, 3]])  # type: ignore[list-item]
+        ts.split(X, [[1, 3]])  # type: ignore[list-item]  # the mistake
