@@ -2,6 +2,7 @@
 
 A case that fails is shrunk and printed. One that crashes, takes more than a minute or needs more
 than four gigabytes ends the child; the stack is printed, and the model is where it was written.
+Times are those of the processor: a run may have any priority beside other work.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import json
+import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -64,13 +67,14 @@ def fuzz(name: str, first: int, cases: int, until: float, folder: Path, seen: Co
         )
         @given(strategy)
         def run(case: Any) -> None:
-            if time.monotonic() > until:
+            if time.process_time() > until:
                 return  # an exception would be a failure, and shrunk
-            faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
+            signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+            faulthandler.dump_traceback_later(30 * MOST_SECONDS, exit=True)  # if it only waits
             seen[check(case)] += 1
 
         run()
-        if time.monotonic() > until:
+        if time.process_time() > until:
             return
 
 
@@ -80,7 +84,8 @@ def child(options: argparse.Namespace) -> int:
     if not options.sanitized:  # whose shadow memory has no bound
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     folder = Path(options.folder)
-    until = time.monotonic() + options.seconds
+    faulthandler.register(signal.SIGPROF, chain=True)  # which ends the process
+    until = options.seconds
     seen: Counter[str] = Counter()
     failures: list[BaseException] = []
 
@@ -99,38 +104,49 @@ def child(options: argparse.Namespace) -> int:
     finally:
         for thread in threads:
             thread.join()
+        signal.setitimer(signal.ITIMER_PROF, 0)
         faulthandler.cancel_dump_traceback_later()
         print(json.dumps(seen))
     return bool(failures)
 
 
+def timed(command: Sequence[str]) -> tuple[int, str, float]:
+    """Run a command: its exit status, what it printed, and the processor's seconds."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, output, usage.ru_utime + usage.ru_stime
+
+
 def parent(name: str, options: argparse.Namespace) -> page.Entry:
     """Fuzz one target in child processes, a new one after each failure, until the time is over."""
-    started, failures, number = time.monotonic(), 0, options.seed
+    seconds, failures, number = 0.0, 0, options.seed
     seen: Counter[str] = Counter()
     while True:
         folder = options.keep / f"{name}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
-        left = options.seconds - (time.monotonic() - started)
+        left = options.seconds - seconds
         command = [sys.executable, "-m", "tests.fuzz", name, "--child", f"--folder={folder}"]
         command += [f"--seed={number}", f"--cases={options.cases}", f"--seconds={left}"]
         command += [f"--threads={options.threads}", f"--sanitized={options.sanitized}"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        *said, last = done.stdout.splitlines() or [""]
+        status, output, used = timed(command)
+        seconds += used
+        *said, last = output.splitlines() or [""]
         print("\n".join(said), end="\n" * bool(said))
         if last.startswith("{"):
             seen.update(json.loads(last))
-        if done.returncode == 0:
+        if status == 0:
             shutil.rmtree(folder)
             break
         failures += 1
-        print(f"{name}: failed with status {done.returncode}, seed {number}; see {folder}")
+        print(f"{name}: failed with status {status}, seed {number}; see {folder}")
         number += 100_000
-        if options.cases < sys.maxsize or time.monotonic() - started > options.seconds:
+        if options.cases < sys.maxsize or seconds > options.seconds:
             break
-    seconds = round(time.monotonic() - started)
-    entry = page.Entry.now(name, options.sanitized, options.threads, seen, seconds, failures)
-    print(f"{name}: {entry.cases} cases in {seconds} s, {failures} failures; {dict(seen)}")
+    entry = page.Entry.now(name, options.sanitized, options.threads, seen, round(seconds), failures)
+    print(f"{name}: {entry.cases} cases in {seconds:.0f} s, {failures} failures; {dict(seen)}")
     return entry
 
 
