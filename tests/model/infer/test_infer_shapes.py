@@ -300,6 +300,14 @@ def test_parts_of_a_shape_that_are_moved_are_followed(
     assert tuple((found[name] or ())[0] for name in names) == expected
 
 
+@pytest.mark.parametrize(("times", "expected"), [(1 << 60, 6 << 60), (1 << 62, None)])
+def test_a_length_that_no_dimension_can_have_is_not_known(times: int, expected: Any) -> None:
+    nodes = [node("Concat", "n times one", "r", axis=0), node("Tile", "x r", "y")]
+    made = simple(*nodes, outputs="y", times=[times], one=[1])
+    made.graph.input.append(value("n", INT64, [1]))
+    assert shapes(made)["y"] == (None, expected, 4)
+
+
 def test_run_time_lengths_leave_the_axis_open() -> None:
     made = model(
         graph([node("Split", "x s", "a b", axis=1)], [X, value("s", INT64, (2,))], ["a", "b"])

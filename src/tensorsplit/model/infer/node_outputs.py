@@ -20,7 +20,7 @@ import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.arrays.onnx_ir import shape_in_model
-from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known
+from tensorsplit.core.dimensions import MAX_DIM, Dim, Shape, are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.calls import Attributes, is_open
 from tensorsplit.model.graph.engine_operators import in_onnx
@@ -455,10 +455,15 @@ def _followed(node: Node, place: int, output: Fact) -> Fact:
     found = followed_shape(node, place)
     if found is None or (output.shape is not None and len(found) != len(output.shape)):
         return output
-    checked = [None if type(dim) is float or (is_known(dim) and dim < 0) else dim for dim in found]
-    pairs = zip(checked, output.shape or found, strict=True)
+    pairs = zip(map(_if_length, found), output.shape or found, strict=True)
     both = (a if b is None or output.shape is None or is_known(a) else b for a, b in pairs)
     return replace(output, shape=tuple(both))
+
+
+def _if_length(dim: Dim) -> Dim:
+    """Return a dimension that follows, if it can be one; else None."""
+    is_wrong = type(dim) is float or (is_known(dim) and not 0 <= dim <= MAX_DIM)
+    return None if is_wrong else dim
 
 
 def values_of(array: Array | None, opset: int) -> tuple[Dim, ...] | None:
