@@ -251,6 +251,7 @@ class _Server(BaseHTTPRequestHandler):
     array = json.dumps(ARRAYS[2]).encode()
     both = json.dumps(GROUPS[3])[:-1].encode() + b', "attributes": {"node_type": "array"}}'
     asked: ClassVar[list[str]] = []
+    failing = ("", 0)
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
@@ -287,16 +288,25 @@ class _Server(BaseHTTPRequestHandler):
             "new/.zgroup": json.dumps(GROUPS[2]).encode(),
             "new/": b'<a href="x/">x</a>',
             "new/x/zarr.json": json.dumps(ARRAYS[3]).encode(),
+            "fan/zarr.json": json.dumps(GROUPS[3]).encode(),
+            "fan/": b'<a href="a/">a</a><a href="b/">b</a><a href="old/">old</a>',
+            "fan/a/zarr.json": json.dumps(GROUPS[3]).encode(),
+            "fan/a": b'<a href="x/">x</a>',
+            "fan/a/x/zarr.json": json.dumps(ARRAYS[3]).encode(),
+            "fan/b/zarr.json": json.dumps(GROUPS[3]).encode(),
+            "fan/b": b"",
+            "fan/old/.zarray": self.array,
         }
         self.asked.append(self.path)
-        store, _, key = self.path.lstrip("/").partition("/")
+        store, _, _ = self.path.lstrip("/").partition("/")
         if store == "silent":
             time.sleep(1)
         if place := {"circle": self.path, "astray": "file:///etc/passwd"}.get(store):
             self.answer_in_brief(302, Location=place)
             return
-        if store == "locked" or (store, key) == ("lost", "0"):
-            self.answer_in_brief(403 if store == "locked" else 500)
+        failing = {"/lost/0": 500, **dict([self.failing])}
+        if status := 403 if store == "locked" else failing.get(self.path.rstrip("/")):
+            self.answer_in_brief(status)
             return
         is_there = self.path.lstrip("/") in answers
         answer = answers.get(self.path.lstrip("/"), b"")
@@ -361,6 +371,45 @@ def test_what_describes_arrays_of_version_2_is_not_asked_for_in_version_3(
     assert {name for name in asked if name.startswith((".", "zarr"))} == {"zarr.json"}
     assert (tmp_path / "out.zarr" / ".zgroup").is_file()
     assert (tmp_path / "out.zarr" / "x.0" / "zarr.json").is_file()
+
+
+def test_documents_of_version_2_are_not_asked_for_in_groups_without_any(
+    address: str, tmp_path: Path
+) -> None:
+    """Each of thousands of groups would be asked for three, and the same number is not there."""
+    pytest.importorskip("aiohttp")
+    _Server.asked.clear()
+    ts.files.split(f"{address}/fan", tmp_path / "out.zarr", num_outputs=2)
+    below = {each for each in _Server.asked if each.startswith(("/fan/a/", "/fan/b/"))}
+    documents = {each for each in below if "zarr" in each or "/." in each}
+    assert documents == {f"/fan/{path}/zarr.json" for path in ("a", "a/x", "b")}
+    found = {path.parent.name for path in (tmp_path / "out.zarr").rglob("*z*arr*")}
+    assert found >= {"x.0", "x.1", "old.0", "old.1"}  # where nothing of version 3 is
+
+
+@pytest.mark.parametrize(
+    ("failing", "status", "said"),
+    [
+        ("b/zarr.json", 500, ": its server answers 500 Internal Server Error"),
+        ("b", 500, ": its server answers 500 Internal Server Error"),
+        ("b", 404, " does not list what it holds"),
+    ],
+)
+def test_the_group_that_a_server_does_not_give_is_named(
+    address: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failing: str,
+    status: int,
+    said: str,
+) -> None:
+    """Several are asked for at the same time."""
+    pytest.importorskip("aiohttp")
+    monkeypatch.setattr(_Server, "failing", (f"/fan/{failing}", status))
+    with pytest.raises(ts.SplitError) as caught:
+        ts.files.split(f"{address}/fan", tmp_path / "out.zarr", num_outputs=2)
+    wanted = f"'{address}/fan/{failing}'{said}"
+    assert (caught.value.code, caught.value.problem) == ("TS705", wanted)
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,12 @@ class PickledError(ValueError):
 
 
 @contextlib.contextmanager
-def refusing(source: str) -> Iterator[None]:
-    """Turn whatever a reader raises into a refusal of the source (TS705)."""
+def refusing(source: str, *, but: type[Exception] = SplitError) -> Iterator[None]:
+    """Turn whatever a reader raises, but refusals and one more kind, into one (TS705)."""
     try:
         yield
         return
-    except SplitError:
+    except (SplitError, but):
         raise
     except Exception as error:  # noqa: BLE001 - the readers raise whatever their parsers do
         refusal = _refusal(source, error)

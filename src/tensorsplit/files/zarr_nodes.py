@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import starmap
@@ -26,7 +26,7 @@ from tensorsplit.files.zarr_stores import (
     folders_in,
     join,
     read_values,
-    size_of,
+    sizes_of,
     store_at,
 )
 
@@ -101,19 +101,21 @@ def find(url: str, path: str = "", bounds: Bounds | None = None) -> ZarrNode:
     return found
 
 
-def members(url: str) -> list[ZarrNode]:
+def members(url: str, root: ZarrNode) -> list[ZarrNode]:
     """Return all arrays and groups of the group at a URL, but for itself (TS705, TS716)."""
     reader = _DocumentReader(url)
     found: list[ZarrNode] = []
-    groups = [""]
+    groups = [root]
     while groups:
-        paths = reader.folders(groups[-_AT_ONCE:])
+        batch = groups[-_AT_ONCE:]
         del groups[-_AT_ONCE:]
+        new = {each.path for each in batch if each.documents.keys().isdisjoint(_READ[1:])}
+        paths = reader.folders([each.path for each in batch])
         for start in range(0, len(paths), _AT_ONCE):
-            found_here = reader.nodes(paths[start : start + _AT_ONCE])
+            found_here = reader.nodes(paths[start : start + _AT_ONCE], new)
             nodes = [each for each in found_here if each is not None]
             found += nodes
-            groups += [each.path for each in nodes if each.metadata is None]
+            groups += [each for each in nodes if each.metadata is None]
     return found
 
 
@@ -140,7 +142,7 @@ class _DocumentReader:
         deepest = max(path.count("/") for path in paths)
         if deepest >= _DEEPEST:  # the system looks up each folder on the way, each time
             raise self._beyond(f"holds groups that are more than {_DEEPEST} deep")
-        with refusing(self._url if len(paths) > 1 else join(self._url, paths[0])):
+        with refusing(self._url):
             try:
                 for path, name in folders_in(self._store, paths):
                     if name in DOCUMENTS or not is_name(name):
@@ -157,30 +159,50 @@ class _DocumentReader:
         if self._bounds.nodes > _MOST_NODES:
             raise self._beyond(f"holds more than {_MOST_NODES} arrays and groups")
 
-    def nodes(self, paths: Sequence[str]) -> list[ZarrNode | None]:
-        """Return what is at each path; None for nothing."""
-        with refusing(self._url if len(paths) > 1 else join(self._url, paths[0])):
+    def nodes(self, paths: Sequence[str], new: Container[str] = ()) -> list[ZarrNode | None]:
+        """Return what is at each path; None for nothing.
+
+        Args:
+            paths: Where arrays and groups may be.
+            new: Groups around them that version 2 does not describe, and so nothing in them.
+        """
+        with refusing(self._url):
             try:
-                documents = self._documents(paths)
+                documents = self._documents(paths, new)
             except BeyondAllowanceError:
                 problem = f"is described in more than {_MOST_BYTES} bytes"
                 raise self._beyond(problem) from None
-        return [self._node(path, documents[path]) for path in paths]
+        found = [self._node(path, documents[path]) for path in paths]
+        groups = [each for each in found if each is not None and each.metadata is None]
+        old = [each.path for each in groups if ".zgroup" in each.documents]
+        self._note_consolidated(documents, old)
+        return found
 
-    def _documents(self, paths: Sequence[str]) -> dict[str, dict[str, bytes]]:
+    def _documents(self, paths: Sequence[str], new: Container[str]) -> dict[str, dict[str, bytes]]:
         """Read the documents at each path, by name (BeyondAllowanceError).
 
-        Those of version 2 are not asked for where there is an array of version 3 alone.
+        Those of version 2 are not asked for where there is an array of version 3 alone, or
+        something of version 3 in a group of that version alone.
         """
         found: dict[str, dict[str, bytes]] = {path: {} for path in paths}
         for names in (_READ[:1], _READ[1:]):
-            left = [path for path in paths if not _is_new_array(found[path])]
+            left = [path for path in paths if not _is_new(path, found[path], new)]
             keys = [(path, name) for path in left for name in names]
             values = read_values(self._store, list(starmap(join, keys)), self._bounds.allowance)
             for (path, name), value in zip(keys, values, strict=True):
                 if value is not None:
                     found[path][name] = value
         return found
+
+    def _note_consolidated(
+        self, documents: Mapping[str, dict[str, bytes]], groups: Sequence[str]
+    ) -> None:
+        """Note for each group of version 2 whether there is what repeats the documents in it."""
+        with refusing(self._url):
+            sizes = sizes_of(self._store, [join(path, CONSOLIDATED) for path in groups])
+        for path, size in zip(groups, sizes, strict=True):
+            if size is not None:
+                documents[path][CONSOLIDATED] = b""
 
     def _node(self, path: str, documents: dict[str, bytes]) -> ZarrNode | None:
         with refusing(join(self._url, path)):
@@ -195,9 +217,6 @@ class _DocumentReader:
             if not isinstance(described.pop("attributes", None), dict | None):
                 raise ValueError("its attributes are not an object")
             if kind == ".zgroup" or described.get("node_type") == "group":
-                is_old = ".zgroup" in documents
-                if is_old and size_of(self._store, join(path, CONSOLIDATED)) is not None:
-                    documents[CONSOLIDATED] = b""
                 return ZarrNode(path, documents, None)
             _check_codecs(described)
             with warnings.catch_warnings():
@@ -223,6 +242,12 @@ class _DocumentReader:
             "keep large attributes in arrays, and groups in stores of their own",
             parameter="source",
         )
+
+
+def _is_new(path: str, documents: Mapping[str, bytes], new: Container[str]) -> bool:
+    """Return whether documents are of version 3, and there are none of version 2."""
+    is_in_new = path.rpartition("/")[0] in new
+    return (is_in_new and bool(documents)) or _is_new_array(documents)
 
 
 def _is_new_array(documents: Mapping[str, bytes]) -> bool:

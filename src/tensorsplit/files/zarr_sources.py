@@ -236,7 +236,7 @@ class _Arrays(Mapping[str, StoredTensor]):
     @cached_property
     def _members(self) -> Sequence[ZarrNode]:
         """The arrays and groups of the group that the store is; listing takes time at a URL."""
-        return () if self._root is None else members(self._url)
+        return () if self._root is None else members(self._url, self._root)
 
 
 def _is_folder(path: Path) -> bool:

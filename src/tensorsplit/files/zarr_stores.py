@@ -22,7 +22,7 @@ from zarr.buffer import default_buffer_prototype
 from zarr.storage import FsspecStore, LocalStore
 
 from tensorsplit.core.errors import UNREADABLE_TENSORS, SplitError, show_path
-from tensorsplit.files.sources import local_path, refusing_access, refusing_writes
+from tensorsplit.files.sources import local_path, refusing, refusing_access, refusing_writes
 from tensorsplit.files.zarr_internals import sync
 
 if TYPE_CHECKING:
@@ -125,7 +125,9 @@ class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
         if size is None:
             return None
         allowance.take(size)
-        value: bytes = (self.root / key).read_bytes()
+        path = self.root / key
+        with refusing(str(path)):
+            value: bytes = path.read_bytes()
         return value
 
     def write(self, key: str, value: Buffer) -> None:
@@ -136,13 +138,14 @@ class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
 
     def folders(self, path: str) -> Iterator[str]:
         """Yield the names of the folders in a folder; TS705 where a link leads into a loop."""
-        with os.scandir(self.root / path) as entries:
+        folder = str(self.root / path)
+        with refusing(folder), os.scandir(folder) as entries:
             for entry in entries:
                 if not entry.is_dir():
                     continue
                 if entry.is_symlink():
                     _check_inside(entry.path, str(self.root))
-                    here = Path(os.path.realpath(self.root / path))
+                    here = Path(os.path.realpath(folder))
                     if here.is_relative_to(os.path.realpath(entry.path)):
                         raise unreadable(entry.path, "its link leads into a loop")
                 yield entry.name
@@ -157,12 +160,24 @@ def _check_inside(path: str, root: str) -> None:
 
 def size_of(store: Store, key: str) -> int | None:
     """Return the bytes of a value in a store; None if it is not there."""
+    (size,) = sizes_of(store, [key])
+    return size
+
+
+def sizes_of(store: Store, keys: Sequence[str]) -> list[int | None]:
+    """Return the bytes of values in a store, each None if it is not there."""
     if isinstance(store, GuardedStore):
-        return store.size(key)
-    try:
-        return int(sync(store.getsize(key)))
-    except FileNotFoundError:
-        return None
+        return [store.size(key) for key in keys]
+    found: list[int | None] = sync(_all_of([_size(store, key) for key in keys]))
+    return found
+
+
+async def _size(store: FsspecStore, key: str) -> int | None:
+    with refusing(place_in(store, key)):
+        try:
+            return int(await store.getsize(key))
+        except FileNotFoundError:
+            return None
 
 
 def read_values(store: Store, keys: Sequence[str], allowance: Allowance) -> list[bytes | None]:
@@ -182,11 +197,12 @@ async def _fetched(
 
     async def fetch(key: str) -> bytes | None:
         if not is_counted:
-            try:
-                allowance.take(await store.getsize(key))
-            except FileNotFoundError:
+            size = await _size(store, key)
+            if size is None:
                 return None
-        value: Buffer | None = await store.get(key, default_buffer_prototype())
+            allowance.take(size)
+        with refusing(place_in(store, key), but=BeyondAllowanceError):
+            value: Buffer | None = await store.get(key, default_buffer_prototype())
         return None if value is None else bytes(value.to_bytes())
 
     return await _all_of(map(fetch, keys))
@@ -204,8 +220,19 @@ def folders_in(store: Store, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 async def _listed(store: FsspecStore, path: str) -> list[str]:
+    """Return the names in a folder (TS705); a server may keep them to itself."""
     _ALLOWED.set(Allowance(_LARGEST_LISTING))
-    return [name.rstrip("/") async for name in store.list_dir(path)]
+    place = place_in(store, path)
+    with refusing(place, but=BeyondAllowanceError):
+        names = [name.rstrip("/") async for name in store.list_dir(path)]
+        if names or await store.exists(path):
+            return names
+    raise SplitError(
+        UNREADABLE_TENSORS,
+        f"{show_path(place)} does not list what it holds",
+        "name arrays, and a folder for their parts",
+        parameter="source",
+    )
 
 
 async def _all_of(awaited: Iterable[Awaitable[_T]]) -> list[_T]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
 from itertools import islice
@@ -34,16 +34,20 @@ def sync_folder(folder: Path) -> None:
 
 def sync_folders(folder: Path) -> None:
     """Write the names in a folder and in all folders below it down to the disk."""
-    for path, _, _ in os.walk(folder):
-        sync_folder(Path(path))
+    _each_of((Path(path) for path, _, _ in os.walk(folder)), sync_folder)
 
 
 def sync_files(paths: Iterable[Path]) -> None:
-    """Write files down to the disk, many at once, as file systems do that together."""
+    """Write files down to the disk."""
+    _each_of(paths, _sync_file)
+
+
+def _each_of(paths: Iterable[Path], sync: Callable[[Path], object]) -> None:
+    """Write many down at once, as file systems do that together."""
     left = iter(paths)
     with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
         while batch := list(islice(left, _SYNCED_AT_ONCE)):
-            list(pool.map(_sync_file, batch))
+            list((pool.map if len(batch) > 1 else map)(sync, batch))  # one needs no thread
 
 
 def _sync_file(path: Path) -> None:
