@@ -135,6 +135,9 @@ CASES = {
     "Expand to more": ("a = Slice(x, i, o) y = Expand(a, t)", "int64[3] t = {4, 1, 1}", ()),
 }
 
+BY_CHANCE = ("MatMulInteger along no elements", "onnxruntime")
+"""It gives what is in memory, which is 0 by chance."""
+
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", CASES)
@@ -152,7 +155,8 @@ def test_engines_that_do_wrong_without_elements_are_warned_of(name: str, engine:
     ]
     assert found == ["warning"] * (engine in wrong_in)
     feeds = {"x": np.arange(32, dtype=np.float32).reshape(4, 4, 2)}
-    assert is_right(made, feeds, engine) == (engine not in wrong_in)
+    if (name, engine) != BY_CHANCE:
+        assert is_right(made, feeds, engine) == (engine not in wrong_in)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
