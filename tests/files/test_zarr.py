@@ -173,9 +173,14 @@ def test_shards_of_complex_nans_that_signal_are_split_without_a_warning(tmp_path
         assert part[...].tobytes() == expected.tobytes()
 
 
-def test_chunks_missing_in_a_shard_stay_missing(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:Numcodecs codecs are not in the Zarr version 3")
+@pytest.mark.parametrize("has_filter", [False, True])
+def test_chunks_missing_in_a_shard_stay_missing(tmp_path: Path, has_filter: bool) -> None:
     data = np.zeros((16, 64), "<f4")
     data[5, 3] = 1
+    filters = None
+    if has_filter:
+        filters = pytest.importorskip("zarr.codecs.numcodecs").Delta(dtype="<f4")
     array = zarr.create_array(
         tmp_path / "x.zarr",
         shape=data.shape,
@@ -183,6 +188,7 @@ def test_chunks_missing_in_a_shard_stay_missing(tmp_path: Path) -> None:
         chunks=(1, 64),
         dtype="<f4",
         compressors=None,
+        filters=filters,
     )
     array[...] = data
     ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [3, 13])
@@ -568,15 +574,17 @@ def test_files_of_a_process_that_was_killed_are_removed(tmp_path: Path) -> None:
 
 
 ZEROS = bytes(1 << 24)
+SIZELESS = (
+    b"\x28\xb5\x2f\xfd\x00\x58"
+    + 511 * (((131072 << 3) | 2).to_bytes(3, "little") + b"\0")
+    + ((131072 << 3) | 3).to_bytes(3, "little")
+    + b"\0"
+)
 BOMBS: dict[str, tuple[Callable[[], bytes], Any]] = {
     "zstd": (lambda: numcodecs.Zstd().encode(ZEROS), numcodecs.Zstd()),
-    "zstd of no stated size": (
-        lambda: (
-            b"\x28\xb5\x2f\xfd\x00\x58"
-            + 511 * (((131072 << 3) | 2).to_bytes(3, "little") + b"\0")
-            + ((131072 << 3) | 3).to_bytes(3, "little")
-            + b"\0"
-        ),
+    "zstd of no stated size": (lambda: SIZELESS, numcodecs.Zstd()),
+    "zstd behind a frame that is skipped": (
+        lambda: b"\x50\x2a\x4d\x18\3\0\0\0abc" + SIZELESS,
         numcodecs.Zstd(),
     ),
     "blosc": (lambda: numcodecs.Blosc().encode(ZEROS), numcodecs.Blosc()),
@@ -725,6 +733,10 @@ def test_codecs_that_would_change_elements(tmp_path: Path) -> None:
     quantized = zarr.open_array(tmp_path / "x.zarr")[:]
     ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [8])
     assert parts(tmp_path / "out", "x", 1)[0][:].tobytes() == quantized.tobytes()
+    steps = numcodecs.Delta("<i8", astype="i1")
+    made(tmp_path / "y.zarr", np.arange(8) * 100, (8,), zarr_format=2, filters=[steps])
+    with refused("TS705", "its codecs would change elements"):
+        ts.files.split(tmp_path / "y.zarr", tmp_path / "other", [3, 5])
 
 
 def test_a_folder_is_taken_for_zarr_if_any_store_is_in_it(tmp_path: Path) -> None:

@@ -34,24 +34,23 @@ class LoadedModel:
         self.process = process
         self._loader = [loader, list(arguments)]
         self._number = next(_numbers)
-        self._pid: int | None = None  # of the process that has it, as far as is known
+        self._has_run = False
         self._end = finalize(self, _forget, process, self._number)
         self._end.atexit = False
 
     def ask(self, request: Sequence[object], seconds: float) -> Reply:
         """Do as `EngineProcess.ask`, of the function that runs the model."""
-        is_there = self._pid is not None and self.process.pid == self._pid
         unused: list[int] = []
         with suppress(IndexError):
             while True:
                 unused.append(self.process.unused.popleft())
-        for loader in (None, self._loader) if is_there else (self._loader,):
+        for loader in (None, self._loader) if self._has_run else (self._loader,):
             call = (self._number, loader, unused, request)
             reply = self.process.ask(call, seconds, adapter=f"{__name__}:run")
             if reply.words is not None or reply.death is not None:
                 return reply
             if isinstance(reply.result, list) and reply.result:
-                self._pid = self.process.pid
+                self._has_run = True
                 return Reply(reply.result[0])
         return Reply(death=Death(None))  # a process that was started again has been asked before
 

@@ -88,7 +88,6 @@ def _start_keeper(lifeline: int, folder: str) -> None:
             shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
     os.waitpid(child, 0)
-    os.close(lifeline)
 
 
 def descendants(process: int) -> list[int]:

@@ -111,11 +111,8 @@ class ZarrWriting:
         return max((_COPIES * part.chunk_bytes for part in decoded), default=LEAST_MEMORY)
 
     def prepare(self, draft: str) -> None:
-        """Make the folder, where there are folders."""
+        """Note where everything is to be written."""
         self._draft = draft
-        path = local_path(draft)
-        if path is not None:
-            path.mkdir()
 
     def tasks(self) -> Iterator[WriteTask]:
         """Yield tasks of a number of chunks of each array."""

@@ -261,10 +261,29 @@ def test_a_loop_that_reads_the_number_of_a_round_it_carries(
     assert ("carries_number" in of_node("Loop", text)) is (is_view and is_read)
 
 
-def test_a_gather_of_strings_on_the_last_axis_is_so_whatever_the_rank_is() -> None:
-    for axis in (-1, -2, 0):
-        text = f"(string[] x, int64 i) => (string[] y) {{ y = Gather<axis = {axis}>(x, i) }}"
-        assert ("strings_gathered" in of_node("Gather", text)) is (axis != -1)
+@pytest.mark.parametrize(
+    ("shape", "axis", "has"),
+    [
+        *(("", axis, axis != -1) for axis in (-1, -2, 0)),
+        *(("2,3", axis, axis in {-2, 0}) for axis in (-2, -1, 0, 1)),
+        *(("2,3,1", axis, axis in {-3, 0}) for axis in (-3, -2, 0, 1)),
+    ],
+)
+def test_strings_are_gathered_on_an_axis_that_may_not_be_the_last(
+    shape: str, axis: int, has: bool
+) -> None:
+    text = f"(string[{shape}] x, int64 i) => (string[] y) {{ y = Gather<axis = {axis}>(x, i) }}"
+    assert ("strings_gathered" in of_node("Gather", text)) is has
+
+
+@pytest.mark.parametrize("opset", [12, 13])
+def test_sequences_come_out_of_bodies_from_opset_13_on(opset: int) -> None:
+    body = "b () => (seq(float) s) { s = SequenceConstruct(x) }"
+    text = f"""(bool c, float[N] x) => (seq(float) y)
+        {{ y = If(c) <then_branch = {body}, else_branch = {body}> }}"""
+    found = of_node("If", text, opset)
+    assert found["sequence_in_body"] is True
+    assert found.get("sequence_in_body_before_13", False) is (opset < 13)
 
 
 def which_hold(found: Features) -> set[str]:

@@ -143,7 +143,7 @@ def of_gathered_strings(node: ir.Node, facts: Facts) -> Iterator[str]:
     axis = attribute_of(node, "axis", ir.AttributeType.INT, 0)
     if axis == -1:
         return
-    if shape is None or any(dim != 1 for dim in shape[axis:][1:]):
+    if shape is None or any(dim != 1 for dim in shape[axis + 1 :]):
         yield "strings_gathered"
 
 
