@@ -193,6 +193,20 @@ def test_a_loop_that_is_given_no_condition_has_all_its_rounds(
             assert got.tobytes() == own.tobytes() == expect.tobytes()
 
 
+@pytest.mark.parametrize("count", ['""', "ages"])
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino"])
+def test_a_loop_that_would_never_end_obeys_the_condition_of_its_body(
+    target: Any, count: str, process: Runner
+) -> None:
+    loop = UNCONDITIONAL.replace("Loop(n", f"Loop({count}")
+    model = made_of(f"ages = Constant<value = int64 {{{(1 << 63) - 1}}}>() {loop}")
+    assert not [each for each in found(model, target) if "condition" in each.message]
+    feed = {"n": np.array(FEW), "x": X, "z": Z, "yes2": np.array(True), "w": X[0]}
+    runs = process.call([target, lowered_for(target, model).SerializeToString(), [feed], 1])
+    for got in (runs[0], list(ts.run(model, feed).values())):
+        assert [each.tobytes() for each in got] == [(X + Z).tobytes(), X[:1].tobytes()]
+
+
 READS = "(int64 i, bool c, float[2,3] h) => (bool d, float[2,3] o, {}) {{ {} o = Add(h, z) {} }}"
 """A body that reads its condition: what it gives of it, how the loop ends, and what reads."""
 

@@ -37,6 +37,7 @@ from tensorsplit.model.graph.loops import (
     carried_by,
     is_loop,
     is_passed_on,
+    obeys_condition,
     scanned_by,
     states_of,
 )
@@ -109,11 +110,11 @@ def _may_differ(shape: Shape | None, start: Shape | None) -> bool:
 
 
 def ignores_condition(node: ir.Node) -> bool:
-    """Return whether a Loop is given no condition, and its body gives one that may not hold.
+    """Return whether a Loop does not obey the condition of its body, which may not hold.
 
     Such a condition has no meaning: the loop has as many rounds as its number says.
     """
-    if not is_loop(node) or any(node.inputs[1:2]):
+    if not is_loop(node) or obeys_condition(node.inputs):
         return False
     body = body_of(node)
     if not body.outputs:  # which is refused elsewhere

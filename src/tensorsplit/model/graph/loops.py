@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.uses import calculated_from
 
 FIRST_SCAN_WITHOUT_BATCHES = 9
+
+_ENDLESS = 1 << 32
 
 
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
@@ -41,6 +44,19 @@ def count_and_condition(node: ir.Node) -> tuple[ir.Value | None, ir.Value | None
     count, going = (*node.inputs, None, None)[:2]
     known = constant(passed_from(going))
     return count, None if known is not None and known.size == 1 and known.all() else going
+
+
+def obeys_condition(inputs: Sequence[ir.Value | None]) -> bool:
+    """Return whether a Loop of these inputs ends where the condition of its body does not hold.
+
+    By the standard only if it is given one as well. Without that, and without a number of rounds or
+    with one that takes days, it would never end, which no model means: all engines obey then.
+    """
+    count, going = (*inputs, None, None)[:2]
+    most = constant(passed_from(count))
+    return (
+        going is not None or count is None or (most is not None and bool((most >= _ENDLESS).all()))
+    )
 
 
 def is_loop(node: ir.Node) -> bool:

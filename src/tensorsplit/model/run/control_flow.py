@@ -16,6 +16,7 @@ import onnx_ir as ir
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.graph.facts import Tensor
+from tensorsplit.model.graph.loops import obeys_condition
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.run.program import Block, Step, Values, described, node_failed
 
@@ -36,12 +37,13 @@ def _run_if(step: Step, inputs: Sequence[object], run: RunBody) -> Values:
 def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> Values:
     """Run a Loop: return the last values of what is carried, then what was collected.
 
-    Without the input `cond` the body's condition is ignored, as the standard's table says.
+    Without the input `cond` the body's condition is ignored, as the standard's table says, if the
+    trip count ends the loop.
     """
     body = step.blocks["body"]
     limit = math.inf if inputs[0] is None else _single(inputs[0], np.int64, "the trip count")
-    obeys = inputs[1] is not None
-    condition = inputs[1] if obeys else np.array(True)
+    obeys = obeys_condition(step.inputs)
+    condition = np.array(True) if inputs[1] is None else inputs[1]
     carried = list(inputs[2:])
     count = len(carried)
     rows: list[Values] = []
