@@ -1828,3 +1828,23 @@ def test_openvino_folds_no_constant_whose_axes_or_shape_are_fed(made: str) -> No
     feeds = {"x": x, "a": np.array([0]), "e": np.zeros(0, np.int64)}
     with ts.session(model, engine="openvino", lower=True) as session:
         assert session.run(feeds)["y"].tolist() == x[: 8 if "eight" in made else 4].tolist()
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("imported", ["", "ai.onnx"])
+def test_nodes_of_onnx_by_the_name_of_its_domain_are_written_without_it(
+    imported: str, target: Any, process: Runner
+) -> None:
+    """ONNX Runtime runs them; for OpenVINO they are operators of another domain."""
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["{imported}": 18]>
+        g (float[5] x, bool c) => (float[3] a, float[2] b) <int64[2] l = {{3, 2}}> {{
+        y = If(c) <then_branch = t () => (float[5] u) {{ u = ai.onnx.Neg(x) }},
+            else_branch = e () => (float[5] v) {{ v = Identity(x) }}>
+        a, b = Split(y, l) }}""")
+    assert "ai.onnx" in " ".join(each.message for each in ts.check(model, target=target))
+    assert ts.lower(model, target="onnxruntime") == model
+    lowered = lowered_for(target, model)
+    assert not [each for each in ts.check(lowered, target=target) if each.severity == "error"]
+    feed = {"x": X, "c": np.array(True)}
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 1])
+    assert [part.tolist() for part in got] == [(-X[:3]).tolist(), (-X[3:]).tolist()]

@@ -38,6 +38,7 @@ from tensorsplit.model.features.values import (
 )
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements
+from tensorsplit.model.graph.message import NAMED_DOMAIN
 from tensorsplit.model.graph.nodes import NodeRef, Scope, namesakes, scopes_in
 from tensorsplit.model.graph.opsets import domain_opsets
 from tensorsplit.model.graph.split_records import is_onnx_split, is_vendor_split
@@ -173,6 +174,7 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
         "function_opset": any(
             function.opset_imports.get("", opset) != opset for function in functions
         ),
+        "named_domain": model.meta.get(NAMED_DOMAIN),
         "duplicate_node_name": any(
             any(namesakes(scope)) for each in owners for scope in scopes_in(each)
         ),

@@ -193,6 +193,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "sequence_output": "has a sequence as an output",
         "local_function": "has functions of its own",
         "function_opset": "has a function that is written for another opset",
+        "named_domain": "has nodes of the domain ai.onnx, by that name",
         "duplicate_node_name": "has two nodes of one name in a graph or function",
         "overridable_initializer": "has an input with a default (D20)",
         "calculated_integers": "has nodes, made by lowering, that calculate whole numbers above"

@@ -209,6 +209,8 @@ def read_message(model: ModelProto, lists: list[NodeList], folder: Path | None) 
             _fill_sparse(listed, scope, folder)
     else:
         made = ir.serde.deserialize_model(model)
+    if any(node.domain == NAMED_DOMAIN for listed in lists for node in listed.graph.node):
+        made.meta[NAMED_DOMAIN] = True
     if any(True for listed in lists for _ in _outside(listed)):
         for tensor in chain(*map(tensors, scopes(made))):
             if isinstance(tensor, ir.ExternalTensor):
@@ -219,6 +221,10 @@ def read_message(model: ModelProto, lists: list[NodeList], folder: Path | None) 
 
 ADAPTED = "tensorsplit.adapted"
 """Notes of an onnx-ir model that it is not what was read, node by node and value by value."""
+
+
+NAMED_DOMAIN = "ai.onnx"
+"""How nodes may call ONNX's own domain, which onnx-ir forgets; a note of a model that has some."""
 
 
 def names_given(graph: GraphProto | FunctionProto) -> dict[str, list[str]]:

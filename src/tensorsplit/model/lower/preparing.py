@@ -10,12 +10,13 @@ import onnx_ir as ir
 from tensorsplit.model.features.forms import FIRST_WITH_AXES_IN_ANY_ORDER, axes_in_order
 from tensorsplit.model.features.sequences import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
 from tensorsplit.model.graph.held_tensors import constant
+from tensorsplit.model.graph.message import NAMED_DOMAIN
 from tensorsplit.model.graph.nodes import NodeRef, bodies, namesakes, scopes
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.uses import gives_only_shapes
 from tensorsplit.model.lower.split_nodes import lower_split
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, is_own, refusal
+from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, at, is_own, refusal
 from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.refusals import malformed
 from tensorsplit.model.validity.node_errors import wrong_types
@@ -55,6 +56,15 @@ def rename_duplicates(lowering: Lowering) -> None:
         for node in list(namesakes(scope)):
             lowering.changed(lowering.refs[node], "the same with another name", entry)
             node.name = lowering.names.fresh(node.name or "")
+
+
+def forget_domain(lowering: Lowering) -> None:
+    """Write nodes of ONNX's own domain without its name, where the target does not know that."""
+    entry = lowering.limitation("named_domain")
+    if entry is not None and lowering.model.meta.pop(NAMED_DOMAIN, False):
+        reason = lowering.profile.says(entry)
+        change = LoweredNode("graph", "nodes of ai.onnx", "the same, of the domain ''", reason)
+        lowering.report.changes.append(change)
 
 
 def inline_lengths(lowering: Lowering) -> bool:

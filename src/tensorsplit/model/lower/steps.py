@@ -60,6 +60,7 @@ from tensorsplit.model.lower.lowered_sequence import (
 from tensorsplit.model.lower.other_nodes import change_other_nodes, change_other_nodes_again
 from tensorsplit.model.lower.preparing import (
     check_sequence_nodes,
+    forget_domain,
     inline_lengths,
     keep_left_unread,
     keep_unread,
@@ -166,6 +167,7 @@ def _lower_once(lowering: Lowering) -> tuple[bool, bool]:
         lowering.look()
     check_sequence_nodes(lowering)
     rename_duplicates(lowering)
+    forget_domain(lowering)
     changes = lowering.report.changes
     had_alike, before = bool(lowering.limited("equal_parts_alike")), len(changes)
     had_vendor_nodes = any(node.domain == DOMAIN for node in lowering.refs)
