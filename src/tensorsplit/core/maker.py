@@ -107,6 +107,10 @@ def _divided(dividend: Number, divisor: Number) -> Number:
 
 
 def _total_of(numbers: Formula) -> Number:
+    """Return a sum; of few small numbers as a rounded one, which engines fold as they load it."""
+    most, count = _largest(numbers), _count_of(numbers)
+    if most is not None and count is not None and most * count <= MOST_EXACT:
+        return Formula("near_total", numbers)
     return pick(sums(joined((0,), numbers)), -1)
 
 
@@ -124,18 +128,42 @@ def _sums_to(numbers: Formula, number: Number) -> Formula:
 
 def _is_small(number: Operand) -> bool:
     """Return whether it is sure that numbers are exact as float32."""
+    most = _largest(number)
+    return most is not None and most <= MOST_EXACT
+
+
+def _largest(number: Operand) -> int | None:
+    """Return what no number is further from 0 than; None if that is not known."""
     match number:
         case int():
-            return abs(number) <= MOST_EXACT
+            return abs(number)
         case Formula(
             operation="maximum", operands=(Formula(operation="minimum", operands=(_, most)), least)
         ):
-            return _is_small(most) and _is_small(least)
+            return _larger(_largest(most), _largest(least))
         case Formula(operation="choose", operands=(_, yes, no)):
-            return _is_small(yes) and _is_small(no)
+            return _larger(_largest(yes), _largest(no))
         case Formula(operation="head" | "shaped", operands=(held, _)):
-            return _is_small(held)
-    return False
+            return _largest(held)
+    return None
+
+
+def _larger(left: int | None, right: int | None) -> int | None:
+    return None if left is None or right is None else max(left, right)
+
+
+def _count_of(number: Operand) -> int | None:
+    """Return how many numbers there are; None if that is not known."""
+    match number:
+        case int():
+            return 1
+        case Formula(operation="maximum" | "minimum", operands=(left, right)):
+            return _larger(_count_of(left), _count_of(right))
+        case Formula(operation="choose", operands=(_, yes, no)):
+            return _larger(_count_of(yes), _count_of(no))
+        case Formula(operation="shaped", operands=(_, int(count))):
+            return count
+    return None
 
 
 _WRITTEN: Mapping[bool, Mapping[str, Callable[..., Number | None]]] = MappingProxyType(

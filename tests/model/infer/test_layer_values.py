@@ -65,10 +65,25 @@ def sliced(ir: IrFile, x: Out, a: Out, b: Out) -> Out:
     return ir.layer("Slice", (listed(ir, a, b), *bounds), 1, version="opset8")[0]
 
 
-def gathered(ir: IrFile, x: Out, a: Out, b: Out) -> Out:
-    places = (ir.int64(-1), ir.int64(0, scalar=True))
-    inputs = (listed(ir, a, b), *places)
-    return ir.layer("Gather", inputs, 1, '<data batch_dims="0"/>', version="opset8")[0]
+def gathered(version: str, data: str, index: int) -> Calculation:
+    def add(ir: IrFile, x: Out, a: Out, b: Out) -> Out:
+        places = (ir.int64(index), ir.int64(0, scalar=True))
+        return ir.layer("Gather", (listed(ir, a, b), *places), 1, data, version=version)[0]
+
+    return add
+
+
+def strided(begin: int, end: int, step: int, **masks: int) -> Calculation:
+    """Elements of a list of the two and 40."""
+    data = "".join(f' {name}="{bit}"' for name, bit in masks.items())
+
+    def add(ir: IrFile, x: Out, a: Out, b: Out) -> Out:
+        numbers, bounds = listed(ir, a, b, ir.int64(40)), map(ir.int64, (begin, end, step))
+        (part,) = ir.layer("StridedSlice", (numbers, *bounds), 1, f"<data{data}/>")
+        (found,) = ir.layer("Reshape", (part, ir.int64(-1)), 1, '<data special_zero="false"/>')
+        return ir.layer("ReduceSum", (found, ir.int64(0)), 1, '<data keep_dims="true"/>')[0]
+
+    return add
 
 
 def moved(ir: IrFile, x: Out, a: Out, b: Out) -> Out:
@@ -135,7 +150,16 @@ def first_part(path: Path) -> Any:
         (reduced("ReduceMax"), lambda a, b: a),
         (reduced("ReduceMin"), lambda a, b: b),
         (sliced, lambda a, b: b),
-        (gathered, lambda a, b: b),
+        (gathered("opset8", '<data batch_dims="0"/>', -1), lambda a, b: b),
+        (gathered("opset7", '<data batch_dims="0"/>', 1), lambda a, b: b),
+        (gathered("opset1", "", 0), lambda a, b: a),
+        (strided(0, 2, 1, begin_mask=0, end_mask=0), operator.add),
+        (strided(2, 1, 1, begin_mask=1, end_mask=0), lambda a, b: a),
+        (strided(1, 0, 2, begin_mask=0, end_mask=1), lambda a, b: b),
+        (strided(0, 0, -1, begin_mask=1, end_mask=0), lambda a, b: b + 40),
+        (strided(-2, 0, -1, begin_mask=0, end_mask=1), operator.add),
+        (strided(-1, 0, 1, shrink_axis_mask=1), lambda a, b: 40),
+        (strided(1, 0, -1, begin_mask=1, end_mask=1, shrink_axis_mask=1), lambda a, b: b),
         (moved, lambda a, b: b),
         (of_shape("opset1", ""), lambda a, b: AXIS // b),
         (of_shape("opset3", '<data output_type="i32"/>'), lambda a, b: AXIS // b),
@@ -171,6 +195,9 @@ def test_a_length_that_layers_calculate_is_known(
         lambda ir, x, a, b: ir.layer(
             "Gather", (a, b, ir.int64(0)), 1, '<data batch_dims="1"/>', version="opset8"
         )[0],
+        gathered("opset7", '<data batch_dims="0"/>', -1),
+        strided(0, 1, 1, new_axis_mask=1),
+        strided(0, 1, 1, ellipsis_mask=1),
         lambda ir, x, a, b: ir.layer("Concat", (a,), 1)[0],
         lambda ir, x, a, b: ir.layer("Reshape", (a, b), 1, '<data special_zero="-"/>')[0],
         lambda ir, x, a, b: ir.layer("ReduceSum", (a,), 1)[0],
@@ -203,3 +230,16 @@ def test_known_lengths_of_a_calculation_need_no_guard(tmp_path: Path) -> None:
     open_path = split_by(of_shape("opset3", ""), 5, 3, tmp_path, shape="6,?")
     with pytest.warns(SplitWarning, match="cut to 32 bits"):
         assert lower(open_path, target="openvino").text != open_path.read_bytes()
+
+
+@pytest.mark.parametrize(("counts", "expected"), [((2,), (180,)), ((2, 1), None), ((), None)])
+def test_a_tile_with_more_counts_than_axes_is_not_one_of_onnx(
+    counts: tuple[int, ...], expected: tuple[int, ...] | None, tmp_path: Path
+) -> None:
+    """OpenVINO adds axes to the front then."""
+    ir = IrFile()
+    x = ir.parameter("x", "f32", "90")
+    ir.result(ir.layer("Tile", (x, ir.int64(*counts)), 1)[0])
+    kind = infer_shapes(ir.save(tmp_path)).graph.output[0].type.tensor_type
+    known = tuple(dim.dim_value for dim in kind.shape.dim) if kind.HasField("shape") else None
+    assert known == expected

@@ -700,3 +700,30 @@ def test_an_end_that_a_mask_leaves_out_limits_no_length(tmp_path: Path) -> None:
     path = ir.save(tmp_path, named(ir))
     assert not ts.check(path, target="openvino")
     assert lowered(path).text == path.read_bytes()
+
+
+@pytest.mark.parametrize("lengths", [(1, 3), (3, 1), (4, 0), (2, -1), (-1, 4)])
+@pytest.mark.parametrize("at", ["i64", "i32"])
+def test_lengths_that_the_engine_alone_knows_are_checked_as_it_loads_them(
+    lengths: tuple[int, int], at: str, run: Any, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """It calculates no CumSum of constants, and no slice whose bounds come from one."""
+    ir = IrFile()
+    x, dtype = ir.parameter("x", "f32", "?,4"), {"i64": "<i8", "i32": "<i4"}[at]
+    given = [
+        ir.constant(np.array(each, dtype).tobytes(), at, f"{len(each)}")
+        for each in ([2, 2], [length - 4 for length in lengths])
+    ]
+    (four,) = ir.layer("Power", (given[0], given[0]), 1, '<data auto_broadcast="numpy"/>')
+    (known,) = ir.layer("Add", (four, given[1]), 1, '<data auto_broadcast="numpy"/>')
+    for part in ir.variadic_split(x, ir.int64(1, scalar=True), known, 2, ("a", "b")):
+        ir.result(part)
+    text = re.sub(r'(type="(?:Power|Add)".*?precision=")FP32', rf"\1{at.upper()}", named(ir))
+    path = saved(ir, tmp_path, text)
+    assert path.read_bytes() != (tmp_path / "before" / "model.xml").read_bytes()
+    assert lowered(path).text == path.read_bytes()
+    rows = rng.standard_normal((3, 4)).astype(np.float32)
+    end = lengths[0] if lengths[0] >= 0 else 4 - lengths[1]
+    ((first, second),) = run(path, [[rows]])
+    np.testing.assert_array_equal(first, rows[:, :end])
+    np.testing.assert_array_equal(second, rows[:, end:])

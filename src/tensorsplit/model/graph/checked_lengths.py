@@ -7,7 +7,9 @@ feeds it calculates that formula: one place says what lowering writes, and what 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 import onnx_ir as ir
 
@@ -24,6 +26,7 @@ from tensorsplit.core.arithmetic import (
     size_of,
     value,
 )
+from tensorsplit.core.dimensions import Dim, is_known
 from tensorsplit.core.maker import written
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN
@@ -46,21 +49,20 @@ def axis_of(intent: Intent, data: object, axis: Formula) -> Number:
 
 
 def checked_lengths(
-    intent: Intent, data: object, axis: Number, lengths: object, *, has_more: bool = False
+    intent: Intent, dim: Number, lengths: object, *, has_more: bool = False
 ) -> Formula:
-    """Return the lengths of a layer, with a check that they fit its data.
+    """Return the lengths of a layer, with a check that they fit a dimension.
 
     A layer whose parts are only joined again ``has_more``, a part of length 0: without it OpenVINO
     takes the two out, and the check with them.
     """
-    count, dim = intent.outputs or 0, dimension(data, axis)
+    count = intent.outputs or 0
     (rule,) = intent.operator.lengths[0].rules.values()
     return _checked(dim, rule(dim, fed(lengths, dim, count)), count, has_more=has_more)
 
 
-def equal_lengths(data: object, axis: Number, count: int) -> Formula:
-    """Return as many equal lengths, with a check that they fit the data, and one of 0."""
-    dim = dimension(data, axis)
+def equal_lengths(dim: Number, count: int) -> Formula:
+    """Return as many equal lengths, with a check that they fit a dimension, and one of 0."""
     (rule,) = operators["openvino.Split-1"].lengths[0].rules.values()
     return _checked(dim, rule(dim, (count,)), count, has_more=True)
 
@@ -71,19 +73,33 @@ def _checked(dim: Number, sizes: Sizes, count: int, *, has_more: bool) -> Formul
     return joined(fit, (0,)) if has_more else fit
 
 
-def are_checked(intent: Intent, node: ir.Node, axis_type: ir.DataType | None) -> bool:
-    """Return whether layers before a VariadicSplit make sure that its lengths fit."""
+def are_checked(
+    intent: Intent, node: ir.Node, axis_type: ir.DataType | None, known: Dim = None
+) -> bool:
+    """Return whether layers before a VariadicSplit make sure that its lengths fit.
+
+    They may measure the axis even where its length is ``known``.
+    """
     data, axis, lengths = node.inputs
     given = value(axis)
     if axis_type != ir.DataType.INT64:
         given = Formula("int64", given)
-    at = axis_of(intent, data, given)
-    ways = [] if is_rejoined(node) else [checked_lengths(intent, data, at, _ANYTHING)]
+    dims: list[Number] = [dimension(data, axis_of(intent, data, given))]
+    if is_known(known):
+        dims.append(known)
+    ways = chain.from_iterable(_ways(intent, dim, node) for dim in dims)
+    return any(_Matching().holds(way, lengths) for way in ways)
+
+
+def _ways(intent: Intent, dim: Number, node: ir.Node) -> Iterator[Formula]:
+    """Yield what lowering may have made of a layer."""
+    if not is_rejoined(node):
+        yield checked_lengths(intent, dim, _ANYTHING)
     if (count := len(node.outputs) - 1) > 0:
         fewer = replace(intent, outputs=count)
-        ways.append(checked_lengths(fewer, data, at, _ANYTHING, has_more=True))
-        ways.append(equal_lengths(data, at, count))
-    return any(_Matching().holds(way, lengths) for way in ways)
+        yield checked_lengths(fewer, dim, _ANYTHING, has_more=True)
+        if isinstance(dim, Formula):
+            yield equal_lengths(dim, count)
 
 
 class _Matching:

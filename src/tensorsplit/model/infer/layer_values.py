@@ -6,7 +6,7 @@ versions and attributes but what their ports say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TypeAlias
@@ -19,6 +19,9 @@ from tensorsplit.model.infer.elements import WHOLE
 from tensorsplit.model.infer.node_outputs import infer_outputs
 from tensorsplit.model.openvino_ir import LAYER_VERSION
 from tensorsplit.model.openvino_ir.attributes import OPSET, LayerAttributes
+
+_FAR = (1 << 63) - 1
+"""A bound beyond any dimension."""
 
 
 def infer_layer(node: ir.Node, inputs: list[Fact]) -> list[Fact]:
@@ -52,6 +55,17 @@ class _KnownLayer(LayerAttributes):
         if values is None:
             raise NotKnownError
         return Tensor(ir.DataType.INT64, (len(values),), values)
+
+    def integers(self, place: int) -> tuple[int, ...]:
+        """Return an input of integers that are all known."""
+        values = self.given(place).constant
+        if values is None:
+            raise NotKnownError
+        return values
+
+    def masked(self, name: str, count: int) -> list[int]:
+        """Return the bits of a mask, which may have fewer."""
+        return [*self.numbers(name), *[0] * count][:count]
 
     def given(self, place: int) -> Tensor:
         """Return an input."""
@@ -112,6 +126,13 @@ def _gather(layer: _KnownLayer) -> Tensor:
     return layer.as_node("Gather", layer.inputs[:2], {"axis": axis[0]})
 
 
+def _gather_before_8(layer: _KnownLayer) -> Tensor:
+    """Infer a Gather in which no index counts from the back."""
+    if not all(is_at_least(index, 0) for index in layer.integers(1)):
+        raise NotKnownError
+    return _gather(layer)
+
+
 def _with_list(op_type: str) -> _Rule:
     """Return the rule of a layer with a list of integers, which may be left out."""
 
@@ -142,9 +163,46 @@ def _reduced(op_type: str) -> _Rule:
     return rule
 
 
+def _tile(layer: _KnownLayer) -> Tensor:
+    """Infer a Tile with a count for each axis; of more counts or fewer, ONNX has none."""
+    data, counts = layer.given(0), layer.listed(1)
+    if data.shape is None or counts.shape != (len(data.shape),):
+        raise NotKnownError
+    return layer.as_node("Tile", [data, counts])
+
+
 def _slice(layer: _KnownLayer) -> Tensor:
     start, stop, step, axes = map(layer.listed, range(1, 5))
     return layer.as_node("Slice", [layer.given(0), start, stop, axes, step])
+
+
+def _strided_slice(layer: _KnownLayer) -> Tensor:
+    """Infer a StridedSlice that adds no axes; those that it shrinks have one position each."""
+    if any(layer.numbers("new_axis_mask")) or any(layer.numbers("ellipsis_mask")):
+        raise NotKnownError
+    starts, stops = layer.integers(1), layer.integers(2)
+    steps = layer.integers(3) if len(layer.inputs) > 3 else (1,) * len(starts)
+    shrunk = layer.masked("shrink_axis_mask", len(starts))
+    no_start, no_stop = (layer.masked(f"{end}_mask", len(starts)) for end in ("begin", "end"))
+    bounds = []
+    for axis, (start, stop, step) in enumerate(zip(starts, stops, steps, strict=True)):
+        if shrunk[axis]:
+            bounds.append((start, start + 1 or _FAR, 1))
+        else:
+            first, last = (0, _FAR) if step > 0 else (_FAR, -_FAR)
+            given = first if no_start[axis] else start, last if no_stop[axis] else stop
+            bounds.append((*given, step))
+    begins, ends, strides = map(_listed, zip(*bounds, strict=True))
+    axes = _listed(range(len(starts)))
+    part = layer.as_node("Slice", [layer.given(0), begins, ends, axes, strides])
+    if not any(shrunk):
+        return part
+    return layer.as_node("Squeeze", [part, _listed(at for at, gone in enumerate(shrunk) if gone)])
+
+
+def _listed(numbers: Iterable[int]) -> Tensor:
+    values = tuple(numbers)
+    return Tensor(ir.DataType.INT64, (len(values),), values)
 
 
 _RULES: Mapping[tuple[str, str], _Rule] = {
@@ -178,11 +236,15 @@ _RULES: Mapping[tuple[str, str], _Rule] = {
     ("Concat", "opset1"): _concat,
     ("Convert", "opset1"): _convert,
     ("Divide", "opset1"): _divide,
+    ("Gather", "opset1"): _gather_before_8,
+    ("Gather", "opset7"): _gather_before_8,
     ("Gather", "opset8"): _gather,
     ("Reshape", "opset1"): _reshape,
     ("ShapeOf", "opset1"): _shape_of,
     ("ShapeOf", "opset3"): _shape_of,
     ("Slice", "opset8"): _slice,
-    **{(name, "opset1"): _with_list(name) for name in ("Squeeze", "Tile", "Unsqueeze")},
+    ("StridedSlice", "opset1"): _strided_slice,
+    ("Tile", "opset1"): _tile,
+    **{(name, "opset1"): _with_list(name) for name in ("Squeeze", "Unsqueeze")},
 }
 """How a type and version of layer is inferred."""

@@ -246,7 +246,7 @@ class _LayerSplit:
             self._graph.add_output(self._layer)
 
     def _replace_by_lengths(self) -> None:
-        lengths = equal_lengths(self._data, self._axis, self._intent.outputs or 0)
+        lengths = equal_lengths(self._dim, self._intent.outputs or 0)
         inputs = [self._data, self._graph.source(self._layer, 1), self._make.make(lengths)]
         ports = list(self._layer.outputs.values())
         kind = VARIADIC_SPLIT._replace(precision=ports[0].precision)
@@ -276,4 +276,4 @@ class _LayerSplit:
         source = self._graph.source(self._layer, 2)
         if self._types[2] != ir.DataType.INT64:
             source = self._make.apply("int64", [source])
-        return checked_lengths(self._intent, self._data, self._axis, source, has_more=has_more)
+        return checked_lengths(self._intent, self._dim, source, has_more=has_more)
