@@ -15,6 +15,7 @@ from tensorsplit.model.features.body_features import of_bodies, results_to_settl
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.forms import of_axes, of_form
 from tensorsplit.model.features.from_constants import of_constants
+from tensorsplit.model.features.given_as_is import given_as_is, given_by_function
 from tensorsplit.model.features.integers import of_integers
 from tensorsplit.model.features.limited_lengths import of_limited_slices
 from tensorsplit.model.features.quantized import of_quantized
@@ -80,6 +81,8 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
         is_sequence(value, facts) for value in (*node.inputs, *node.outputs)
     )
     found = dict(of_constant_operands(ref)) if own else {}
+    if own and (given := {each.what for each in given_as_is(node)}):
+        found |= {"operator": node.op_type, "given_as_is": tuple(sorted(given))}
     if has_sequences and node.op_type in _BODIES:
         found |= {"operator": node.op_type, "sequence_in_body": True}
         if ref.opset < _FIRST_WITH_SEQUENCES_IN_BODIES:
@@ -175,6 +178,7 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
             function.opset_imports.get("", opset) != opset for function in functions
         ),
         "named_domain": model.meta.get(NAMED_DOMAIN),
+        "passing_function": any(map(given_by_function, model.functions.values())),
         "duplicate_node_name": any(
             any(namesakes(scope)) for each in owners for scope in scopes_in(each)
         ),

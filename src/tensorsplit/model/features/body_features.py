@@ -134,17 +134,17 @@ def reads_of_condition(node: ir.Node) -> list[tuple[ir.Node, int]]:
     condition = body_of(node).inputs[1]
     passed = _passed_condition(node)
     made = producer_of(passed)
-    uses = [*condition.uses(), *(() if passed is None else passed.uses())]
-    return [(use.node, use.idx) for use in uses if use.node is not made]
+    held = dict.fromkeys(filter(None, (condition, passed)))
+    return [(use.node, use.idx) for each in held for use in each.uses() if use.node is not made]
 
 
 def _passed_condition(node: ir.Node) -> ir.Value | None:
-    """Return what one Identity makes of a Loop's condition, if the body gives that as condition."""
+    """Return the condition that a body gives, if that is its own, or an Identity makes it of it."""
     end = next(iter(body_of(node).outputs), None)
-    made = producer_of(end)
-    if made is None or (made.domain, made.op_type) != ("", "Identity"):
-        return None
     given = list(body_of(node).inputs[1:2])  # none, in a body that is refused elsewhere
+    made = producer_of(end)
+    if end in given or made is None or (made.domain, made.op_type) != ("", "Identity"):
+        return end if end in given else None
     return end if given and list(made.inputs[:1]) == given else None
 
 

@@ -93,6 +93,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " hold",
         "reads_condition": "is a Loop whose body reads its condition, which the body passes on, or"
         " the loop is given none",
+        "given_as_is": "has a body that gives out as it is {}",
         "used_result": "is an If that gives a tensor of a shape known only at run time to nodes, or"
         " to an output",
         "strings_passed_on": "is an Identity of strings",
@@ -194,6 +195,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "local_function": "has functions of its own",
         "function_opset": "has a function that is written for another opset",
         "named_domain": "has nodes of the domain ai.onnx, by that name",
+        "passing_function": "has a function that gives out an input as it is, or one value twice",
         "duplicate_node_name": "has two nodes of one name in a graph or function",
         "overridable_initializer": "has an input with a default (D20)",
         "calculated_integers": "has nodes, made by lowering, that calculate whole numbers above"

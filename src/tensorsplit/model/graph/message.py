@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from logging import NullHandler, getLogger
 from pathlib import Path
 
@@ -207,6 +207,7 @@ def read_message(model: ModelProto, lists: list[NodeList], folder: Path | None) 
         made.meta[ADAPTED] = True
         for listed, scope in zip(lists, scopes(made), strict=True):
             _fill_sparse(listed, scope, folder)
+            _mark_passed_on(scope, len(_given_from_around(listed)))
     else:
         made = ir.serde.deserialize_model(model)
     if any(node.domain == NAMED_DOMAIN for listed in lists for node in listed.graph.node):
@@ -225,6 +226,9 @@ ADAPTED = "tensorsplit.adapted"
 
 NAMED_DOMAIN = "ai.onnx"
 """How nodes may call ONNX's own domain, which onnx-ir forgets; a note of a model that has some."""
+
+ADDED = "tensorsplit.added"
+"""Notes of a node that it only passes on what a body gave out as it is: a value from around it."""
 
 
 def names_given(graph: GraphProto | FunctionProto) -> dict[str, list[str]]:
@@ -278,6 +282,12 @@ def _pass_on(value: ValueInfoProto, listed: NodeList) -> None:
         inner += "_given"
     listed.graph.node.add(op_type="Identity", input=[value.name], output=[inner])
     value.name = inner
+
+
+def _mark_passed_on(scope: Scope, count: int) -> None:
+    """Note of the last nodes of a body that they are not in what was read; see `_pass_on`."""
+    for node in islice(reversed(scope), count):
+        node.meta[ADDED] = True
 
 
 def _fill_sparse(listed: NodeList, scope: Scope, folder: Path | None) -> None:

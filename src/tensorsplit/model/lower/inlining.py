@@ -6,6 +6,7 @@ import onnx_ir as ir
 
 from tensorsplit.model.convert.conversion import ConversionReport
 from tensorsplit.model.convert.driver import to_opset
+from tensorsplit.model.features.given_as_is import given_by_function
 from tensorsplit.model.graph import calls
 from tensorsplit.model.graph.opsets import domain_opsets
 from tensorsplit.model.graph.split_records import is_onnx_split
@@ -48,8 +49,11 @@ def _wanted(lowering: Lowering) -> dict[ir.OperatorIdentifier, str]:
     whole = lowering.limitation("local_function")
     if whole is not None and must_go(whole):
         return dict.fromkeys(functions, lowering.profile.says(whole))
-    other = lowering.limitation("function_opset")
+    other, passing = map(lowering.limitation, ("function_opset", "passing_function"))
     wanted: dict[ir.OperatorIdentifier, str] = {}
+    if passing is not None:
+        reason = lowering.profile.says(passing)
+        wanted = {key: reason for key, each in functions.items() if given_by_function(each)}
     for ref in lowering.refs.values():
         node, function = ref.node, ref.function
         entry = lowering.reason(node)

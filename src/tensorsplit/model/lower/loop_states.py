@@ -11,11 +11,13 @@ from functools import reduce
 import onnx_ir as ir
 
 from tensorsplit.model.features.body_features import results_to_settle, unused_and_changing
+from tensorsplit.model.features.given_as_is import AROUND, given_as_is, keep_added
 from tensorsplit.model.features.shared_memory import carried_numbers, shared_states
 from tensorsplit.model.graph.calculation import EQUAL_BEFORE_11, FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.loops import body_of, is_loop
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.uses import is_needed
+from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 
@@ -64,6 +66,28 @@ def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         place = make.op("Cast", [has_any], {"to": int(ir.DataType.INT64)})
         make.op("Gather", [twice, place], outputs=[new])
     lowering.changed(ref, "the same, with what it carries used afterwards", entry)
+
+
+def give_own_values(lowering: Lowering) -> bool:
+    """Have bodies give out what a node of their own makes, where the target goes wrong otherwise.
+
+    Returns whether there were any.
+    """
+    return lowering.change_limited("given_as_is", _give_own_values)
+
+
+def _give_own_values(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Put an Identity before each of these; values from around have one, which reading added."""
+    for what, body, place in list(given_as_is(ref.node)):
+        old = body.outputs[place]
+        if what == AROUND:
+            keep_added(old)
+        elif what in entry.values:
+            new = InsertionPoint(lowering, ref.stem, body).passed_on(old)
+            lowering.describe(new, old)
+            fill_value(new, lowering.facts)
+            body.outputs[place] = new
+    lowering.changed(ref, "the same, with an Identity before what its bodies give out", entry)
 
 
 def copy_numbers(lowering: Lowering) -> None:

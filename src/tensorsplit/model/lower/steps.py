@@ -48,6 +48,7 @@ from tensorsplit.model.lower.loop_rounds import (
 from tensorsplit.model.lower.loop_states import (
     copy_numbers,
     copy_states,
+    give_own_values,
     pass_results_on,
     use_states,
 )
@@ -211,6 +212,7 @@ _BEFORE_SPLITS: tuple[Callable[[Lowering], bool], ...] = (
     give_nothing,
     take_branches,
     # of loops
+    give_own_values,
     leave_out_loops,
     leave_out_scans,
     pass_conditions_on,
