@@ -29,6 +29,7 @@ ENGINES = ("onnxruntime", "openvino")
 OLD = {"Softmax": ((9, ENGINES[1:]), (11, ())), "LogSoftmax": ((11, ENGINES[1:]), (13, ()))}
 TURNED = "p, q = Split<axis = 1>(x, l) k = Transpose<perm = [0, 2, 1]>(p) "
 FLAT = STEPS + "v = Reshape(p, s) k = Transpose(v) w = Reshape(x, t) "
+NONE = FLAT + "e = Slice(w, i, i, o) "
 WIDE = "int64[2] s = {0, 8}, int64[2] t = {8, 4}, float[1, 8] c = {1, 2, 3, 4, 5, 6, 7, 8}"
 
 CASES = {
@@ -74,6 +75,20 @@ CASES = {
         WIDE,
         ENGINES[1:],
     ),
+    "MatMul of int32": (
+        FLAT + "a = Cast<to = 6>(v) b = Cast<to = 6>(w) d = MatMul(a, b) y = Cast<to = 1>(d)",
+        WIDE,
+        ENGINES[1:],
+    ),
+    "MatMul of int64": (
+        FLAT + "a = Cast<to = 7>(v) b = Cast<to = 7>(w) d = MatMul(a, b) y = Cast<to = 1>(d)",
+        WIDE,
+        ENGINES[1:],
+    ),
+    "MatMul of no sums, read by a node": (NONE + "d = MatMul(e, v) y = Abs(d)", WIDE, ENGINES[1:]),
+    "MatMul of no sums": (NONE + "y = MatMul(e, v)", WIDE, ()),
+    "Gemm of no sums, added to": (NONE + "y = Gemm(e, v, c)", WIDE, ENGINES[1:]),
+    "Gemm of no sums": (NONE + "y = Gemm(e, v)", WIDE, ()),
     "MatMul by a constant": (BATCH + "y = MatMul(p, m)", "float[2, 3] m = {1, 2, 3, 4, 5, 6}", ()),
     "MatMul of elements": ("k = Transpose<perm = [0, 2, 1]>(x) y = MatMul(x, k)", "", ()),
     "MaxPool without a batch": (STEPS + "y = MaxPool<kernel_shape = [2]>(p)", "", ENGINES[1:]),

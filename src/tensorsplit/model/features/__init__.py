@@ -18,6 +18,7 @@ from tensorsplit.model.features.from_constants import of_constants
 from tensorsplit.model.features.given_as_is import given_as_is, given_by_function
 from tensorsplit.model.features.integers import of_integers
 from tensorsplit.model.features.limited_lengths import of_limited_slices
+from tensorsplit.model.features.misread import of_misread
 from tensorsplit.model.features.quantized import of_quantized
 from tensorsplit.model.features.ranks import of_ranks
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
@@ -108,6 +109,7 @@ def _of_any_operator(
         *of_constants(ref, seen),
         *of_integers(ref, facts),
         *of_no_elements(ref, facts, seen),
+        *of_misread(ref, seen),
         *of_quantized(ref, facts),
         *of_recurrences(ref.node, facts),
         *of_ranks(ref, seen),

@@ -13,7 +13,7 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.core.schema import Operator
-from tensorsplit.model.features.from_constants import gives_shape, of_constants
+from tensorsplit.model.features.from_constants import gives_shape, is_calculated, of_constants
 from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS, of_uses
 from tensorsplit.model.features.values import has_known_shape, has_strings, is_empty, of_data
 from tensorsplit.model.features.vocabulary import REJOINED, Features
@@ -200,6 +200,10 @@ def _of_import(
             yield "count_on_dynamic_axis", True
     if intent.rule in (equal, ceil) and not is_known(dim) and split_length(made) == 0:
         yield "unseen_empty_axis", True
+    lengths = next(iter(node.inputs[1:]), None)
+    is_open = known_lengths(intent) is None and is_known(dim)
+    if is_open and is_calculated(lengths, seen, of_shapes=False):
+        yield "lengths_of_constants", True
     if _has_known_count(intent, dim, node, seen):
         return
     if intent.operator.is_sequence:

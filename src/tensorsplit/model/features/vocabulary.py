@@ -30,6 +30,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "equal_parts_alike": "gives no lengths, and neither does another Split of a similar tensor"
         " on the same axis, which has another number of parts",
         "runtime_lengths": "has lengths that are known only at run time",
+        "lengths_of_constants": "has lengths that nodes calculate from constants alone",
         "checked_lengths": "has lengths that nodes made by lowering check",
         "uncounted_lengths": "has lengths whose values and number are known only at run time",
         "uneven_float_lengths": "has an input of floats for the lengths, which differ",
@@ -141,6 +142,11 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "scalar_or_list": "is an If that gives a scalar in one branch and a list in the other",
         "uncounted_axes": "is a reduction along axes, or a Tile of counts, whose number is known"
         " only at run time",
+        "omitted_zero_point": "has the second of two zero points, and not the first",
+        "one_sided": "is a DFT that gives one half of the result",
+        "real_or_complex": "is a DFT of what is known only at run time to be real or complex",
+        "transformed_axis": "is a DFT along another axis than 1, which is an input",
+        "vector_first": "is an integer product of a vector and a matrix, in that order",
         "compressed_whole": "is a Compress without an axis, of data or a condition whose shape is"
         " not known",
         "flattened": "is a Flatten by an axis of 2 or higher, of data that may have no elements",

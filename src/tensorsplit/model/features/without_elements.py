@@ -17,6 +17,7 @@ from tensorsplit.model.features.forms import sparse_initializers
 from tensorsplit.model.features.from_constants import is_fixed
 from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.axes import order_of
+from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import first_input, origins, passed_from
@@ -138,14 +139,22 @@ def _calculates_from_nothing(node: ir.Node, known: _Known) -> bool:
 def _multiplies_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether a node multiplies by a variable, with a factor empty and one transposed.
 
-    OpenVINO leaves a Transpose of the last two axes to the product. One of integers needs none.
+    OpenVINO leaves a Transpose of the last two axes to the product. One of integers needs none, nor
+    one of no sums that other nodes read, which may be calculated with it, or that adds to them.
     """
     factors, facts = node.inputs[:2], known.facts
     if len(factors) == 1 or not any(is_empty(held, facts) for held in factors):
         return False
     if _is_fixed_factor(factors[1], facts):
         return False
-    return node.op_type == "MatMulInteger" or any(_is_turned(node, i, facts) for i in range(2))
+    (made, *_) = node.outputs
+    shape = facts.tensor(made).shape
+    are_sums = shape is not None and 0 not in shape
+    return (
+        not facts.element_types(factors[0]) <= set(FLOATS)
+        or (are_sums and (bool(made.uses()) or any(node.inputs[2:])))
+        or any(_is_turned(node, i, facts) for i in range(2))
+    )
 
 
 def _is_fixed_factor(held: ir.Value | None, facts: Facts) -> bool:

@@ -34,7 +34,8 @@ def write_lengths(lowering: Lowering) -> bool:
 
     Returns whether there were any.
     """
-    return lowering.change_limited("runtime_lengths", _write_lengths)
+    features = ("runtime_lengths", "lengths_of_constants")
+    return any(lowering.change_limited(feature, _write_lengths) for feature in features)
 
 
 def _write_lengths(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

@@ -15,6 +15,7 @@ from tensorsplit.model.features.forms import axes_of_rows
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
+from tensorsplit.model.features.misread import axis_of_transform
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.axes import order_of
@@ -29,6 +30,9 @@ from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, is_own, refusal
 from tensorsplit.model.profiles import Limitation
+
+_LEAST_RANK_WITH_AXIS_1 = 2
+"""Of data of this rank axis 1 holds the parts of complex numbers."""
 
 
 def _turn_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -130,6 +134,60 @@ def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
         flat = make.op("Flatten", [data], {"axis": len(shape) - axis})
         new = make.op("Transpose", [flat], {"perm": [1, 0]})
     make.put_instead(ref, new, "Flatten by another axis, between Transposes", entry)
+
+
+def _multiply_row(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have a vector that comes first in a product be a row, where the target keeps its axis.
+
+    That axis is taken away again; products by a tensor of unknown rank stay.
+    """
+    shape = lowering.facts.tensor(ref.input(1)).shape
+    if shape is None:
+        lowering.note(entry)
+        return
+    data = ref.input(0)
+    assert data is not None  # noqa: S101 - see the feature
+    make = InsertionPoint.instead_of(lowering, ref)
+    product = make.op(ref.op_type, [make.unsqueeze(data, [0]), *ref.node.inputs[1:]])
+    new = make.squeeze(product, [max(len(shape) - 2, 0)])
+    make.put_instead(ref, new, "the same of a row, without its axis", entry)
+
+
+def _give_zero_point(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Give the first of two zero points, where the target does not take the second alone."""
+    kind = lowering.facts.tensor(ref.input(0)).element_type or ir.DataType.UINT8
+    zero = InsertionPoint.before(lowering, ref).constant(0, kind.numpy())
+    change_inputs(ref.node, {2: zero})
+    lowering.changed(ref, "the same, with the first zero point", entry)
+
+
+def _take_half(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Take one half of what a DFT gives; one along an axis known only at run time stays."""
+    node, axis = ref.node, axis_of_transform(ref, lowering.facts)
+    if axis is None:
+        lowering.note(entry)
+        return
+    make = InsertionPoint.instead_of(lowering, ref)
+    kept = {name: held.value for name, held in node.attributes.items() if name != "onesided"}
+    whole = make.op(node.op_type, node.inputs, kept)
+    length = (lowering.facts.tensor(node.outputs[0]).shape or (None,) * (axis + 1))[axis]
+    end = length if is_known(length) else dimension(whole, axis) // 2 + 1
+    make.put_instead(ref, make.slice(whole, 0, end, axis), "a slice of the whole", entry)
+
+
+def _transform_axis_1(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have a DFT go along axis 1, between Transposes; one along an unknown axis stays."""
+    node, axis = ref.node, axis_of_transform(ref, lowering.facts)
+    rank, data = len(lowering.facts.tensor(ref.input(0)).shape or ()), ref.input(0)
+    if axis is None or data is None or rank <= _LEAST_RANK_WITH_AXIS_1:
+        lowering.note(entry)
+        return
+    make = InsertionPoint.instead_of(lowering, ref)
+    kept = {name: held.value for name, held in node.attributes.items()}
+    operands = [make.moved(data, rank, axis, 1), ref.input(1), make.constant(1)]
+    made = make.op(node.op_type, operands, kept)
+    new = make.moved(made, rank, 1, axis)
+    make.put_instead(ref, new, "the same along axis 1, between Transposes", entry)
 
 
 def _compress_row(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -363,6 +421,10 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "given_back_in_bfloat16": _give_back_in_float,
         "back_to_largest": _end_before_largest,
         "strings_gathered": _gather_on_last_axis,
+        "omitted_zero_point": _give_zero_point,
+        "transformed_axis": _transform_axis_1,
+        "one_sided": _take_half,
+        "vector_first": _multiply_row,
         "compressed_whole": _compress_row,
         "measured_element": _measure_element,
         "abs_of_shapes": _choose_sign,

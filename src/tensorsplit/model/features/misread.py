@@ -1,0 +1,88 @@
+"""Nodes of which an engine's import makes something else, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of
+from tensorsplit.model.infer.analysis import Facts
+
+_ZERO_POINT = 2
+"""The place of the zero point of the first factor, or the data, in a product of integers."""
+
+
+FIRST_WITH_AXIS_OF_DFT = 20
+"""From here on the axis of a DFT is an input, and another one by default."""
+
+
+def axis_of_transform(ref: NodeRef, facts: Facts) -> int | None:
+    """Return the axis of a DFT from the front; None where it is not known.
+
+    The last axis holds the parts of the numbers.
+    """
+    shape, axis = facts.tensor(ref.input(0)).shape, ref.input(2)
+    if ref.opset < FIRST_WITH_AXIS_OF_DFT:
+        along = attribute_of(ref.node, "axis", ir.AttributeType.INT, 1)
+    else:
+        along = -2 if axis is None else next(iter(facts.tensor(axis).constant or ()), None)
+    return None if shape is None or along is None else int(along) % len(shape)
+
+
+def _has_vector_first(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether the first factor is a vector, without a zero point, or with a list of one."""
+    zero = ref.input(_ZERO_POINT)
+    shape = seen.tensor(ref.input(0)).shape
+    has_scalar = zero is not None and seen.tensor(zero).shape in (None, ())
+    return shape is not None and len(shape) == 1 and not has_scalar
+
+
+def _omits_zero_point(ref: NodeRef, _seen: Facts) -> bool:
+    """Return whether the second of two zero points is given, and the first is not."""
+    return ref.input(_ZERO_POINT) is None and ref.input(_ZERO_POINT + 1) is not None
+
+
+def _is_one_sided(ref: NodeRef, _seen: Facts) -> bool:
+    """Return whether a transform gives the first half alone, of real numbers."""
+    onesided, inverse = (
+        attribute_of(ref.node, name, ir.AttributeType.INT, 0) for name in ("onesided", "inverse")
+    )
+    return onesided == 1 and not inverse
+
+
+def _may_be_real(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether it is seen only at run time if data are real or complex numbers."""
+    shape = seen.tensor(ref.input(0)).shape
+    return not shape or not is_known(shape[-1])
+
+
+def _has_other_axis(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a transform is along another axis than 1, where that is an input."""
+    return ref.opset >= FIRST_WITH_AXIS_OF_DFT and axis_of_transform(ref, seen) != 1
+
+
+_Holds: TypeAlias = Callable[[NodeRef, Facts], bool]
+
+_FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
+    {
+        "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
+        "DFT": (
+            ("one_sided", _is_one_sided),
+            ("real_or_complex", _may_be_real),
+            ("transformed_axis", _has_other_axis),
+        ),
+        "MatMulInteger": (
+            ("omitted_zero_point", _omits_zero_point),
+            ("vector_first", _has_vector_first),
+        ),
+    }
+)
+
+
+def of_misread(ref: NodeRef, seen: Facts) -> Iterator[str]:
+    """Yield what holds of a node of which an engine's import makes something else."""
+    yield from (name for name, holds in _FEATURES.get(ref.op_type, ()) if holds(ref, seen))

@@ -1,0 +1,153 @@
+"""Nodes of which OpenVINO's import makes something else, or nothing, and lengths of constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.parser import parse_model
+
+import tensorsplit as ts
+from tests.model.lower.running import Runner, lowered_for
+
+RANDOM = np.random.default_rng(29)
+X = RANDOM.uniform(1, 2, (1, 2, 3)).astype(np.float32)
+A, B = (RANDOM.integers(1, 9, shape).astype(np.uint8) for shape in (3, (2, 3, 4)))
+SIGNAL = RANDOM.uniform(1, 2, (4, 5, 3, 1)).astype(np.float32)
+SAID = ("NullNode", "of length 1 more", "is ignored", "calculated from constants as", "are real")
+
+
+def is_said(model: onnx.ModelProto) -> list[str]:
+    found = ts.check(model, target="openvino")
+    return [each.severity for each in found if any(text in each.message for text in SAID)]
+
+
+def made_of(opset: int, inputs: str, outputs: str, nodes: str, more: str = "") -> onnx.ModelProto:
+    return parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}]> g ({inputs}) => ({outputs})'
+        f" <{more}> {{ {nodes} }}"
+    )
+
+
+def assert_right(lowered: onnx.ModelProto, feed: dict[str, Any], process: Runner) -> None:
+    """Have the lowered model give in OpenVINO what our own engine gives."""
+    wanted = list(ts.run(lowered, feed).values())
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], len(wanted)])
+    for expected, given in zip(wanted, got, strict=True):
+        assert given.shape == expected.shape
+        assert np.allclose(given, expected, rtol=1e-4, atol=1e-4)
+
+
+LENGTHS = {
+    "squeezed": "q = Squeeze(l)",
+    "without an optional input": "q = Squeeze(l, )",
+    "reshaped": "q = Reshape(l, two)",
+    "summed": "q = ReduceSum<keepdims = 0>(l, none)",
+    "and from a known shape": (
+        "s = Shape(x) r = Reshape(s, back) m = ReduceMin<keepdims = 0>(r) n = Sub(m, m)"
+        " k = Add(l, n) q = Squeeze(k)"
+    ),
+}
+
+
+@pytest.mark.parametrize("length", ["3", "N"])
+@pytest.mark.parametrize("name", LENGTHS)
+def test_lengths_that_nodes_calculate_from_constants_are_written(
+    name: str, length: str, process: Runner
+) -> None:
+    """OpenVINO has no memory for the parts where it knows the length of the axis."""
+    model = made_of(
+        17,
+        f"float[1,2,{length}] x",
+        "float[A,B,C] y, float[D,E,F] z",
+        LENGTHS[name] + " y, z = Split<axis = 2>(x, q)",
+        "int64[1,2] l = {1, 2}, int64[1] two = {2}, int64[1] none = {0}, int64[2] back = {-1, 1}",
+    )
+    assert is_said(model) == ["warning"] * (length == "3")
+    lowered = lowered_for("openvino", model)
+    assert not is_said(lowered)
+    if length == "3":
+        *_, split = lowered.graph.node
+        (lengths,) = [each for each in lowered.graph.node if split.input[1] in each.output]
+        assert onnx.numpy_helper.to_array(lengths.attribute[0].t).tolist() == [1, 2]
+    assert_right(lowered, {"x": X}, process)
+
+
+PRODUCTS = {
+    "a vector and a matrix": ("MatMulInteger(a, c)", "E", ["error"]),
+    "two vectors": ("MatMulInteger(a, a)", "", ["error"]),
+    "a vector and matrices": ("MatMulInteger(a, b)", "E,F", ["error"]),
+    "by a list of one zero point": ("MatMulInteger(a, c, w)", "E", ["error"]),
+    "by a scalar zero point": ("MatMulInteger(a, c, v)", "E", []),
+    "matrices and a vector": ("MatMulInteger(t, a)", "E,F", []),
+    "of the second zero point": ("MatMulInteger(t, c, , v)", "E,F,G", ["error"]),
+    "of both": ("MatMulInteger(t, c, v, v)", "E,F,G", []),
+    "a vector, of the second zero point": ("MatMulInteger(a, c, , v)", "E", ["error"] * 2),
+    "a convolution, of the second zero point": ("ConvInteger(d, f, , v)", "E,F,G,H", ["error"]),
+    "a convolution, of the first": ("ConvInteger(d, f, v)", "E,F,G,H", []),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_integers_have_the_shape_that_the_standard_says(
+    name: str, process: Runner
+) -> None:
+    product, shape, said = PRODUCTS[name]
+    model = made_of(
+        17,
+        "uint8[3] a, uint8[2,3,4] b",
+        f"int32[{shape}] y" if shape else "int32 y",
+        "t = Transpose<perm = [0, 2, 1]>(b) c0 = Slice(b, zero, one, zero) c = Squeeze(c0, zero)"
+        f" d = Unsqueeze(b, zero) f = Slice(d, one, three, last) y = {product}",
+        "uint8 v = {3}, uint8[1] w = {2}, int64[1] zero = {0}, int64[1] one = {1},"
+        " int64[1] three = {3}, int64[1] last = {3}",
+    )
+    assert is_said(model) == said
+    feed = {"a": A, "b": B}
+    lowered = lowered_for("openvino", model)
+    assert not is_said(lowered)
+    assert (lowered == model) == (not said)
+    (wanted,), (again,) = (ts.run(each, feed).values() for each in (model, lowered))
+    assert (again.shape, again.tolist()) == (wanted.shape, wanted.tolist())
+    assert_right(lowered, feed, process)
+
+
+TRANSFORMS = {
+    "half": (17, "DFT<axis = 1, onesided = 1>(x)", 1, 5, ["error"]),
+    "half of more": (19, "DFT<axis = 1, onesided = 1>(x, six)", 1, 6, ["error"]),
+    "half by an input": (20, "DFT<onesided = 1>(x, , one)", 1, 5, ["error"]),
+    "half along the first axis": (20, "DFT<onesided = 1>(x, , none)", 0, 4, ["error", "warning"]),
+    "along the first axis": (20, "DFT(x, six, none)", 0, 6, ["warning"]),
+    "along the third axis": (20, "DFT(x)", 2, 3, ["warning"]),
+    "whole": (17, "DFT<axis = 1>(x)", 1, 5, []),
+    "along the first, an attribute": (17, "DFT<axis = 0>(x)", 0, 4, []),
+}
+
+
+@pytest.mark.parametrize("shape", ["4,5,3,1", "A,B,C,1"])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_transform_is_along_its_axis_and_has_the_shape_that_the_standard_says(
+    name: str, shape: str, process: Runner
+) -> None:
+    opset, node, axis, length, said = TRANSFORMS[name]
+    model = made_of(opset, f"float[{shape}] x", "float[E,F,G,H] y", f"y = {node}",
+                    "int64 six = {6}, int64 none = {0}, int64 one = {1}")  # fmt: skip
+    assert sorted(is_said(model)) == said
+    lowered = lowered_for("openvino", model)
+    assert not is_said(lowered)
+    assert (lowered == model) == (not said)
+    wanted = np.fft.fft(SIGNAL[..., 0], length, axis)
+    if "half" in name:
+        wanted = wanted.take(range(length // 2 + 1), axis)
+    (got,) = ts.run(lowered, {"x": SIGNAL}).values()
+    assert np.allclose(got, np.stack([wanted.real, wanted.imag], -1), atol=1e-4)
+    assert_right(lowered, {"x": SIGNAL}, process)
+
+
+def test_a_transform_of_what_may_be_real_or_complex_is_warned_of() -> None:
+    """A run of real numbers ends in OpenVINO, one of complex ones does not."""
+    model = made_of(17, "float[A,B,C] x", "float[E,F,G] y", "y = DFT<axis = 1>(x)")
+    assert is_said(model) == ["warning"]
+    assert ts.lower(model, target="openvino") == model
