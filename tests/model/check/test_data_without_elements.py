@@ -135,6 +135,11 @@ CASES = {
     ),
     "a pool of norms, of no channels": (BATCH + "y = GlobalLpPool(p)", "", ENGINES),
     "a pool of norms, without a batch": (STEPS + "y = GlobalLpPool(p)", "", ()),
+    "RoiAlign of planes without elements": (
+        TURNED + "f = Unsqueeze(k, i) y = RoiAlign<output_height = 1, output_width = 1>(f, r, i)",
+        "float[1, 4] r = {0, 0, 1, 1}",
+        ENGINES[1:],
+    ),
     "Hardmax": (TURNED + "y = Hardmax<axis = 1>(k)", "", ENGINES[1:]),
     "LogSoftmax": (BATCH + "y = LogSoftmax<axis = 1>(p)", "", ()),
     "Einsum of one that moves an axis of length 1": (

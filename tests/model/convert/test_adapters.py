@@ -344,6 +344,8 @@ def test_cast_like_becomes_a_cast_to_the_type_of_its_second_operand() -> None:
         node("CastLike", "x f", "y", saturate=0),
     ]
     assert attributes(convert(of(nodes, 24, [eight], x=X), 23), "CastLike") == {"saturate": 0}
+    nodes[-1].attribute.add(name="round_mode", s=b"nearest", type=AttributeProto.STRING)
+    assert attributes(convert(of(nodes, 24, [eight], x=X), 23), "CastLike") == {"saturate": 0}
     unknown = [node("Foreign", "x", "l", domain="foreign"), node("CastLike", "x l", "y")]
     made = of(unknown, 15, x=X)
     made.opset_import.add(domain="foreign", version=1)

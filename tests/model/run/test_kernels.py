@@ -94,6 +94,15 @@ def test_max_pool_counts_places_column_by_column_if_asked() -> None:
     assert at.tolist() == [[[[3, 4]]]]
 
 
+def test_max_pool_of_padding_alone_is_lowest_at_the_first_place() -> None:
+    """As of padding beside data: `kernel_shape` 1 and `pads` 1 on planes without elements."""
+    for side in (0, 1):
+        window = {"kernel_shape": [1], "pads": [1, 1]}
+        got, at = pooled(12, "MaxPool", floats(1, 2, side), "y i", **window)
+        assert got[..., 0].tolist() == got[..., -1].tolist() == [[-np.inf] * 2]
+        assert at[..., 0].tolist() == at[..., -1].tolist() == [[0, side]]
+
+
 def test_max_pool_of_integers_and_of_nothing() -> None:
     x = np.array([[[-128, -128, 5]]], np.int8)
     assert pooled(12, "MaxPool", x, kernel_shape=[2])[0].tolist() == [[[-128, 5]]]
@@ -631,6 +640,7 @@ def test_a_type_that_is_not_that_of_the_zero_point_is_refused() -> None:
     [
         (14, node("CumSum", "x ones", "y"), (2, 0), (2, 0)),
         (12, node("MaxPool", "x", "y", kernel_shape=[1], pads=[1, 0]), (0, 2, 0), (0, 2, 1)),
+        (12, node("MaxPool", "x", "y", kernel_shape=[1], pads=[1, 0]), (2, 2, 0), (2, 2, 1)),
         (18, node("LpPool", "x", "y", kernel_shape=[1], pads=[1, 0]), (2, 0, 0), (2, 0, 1)),
         (21, node("GroupNormalization", "x four four", "y", num_groups=2), (0, 4, 3), (0, 4, 3)),
         (21, node("GroupNormalization", "x four four", "y", num_groups=2), (2, 4, 0), (2, 4, 0)),

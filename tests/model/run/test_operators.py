@@ -561,3 +561,30 @@ def test_a_quantised_convolution_adds_its_bias_before_it_rounds() -> None:
     fed = {"x": x, "s": one, "z": zero, "w": w, "b": np.array([10], np.int32)}
     made = node("QLinearConv", "x s z w s z s z b", "y")
     assert result(10, made, **fed).tolist() == [[[11, 12, 13]]]
+
+
+@pytest.mark.parametrize(
+    ("like", "mode", "expected"),
+    [
+        (ml_dtypes.float8_e8m0fnu, "up", [2, 4, 4]),
+        (ml_dtypes.float8_e8m0fnu, "down", [1, 2, 2]),
+        (ml_dtypes.float8_e8m0fnu, "nearest", [1, 2, 4]),
+        (ml_dtypes.float8_e4m3fn, "down", [1.25, 2.5, 3.75]),
+        (np.float16, "down", [1.3, 2.5, 3.7]),
+    ],
+)
+def test_cast_like_takes_a_mode_of_rounding(like: Any, mode: str, expected: list[float]) -> None:
+    """`It only applies to casting to float8e8m0`: the page of CastLike-24."""
+    feeds = {"x": np.array([1.3, 2.5, 3.7], np.float32), "l": np.ones(2, like)}
+    got = result(24, node("CastLike", "x l", "y", round_mode=mode), **feeds)
+    assert got.dtype == like
+    assert got.tolist() == np.array(expected, like).tolist()
+
+
+def test_regions_of_planes_without_elements_are_0() -> None:
+    """`0` is what stands for points outside; onnxruntime 1.32.0 gives it too."""
+    feeds = {"x": np.zeros((1, 2, 3, 0), np.float32), "b": np.array([0, 0])}
+    feeds["r"] = np.array([[0, 0, 1, 1], [1, 0, 2, 3]], np.float32)
+    for mode in ("avg", "max"):
+        made = node("RoiAlign", "x r b", "y", output_height=3, mode=mode)
+        assert result(16, made, **feeds).tolist() == [[[[0]] * 3] * 2] * 2

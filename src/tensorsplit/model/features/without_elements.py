@@ -405,7 +405,7 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
             (("calculated_from_nothing", _weighs_nothing),),
         ),
-        "DFT": (("calculated_from_nothing", _makes_from_nothing),),
+        **dict.fromkeys(("DFT", "RoiAlign"), (("calculated_from_nothing", _makes_from_nothing),)),
         **dict.fromkeys(
             ("AveragePool", "MaxPool"),
             (("calculated_from_nothing", _pools_nothing), ("empty_planes", _has_empty_planes)),

@@ -355,6 +355,24 @@ def _log_sum_exp(call: Call) -> list[Array]:
     return _log_sum(call) if data.ndim or data.dtype.kind in "iu" else [data]
 
 
+def _aligned(call: Call) -> Values:
+    """Run RoiAlign; of planes without elements all points of a region are outside, and so 0."""
+    data, regions, *_ = call.inputs
+    if 0 not in data.shape[2:]:
+        return call.run()
+    sides = (call.attribute(name, 1) for name in ("output_height", "output_width"))
+    return [np.zeros((len(regions), data.shape[1], *sides), data.dtype)]
+
+
+def _cast_like(call: Call) -> list[Array]:
+    """Run CastLike with a mode of rounding, which the reference has of Cast alone."""
+    if "round_mode" not in call.attributes:
+        return call.run()
+    data, like = call.inputs
+    cast = call.given(data, to=ir.DataType.from_numpy(like.dtype).value)
+    return cast._replace(made=[]).run(op_type="Cast")  # `like` may be of another type next time
+
+
 def _of_own_type(call: Call) -> list[Array]:
     """Run ReduceSumSquare; the reference adds integers of 32 bits up as those of 64."""
     return [result.astype(call.inputs[0].dtype, copy=False) for result in call.run()]
@@ -362,6 +380,7 @@ def _of_own_type(call: Call) -> list[Array]:
 
 CORRECTED: Mapping[str, RunCall] = {
     "AveragePool": computed(kernels.average_pool),
+    "CastLike": _cast_like,
     "Col2Im": _also_without_rows(Call.run),
     "Concat": _joined,
     "ConvTranspose": _also_without_rows(_transposed),
@@ -402,6 +421,7 @@ CORRECTED: Mapping[str, RunCall] = {
     "ReduceSumSquare": _of_own_type,
     "Resize": _resized,
     "Shape": computed(kernels.shape),
+    "RoiAlign": _aligned,
     "SimplifiedLayerNormalization": _normalized_in_float,
     "Slice": computed(kernels.slice_),
     "SoftmaxCrossEntropyLoss": _lost,

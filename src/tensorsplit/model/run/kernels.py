@@ -178,7 +178,8 @@ def max_pool(data: Array, *, storage_order: int = 0, **given: Any) -> list[Array
     if storage_order:
         at, sides = at[::-1], sides[::-1]
     planes = np.arange(math.prod(data.shape[:2])).reshape(*data.shape[:2], *[1] * len(sides))
-    index = np.ravel_multi_index(at, sides) + planes * math.prod(sides)
+    index = np.ravel_multi_index(at, sides) if data.size else np.zeros(best.shape)
+    index = index + planes * math.prod(sides)
     return [_taken(candidates, chosen), index.astype(np.int64)]
 
 
