@@ -20,7 +20,7 @@ ROUND = "the number of the round"
 CONDITION = "the condition of a Loop"
 
 
-class Given(NamedTuple):
+class GivenValue(NamedTuple):
     """What a body gives out as it is: what that is, and its place among the outputs."""
 
     what: str
@@ -28,7 +28,7 @@ class Given(NamedTuple):
     place: int
 
 
-def given_as_is(node: ir.Node) -> Iterator[Given]:
+def given_as_is(node: ir.Node) -> Iterator[GivenValue]:
     """Yield what the bodies of a node give out as it is, but for initializers of their own.
 
     Values from around a body are among them though nothing reads what becomes of these. Of a Loop,
@@ -37,9 +37,9 @@ def given_as_is(node: ir.Node) -> Iterator[Given]:
     for _, body in bodies(node):
         for place, held in enumerate(body.outputs):
             if _is_added(held.producer()):
-                yield Given(AROUND, body, place)
+                yield GivenValue(AROUND, body, place)
             elif (what := _own_given(node, body, place)) and _is_read(node, place):
-                yield Given(what, body, place)
+                yield GivenValue(what, body, place)
 
 
 def _is_added(node: ir.Node | None) -> bool:
