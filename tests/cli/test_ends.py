@@ -123,6 +123,24 @@ def test_a_signal_outside_of_a_command_ends_the_process(
     assert (ended, said) == ([128 + number], written)
 
 
+def test_what_can_not_be_raised_while_a_command_runs_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Failing:
+        def __del__(self) -> None:
+            raise ValueError
+
+    def show(told: Any) -> None:
+        shown.append(told.exc_type)
+
+    shown: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", show)
+    with stopping.Stopping():
+        Failing()
+    assert shown == [ValueError]
+    assert sys.unraisablehook is show
+
+
 @pytest.mark.parametrize(
     ("code", "words", "said"),
     [

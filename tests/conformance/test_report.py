@@ -86,8 +86,10 @@ class TestTerminal:
             assert case.id in text
         assert "SIGFPE: The process died while the model was loaded." in text
 
-    def test_a_new_deviation_is_told_from_a_known_one(self) -> None:
-        lines = [line.rstrip() for line in drawn(documents.small()).splitlines()]
+    def test_a_new_deviation_is_told_from_a_known_one_and_stands_before_it(self) -> None:
+        text = drawn(documents.small())
+        assert before(text, REST.id, STRINGS.id)
+        lines = [line.rstrip() for line in text.splitlines()]
         assert f"    {CHUNK.id}  new" in lines
         assert f"    {STRINGS.id}" in lines
         assert lines[-1].endswith("2 known deviations, 3 new")
@@ -112,6 +114,10 @@ class TestTerminal:
         text = capsys.readouterr().out
         assert "\x1b" not in text
         assert max(map(len, text.splitlines())) <= 80
+        long = dataclasses.replace(PLAIN, id=f"{PLAIN.id}/{'x' * 100}")
+        crash = Result(long.id, "openvino", "crash")
+        show(Matrix(dataclasses.replace(documents.small(), cases=(long,), results=(crash,))))
+        assert f"    {long.id}" in capsys.readouterr().out
 
     def test_what_an_engine_says_can_not_steer_the_terminal(self) -> None:
         assert "\x1b" not in drawn(with_detail("\x1b[2J\x07gone\nnext [red]line"))

@@ -126,12 +126,13 @@ def test_a_disk_that_is_too_small(
     assert list(source.parent.iterdir()) == [source]
 
 
-def test_what_was_verified_is_said(source: Path, tensorsplit: Command) -> None:
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_was_verified_is_said(source: Path, tensorsplit: Command, axis: int) -> None:
     out = source.with_name("out")
-    words = ("split", source, "-o", out, "--axis", 1, "--num-outputs", 2, "--verify")
+    words = ("split", source, "-o", out, "--axis", axis, "--num-outputs", 2, "--verify")
     said = tensorsplit(*words).out
     headers = [(out / f"x.{number}.npy").read_bytes()[:128] for number in (0, 1)]
-    rows = [part.tobytes() for part in np.split(ARRAY, 2, axis=1)]
+    rows = [part.tobytes() for part in np.split(ARRAY, 2, axis=axis)]
     checksum = sum(zlib.crc32(each) for each in (*headers, *rows)) % 2**32
     assert said == (
         f"{out}: 2 tensors, 3.8 KiB: x.0, x.1\n"

@@ -833,7 +833,7 @@ def test_a_written_file_whose_folder_is_not_down(
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(os, "fsync", failing)
-    with refused("TS702", "one is written, but", os.strerror(errno.EIO)):
+    with refused("TS702", "one is written, but", f"to the disk: {os.strerror(errno.EIO)};"):
         write_files({tmp_path / "one": content(b"1")})
     assert (tmp_path / "one").read_bytes() == b"1"
 

@@ -469,11 +469,12 @@ def fact_of_fed(value: ir.Value, fed: Any, opset: int | None) -> Fact:
     """
     if isinstance(fed, (Tensor, SequenceFact, Other)):
         return fed
-    if isinstance(fed, np.ndarray) and not isinstance(value.type, ir.OptionalType):
+    if isinstance(value.type, ir.OptionalType):
+        return declared(value)
+    if isinstance(fed, np.ndarray):
         elements = None if opset is None else values_of(fed, opset)
         return Tensor(_type_of(fed), fed.shape, elements)
-    is_sequence = isinstance(fed, list) and all(isinstance(item, np.ndarray) for item in fed)
-    if is_sequence and not isinstance(value.type, ir.OptionalType):
+    if isinstance(fed, list) and all(isinstance(item, np.ndarray) for item in fed):
         kinds = {_type_of(item) for item in fed}
         return of_parts(
             kinds.pop() if len(kinds) == 1 else value.dtype, [item.shape for item in fed]
