@@ -130,7 +130,7 @@ def test_what_can_not_be_raised_while_a_command_runs_is_shown(
         def __del__(self) -> None:
             raise ValueError
 
-    def show(told: Any) -> None:
+    def show(told: sys.UnraisableHookArgs) -> None:
         shown.append(told.exc_type)
 
     shown: list[object] = []
