@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,7 @@ ACTIONS: dict[str, Any] = {
     "pid": os.getpid,
     "print": _print,
     "read": sys.stdin.read,
+    "text": lambda path: Path(path).read_text(),
     "raise": _raise,
     "refuse": _refuse,
     "missing": _be_missing,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from onnx.parser import parse_model
 
@@ -46,6 +48,7 @@ def diagnosis(
         ([FAILS], [], "no", WRONG, ("graph/c: fails", "no")),
         ([], [REFUSED], None, FIXABLE, ("it refuses",)),
         ([FAILS], [REFUSED], "no", "refused", ("it refuses", "graph/c: fails", "no")),
+        ([], [replace(SHAPE, aspect="values", is_allowed=True)], "no", FINE, (SAME_OUTPUTS,)),
         ([], [SHAPE], "no", WRONG, (str(SHAPE).removeprefix("tensorsplit: "), "no")),
     ],
 )

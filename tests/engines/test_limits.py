@@ -120,6 +120,15 @@ def test_time_beyond_the_limit(engine: Any) -> None:
     assert "--timeout" in message
 
 
+@needs_linux
+def test_what_takes_too_long_is_not_told_to_need_more_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(TIMEOUT_VARIABLE, "2")
+    fed = {"times": np.array(10**8, np.int64), "x": DATA}
+    assert "2 s" in refused("TS604", counting(), fed, engine="onnx-reference", memory=4 * GIB)
+
+
 def test_refusals_are_as_ever() -> None:
     assert "x" in refused("TS505", split_model(), {}, timeout=100)
     assert "sums to 7" in refused("TS302", split_model(3, 4), {"x": DATA}, timeout=100)

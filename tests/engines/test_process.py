@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -134,9 +135,15 @@ def test_an_exit_is_named(engine: EngineProcess) -> None:
     assert "exit status 3" in str(error)
 
 
-def test_a_process_killed_between_two_calls_is_started_anew(engine: EngineProcess) -> None:
+@pytest.mark.parametrize("is_seen", [False, True])
+def test_a_process_killed_between_two_calls_is_started_anew(
+    engine: EngineProcess, monkeypatch: pytest.MonkeyPatch, is_seen: bool
+) -> None:
     first = engine.call(("pid",))
     os.kill(first, signal.SIGKILL)
+    if not is_seen:
+        assert engine._running is not None
+        monkeypatch.setattr(engine._running.process, "poll", lambda: None)
     second = engine.call(("pid",))
     assert second != first
 
@@ -470,6 +477,22 @@ def test_a_process_that_can_not_be_started_leaves_no_file_open_and_no_folder(
         assert "sys.executable must be a Python interpreter" in str(error)
     assert len(list(OPEN_FILES.iterdir())) == before
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not OPEN_FILES.exists(), reason="Linux lists the files that are open")
+def test_a_process_that_ended_leaves_no_file_open(engine: EngineProcess) -> None:
+    before = len(list(OPEN_FILES.iterdir()))
+    assert engine.call(("echo", 1)) == 1
+    engine.close()
+    assert len(list(OPEN_FILES.iterdir())) == before
+
+
+@LINUX
+def test_a_process_is_the_first_to_be_killed_for_memory_and_leaves_no_core_dump(
+    engine: EngineProcess,
+) -> None:
+    assert int(engine.call(("text", "/proc/self/oom_score_adj"))) == 1000
+    assert re.search(r"core file size +0 ", engine.call(("text", "/proc/self/limits")))
 
 
 @pytest.mark.parametrize("size", [300, 1 << 18])

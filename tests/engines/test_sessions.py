@@ -21,6 +21,7 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.engines import loaded, messages, outside
+from tensorsplit.engines import sessions as engine_sessions
 from tensorsplit.engines.process import process_of
 from tensorsplit.model import reading
 from tensorsplit.model.infer import analysis, validation
@@ -363,6 +364,14 @@ def test_a_fork_has_engines_of_its_own() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals here")
+def test_our_own_engine_runs_elsewhere_where_it_is_asked_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine_sessions, "CompiledModel", None)
+    with ts.session(moved("n"), isolate=True) as session:
+        np.testing.assert_array_equal(session.run({"x": DATA})["same"], DATA)
+
+
 @pytest.mark.parametrize("isolate", [True, False])
 def test_an_interrupted_run_can_be_followed_by_another(isolate: bool) -> None:
     from tests.engines.test_limits import counting
@@ -506,6 +515,8 @@ def test_a_file_that_can_be_changed_is_no_answer() -> None:
         fcntl.fcntl(file, fcntl.F_ADD_SEALS, sum(seals - {missing}))
         with pytest.raises(ValueError, match=r"^$") if missing else nullcontext():
             messages._mapped(file, 100)
+        with pytest.raises(ValueError, match=r"^$"):
+            messages._mapped(file, 101)
         os.close(file)
 
 

@@ -123,22 +123,22 @@ def diagnose(source: OnnxModel, feeds: Mapping[str, object], limits: Limits) -> 
             yield Diagnosis(engine, version_of(engine), NOT_RUN, (str(refusal),))
         else:
             found = judge(source, engines=[engine])
-            differences = [each for each in found if not each.is_allowed]
             both = [engine] if source.openvino is not None else [reference, engine]
             lower = partial(_why_lowering_fails, source, engine, partial(judge, engines=both))
-            yield _diagnosis(engine, examine(source, engine), differences, lower)
+            yield _diagnosis(engine, examine(source, engine), found, lower)
 
 
 def _diagnosis(
     engine: str,
     report: CheckReport,
-    differences: Sequence[Difference],
+    found: Sequence[Difference],
     why_lowering_fails: Callable[[], str | None],
 ) -> Diagnosis:
     """Return the diagnosis of an engine; the model is lowered where something is wrong."""
     lacks = [
         each for each in report.findings if each.severity == ERROR or each.fix.startswith(REWRITE)
     ]
+    differences = [each for each in found if not each.is_allowed]
     made = partial(Diagnosis, engine, version_of(engine))
     if not differences and not lacks:
         return made(FINE, (SAME_OUTPUTS,), _about_the_engine(report))
