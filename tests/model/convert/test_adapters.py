@@ -184,6 +184,12 @@ def test_elements_are_gathered_by_their_places_before_opset_11(
         convert(whole, 8)
 
 
+def test_elements_of_a_list_are_gathered_from_its_last_axis() -> None:
+    fed = {"x": X[0, 0], "i": np.array([-1, 0, 2, 2])}
+    whole = of(node("GatherElements", "x i", "y", axis=-1), 13, **fed)
+    np.testing.assert_array_equal(there(whole, 9, **fed), fed["x"][fed["i"]])
+
+
 @pytest.mark.parametrize("rank", [2, 3, 4])
 def test_a_slope_for_each_channel_is_one_in_every_version(rank: int) -> None:
     data = RNG.uniform(-2, 2, (2, 3, 3, 3)[:rank]).astype(np.float32)

@@ -397,6 +397,7 @@ STEPS = {"hidden_size": "3", "direction": "forward"}
         ("Pad", "opset12", {"pad_mode": "edge"}, ["f32 3", "i64 1", "i64 1"], "run time"),
         ("TopK", "opset11", {**TOP, "sort": "index"}, ["f32 3", "i64 "], "sort is 'index'"),
         ("TopK", "opset11", {**TOP, "mode": "most"}, ["f32 3", "i64 "], "mode is 'most'"),
+        ("Broadcast", "opset3", {"mode": "numpy"}, ["f32 2,3", "i64 2"], "smaller"),
         ("PReLU", "opset1", {}, ["f32 2,3,4", "f32 4"], "slope for each channel"),
         ("PReLU", "opset1", {}, ["f32 2,?,4", "f32 3"], "slope for each channel"),
         ("PReLU", "opset1", {}, ["f32 2,?,4", "f32 ?"], "slope for each channel"),
