@@ -527,6 +527,28 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
         ),
         ("(float[5] x, int64[1] k) => (float[A] v, int64[A] i) { v, i = TopK(x, k) }", False),
     ],
+    ("TopK", "top_may_be_none"): [
+        ("(float[5] x, int64[1] k) => (float[A] v, int64[A] i) { v, i = TopK(x, k) }", True),
+        (
+            "(float[5] x) => (float[A] v, int64[A] i) <int64[1] k = {0}> { v, i = TopK(x, k) }",
+            False,
+        ),
+    ],
+    ("GRU", "batch_may_be_0"): [
+        (
+            (
+                f"(float[{shape}] x, float[1,9,4] w, float[1,9,3] r) => (float[A,B,C,D] y)"
+                f" {{ y = GRU<hidden_size = 3, layout = {layout}>(x, w, r) }}"
+            ),
+            may_be,
+        )
+        for layout, shape, may_be in (
+            (0, "7,N,4", True),
+            (0, "N,2,4", False),
+            (1, "N,7,4", True),
+            (1, "2,N,4", False),
+        )
+    ],
     ("Expand", "expanded_to_nothing"): [
         ("(float[3,1] x) => (float[A,B] y) <int64[2] k = {3, 0}> { y = Expand(x, k) }", True),
         ("(float[3,N] x) => (float[A,B] y) <int64[2] k = {3, 0}> { y = Expand(x, k) }", True),
