@@ -76,6 +76,16 @@ WRONG = {
         *("TS502", "graph/Neg[1]", "seq(tensor(float))"),
     ),
     "operand left out": (PLAIN + '{y = Add(x, "")}', "TS502", "graph/Add[0]", "left out"),
+    "one of many operands left out": (
+        PLAIN + '{y = Sum(x, "")}',
+        "TS502",
+        "graph/Sum[0]",
+        "left out",
+    ),
+    "blank operands too many": (
+        PLAIN + '{y, z = Split<num_outputs = 2>(x, "", "")}',
+        *("TS103", "graph/Split[0]", "3 inputs"),
+    ),
     "output left out": (
         '(float[4] x, int64[1] k) => (int64[1] y) {"", y = TopK(x, k)}',
         *("TS502", "graph/TopK[0]", "left out"),

@@ -59,8 +59,9 @@ def _wrong_ends(
     what: str, given: Sequence[object], side: _Side, where: str
 ) -> Iterator[SplitError]:
     """Yield which inputs or outputs are left out, and whether there are too few or too many."""
-    for formal, entry in zip(side.formals, given, strict=False):
-        if (entry is None or entry == "") and formal.is_single:
+    for place, entry in enumerate(given):
+        formal = side.at(place)
+        if (entry is None or entry == "") and formal is not None and formal.is_needed:
             yield malformed(f"its {what[:-1]} '{formal.name}' is left out", "give it")
     least, most = side.least, side.most
     if not least <= len(given) <= most:
@@ -115,13 +116,13 @@ class _Formal(NamedTuple):
     """An input or output of a schema.
 
     Attributes:
-        is_single: Whether a node has to have it, once.
+        is_needed: Whether a node has to have it.
         types: The types that it may have.
         like: What those of one type have in common; empty if they may differ.
     """
 
     name: str
-    is_single: bool
+    is_needed: bool
     types: frozenset[str]
     like: str
 
@@ -151,7 +152,7 @@ def _signature(schema: Any) -> _Signature:
     attributes = schema.attributes
     return _Signature(
         (
-            _Side(_formals(schema, schema.inputs), schema.min_input, schema.max_input),
+            _Side(_formals(schema, schema.inputs, _NEEDED), schema.min_input, schema.max_input),
             _Side(_formals(schema, schema.outputs), schema.min_output, schema.max_output),
         ),
         attributes,
@@ -159,11 +160,17 @@ def _signature(schema: Any) -> _Signature:
     )
 
 
-def _formals(schema: Any, listed: Sequence[Any]) -> list[_Formal]:
+_NEEDED = ("Single", "Variadic")
+"""Inputs that no node leaves out; of those that stand for many, engines read each one."""
+
+
+def _formals(
+    schema: Any, listed: Sequence[Any], needed: Sequence[str] = ("Single",)
+) -> list[_Formal]:
     return [
         _Formal(
             each.name,
-            each.option.name == "Single",
+            each.option.name in needed,
             types_of(schema, each),
             each.type_str if each.is_homogeneous else "",
         )
