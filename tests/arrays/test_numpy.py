@@ -164,6 +164,65 @@ def test_copy_is_nothing_else(copy: Any) -> None:
         ts.plan("onnx.Split-18", (4,), [4])(np.zeros(4), copy=copy)
 
 
+def lying(**said: object) -> type[Array]:
+    """A class whose arrays say these things of themselves."""
+
+    def saying(value: object) -> property:
+        return property(lambda _: value)
+
+    return type("Lying", (np.ndarray,), {name: saying(value) for name, value in said.items()})
+
+
+PLAN = ts.plan("onnx.Split-18", (6, 4), axis=0, num_outputs=2)
+ON_LIARS: dict[str, Callable[[Array], list[Array]]] = {
+    "views": lambda x: ts.split(x, num_outputs=2),
+    "copies": lambda x: ts.split(x, num_outputs=2, copy=True),
+    "buffers": lambda x: ts.split(x, num_outputs=2, out=[np.empty((3, 4)), np.empty((3, 4))]),
+    "a pool": lambda x: ts.split(x, num_outputs=2, out=ts.BufferPool(1 << 20)),
+    "a plan": PLAN,
+    "a plan, copied": lambda x: PLAN(x, copy=True),
+    "a join": lambda x: [ts.join([x[:3], x[3:]])[:3], x[3:]],
+    "a join in a buffer": lambda x: [x[:3], ts.join([x[:3], x[3:]], out=np.empty((6, 4)))[3:]],
+    "a join in a pool": lambda x: [x[:3], ts.join([x[:3], x[3:]], out=ts.BufferPool(1 << 20))[3:]],
+    "a join by a plan": lambda x: [x[:3], PLAN.join([x[:3], x[3:]])[3:]],
+}
+
+
+@pytest.mark.parametrize("call", ON_LIARS.values(), ids=ON_LIARS)
+@pytest.mark.parametrize(
+    "said",
+    [
+        *({"shape": said} for said in ((6,), (6, 5), (6.0, 4.0), (-6, 4), "64", [6, 4], 3, None)),
+        {"shape": np.array([6, 4])},
+        *({"dtype": said} for said in ("f4", None, 3, np.float32, np.dtype(object))),
+        *({"size": said} for said in (3, None)),
+    ],
+    ids=str,
+)
+def test_what_counts_is_the_memory_and_not_what_a_class_says(
+    said: dict[str, object], call: Callable[[Array], list[Array]], rng: np.random.Generator
+) -> None:
+    x = rng.random((6, 4))
+    assert_same([np.asarray(part) for part in call(x.view(lying(**said)))], [x[:3], x[3:]])
+
+
+def test_arrays_that_say_the_same_of_themselves_are_not_alike(rng: np.random.Generator) -> None:
+    """What was decided for one does not fit the other."""
+    kind = lying(shape=(6, 4))
+    for rows in (6, 8, 6):
+        x = rng.random((rows, 4))
+        for copy in (False, True):
+            parts = ts.split(x.view(kind), num_outputs=2, copy=copy)
+            assert_same([np.asarray(part) for part in parts], [x[: rows // 2], x[rows // 2 :]])
+
+
+def test_operands_that_lie(rng: np.random.Generator) -> None:
+    x = rng.random((6, 4))
+    for size in (None, 10**9):
+        lengths = np.array([2, 4]).view(lying(size=size))
+        assert_same(ts.split(x, lengths), [x[:2], x[2:]])
+
+
 class TestSubclasses:
     def test_a_memory_map_gives_views_of_the_file(self, tmp_path: Path) -> None:
         x: Any = np.memmap(tmp_path / "x", np.float32, "w+", shape=(6, 4))

@@ -58,6 +58,7 @@ def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
     """
     listed = check_buffer_count(out, plan, "array")
     check_elements_only("the data or a buffer", (array, *listed))
+    array = np.ndarray.view(array, np.ndarray)
     buffers: list[Array] = []
     for number, (given, shape) in enumerate(zip(listed, plan.output_shapes, strict=True)):
         if not _is_array(given):
@@ -103,7 +104,7 @@ def _is_array(value: object) -> TypeGuard[Array]:
     return issubclass(type(value), np.ndarray)
 
 
-def as_plain(value: object) -> object:
+def as_plain(value: Any) -> Any:
     """Return an array as a view that runs no code of its class; anything else as it is."""
     return np.ndarray.view(value, np.ndarray) if _is_array(value) else value
 

@@ -31,7 +31,7 @@ from tensorsplit.arrays.typed import (
 )
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import SplitError
-from tensorsplit.core.given import is_mapping
+from tensorsplit.core.given import is_a, is_mapping
 from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import Intent, check_element_type
 from tensorsplit.core.schema import Operator
@@ -78,6 +78,16 @@ class _Memo(Callee):
     def plan_of(self, intent: Intent, shape: Shape, unknown: str | None = None) -> PreparedSplit:
         """Return the plan of an intent for a shape."""
         return PreparedSplit.of(intent, shape, unknown)
+
+    def find(self, data: object, arguments: tuple[object, ...]) -> PreparedSplit | None:
+        """Return the plan of a call that was validated.
+
+        None if an array's class says another shape of it than that of its memory.
+        """
+        plan: PreparedSplit | None = self.plans.find(data, arguments)
+        if plan is None or type(data) is ndarray or not is_a(data, ndarray):
+            return plan
+        return plan if numpy_arrays.shape(data) == plan.input_shape else None
 
     def add(self, array: object, arguments: tuple[object, ...], plan: PreparedSplit) -> None:
         """Cache a plan; once the plans are too many or too long, all others are dropped."""
@@ -431,7 +441,7 @@ def _run(
     """Split an array: at once if a call with the same arguments was validated for one like it."""
     if out is not None:
         out = snapshot(out)
-    plan: PreparedSplit | None = memo.plans.find(data, arguments)
+    plan = memo.find(data, arguments)
     if plan is not None:
         if type(data) is not ndarray:
             known = arrays.find_library(data)  # the plan may be that of a tensor of another class
@@ -449,7 +459,7 @@ def _run(
 
 def _snapshot(value: Any) -> object:
     """Return an immutable copy of a value; never of large arrays."""
-    is_small = issubclass(type(value), ndarray) and value.size <= _MOST_PARTS
+    is_small = issubclass(type(value), ndarray) and ndarray.view(value, ndarray).size <= _MOST_PARTS
     return value.copy() if is_small or type(value) is list else value
 
 
@@ -457,7 +467,7 @@ def _validate(
     memo: _Memo, data: object, arguments: tuple[object, ...]
 ) -> tuple[arrays.ArrayLibrary, PreparedSplit]:
     """Resolve and cache the plan; nobody else can change the arguments."""
-    library, plan = arrays.find_library(data), memo.plans.find(data, arguments)
+    library, plan = arrays.find_library(data), memo.find(data, arguments)
     if library is None or plan is None:
         intent = memo.intent_of(arguments, library)
         parameter = intent.operator.inputs[0].name

@@ -61,8 +61,8 @@ def check(array: Array) -> None:
 
 
 def shape(array: Array) -> tuple[int, ...]:
-    """Return the shape."""
-    found: tuple[int, ...] = array.shape
+    """Return the shape of the memory, whatever a class of its own says."""
+    found: tuple[int, ...] = as_plain(array).shape
     return found
 
 
@@ -81,7 +81,7 @@ def element_type(array: Array) -> str:
 
     Types that no standard names keep NumPy's name.
     """
-    dtype = array.dtype
+    dtype = as_plain(array).dtype
     try:
         name = _cache.get(dtype)
     except TypeError:  # a StringDType whose stand-in for missing strings can't be hashed
@@ -104,12 +104,12 @@ def operand_parts(value: Array, name: str) -> tuple[tuple[float, ...], int, str]
 
     Masked elements are refused (TS107), and more than could be listed (TS308).
     """
-    check_few(value.size, name)
+    plain = np.asarray(value)
+    check_few(plain.size, name)
     if is_masked_array(value) and np.ma.is_masked(value):
         raise SplitError(
             OPERAND_VALUE, "some of its elements are masked", "fill them", parameter=name
         )
-    plain = np.asarray(value)
     element = element_type(plain)
     if element.lstrip("u") in ("int1", "int2", "int4"):  # these give scalars of their own
         plain = plain.astype(np.int64)
@@ -154,7 +154,8 @@ def pooled(array: Array, plan: SplitPlan, pool: BufferPool) -> list[Array]:
         parts = pool.blocks.copies(array, plan.axis, plan.sizes, plan.keepdims)
         if parts is not None:
             return parts
-    buffers = [pool.empty(shape, array.dtype) for shape in part_shapes(plan)]
+    dtype = as_plain(array).dtype
+    buffers = [pool.empty(shape, dtype) for shape in part_shapes(plan)]
     return copies_into(array, plan, buffers)
 
 
@@ -194,7 +195,7 @@ def copies_into(array: Array, plan: SplitPlan, out: Any) -> list[Array]:
 
 def kind(array: Array) -> tuple[object, ...]:
     """Return the element type, with its byte order."""
-    return (array.dtype,)
+    return (as_plain(array).dtype,)
 
 
 _PLAIN = frozenset({np.ndarray, np.memmap})
@@ -289,7 +290,7 @@ def _joined_masked(parts: list[Array], plan: SplitPlan) -> Array:
 
 def joined_in_pool(parts: list[Array], plan: SplitPlan, pool: BufferPool) -> Any:
     """Return the parts as one array in the memory of a pool."""
-    return joined_into(parts, plan, pool.empty(shape_of(plan), parts[0].dtype))
+    return joined_into(parts, plan, pool.empty(shape_of(plan), as_plain(parts[0]).dtype))
 
 
 def joined_into(parts: list[Array], plan: SplitPlan, out: object) -> Any:

@@ -159,7 +159,8 @@ def _exact_key(data: object, arguments: tuple[object, ...]) -> Hashable:
     """
     if not is_a(data, np.ndarray):
         raise TypeError("no key")
-    return (type(data), data.shape, data.dtype, *map(_argument_key, arguments))
+    plain = np.ndarray.view(data, np.ndarray)
+    return (type(data), plain.shape, plain.dtype, *map(_argument_key, arguments))
 
 
 def _argument_key(value: Any) -> Hashable:
