@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,37 @@ def test_an_archive_may_be_one_of_many_arrays_or_many_bytes(
     assert b"PK\x06\x06" in (tmp_path / "x.npz").read_bytes()
     found: Any = read_feeds([str(tmp_path / "x.npz")], [tensor("x"), tensor("y")])
     assert (found["x"].tolist(), found["y"].tolist()) == ([3, 3], [0])
+
+
+HEADER = b"{'descr': '|u1', 'fortran_order': False, 'shape': (%d,)}"
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        (HEADER % (1 << 33), "take 8589934592 bytes, but 4 follow the header"),
+        (HEADER % 4 + b" " * 20_000, "its header is longer than 10000 bytes"),
+    ],
+)
+@pytest.mark.parametrize("name", ["x.npy", "x"])
+def test_an_archive_whose_headers_lie_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, header: bytes, said: str, name: str
+) -> None:
+    """NumPy would take gigabytes for them, and calls a long header a pickled object."""
+    octets = b"\x93NUMPY\2\0" + struct.pack("<I", len(header)) + header + b"1234"
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr(name, octets)
+    monkeypatch.setattr(np, "load", None)
+    with refused("TS701", said):
+        read_feeds([str(tmp_path / "x.npz")], [tensor("x", "uint8")])
+
+
+def test_a_long_header_is_no_pickled_object(tmp_path: Path) -> None:
+    header = HEADER % 4 + b" " * 20_000
+    octets = b"\x93NUMPY\2\0" + struct.pack("<I", len(header)) + header + b"1234"
+    (tmp_path / "x.npy").write_bytes(octets)
+    with refused("TS701", "its header is longer than 10000 bytes"):
+        read_feeds([str(tmp_path / "x.npy")], [tensor("x", "uint8")])
 
 
 @pytest.mark.parametrize(

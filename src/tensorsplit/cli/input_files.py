@@ -18,6 +18,7 @@ from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.cli.screen import Command
 from tensorsplit.cli.sentences import amount, tr
 from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError, words_of
+from tensorsplit.files.npy_files import check_size, read_header
 from tensorsplit.files.sources import open_archive
 from tensorsplit.storage.documents import likeness, read_file
 
@@ -158,7 +159,7 @@ def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
         if head.startswith(_MAGIC):
             found = [("", _read_array(opened, head))]
         elif path.suffix != ".pb" and zipfile.is_zipfile(opened):
-            open_archive(opened).close()
+            _check_archive(opened)
             opened.seek(0)  # NumPy looks for the kind of file where it stands
             with np.load(opened, allow_pickle=False) as file:
                 found = list(file.items())
@@ -177,6 +178,20 @@ def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
     return found
 
 
+def _check_archive(file: IO[bytes]) -> None:
+    """Raise a ValueError for an array that is not as long as it says, before any is read.
+
+    Of a small archive NumPy may take gigabytes for a header, or the elements that one describes.
+    """
+    with open_archive(file) as archive:
+        for info in archive.infolist():
+            with archive.open(info) as member:
+                is_array = member.read(len(_MAGIC)) == _MAGIC
+            if is_array:
+                with archive.open(info) as member:
+                    check_size(read_header(member), info.file_size)
+
+
 def _opened(path: Path) -> IO[bytes]:
     """Return a file, or the content of a pipe; a device might never end."""
     return path.open("rb") if path.is_file() else io.BytesIO(read_file(path, _MOST_OF_A_PIPE))
@@ -186,6 +201,8 @@ def _read_array(file: IO[bytes], head: bytes) -> Array:
     """Read an ``.npy`` file that begins with `head`; nothing in it is ever unpickled."""
     if _FLOAT8[0] in head:  # what NumPy writes for float8_e5m2, and can't read
         file = io.BytesIO(file.read().replace(*_FLOAT8, 1))
+    read_header(file)
+    file.seek(0)
     return np.asarray(np.load(file, allow_pickle=False))
 
 
