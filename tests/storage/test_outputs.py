@@ -503,6 +503,48 @@ def test_what_is_brought_and_where_to_are_both_named(
         write_files({target: Brought(source, is_copy=True)})
 
 
+@pytest.mark.parametrize("others", [b"we", b"others' weights", b"others'"])
+def test_what_is_written_to_while_it_is_copied_is_not_brought(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: bytes
+) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"weights")
+    copy = shutil.copyfile
+
+    def meanwhile(source: Path, draft: Path) -> None:
+        source.write_bytes(others)
+        copy(source, draft)
+        os.utime(source, (1, 1))
+
+    monkeypatch.setattr(shutil, "copyfile", meanwhile)
+    with refused("TS702", f"{source} was changed while it was read"):
+        write_files({tmp_path / "target": Brought(source, is_copy=True)})
+    assert names(tmp_path) == ["source"]
+
+
+def test_what_the_disk_has_no_room_for_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (tmp_path / "source").open("wb") as file:
+        file.truncate(1 << 42)  # of which nothing is on the disk
+    monkeypatch.setattr(shutil, "copyfile", None)
+    with refused("TS702", f"cannot copy {tmp_path / 'source'}", "No space left"):
+        write_files({tmp_path / "target": Brought(tmp_path / "source", is_copy=True)})
+    assert names(tmp_path) == ["source"]
+
+
+def test_a_copy_that_is_cut_short_is_not_brought(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the system may end it without an error."""
+    source = tmp_path / "source"
+    source.write_bytes(b"weights")
+    monkeypatch.setattr(shutil, "copyfile", lambda _, draft: draft.write_bytes(b"we"))
+    with refused("TS702", f"{source} was changed while it was read"):
+        write_files({tmp_path / "target": Brought(source, is_copy=True)})
+    assert names(tmp_path) == ["source"]
+
+
 def fail_at(monkeypatch: pytest.MonkeyPatch, call: str, name: str) -> None:
     """Have ``os.replace`` or ``os.rename`` fail where the target has a name."""
     original = getattr(os, call)

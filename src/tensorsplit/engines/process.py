@@ -49,6 +49,7 @@ from tensorsplit.core.errors import (
     SplitError,
     fix_of,
     show_bytes,
+    words_of,
 )
 from tensorsplit.core.extras import install_command
 from tensorsplit.engines import confined
@@ -311,7 +312,7 @@ class EngineProcess:
         try:
             return _Running.start(self.name, self._environment, self._python)
         except OSError as error:  # no temporary files, or no pipes
-            problem = f"the process of {self.name} can't be started: {error.strerror or error}"
+            problem = f"the process of {self.name} can't be started: {words_of(error)}"
             fix = fix_of(error, "make room for temporary files")
             raise _error(ENGINE_CRASHED, problem, fix) from None
 
@@ -361,7 +362,7 @@ class _Running:
                     **_inheriting(theirs, watched),
                 )
             except OSError as error:
-                problem = f"the process of {name} can't be started: {error.strerror}"
+                problem = f"the process of {name} can't be started: {words_of(error)}"
                 fix = fix_of(error, "sys.executable must be a Python interpreter")
                 raise _error(ENGINE_CRASHED, problem, fix) from None
             undoing.pop_all()

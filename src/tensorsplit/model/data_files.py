@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PureWindowsPath
 
-from tensorsplit.core.errors import EXTERNAL_DATA, SplitError, show_path
+from tensorsplit.core.errors import EXTERNAL_DATA, SplitError, fix_of, show_path, words_of
 
 _PIECE = 1 << 20
 
@@ -35,8 +35,8 @@ def find_data(location: str, folder: Path | None, parameter: str | None = None) 
     except (OSError, RuntimeError, ValueError) as error:
         if isinstance(error, SplitError):
             raise
-        problem = f"its location is {shown}, which is not a usable path"
-        raise unusable(problem, parameter) from error
+        problem = f"its location is {shown}, which can't be looked up ({words_of(error)})"
+        raise unusable(problem, parameter, error) from error
 
 
 def read_data(path: Path, offset: int, size: int, parameter: str | None = None) -> bytes:
@@ -62,10 +62,14 @@ def _readable(path: Path, parameter: str | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise unusable(f"{path.name!r} can't be read ({error.strerror})", parameter) from error
+        problem = f"{path.name!r} can't be read ({words_of(error)})"
+        raise unusable(problem, parameter, error) from error
 
 
-def unusable(problem: str, parameter: str | None = None) -> SplitError:
-    """Return the refusal of data that can't be used (TS504)."""
+def unusable(
+    problem: str, parameter: str | None = None, error: Exception | None = None
+) -> SplitError:
+    """Return the refusal of data that can't be used (TS504), perhaps for an error of the system."""
     fix = "keep external data in the model's folder, whole, and name it relative to the model"
+    fix = fix if error is None else fix_of(error, fix)
     return SplitError(EXTERNAL_DATA, problem, fix, parameter=parameter)

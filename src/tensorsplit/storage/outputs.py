@@ -327,13 +327,26 @@ def _fill(file: IO[bytes], draft: Path, place: Path, content: Content) -> None:
     """Write the content, down to the disk."""
     if isinstance(content, Brought):
         with _refusing_to(f"cannot copy {content.source} to {place}"):
-            shutil.copyfile(content.source, draft)
+            _copy_whole(content.source, draft)
     elif callable(content):
         content(file)
     else:
         file.write(content.encode() if isinstance(content, str) else content)
     file.flush()
     os.fsync(file.fileno())
+
+
+def _copy_whole(source: Path, draft: Path) -> None:
+    """Copy a file; TS702 if it is written to meanwhile, as half of it may be of another one."""
+    before = source.stat()
+    if before.st_size > shutil.disk_usage(draft.parent).free:  # a sparse file may be of any size
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    shutil.copyfile(source, draft)
+    after, copied = source.stat(), draft.stat().st_size
+    is_as_before = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
+    if not is_as_before or copied != before.st_size:
+        problem = f"{source} was changed while it was read"
+        raise unwritable(problem, "run it again when nothing writes to it")
 
 
 def _exchange(draft: Path, place: Path) -> None:

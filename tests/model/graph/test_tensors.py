@@ -309,8 +309,8 @@ def test_the_folder_of_the_model_may_be_reached_by_a_link(
         ("missing.bin", "no file"),
         (".", "no file"),
         ("loop", "'loop'"),  # what the path of a circle of links is depends on Python's version
-        ("a\0b", "not a usable path"),
-        ("x" * 5000, "not a usable path"),
+        ("a\0b", "can't be looked up (embedded null byte)"),
+        ("x" * 5000, "can't be looked up (File name too long)"),
     ],
 )
 def test_external_data_outside_the_folder_is_refused(
@@ -323,6 +323,17 @@ def test_external_data_outside_the_folder_is_refused(
     (path.parent / "loop").symlink_to("loop")
     with refused("TS504", word, parameter="w"):
         run(path, x=np.ones(6, np.float32))
+
+
+def test_what_the_system_says_without_a_number_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise OSError("its position is lost")
+
+    monkeypatch.setattr(Path, "open", failing)
+    with refused("TS504", "'w.bin' can't be read (its position is lost)"):
+        read_data(tmp_path / "w.bin", 0, 8)
 
 
 @pytest.mark.parametrize(

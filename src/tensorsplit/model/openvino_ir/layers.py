@@ -21,6 +21,8 @@ from tensorsplit.core.errors import (
     UNSAFE_XML,
     SplitError,
     count_of,
+    fix_of,
+    words_of,
 )
 
 if TYPE_CHECKING:
@@ -124,13 +126,15 @@ def read_octets(path: Path) -> bytes:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[IO[bytes]]:
-    if not path.is_file():  # also keeps pipes and devices out, which might never end
-        raise _unreadable(path, "there is no such file", "give the path of an .xml file")
     try:
+        if not path.is_file():  # also keeps pipes and devices out, which might never end
+            problem = "it is not a file" if path.exists() else "there is no such file"
+            raise _unreadable(path, problem, "give the path of an .xml file")
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        raise _unreadable(path, str(error.strerror), "give a file that can be read") from None
+        fix = fix_of(error, "give a file that can be read")
+        raise _unreadable(path, words_of(error), fix) from None
 
 
 def parse_network(file: IO[bytes], path: Path, target: PlacedElements | None = None) -> Element:
