@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +30,24 @@ def test_what_a_killed_run_left_is_removed(tensorsplit: Command, tmp_path: Path)
     (folder / ".tensorsplit-0.part").mkdir()
     assert tensorsplit("examples", folder).status == 0
     assert not (folder / ".tensorsplit-0.part").exists()
+
+
+def test_a_file_that_cant_be_read_is_named(
+    tensorsplit: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system says of no descriptor which file it is of."""
+    assert tensorsplit("examples", tmp_path).status == 0
+    read = Path.read_bytes
+
+    def failing(path: Path) -> bytes:
+        if path.parent == tmp_path:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", failing)
+    ended = tensorsplit("examples", tmp_path)
+    assert ended.status == 2
+    assert ended.err.startswith(f"tensorsplit: error: [TS702] {tmp_path / 'append'}")
 
 
 def test_folders_are_left_out(

@@ -9,7 +9,7 @@ from tensorsplit.arrays.arguments import bind_values
 from tensorsplit.arrays.prepared import PreparedSplit
 from tensorsplit.arrays.remembered import left_as_it_is
 from tensorsplit.arrays.typed import ArrayT, DialectOperand, Flag, Out, PartT_co, TensorOf
-from tensorsplit.core.errors import UNKNOWN_OPERAND, SplitError
+from tensorsplit.core.errors import UNKNOWN_OPERAND, SplitError, called
 from tensorsplit.core.records import operator_named
 from tensorsplit.core.records.names import DialectName, OperatorName
 
@@ -61,7 +61,8 @@ def like(dialect: DialectName | OperatorName) -> DialectCall:
     See Also:
         ``docs/seven-into-three.md``
     """
-    record = operator_named(dialect)
+    with called(operator="dialect"):
+        record = operator_named(dialect)
 
     def call(
         input: object, *given: object, copy: Flag = False, out: Out = None, **operands: object

@@ -30,8 +30,11 @@ def examples(*, folder: Path) -> None:
 
 
 def _holds(path: Path, content: bytes) -> bool:
-    """Return whether a file is there with this content."""
-    return path.is_file() and path.read_bytes() == content
+    """Return whether a file is there with this content; OSError that names it."""
+    try:
+        return path.is_file() and path.read_bytes() == content
+    except OSError as error:  # the system says of no descriptor which file it is
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _home() -> Path:

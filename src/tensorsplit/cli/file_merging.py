@@ -17,6 +17,7 @@ from tensorsplit.cli.file_jobs import (
 from tensorsplit.cli.files import NotedPath, WritingCommand
 from tensorsplit.cli.screen import examples
 from tensorsplit.cli.sentences import tr
+from tensorsplit.core.errors import called
 from tensorsplit.files.divisions import SplitOperands
 from tensorsplit.files.jobs import plan_merge, plan_reshard
 from tensorsplit.files.rule_files import chosen_rules
@@ -112,14 +113,14 @@ def reshard(
     """
     if rules is None:
         raise click.UsageError(tr("there are no --rules; say which tensors are divided, and how"))
+    with called(rules="to_rules"):
+        other = None if to_rules is None else chosen_rules(to_rules, SplitOperands(), None, source)
     job = plan_reshard(
         source,
         checked_target(target, dry_run),
         chosen_rules(rules, SplitOperands(), None, source),
         (before, after),
-        to_rules=None
-        if to_rules is None
-        else chosen_rules(to_rules, SplitOperands(), None, source),
+        to_rules=other,
         max_shard_size=parse_size(max_shard_size),
     )
     run_job(job, "resharding", dry_run=dry_run, **running)

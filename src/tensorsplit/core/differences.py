@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
-from tensorsplit.core.errors import SplitError, count_of
+from tensorsplit.core.errors import SplitError, called, count_of
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.plan import SplitPlan
 from tensorsplit.core.records import operator_named
@@ -118,7 +118,10 @@ def diff(
         >>> [change.name for change in ts.diff("onnx.Split-2", "onnx.Split-11").changes]
         ['lengths', 'negative axis']
     """
-    first, second = operator_named(before), operator_named(after)
+    with called(operator="before"):
+        first = operator_named(before)
+    with called(operator="after"):
+        second = operator_named(after)
     told = _TOLD_OF_DIALECTS if first.is_dialect or second.is_dialect else ASPECTS
     left, right = _aspects(first), _aspects(second)
     keys = list(dict.fromkeys((*left, *right)))

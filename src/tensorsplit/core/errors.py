@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -538,6 +539,16 @@ def fix_of(error: Exception, otherwise: str) -> str:
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return "raise the limit of open files (ulimit -n), or close others"
     return otherwise
+
+
+@contextlib.contextmanager
+def called(**names: str) -> Iterator[None]:
+    """Have refusals of a parameter name the one that the caller wrote for it."""
+    try:
+        yield
+    except SplitError as error:
+        error.parameter = names.get(error.parameter or "", error.parameter)
+        raise
 
 
 def did_you_mean(

@@ -10,7 +10,14 @@ from typing import Any
 
 from tensorsplit.arrays.naming import strings_of
 from tensorsplit.core.dimensions import as_index, is_known
-from tensorsplit.core.errors import ENGINE_MISSING, UNSUPPORTED_NODE, USAGE, SplitError, wrong_type
+from tensorsplit.core.errors import (
+    ENGINE_MISSING,
+    UNSUPPORTED_NODE,
+    USAGE,
+    SplitError,
+    called,
+    wrong_type,
+)
 from tensorsplit.core.given import as_real
 from tensorsplit.engines.compare import Difference, Tolerance, compare
 from tensorsplit.engines.engine_names import OURS, READS_IR, EngineName, check_engine
@@ -137,9 +144,11 @@ def verify(
     completed = complete_inputs(source, given, {}, number)
     if completed.problem is not None:
         raise completed.problem
+    with called(model="other"):
+        rewriting = read_model(other)
     return verify_on(
         source,
-        read_model(other),
+        rewriting,
         completed.feeds,
         engines=others,
         tolerance=tolerance,

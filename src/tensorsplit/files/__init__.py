@@ -11,7 +11,7 @@ from tensorsplit.arrays import as_switch
 from tensorsplit.arrays.joining import as_integer
 from tensorsplit.arrays.naming import strings_of
 from tensorsplit.core.dimensions import as_index
-from tensorsplit.core.errors import USAGE, SplitError, SplitWarning, wrong_type
+from tensorsplit.core.errors import USAGE, SplitError, SplitWarning, called, wrong_type
 from tensorsplit.core.given import as_list, as_path, as_string, is_a
 from tensorsplit.files.divisions import SplitOperands
 from tensorsplit.files.jobs import plan_merge, plan_reshard, plan_split
@@ -95,13 +95,14 @@ def split(
     fix = "give the name of a tensor, or a list of names"
     chosen = () if array is None else [array] if is_a(array, str) else array
     read = _path(source, "source")
-    job = plan_split(
-        read,
-        _path(target, "target"),
-        chosen_rules(rules, operands, names, read, _count(ranks, "ranks")),
-        arrays=strings_of(chosen, USAGE, fix, parameter="array"),
-        max_shard_size=_count(max_shard_size, "max_shard_size"),
-    )
+    with called(split="split" if chunk is None else "chunk"):
+        job = plan_split(
+            read,
+            _path(target, "target"),
+            chosen_rules(rules, operands, names, read, _count(ranks, "ranks")),
+            arrays=strings_of(chosen, USAGE, fix, parameter="array"),
+            max_shard_size=_count(max_shard_size, "max_shard_size"),
+        )
     _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)
 
 
@@ -217,12 +218,14 @@ def reshard(
         ...                  rules="fuse.toml", to_rules="shard.toml")
     """
     read = _path(source, "source")
+    with called(rules="to_rules"):
+        other = None if to_rules is None else chosen_rules(to_rules, SplitOperands(), None, read)
     job = plan_reshard(
         read,
         _path(out, "out"),
         chosen_rules(rules, SplitOperands(), None, read),
         _counts_of_ranks(ranks),
-        to_rules=None if to_rules is None else chosen_rules(to_rules, SplitOperands(), None, read),
+        to_rules=other,
         max_shard_size=_count(max_shard_size, "max_shard_size"),
     )
     _run(job, memory, workers, scheduler, overwrite=overwrite, verify=verify)
