@@ -40,6 +40,7 @@ from tensorsplit.model.features.values import (
 )
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements
+from tensorsplit.model.graph.calls import called_in_part
 from tensorsplit.model.graph.message import NAMED_DOMAIN
 from tensorsplit.model.graph.nodes import NodeRef, Scope, namesakes, scopes_in
 from tensorsplit.model.graph.opsets import domain_opsets
@@ -181,6 +182,7 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
         ),
         "named_domain": model.meta.get(NAMED_DOMAIN),
         "passing_function": any(map(given_by_function, model.functions.values())),
+        "shortened_call": bool(called_in_part(model)),
         "duplicate_node_name": any(
             any(namesakes(scope)) for each in owners for scope in scopes_in(each)
         ),

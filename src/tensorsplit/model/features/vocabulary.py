@@ -202,6 +202,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "function_opset": "has a function that is written for another opset",
         "named_domain": "has nodes of the domain ai.onnx, by that name",
         "passing_function": "has a function that gives out an input as it is, or one value twice",
+        "shortened_call": "has a call of a function that lacks the last outputs",
         "duplicate_node_name": "has two nodes of one name in a graph or function",
         "overridable_initializer": "has an input with a default (D20)",
         "calculated_integers": "has nodes, made by lowering, that calculate whole numbers above"

@@ -24,6 +24,7 @@ from tensorsplit.model.graph.node_paths import function_label
 from tensorsplit.model.graph.nodes import (
     GRAPH_TYPES,
     NodeRef,
+    Scope,
     change_inputs,
     nodes_in,
     walk,
@@ -61,6 +62,18 @@ def key_of(function: ir.Function) -> Key:
 def called_by(node: ir.Node) -> Key:
     """Return the function that a node calls, if the model has one of that key."""
     return node.domain, node.op_type, node.overload or ""
+
+
+def called_in_part(model: ir.Model) -> list[ir.OperatorIdentifier]:
+    """Return the functions of which a call lacks the last outputs."""
+    functions = functions_of(model)
+    scopes: list[Scope] = [model.graph, *functions.values()] if functions else []
+    calls = ((functions.get(called_by(node)), node) for each in scopes for node in nodes_in(each))
+    return [
+        function.identifier()
+        for function, node in calls
+        if function is not None and len(node.outputs) < len(function.outputs)
+    ]
 
 
 def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:

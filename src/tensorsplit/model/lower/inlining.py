@@ -8,6 +8,7 @@ from tensorsplit.model.convert.conversion import ConversionReport
 from tensorsplit.model.convert.driver import to_opset
 from tensorsplit.model.features.given_as_is import given_by_function
 from tensorsplit.model.graph import calls
+from tensorsplit.model.graph.calls import called_in_part
 from tensorsplit.model.graph.opsets import domain_opsets
 from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.lower.state import LoweredNode, Lowering
@@ -49,11 +50,14 @@ def _wanted(lowering: Lowering) -> dict[ir.OperatorIdentifier, str]:
     whole = lowering.limitation("local_function")
     if whole is not None and must_go(whole):
         return dict.fromkeys(functions, lowering.profile.says(whole))
-    other, passing = map(lowering.limitation, ("function_opset", "passing_function"))
+    names = "function_opset", "passing_function", "shortened_call"
+    other, passing, short = map(lowering.limitation, names)
     wanted: dict[ir.OperatorIdentifier, str] = {}
     if passing is not None:
         reason = lowering.profile.says(passing)
         wanted = {key: reason for key, each in functions.items() if given_by_function(each)}
+    if short is not None:
+        wanted |= dict.fromkeys(called_in_part(lowering.model), lowering.profile.says(short))
     for ref in lowering.refs.values():
         node, function = ref.node, ref.function
         entry = lowering.reason(node)
