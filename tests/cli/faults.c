@@ -116,6 +116,7 @@ CALL(int, ftruncate64, (int f, off64_t size), (f, size), is_open_inside(f))
 CALL(int, fsync, (int f), (f), is_open_inside(f))
 CALL(ssize_t, copy_file_range, (int s, off64_t* at, int f, off64_t* to, size_t n, unsigned flags),
      (s, at, f, to, n, flags), is_open_inside(f))
+CALL(ssize_t, sendfile64, (int f, int s, off64_t* at, size_t n), (f, s, at, n), is_open_inside(f))
 CALL(int, mkdir, (Path path, mode_t mode), (path, mode), is_inside(path))
 CALL(int, rmdir, (Path path), (path), is_inside(path))
 CALL(int, unlink, (Path path), (path), is_inside(path))

@@ -133,7 +133,7 @@ def test_a_model_and_its_weights(faulty: Faulty, weighty: Path, tmp_path: Path) 
     (tmp_path / "before").mkdir()
     (tmp_path / "before" / "m.onnx").write_bytes(b"before")
     words = ("lower", weighty, "--for", "openvino", "-o", tmp_path / "out" / "m.onnx")
-    assert faulty("six", *words, "--overwrite") >= WRITING
+    assert faulty("six", *words, "--overwrite") >= WRITING | {"sendfile64"}  # of the weights
 
 
 def test_the_outputs_of_a_run(faulty: Faulty, weighty: Path, tmp_path: Path) -> None:

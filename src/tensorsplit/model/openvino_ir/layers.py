@@ -40,6 +40,7 @@ _EDGE = {
 _COMMA = re.compile(r"(?<!\\),")
 _MAX_DEPTH = 32
 _LARGEST = 1 << 63
+_PIECE = 1 << 22
 
 
 class Port(NamedTuple):
@@ -112,6 +113,20 @@ class PlacedElements(TreeBuilder):
         return element
 
 
+class _Pieces:
+    """Gives a file in larger pieces than the parser asks for.
+
+    With each piece, it begins an attribute or a text that has not ended yet once more.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, _: int) -> bytes:
+        """Return the next piece."""
+        return self._file.read(_PIECE)
+
+
 def read_network(path: Path) -> Element:
     """Return the network of an IR file; raises TS501, TS503."""
     with _opened(path) as file:
@@ -147,7 +162,7 @@ def parse_network(file: IO[bytes], path: Path, target: PlacedElements | None = N
     if target is not None:
         target.parser = parser.parser
     try:
-        root: Element = parse_xml(file, parser).getroot()
+        root: Element = parse_xml(_Pieces(file), parser).getroot()
     except DefusedXmlException as error:
         raise SplitError(
             UNSAFE_XML,
