@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tensorsplit import SplitError
+from tensorsplit import SplitError, lower
 from tensorsplit.model.check.checker import check, examine
 from tests.model.ir_files import IrFile, cut_file
+from tests.refusals import refused
 
 
 def test_a_right_file_gives_no_findings(tmp_path: Path) -> None:
@@ -127,3 +128,43 @@ def test_a_layer_of_an_unknown_version_does_not_hide_the_others(
         ("TS101", "layer 'odd' (id 2)"),
         ("TS302", "layer 'cut' (id 4)"),
     ]
+
+
+@pytest.mark.parametrize(("shape", "is_known"), [("...", False), ("?,4", True)])
+@pytest.mark.parametrize("reader", ["Split", "Abs"])
+def test_openvino_loads_no_input_of_unknown_rank(
+    reader: str, shape: str, is_known: bool, tmp_path: Path
+) -> None:
+    """Measured on 2026.4.1: its plugin has no Parameter of dynamic rank."""
+    ir = IrFile()
+    x = ir.parameter("x", "f32", shape)
+    if reader == "Abs":
+        ir.result(ir.layer("Abs", (x,), 1)[0])
+    else:
+        for part in ir.split(x, ir.int64(1, scalar=True), 2):
+            ir.result(part)
+    found = check(ir.save(tmp_path), target="openvino")
+    assert ["dynamic rank" in each.message for each in found if each.code == "TS843"] == (
+        [] if is_known else [True]
+    )
+
+
+@pytest.mark.parametrize("element", ["i4", "u4", "nf4", "u1", "u8"])
+@pytest.mark.parametrize("is_reshaped", [False, True])
+def test_openvino_splits_constants_of_less_than_a_byte_wrongly(
+    element: str, is_reshaped: bool, tmp_path: Path
+) -> None:
+    """Measured on 2026.4.1: it calculates their parts in whole bytes as it loads the model."""
+    ir, is_packed = IrFile(), element != "u8"
+    given = ir.constant(bytes(range({"u8": 32, "u1": 4}.get(element, 16))), element, "4,8")
+    if is_reshaped:
+        data = '<data special_zero="false"/>'
+        (given,) = ir.layer("Reshape", (given, ir.int64(4, 8)), 1, data, shape=(4, 8))
+    for part in ir.split(given, ir.int64(0, scalar=True), 2):
+        ir.result(part)
+    path = ir.save(tmp_path, ir.text.replace("FP32", element.upper()))
+    found = "smaller than a byte" in str(check(path, target="openvino"))
+    assert found is (is_packed and not (is_reshaped and element in ("nf4", "u1")))
+    if found:
+        with refused("TS513", "constants of int4"):
+            lower(path, target="openvino")

@@ -508,6 +508,44 @@ def test_an_iterator_carries_no_row_in_its_memory(
     assert np.allclose(before[0][0], wanted, rtol=1e-5) is not is_shared
 
 
+UNREAD: dict[str, tuple[Callable[[Node], Node], bool]] = {
+    "not at all": (lambda row: const([[0]], np.float32), True),
+    "its shape": (
+        lambda row: ops.convert(
+            ops.multiply(ops.reduce_prod(ops.shape_of(row), const([0]), True), const([0])), "f32"
+        ),
+        False,
+    ),
+    "its elements": (lambda row: ops.multiply(row, const(0, np.float32)), False),
+}
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+@pytest.mark.parametrize("name", UNREAD)
+def test_rows_that_an_iterator_does_not_read_are_counted(
+    name: str, rows: int, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    read, is_lost = UNREAD[name]
+    x, start = (rng.standard_normal((n, 3)).astype(np.float32) for n in (rows, 1))
+
+    def next_state(state: Node, row: Node) -> Node:
+        return ops.add(ops.add(state, state), read(row))
+
+    outer, whole, state, row = fed(start), fed(x), fed(start, (1, 3)), fed(x, (1, 3))
+    end = ops.result(next_state(state, row))
+    made = ops.tensor_iterator()
+    made.set_body(ov.Model([end], [state, row], "body"))
+    made.set_merged_input(state, outer.output(0), end.output(0))
+    made.set_sliced_input(row, whole.output(0), 0, 1, 1, -1, 0)
+    states = made.get_concatenated_slices(end.output(0), 0, 1, 1, -1, 0)
+    wanted = np.concatenate([start * 2**count for count in range(1, rows + 1)])
+    each = Made([outer, whole], states, [start, x], wanted)
+    assert any("of whose rows nothing" in text for text in found(each, tmp_path)) is is_lost
+    check_all([each], tmp_path)
+    if not is_lost:
+        check_stays(each, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("make", "calculate"),
     [

@@ -11,16 +11,20 @@ from collections.abc import Iterable, Iterator, Sequence
 import onnx_ir as ir
 
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.body_features import of_bodies, results_to_settle
+from tensorsplit.model.features.body_features import (
+    of_bodies,
+    results_to_settle,
+    unread_rows,
+)
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.forms import of_axes, of_form
-from tensorsplit.model.features.from_constants import of_constants
+from tensorsplit.model.features.from_constants import is_packed_constant, of_constants
 from tensorsplit.model.features.given_as_is import given_as_is, given_by_function
 from tensorsplit.model.features.integers import of_integers
 from tensorsplit.model.features.limited_lengths import of_limited_slices
 from tensorsplit.model.features.misread import of_misread
 from tensorsplit.model.features.quantized import of_quantized
-from tensorsplit.model.features.ranks import of_ranks
+from tensorsplit.model.features.ranks import of_ranks, reads_unknown_rank
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
 from tensorsplit.model.features.sequences import (
     OPTIONAL_OPERATORS,
@@ -148,6 +152,10 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
     found: Features = {"operator": "Split", "version": operator.id} | of_data(node, facts)
     if split.intent is not None:
         found |= dict(of_layer_lengths(split.intent, node, facts))
+    if reads_unknown_rank(ref, facts):
+        found["unknown_rank"] = True
+    if is_packed_constant(node.inputs[0], facts):
+        found["packed_constant"] = True
     return found
 
 
@@ -163,6 +171,10 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "overwritten"
     if shared_layer_states(ref.node, facts):
         yield "shares_states"
+    if reads_unknown_rank(ref, facts):
+        yield "unknown_rank"
+    if unread_rows(ref.node):
+        yield "unread_rows"
     if results_to_settle(ref, facts):
         yield "used_result"
 

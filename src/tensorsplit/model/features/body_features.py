@@ -23,7 +23,12 @@ from tensorsplit.model.features.rounds import (
     rounds_may_be_0,
     rows_may_be_0,
 )
-from tensorsplit.model.features.shared_memory import carried_numbers, overwritten, shared_states
+from tensorsplit.model.features.shared_memory import (
+    carried_numbers,
+    loop_layer,
+    overwritten,
+    shared_states,
+)
 from tensorsplit.model.features.values import has_strings, is_empty
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
@@ -43,7 +48,7 @@ from tensorsplit.model.graph.loops import (
 )
 from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, scopes_inside
 from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
-from tensorsplit.model.graph.uses import is_needed
+from tensorsplit.model.graph.uses import calculated_from, is_needed
 from tensorsplit.model.infer.analysis import Facts
 
 _AS_CALCULATED = frozenset(
@@ -176,6 +181,20 @@ def has_unread_rows(node: ir.Node) -> bool:
     """Return whether nothing that a Scan gives goes back to its rows."""
     rows = scanned_by(node)
     return bool(rows) and not any(is_passed_on(row, node) for row in rows)
+
+
+def unread_rows(node: ir.Node) -> list[int]:
+    """Return the places of the Parameters of a TensorIterator that are rows, if none is read.
+
+    OpenVINO has a number of rounds for a Loop, read or not.
+    """
+    held = loop_layer(node) if node.op_type == "TensorIterator" else None
+    if held is None:
+        return []
+    body, ports = held
+    rows = [port.inner for port in ports.inputs if port.axis is not None]
+    ends = frozenset(body.outputs)
+    return rows if all(ends.isdisjoint(calculated_from(body.inputs[row])) for row in rows) else []
 
 
 def _gives_unknown_rank(node: ir.Node, facts: Facts) -> bool:

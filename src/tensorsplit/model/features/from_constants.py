@@ -8,6 +8,7 @@ from itertools import chain
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import tensor_of
@@ -19,6 +20,10 @@ from tensorsplit.model.infer.analysis import Facts
 
 _MOST_OF_CONSTANTS = 64
 """Nodes that calculate from constants alone are followed so far."""
+
+_PACKED = frozenset({ir.DataType.INT4, ir.DataType.UINT4})
+_PACKED_WITHOUT_NUMBER = frozenset({"nf4", "u1", "u3", "u6"})
+"""Types of an IR that ONNX does not have."""
 
 _RANDOM = ("Random", "Bernoulli", "Multinomial", "ReadValue")
 """How the names of operators begin that give something else in each run."""
@@ -98,6 +103,17 @@ def is_constant(held: ir.Value | None, facts: Facts) -> bool:
 def is_fixed(held: ir.Value | None, facts: Facts) -> bool:
     """Return whether a value is a constant, or calculated from constants alone."""
     return is_constant(held, facts) or is_calculated(held, facts, of_shapes=False)
+
+
+def is_packed_constant(held: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a value of an IR is constant, and its elements are smaller than a byte."""
+    if not facts.element_types(held).isdisjoint(_PACKED):
+        return is_fixed(held, facts)
+    made = producer_of(held)
+    if made is None or (made.domain, made.op_type) != (DOMAIN, "Const"):
+        return False
+    kind = made.attributes.get("element_type")
+    return kind is not None and kind.value in _PACKED_WITHOUT_NUMBER
 
 
 def of_constants(ref: NodeRef, seen: Facts) -> Iterator[str]:

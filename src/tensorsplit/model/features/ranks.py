@@ -47,6 +47,13 @@ def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
         yield feature
 
 
+def reads_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether a layer reads an input of an IR whose rank is not known."""
+    is_outer = not ref.around and ref.function is None
+    given = (held for held in ref.node.inputs if held is not None and held.is_graph_input())
+    return is_outer and any(_is_unknown(held, facts) for held in given)
+
+
 def _scalars_or_lists(node: ir.Node, seen: Facts) -> list[ir.Value]:
     """Return what an If gives as a scalar in one branch and as a list in the other."""
     if node.op_type != "If" or node.domain != "" or is_constant(first_input(node), seen):

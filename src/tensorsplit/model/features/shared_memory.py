@@ -82,7 +82,7 @@ def overwriting_layers(node: ir.Node, facts: Facts) -> list[_Use]:
 
     Each is given with the port that reads it; those are given tensors of a known shape.
     """
-    if (loop := _loop_layer(node)) is None:
+    if (loop := loop_layer(node)) is None:
         return []
     body, ports = loop
     carried = {to for start, to in ports.back_edges if not _is_given_on(body, start, to)}
@@ -97,7 +97,7 @@ def overwriting_layers(node: ir.Node, facts: Facts) -> list[_Use]:
     return list(dict.fromkeys(chain(*(_overwriting(each, body, joins) for each in held))))
 
 
-def _loop_layer(node: ir.Node) -> tuple[ir.Graph, BodyPorts] | None:
+def loop_layer(node: ir.Node) -> tuple[ir.Graph, BodyPorts] | None:
     """Return the body of a Loop or TensorIterator with its ports; None if they do not fit."""
     if node.domain != DOMAIN or node.op_type not in _LOOP_LAYERS:
         return None
@@ -194,7 +194,7 @@ def shared_states(node: ir.Node, facts: Facts) -> list[int]:
 
 def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:
     """Do as `shared_states` of a Loop or TensorIterator; places are those of its body's Results."""
-    if (loop := _loop_layer(node)) is None:
+    if (loop := loop_layer(node)) is None:
         return []
     body, ports = loop
     rows = {body.inputs[port.inner] for port in ports.inputs if port.axis is not None}

@@ -166,7 +166,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "taken_from_nothing": "is a Gather of data without elements, whose shape is known",
         "takes_nothing": "is a Gather without indices, or a Compress by a constant without True",
         "empty_constant": "takes, or gives out of its graph, a constant without elements",
-        "unread_rows": "is a Scan of whose rows nothing that it gives is calculated",
+        "packed_constant": "splits a constant whose elements are smaller than a byte",
+        "unread_rows": "is a Scan or TensorIterator of whose rows nothing that it gives"
+        " is calculated",
         "hidden_rows": "is a Loop that may have no round, whose body does not declare the shape of"
         " rows that follow from a sequence or a Loop",
         "undeclared_ranks": "is a Scan whose body does not declare the shape of what follows from a"

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
-from tensorsplit.model.features.body_features import results_to_settle
+from tensorsplit.model.features.body_features import results_to_settle, unread_rows
 from tensorsplit.model.features.integers import SMALL
 from tensorsplit.model.features.recurrences import recurrences_of
 from tensorsplit.model.features.shared_memory import overwriting_layers, shared_layer_states
@@ -23,6 +23,7 @@ from tensorsplit.model.openvino_ir import LAYER_PATH
 from tensorsplit.model.openvino_ir.editing import EditedGraph, End, LayerMaker
 from tensorsplit.model.openvino_ir.layer_types import (
     PRECISIONS,
+    RESULT,
     DeclaredTensor,
     absolute,
     converted,
@@ -196,6 +197,15 @@ def _copy_states(old: _OtherLayer) -> None:
         graph.feed(results[place], 0, make.layer(copy_of(_precision_of(element_type)), [source]))
 
 
+def _read_rows(old: _OtherLayer) -> None:
+    """Have the body of a TensorIterator give a row, which goes nowhere: rows are counted then."""
+    _, body = next(iter(bodies(old.node)))
+    graph = old.graphs[body]
+    first, *_ = unread_rows(old.node)
+    row = [layer for layer in graph.layers.values() if layer.type == "Parameter"][first]
+    graph.add_with_outputs(RESULT, [End(row.id, *row.outputs)], row.name or row.type, [])
+
+
 def _settle(old: _OtherLayer) -> None:
     """Have a Loop of one round pass on what an If gives."""
     ports = list(old.layer.outputs.items())
@@ -233,6 +243,7 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "used_result": OtherLayer(_settle, "the same, with a Loop that passes on what it gives"),
         "limited_slice": OtherLayer(_hide_limit, "the same, of data whose length is hidden"),
         "shares_states": OtherLayer(_copy_states, "the same, with copies of what it carries"),
+        "unread_rows": OtherLayer(_read_rows, "the same, with a Result for its rows"),
         "overwritten": OtherLayer(_keep_data, "the same, with copies of what it would overwrite"),
         "empty_range": OtherLayer(
             _limit_range, "the same, with its start as its limit if it is empty"

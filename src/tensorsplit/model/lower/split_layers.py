@@ -43,6 +43,9 @@ from tensorsplit.model.reading import OnnxModel, read_model
 from tensorsplit.model.validity.model_errors import check_well_formed
 from tensorsplit.storage.outputs import Content, Outputs
 
+_OF_TYPES = ("element_type", "packed_constant")
+"""Features of data for which checked lengths do not help."""
+
 
 @dataclass(frozen=True)
 class LoweredIr:
@@ -173,7 +176,7 @@ class _IrLowering:
             self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, text))
             return
         split = _LayerSplit(ref, graph, self._facts)
-        by_type = [entry for entry in reasons if entry.feature == "element_type"]
+        by_type = [entry for entry in reasons if entry.feature in _OF_TYPES]
         if not by_type:
             split.check_lengths()
             became = "VariadicSplit with checked lengths"
