@@ -420,6 +420,8 @@ CALCULATED: dict[str, Any] = {
     "b = Ceil(halves)  a = Cast<to = 7>(b)  e = Identity(a)": 3,
     "b = Neg(halves)  a = Cast<to = 7>(b)  e = Add(a, five)": 3,
     "b = Div(halves, halves)  a = Cast<to = 7>(b)  e = Identity(a)": 1,
+    # 7 in float32, and less than 7 by the fraction that the float is
+    "f = Cast<to = 1>(ten)  b = Mul(f, tenths)  a = Cast<to = 7>(b)  e = Identity(a)": None,
     # what an int32 does not hold is not calculated
     "b = Cast<to = 6>(large)  c = Mul(b, b)  a = Cast<to = 7>(c)  e = Min(a, five)": None,
     "a = Mul(large, large)  e = Min(a, five)": 5,
@@ -451,12 +453,12 @@ CALCULATED: dict[str, Any] = {
 
 @pytest.mark.parametrize("text", CALCULATED)
 def test_what_is_calculated_of_a_dimension(text: str) -> None:
-    lists = {"zero": 0, "two": 2, "five": 5, "seven": 7, "minus7": -7, "large": 1 << 17}
+    lists = {"zero": 0, "two": 2, "five": 5, "seven": 7, "minus7": -7, "large": 1 << 17, "ten": 10}
     lists |= {"first": -2, "last": -1, "minus1": -1, "one1": 1}
     held = [f"int64[1] {name} = {{{number}}}" for name, number in lists.items()]
     held += ["int64[2] cut = {-1, 0}", "int64[2] shifted = {1, -2}", "int64[2] ends = {0, -1}"]
     held += ["int64[2] pair = {2, 3}", "int64 low = {4}", "int64 seven0 = {7}"]
-    held += ["float[1] halves = {2.5}", "bool[1] never = {0}"]
+    held += ["float[1] halves = {2.5}", "float[1] tenths = {0.7}", "bool[1] never = {0}"]
     model_text = f"g (float[N,M] x) => (y) <{', '.join(held)}>"
     model_text += f" {{ n = Shape<end = 1>(x)  {text}  y = ConstantOfShape(e) }}"
     made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {model_text}')
