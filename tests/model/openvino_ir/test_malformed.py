@@ -7,9 +7,11 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
+import onnx_ir as ir
 import pytest
 
 from tensorsplit import SplitError
+from tensorsplit.model.openvino_ir.attributes import is_set
 from tensorsplit.model.openvino_ir.layers import (
     layers_of,
     listed_names,
@@ -22,6 +24,18 @@ from tensorsplit.model.run.evaluator import CompiledModel
 from tests.model.ir_files import IrFile, X, cut_file, refused, run
 
 Change = Callable[[IrFile], str]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_yes"),
+    [
+        *((text, True) for text in ("true", " True", "1")),
+        *((text, False) for text in ("false", "0", "maybe", "", None)),
+    ],
+)
+def test_an_attribute_that_is_neither_yes_nor_no_is_no(text: str | None, is_yes: bool) -> None:
+    held = [] if text is None else [ir.AttrString("flag", text)]
+    assert is_set(ir.Node("", "Any", [], attributes=held), "flag") is is_yes
 
 
 def swap(old: str, new: str) -> Change:
