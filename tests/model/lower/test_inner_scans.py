@@ -418,3 +418,47 @@ def test_rows_without_elements_whose_number_may_be_0_are_warned_of(
     ((full,), *empty) = process.call([target, lowered.SerializeToString(), feeds, 1])
     assert full.shape == (3, 0)
     assert all(isinstance(each, str) for each in empty) or isinstance(process, OwnEngine)
+
+
+BACKWARD = (
+    "y = Scan(x) <num_scan_inputs = 1, scan_input_directions = [1], scan_output_directions = [{}],"
+    " body = b (float[2] r) => (float[2] a) {{ a = Neg(r) }}>"
+)
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+@pytest.mark.parametrize("direction", [0, 1])
+def test_a_scan_backwards_for_any_engine_may_have_no_rows(
+    direction: int, engine: str, process: Runner
+) -> None:
+    """Neither engine runs a Scan without rows."""
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[N,2] x) => (float[N,2] y)
+        {{ {BACKWARD.format(direction)} }}"""
+    )
+    assert [each.code for each in ts.check(model, target="portable")] == ["TS843"]
+    lowered = lowered_for("portable", model)
+    for count in (0, 3):
+        x = np.random.default_rng(count).uniform(1, 2, (count, 2)).astype(np.float32)
+        ((got,),) = process.call([engine, lowered.SerializeToString(), [{"x": x}], 1])
+        assert got.tolist() == (-x if direction else -x[::-1]).tolist()
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_a_scan_carries_no_tensor_of_unknown_rank(target: Any) -> None:
+    """`Subgraph must have the shape set for all outputs`: onnxruntime refuses to run it."""
+    model = parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[3,2] x, int64[M] s, float[2] w)
+        => (float[3,2] y) {
+            v = Reshape(w, s)
+            y = Scan(x) <num_scan_inputs = 1, body = b (float[2] r) => (float[2] a) {
+                n = Size(v) f = Cast<to = 1>(n) q = Mul(r, f) a = Add(q, w)
+            }>
+        }"""
+    )
+    lowered = ts.lower(model, target=target)
+    (scan,) = [each for each in lowered.graph.node if each.op_type == "Scan"]
+    assert list(scan.input) == ["w", "x"]
+    x, w = (np.arange(1, count + 1, dtype=np.float32) for count in (6, 2))
+    feed = {"x": x.reshape(3, 2), "s": np.array([1, 2]), "w": w}
+    assert np.array_equal(ts.run(lowered, feed)["y"], feed["x"] * 2 + w)

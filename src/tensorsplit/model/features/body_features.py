@@ -320,12 +320,24 @@ def _names(dims: Iterable[Dim]) -> frozenset[str]:
     return frozenset[str]().union(*map(names_in, dims))
 
 
+def to_carry(node: ir.Node, facts: Facts) -> list[ir.Value]:
+    """Return what the body of a Scan uses from around it, and the Scan can carry.
+
+    Engines want to know the ranks of tensors that a Scan carries.
+    """
+    return [
+        held
+        for held in captured_in_scan(node)
+        if not isinstance(fact := facts.of(held), Tensor) or fact.shape is not None
+    ]
+
+
 def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
     """Yield what holds of an If, a Loop or a Scan."""
     node = ref.node
     if node.op_type not in ("If", "Loop", "Scan"):
         return
-    is_inner, captured = ref.around[-1:] == ("Scan",), captured_in_scan(node)
+    is_inner, captured = ref.around[-1:] == ("Scan",), to_carry(node, facts)
     holds = {
         "empty_in_loop": is_loop(node) and any(is_empty(each, facts) for each in node.inputs[2:]),
         "unranked_in_scan": node.op_type == "Scan" and _gives_unknown_rank(node, facts),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
-from tensorsplit.model.features.body_features import has_unread_rows
+from tensorsplit.model.features.body_features import has_unread_rows, to_carry
 from tensorsplit.model.features.shared_memory import overwritten
 from tensorsplit.model.graph.loops import (
     FIRST_SCAN_WITHOUT_BATCHES,
@@ -97,7 +97,7 @@ def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     if not _can_carry(lowering, ref, entry):
         return
     node, ((_, body),) = ref.node, bodies(ref.node)
-    captured = captured_in_scan(node) or overwritten(node, lowering.imported)
+    captured = to_carry(node, lowering.facts) or overwritten(node, lowering.imported)
     _check_types(lowering, ref, captured)
     fresh = lowering.names.fresh
     inside = {each: ir.Value(name=fresh(f"{each.name}_carried")) for each in captured}
