@@ -87,6 +87,7 @@ _LEFT = {
     "sum_of_nothing": _ELSEWHERE,
     "slices_of_nothing": _ELSEWHERE,
     "batch_may_be_0": "feed no batch of 0",
+    "lengths_of_constants": "lower the model, or give the lengths as a constant",
     "real_or_complex": "declare the last dimension of its data",
     "empty_rows_may_be_0": _ELSEWHERE,
     "top_may_be_none": _ELSEWHERE,

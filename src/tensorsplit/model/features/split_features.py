@@ -126,6 +126,9 @@ def _of_intent(
         sizes = made.sizes if isinstance(made, SplitPlan) and is_known(dim) else ()
         yield from _of_count(intent, sizes, len(node.inputs) > 1)
     yield from _of_lengths(intent, dim, node)
+    is_open = known_lengths(intent) is None and is_known(dim)
+    if is_open and is_calculated(next(iter(node.inputs[1:]), None), facts, of_shapes=False):
+        yield "lengths_of_constants", True
     if intent.rule is equal:
         yield "equal_parts", True
         if len(facts.counts_alike.get(node, ())) > 1:
@@ -200,10 +203,6 @@ def _of_import(
             yield "count_on_dynamic_axis", True
     if intent.rule in (equal, ceil) and not is_known(dim) and split_length(made) == 0:
         yield "unseen_empty_axis", True
-    lengths = next(iter(node.inputs[1:]), None)
-    is_open = known_lengths(intent) is None and is_known(dim)
-    if is_open and is_calculated(lengths, seen, of_shapes=False):
-        yield "lengths_of_constants", True
     if _has_known_count(intent, dim, node, seen):
         return
     if intent.operator.is_sequence:

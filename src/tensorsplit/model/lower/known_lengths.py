@@ -34,20 +34,33 @@ def write_lengths(lowering: Lowering) -> bool:
 
     Returns whether there were any.
     """
-    features = ("runtime_lengths", "lengths_of_constants")
-    return any(lowering.change_limited(feature, _write_lengths) for feature in features)
+    has_any = lowering.change_limited("lengths_of_constants", _write_where_known)
+    return lowering.change_limited("runtime_lengths", _write_lengths) or has_any
+
+
+def _write_where_known(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Write lengths that nodes calculate from constants; defaults that may change are noted."""
+    if not _write(lowering, ref, entry):
+        lowering.note(entry)
 
 
 def _write_lengths(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    if must_go(entry):
+        _write(lowering, ref, entry)
+
+
+def _write(lowering: Lowering, ref: NodeRef, entry: Limitation) -> bool:
+    """Put a constant in the place of lengths that are one; return whether that was done."""
     held = ref.input(1)
-    if not must_go(entry) or held is None or ref.function is not None or constant(held) is not None:
-        return
+    if held is None or ref.function is not None or constant(held) is not None:
+        return False
     lengths = _calculated(lowering, held)
     if lengths is None or not _fit(lowering, ref, lengths):
-        return
+        return False
     made = InsertionPoint.before(lowering, ref).constant(lengths, lengths.dtype)
     change_inputs(ref.node, {1: made})
     lowering.changed(ref, "the same, with its lengths as a constant", entry)
+    return True
 
 
 def _fit(lowering: Lowering, ref: NodeRef, lengths: np.ndarray) -> bool:

@@ -249,8 +249,8 @@ _AFTER_SPLITS: tuple[Callable[[Lowering], bool | None], ...] = (
 """What comes after splits, each once; some return whether less is known of what follows now."""
 
 
-_NOTED_WHERE_LEFT = frozenset({"rows_may_be_0"})
-"""Features of rare inputs that a step removes from most nodes; it notes those that it leaves."""
+_NOTED_WHERE_LEFT = frozenset({"lengths_of_constants", "rows_may_be_0"})
+"""Features that a step removes from most nodes; it notes those that it leaves."""
 
 
 def _check(lowering: Lowering) -> None:

@@ -64,7 +64,7 @@ LEFT = frozenset(
         *("empty_part", "unknown_rank", "unranked_in_scan", "uncounted_axes", "lost_dimension"),
         *("calculated_from_nothing", "expanded_from_nothing", "expanded_to_nothing"),
         *("batch_may_be_0", "empty_planes", "scalar_or_list", "slices_of_nothing"),
-        *("real_or_complex", "sum_of_nothing"),
+        *("lengths_of_constants", "real_or_complex", "sum_of_nothing"),
     }
 )
 """Features that a node keeps, whatever it is rewritten to."""
