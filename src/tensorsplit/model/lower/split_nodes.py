@@ -67,8 +67,8 @@ def _hide_lengths(made: Iterable[ir.Value], axis: int) -> None:
     ONNX Runtime takes a Shape of what is declared for a constant, and leaves out the check.
     """
     for part in made:
-        if part.shape is not None:
-            dims = list(part.shape)
+        dims = list(part.shape or ())
+        if part.uses() and dims and all(isinstance(dim, int) for dim in dims):
             dims[axis] = None
             part.shape = ir.Shape(dims)
 
