@@ -69,8 +69,8 @@ def _hide_lengths(made: Iterable[ir.Value], axis: int) -> None:
     for part in made:
         dims = list(part.shape or ())
         if part.uses() and dims and all(isinstance(dim, int) for dim in dims):
-            dims[axis] = None
-            part.shape = ir.Shape(dims)
+            places = enumerate(dims)
+            part.shape = ir.Shape([None if place == axis else dim for place, dim in places])
 
 
 def _axes_to_differ_by(lowering: Lowering, node: ir.Node) -> list[int]:
