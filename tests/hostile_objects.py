@@ -246,16 +246,6 @@ DOORS: dict[str, dict[str, Any]] = {
 }
 """Arguments that each public function takes; of a method, the object too."""
 
-RENAMED = {
-    ("diff", "before"): "operator",
-    ("diff", "after"): "operator",
-    ("like", "dialect"): "operator",
-    ("files.split", "chunk"): "split",
-    ("files.reshard", "to_rules"): "rules",
-    ("verify", "other"): "model",
-}
-"""What refusals call some parameters."""
-
 
 def function(name: str) -> Callable[..., Any]:
     """Return a public function or method by its name."""
@@ -296,9 +286,8 @@ def faults(name: str) -> list[str]:
         given = {**usual, parameter: make()}
         own = given.pop("self", None)
         arguments = () if own is None else (own,)
-        wanted = RENAMED.get((name, parameter), parameter)
         made_call = partial(call, *arguments, **given)
-        wrong = fault(made_call, kind, wanted, AS_NUMPY.get(name, ()))
+        wrong = fault(made_call, kind, parameter, AS_NUMPY.get(name, ()))
         if wrong is not None:
             found.append(f"{name}, {parameter}, {kind}: {wrong}"[:300])
     return found

@@ -10,12 +10,8 @@ import inspect
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, cast
 
-import numpy as np
 import pytest
 
 import tensorsplit as ts
@@ -54,24 +50,6 @@ def test_every_parameter_has_an_entry(name: str) -> None:
     others = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     wanted = {each.name for each in signature.parameters.values() if each.kind not in others}
     assert wanted <= hostile_objects.DOORS[name].keys()
-
-
-REFUSED: dict[str, Callable[[Path], object]] = {
-    "before": lambda _: ts.diff(cast(Any, 3), "Split"),
-    "after": lambda _: ts.diff("Split", cast(Any, "Splits")),
-    "dialect": lambda _: ts.like(cast(Any, "torch.chnk")),
-    "other": lambda _: ts.verify(ROOT / "examples" / "attention.onnx", cast(Any, 3)),
-    "chunk": lambda folder: ts.files.split(folder / "x.npy", folder / "parts", chunk=0),
-    "to_rules": lambda folder: ts.files.reshard("x", folder, rules={}, to_rules=cast(Any, 3)),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_refusal_names_the_parameter_that_was_written(name: str, tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.random.default_rng(28).random(4))
-    with pytest.raises(ts.SplitError) as caught:
-        REFUSED[name](tmp_path)
-    assert caught.value.parameter == name
 
 
 NEEDS = {"torch.": "torch", "files.": "fsspec", "files.reshard": "safetensors"}
