@@ -140,3 +140,23 @@ def test_what_is_seen_of_a_body_is_not_written_where_the_target_takes_it() -> No
     branch = lowered.graph.node[0].attribute[0].g
     assert [each.op_type for each in branch.node] == ["Neg", "Identity"]
     assert branch.output[0].name == branch.node[1].output[0]
+
+
+LESS = {
+    "If": "y = If(c) <then_branch = t () => (float e, float a, float a) { a = Neg(x) e = Abs(x) },"
+    " else_branch = e () => (float f, float b, float b) { b = Abs(x) f = Neg(x) }>",
+    "Loop": "y = Loop(n, c, x, x) <body = b (int64 i, bool go, float s, float t) =>"
+    " (bool go, float t, float s) { }>",
+    "Scan": "y = Scan(x, x) <num_scan_inputs = 1, body = b (float s, float r) =>"
+    " (float s, float r) { }>",
+}
+
+
+@pytest.mark.parametrize("target", [*BOTH, "portable"])
+@pytest.mark.parametrize("name", LESS)
+def test_a_node_that_gives_less_than_its_body_is_refused(name: str, target: Any) -> None:
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[2,3] x, int64 n, bool c) => (float y)"""
+        f" {{ {LESS[name]} }}"
+    )
+    assert "TS502" in [each.code for each in ts.check(made, target=target)]

@@ -55,11 +55,13 @@ def keep_added(held: ir.Value) -> None:
 
 def _is_read(node: ir.Node, place: int) -> bool:
     """Return whether anything reads what a body gives at a place, in the next round or later."""
-    if not (is_loop(node) or scanned_by(node)):
-        return node.op_type != "If" or is_used(node.outputs[place])
+    is_repeated = is_loop(node) or bool(scanned_by(node))
+    if not is_repeated and node.op_type != "If":
+        return True
     place -= is_loop(node)  # its condition
-    inside = states_of(node)[place : place + 1] if place >= 0 else ()
-    return is_used(node.outputs[place]) or any(map(is_used, inside))
+    inside = states_of(node) if is_repeated else []
+    each = slice(place, place + 1)  # a node that is malformed has fewer
+    return any(map(is_used, (*node.outputs[each], *inside[each])))
 
 
 def _own_given(node: ir.Node, body: ir.Graph, place: int) -> str:
