@@ -126,6 +126,50 @@ def test_constants_of_every_type_come_out_the_same(tmp_path: Path, element: str)
     assert [top.tolist(), bottom.tolist()] == [whole[:2].tolist(), whole[2:].tolist()]
 
 
+def elements_of_any(element: str, count: int) -> Any:
+    """Random elements that OpenVINO gives as they are: of large types, small numbers."""
+    if element not in INEXACT:
+        return random_elements(element, count)
+    return np.random.default_rng(8).integers(1, 100, count).astype(INEXACT[element])
+
+
+@pytest.mark.parametrize("element", sorted({*EXACT, *INEXACT}))
+@pytest.mark.parametrize("lengths", ["constant", "fed"])
+def test_an_ir_of_version_10_gives_and_takes_the_types_that_it_declares(
+    tmp_path: Path, element: str, lengths: str
+) -> None:
+    x, n = parameter("x", element, [6]), parameter("n", "i64", [2])
+    given = n if lengths == "fed" else int64(4, 2)
+    made = ov.opset1.variadic_split(x, int64(0, scalar=True), given)
+    results = [ov.op.Result(output) for output in made.outputs()]
+    path = tmp_path / "model.xml"
+    ov.serialize(ov.Model(results, [x, n][: 1 + (lengths == "fed")], "m"), path, version="IR_V10")
+    data = elements_of_any(element, 6)
+    feeds = {"x": data, "n": np.array([4, 2])} if lengths == "fed" else {"x": data}
+    for is_lowered in (False, True):
+        with ts.session(path, engine="openvino", lower=is_lowered) as session:
+            parts = [*session.run(feeds).values()]
+        assert [part.dtype for part in parts] == [data.dtype] * 2
+        assert [part.tobytes() for part in parts] == [data[:4].tobytes(), data[4:].tobytes()]
+
+
+@pytest.mark.parametrize("is_lowered", [False, True])
+def test_an_ir_of_version_10_keeps_its_constants_and_strings(
+    tmp_path: Path, *, is_lowered: bool
+) -> None:
+    data = random_elements("f16", 6)
+    held, texts = constant("f16", [6], data.tobytes()), parameter("texts", "string", [2])
+    path = tmp_path / "model.xml"
+    results = [ov.op.Result(output) for output in (*cut(held, 4, 2).outputs(), texts.output(0))]
+    ov.serialize(ov.Model(results, [texts], "m"), path, version="IR_V10")
+    fed = np.array(["é", "<>&"], object)
+    with ts.session(path, engine="openvino", lower=is_lowered) as session:
+        *parts, said = session.run({"texts": fed}).values()
+    assert [part.dtype for part in parts] == [np.float16] * 2
+    assert [part.tobytes() for part in parts] == [data[:4].tobytes(), data[4:].tobytes()]
+    assert said.tolist() == fed.tolist()
+
+
 @pytest.mark.parametrize("element", ["f4e2m1", "i4", "u4", "u2"])
 def test_constants_that_openvino_can_return_but_not_cut_are_read_the_same(
     tmp_path: Path, element: str

@@ -10,7 +10,10 @@ import ctypes
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from io import BytesIO
 from math import prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import ml_dtypes
@@ -148,13 +151,47 @@ def load_openvino(model: str | bytes, weights: bytes) -> Run:
     import openvino
 
     core = openvino.Core()
-    network = core.read_model(model) if isinstance(model, str) else core.read_model(model, weights)
+    network = read_openvino(core, model, weights)
     infer = compile_openvino(core, network)
 
     def run(inputs: Mapping[str, object], outputs: Sequence[str]) -> Outputs:
         return infer(openvino_tensors(network, model, inputs), outputs)
 
     return run
+
+
+def read_openvino(core: openvino.Core, model: str | bytes, weights: bytes) -> openvino.Model:
+    """Read a model, as `run_openvino` takes it; an IR of version 10 as one of version 11.
+
+    Of version 10, OpenVINO makes inputs and outputs f32 or i32 where the file says another type,
+    and refuses an input that is an output (measured on 2026.4.1).
+    """
+    text = _of_version_11(model)
+    if text is None:
+        return core.read_model(model) if isinstance(model, str) else core.read_model(model, weights)
+    if isinstance(model, bytes):
+        return core.read_model(text, weights)
+    data = Path(model).with_suffix(".bin")
+    with TemporaryDirectory(prefix="tensorsplit-") as folder:
+        copy = Path(folder, "model.xml")
+        copy.write_bytes(text)
+        return core.read_model(str(copy), str(data) if data.exists() else "")
+
+
+def _of_version_11(model: str | bytes) -> bytes | None:
+    """Return an IR of version 10, a path or its text, as version 11; None for any other model."""
+    from defusedxml.ElementTree import fromstring, iterparse, tostring
+
+    if not (model.lower().endswith(".xml") if isinstance(model, str) else is_ir(model)):
+        return None
+    with Path(model).open("rb") if isinstance(model, str) else BytesIO(model) as file:
+        _, root = next(iter(iterparse(file, ["start"], forbid_dtd=True)))
+        if root.get("version") != "10":
+            return None
+        file.seek(0)
+        root = fromstring(file.read(), forbid_dtd=True)
+    root.set("version", "11")
+    return bytes(tostring(root))
 
 
 def compile_openvino(

@@ -23,6 +23,7 @@ from tensorsplit.engines.adapters import (
     compile_openvino,
     from_openvino,
     openvino_tensors,
+    read_openvino,
 )
 from tensorsplit.openvino.split_guards import (
     bodies,
@@ -38,7 +39,8 @@ from tensorsplit.openvino.split_guards import (
 
 def load(model: str | bytes, weights: bytes) -> Run:
     """Load an IR, as `run_openvino` takes it; each run checks its splits and guards them."""
-    core, network = _read(model, weights)
+    core = openvino.Core()
+    network = read_openvino(core, model, weights)
     made: dict[Any, Any] = {}  # for the shapes that were fed last: what is checked, what runs
 
     def run(inputs: Mapping[str, object], outputs: Sequence[str]) -> Outputs:
@@ -65,7 +67,8 @@ def load(model: str | bytes, weights: bytes) -> Run:
 
 def load_guarded(model: str | bytes, weights: bytes) -> Run:
     """Load an ONNX model that OpenVINO reads, with guards of its splits."""
-    core, network = _read(model, weights)
+    core = openvino.Core()
+    network = read_openvino(core, model, weights)
     guard_splits(network)
     with _stops():
         infer = compile_openvino(core, network)
@@ -75,13 +78,6 @@ def load_guarded(model: str | bytes, weights: bytes) -> Run:
             return infer(openvino_tensors(network, model, inputs), outputs)
 
     return run
-
-
-def _read(model: str | bytes, weights: bytes) -> tuple[openvino.Core, openvino.Model]:
-    core = openvino.Core()
-    return core, core.read_model(model) if isinstance(model, str) else core.read_model(
-        model, weights
-    )
 
 
 @contextmanager
