@@ -117,6 +117,11 @@ class IrFile:
         return path
 
 
+def named(ir: IrFile) -> str:
+    """The text, with a name for each layer, as OpenVINO wants it."""
+    return re.sub(r'<layer id="(\d+)" type', r'<layer id="\1" name="layer\1" type', ir.text)
+
+
 def cut_file(
     lengths: tuple[int, ...] = (2, -1), axis: int = 0, count: int | None = None, version: str = "11"
 ) -> IrFile:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tensorsplit import SplitError, lower
 from tensorsplit.model.check.checker import check, examine
-from tests.model.ir_files import IrFile, cut_file
+from tests.model.ir_files import IrFile, cut_file, named
+from tests.model.openvino_ir.engine import run_in_openvino
 from tests.refusals import refused
 
 
@@ -149,14 +151,18 @@ def test_openvino_loads_no_input_of_unknown_rank(
     )
 
 
-@pytest.mark.parametrize("element", ["i4", "u4", "nf4", "u1", "u8"])
+_BYTES = {"i4": 16, "u4": 16, "nf4": 16, "u1": 4, "u3": 12, "u6": 24, "u8": 32}
+"""How many bytes 32 elements take."""
+
+
+@pytest.mark.parametrize("element", _BYTES)
 @pytest.mark.parametrize("is_reshaped", [False, True])
-def test_openvino_splits_constants_of_less_than_a_byte_wrongly(
+def test_a_split_of_a_constant_of_less_than_a_byte_is_found_and_refused(
     element: str, is_reshaped: bool, tmp_path: Path
 ) -> None:
     """Measured on 2026.4.1: it calculates their parts in whole bytes as it loads the model."""
     ir, is_packed = IrFile(), element != "u8"
-    given = ir.constant(bytes(range({"u8": 32, "u1": 4}.get(element, 16))), element, "4,8")
+    given = ir.constant(bytes(range(_BYTES[element])), element, "4,8")
     if is_reshaped:
         data = '<data special_zero="false"/>'
         (given,) = ir.layer("Reshape", (given, ir.int64(4, 8)), 1, data, shape=(4, 8))
@@ -164,7 +170,26 @@ def test_openvino_splits_constants_of_less_than_a_byte_wrongly(
         ir.result(part)
     path = ir.save(tmp_path, ir.text.replace("FP32", element.upper()))
     found = "smaller than a byte" in str(check(path, target="openvino"))
-    assert found is (is_packed and not (is_reshaped and element in ("nf4", "u1")))
+    assert found is (is_packed and not (is_reshaped and element not in ("i4", "u4")))
     if found:
         with refused("TS513", "constants of int4"):
             lower(path, target="openvino")
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("element", _BYTES)
+def test_openvino_splits_constants_of_less_than_a_byte_wrongly(
+    element: str, tmp_path: Path
+) -> None:
+    """Measured on 2026.4.1, in a process of its own: it reads behind the end of the constant."""
+    pytest.importorskip("openvino")
+    ir, kind = IrFile(), "f32" if element == "nf4" else "u8"
+    octets = np.random.default_rng(4).integers(0, 256, _BYTES[element], np.uint8).tobytes()
+    given = ir.constant(octets, element, "4,8")
+    for part in (given, *ir.split(given, ir.int64(0, scalar=True), 2)):
+        data = f'<data destination_type="{kind}"/>'
+        ir.result(ir.layer("Convert", (part,), 1, data)[0])
+    (found,) = run_in_openvino(ir.save(tmp_path, named(ir)), [[]])
+    whole, first, second = found
+    assert first.tolist() == whole[:2].tolist()
+    assert (second.tolist() == whole[2:].tolist()) is (element == "u8")

@@ -14,7 +14,7 @@ import tensorsplit as ts
 from tensorsplit.model.lower import LoweredIr
 from tensorsplit.model.lower.split_layers import lower_ir
 from tensorsplit.model.reading import read_model
-from tests.model.ir_files import IrFile, Out, X, cut_file
+from tests.model.ir_files import IrFile, Out, X, cut_file, named
 from tests.model.openvino_ir.engine import run_by_ourselves, run_in_openvino
 from tests.model.openvino_ir.random_irs import random_ir
 from tests.refusals import refused
@@ -32,11 +32,6 @@ WAYS = [run_by_ourselves, pytest.param(run_in_openvino, marks=pytest.mark.engine
 def run(request: pytest.FixtureRequest) -> Any:
     """What runs an IR: our own engine, which has to take it as well, and OpenVINO."""
     return request.param
-
-
-def named(ir: IrFile) -> str:
-    """The text, with a name for each layer, as OpenVINO wants it."""
-    return re.sub(r'<layer id="(\d+)" type', r'<layer id="\1" name="layer\1" type', ir.text)
 
 
 def lowered(path: Path) -> LoweredIr:
