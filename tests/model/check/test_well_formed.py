@@ -5,6 +5,8 @@ Each is one finding, where it stands; onnx's checker refuses every one of these 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -124,6 +126,20 @@ WRONG = {
         loop(TURNS, f"{ENDS}, float[4] p", "o = Neg(v) p = Abs(v)"),
         *("TS502", "graph/Loop[0]", "3 outputs"),
     ),
+    "what a loop is given, in outputs that are not named": (
+        loop(TURNS, f"{ENDS}, int64 i, float[4] v", "o = Neg(v)"),
+        *("TS502", "graph/Loop[0]", "4 outputs"),
+    ),
+    "rows of a scan in outputs that are not named": (
+        scan("num_scan_inputs=1", "float[2] o, float[2] r, float[2] r", ""),
+        *("TS502", "graph/Scan[0]", "3 outputs"),
+    ),
+    "words for the trip count": (
+        loop(TURNS, ENDS, "o = Neg(v)")
+        .replace(", int64 m, bool c", "")
+        .replace(" {y = Loop(m, c", ' <string m = {"a"}> {y = Loop(m, ""'),
+        *("TS502", "graph/Loop[0]", "tensor(string)"),
+    ),
     "condition of a loop": (
         loop(TURNS, "int64 n, float[4] o", "n = Cast<to=7>(k) o = Neg(v)"),
         *("TS502", "graph/Loop[0]", "'n'"),
@@ -199,6 +215,24 @@ def test_what_is_malformed_is_one_finding_where_it_stands(name: str) -> None:
     assert found[0] == code
     assert found[1].endswith(node)
     assert words in found[2]
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_malformed_is_found_for_an_engine_as_well(name: str, target: Any) -> None:
+    text, code, node, words = WRONG[name]
+    found = ts.check(parsed(text), target=target)
+    assert any(
+        each.code == code and str(each.node).endswith(node) and words in each.message
+        for each in found
+    )
+
+
+@pytest.mark.parametrize("opset", [17, 20])
+def test_a_transform_of_a_scalar_is_left_to_a_run(opset: int) -> None:
+    made = parsed("(float x) => (float y) {y = DFT(x)}", opset)
+    assert ts.lower(made, target="openvino") == made
+    assert all(found.severity == "warning" for found in ts.check(made, target="openvino"))
 
 
 def test_every_one_of_many_is_found() -> None:

@@ -30,6 +30,7 @@ SCAN = (
     "u = Neg(v) y, w = Scan({}, x) <num_scan_inputs = 1, body = b ({}, float[3] r) =>"
     " (float[3] {}, float[3] {}) {{ {} }}>"
 )
+UNREAD = SCAN.replace("y, w", "q, w") + " y = Abs(w)"
 ONE, TWO = ("v", "float[3] s"), ("v, u", "float[3] s, float[3] t")
 SEQUENCE = (
     "k = Neg(x) q = SequenceConstruct(x, k) a, b = SequenceMap(q) <body = b (float[2,3] e) =>"
@@ -58,6 +59,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "Scan, as rows": (SCAN.format(*ONE, "a", "s", "a = Add(s, r)"), ORT),
     "Scan, twice": (SCAN.format(*ONE, "a", "a", "a = Add(s, r)"), ORT),
     "Scan, around": (SCAN.format(*ONE, "u", "a", "a = Add(s, r)"), ORT),
+    "Scan, unread": (UNREAD.format(*ONE, "s", "a", "a = Neg(r)"), STAYS),
     "SequenceMap, around": (SEQUENCE.format("k", "f"), ORT),
     "SequenceMap, twice": (SEQUENCE.format("f", "f"), ORT),
     "SequenceMap, in its place": (SEQUENCE.format("e", "f"), STAYS),
@@ -160,3 +162,17 @@ def test_a_node_that_gives_less_than_its_body_is_refused(name: str, target: Any)
         f" {{ {LESS[name]} }}"
     )
     assert "TS502" in [each.code for each in ts.check(made, target=target)]
+
+
+def test_a_short_call_by_a_function_that_nothing_calls_is_left(process: Runner) -> None:
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 17, "local": 1]>
+        g (float[2,3] x) => (float[2,3] y) { y, w = local.I(x) }
+        <opset_import: ["": 17, "local": 1], domain: "local"> Q(x) => (y) { y = local.I(x) }"""
+        + FUNCTIONS["I"]
+    )
+    assert not said_of(made, "onnxruntime")
+    lowered = ts.lower(made, target="onnxruntime")
+    assert [node.op_type for node in lowered.graph.node] == ["I"]
+    (got,) = process.call(["onnxruntime", made.SerializeToString(), [{"x": X}], 2])
+    assert got[0].tobytes() == np.abs(X).tobytes()

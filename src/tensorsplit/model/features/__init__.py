@@ -194,7 +194,7 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
         ),
         "named_domain": model.meta.get(NAMED_DOMAIN),
         "passing_function": any(map(given_by_function, model.functions.values())),
-        "shortened_call": bool(called_in_part(model)),
+        "shortened_call": bool(called_in_part(model, without)),
         "duplicate_node_name": any(
             any(namesakes(scope)) for each in owners for scope in scopes_in(each)
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import NamedTuple
 
 import onnx_ir as ir
@@ -35,10 +36,12 @@ def given_as_is(node: ir.Node) -> Iterator[GivenValue]:
     what it carries is not, where that stays in its place or is given as rows.
     """
     for _, body in bodies(node):
-        for place, held in enumerate(body.outputs):
+        own = _given_by_loop(node, body) if is_loop(node) else _own_given(node, body)
+        given = zip(body.outputs, own, _are_read(node, body), strict=False)
+        for place, (held, what, is_read) in enumerate(given):
             if _is_added(held.producer()):
                 yield GivenValue(AROUND, body, place)
-            elif (what := _own_given(node, body, place)) and _is_read(node, place):
+            elif what and is_read:
                 yield GivenValue(what, body, place)
 
 
@@ -53,32 +56,43 @@ def keep_added(held: ir.Value) -> None:
         made.meta.pop(ADDED, None)
 
 
-def _is_read(node: ir.Node, place: int) -> bool:
-    """Return whether anything reads what a body gives at a place, in the next round or later."""
-    is_repeated = is_loop(node) or bool(scanned_by(node))
-    if not is_repeated and node.op_type != "If":
-        return True
-    place -= is_loop(node)  # its condition
-    inside = states_of(node) if is_repeated else []
-    each = slice(place, place + 1)  # a node that is malformed has fewer
-    return any(map(is_used, (*node.outputs[each], *inside[each])))
+def _are_read(node: ir.Node, body: ir.Graph) -> list[bool]:
+    """Return whether anything reads what a body gives at each place, in the next round or later."""
+    used = list(map(is_used, node.outputs))
+    if not is_loop(node) and not scanned_by(node):
+        return used if node.op_type == "If" else [True] * len(used)
+    states, first = states_of(node), int(is_loop(node))  # after the condition
+    pairs = list(zip_longest(body.outputs[first:], states))
+    elsewhere = {end for end, state in pairs if end is not state}
+    inside = [
+        state is not None and (bool(state.uses()) or state in elsewhere) for _, state in pairs
+    ]
+    later = zip_longest(used, inside, fillvalue=False)
+    return [False] * first + [one or other for one, other in later]
 
 
-def _own_given(node: ir.Node, body: ir.Graph, place: int) -> str:
-    """Return what of its own values a body gives at a place; nothing if each engine takes that."""
-    held = body.outputs[place]
-    if held in scanned_by(node):
-        return ROW
-    if scanned_by(node) and held in body.inputs:
-        return STATE
-    if not is_loop(node):
-        return TWICE if held in body.outputs[place + 1 :] else ""
-    if held not in body.inputs or place == 0:
-        return ""
-    if held in body.inputs[:2]:
-        return ROUND if held is body.inputs[0] else CONDITION
+def _own_given(node: ir.Node, body: ir.Graph) -> list[str]:
+    """Return what of its own values a body gives at each place; nothing if each engine takes it."""
+    rows = scanned_by(node)
+    kinds = (dict.fromkeys(body.inputs, STATE) | dict.fromkeys(rows, ROW)) if rows else {}
+    last = {held: place for place, held in enumerate(body.outputs)}
+    return [
+        kinds.get(held) or ("" if last[held] == place else TWICE)
+        for place, held in enumerate(body.outputs)
+    ]
+
+
+def _given_by_loop(node: ir.Node, body: ir.Graph) -> list[str]:
+    """Do as `_own_given` of a Loop, which may give what it carries in its place, or as rows."""
+    kinds = dict.fromkeys(body.inputs, MOVED)
+    kinds |= zip(body.inputs, (ROUND, CONDITION), strict=False)
     states = states_of(node)
-    return MOVED if place <= len(states) and states[place - 1] is not held else ""
+    found = [""]  # the condition
+    for place, held in enumerate(body.outputs[1:]):
+        what = kinds.get(held, "")
+        stays = place >= len(states) or states[place] is held
+        found.append("" if what == MOVED and stays else what)
+    return found
 
 
 def given_by_function(function: ir.Function) -> list[int]:

@@ -21,7 +21,7 @@ FIRST_WITH_AXIS_OF_DFT = 20
 
 
 def axis_of_transform(ref: NodeRef, facts: Facts) -> int | None:
-    """Return the axis of a DFT from the front; None where it is not known.
+    """Return the axis of a DFT from the front; None where it is not known, and of a scalar.
 
     The last axis holds the parts of the numbers.
     """
@@ -30,7 +30,7 @@ def axis_of_transform(ref: NodeRef, facts: Facts) -> int | None:
         along = attribute_of(ref.node, "axis", ir.AttributeType.INT, 1)
     else:
         along = -2 if axis is None else next(iter(facts.tensor(axis).constant or ()), None)
-    return None if shape is None or along is None else int(along) % len(shape)
+    return None if not shape or along is None else int(along) % len(shape)
 
 
 def _has_vector_first(ref: NodeRef, seen: Facts) -> bool:

@@ -64,10 +64,13 @@ def called_by(node: ir.Node) -> Key:
     return node.domain, node.op_type, node.overload or ""
 
 
-def called_in_part(model: ir.Model) -> list[ir.OperatorIdentifier]:
-    """Return the functions of which a call lacks the last outputs."""
-    functions = functions_of(model)
-    scopes: list[Scope] = [model.graph, *functions.values()] if functions else []
+def called_in_part(
+    model: ir.Model, without: Sequence[ir.Function] = ()
+) -> list[ir.OperatorIdentifier]:
+    """Return the functions of which a call lacks the last outputs, but for calls in some."""
+    functions, left_out = functions_of(model), frozenset(without)
+    callers = [each for each in functions.values() if each not in left_out]
+    scopes: list[Scope] = [model.graph, *callers] if functions else []
     calls = ((functions.get(called_by(node)), node) for each in scopes for node in nodes_in(each))
     return [
         function.identifier()

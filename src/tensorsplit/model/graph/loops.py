@@ -54,9 +54,8 @@ def obeys_condition(inputs: Sequence[ir.Value | None]) -> bool:
     """
     count, going = (*inputs, None, None)[:2]
     most = constant(passed_from(count))
-    return (
-        going is not None or count is None or (most is not None and bool((most >= _ENDLESS).all()))
-    )
+    is_endless = most is not None and most.dtype.kind in "iu" and bool((most >= _ENDLESS).all())
+    return going is not None or count is None or is_endless
 
 
 def is_loop(node: ir.Node) -> bool:

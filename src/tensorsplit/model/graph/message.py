@@ -98,6 +98,12 @@ class NodeList:
                 found.append((at, replace(self, graph=graph, path=path, outer=self)))
         return found
 
+    @cached_property
+    def names(self) -> set[str]:
+        """The names of its values; of a body without those around it."""
+        made = (node.output for node in self.graph.node)
+        return set[str]().union(*names_given(self.graph).values(), *made)
+
     @property
     def sparse_values(self) -> Iterator[tuple[int, SparseTensorProto]]:
         """What its Constant nodes hold that is sparse, each with the index of the node."""
@@ -242,11 +248,6 @@ def names_given(graph: GraphProto | FunctionProto) -> dict[str, list[str]]:
     }
 
 
-def _names(graph: GraphProto | FunctionProto) -> set[str]:
-    made = (node.output for node in graph.node)
-    return set[str]().union(*names_given(graph).values(), *made)
-
-
 def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[], object]]:
     """Yield what to change in a graph of a copy, of which onnx-ir would drop or refuse a part.
 
@@ -277,9 +278,10 @@ def _embed(tensor: TensorProto) -> None:
 
 def _pass_on(value: ValueInfoProto, listed: NodeList) -> None:
     """Have a body give out a value from around it through an Identity node."""
-    taken, inner = _names(listed.graph), value.name
-    while inner in taken or inner == value.name:
+    inner = f"{value.name}_given"
+    while inner in listed.names:
         inner += "_given"
+    listed.names.add(inner)
     listed.graph.node.add(op_type="Identity", input=[value.name], output=[inner])
     value.name = inner
 
@@ -318,12 +320,11 @@ def _given_from_around(listed: NodeList) -> list[ValueInfoProto]:
     """Return the outputs of a body that are values of graphs around it; onnx-ir can't hold them."""
     if listed.outer is None or isinstance(listed.graph, FunctionProto):
         return []
-    own = _names(listed.graph)
-    missing = [value for value in listed.graph.output if value.name not in own]
-    around: set[str] = set()
+    missing = [value for value in listed.graph.output if value.name not in listed.names]
+    around: list[set[str]] = []
     while missing and (outer := listed.outer) is not None:
-        around, listed = around | _names(outer.graph), outer
-    return [value for value in missing if value.name in around]
+        around, listed = [*around, outer.names], outer
+    return [value for value in missing if any(value.name in names for names in around)]
 
 
 def with_types(model: ir.Model, original: ModelProto, values: Iterable[ir.Value]) -> ModelProto:

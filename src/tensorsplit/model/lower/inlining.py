@@ -57,7 +57,8 @@ def _wanted(lowering: Lowering) -> dict[ir.OperatorIdentifier, str]:
         reason = lowering.profile.says(passing)
         wanted = {key: reason for key, each in functions.items() if given_by_function(each)}
     if short is not None:
-        wanted |= dict.fromkeys(called_in_part(lowering.model), lowering.profile.says(short))
+        found = called_in_part(lowering.model, lowering.facts.uncalled)
+        wanted |= dict.fromkeys(found, lowering.profile.says(short))
     for ref in lowering.refs.values():
         node, function = ref.node, ref.function
         entry = lowering.reason(node)
