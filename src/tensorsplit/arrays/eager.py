@@ -31,13 +31,14 @@ from tensorsplit.arrays.typed import (
 )
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.core.errors import SplitError
-from tensorsplit.core.given import is_a, is_mapping
+from tensorsplit.core.given import is_mapping
 from tensorsplit.core.records import NEWEST_OPSET, in_force
 from tensorsplit.core.resolve import Intent, check_element_type
 from tensorsplit.core.schema import Operator
 
 _MOST_PLANS = 1024
 _MOST_PARTS = 1 << 16
+_shape_of = ndarray.shape.__get__  # of the memory, and faster than a view
 
 
 class _Memo(Callee):
@@ -78,16 +79,6 @@ class _Memo(Callee):
     def plan_of(self, intent: Intent, shape: Shape, unknown: str | None = None) -> PreparedSplit:
         """Return the plan of an intent for a shape."""
         return PreparedSplit.of(intent, shape, unknown)
-
-    def find(self, data: object, arguments: tuple[object, ...]) -> PreparedSplit | None:
-        """Return the plan of a call that was validated.
-
-        None if an array's class says another shape of it than that of its memory.
-        """
-        plan: PreparedSplit | None = self.plans.find(data, arguments)
-        if plan is None or type(data) is ndarray or not is_a(data, ndarray):
-            return plan
-        return plan if numpy_arrays.shape(data) == plan.input_shape else None
 
     def add(self, array: object, arguments: tuple[object, ...], plan: PreparedSplit) -> None:
         """Cache a plan; once the plans are too many or too long, all others are dropped."""
@@ -441,11 +432,11 @@ def _run(
     """Split an array: at once if a call with the same arguments was validated for one like it."""
     if out is not None:
         out = snapshot(out)
-    plan = memo.find(data, arguments)
+    plan: PreparedSplit | None = memo.plans.find(data, arguments)
     if plan is not None:
         if type(data) is not ndarray:
             known = arrays.find_library(data)  # the plan may be that of a tensor of another class
-            if known is not None:
+            if known is not None and _fits(plan, data, known):
                 return arrays.execute(plan, data, known, copy, out)
         elif copy is not False or out is not None:
             return arrays.execute(plan, data, numpy_arrays, copy, out)
@@ -455,6 +446,11 @@ def _run(
                 return parts
     library, plan = _validate(memo, data, tuple(map(_snapshot, arguments)))
     return arrays.execute(plan, data, library, copy, out)
+
+
+def _fits(plan: PreparedSplit, data: Any, library: arrays.ArrayLibrary) -> bool:
+    """Return whether a plan that is kept is of the memory of an array; its class may say more."""
+    return library is not numpy_arrays or _shape_of(data) == plan.input_shape
 
 
 def _snapshot(value: Any) -> object:
@@ -467,8 +463,8 @@ def _validate(
     memo: _Memo, data: object, arguments: tuple[object, ...]
 ) -> tuple[arrays.ArrayLibrary, PreparedSplit]:
     """Resolve and cache the plan; nobody else can change the arguments."""
-    library, plan = arrays.find_library(data), memo.find(data, arguments)
-    if library is None or plan is None:
+    library, plan = arrays.find_library(data), memo.plans.find(data, arguments)
+    if library is None or plan is None or not _fits(plan, data, library):
         intent = memo.intent_of(arguments, library)
         parameter = intent.operator.inputs[0].name
         library = arrays.library_of(data, intent.operator.id, parameter)
