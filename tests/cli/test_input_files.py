@@ -72,6 +72,14 @@ def test_an_archive_whose_headers_lie_is_not_read(
         read_feeds([str(tmp_path / "x.npz")], [tensor("x", "uint8")])
 
 
+def test_what_follows_an_array_in_an_archive_is_ignored(tmp_path: Path) -> None:
+    """As NumPy does, and as it is in a file of one array."""
+    np.save(tmp_path / "x.npy", np.array([3, 1], np.int64))
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("x.npy", (tmp_path / "x.npy").read_bytes() + b"more")
+    assert read_feeds([str(tmp_path / "x.npz")], [tensor("x", "int64")])["x"].tolist() == [3, 1]
+
+
 def test_a_long_header_is_no_pickled_object(tmp_path: Path) -> None:
     header = HEADER % 4 + b" " * 20_000
     octets = b"\x93NUMPY\2\0" + struct.pack("<I", len(header)) + header + b"1234"

@@ -19,7 +19,7 @@ from tensorsplit.cli.screen import Command
 from tensorsplit.cli.sentences import amount, tr
 from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError, words_of
 from tensorsplit.files.npy_files import check_size, read_header
-from tensorsplit.files.sources import open_archive
+from tensorsplit.files.sources import PickledError, open_archive
 from tensorsplit.storage.documents import likeness, read_file
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ def _reading(path: Path) -> Iterator[None]:
         problem = words_of(error)
         if isinstance(error, FileNotFoundError):
             problem, fix = tr("there is no such file"), tr("give the path of a file")
-        elif "allow_pickle" in problem:
-            problem = tr("its elements are pickled objects, which are never read")
+        elif isinstance(error, PickledError):
             fix = tr("save it as numbers")
     raise SplitError(
         UNREADABLE_ARRAY,
@@ -179,7 +178,7 @@ def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
 
 
 def _check_archive(file: IO[bytes]) -> None:
-    """Raise a ValueError for an array that is not as long as it says, before any is read.
+    """Raise a ValueError for an array that is shorter than it says, before any is read.
 
     Of a small archive NumPy may take gigabytes for a header, or the elements that one describes.
     """
@@ -189,7 +188,8 @@ def _check_archive(file: IO[bytes]) -> None:
                 is_array = member.read(len(_MAGIC)) == _MAGIC
             if is_array:
                 with archive.open(info) as member:
-                    check_size(read_header(member), info.file_size)
+                    header = read_header(member)
+                check_size(header, min(info.file_size, header.offset + header.nbytes))
 
 
 def _opened(path: Path) -> IO[bytes]:
