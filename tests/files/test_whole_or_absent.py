@@ -10,6 +10,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -115,12 +116,20 @@ def test_what_a_full_disk_leaves(
 
 
 def test_a_disk_that_is_too_small(
-    source: Path, monkeypatch: pytest.MonkeyPatch, refused: Callable[..., str]
+    source: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tensorsplit: Command,
+    refused: Callable[..., str],
 ) -> None:
     import shutil
 
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: type("", (), {"free": 3839}))
-    message = refused("TS702", "split", source, "-o", source.with_name("out"), "--chunk", 60)
+    usage = {"total": 0, "free": 0}  # of a file system that does not know
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(**usage))
+    words = ("split", source, "-o", source.with_name("out"), "--chunk", 60)
+    assert tensorsplit(*words).status == 0
+    shutil.rmtree(source.with_name("out"))
+    usage |= {"total": 4000, "free": 3839}
+    message = refused("TS702", *words)
     assert "takes 3.9 KiB" in message
     assert "has 3.7 KiB left" in message
     assert list(source.parent.iterdir()) == [source]

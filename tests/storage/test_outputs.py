@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
@@ -531,6 +532,21 @@ def test_what_the_disk_has_no_room_for_is_not_begun(
     with refused("TS702", f"cannot copy {tmp_path / 'source'}", "No space left"):
         write_files({tmp_path / "target": Brought(tmp_path / "source", is_copy=True)})
     assert names(tmp_path) == ["source"]
+
+
+@pytest.mark.parametrize("known", [SimpleNamespace(total=0, free=0), OSError(errno.ENOSYS, "")])
+def test_a_file_system_that_does_not_know_its_room_is_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: object
+) -> None:
+    def usage(_: Path) -> object:
+        if isinstance(known, OSError):
+            raise known
+        return known
+
+    (tmp_path / "source").write_bytes(b"weights")
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    write_files({tmp_path / "target": Brought(tmp_path / "source", is_copy=True)})
+    assert (tmp_path / "target").read_bytes() == b"weights"
 
 
 def test_a_copy_that_is_cut_short_is_not_brought(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -39,7 +38,7 @@ from tensorsplit.files.rule_files import RuleSet
 from tensorsplit.files.sources import FileState, check_unchanged, local_path, refusing_access
 from tensorsplit.files.tensor_names import check_file_names, check_names
 from tensorsplit.files.threads import LocalThreads
-from tensorsplit.storage.outputs import Outputs
+from tensorsplit.storage.outputs import Outputs, free_bytes
 from tensorsplit.storage.paths import check_name, real_path
 
 _MOST_NAMES = 10
@@ -155,8 +154,8 @@ class Job:
             outputs.written.append(self.target)
             return
         with outputs.replaced(path, self.writing.names) as draft:
-            free = shutil.disk_usage(draft.parent).free
-            if self.writing.space > free:
+            free = free_bytes(draft.parent)
+            if free is not None and self.writing.space > free:
                 raise SplitError(
                     UNWRITABLE,
                     f"the result takes {show_bytes(self.writing.space, ceil)}, and"

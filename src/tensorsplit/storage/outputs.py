@@ -339,7 +339,8 @@ def _fill(file: IO[bytes], draft: Path, place: Path, content: Content) -> None:
 def _copy_whole(source: Path, draft: Path) -> None:
     """Copy a file; TS702 if it is written to meanwhile, as half of it may be of another one."""
     before = source.stat()
-    if before.st_size > shutil.disk_usage(draft.parent).free:  # a sparse file may be of any size
+    free = free_bytes(draft.parent)
+    if free is not None and before.st_size > free:  # a sparse file may be of any size
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     shutil.copyfile(source, draft)
     after, copied = source.stat(), draft.stat().st_size
@@ -347,6 +348,15 @@ def _copy_whole(source: Path, draft: Path) -> None:
     if not is_as_before or copied != before.st_size:
         problem = f"{source} was changed while it was read"
         raise unwritable(problem, "run it again when nothing writes to it")
+
+
+def free_bytes(folder: Path) -> int | None:
+    """Return the room on the disk of a folder; None if its file system does not know."""
+    with contextlib.suppress(OSError):
+        usage = shutil.disk_usage(folder)
+        if usage.total:  # 0 where FUSE, for example, is not told
+            return usage.free
+    return None
 
 
 def _exchange(draft: Path, place: Path) -> None:
