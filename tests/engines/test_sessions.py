@@ -363,7 +363,6 @@ def test_a_fork_has_engines_of_its_own() -> None:
     """)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals here")
 def test_our_own_engine_runs_elsewhere_where_it_is_asked_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -372,6 +371,7 @@ def test_our_own_engine_runs_elsewhere_where_it_is_asked_to(
         np.testing.assert_array_equal(session.run({"x": DATA})["same"], DATA)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals here")
 @pytest.mark.parametrize("isolate", [True, False])
 def test_an_interrupted_run_can_be_followed_by_another(isolate: bool) -> None:
     from tests.engines.test_limits import counting
