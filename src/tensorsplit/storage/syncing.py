@@ -8,10 +8,12 @@ import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from io import FileIO
-from itertools import islice
+from itertools import compress, islice
+from operator import not_
 from pathlib import Path
 
 _SYNCED_AT_ONCE = 16
+_NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 _NEVER_SYNCED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # on this file system
 
 
@@ -45,9 +47,21 @@ def sync_files(paths: Iterable[Path]) -> None:
 def _each_of(paths: Iterable[Path], sync: Callable[[Path], object]) -> None:
     """Write many down at once, as file systems do that together."""
     left = iter(paths)
+
+    def is_synced(path: Path) -> bool:
+        try:
+            sync(path)
+        except OSError as error:
+            if error.errno not in _NO_DESCRIPTOR:
+                raise
+            return False
+        return True
+
     with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
         while batch := list(islice(left, _SYNCED_AT_ONCE)):
-            list((pool.map if len(batch) > 1 else map)(sync, batch))  # one needs no thread
+            done = list((pool.map if len(batch) > 1 else map)(is_synced, batch))  # one: no thread
+            for path in compress(batch, map(not_, done)):  # there may be enough for one at a time
+                sync(path)
 
 
 def _sync_file(path: Path) -> None:
