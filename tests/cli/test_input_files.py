@@ -77,7 +77,8 @@ def test_what_follows_an_array_in_an_archive_is_ignored(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.array([3, 1], np.int64))
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
         archive.writestr("x.npy", (tmp_path / "x.npy").read_bytes() + b"more")
-    assert read_feeds([str(tmp_path / "x.npz")], [tensor("x", "int64")])["x"].tolist() == [3, 1]
+    found: Any = read_feeds([str(tmp_path / "x.npz")], [tensor("x", "int64")])
+    assert found["x"].tolist() == [3, 1]
 
 
 def test_a_long_header_is_no_pickled_object(tmp_path: Path) -> None:
