@@ -16,7 +16,14 @@ RANDOM = np.random.default_rng(29)
 X = RANDOM.uniform(1, 2, (1, 2, 3)).astype(np.float32)
 A, B = (RANDOM.integers(1, 9, shape).astype(np.uint8) for shape in (3, (2, 3, 4)))
 SIGNAL = RANDOM.uniform(1, 2, (4, 5, 3, 1)).astype(np.float32)
-SAID = ("NullNode", "of length 1 more", "is ignored", "calculated from constants as", "are real")
+SAID = (
+    "NullNode",
+    "of length 1 more",
+    "is ignored",
+    "calculated from constants as",
+    "are real",
+    "from the back",
+)
 
 
 def is_said(model: onnx.ModelProto) -> list[str]:
@@ -121,6 +128,9 @@ TRANSFORMS = {
     "half along the first axis": (20, "DFT<onesided = 1>(x, , none)", 0, 4, ["error", "warning"]),
     "along the first axis": (20, "DFT(x, six, none)", 0, 6, ["warning"]),
     "along the third axis": (20, "DFT(x)", 2, 3, ["warning"]),
+    "half along the last axis": (17, "DFT<axis = -2, onesided = 1>(x)", 2, 3, ["error"]),
+    "along the last axis": (17, "DFT<axis = -2>(x)", 2, 3, ["error"]),
+    "of more, along the first from the back": (19, "DFT<axis = -4>(x, six)", 0, 6, ["error"]),
     "whole": (17, "DFT<axis = 1>(x)", 1, 5, []),
     "along the first, an attribute": (17, "DFT<axis = 0>(x)", 0, 4, []),
 }

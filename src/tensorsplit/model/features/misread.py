@@ -54,6 +54,13 @@ def _is_one_sided(ref: NodeRef, _seen: Facts) -> bool:
     return onesided == 1 and not inverse
 
 
+def _counts_from_back(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a whole transform has an attribute for its axis, which is negative."""
+    axis = attribute_of(ref.node, "axis", ir.AttributeType.INT, 1)
+    has_attribute = ref.opset < FIRST_WITH_AXIS_OF_DFT and axis is not None
+    return has_attribute and axis < 0 and not _is_one_sided(ref, seen)
+
+
 def _may_be_real(ref: NodeRef, seen: Facts) -> bool:
     """Return whether it is seen only at run time if data are real or complex numbers."""
     shape = seen.tensor(ref.input(0)).shape
@@ -71,6 +78,7 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
         "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
         "DFT": (
+            ("axis_from_back", _counts_from_back),
             ("one_sided", _is_one_sided),
             ("real_or_complex", _may_be_real),
             ("transformed_axis", _has_other_axis),

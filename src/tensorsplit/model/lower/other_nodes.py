@@ -15,7 +15,7 @@ from tensorsplit.model.features.forms import axes_of_rows
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
-from tensorsplit.model.features.misread import axis_of_transform
+from tensorsplit.model.features.misread import FIRST_WITH_AXIS_OF_DFT, axis_of_transform
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.axes import order_of
@@ -161,6 +161,16 @@ def _give_zero_point(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     lowering.changed(ref, "the same, with the first zero point", entry)
 
 
+def _count_from_front(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Count the axis of a DFT from the front; of data of unknown rank it stays."""
+    axis = axis_of_transform(ref, lowering.facts)
+    if axis is None:
+        lowering.note(entry)
+        return
+    ref.node.attributes["axis"] = ir.AttrInt64("axis", axis)
+    lowering.changed(ref, "the same, with its axis counted from the front", entry)
+
+
 def _take_half(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take one half of what a DFT gives; one along an axis known only at run time stays."""
     node, axis = ref.node, axis_of_transform(ref, lowering.facts)
@@ -169,6 +179,8 @@ def _take_half(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         return
     make = InsertionPoint.instead_of(lowering, ref)
     kept = {name: held.value for name, held in node.attributes.items() if name != "onesided"}
+    if ref.opset < FIRST_WITH_AXIS_OF_DFT:
+        kept["axis"] = axis
     whole = make.op(node.op_type, node.inputs, kept)
     length = (lowering.facts.tensor(node.outputs[0]).shape or (None,) * (axis + 1))[axis]
     end = length if is_known(length) else dimension(whole, axis) // 2 + 1
@@ -422,6 +434,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "back_to_largest": _end_before_largest,
         "strings_gathered": _gather_on_last_axis,
         "omitted_zero_point": _give_zero_point,
+        "axis_from_back": _count_from_front,
         "transformed_axis": _transform_axis_1,
         "one_sided": _take_half,
         "vector_first": _multiply_row,
