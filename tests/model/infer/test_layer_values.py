@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,16 @@ def strided(begin: int, end: int, step: int, **masks: int) -> Calculation:
         (part,) = ir.layer("StridedSlice", (numbers, *bounds), 1, f"<data{data}/>")
         (found,) = ir.layer("Reshape", (part, ir.int64(-1)), 1, '<data special_zero="false"/>')
         return ir.layer("ReduceSum", (found, ir.int64(0)), 1, '<data keep_dims="true"/>')[0]
+
+    return add
+
+
+def bounded(starts: Sequence[int], ends: Sequence[int]) -> Calculation:
+    """A part of a list, by bounds of which there may be none, or more of one kind."""
+
+    def add(ir: IrFile, x: Out, a: Out, b: Out) -> Out:
+        bounds = ir.int64(*starts), ir.int64(*ends)
+        return ir.layer("StridedSlice", (listed(ir, a), *bounds), 1)[0]
 
     return add
 
@@ -198,6 +208,8 @@ def test_a_length_that_layers_calculate_is_known(
         gathered("opset7", '<data batch_dims="0"/>', -1),
         strided(0, 1, 1, new_axis_mask=1),
         strided(0, 1, 1, ellipsis_mask=1),
+        bounded((0,), (1, 2)),
+        bounded((), ()),
         lambda ir, x, a, b: ir.layer("Concat", (a,), 1)[0],
         lambda ir, x, a, b: ir.layer("Reshape", (a, b), 1, '<data special_zero="-"/>')[0],
         lambda ir, x, a, b: ir.layer("ReduceSum", (a,), 1)[0],

@@ -182,6 +182,8 @@ def _strided_slice(layer: _KnownLayer) -> Tensor:
         raise NotKnownError
     starts, stops = layer.integers(1), layer.integers(2)
     steps = layer.integers(3) if len(layer.inputs) > 3 else (1,) * len(starts)
+    if not starts or not len(starts) == len(stops) == len(steps):
+        raise NotKnownError
     shrunk = layer.masked("shrink_axis_mask", len(starts))
     no_start, no_stop = (layer.masked(f"{end}_mask", len(starts)) for end in ("begin", "end"))
     bounds = []
