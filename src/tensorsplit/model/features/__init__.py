@@ -48,6 +48,7 @@ from tensorsplit.model.graph.calls import called_in_part
 from tensorsplit.model.graph.message import NAMED_DOMAIN
 from tensorsplit.model.graph.nodes import NodeRef, Scope, namesakes, scopes_in
 from tensorsplit.model.graph.opsets import domain_opsets
+from tensorsplit.model.graph.producers import first_input
 from tensorsplit.model.graph.split_records import is_onnx_split, is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
@@ -154,7 +155,7 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
         found |= dict(of_layer_lengths(split.intent, node, facts))
     if reads_unknown_rank(ref, facts):
         found["unknown_rank"] = True
-    if is_packed_constant(node.inputs[0], facts):
+    if is_packed_constant(first_input(node), facts):
         found["packed_constant"] = True
     return found
 
