@@ -1830,21 +1830,50 @@ def test_openvino_folds_no_constant_whose_axes_or_shape_are_fed(made: str) -> No
         assert session.run(feeds)["y"].tolist() == x[: 8 if "eight" in made else 4].tolist()
 
 
-@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("target", ["openvino", "onnxruntime", "portable"])
 @pytest.mark.parametrize("imported", ["", "ai.onnx"])
 def test_nodes_of_onnx_by_the_name_of_its_domain_are_written_without_it(
     imported: str, target: Any, process: Runner
 ) -> None:
-    """ONNX Runtime runs them; for OpenVINO they are operators of another domain."""
+    """For OpenVINO they are operators of another domain, as for ONNX Runtime in bodies."""
     model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["{imported}": 18]>
         g (float[5] x, bool c) => (float[3] a, float[2] b) <int64[2] l = {{3, 2}}> {{
         y = If(c) <then_branch = t () => (float[5] u) {{ u = ai.onnx.Neg(x) }},
             else_branch = e () => (float[5] v) {{ v = Identity(x) }}>
         a, b = Split(y, l) }}""")
     assert "ai.onnx" in " ".join(each.message for each in ts.check(model, target=target))
-    assert ts.lower(model, target="onnxruntime") == model
     lowered = lowered_for(target, model)
     assert not [each for each in ts.check(lowered, target=target) if each.severity == "error"]
     feed = {"x": X, "c": np.array(True)}
-    (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 1])
-    assert [part.tolist() for part in got] == [(-X[:3]).tolist(), (-X[3:]).tolist()]
+    for engine in ("onnxruntime", "openvino") if target == "portable" else [target]:
+        (got,) = process.call([engine, lowered.SerializeToString(), [feed], 1])
+        assert [part.tolist() for part in got] == [(-X[:3]).tolist(), (-X[3:]).tolist()]
+
+
+NAMED = {
+    "used": ("ai.onnx.Neg(x)", "", {"openvino"}),
+    "unused": ("Neg(x) d = ai.onnx.Abs(x)", "", set()),
+    "in a function": ("local.F(x)", "F (v) => (w) { w = ai.onnx.Neg(v) }",
+                      {"openvino", "onnxruntime"}),
+    "in a function that nothing calls": ("Neg(x)", "F (v) => (w) { w = ai.onnx.Neg(v) }",
+                                         {"onnxruntime"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["openvino", "onnxruntime"])
+@pytest.mark.parametrize("name", NAMED)
+def test_such_nodes_matter_where_the_engine_reads_them(
+    name: str, target: Any, process: Runner
+) -> None:
+    made, function, refused_by = NAMED[name]
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 18, "local": 1]>
+        g (float[5] x) => (float[5] y) {{ y = {made} }}
+        {'<domain: "local", opset_import: ["": 18]> ' * bool(function)}{function}""")
+    found = [each for each in ts.check(model, target=target) if "ai.onnx" in each.message]
+    assert [each.severity for each in found] == ["error"] * (target in refused_by)
+    assert (ts.lower(model, target=target) == model) == (
+        target not in refused_by and not (function and target == "openvino")
+    )
+    for each in [model] * (target not in refused_by) + [ts.lower(model, target=target)]:
+        (got,) = process.call([target, each.SerializeToString(), [{"x": X}], 1])
+        assert got[0].tolist() == (-X).tolist()

@@ -23,6 +23,7 @@ from tensorsplit.model.features.given_as_is import given_as_is, given_by_functio
 from tensorsplit.model.features.integers import of_integers
 from tensorsplit.model.features.limited_lengths import of_limited_slices
 from tensorsplit.model.features.misread import of_misread
+from tensorsplit.model.features.named_domain import of_named_domain
 from tensorsplit.model.features.quantized import of_quantized
 from tensorsplit.model.features.ranks import of_ranks, reads_unknown_rank
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
@@ -45,7 +46,6 @@ from tensorsplit.model.features.values import (
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements
 from tensorsplit.model.graph.calls import called_in_part
-from tensorsplit.model.graph.message import NAMED_DOMAIN
 from tensorsplit.model.graph.nodes import NodeRef, Scope, namesakes, scopes_in
 from tensorsplit.model.graph.opsets import domain_opsets
 from tensorsplit.model.graph.producers import first_input
@@ -193,7 +193,7 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
         "function_opset": any(
             function.opset_imports.get("", opset) != opset for function in functions
         ),
-        "named_domain": model.meta.get(NAMED_DOMAIN),
+        **dict.fromkeys(of_named_domain(model, functions), True),
         "passing_function": any(map(given_by_function, model.functions.values())),
         "shortened_call": bool(called_in_part(model, without)),
         "duplicate_node_name": any(

@@ -204,6 +204,8 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "local_function": "has functions of its own",
         "function_opset": "has a function that is written for another opset",
         "named_domain": "has nodes of the domain ai.onnx, by that name",
+        "named_domain_inside": "has nodes of the domain ai.onnx, by that name, in a body or"
+        " a function",
         "passing_function": "has a function that gives out an input as it is, or one value twice",
         "shortened_call": "has a call of a function that lacks the last outputs",
         "duplicate_node_name": "has two nodes of one name in a graph or function",

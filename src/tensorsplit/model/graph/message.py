@@ -216,8 +216,7 @@ def read_message(model: ModelProto, lists: list[NodeList], folder: Path | None) 
             _mark_passed_on(scope, len(_given_from_around(listed)))
     else:
         made = ir.serde.deserialize_model(model)
-    if any(node.domain == NAMED_DOMAIN for listed in lists for node in listed.graph.node):
-        made.meta[NAMED_DOMAIN] = True
+    _mark_named(made, lists)
     if any(True for listed in lists for _ in _outside(listed)):
         for tensor in chain(*map(tensors, scopes(made))):
             if isinstance(tensor, ir.ExternalTensor):
@@ -231,7 +230,7 @@ ADAPTED = "tensorsplit.adapted"
 
 
 NAMED_DOMAIN = "ai.onnx"
-"""How nodes may call ONNX's own domain, which onnx-ir forgets; a note of a model that has some."""
+"""How nodes may call ONNX's own domain, which onnx-ir forgets; a note of them, and of the model."""
 
 ADDED = "tensorsplit.added"
 """Notes of a node that it only passes on what a body gave out as it is: a value from around it."""
@@ -284,6 +283,16 @@ def _pass_on(value: ValueInfoProto, listed: NodeList) -> None:
     listed.names.add(inner)
     listed.graph.node.add(op_type="Identity", input=[value.name], output=[inner])
     value.name = inner
+
+
+def _mark_named(made: ir.Model, lists: list[NodeList]) -> None:
+    """Note which nodes call ONNX's own domain by its name."""
+    for listed, scope in zip(lists, scopes(made), strict=True):
+        if any(node.domain == NAMED_DOMAIN for node in listed.graph.node):
+            made.meta[NAMED_DOMAIN] = True
+            for proto, node in zip(listed.graph.node, scope, strict=False):  # some are added
+                if proto.domain == NAMED_DOMAIN:
+                    node.meta[NAMED_DOMAIN] = True
 
 
 def _mark_passed_on(scope: Scope, count: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.model.features.forms import FIRST_WITH_AXES_IN_ANY_ORDER, axes_in_order
+from tensorsplit.model.features.named_domain import of_named_domain
 from tensorsplit.model.features.sequences import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.message import NAMED_DOMAIN
@@ -60,8 +61,10 @@ def rename_duplicates(lowering: Lowering) -> None:
 
 def forget_domain(lowering: Lowering) -> None:
     """Write nodes of ONNX's own domain without its name, where the target does not know that."""
-    entry = lowering.limitation("named_domain")
-    if entry is not None and lowering.model.meta.pop(NAMED_DOMAIN, False):
+    model = lowering.model
+    found = map(lowering.limitation, of_named_domain(model, list(model.functions.values())))
+    if (entry := next(filter(None, found), None)) is not None:
+        del model.meta[NAMED_DOMAIN]
         reason = lowering.profile.says(entry)
         change = LoweredNode("graph", "nodes of ai.onnx", "the same, of the domain ''", reason)
         lowering.report.changes.append(change)
