@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import as_strided
 
+import tensorsplit as ts
 from tests.native.conftest import WAYS, set_to
 from tests.native.splits import LINE, Case, Guarded, cases, prepared, strided
 from tests.oracle import assert_same
@@ -220,3 +221,19 @@ def test_rows_that_lie_between_those_of_other_columns(
     array = strided(dtype, (3, rows), steps, (0, 1), 0).T
     case = Case(array, 1, (1, 1, 1), keepdims=True)
     assert_same(kernel.copies(*case.arguments), case.parts, case)
+
+
+def test_strides_that_nothing_is_read_by_may_be_of_any_size() -> None:
+    """A sanitizer sees where their products overflow."""
+    torch = pytest.importorskip("torch")
+    far = 1 << 62
+    for rows in (0, 1):
+        x = torch.rand(4 * rows).as_strided((rows, 4), (far, 1))
+        want = [x[:, :1], x[:, 1:]]
+        for out in (None, [torch.empty(rows, 1), torch.empty(rows, 3)]):
+            parts = ts.split(x, [1, 3], axis=1, copy=out is None, out=out)
+            assert all(map(torch.equal, parts, want))
+    array = as_strided(np.empty(0), (0, 1 << 40, 4), (far, 1 << 40, 8))
+    pieces = ts.split(array, [1, 3], axis=2, copy=True)
+    assert [part.shape for part in pieces] == [(0, 1 << 40, 1), (0, 1 << 40, 3)]
+    assert ts.join(pieces, axis=2, out=array) is array

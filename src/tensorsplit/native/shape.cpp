@@ -12,8 +12,9 @@ Shape merge(const Dimension* begin, const Dimension* end) {
     Shape merged;
     for (const Dimension* dimension = begin; dimension != end; ++dimension) {
         if (dimension->extent == 1) continue;
-        const auto extent = static_cast<std::ptrdiff_t>(dimension->extent);
-        if (!merged.empty() && merged.back().stride == extent * dimension->stride) {
+        const auto stride = static_cast<std::size_t>(dimension->stride);  // any, of no elements
+        const auto span = static_cast<std::ptrdiff_t>(dimension->extent * stride);
+        if (!merged.empty() && merged.back().stride == span) {
             merged.back() = {merged.back().extent * dimension->extent, dimension->stride};
         } else {
             merged.push_back(*dimension);

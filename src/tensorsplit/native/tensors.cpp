@@ -132,7 +132,8 @@ PyObject* array_of(PyObject* tensor, DLDataType& type) {
     bool is_empty = false;
     for (int i = 0; i < seen.ndim; ++i) {
         shape[i] = seen.shape[i];
-        strides[i] = seen.strides[i] * (type.bits / 8);
+        const auto stride = static_cast<std::uint64_t>(seen.strides[i]);  // any, where it is unused
+        strides[i] = static_cast<npy_intp>(stride * (type.bits / 8U));
         is_empty = is_empty || shape[i] == 0;
     }
     if (seen.data == nullptr && !is_empty) return nullptr;  // its storage was made empty
