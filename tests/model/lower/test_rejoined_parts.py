@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.model.lower import lower_graph
 from tests.model.build import onnx_model
-from tests.model.lower.running import Runner, lowered_for
+from tests.model.lower.running import Runner
 
 X = np.random.default_rng(5).uniform(1, 2, 6).astype(np.float32)
 LENGTHS = "<int64[2] l = {1, 3}, int64[2] m = {2, 1}, int64[1] flat = {-1}, int64 i = {0},"
@@ -258,24 +257,3 @@ def test_a_split_that_lowering_leaves_without_a_reader_is_noted() -> None:
         " n = SequenceLength(s) }"
     )
     assert any("nothing uses" in note for note in lower_graph(onnx_model(made), "openvino").notes)
-
-
-@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
-@pytest.mark.parametrize("opset", [11, 12, 13, 17])
-def test_a_part_of_which_only_the_shape_is_used_does_not_declare_its_length(
-    opset: int, engine: str, process: Runner
-) -> None:
-    """onnxruntime takes the Shape of what is declared for a constant, and leaves the check out."""
-    split = "Split<axis = 1, split = [1]>(x)" if opset < 13 else "Split<axis = 1>(x, l)"
-    model = parse_model(
-        f"""<ir_version: 7, opset_import: ["": {opset}]> g (float[3,N] x) => (int64[2] y)
-        <int64[1] l = {{1}}> {{ p = {split} y = Shape(p) }}"""
-    )
-    if opset < 13:
-        del model.graph.initializer[:]
-    lowered = lowered_for("portable", model)
-    feeds = [{"x": np.ones((3, count), np.float32)} for count in (0, 1, 2)]
-    none, (shape,), more = process.call([engine, lowered.SerializeToString(), feeds, 1])
-    assert shape.tolist() == [3, 1]
-    assert isinstance(none, str)
-    assert isinstance(more, str)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import FIRST_WITH_SUMS, Calculation
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.split_records import is_onnx_split, is_vendor_split
-from tensorsplit.model.graph.uses import gives_only_shapes
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import rule_of_lengths
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
@@ -55,22 +54,8 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
     pairs = list(zip(node.outputs, made, strict=True))
     inherit(point.nodes, node, pairs)
     lowering.stand_in(*((old, new) for old, new in pairs if old.name))
-    if not is_known(dim) and gives_only_shapes(node):
-        _hide_lengths(made, axis)
     lowering.changed(ref, became, *filter(must_go, lowering.limitations[node]))
     lowering.edits.retire(node)
-
-
-def _hide_lengths(made: Iterable[ir.Value], axis: int) -> None:
-    """Declare no lengths of parts of which only shapes are used.
-
-    ONNX Runtime takes a Shape of what is declared for a constant, and leaves out the check.
-    """
-    for part in made:
-        dims = list(part.shape or ())
-        if part.uses() and dims and all(isinstance(dim, int) for dim in dims):
-            places = enumerate(dims)
-            part.shape = ir.Shape([None if place == axis else dim for place, dim in places])
 
 
 def _axes_to_differ_by(lowering: Lowering, node: ir.Node) -> list[int]:
