@@ -113,6 +113,36 @@ def test_what_was_lowered_is_known_again(ir: IrFile, tmp_path: Path) -> None:
     assert all("2^32" in each.message for each in found if each.code == "TS843")
 
 
+@pytest.mark.parametrize("first", [0, 2, -1])
+@pytest.mark.parametrize("is_joined", [False, True])
+def test_what_is_known_of_lengths_is_known_after_their_check(
+    tmp_path: Path, run: Any, first: int, *, is_joined: bool
+) -> None:
+    """Parts of a length that is known are split by lengths calculated of it, with no check."""
+    ir = IrFile()
+    x, second = ir.parameter("x", "f32", "?,8"), ir.parameter("second", "i64", "1")
+    pair = (ir.int64(first), second)
+    lengths = ir.layer("Concat", pair, 1, '<data axis="0"/>')[0]
+    parts = ir.variadic_split(x, ir.int64(0, scalar=True), lengths, 2)
+    shape = ir.layer("ShapeOf", (parts[0],), 1, '<data output_type="i64"/>', version="opset3")[0]
+    at, axis = ir.int64(0), ir.int64(0, scalar=True)
+    rows = ir.layer("Gather", (shape, at, axis), 1, '<data batch_dims="0"/>', version="opset8")[0]
+    inner = ir.layer("Concat", (rows, ir.int64(0)), 1, '<data axis="0"/>')[0]
+    for part in ir.variadic_split(parts[0], axis, inner, 2):
+        ir.result(part)
+    joined_again(ir, parts) if is_joined else ir.result(parts[1])
+    path = saved(ir, tmp_path)
+    again = lowered(path)
+    assert (again.text, again.added) == (path.read_bytes(), b"")
+    data = np.random.default_rng(6).random((7, 8), np.float32)
+    rest = 7 - max(first, 0) if first >= 0 else 4
+    right, wrong = run(path, [[data, np.array([rest])], [data, np.array([8])]])
+    cut = 7 - rest
+    wanted = [data[:cut], data[:0], data if is_joined else data[cut:]]
+    assert [each.tolist() for each in right] == [each.tolist() for each in wanted]
+    assert isinstance(wrong, str)
+
+
 def test_only_the_layer_and_its_edges_change(tmp_path: Path) -> None:
     ir = open_split()
     before = (

@@ -18,7 +18,7 @@ from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS, of_uses
 from tensorsplit.model.features.values import has_known_shape, has_strings, is_empty, of_data
 from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.features.without_elements import of_constant_operands
-from tensorsplit.model.graph.checked_lengths import are_checked
+from tensorsplit.model.graph.checked_lengths import INPUTS_WITH_LENGTHS, are_checked
 from tensorsplit.model.graph.held_tensors import fixed_tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, is_used
 from tensorsplit.model.graph.producers import passed_from
@@ -27,9 +27,7 @@ from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.graph.uses import gives_only_shapes, is_needed, is_unused
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
-
-_INPUTS_WITH_LENGTHS = 3
-"""The inputs of a split layer that has an input for the lengths."""
+from tensorsplit.model.infer.splits import length_of_axis
 
 
 def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
@@ -268,8 +266,7 @@ def _of_count(intent: Intent, sizes: Shape, names_lengths: bool) -> Iterator[tup
 
 def dimension_of(intent: Intent, node: ir.Node, facts: Facts) -> Dim:
     """Return the length of the axis, where it is known."""
-    shape, axis = facts.tensor(node.inputs[0]).shape or (), intent.axis
-    return None if axis is None or not -len(shape) <= axis < len(shape) else shape[axis]
+    return length_of_axis(intent, facts.tensor(node.inputs[0]))
 
 
 def _has_known_count(intent: Intent, dim: object, node: ir.Node, facts: Facts) -> bool:
@@ -285,7 +282,7 @@ def of_layer_lengths(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tu
     if given is not None and -1 in given and not is_known(dim):
         yield "open_remainder", True
     yield from _of_lost_checks(intent, dim, node)
-    if given is not None or len(node.inputs) < _INPUTS_WITH_LENGTHS:
+    if given is not None or len(node.inputs) < INPUTS_WITH_LENGTHS:
         return
     yield "runtime_lengths", True
     lengths = node.inputs[2]

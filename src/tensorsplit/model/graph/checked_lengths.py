@@ -36,6 +36,9 @@ from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.openvino_ir.layer_types import JOINED, LAYER_TYPES, LayerOperand, LayerType
 
+INPUTS_WITH_LENGTHS = 3
+"""A split layer with lengths has data, axis and lengths."""
+
 _ANYTHING = object()
 """What stands for the lengths before the check."""
 
@@ -80,6 +83,23 @@ def are_checked(
 
     They may measure the axis even where its length is ``known``.
     """
+    return next(_checks(intent, node, axis_type, known), None) is not None
+
+
+def lengths_before_check(
+    intent: Intent, node: ir.Node, axis_type: ir.DataType | None, known: Dim = None
+) -> ir.Value | None:
+    """Return the lengths that the check before a VariadicSplit gets; arguments as `are_checked`.
+
+    None if there is no check, or it makes equal lengths of a dimension.
+    """
+    return next((found.given for found in _checks(intent, node, axis_type, known)), None)
+
+
+def _checks(
+    intent: Intent, node: ir.Node, axis_type: ir.DataType | None, known: Dim
+) -> Iterator[_Matching]:
+    """Yield a comparison for each check that is before a layer."""
     data, axis, lengths = node.inputs
     given = value(axis)
     if axis_type != ir.DataType.INT64:
@@ -87,8 +107,10 @@ def are_checked(
     dims: list[Number] = [dimension(data, axis_of(intent, data, given))]
     if is_known(known):
         dims.append(known)
-    ways = chain.from_iterable(_ways(intent, dim, node) for dim in dims)
-    return any(_Matching().holds(way, lengths) for way in ways)
+    for way in chain.from_iterable(_ways(intent, dim, node) for dim in dims):
+        found = _Matching()
+        if found.holds(way, lengths):
+            yield found
 
 
 def _ways(intent: Intent, dim: Number, node: ir.Node) -> Iterator[Formula]:
@@ -103,10 +125,14 @@ def _ways(intent: Intent, dim: Number, node: ir.Node) -> Iterator[Formula]:
 
 
 class _Matching:
-    """Compares formulas with the layers that a value comes from."""
+    """Compares formulas with the layers that a value comes from.
+
+    Attributes:
+        given: What is found in the place of the lengths before the check.
+    """
 
     def __init__(self) -> None:
-        self._anything: ir.Value | None = None
+        self.given: ir.Value | None = None
         self._found: dict[tuple[Formula, ir.Value], bool] = {}
 
     def holds(self, number: Operand, held: ir.Value | None) -> bool:
@@ -135,8 +161,8 @@ class _Matching:
     def _is_given(self, given: object, held: ir.Value) -> bool:
         if given is not _ANYTHING:
             return given is held
-        self._anything = self._anything or held
-        return self._anything is held
+        self.given = self.given or held
+        return self.given is held
 
     def _is_layer(self, kind: LayerType, operands: tuple[Operand, ...], held: ir.Value) -> bool:
         node = held.producer()

@@ -57,7 +57,7 @@ from tensorsplit.model.infer.layer_values import infer_layer
 from tensorsplit.model.infer.node_outputs import infer_outputs, of_constant, values_of
 from tensorsplit.model.infer.sequence_operators import RULES as SEQUENCE_RULES
 from tensorsplit.model.infer.sequence_operators import check_position
-from tensorsplit.model.infer.splits import KnownSplit, alike_of, split_of
+from tensorsplit.model.infer.splits import KnownSplit, alike_of, before_check, split_of
 
 _NODES_APART, _TIMES_APART = 1 << 12, 4
 """So many nodes, and so many times those of the model, are analysed in functions and loops for each
@@ -367,6 +367,10 @@ class Analysis:
     ) -> list[Fact]:
         """Analyse a split node; returns what is known of its outputs."""
         split = self.known_split(node, around.opset, inputs, attributes)
+        before = before_check(node, split.intent, inputs, self.facts.of)
+        if before is not None:
+            passed = self.known_split(node, around.opset, before, attributes)
+            split = replace(passed, intent=split.intent)  # it asks for what is checked
         if not around.calls:
             self.facts.note_split(node, split)
         if split.errors and self._strict and around.runs is not False:

@@ -17,6 +17,7 @@ from tensorsplit.core.rules import explicit
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calls import Attributes
+from tensorsplit.model.graph.checked_lengths import INPUTS_WITH_LENGTHS, lengths_before_check
 from tensorsplit.model.graph.facts import (
     MAX_LISTED_PARTS,
     UNKNOWN,
@@ -119,6 +120,33 @@ def split_of(
     else:
         found.outputs = _planned(found.plan, tensor, intent)
     return found
+
+
+def length_of_axis(intent: Intent, data: Tensor) -> Dim:
+    """Return the length of the axis, where it is known."""
+    shape, axis = data.shape or (), intent.axis
+    return None if axis is None or not -len(shape) <= axis < len(shape) else shape[axis]
+
+
+def before_check(
+    node: ir.Node, intent: Intent | None, inputs: list[Fact], of: Callable[[ir.Value], Fact]
+) -> list[Fact] | None:
+    """Return the inputs of a split layer with what is known of its lengths before their check.
+
+    A check passes on all lengths but -1 as they are, or stops the model. None if nothing is known.
+    """
+    if intent is None or len(inputs) < INPUTS_WITH_LENGTHS:
+        return None
+    data, axis, lengths = map(as_tensor, inputs)
+    if lengths.values is not None:
+        return None
+    given = lengths_before_check(intent, node, axis.element_type, length_of_axis(intent, data))
+    values = None if given is None else as_tensor(of(given)).values
+    if values is None:
+        return None
+    kept = [entry if is_known(entry) and entry >= 0 else None for entry in values]
+    kept += [0] * (len(node.outputs) - len(kept))  # a part of length 0 that keeps the check
+    return [*inputs[:-1], Tensor(ir.DataType.INT64, (len(kept),), tuple(kept))]
 
 
 def _check_data(operator: Operator, intent: Intent | None, data: Fact) -> None:
