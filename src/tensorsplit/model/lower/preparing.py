@@ -60,11 +60,15 @@ def rename_duplicates(lowering: Lowering) -> None:
 
 
 def forget_domain(lowering: Lowering) -> None:
-    """Write nodes of ONNX's own domain without its name, where the target does not know that."""
+    """Write ONNX's own domain without its name, where the target does not know that of a node."""
     model = lowering.model
     found = map(lowering.limitation, of_named_domain(model, list(model.functions.values())))
     if (entry := next(filter(None, found), None)) is not None:
         del model.meta[NAMED_DOMAIN]
+        functions = (each.opset_imports for each in model.functions.values())
+        for imports in (model.opset_imports, *functions):
+            if (opset := imports.pop(NAMED_DOMAIN, None)) is not None:
+                imports.setdefault("", opset)
         reason = lowering.profile.says(entry)
         change = LoweredNode("graph", "nodes of ai.onnx", "the same, of the domain ''", reason)
         lowering.report.changes.append(change)
