@@ -58,7 +58,7 @@ def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
     """
     listed = check_buffer_count(out, plan, "array")
     check_elements_only("the data or a buffer", (array, *listed))
-    array = np.ndarray.view(array, np.ndarray)
+    array = as_plain(array)
     buffers: list[Array] = []
     for number, (given, shape) in enumerate(zip(listed, plan.output_shapes, strict=True)):
         if not _is_array(given):

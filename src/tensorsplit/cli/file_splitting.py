@@ -22,7 +22,7 @@ from tensorsplit.cli.parsing import parse_lengths
 from tensorsplit.cli.screen import examples
 from tensorsplit.cli.sentences import joined, tr
 from tensorsplit.cli.words import OPERATOR
-from tensorsplit.core.errors import SplitError
+from tensorsplit.core.errors import SplitError, called
 from tensorsplit.core.records import operator_named
 from tensorsplit.files.divisions import SplitOperands
 from tensorsplit.files.jobs import plan_split
@@ -35,12 +35,11 @@ _MANY_LENGTHS = re.compile(r", such as split = \[\d+\] \*[^,]*")
 @contextlib.contextmanager
 def _named_as_options(chunk: int | None) -> Iterator[None]:
     """Have refusals name the options of the command where they name operands."""
+    lengths = "--split" if chunk is None else "--chunk"
     try:
-        yield
+        with called(split=lengths, num_outputs="--num-outputs", axis="--axis"):
+            yield
     except SplitError as error:
-        lengths = "--split" if chunk is None else "--chunk"
-        options = {"split": lengths, "num_outputs": "--num-outputs", "axis": "--axis"}
-        error.parameter = options.get(error.parameter or "", error.parameter)
         error.fix = _MANY_LENGTHS.sub(" with --split", error.fix)
         error.fix = _LENGTHS.sub(lambda said: f"--split {said[1].replace(' ', '')}", error.fix)
         if "variadic_split" in error.fix:

@@ -13,15 +13,12 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape, is_at_least
+from tensorsplit.core.dimensions import MAX_DIM, Dim, Shape, is_at_least
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, NotKnownError, Tensor, as_tensor
 from tensorsplit.model.infer.elements import WHOLE
 from tensorsplit.model.infer.node_outputs import infer_outputs
 from tensorsplit.model.openvino_ir import LAYER_VERSION
 from tensorsplit.model.openvino_ir.attributes import OPSET, LayerAttributes
-
-_FAR = (1 << 63) - 1
-"""A bound beyond any dimension."""
 
 
 def infer_layer(node: ir.Node, inputs: list[Fact]) -> list[Fact]:
@@ -54,7 +51,7 @@ class _KnownLayer(LayerAttributes):
         values = self.given(place).values
         if values is None:
             raise NotKnownError
-        return Tensor(ir.DataType.INT64, (len(values),), values)
+        return _listed(values)
 
     def integers(self, place: int) -> tuple[int, ...]:
         """Return an input of integers that are all known."""
@@ -189,9 +186,9 @@ def _strided_slice(layer: _KnownLayer) -> Tensor:
     bounds = []
     for axis, (start, stop, step) in enumerate(zip(starts, stops, steps, strict=True)):
         if shrunk[axis]:
-            bounds.append((start, start + 1 or _FAR, 1))
+            bounds.append((start, start + 1 or MAX_DIM, 1))
         else:
-            first, last = (0, _FAR) if step > 0 else (_FAR, -_FAR)
+            first, last = (0, MAX_DIM) if step > 0 else (MAX_DIM, -MAX_DIM)
             given = first if no_start[axis] else start, last if no_stop[axis] else stop
             bounds.append((*given, step))
     begins, ends, strides = map(_listed, zip(*bounds, strict=True))
@@ -202,7 +199,8 @@ def _strided_slice(layer: _KnownLayer) -> Tensor:
     return layer.as_node("Squeeze", [part, _listed(at for at, gone in enumerate(shrunk) if gone)])
 
 
-def _listed(numbers: Iterable[int]) -> Tensor:
+def _listed(numbers: Iterable[Dim]) -> Tensor:
+    """Return a list of int64, as far as its elements are known."""
     values = tuple(numbers)
     return Tensor(ir.DataType.INT64, (len(values),), values)
 
