@@ -195,10 +195,11 @@ def _mutate_field(
             copy.CopyFrom(random.choice(alike))
             items.add().CopyFrom(copy)
         case 2 if len(items) > 1:
-            others = list(items)
-            random.shuffle(others)
-            message.ClearField(field.name)
-            getattr(message, field.name).extend(others)
+            with suppress(UnicodeDecodeError):
+                others = list(items)
+                random.shuffle(others)
+                message.ClearField(field.name)
+                getattr(message, field.name).extend(others)
         case _ if not is_message:
             if len(items) and random.random() < 0.8:
                 items[place] = _scalar(field, items[place], texts, random)

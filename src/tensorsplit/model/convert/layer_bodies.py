@@ -90,6 +90,8 @@ class _LayerWithBodies:
 
     def body(self, label: str) -> tuple[ir.Graph, BodyPorts]:
         """Return one of its bodies, and how it is joined to the layer."""
+        if label not in self.node.attributes:
+            raise self.refusal(f"it has no {label}")
         text = self.node.metadata_props[LAYER_PORTS + label]
         return self.node.attributes[label].as_graph(), read_ports(text, self.ref.path)
 

@@ -141,7 +141,7 @@ def of_gathered_strings(node: ir.Node, facts: Facts) -> Iterator[str]:
         return
     shape = facts.tensor(node.inputs[0]).shape
     axis = attribute_of(node, "axis", ir.AttributeType.INT, 0)
-    if axis == -1:
+    if axis in (-1, None):
         return
     if shape is None or any(dim != 1 for dim in shape[axis + 1 :]):
         yield "strings_gathered"

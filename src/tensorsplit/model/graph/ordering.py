@@ -40,7 +40,7 @@ def put_in_order(model: ir.Model) -> bool:
                 note_places(each)
             try:
                 scope.sort()
-            except ValueError:  # it says so of a cycle
+            except (ValueError, TypeError):  # of a cycle; of a body that only a call gives
                 return False
     return True
 

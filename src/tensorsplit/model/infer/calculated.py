@@ -117,6 +117,8 @@ def outcomes(program: Program, count: int, samples: _Samples | None = None) -> l
             return [_calculated(program, values, sampled) for values in given]
         except _AnythingError as error:
             return outcomes(program.with_anything_at(error.place), count, samples)
+        except OverflowError:
+            raise UnknownResultError from None
 
 
 def _fits(dim: int, lengths: list[int], count: int) -> bool:

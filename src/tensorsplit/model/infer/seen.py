@@ -124,8 +124,8 @@ class _Import(Analysis):
             )
         given = inputs[0] if inputs else None
         if isinstance(given, SequenceFact) and isinstance(fact, Tensor) and fact.shape:
-            place = held[POSITIONS[node.op_type]] if node.op_type in POSITIONS else ()
-            if given.parts is None or place is None:
+            at = POSITIONS.get(node.op_type, len(held))
+            if given.parts is None or None in held[at : at + 1]:
                 return replace(fact, shape=(None,) * len(fact.shape))
         return fact
 
