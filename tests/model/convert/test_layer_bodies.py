@@ -430,6 +430,13 @@ def test_an_iterator_whose_body_gives_nothing_is_refused(tmp_path: Path) -> None
         ts.convert(ir.save(tmp_path, text), 18)
 
 
+def test_an_iterator_that_carries_nothing_gives_no_last_value(tmp_path: Path) -> None:
+    ir = steps()
+    text = re.sub("<back_edges>.*</back_edges>", "", ir.text)
+    with refused("TS514", "layer 'steps'", "of the last round alone"):
+        ts.convert(ir.save(tmp_path, text), 18)
+
+
 def test_an_iterator_that_gives_nothing_is_left_out(tmp_path: Path) -> None:
     ir = IrFile()
     x = ir.parameter("x", "f32", "3,4")

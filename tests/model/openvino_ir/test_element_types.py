@@ -10,7 +10,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from onnx import TensorProto
 
+from tensorsplit import infer_shapes
 from tensorsplit.model.openvino_ir.layer_types import PRECISIONS
 from tensorsplit.model.openvino_ir.translation import read_ir
 from tests.model.ir_files import IrFile, refused, run
@@ -144,3 +146,12 @@ def test_ports_name_types_as_openvino_does(tmp_path: Path, element: str) -> None
     declared = (*message.graph.input, *message.graph.output)
     types = {each.name: each.type.tensor_type.elem_type for each in declared}
     assert types[unsqueezed.output[0]] == types[unsqueezed.input[0]]
+
+
+def test_a_convert_gives_what_it_converts_to_whatever_its_port_says(tmp_path: Path) -> None:
+    ir = IrFile()  # as `openvino.save_model` writes constants in float16
+    held = ir.constant(struct.pack("<3e", 1.5, -0.0, 2), "f16", "3")
+    ir.result(ir.layer("Convert", (held,), 1, '<data destination_type="f32"/>')[0], "y")
+    text = ir.text.replace('precision="FP32"', 'precision="FP16"')
+    made = infer_shapes(ir.save(tmp_path, text))
+    assert made.graph.output[0].type.tensor_type.elem_type == TensorProto.FLOAT

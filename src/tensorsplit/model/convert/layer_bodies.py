@@ -208,6 +208,9 @@ class _Rounds:
         listed = list(self._states)
         last = {results[place]: number for number, place in enumerate(listed)}
         parts = [port for port in self._ports.outputs if port.axis is not None]
+        finals = [p for p in self._ports.outputs if p.axis is None and p.outer is not None]
+        if any(port.inner not in last for port in finals):
+            raise layer.refusal("an output is of the last round alone")
         ends = [body.outputs[results[place]] for place in listed]
         rows = [self._row(port) for port in parts]
         condition = self._condition()
@@ -221,11 +224,8 @@ class _Rounds:
         made = dict[int | None, ir.Value]()
         for port, row in zip(parts, found[len(listed) :], strict=True):
             made[port.outer] = self._collected(port, row)
-        for port in self._ports.outputs:
-            if port.axis is None and port.outer is not None:
-                if port.inner not in last:
-                    raise layer.refusal("an output is of the last round alone")
-                made[port.outer] = found[last[port.inner]]
+        for port in finals:
+            made[port.outer] = found[last[port.inner]]
         return [made[place] for place in sorted(wanted)]
 
     def _feed(self, port: BodyPort, parameter: ir.Value) -> None:

@@ -24,6 +24,7 @@ from tensorsplit.core.errors import (
     fix_of,
     words_of,
 )
+from tensorsplit.model.openvino_ir.layer_types import PRECISIONS
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -241,19 +242,26 @@ def malformed(problem: str, fix: str, path: str) -> SplitError:
 def _layer(item: Element, prefix: str) -> Layer:
     number, name = whole(item.get("id"), "the id of a layer", prefix), item.get("name", "")
     path, data = f"{prefix}layer '{name}' (id {number})", item.find("data")
+    attributes = {} if data is None else data.attrib
+    kind = item.get("type", "")
+    stated = attributes.get("destination_type", "") if kind == "Convert" else ""
     return Layer(
         id=number,
         name=name,
-        type=item.get("type", ""),
+        type=kind,
         path=path,
         element=item,
-        attributes={} if data is None else data.attrib,
+        attributes=attributes,
         inputs=_ports(item.find("input"), path),
-        outputs=_ports(item.find("output"), path),
+        outputs=_ports(item.find("output"), path, PRECISIONS.get(stated.lower(), "")),
     )
 
 
-def _ports(item: Element | None, path: str) -> dict[int, Port]:
+def _ports(item: Element | None, path: str, precision: str = "") -> dict[int, Port]:
+    """Read the ports of a layer, of an element type that is stated elsewhere or that they name.
+
+    `openvino.save_model` names FP16 for what a layer converts from float16 (2026.4.1).
+    """
     ports: dict[int, Port] = {}
     for port in item.findall("port") if item is not None else ():
         number = whole(port.get("id"), "the id of a port", path)
@@ -262,7 +270,7 @@ def _ports(item: Element | None, path: str) -> dict[int, Port]:
         dims = [(dim.text or "").strip() for dim in port.findall("dim")]
         shape = tuple(None if dim == "-1" else whole(dim, "a <dim>", path) for dim in dims) or None
         names = listed_names(port.get("names", ""))
-        ports[number] = Port(len(ports), names, shape, port.get("precision", ""))
+        ports[number] = Port(len(ports), names, shape, precision or port.get("precision", ""))
     return ports
 
 
