@@ -1,5 +1,8 @@
 """``python -m tests.fuzz.graphs``: random models through every tool and engine, in some processes.
 
+With ``--irs layers`` these are OpenVINO IRs of random layers, with ``--irs converted`` what
+OpenVINO makes of the random ONNX models; they go through what takes IRs, and through OpenVINO.
+
 A model that fails is shrunk and stays in a folder, with what is fed; a command that is printed
 checks it again. A process that ends or hangs is one more failure, of the model that it was at.
 """
@@ -16,14 +19,19 @@ import time
 import traceback
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 import onnx
 
+from tests.model.openvino_ir import ir_checks
+from tests.model.openvino_ir.ir_checks import IrCase
+from tests.model.openvino_ir.ir_checks import case_of as ir_case
+from tests.model.openvino_ir.random_layers import random_layers
 from tests.model.programs import Program
 from tests.model.random_checks import (
     ENGINES,
@@ -64,19 +72,29 @@ def check_seed(
     is_careful: bool = False,
     is_brief: bool = False,
     is_shuffled: bool = False,
+    irs: str = "",
 ) -> Outcome:
     """Put the model of a seed through all checks; with a folder, shrink it where one fails.
 
     A brief one lowers it for one target only, and runs that target if it is an engine. Of every few
-    models the nodes are shuffled, or of each one.
+    models the nodes are shuffled, or of each one. Instead of a model it may be an IR.
     """
     outcome = Outcome(seed)
-    program = random_program(seed)
-    if is_shuffled or seed % SHUFFLED == 0:
-        program = replace(program, shuffle=seed)
-    case = case_of(program, seed, is_careful=is_careful)
+    program = random_layers(seed) if irs == "layers" else random_program(seed)
     targets = [TARGETS[seed % len(TARGETS)]] if is_brief else TARGETS
-    for name, check in checks(engines, targets).items():
+    made: Callable[..., Any]
+    those: Mapping[str, Callable[[Any], None]]
+    if irs:
+        made, those = partial(ir_case, is_converted=irs == "converted"), ir_checks.CHECKS
+    else:
+        made, those = case_of, checks(engines, targets)
+        if is_shuffled or seed % SHUFFLED == 0:
+            program = replace(program, shuffle=seed)
+    case: Any = made(program, seed, is_careful=is_careful)
+    if case is None:
+        outcome.counts["not read"] = 1
+        return outcome
+    for name, check in those.items():
         error = failure(check, case)
         if error is None:
             continue
@@ -84,24 +102,31 @@ def check_seed(
         outcome.failures.append((name, kind, describe(error)))
         if folder is not None and (name, kind) not in _SHRUNK:
             _SHRUNK.add((name, kind))
-            smallest = shrunk(program, fails_alike(check, kind, seed, is_careful))
-            small_case = case_of(smallest, seed)
-            last = failure(check, case_of(smallest, seed, is_careful=is_careful)) or error
-            save(small_case, name, describe(last), folder / f"{seed}-{name.replace(' ', '-')}")
+            again: Callable[..., Any] = partial(made, seed=seed, is_careful=is_careful)
+            smallest = shrunk(program, fails_alike(again, check, kind))
+            last = failure(check, again(smallest)) or error
+            save(
+                again(smallest, is_careful=False),
+                name,
+                describe(last),
+                folder / f"{seed}-{name.replace(' ', '-')}",
+            )
     outcome.counts.update({"data": len(case.legal), "illegal data": len(case.illegal)})
     outcome.counts.update(case.taken)
     return outcome
 
 
 def fails_alike(
-    check: Callable[[Case], None], kind: str, seed: int, is_careful: bool
+    made: Callable[[Program], Any], check: Callable[[Any], None], kind: str
 ) -> Callable[[Program], bool]:
     """Make what tells whether a smaller program fails in the same way."""
 
     def fails(program: Program) -> bool:
         try:
-            case = case_of(program, seed, is_careful=is_careful)
+            case = made(program)
         except Exception:  # noqa: BLE001 - what is left may be no model
+            return False
+        if case is None:
             return False
         error = failure(check, case)
         return error is not None and kind_of(error) == kind
@@ -115,41 +140,45 @@ def describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
 
 
-def save(case: Case, check: str, message: str, folder: Path) -> None:
+def save(case: Case | IrCase, check: str, message: str, folder: Path) -> None:
     """Write a model that fails, with its data, and how to check it again."""
-    assert case.program is not None
-    case.plain = case.plain or plain_cases(case.program)
-    for each in (case, *case.plain):
-        each.program = None  # it holds functions, which can't be pickled
     folder.mkdir(parents=True, exist_ok=True)
-    onnx.save(case.model, folder / "model.onnx")
-    (folder / "case.pickle").write_bytes(pickle.dumps((check, case)))
     text = f"{check}: {message}\n\npython -m tests.fuzz.graphs --again {folder}\n\n"
-    (folder / "README.txt").write_text(text + onnx.printer.to_text(case.model), encoding="utf-8")
+    if isinstance(case, IrCase):
+        (folder / "model.xml").write_bytes(case.xml)
+        (folder / "model.bin").write_bytes(case.weights)
+    else:
+        assert case.program is not None
+        case.plain = case.plain or plain_cases(case.program)
+        for each in (case, *case.plain):
+            each.program = None  # it holds functions, which can't be pickled
+        onnx.save(case.model, folder / "model.onnx")
+        text += onnx.printer.to_text(case.model)
+    (folder / "case.pickle").write_bytes(pickle.dumps((check, case)))
+    (folder / "README.txt").write_text(text, encoding="utf-8")
 
 
 def check_again(folder: Path) -> int:
     """Check a model that `save` wrote."""
     name, case = pickle.loads((folder / "case.pickle").read_bytes())
-    case.model = onnx.load(folder / "model.onnx")
-    error = failure(checks()[name], case)
+    if isinstance(case, IrCase):
+        case.xml = (folder / "model.xml").read_bytes()
+        error = failure(ir_checks.CHECKS[name], case)
+    else:
+        case.model = onnx.load(folder / "model.onnx")
+        error = failure(checks()[name], case)
     print(f"{name}: {'it holds' if error is None else describe(error)}")
     return error is not None
 
 
-def work(
-    pipe: Connection,
-    engines: Sequence[str],
-    folder: Path | None,
-    is_brief: bool,
-    is_shuffled: bool,
-) -> None:
+def work(pipe: Connection, options: argparse.Namespace) -> None:
     """Check the seeds that come, in a process of their own."""
     warnings.simplefilter("ignore")
     while (task := pipe.recv()) is not None:
         faulthandler.dump_traceback_later(MOST_SECONDS, exit=True)
         seed, is_careful = task
-        pipe.send(check_seed(seed, engines, folder, is_careful, is_brief, is_shuffled))
+        ways = is_careful, options.brief, options.shuffled, options.irs
+        pipe.send(check_seed(seed, options.engines, options.keep, *ways))
         faulthandler.cancel_dump_traceback_later()
 
 
@@ -162,8 +191,7 @@ def outcomes(seeds: Iterator[int], options: argparse.Namespace) -> Iterator[Outc
         if task is None:
             return
         ours, theirs = context.Pipe()
-        arguments = (theirs, options.engines, options.keep, options.brief, options.shuffled)
-        process = context.Process(target=work, args=arguments, daemon=True)
+        process = context.Process(target=work, args=(theirs, options), daemon=True)
         process.start()
         theirs.close()
         ours.send(task)
@@ -211,6 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--brief", action="store_true", help="one target of each model")
     each = f"the nodes of each are in a wrong order; else those of one of {SHUFFLED}"
     parser.add_argument("--shuffled", action="store_true", help=each)
+    parser.add_argument("--irs", choices=("layers", "converted"), default="", help="IRs instead")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--keep", type=Path, default=Path("build/graphs"))
     parser.add_argument("--again", type=Path, metavar="FOLDER", help="check a model that failed")

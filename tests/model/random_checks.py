@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx
@@ -36,7 +36,7 @@ BEFORE_CHANGES = (9, 10, 12, 17)
 
 REFUSALS = {"TS101", "TS310", "TS512", "TS513"}
 """What a tool says that can't express a model; `convert` says TS201 of element types too."""
-ORDERED = ("Shape", "Size", "SequenceLength")
+ORDERED = ("Shape", "ShapeOf", "Size", "SequenceLength")
 """The operators that may be calculated without the elements of their inputs."""
 
 
@@ -59,8 +59,25 @@ LACKING = (
 """What is said where an engine lacks more than can be seen in a model without splits."""
 
 
+Feeds = Mapping[str, Any]
+"""What is fed, or all values that come of it, by name."""
+
+
 class Wrong(Exception):  # noqa: N818 - it is the verdict
     """What a model does is not what it should do."""
+
+
+class Held(Protocol):
+    """What is checked: a model or an IR."""
+
+    tolerance: float
+
+    def contents(self) -> bytes:
+        """Return what it holds, which no tool may change."""
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """The names of its outputs."""
 
 
 @dataclass
@@ -100,15 +117,20 @@ class Case:
             self.lowered[target] = unless_refused(ts.lower, self.model, target=target)
         return self.lowered[target]
 
+    def contents(self) -> bytes:
+        """Return what the model holds."""
+        return bytes(self.model.SerializeToString(deterministic=True))
+
     @property
     def outputs(self) -> list[str]:
         """The names of the model's outputs."""
         return [each.name for each in self.model.graph.output]
 
 
-def case_of(program: Program, seed: int = 0, *, is_careful: bool = False) -> Case:
+def data_of(program: Program) -> tuple[list[tuple[Feeds, Feeds]], list[Feeds]]:
     """Calculate what the program gives for each of its feeds, and which it must refuse."""
-    legal, illegal = [], []
+    legal: list[tuple[Feeds, Feeds]] = []
+    illegal: list[Feeds] = []
     for feeds in program.feeds:
         try:
             legal.append((feeds, program.values(feeds)))
@@ -117,6 +139,12 @@ def case_of(program: Program, seed: int = 0, *, is_careful: bool = False) -> Cas
                 illegal.append(feeds)
         except Exception:  # noqa: BLE001 - what another operator refuses is open
             continue
+    return legal, illegal
+
+
+def case_of(program: Program, seed: int = 0, *, is_careful: bool = False) -> Case:
+    """Make the case of a program, with its data."""
+    legal, illegal = data_of(program)
     random = np.random.default_rng(seed)
     opsets = [int(random.integers(7, 28)), int(random.choice(BEFORE_CHANGES))]
     return Case(
@@ -193,7 +221,7 @@ def splitting(program: Program) -> set[Step]:
 
 def bodies(program: Program, step: Step) -> list[Graph]:
     """Collect the bodies of a step, that of the function that it calls too."""
-    called = [program.functions[step.op_type].graph] if step.domain else []
+    called = [made.graph for name, made in program.functions.items() if name == step.op_type]
     return [*step.bodies(), *called]
 
 
@@ -205,14 +233,20 @@ def live(program: Program, graph: Graph, wanted: Iterable[str]) -> set[Step]:
         if not places:
             continue
         found.add(step)
-        if step.op_type not in ORDERED:
+        is_closed = bool(step.domain and any(step.bodies()))  # a layer: what bodies read is listed
+        if step.op_type not in ORDERED and not is_closed:
             needed.update(step.inputs)
-        first = int(step.op_type == "Loop")
+        first = int(step.op_type == "Loop" and not step.domain)  # a condition
         for body in bodies(program, step):
             ends = [*body.outputs[:first], *(body.outputs[first + index] for index in places)]
             inner = live(program, body, ends)
             found |= inner
-            needed.update(ends, *(each.inputs for each in inner))
+            read = set(ends).union(*(each.inputs for each in inner))
+            if is_closed:
+                own = len(step.inputs) - len(body.inputs)
+                read = {a for a, b in zip(step.inputs[own:], body.inputs, strict=True) if b in read}
+                read.update(step.inputs[:own])
+            needed |= read
     return found
 
 
@@ -233,7 +267,7 @@ def is_same(got: Any, want: Any, tolerance: float = 0) -> bool:
     return bool((got == want).all())
 
 
-def compare(got: Mapping[str, Any], values: Mapping[str, Any], case: Case) -> None:
+def compare(got: Mapping[str, Any], values: Mapping[str, Any], case: Held) -> None:
     """Raise Wrong unless the outputs are the values."""
     for name in case.outputs:  # the rows of a loop without rounds have no known shape
         if values[name] is not None and not is_same(got[name], values[name], case.tolerance):
@@ -572,12 +606,12 @@ def check_onnxruntime(case: Case) -> None:
             return
 
 
-def failure(check: Callable[[Case], None], case: Case) -> Exception | None:
+def failure(check: Callable[[Any], None], case: Held) -> Exception | None:
     """What a check raises of a case; it must leave the model as it is."""
-    before = case.model.SerializeToString(deterministic=True)
+    before = case.contents()
     try:
         check(case)
-        if case.model.SerializeToString(deterministic=True) != before:
+        if case.contents() != before:
             raise Wrong("the model that was given is no longer the same")
     except Exception as error:  # noqa: BLE001 - all of them are failures
         return error
