@@ -95,7 +95,8 @@ def are_apart(written: Iterable[tuple[int, int]], read: Iterable[tuple[int, int]
         if start < (reach if is_written else reach_written):
             return False
         reach = max(reach, end)
-        reach_written = max(reach_written, end if is_written else 0)
+        if is_written:
+            reach_written = end
     return True
 
 

@@ -150,16 +150,14 @@ def left_as_it_is(function: Function) -> Function:
     return function
 
 
-def _exact_key(data: object, arguments: tuple[object, ...]) -> Hashable:
+def _exact_key(data: Any, arguments: tuple[object, ...]) -> Hashable:
     """Return a key that is the same for equal types and values only: True is not 1.
 
     Of the tensor, the class, the shape and the element type count. A ``TypeError`` means that the
     call must not be remembered: the tensor is none of NumPy, or an argument may change unseen or
     is too large.
     """
-    if not is_a(data, np.ndarray):
-        raise TypeError("no key")
-    plain = np.ndarray.view(data, np.ndarray)
+    plain = np.ndarray.view(data, np.ndarray)  # which raises one for what is none
     return (type(data), plain.shape, plain.dtype, *map(_argument_key, arguments))
 
 
@@ -169,9 +167,8 @@ def _argument_key(value: Any) -> Hashable:
         return kind, value
     if kind is list or kind is tuple:
         items = tuple(value)
-        kinds = tuple(map(type, items))
-        if _INTEGERS.issuperset(kinds):
-            return items, kinds
+        if _INTEGERS.issuperset(map(type, items)):
+            return items  # an item means its value, whatever its type
     is_array = kind is np.ndarray or is_a(value, np.generic)
     if is_array and value.size <= 64 and not value.dtype.hasobject:
         return value.tobytes(), value.dtype, value.shape

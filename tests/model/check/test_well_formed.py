@@ -273,6 +273,19 @@ def test_a_default_is_as_its_input_is_declared(items: list[float], fits: bool) -
     assert [code for code, _, _ in errors(made)] == ([] if fits else ["TS804"])
 
 
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ("(float[4] x, float[3] w) => (float[4] y)", "input 'w' has a default"),
+        ("(float[4] x) => (float[4] y, float[3] w)", "output 'w' has an initializer"),
+    ],
+)
+def test_what_gives_an_end_another_shape_is_named(ends: str, said: str) -> None:
+    made = parsed(f"{ends} <float[4] w = {{1, 2, 3, 4}}> {{ y = Neg(x) }}")
+    (found,) = ts.check(made)
+    assert f"{said} of another type or shape" in found.message
+
+
 @pytest.mark.parametrize(("length", "codes"), [(4, []), (5, ["TS804"])])
 def test_a_sparse_default_is_as_its_input_is_declared(length: int, codes: list[str]) -> None:
     made = parsed(PLAIN + "{y = Neg(x)}")

@@ -468,6 +468,9 @@ def test_what_an_if_gives_to_nodes_of_its_graph_is_settled_where_its_shape_is_op
 
 
 LARGEST, FAR = (1 << 63) - 1, (1 << 31) - 1
+ONE_SCALE = "float s = {0.25}, float t = {0.25}, uint16 o = {7}"
+ROW_SCALES = """float[3] s = {0.25, 0.5, 1}, float[3] t = {0.25, 0.5, 1},
+    uint16[3] o = {7, 8, 9}"""
 HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
     ("Flatten", "flattened"): [
         ("(float[N,2,3] x) => (float[A,B] y) { y = Flatten<axis = 2>(x) }", True),
@@ -683,6 +686,78 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
             ("c = Greater(n, m) l = Where(c, m, n) y = Range(n, l, one)", True),
         ]
     ],
+    ("QuantizeLinear", "given_back"): [
+        (
+            f"""(float[4,3] x) => (float[A,B] y) <{constants}>
+            {{ q = QuantizeLinear<{axis}>(x, s, o)
+            y = DequantizeLinear<axis = 0>(q, t, o) {more} }}""",
+            is_given_back,
+        )
+        for constants, axis, more, is_given_back in [
+            (ONE_SCALE, "axis = 1", "", True),
+            (ONE_SCALE, "axis = 1", "z = Cast<to = 1>(q)", False),
+            (ONE_SCALE.replace("t = {0.25}", "t = {0.5}"), "axis = 1", "", False),
+            (ROW_SCALES, "axis = 0", "", True),
+            (ROW_SCALES, "axis = 1", "", False),
+        ]
+    ],
+    ("DequantizeLinear", "given_back"): [
+        (
+            f"""(float[4,3] x) => (float[A,B] y) <{ONE_SCALE}> {{ q = QuantizeLinear(x, s, o)
+            y = DequantizeLinear(q, t, o) }}""",
+            False,
+        ),
+    ],
+    ("Unique", "slices_of_nothing"): [
+        (f"(float[{shape}] x) => (float[A,B] y) {{ y = Unique<axis = {axis}>(x) }}", is_of_nothing)
+        for shape, axis, is_of_nothing in [
+            ("3,0", 0, True),
+            ("3,0", -2, True),
+            ("3,0", -1, False),
+            ("0,3", 0, False),
+            ("2,3", 0, False),
+        ]
+    ],
+    ("Scan", "empty_rows_may_be_0"): [
+        (
+            f"""(float[{shape}] x, float[{other}] w) => (float[A,B] y) {{ y = Scan(x, w)
+            <num_scan_inputs = 2, body = b (float[C] r, float[D] t) => (float[E] s)
+            {{ s = Concat<axis = 0>(r, t) }}> }}""",
+            may_be_none,
+        )
+        for shape, other, may_be_none in [
+            ("N,0", "N,2", True),
+            ("N,3", "N,2", False),
+            ("0,3", "N,2", False),  # the rows have elements
+            ("2,0", "N,2", False),
+        ]
+    ],
+    ("MaxPool", "calculated_from_nothing"): [
+        (f"(float[{s}] x) => (float[A,B,C] y) {{ y = MaxPool<kernel_shape = [1]>(x) }}", is_none)
+        for s, is_none in [("0,2,3", True), ("2,0,3", True), ("2,3,0", False), ("2,3,4", False)]
+    ],
+    ("Compress", "calculated_from_nothing"): [
+        (f"(float[{shape}] x, bool[K] c) => (float[A,B] y) {{ y = Compress{axis}(x, c) }}", is_none)
+        for shape, axis, is_none in [
+            ("0,2", "<axis = 0>", True),
+            ("0,2", "", False),
+            ("3,2", "<axis = 0>", False),
+        ]
+    ],
+    ("Scan", "scanned_across"): [
+        (
+            f"""(float[{shape}] x) => (float[A,B] y)
+            {{ y = Scan(x) <num_scan_inputs = 1, scan_input_axes = [{axis}],
+            body = b (float[C] r) => (float[D] s) {{ s = Neg(r) }}> }}""",
+            may_be_empty,
+        )
+        for shape, axis, may_be_empty in [
+            ("2,N", 1, True),
+            ("0,3", 1, True),
+            ("2,3", 1, False),
+            ("0,3", 0, False),
+        ]
+    ],
     ("Abs", "abs_of_shapes"): [
         (f"(float[N,M] x, int64 n) => (int64[K] y) <int64 k = {{3}}> {{ {made} }}", is_so)
         for made, is_so in [
@@ -704,6 +779,27 @@ def test_a_node_has_a_feature_where_it_is_what_the_vocabulary_says(
     operator: str, feature: str, text: str, holds: bool
 ) -> None:
     assert (feature in of_node(operator, text)) is holds
+
+
+@pytest.mark.parametrize(
+    ("operator", "opset", "shape", "axis", "compares_nothing"),
+    [
+        ("Softmax", 10, "2,3,0", 1, True),
+        ("Softmax", 11, "2,3,0", 1, False),
+        ("LogSoftmax", 12, "2,3,0", 1, True),
+        ("LogSoftmax", 13, "2,3,0", 1, False),
+        ("LogSoftmax", 12, "0,3,2", 1, False),
+        ("LogSoftmax", 12, "0,3,2", 0, True),
+        ("LogSoftmax", 12, "0,3,2", -3, True),
+        ("LogSoftmax", 12, "2,3,2", 0, False),
+    ],
+)
+def test_an_old_softmax_compares_nothing_as_one_row_or_along_the_last_axis(
+    operator: str, opset: int, shape: str, axis: int, compares_nothing: bool
+) -> None:
+    text = f"(float[{shape}] x) => (float[A,B,C] y) {{ y = {operator}<axis = {axis}>(x) }}"
+    found = of_node(operator, text, opset)
+    assert ("calculated_from_nothing" in found) is compares_nothing
 
 
 LOOPED = """(float[2] x, float[2] w, int64 n, bool c) => (float[2] y) <int64 zero = {{0}},

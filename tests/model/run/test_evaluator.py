@@ -9,7 +9,7 @@ import pytest
 
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import compile_model
-from tests.model.build import graph, model, node, onnx_model, tensor, untyped, value
+from tests.model.build import graph, model, node, onnx_model, run, tensor, untyped, value
 from tests.oracle import assert_same, slices
 from tests.refusals import refused
 
@@ -56,3 +56,11 @@ def test_inputs_and_constants_may_be_asked_for(x: Any) -> None:
     inner = read.model.graph
     got = evaluate(compile_model(read), {"x": x}, [inner.inputs[0], inner.initializers["k"]])
     assert_same(list(got.values()), [x, np.array([2, 4])])
+
+
+@pytest.mark.parametrize(("count", "shown"), [(6, "], float32[2] ("), (7, "], ... (")])
+def test_a_refusal_shows_up_to_six_inputs(x: Any, count: int, shown: str) -> None:
+    made = model(graph([node("Concat", "x " * (count - 1) + "v", "y", axis=0)], [], ["y"]))
+    made.graph.input.extend([untyped("x"), untyped("v")])
+    with refused("TS510", "graph/Concat[0]", shown):
+        run(made, x=x, v=x[0])

@@ -121,6 +121,7 @@ def test_max_pool_of_integers_and_of_nothing() -> None:
         ({"auto_pad": "SAME_UPPER"}, [3, 5, 6]),
         ({"auto_pad": "SAME_LOWER"}, [2, 3, 5]),
         ({"auto_pad": "SAME_UPPER", "strides": [2], "ceil_mode": 1}, [3, 6]),
+        ({"auto_pad": "SAME_UPPER", "strides": [3]}, [3]),  # nothing is left out at the start
         ({"auto_pad": "VALID", "strides": [2], "ceil_mode": 1}, [3]),
         ({"dilations": [2]}, [4]),
     ],
@@ -195,6 +196,13 @@ def test_unique_in_the_order_of_the_data(axis: int, expected: Any) -> None:
 def test_unique_unsorted_with_one_output() -> None:
     x = np.array([2, 1, 1, 3, 4, 3])
     assert result(11, node("Unique", "x", "y", sorted=0), x=x).tolist() == [2, 1, 3, 4]
+
+
+def test_each_element_has_its_place_among_the_unsorted_unique_ones() -> None:
+    x = np.array([3, 1, 2, 2, 3])
+    made = model(graph([node("Unique", "x", "y _ b", sorted=0)], [untyped("x")], ["y", "b"]))
+    found = run(made, x=x)
+    assert (found["y"].tolist(), found["b"].tolist()) == ([3, 1, 2], [0, 1, 2, 2, 0])
 
 
 @pytest.mark.parametrize(
@@ -461,6 +469,13 @@ def test_upsample_repeats_elements() -> None:
         assert result(opset, made, x=x, **fed)[0, 0].tolist() == want
 
 
+def test_lines_between_elements_may_be_sampled_more_rarely() -> None:
+    """What Upsample leaves out of single elements, the standard does not say."""
+    given = {"x": floats(1, 1, 4, 4), "s": np.array([1, 1, 0.5, 0.5], np.float32)}
+    got = result(10, node("Resize", "x s", "y", mode="linear"), **given)
+    np.testing.assert_array_equal(got, given["x"][:, :, ::2, ::2])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_tile_1_repeats_along_an_axis(dtype: Any) -> None:
     x = np.arange(6).reshape(2, 3).astype(dtype)
@@ -524,7 +539,7 @@ def test_lists_of_no_indices_name_all_that_is_in_their_batch(batch: int) -> None
 
 @pytest.mark.parametrize(
     ("data", "indices", "batch"),
-    [((2, 3), (1, 2, 1), 1), ((2, 3), (3, 1), 1), ((2, 3), (2, 1), 2), ((2, 3), (2, 1), -1)],
+    [((2, 3), (1, 2, 1), 1), ((2, 3), (3, 1), 1), ((2, 3), (2, 3), 2), ((2, 3), (2, 1), -1)],
 )
 def test_data_and_indices_have_the_batch_dimensions_in_common(
     data: Any, indices: Any, batch: int
