@@ -147,3 +147,12 @@ def test_read_only_data(kernel: Any) -> None:
 def test_subclasses_are_left_to_numpy(kernel: Any) -> None:
     assert kernel.copies(np.ma.array(DATA), 0, (2, 4), True) is None
     assert kernel.copy_into(np.ma.array(DATA), 0, (6,), True, [buffer(6, 4)]) is False
+
+
+@pytest.mark.parametrize("flipped", [0, 1, (0, 1)])
+@pytest.mark.parametrize("dtype", ["u1", "f4", "c16"])
+def test_turned_data_may_lie_backwards(
+    kernel: Any, rng: np.random.Generator, dtype: str, flipped: Any
+) -> None:
+    array = np.flip(rng.integers(1, 200, (61, 50)).astype(dtype), flipped).T
+    assert_same(kernel.copies(array, 1, (20, 41), True), slices(array, 1, (20, 41)))

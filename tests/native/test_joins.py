@@ -138,7 +138,7 @@ PLANES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "planes with gaps": lambda part: np.insert(part, 6, 0, axis=1)[:, :6],
     "planes in the rows": lambda part: part.transpose(1, 0, 2).copy().transpose(1, 0, 2),
 }
-"""How a part of 4 planes of 6 rows lies: how many of its rows are a stride apart differs."""
+"""How a part of 8 planes of 6 rows lies: how many of its rows are a stride apart differs."""
 
 
 @pytest.mark.parametrize("layouts", [*product(PLANES, repeat=2)], ids=", ".join)
@@ -146,7 +146,7 @@ PLANES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 def test_rows_that_each_part_has_elsewhere(
     kernel: Any, rng: np.random.Generator, layouts: tuple[str, str], sizes: tuple[int, int]
 ) -> None:
-    want = data("u1", (4, 6, sum(sizes)), rng)
+    want = data("u1", (8, 6, sum(sizes)), rng)
     parts = [
         PLANES[layout](part) for layout, part in zip(layouts, slices(want, 2, sizes), strict=True)
     ]

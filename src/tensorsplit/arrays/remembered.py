@@ -157,7 +157,7 @@ def _exact_key(data: Any, arguments: tuple[object, ...]) -> Hashable:
     call must not be remembered: the tensor is none of NumPy, or an argument may change unseen or
     is too large.
     """
-    plain = np.ndarray.view(data, np.ndarray)  # which raises one for what is none
+    plain = np.ndarray.view(data, np.ndarray)  # which raises it for all else
     return (type(data), plain.shape, plain.dtype, *map(_argument_key, arguments))
 
 

@@ -83,6 +83,7 @@ def test_what_is_written_in_the_place_of_a_node_gives_the_same(opset: int, text:
     lowered = ts.lower(made, target="openvino")
     assert [node.op_type for node in lowered.graph.node] != [n.op_type for n in made.graph.node]
     checker.check_model(lowered, full_check=True)
+    assert ts.lower(lowered, target="openvino") == lowered
     given = feeds(made)
     expected, found = ts.run(made, given), ts.run(lowered, given)
     for name, value in expected.items():

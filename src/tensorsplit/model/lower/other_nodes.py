@@ -15,7 +15,7 @@ from tensorsplit.model.features.forms import axes_of_rows
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
-from tensorsplit.model.features.misread import FIRST_WITH_AXIS_OF_DFT, axis_of_transform
+from tensorsplit.model.features.misread import axis_of_transform
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.axes import order_of
@@ -179,8 +179,6 @@ def _take_half(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         return
     make = InsertionPoint.instead_of(lowering, ref)
     kept = {name: held.value for name, held in node.attributes.items() if name != "onesided"}
-    if ref.opset < FIRST_WITH_AXIS_OF_DFT:
-        kept["axis"] = axis
     whole = make.op(node.op_type, node.inputs, kept)
     length = (lowering.facts.tensor(node.outputs[0]).shape or (None,) * (axis + 1))[axis]
     end = length if is_known(length) else dimension(whole, axis) // 2 + 1
