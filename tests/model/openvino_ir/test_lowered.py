@@ -752,3 +752,42 @@ def test_lengths_that_the_engine_alone_knows_are_checked_as_it_loads_them(
     ((first, second),) = run(path, [[rows]])
     np.testing.assert_array_equal(first, rows[:, :end])
     np.testing.assert_array_equal(second, rows[:, end:])
+
+
+def indexed(new: str, shrink: str) -> IrFile:
+    """A StridedSlice of [6, 4] by positions 1 to 2, with masks."""
+    ir = IrFile()
+    count = len(new.split(","))
+    masks = f'begin_mask="{new}" end_mask="{new}" new_axis_mask="{new}" shrink_axis_mask="{shrink}"'
+    bounds = [ir.int64(*[number] * count) for number in (1, 2, 1)]
+    x = ir.parameter("x", "f32", "6,4")
+    text = f'<data {masks} ellipsis_mask=""/>'
+    ir.result(ir.layer("StridedSlice", (x, *bounds), 1, text)[0], "y")
+    return ir
+
+
+@pytest.mark.parametrize(
+    ("new", "shrink", "is_wrong"),
+    [
+        ("1,0", "0,1", True),
+        ("0, 1", "1, 0", True),
+        ("1,0,0", "0,1,0", False),
+        ("1,0", "0,0", False),
+        ("0,0", "0,1", False),
+    ],
+)
+def test_positions_that_add_and_drop_axes_and_leave_some_out_are_found(
+    new: str, shrink: str, is_wrong: bool, tmp_path: Path
+) -> None:
+    ir = indexed(new, shrink)
+    found = ts.check(ir.save(tmp_path, named(ir)), target="openvino")
+    assert any("StridedSlice" in each.message for each in found) is is_wrong
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(("new", "shrink", "at"), [("1,0", "0,1", 1), ("1,0,0", "0,1,0", 1)])
+def test_openvino_gives_other_positions(new: str, shrink: str, at: int, tmp_path: Path) -> None:
+    ir = indexed(new, shrink)
+    (((given,)),) = run_in_openvino(ir.save(tmp_path, named(ir)), [[X[:, :4]]])
+    wanted = X[None, at, :4] if len(new) == 3 else X[None, at, 1:2]
+    assert np.array_equal(given, wanted) is (len(new) > 3)

@@ -22,7 +22,7 @@ from tensorsplit.model.features.from_constants import is_packed_constant, of_con
 from tensorsplit.model.features.given_as_is import given_as_is, given_by_function
 from tensorsplit.model.features.integers import of_integers
 from tensorsplit.model.features.limited_lengths import of_limited_slices
-from tensorsplit.model.features.misread import of_misread
+from tensorsplit.model.features.misread import is_partly_indexed, of_misread
 from tensorsplit.model.features.named_domain import of_named_domain
 from tensorsplit.model.features.quantized import of_quantized
 from tensorsplit.model.features.ranks import of_ranks, reads_unknown_rank
@@ -164,6 +164,8 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
     """Yield what holds of a layer that is not a split."""
     if ref.node.domain == DOMAIN:
         yield from of_integers(ref, facts)
+        if is_partly_indexed(ref.node, facts):
+            yield "partly_indexed"
     if is_read_beside_recurrence(ref.node):
         yield "turned_beside_recurrence"
     yield from of_no_elements(ref, facts, facts)

@@ -11,6 +11,10 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.openvino_ir.attributes import marks_any
+
+_BEGIN = 1
+"""The place of the first positions of a StridedSlice, in a list."""
 
 _ZERO_POINT = 2
 """The place of the zero point of the first factor, or the data, in a product of integers."""
@@ -89,6 +93,18 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         ),
     }
 )
+
+
+def is_partly_indexed(layer: ir.Node, facts: Facts) -> bool:
+    """Return whether a StridedSlice adds and drops axes, and may not list later ones."""
+    if layer.op_type != "StridedSlice" or len(layer.inputs) < _BEGIN + 1:
+        return False
+    if not all(marks_any(layer, f"{name}_axis_mask") for name in ("new", "shrink")):
+        return False
+    data, begin = (facts.tensor(value).shape for value in layer.inputs[: _BEGIN + 1])
+    added = str(layer.attributes["new_axis_mask"].value).count("1")
+    listed = begin[0] if begin else None
+    return data is None or not isinstance(listed, int) or listed - added < len(data)
 
 
 def of_misread(ref: NodeRef, seen: Facts) -> Iterator[str]:

@@ -101,6 +101,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "strings_sliced": "is a Slice of strings",
         "small_quotient": "is a Div of int8 or uint8",
         "floored_quotient": "is a Divide of integers that rounds down, of which one may be below 0",
+        "partly_indexed": "is a StridedSlice that adds an axis and drops one, and does not list all"
+        " axes of its data",
         "fused_quotient": "is a Div of integers, one constant, the other from a reduction, a matrix"
         " product or a Resize",
         "unit_quotient": "is a Div of 1 by int32 or int64, and only a Mul reads the quotient",

@@ -30,6 +30,12 @@ def is_set(layer: ir.Node, name: str) -> bool:
     return held is not None and _FLAGS.get(str(held.value).strip().lower(), False)
 
 
+def marks_any(layer: ir.Node, name: str) -> bool:
+    """Return whether a mask of a layer has a bit that is 1; not if it is missing."""
+    held = layer.attributes.get(name)
+    return held is not None and "1" in [each.strip() for each in str(held.value).split(",")]
+
+
 class LayerAttributes(ABC):
     """Reads the attributes of a layer; a subclass decides what follows if it can't."""
 
