@@ -628,6 +628,35 @@ def test_what_an_if_gives_is_passed_on_by_a_loop(kind: Any, use: str, tmp_path: 
     check_all([made], tmp_path)
 
 
+def test_a_split_behind_an_if_that_was_rewritten_is_left_as_it_is(tmp_path: Path) -> None:
+    """The Loop that passes on what the If gives says its dimensions, of which one is split."""
+    x = np.random.default_rng(7).standard_normal((4, 3)).astype(np.float32)
+    condition, data, inner = fed(np.array(True)), fed(x, (4, -1)), [fed(x, (4, -1)) for _ in "ab"]
+    short = ops.slice(inner[1], const([0]), const([1]), const([1]), const([1]))
+    bodies = [
+        ov.Model([ops.result(given)], [each])
+        for given, each in zip((ops.negative(inner[0]), short), inner, strict=True)
+    ]
+    made = ops.if_op(condition)
+    made.set_then_body(bodies[0])
+    made.set_else_body(bodies[1])
+    made.set_input(data.output(0), *inner)
+    given = made.set_output(bodies[0].results[0], bodies[1].results[0])
+    lengths = ops.concat([const([1]), const([3]), const([0])], 0)
+    parts = ops.variadic_split(given, const(0), lengths).outputs()
+    feeds, wanted = [np.array(True), x], -np.concatenate([x[1:], x[:1]])
+    model = Made([condition, data], ops.concat([parts[1], parts[0], parts[2]], 0), feeds, wanted)
+    assert any("an If that gives" in each for each in found(model, tmp_path))
+    once = ts.lower(tmp_path / "found.xml", target="openvino")
+    assert isinstance(once, LoweredIr)
+    once.save(tmp_path / "once.xml")
+    twice = ts.lower(tmp_path / "once.xml", target="openvino")
+    assert isinstance(twice, LoweredIr)
+    assert twice.text == once.text
+    (((got,),),) = run_all_in_openvino([(tmp_path / "once.xml", [feeds])])
+    np.testing.assert_array_equal(got, wanted)
+
+
 @pytest.mark.parametrize(("kind", "use"), [(np.float32, "an output"), (np.int32, "an output")])
 def test_an_if_that_gives_outputs_stays(kind: Any, use: str, tmp_path: Path) -> None:
     check_stays(chosen(kind, (-1,), use), tmp_path)

@@ -147,22 +147,27 @@ class EditedGraph:
         inputs: Sequence[End],
         name: str,
         outputs: Iterable[Sequence[str]],
+        *,
         inside: str = "",
+        shape: str = "",
     ) -> list[End]:
         """Add a layer that the inputs feed, with an output for each list of a tensor's names.
 
-        What is ``inside`` of it, such as a body, follows.
+        The outputs are said to have a shape if it is given. What is ``inside`` of the layer, such
+        as a body, follows.
         """
         number = self._next
         self._next += 1
         data = "".join(f" {key}={quoteattr(value)}" for key, value in kind.attributes.items())
         ports = "".join(f'<port id="{place}" />' for place in range(len(inputs)))
+        sizes = shape.split(",") if shape not in ("", "...") else []
+        dims = "".join(f"<dim>{size if size.isdecimal() else -1}</dim>" for size in sizes)
         ends, written = list[End](), list[str]()
         for port, names in enumerate(outputs, len(inputs)):
             called = ",".join(each.replace(",", "\\,") for each in names)
             precision = f" precision={quoteattr(kind.precision)}" if kind.precision else ""
             listed = f" names={quoteattr(called)}" if called else ""
-            written.append(f'<port id="{port}"{precision}{listed} />')
+            written.append(f'<port id="{port}"{precision}{listed}>{dims}</port>')
             ends.append(End(number, port))
         self._new.append(
             f'<layer id="{number}" name={quoteattr(f"{name}/{kind.type}_{number}")}'
@@ -187,7 +192,9 @@ class EditedGraph:
         )
         inside = one_round(kind, self._file.offset((1,)))
         loop = LayerType("Loop", "opset5", (), precision=kind.precision)
-        return self.add_with_outputs(loop, (count, condition, source), name, [names], inside)[0]
+        inputs = (count, condition, source)
+        ends = self.add_with_outputs(loop, inputs, name, [names], inside=inside, shape=kind.shape)
+        return ends[0]
 
     def feed_readers(self, layer: Layer, port: int, new: End) -> None:
         """Have what an output fed be fed by another one, which gets the names of its tensor."""
