@@ -221,8 +221,8 @@ def splitting(program: Program) -> set[Step]:
 
 def bodies(program: Program, step: Step) -> list[Graph]:
     """Collect the bodies of a step, that of the function that it calls too."""
-    called = [made.graph for name, made in program.functions.items() if name == step.op_type]
-    return [*step.bodies(), *called]
+    called = program.functions.get(step.op_type)
+    return [*step.bodies(), *([called.graph] if called else [])]
 
 
 def live(program: Program, graph: Graph, wanted: Iterable[str]) -> set[Step]:

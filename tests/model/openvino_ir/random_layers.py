@@ -20,6 +20,7 @@ from tests.model.programs import (
     Array,
     Graph,
     Program,
+    Scope,
     divide,
     gather,
     one,
@@ -268,10 +269,8 @@ class LayerGenerator(Generator):
         self._layer("Tile", [data, self._integers(counts)], tile)
 
     def _cast(self) -> None:
-        data, kind = (
-            self._tensor(1, calculated=True),
-            self._one((np.float32, np.float16, *INTEGERS)),
-        )
+        data = self._tensor(1, calculated=True)
+        kind = self._one((np.float32, np.float16, *INTEGERS))
         apply = one(lambda x: x.astype(kind))
         self._layer("Convert", [data], apply, calculated=True, destination_type=name_of(kind))
 
@@ -302,23 +301,19 @@ class LayerGenerator(Generator):
         data, name = self._tensor(1, calculated=True), self._one(list(REDUCED))
         axes = self._axes(self._some(range(self._value(data).ndim), self._pick(1, 2)))
         keep = self._chance(0.5)
-        apply: Apply = lambda v, a, s: reduced(REDUCED[name])(v, {"keepdims": keep}, s)  # noqa: E731
-        self._layer(
-            name,
-            [data, axes],
-            apply,
-            calculated=True,
-            keep_dims=keep,
-            since=1 + 3 * (name == "ReduceL1"),
-        )
+        since = 4 if name == "ReduceL1" else 1
+
+        def apply(v: list[Any], _: dict[str, Any], scope: Scope) -> Sequence[Any]:
+            return reduced(REDUCED[name])(v, {"keepdims": keep}, scope)
+
+        self._layer(name, [data, axes], apply, since=since, calculated=True, keep_dims=keep)
 
     def _top_k(self) -> None:
         data = self._tensor(1, calculated=True)
         axis = self._axis_of(data)
         count = self._constant(np.array(self._pick(1, max(1, self._value(data).shape[axis]))))
-        apply: Apply = lambda v, a, s: top_k([v[0], v[1].reshape(1)], a, s)  # noqa: E731
         options: dict[str, Any] = {"mode": "max", "sort": "value", "index_element_type": "i64"}
-        self._layer("TopK", [data, count], apply, since=3, count=2, axis=axis, **options)
+        self._layer("TopK", [data, count], largest, since=3, count=2, axis=axis, **options)
 
     def _mat_mul(self) -> None:
         data = self._tensor(1, calculated=True)
@@ -408,6 +403,11 @@ def sliced(v: list[Any], a: dict[str, Any], scope: Any) -> list[Array]:
     return slice_(
         [data, starts, ends, axes[0] if axes else np.arange(len(starts)), steps], a, scope
     )
+
+
+def largest(v: list[Any], a: dict[str, Any], scope: Scope) -> list[Array]:
+    """TopK, whose count is a scalar."""
+    return top_k([v[0], v[1].reshape(1)], a, scope)
 
 
 def gathered(v: list[Any], _: dict[str, Any], scope: Any) -> list[Array]:

@@ -11,10 +11,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.openvino_ir.attributes import marks_any
-
-_BEGIN = 1
-"""The place of the first positions of a StridedSlice, in a list."""
+from tensorsplit.model.openvino_ir.attributes import marked
 
 _ZERO_POINT = 2
 """The place of the zero point of the first factor, or the data, in a product of integers."""
@@ -97,12 +94,12 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
 
 def is_partly_indexed(layer: ir.Node, facts: Facts) -> bool:
     """Return whether a StridedSlice adds and drops axes, and may not list later ones."""
-    if layer.op_type != "StridedSlice" or len(layer.inputs) < _BEGIN + 1:
+    if layer.op_type != "StridedSlice" or len(layer.inputs) < 2:
         return False
-    if not all(marks_any(layer, f"{name}_axis_mask") for name in ("new", "shrink")):
+    added, dropped = (marked(layer, f"{name}_axis_mask") for name in ("new", "shrink"))
+    if not added or not dropped:
         return False
-    data, begin = (facts.tensor(value).shape for value in layer.inputs[: _BEGIN + 1])
-    added = str(layer.attributes["new_axis_mask"].value).count("1")
+    data, begin = (facts.tensor(value).shape for value in layer.inputs[:2])
     listed = begin[0] if begin else None
     return data is None or not isinstance(listed, int) or listed - added < len(data)
 

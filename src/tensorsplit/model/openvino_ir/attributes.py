@@ -30,10 +30,10 @@ def is_set(layer: ir.Node, name: str) -> bool:
     return held is not None and _FLAGS.get(str(held.value).strip().lower(), False)
 
 
-def marks_any(layer: ir.Node, name: str) -> bool:
-    """Return whether a mask of a layer has a bit that is 1; not if it is missing."""
+def marked(layer: ir.Node, name: str) -> int:
+    """Return how many bits of a mask of a layer are 1; none if it is missing."""
     held = layer.attributes.get(name)
-    return held is not None and "1" in [each.strip() for each in str(held.value).split(",")]
+    return 0 if held is None else [bit.strip() for bit in str(held.value).split(",")].count("1")
 
 
 class LayerAttributes(ABC):

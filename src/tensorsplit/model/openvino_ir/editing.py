@@ -160,7 +160,7 @@ class EditedGraph:
         self._next += 1
         data = "".join(f" {key}={quoteattr(value)}" for key, value in kind.attributes.items())
         ports = "".join(f'<port id="{place}" />' for place in range(len(inputs)))
-        sizes = shape.split(",") if shape not in ("", "...") else []
+        sizes = shape.split(",") if shape else []
         dims = "".join(f"<dim>{size if size.isdecimal() else -1}</dim>" for size in sizes)
         ends, written = list[End](), list[str]()
         for port, names in enumerate(outputs, len(inputs)):
