@@ -1,8 +1,9 @@
-"""What is quantised and given back at once, which engines take for one node, or for none."""
+"""What is quantised and given back, which engines take for one node, for none, or for more."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -11,7 +12,7 @@ import onnx_ir as ir
 
 from tensorsplit.model.features.from_constants import is_fixed
 from tensorsplit.model.graph.held_tensors import constant
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_used
 from tensorsplit.model.graph.producers import (
     first_input,
     origins,
@@ -35,19 +36,126 @@ _JOINED = frozenset({*_LIMITS, ir.DataType.INT8, ir.DataType.UINT8})
 """The types of which OpenVINO makes one node of quantising to them and giving back."""
 
 
+_MOVING = frozenset({"MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
+"""The operators after which ONNX Runtime quantises again what is given back, and gives it back."""
+
+_SIGNED = frozenset({ir.DataType.INT8, ir.DataType.INT32})
+"""The types that it quantises to uint8 without a zero point."""
+
+_NOT_POOLED = frozenset({ir.DataType.INT4, ir.DataType.UINT4})
+"""The types of which it has no MaxPool, though it puts that before the node that gives back."""
+
+_FIRST_WITH_TYPE = 21
+"""From here on a QuantizeLinear has an attribute for the type that it quantises to."""
+
+_ZERO_POINT = 2
+"""The place of the zero point."""
+
+
 def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
     """Yield whether only the inverse of a QuantizeLinear to 16 bits reads its result, and the like.
 
-    Bodies are left out, and blocks with a scale each: engines make one node of the two in neither.
+    Blocks with a scale each are left out: engines write nothing else for these.
     """
     node = ref.node
-    is_inside = bool(ref.around) or ref.function is not None
-    if is_inside or _has_blocks(node) or len(node.outputs) != 1:
+    if _has_blocks(node) or len(node.outputs) != 1:
         return
+    if ref.op_type == "DequantizeLinear" and _is_by_one_constant(node, facts):
+        yield from _of_moved(ref, facts)
+    if ref.around or ref.function is not None:
+        return  # engines make one node of the two in no body
     if ref.op_type == "QuantizeLinear" and _is_given_back(node, facts):
         yield "given_back"
     if ref.op_type == "DequantizeLinear" and _makes_bfloat16(node, facts):
         yield "given_back_in_bfloat16"
+
+
+def _is_by_one_constant(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a scale and a zero point are constants of one element."""
+    by = [held for held in node.inputs[1:3] if held is not None]
+    return bool(by) and all(
+        facts.tensor(held).shape in ((), (1,)) and _is_fixed(held, facts) for held in by
+    )
+
+
+def _is_fixed(held: ir.Value, facts: Facts) -> bool:
+    """Return whether a number is a constant, also if that is what all calls of a function give."""
+    values = facts.tensor(held).values or (None,)
+    return is_fixed(held, facts) or all(isinstance(each, int | float) for each in values)
+
+
+def _of_moved(ref: NodeRef, facts: Facts) -> Iterator[str]:
+    """Yield what ONNX Runtime makes of nodes that move what is given back by one scale."""
+    node, kind = ref.node, facts.tensor(ref.input(0)).element_type
+    zero = ref.input(_ZERO_POINT)
+    has_type = node.domain == "" and ref.opset >= _FIRST_WITH_TYPE
+    is_number = kind == ir.DataType.INT32
+    moved = list(_moved(node.outputs[0], facts))
+    moving = {made.op_type for made in map(producer_of, moved) if made is not None}
+    if is_fixed(ref.input(0), facts):  # what is given back is calculated when the model is loaded
+        moving &= {"Transpose"} if is_number and zero else set()
+    elif any(use.node.graph is not node.graph for held in moved for use in held.uses()):
+        yield "moved_into_body"
+    if not moving:
+        return
+    if kind in _SIGNED and not (zero or has_type):
+        yield "moved_without_zero_point"
+    is_signed = kind == ir.DataType.INT8 and has_type and _is_near(node, zero)
+    is_refused = is_signed or (is_number and (zero or has_type))
+    if is_refused or (kind in _NOT_POOLED and "MaxPool" in moving):
+        yield "moved_signed"
+
+
+def _is_near(node: ir.Node, zero: ir.Value | None) -> bool:
+    """Return whether a zero point is of the graph of a node, or an input of its function."""
+    source = passed_from(zero)
+    return source is not None and source.graph is node.graph
+
+
+def _moved(made: ir.Value, facts: Facts) -> Iterator[ir.Value]:
+    """Yield what nodes in the same graph make of a value by moving it, and don't quantise again.
+
+    Where a node quantises what was moved, by a scale of one number, all moves before it come after.
+    """
+    reached = list(each_once([made], partial(_given_on, facts=facts)))
+    again = set[ir.Value]()
+    for held in reversed(reached):  # what follows from a value comes after it
+        is_first = any(_is_by_one_constant(node, facts) for node in _quantizing(held))
+        if is_first or not again.isdisjoint(_given_on(held, facts)):
+            again.add(held)
+    moved = set[ir.Value]()
+    for held in reached[1:]:
+        node = producer_of(held)
+        assert node is not None  # noqa: S101 - `_given_on` goes along nodes
+        if node.op_type not in _MOVING and node.inputs[0] not in moved:
+            continue
+        moved.add(held)
+        if is_used(held) and held not in again and not _quantizing(held):
+            yield held
+
+
+def _given_on(held: ir.Value, facts: Facts) -> list[ir.Value]:
+    """Return what nodes in the same graph make of a value that move it or give it out as it is."""
+    made = producer_of(held)
+    near = (use.node for use in held.uses() if not use.idx)
+    return [
+        node.outputs[0]
+        for node in near
+        if made is not None and node.graph is made.graph and node.domain == "" and node.outputs
+        if node.op_type in _MOVING or _gives_same(node, facts)
+    ]
+
+
+def _gives_same(node: ir.Node, facts: Facts) -> bool:
+    if node.op_type == "Cast":
+        return facts.element_types(node.inputs[0]) == facts.element_types(node.outputs[0])
+    return node.op_type in ("Dropout", "Identity")
+
+
+def _quantizing(held: ir.Value) -> list[ir.Node]:
+    """Return the nodes that quantise a value."""
+    readers = (use.node for use in held.uses() if not use.idx)
+    return [node for node in readers if node.op_type == "QuantizeLinear"]
 
 
 def _is_given_back(node: ir.Node, facts: Facts) -> bool:

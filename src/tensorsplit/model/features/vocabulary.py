@@ -118,6 +118,14 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " the same constants reads what it gives",
         "given_back_in_bfloat16": "is a DequantizeLinear to bfloat16 of what a QuantizeLinear"
         " gives, to 16 bits or by a scale that is calculated",
+        "moved_signed": "is a DequantizeLinear of int8 by a zero point at opset 21 or later, of"
+        " int32, or of 4 bits before a MaxPool, and what a Transpose, Reshape, Slice, Squeeze,"
+        " Unsqueeze or MaxPool makes of its result is not quantised again",
+        "moved_without_zero_point": "is a DequantizeLinear of int8 or int32 without a zero point"
+        " before opset 21, and what a Transpose, Reshape, Slice, Squeeze, Unsqueeze or MaxPool"
+        " makes of its result is not quantised again",
+        "moved_into_body": "is a DequantizeLinear, and a body reads what a Transpose, Reshape,"
+        " Slice, Squeeze, Unsqueeze or MaxPool makes of its result",
         "empty_range": "is a Range that may be empty, its limit on the other side of its start",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
         "strings_gathered": "is a Gather of strings on an axis that may not be the last",

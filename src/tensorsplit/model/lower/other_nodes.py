@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
@@ -28,7 +29,7 @@ from tensorsplit.model.graph.loops import body_of, scanned_by
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, is_own, refusal
+from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, refusal
 from tensorsplit.model.profiles import Limitation
 
 _LEAST_RANK_WITH_AXIS_1 = 2
@@ -254,6 +255,31 @@ def _give_back_in_float(lowering: Lowering, ref: NodeRef, entry: Limitation) -> 
     make.put_instead(ref, new, "the same in float, and a Cast", entry)
 
 
+def _give_back_by_product(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Give back by Cast, Sub and Mul, where the target would quantise the result again.
+
+    The difference is exact in float, and rounded once; so is the product.
+    """
+    node, scale, zero = ref.node, ref.input(1), ref.input(2)
+    assert scale is not None  # noqa: S101 - see the feature
+    make, wide = InsertionPoint.instead_of(lowering, ref), {"to": ir.DataType.FLOAT}
+    element_type = lowering.facts.tensor(node.outputs[0]).element_type or ir.DataType.FLOAT
+
+    def one(held: ir.Value) -> ir.Value:
+        """Return a scalar of float; a list of one number would add an axis to a scalar."""
+        is_list = lowering.facts.tensor(held).shape != ()
+        scalar = make.squeeze(held, [0]) if is_list else held
+        return make.op("Cast", [scalar], wide)
+
+    given = make.op("Cast", [node.inputs[0]], wide)
+    if zero is not None:
+        given = make.op("Sub", [given, one(zero)])
+    new = make.op("Mul", [given, one(scale)])
+    if element_type != ir.DataType.FLOAT:
+        new = make.op("Cast", [new], {"to": element_type})
+    make.put_instead(ref, new, "Cast, Sub and Mul", entry)
+
+
 def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Give a Range its start as its limit, where the target would go the other way."""
     node, (start, limit, step) = ref.node, ref.node.inputs
@@ -448,6 +474,9 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[str, NodeChange]] = MappingProxyType(
         "abs_of_joined": ("Abs", _negate),
         "part_to_bool": ("Cast", _cast_negative),
         "empty_range": ("Range", _limit_range),
+        "moved_signed": ("DequantizeLinear", _give_back_by_product),
+        "moved_without_zero_point": ("DequantizeLinear", _give_back_by_product),
+        "moved_into_body": ("DequantizeLinear", _give_back_by_product),
         "limited_slice": ("Slice", _hide_limit),
     }
 )
@@ -466,4 +495,9 @@ def change_other_nodes(lowering: Lowering) -> bool:
 def change_other_nodes_again(lowering: Lowering) -> None:
     """Write nodes in such a way that the target can't take because of how splits were lowered."""
     for feature, (operator, change) in _CHANGES_AFTER_SPLITS.items():
-        lowering.change_each(feature, is_own(operator), change)
+        lowering.change_each(feature, partial(_is_of, operator), change)
+
+
+def _is_of(operator: str, node: ir.Node) -> bool:
+    """Return whether a node is of an operator, of whatever domain."""
+    return node.op_type == operator
