@@ -353,6 +353,8 @@ def same(left: Number, right: Number) -> Condition:
         return bool(rest == 0)
     if type(rest) is Symbol:
         return decide(rest.dim == 0) if is_traced(rest.dim) else None
+    if is_known(right) and right < 0:  # OpenVINO says no where the other follows from shapes
+        return Formula("equal", rest, 0)
     return Formula("equal", left, right)
 
 

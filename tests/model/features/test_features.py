@@ -758,6 +758,22 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
             ("0,3", 0, False),
         ]
     ],
+    ("Equal", "equal_below_0"): [
+        (
+            f"""(float[N,2] x, int64[1] n) => (bool[1] y) <int64[1] k = {{-1}}, int64[1] o = {{1}}>
+            {{ s = Shape<end = {end}>(x) t = Sub(s, o) u = Sub(n, o) v = Concat<axis = 0>(k, s)
+            m = Concat<axis = 0>(k, k) y = Equal({compared}) }}""",
+            is_so,
+        )
+        for end, compared, is_so in [
+            (1, "t, k", True),
+            (1, "k, t", True),
+            (1, "t, o", False),
+            (1, "s, k", False),
+            (1, "u, k", False),
+            (1, "v, m", False),  # as exported by PyTorch
+        ]
+    ],
     ("Abs", "abs_of_shapes"): [
         (f"(float[N,M] x, int64 n) => (int64[K] y) <int64 k = {{3}}> {{ {made} }}", is_so)
         for made, is_so in [

@@ -231,6 +231,28 @@ def test_what_is_joined_keeps_its_sign_beside_abs(
     np.testing.assert_array_equal(got[1], [*x, 1])
 
 
+@pytest.mark.parametrize("compared", ["r, one", "one, r"])
+@pytest.mark.parametrize(("kind", "made"), [("int64", 7), ("int32", 6)])
+def test_what_shapes_give_is_equal_to_a_number_below_0(
+    compared: str, kind: str, made: int, process: Runner
+) -> None:
+    """A length follows from it: OpenVINO takes it for never equal then."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[M] y) <int64[1] k = {7},'
+        f" int64[1] three = {{3}}, int64[1] two = {{2}}, int64[1] zero = {{0}},"
+        f" {kind}[1] one = {{-1}}> {{ s = Shape(x) d = Sub(s, k) r = Cast<to = {made}>(d)"
+        f" e = Equal({compared})"
+        " n = Where(e, three, two) y = Slice(x, zero, n) }"
+    )
+    assert "equal" in str(ts.check(model, target="openvino"))
+    lowered = ts.lower(model, target="openvino")
+    assert ts.check(lowered, target="openvino") == []
+    assert ts.lower(lowered, target="openvino") == lowered
+    feeds = [{"x": np.arange(n, dtype=np.float32)} for n in (6, 7, 9)]
+    got = [process.call(["openvino", lowered.SerializeToString(), [f], 1])[0][0] for f in feeds]
+    assert [each.tolist() for each in got] == [[0, 1, 2], [0, 1], [0, 1]]
+
+
 def test_an_abs_of_numbers_without_a_sign_stays() -> None:
     model = divided("h = Concat<axis = 0>(x, x) e = Add(h, h) q = Abs(h)", "uint32")
     assert ts.lower(model, target="openvino") == model

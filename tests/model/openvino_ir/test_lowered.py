@@ -391,6 +391,34 @@ def test_strings_are_taken_one_by_one(shape: str, tmp_path: Path, run: Any) -> N
         assert isinstance(text, str)
 
 
+@pytest.mark.parametrize("element", ["f32", "string"])
+@pytest.mark.parametrize("kind", ["i64", "i32"])
+def test_a_remainder_follows_from_a_shape(
+    element: str, kind: str, tmp_path: Path, run: Any
+) -> None:
+    """OpenVINO takes what shapes without a limit give for never equal to a number below 0."""
+    ir, numpy = IrFile(), "<i8" if kind == "i64" else "<i4"
+    x = ir.parameter("x", element, "?")
+    one, two, three, seven, least, none = (
+        ir.constant(np.array([n], numpy).tobytes(), kind, "1") for n in (1, 2, 3, 7, -1, 0)
+    )
+    made = f'<data output_type="{kind}"/>'
+    (shape,) = ir.layer("ShapeOf", (x,), 1, made, version="opset3")
+    (less,) = ir.layer("Subtract", (shape, seven), 1)
+    (lengths,) = ir.layer("Concat", (one, less), 1, '<data axis="0"/>')
+    for part in ir.variadic_split(x, ir.int64(0, scalar=True), lengths, 2):
+        ir.result(part)
+    (is_least,) = ir.layer("Equal", (less, least), 1)
+    (end,) = ir.layer("Select", (is_least, three, two), 1)
+    ir.result(ir.layer("Slice", (ir.int64(*range(8)), none, end, one), 1, version="opset8")[0])
+    path = saved(ir, tmp_path)
+    assert lowered(path).text == path.read_bytes()
+    data = np.array(list("abcdefghi")) if element == "string" else np.arange(9, dtype=np.float32)
+    right, wrong = run(path, [[data[:6]], [data]])
+    assert [list(part) for part in right] == [[*data[:1]], [*data[1:6]], [0, 1, 2]]
+    assert isinstance(wrong, str)
+
+
 def test_parts_of_a_layer_that_is_replaced_keep_their_names(tmp_path: Path) -> None:
     ir = IrFile()
     inputs = (ir.parameter("x", "f32", "?,8"), ir.int64(0, scalar=True))
@@ -402,6 +430,25 @@ def test_parts_of_a_layer_that_is_replaced_keep_their_names(tmp_path: Path) -> N
     assert "Split" not in [each.get("type") for each in layers]
     found = [port.get("names") for port in layers.iter("port") if port.get("names")]
     assert found == ["a", "b\\,1,b2", "\N{LATIN SMALL LETTER E WITH ACUTE}&"]
+
+
+def test_what_ports_say_of_a_layer_that_is_replaced_stays_known(tmp_path: Path) -> None:
+    """Lengths of another split, which are the lengths of a part, need no check either time."""
+    ir = IrFile()
+    x, y = ir.parameter("x", "string", "?,8"), ir.parameter("y", "f32", "?,2")
+    axis, zero = ir.int64(1, scalar=True), ir.int64(0, scalar=True)
+    part, rest = ir.variadic_split(x, axis, ir.int64(2, -1), 2, "ab")
+    ir.result(rest)
+    shape = ir.layer("ShapeOf", (part,), 1, '<data output_type="i64"/>', version="opset3")[0]
+    lengths = ir.layer("Gather", (shape, ir.int64(1, 1), zero), 1, version="opset8")[0]
+    for end in ir.variadic_split(y, axis, ir.layer("Subtract", (lengths, ir.int64(0, 2)), 1)[0], 2):
+        ir.result(end)
+    said = re.sub('names="a"/>', 'names="a"><dim>-1</dim><dim>2</dim></port>', named(ir))
+    path = saved(ir, tmp_path, said)
+    layers = ElementTree.fromstring(path.read_bytes()).findall("layers/layer")
+    assert [each.get("type") for each in layers].count("Split") == 0
+    assert [each.get("type") for each in layers].count("VariadicSplit") == 1
+    assert lowered(path).text == path.read_bytes()
 
 
 def test_layers_that_are_added_have_ids_and_names_of_their_own(tmp_path: Path) -> None:

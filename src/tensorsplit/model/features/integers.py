@@ -1,15 +1,15 @@
-"""What quotients, distances and ranges ask of an engine, which may calculate them otherwise."""
+"""What integers that are divided, compared or counted ask of an engine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
+from itertools import islice, permutations
 
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, are_known, is_at_least
+from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import (
@@ -67,7 +67,7 @@ _NATURAL = frozenset({"Abs", "NonZero", "Relu"})
 
 
 def of_integers(ref: NodeRef, facts: Facts) -> Iterator[str]:
-    """Yield the features of a Div, Abs or Range, or of such a layer; none of a malformed one."""
+    """Yield the features of a Div, Abs, Equal or Range, or such a layer; none if malformed."""
     node, count, operator = ref.node, len(ref.node.inputs), operator_of(ref.node)
     if operator == "Div" and count == 2:
         yield from _of_quotient(ref, facts)
@@ -76,8 +76,21 @@ def of_integers(ref: NodeRef, facts: Facts) -> Iterator[str]:
             yield "abs_of_shapes"
         elif is_of_joined(node, facts):
             yield "abs_of_joined"
+    elif operator == "Equal" and count == 2 and _is_of_lower(node, facts):
+        yield "equal_below_0"
     elif operator == "Range" and count == 3 and _may_be_empty(node, facts):
         yield "empty_range"
+
+
+def _is_of_lower(node: ir.Node, facts: Facts) -> bool:
+    """Return whether what shapes give, and may be below 0, meets a constant that is."""
+    return any(
+        (limit := _elements(other, facts)) is not None
+        and limit.min(initial=0) < 0
+        and is_calculated(held, facts)
+        and not _is_natural(held, facts, or_known=True)
+        for held, other in permutations(node.inputs)
+    )
 
 
 def _of_quotient(ref: NodeRef, facts: Facts) -> Iterator[str]:
@@ -149,13 +162,15 @@ def _may_be_lower(node: ir.Node, facts: Facts) -> bool:
     return rounds_down(node) and not is_folded and not are_natural
 
 
-def _is_natural(held: ir.Value | None, facts: Facts) -> bool:
-    """Return whether integers are known not to be below 0."""
+def _is_natural(held: ir.Value | None, facts: Facts, *, or_known: bool = False) -> bool:
+    """Return whether integers are known not to be below 0, or `or_known` as numbers."""
     values = facts.tensor(held).values
     if values is None and is_constant(held, facts):
         known = _elements(held, facts)
         return known is not None and bool((known >= 0).all())
-    if values is not None and all(is_at_least(value, 0) for value in values):
+    if values is not None and all(
+        is_at_least(value, 0) or (or_known and is_known(value)) for value in values
+    ):
         return True
     return _is_moved_from(held, OF_SHAPES | _NATURAL)
 

@@ -108,6 +108,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "unit_quotient": "is a Div of 1 by int32 or int64, and only a Mul reads the quotient",
         "folded_quotient": "is a Div of constant integers, whose quotient is below 0 and not exact",
         "abs_of_shapes": "is an Abs of what is calculated from shapes and constants",
+        "equal_below_0": "is an Equal of a constant below 0 and what is calculated from shapes and"
+        " may be below 0",
         "abs_of_joined": "is an Abs of a Concat that other nodes use as well, or that joins what is"
         " calculated from shapes",
         "ignored_axes": "is a ReduceL1, ReduceLogSum or ReduceLogSumExp by some axes, at opset"

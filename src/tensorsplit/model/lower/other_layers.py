@@ -33,6 +33,7 @@ from tensorsplit.model.openvino_ir.layer_types import (
     negative,
     of_hidden_lengths,
     turned,
+    without_difference,
 )
 
 Change: TypeAlias = Callable[["_OtherLayer"], None]
@@ -88,12 +89,6 @@ class _OtherLayer:
         """Have what it gives be given by another layer."""
         self.graph.stand_in(self.layer, [end])
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the tensor that it gives."""
-        (port,) = self.layer.outputs.values()
-        return port.names
-
 
 def change_layer(change: Change, ref: NodeRef, graphs: Graphs, facts: Facts) -> None:
     """Change a layer, as its feature asks for."""
@@ -114,7 +109,19 @@ def _negate(old: _OtherLayer) -> None:
 
 def _take_larger(old: _OtherLayer) -> None:
     """Put the larger one of a number and its negative in the place of an Abs."""
-    old.replace(old.make.layer(absolute(old.precision), old.sources, old.names))
+    old.replace(old.make.layer(absolute(old.precision), old.sources))
+
+
+def _compare_difference(old: _OtherLayer) -> None:
+    """Compare the difference of two numbers with 0."""
+    _check_broadcast(old)
+    precision = _precision_of(old.given_types()[0])
+    old.replace(old.make.layer(without_difference(precision), old.sources))
+
+
+def _check_broadcast(old: _OtherLayer) -> None:
+    if old.layer.attributes.get("auto_broadcast", "numpy").lower() not in ("numpy", "none"):
+        raise refusal("its operands are not broadcast as NumPy does", "broadcast them before")
 
 
 def _leave_no_rest(old: _OtherLayer) -> None:
@@ -122,17 +129,15 @@ def _leave_no_rest(old: _OtherLayer) -> None:
 
     The quotient is rounded toward zero, as the target rounds all others, whatever the layer says.
     """
-    if old.layer.attributes.get("auto_broadcast", "numpy").lower() not in ("numpy", "none"):
-        raise refusal("its operands are not broadcast as NumPy does", "broadcast them before")
+    _check_broadcast(old)
     (kind, _), ends = old.given_types(), old.sources
     is_small, precision = kind in SMALL, old.precision
     if is_small:
         ends = [old.make.layer(converted("i32"), [end]) for end in ends]
         precision = "I32"
-    quotient = exact_quotient(precision)
-    made = old.make.layer(quotient, ends, () if is_small else old.names)
+    made = old.make.layer(exact_quotient(precision), ends)
     if is_small and kind is not None:
-        made = old.make.layer(converted(_NAMES[kind.name]), [made], old.names)
+        made = old.make.layer(converted(_NAMES[kind.name]), [made])
     old.replace(made)
 
 
@@ -164,7 +169,7 @@ def _give_nothing(old: _OtherLayer) -> None:
     shape = ",".join(map(str, made.shape))
     kind = DeclaredTensor(_NAMES[made.element_type.name], shape, old.precision)
     name = old.layer.name or old.layer.type
-    old.replace(old.graph.add_empty(kind, name, old.names))
+    old.replace(old.graph.add_empty(kind, name))
 
 
 def _keep_data(old: _OtherLayer) -> None:
@@ -203,7 +208,7 @@ def _read_rows(old: _OtherLayer) -> None:
     graph = old.graphs[body]
     first, *_ = unread_rows(old.node)
     row = [layer for layer in graph.layers.values() if layer.type == "Parameter"][first]
-    graph.add_with_outputs(RESULT, [End(row.id, *row.outputs)], row.name or row.type, [])
+    graph.add_with_outputs(RESULT, [End(row.id, *row.outputs)], row.name or row.type, 0)
 
 
 def _settle(old: _OtherLayer) -> None:
@@ -215,7 +220,7 @@ def _settle(old: _OtherLayer) -> None:
         assert fact.element_type is not None and fact.shape is not None  # noqa: PT018, S101 - see the feature
         shape = ",".join(str(dim) if is_known(dim) else "?" for dim in fact.shape)
         kind = DeclaredTensor(_NAMES[fact.element_type.name], shape, port.precision)
-        end = old.graph.add_round(End(old.layer.id, number), kind, name, port.names)
+        end = old.graph.add_round(End(old.layer.id, number), kind, name)
         old.graph.feed_readers(old.layer, number, end)
 
 
@@ -236,6 +241,7 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         ),
         "abs_of_joined": OtherLayer(_negate, "Abs of the negative"),
         "abs_of_shapes": OtherLayer(_take_larger, "Maximum of it and its negative"),
+        "equal_below_0": OtherLayer(_compare_difference, "Equal of the difference and 0"),
         "small_quotient": _QUOTIENT,
         "fused_quotient": _QUOTIENT,
         "takes_nothing": OtherLayer(_give_nothing, "a constant without elements"),

@@ -32,6 +32,9 @@ from tensorsplit.model.lower.constants import write_quotient
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, refusal
 from tensorsplit.model.profiles import Limitation
 
+_FIRST_WITH_BROADCASTING = 7
+"""From here on numbers are calculated of two shapes without an attribute."""
+
 _LEAST_RANK_WITH_AXIS_1 = 2
 """Of data of this rank axis 1 holds the parts of complex numbers."""
 
@@ -231,6 +234,17 @@ def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     zero = make.constant(0, element_type.numpy())
     chosen = [make.op("Greater", [held, zero]), held, make.op("Sub", [zero, held])]
     make.put_instead(ref, make.op("Where", chosen), "Where", entry)
+
+
+def _compare_difference(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Compare the difference of two numbers with 0; nodes of old opsets stay."""
+    if ref.opset < _FIRST_WITH_BROADCASTING:
+        lowering.note(entry)
+        return
+    make = InsertionPoint.instead_of(lowering, ref)
+    kind = lowering.facts.tensor(ref.input(0)).element_type or ir.DataType.INT64
+    operands = [make.op("Sub", ref.node.inputs), make.constant(0, kind.numpy())]
+    make.put_instead(ref, make.op("Equal", operands), "Equal of the difference and 0", entry)
 
 
 def _keep_rounding(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -465,6 +479,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "compressed_whole": _compress_row,
         "measured_element": _measure_element,
         "abs_of_shapes": _choose_sign,
+        "equal_below_0": _compare_difference,
     }
 )
 """How nodes are written before splits are, by what the target can't do."""

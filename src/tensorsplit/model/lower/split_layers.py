@@ -253,8 +253,7 @@ class _LayerSplit:
         inputs = [self._data, self._graph.source(self._layer, 1), self._make.make(lengths)]
         ports = list(self._layer.outputs.values())
         kind = VARIADIC_SPLIT._replace(precision=ports[0].precision)
-        names = [*(port.names for port in ports), ()]
-        made = self._graph.add_with_outputs(kind, inputs, self._name, names)
+        made = self._graph.add_with_outputs(kind, inputs, self._name, len(ports) + 1)
         self._graph.stand_in(self._layer, made[:-1])
 
     def take_strings(self) -> None:
@@ -267,11 +266,7 @@ class _LayerSplit:
         assert not isinstance(lengths, Chunks)  # noqa: S101 - no layer gives a sequence
         count = intent.outputs or 0
         limits = bounds(self._dim, lengths, count, are_checked=given is None)
-        ports = self._layer.outputs.values()
-        ends = [
-            self._make.strings(self._data, start, end, self._axis, port.names)
-            for (start, end), port in zip(limits, ports, strict=True)
-        ]
+        ends = [self._make.strings(self._data, start, end, self._axis) for start, end in limits]
         self._graph.stand_in(self._layer, ends)
 
     def _checked(self, *, has_more: bool = False) -> Formula:

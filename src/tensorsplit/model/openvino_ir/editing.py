@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,7 @@ from tensorsplit.model.openvino_ir.layer_types import (
     LayerType,
     one_round,
 )
-from tensorsplit.model.openvino_ir.layers import Layer, PlacedElements, parse_network
+from tensorsplit.model.openvino_ir.layers import Layer, PlacedElements, Port, parse_network
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -34,6 +34,44 @@ class End(NamedTuple):
 
     layer: int
     port: int
+
+
+class _NewLayer(NamedTuple):
+    """A layer that is added; its inputs' ports come before its outputs', numbered from 0."""
+
+    number: int
+    name: str
+    kind: LayerType
+    inputs: int
+    outputs: int
+    inside: str
+
+    def as_xml(self, replaced: Mapping[End, Port]) -> str:
+        """Return it as in a file, where outputs have the names and dimensions of those replaced."""
+        kind, number = self.kind, self.number
+        data = "".join(f" {key}={quoteattr(value)}" for key, value in kind.attributes.items())
+        ports = "".join(f'<port id="{place}" />' for place in range(self.inputs))
+        written = (
+            _port_text(place, kind.precision, replaced.get(End(number, place)))
+            for place in range(self.inputs, self.inputs + self.outputs)
+        )
+        return (
+            f'<layer id="{number}" name={quoteattr(f"{self.name}/{kind.type}_{number}")}'
+            f' type="{kind.type}" version="{kind.version}">'
+            + (f"<data{data} />" if data else "")
+            + (f"<input>{ports}</input>" if ports else "")
+            + f"<output>{''.join(written)}</output>{self.inside}</layer>"
+        )
+
+
+def _port_text(number: int, precision: str, replaced: Port | None) -> str:
+    """Return an output port, with the names and dimensions of the one that it replaces."""
+    names, shape = ((), None) if replaced is None else (replaced.names, replaced.shape)
+    called = ",".join(name.replace(",", "\\,") for name in names)
+    dims = "".join(f"<dim>{-1 if dim is None else dim}</dim>" for dim in shape or ())
+    stated = f" precision={quoteattr(precision)}" if precision else ""
+    listed = f" names={quoteattr(called)}" if called else ""
+    return f'<port id="{number}"{stated}{listed}>{dims}</port>'
 
 
 class EditedIr:
@@ -121,7 +159,8 @@ class EditedGraph:
             for port, source in zip(layer.inputs, layer.sources, strict=True)
         }
         self._before = dict(self._sources)
-        self._new: list[str] = []
+        self._new: list[_NewLayer] = []
+        self._replaced: dict[End, Port] = {}
         self._removed: set[int] = set()
 
     def source(self, layer: Layer, place: int) -> End:
@@ -135,70 +174,42 @@ class EditedGraph:
         attributes |= {"offset": f"{offset}", "size": f"{size}"}
         return self.add(LayerType("Const", "opset1", (), attributes), (), name)
 
-    def add(
-        self, kind: LayerType, inputs: Sequence[End], name: str, names: Sequence[str] = ()
-    ) -> End:
-        """Add a layer that the inputs feed; the tensor that it gives has the names."""
-        return self.add_with_outputs(kind, inputs, name, [names])[0]
+    def add(self, kind: LayerType, inputs: Sequence[End], name: str) -> End:
+        """Add a layer that the inputs feed."""
+        return self.add_with_outputs(kind, inputs, name, 1)[0]
 
     def add_with_outputs(
-        self,
-        kind: LayerType,
-        inputs: Sequence[End],
-        name: str,
-        outputs: Iterable[Sequence[str]],
-        *,
-        inside: str = "",
-        shape: str = "",
+        self, kind: LayerType, inputs: Sequence[End], name: str, count: int, inside: str = ""
     ) -> list[End]:
-        """Add a layer that the inputs feed, with an output for each list of a tensor's names.
+        """Add a layer that the inputs feed, with as many outputs as are asked for.
 
-        The outputs are said to have a shape if it is given. What is ``inside`` of the layer, such
-        as a body, follows.
+        What is ``inside`` of the layer, such as a body, follows them.
         """
         number = self._next
         self._next += 1
-        data = "".join(f" {key}={quoteattr(value)}" for key, value in kind.attributes.items())
-        ports = "".join(f'<port id="{place}" />' for place in range(len(inputs)))
-        sizes = shape.split(",") if shape else []
-        dims = "".join(f"<dim>{size if size.isdecimal() else -1}</dim>" for size in sizes)
-        ends, written = list[End](), list[str]()
-        for port, names in enumerate(outputs, len(inputs)):
-            called = ",".join(each.replace(",", "\\,") for each in names)
-            precision = f" precision={quoteattr(kind.precision)}" if kind.precision else ""
-            listed = f" names={quoteattr(called)}" if called else ""
-            written.append(f'<port id="{port}"{precision}{listed}>{dims}</port>')
-            ends.append(End(number, port))
-        self._new.append(
-            f'<layer id="{number}" name={quoteattr(f"{name}/{kind.type}_{number}")}'
-            f' type="{kind.type}" version="{kind.version}">'
-            + (f"<data{data} />" if data else "")
-            + (f"<input>{ports}</input>" if ports else "")
-            + f"<output>{''.join(written)}</output>{inside}</layer>"
-        )
+        self._new.append(_NewLayer(number, name, kind, len(inputs), count, inside))
         self._sources |= {(number, place): source for place, source in enumerate(inputs)}
-        return ends
+        return [End(number, len(inputs) + place) for place in range(count)]
 
-    def add_empty(self, kind: DeclaredTensor, name: str, names: Sequence[str]) -> End:
+    def add_empty(self, kind: DeclaredTensor, name: str) -> End:
         """Add a constant without elements; OpenVINO has a byte in the file for it."""
         data = {"element_type": kind.element_type, "shape": kind.shape}
         data |= {"offset": f"{self._file.offset((1,))}", "size": "1"}
-        return self.add(LayerType("Const", "opset1", (), data, kind.precision), (), name, names)
+        return self.add(LayerType("Const", "opset1", (), data, kind.precision), (), name)
 
-    def add_round(self, source: End, kind: DeclaredTensor, name: str, names: Sequence[str]) -> End:
-        """Add a Loop of one round that gives what it is given; that tensor has the names."""
+    def add_round(self, source: End, kind: DeclaredTensor, name: str) -> End:
+        """Add a Loop of one round that gives what it is given."""
         count, condition = (
             self.add(_true(self._file.offset((1,)), each), (), name) for each in ("i64", "boolean")
         )
         inside = one_round(kind, self._file.offset((1,)))
         loop = LayerType("Loop", "opset5", (), precision=kind.precision)
-        inputs = (count, condition, source)
-        ends = self.add_with_outputs(loop, inputs, name, [names], inside=inside, shape=kind.shape)
-        return ends[0]
+        return self.add_with_outputs(loop, (count, condition, source), name, 1, inside)[0]
 
     def feed_readers(self, layer: Layer, port: int, new: End) -> None:
-        """Have what an output fed be fed by another one, which gets the names of its tensor."""
+        """Have what an output fed be fed by another one, which replaces it."""
         old = End(layer.id, port)
+        self._replaced[new] = layer.outputs[port]
         self._sources = {
             enters: new if source == old and enters[0] != new.layer else source
             for enters, source in self._sources.items()
@@ -225,6 +236,7 @@ class EditedGraph:
     def stand_in(self, layer: Layer, ends: Sequence[End]) -> None:
         """Remove a layer; what its outputs fed is fed by others, in their order."""
         instead = {End(layer.id, port): new for port, new in zip(layer.outputs, ends, strict=True)}
+        self._replaced |= zip(ends, layer.outputs.values(), strict=True)
         self._sources = {
             enters: instead.get(source, source)
             for enters, source in self._sources.items()
@@ -238,7 +250,8 @@ class EditedGraph:
         listed, edges = self._element.find("layers"), self._element.find("edges")
         if listed is None or edges is None or self._sources == self._before:
             return
-        self._file.insert(listed, "".join(f"\t{text}\n\t" for text in self._new))
+        texts = (each.as_xml(self._replaced) for each in self._new)
+        self._file.insert(listed, "".join(f"\t{text}\n\t" for text in texts))
         for edge in edges.findall("edge"):
             enters = int(edge.get("to-layer", "")), int(edge.get("to-port", ""))
             if enters[0] in self._removed:
@@ -282,19 +295,17 @@ class LayerMaker(Maker[End]):
             return self._graph.add(JOINED, operands, self._name)
         return self.layer(LAYER_TYPES[operation], operands)
 
-    def strings(
-        self, data: End, start: Number, end: Number, axis: Number, names: Sequence[str]
-    ) -> End:
+    def strings(self, data: End, start: Number, end: Number, axis: Number) -> End:
         """Return the strings from one position to below another along an axis, one by one."""
         scalars = [self.apply("scalar", [self.make(each)]) for each in (start, end)]
         positions = self.apply("range", scalars)
         operands = [data, positions, self.make(axis)]
-        return self.layer(LAYER_TYPES["taken"], operands, names)
+        return self.layer(LAYER_TYPES["taken"], operands)
 
-    def layer(self, kind: LayerType, operands: Sequence[End], names: Sequence[str] = ()) -> End:
-        """Return a layer, and those that feed it; the tensor that it gives has the names."""
+    def layer(self, kind: LayerType, operands: Sequence[End]) -> End:
+        """Return a layer, and those that feed it."""
         inputs = [self._operand(each, operands) for each in kind.operands]
-        return self._graph.add(kind, inputs, self._name, names)
+        return self._graph.add(kind, inputs, self._name)
 
     def _operand(self, operand: LayerOperand, operands: Sequence[End]) -> End:
         if isinstance(operand, LayerType):

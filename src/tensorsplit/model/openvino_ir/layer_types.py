@@ -143,6 +143,12 @@ def absolute(precision: str) -> LayerType:
     return _elementwise("Maximum", precision, (0, negative(precision)))
 
 
+def without_difference(precision: str) -> LayerType:
+    """Return what gives whether two numbers are the same, by their difference."""
+    between, zero = (_elementwise("Subtract", precision, pair) for pair in ((0, 1), (1, 1)))
+    return _elementwise("Equal", "BOOL", (between, zero))
+
+
 def exact_quotient(precision: str) -> LayerType:
     """Return what gives a quotient of integers, rounded toward zero.
 
