@@ -97,6 +97,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "given_as_is": "has a body that gives out as it is {}",
         "used_result": "is an If that gives a tensor of a shape known only at run time to nodes, or"
         " to an output",
+        "lost_result": "is an If in a body on a constant condition, and nodes read what it gives"
+        " beside a Shape",
         "strings_passed_on": "is an Identity of strings",
         "strings_sliced": "is a Slice of strings",
         "small_quotient": "is a Div of int8 or uint8",

@@ -29,6 +29,7 @@ from tensorsplit.model.graph.loops import body_of, scanned_by
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
+from tensorsplit.model.lower.preparing import take_branch
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, refusal
 from tensorsplit.model.profiles import Limitation
 
@@ -489,6 +490,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[str, NodeChange]] = MappingProxyType(
         "abs_of_joined": ("Abs", _negate),
         "part_to_bool": ("Cast", _cast_negative),
         "empty_range": ("Range", _limit_range),
+        "lost_result": ("If", take_branch),
         "moved_signed": ("DequantizeLinear", _give_back_by_product),
         "moved_without_zero_point": ("DequantizeLinear", _give_back_by_product),
         "moved_into_body": ("DequantizeLinear", _give_back_by_product),

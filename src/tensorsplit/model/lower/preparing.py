@@ -164,22 +164,25 @@ def take_branches(lowering: Lowering) -> bool:
     Returns whether there was any.
     """
     wanted = [
-        (ref, known[0])
+        ref
         for ref in lowering.refs.values()
         if (ref.node.domain, ref.op_type) == ("", "If")
         and any(made in lowering.reasons for made in ref.node.outputs)
-        and (known := lowering.facts.tensor(ref.input(0)).constant) is not None
+        and lowering.facts.tensor(ref.input(0)).constant is not None
     ]
-    for ref, condition in wanted:
+    for ref in wanted:
+        reasons = (lowering.reasons.get(made) for made in ref.node.outputs)
         with at(ref):
-            _take_branch(lowering, ref, "then_branch" if condition else "else_branch")
-        lowering.edits.retire(ref.node)
+            take_branch(lowering, ref, next(filter(None, reasons)))
     lowering.edits.finish()
     return bool(wanted)
 
 
-def _take_branch(lowering: Lowering, ref: NodeRef, label: str) -> None:
-    """Put the nodes of a branch before its If, and what it gives out in the place of the If's."""
+def take_branch(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Put the nodes of the branch that is always taken before its If, and what it gives out."""
+    known = lowering.facts.tensor(ref.input(0)).constant
+    assert known is not None  # noqa: S101 - see the callers
+    label = "then_branch" if known[0] else "else_branch"
     node, body = ref.node, dict(bodies(ref.node))[label]
     scope, ends = node.graph, list(body.outputs)
     if not isinstance(scope, ir.Graph):
@@ -197,8 +200,8 @@ def _take_branch(lowering: Lowering, ref: NodeRef, label: str) -> None:
             held.name = lowering.names.fresh(held.name)
     for old, new in zip(node.outputs, ends, strict=True):
         point.replace(old, new)
-    reason = next(lowering.reasons[made] for made in node.outputs if made in lowering.reasons)
-    lowering.changed(ref, f"its {label}, which is always taken", reason)
+    lowering.changed(ref, f"its {label}, which is always taken", entry)
+    lowering.edits.retire(node)
 
 
 def unwrap_optionals(lowering: Lowering) -> bool:

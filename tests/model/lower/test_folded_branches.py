@@ -1,0 +1,82 @@
+"""An If on a constant in a body, whose branch ONNX Runtime takes as it loads the model."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import pytest
+from onnx.parser import parse_model
+
+import tensorsplit as ts
+from tensorsplit import SplitError
+from tests.model.lower.running import lowered_for, with_own
+
+CONSTANT = "k = Constant<value = bool {1}>()"
+COMPARED = "l = Constant<value = int64 {3}>() w = Constant<value = int64 {2}>() k = Less(w, l)"
+OF_A_SEQUENCE = """p = SequenceConstruct(s, s) l = SequenceLength(p)
+    w = Constant<value = int64 {1}>() k = Less(w, l)"""
+BRANCHES = """<then_branch = t () => (float[A, B] a) { f, a = Split<axis = 1, num_outputs = 2>(s) },
+    else_branch = e () => (float[C, D] d) { ELSE }>"""
+IN_LOOP = """y = Loop(n, , x) <body = o (int64 i, bool c, float[2, 4] s) => (bool g, float[2, 4] r) {
+    g = Identity(c) NODES v = Concat<axis = 1>(u, u) r = Add(v, s) }>"""
+IN_IF = """y = If(z) <then_branch = o () => (float[2, 4] r) {
+    s = Neg(x) NODES v = Concat<axis = 1>(u, u) r = Add(v, s) },
+    else_branch = w () => (float[2, 4] e) { e = Identity(x) }>"""
+BESIDE = "m = Shape(q) u = Neg(q)"
+
+
+class Folded(NamedTuple):
+    """What follows an If, what its condition is, what is around it; and whether it is lost."""
+
+    after: str
+    is_lost: bool
+    condition: str = COMPARED
+    around: str = IN_LOOP
+    otherwise: str = "d, j = Split<axis = 1, num_outputs = 2>(s)"
+
+
+CASES = {
+    "a Shape first": Folded(BESIDE, True),
+    "a constant itself": Folded(BESIDE, True, CONSTANT),
+    "in an If": Folded(BESIDE, True, around=IN_IF),
+    "a Shape that is used": Folded("m = Shape(q) u = Reshape(q, m)", True),
+    "a Shape of what is made for it": Folded("b = Neg(q) m = Shape(b) u = Abs(q)", True),
+    "a Shape of the same": Folded("b = Identity(q) m = Shape(b) u = Neg(b)", True),
+    "a Shape of what is used": Folded("b = Neg(q) m = Shape(b) u = Abs(b)", False),
+    "branches of two shapes": Folded(BESIDE, False, otherwise="d = Neg(s)"),
+    "no Shape": Folded("m = Size(q) u = Neg(q)", False),
+    "a Shape alone": Folded("m = Shape(q) j = ConstantOfShape(m) u = Neg(j)", False),
+    "the length of a sequence": Folded(BESIDE, False, OF_A_SEQUENCE),
+    "in no body": Folded(BESIDE, False, around="s = Neg(x) NODES y = Concat<axis = 1>(u, u)"),
+}
+
+
+def model_of(case: Folded) -> onnx.ModelProto:
+    """Build the model; its loop has a number of rounds that is fed, its If a condition."""
+    branches = BRANCHES.replace("ELSE", case.otherwise)
+    nodes = f"{case.condition} q = If(k) {branches} {case.after}"
+    return parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[2, 4] x, int64 n, bool z) => (float[E, F] y)
+        {{ {case.around.replace("NODES", nodes)} }}"""
+    )
+
+
+@with_own("onnxruntime")
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("target", ["onnxruntime", "portable"])
+def test_the_branch_takes_the_place_of_its_if(target: Any, name: str, engine: Any) -> None:
+    case = CASES[name]
+    model = model_of(case)
+    said = [each.message for each in ts.check(model, target=target)]
+    assert sum("is an If in a body" in each for each in said) == case.is_lost
+    lowered = lowered_for(target, model)
+    x = np.random.default_rng(5).standard_normal((2, 4)).astype(np.float32)
+    feeds = {"x": x, "n": np.array(2), "z": np.array(True)}
+    wanted = ts.run(model, feeds)["y"]
+    np.testing.assert_array_equal(ts.run(lowered, feeds, engine=engine)["y"], wanted)
+    if engine == "onnxruntime" and case.is_lost:
+        with pytest.raises(SplitError, match="Missing Input"):
+            ts.run(model, feeds, engine=engine)
