@@ -19,7 +19,8 @@ OF_A_SEQUENCE = """p = SequenceConstruct(s, s) l = SequenceLength(p)
     w = Constant<value = int64 {1}>() k = Less(w, l)"""
 BRANCHES = """<then_branch = t () => (float[A, B] a) { f, a = Split<axis = 1, num_outputs = 2>(s) },
     else_branch = e () => (float[C, D] d) { ELSE }>"""
-IN_LOOP = """y = Loop(n, , x) <body = o (int64 i, bool c, float[2, 4] s) => (bool g, float[2, 4] r) {
+IN_LOOP = """y = Loop(n, , x)
+    <body = o (int64 i, bool c, float[2, 4] s) => (bool g, float[2, 4] r) {
     g = Identity(c) NODES v = Concat<axis = 1>(u, u) r = Add(v, s) }>"""
 IN_IF = """y = If(z) <then_branch = o () => (float[2, 4] r) {
     s = Neg(x) NODES v = Concat<axis = 1>(u, u) r = Add(v, s) },

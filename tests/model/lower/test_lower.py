@@ -2037,6 +2037,41 @@ def test_what_a_loop_carries_of_parts_along_another_axis_is_declared_so(
     assert np.array_equal(run(made, {"x": x, "n": np.array(rounds)})["y"], wanted)
 
 
+@with_own("onnxruntime", "openvino")
+@pytest.mark.parametrize(
+    ("first", "part", "given"),
+    [
+        ("SplitToSequence<keepdims = 0>(x)", "3", "float[A]"),
+        ("SplitToSequence(x)", "1,3", "float[A, B]"),
+        ("SequenceEmpty()", "1,3", "float[A, B]"),
+        ("SequenceEmpty()", "3", "float[A]"),
+    ],
+)
+def test_a_body_may_declare_more_of_a_sequence_than_it_gives(
+    first: str, part: str, given: str, engine: Any
+) -> None:
+    """What the first round starts with would lie in one tensor, with what later ones take."""
+    kind = given.removeprefix("float")
+    text = f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[N, 3] x, float{kind} v, int64 n) => (float{kind} y, int64 z)
+        <int64 zero = {{0}}> {{
+            s = {first}
+            t = Loop(n, , s) <body = b (int64 i, bool c, seq(float[{part}]) p)
+                => (bool d, seq(float{kind}) q) {{
+                d = Identity(c) j = Cast<to = 1>(i) e = Add(v, j)
+                q = SequenceInsert(p, e, zero) }}>
+            y = SequenceAt(t, zero) z = SequenceLength(t)
+        }}"""
+    model = parse_model(text)
+    lowered = lower(model, target="portable")
+    assert "SequenceInsert" not in {node.op_type for node in lowered.graph.node}
+    v = np.array([5, 6, 7], np.float32).reshape([int(size) for size in part.split(",")])
+    feeds = {"x": np.ones((2, 3), np.float32), "v": v, "n": np.array(2)}
+    found = run(lowered, feeds, engine=engine)
+    assert found["y"].tolist() == (v + 1).tolist()
+    assert found["z"] == (2 if first == "SequenceEmpty()" else 4)
+
+
 def test_parts_of_a_rank_that_is_not_known_stay_in_the_tensor_that_they_lie_in() -> None:
     made = lower(
         parse_model("""

@@ -18,7 +18,7 @@ from tensorsplit.model.features import data_features, model_features
 from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS
 from tensorsplit.model.features.vocabulary import REJOINED
 from tensorsplit.model.graph.building import full_collections_deferred
-from tensorsplit.model.graph.facts import SequenceFact, Tensor
+from tensorsplit.model.graph.facts import SequenceFact, Tensor, join_shapes
 from tensorsplit.model.graph.loops import Carried, carried_by
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, walk
 from tensorsplit.model.graph.opsets import domain_name
@@ -454,7 +454,9 @@ def _into_loop(step: SequenceNode, carried: Carried) -> Passage:
     if passed_from(end) is inside:
         step.sequences[inside] = step.sequences[old] = sequence
         return Passage(step, tensors=())
-    fact = step.lowering.sequence(inside)
+    fact, given = map(step.lowering.sequence, (inside, end))
+    if given.part is not None:  # the body may declare more of what it takes than it gives
+        fact = replace(fact, part=join_shapes(fact.part, given.part))
     return Passage.packed(step, fact, layout_for(fact, [sequence]))
 
 
