@@ -452,6 +452,30 @@ def test_a_loop_carries_sequences_from_opset_13_on() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["float", "int64", "string"])
+@pytest.mark.parametrize("target", [11, 12, 13])
+def test_before_opset_14_a_sequence_is_passed_on_by_a_tensor_more_and_less(
+    target: int, kind: str
+) -> None:
+    """A body gives what its own nodes make, so that an Identity can't just be left out."""
+    loop = f"""u = Loop(n, , t) <body = b (int64 i, bool c, seq({kind}[?,2]) p)
+        => (bool d, seq({kind}[?,2]) q) {{ d = Identity(c) q = Identity(p) }}>"""
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g ({kind}[N,2] x, int64 n) => ({kind}[A,2] y)
+        {{ s = SplitToSequence(x) t = Identity(s) {loop if target > 12 else "u = Identity(t)"}
+        y = SequenceAt(u, n) }}"""
+    )
+    older = converted(made, target)
+    assert "SequenceErase" in {each.op_type for each in older.graph.node}
+    x = np.array([["a", "b"], ["c", "d"], ["e", "f"]], object)
+    if kind != "string":
+        x = np.arange(6).reshape(3, 2).astype("float32" if kind == "float" else kind)
+    for place in (1, 2):
+        check_equal(older, [x[place : place + 1]], x=x, n=np.array(place))
+    with refused("TS511", "has 3 tensors"):
+        outputs(older, x=x, n=np.array(3))
+
+
 @pytest.mark.parametrize("break_it", ["input", "output", "attribute"])
 def test_a_model_that_is_not_well_formed_is_refused(break_it: str) -> None:
     nodes = [node("Relu", "x", "z", name="r"), node("Split", "z", "a b", axis=1)]

@@ -15,6 +15,9 @@ from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.convert.definitions import replace_by_definition
 from tensorsplit.model.convert.einsum import einsum_down
 from tensorsplit.model.graph.calculation import TO_THE_END, Calculation, few_numbers
+from tensorsplit.model.graph.facts import SequenceFact
+
+_FIRST_WITH_SEQUENCES = 11
 
 _MOST_ADDED = 64
 """So many parts, and no more, are added up by a node for each."""
@@ -368,7 +371,23 @@ def _axes_after_channels(node: NodeConversion) -> list[int]:
     return list(range(1, -axis if axis < 0 else (rank or 0) - axis))
 
 
+def _identity_down(node: NodeConversion) -> None:
+    """Pass a sequence on as what is left of it after a tensor is put at its end and taken away.
+
+    The tensor is of the shape of the others, as far as that is known.
+    """
+    held = node.conversion.facts.of(node.input(0))
+    if not isinstance(held, SequenceFact) or held.element_type in (None, ir.DataType.BFLOAT16):
+        return
+    if node.conversion.target < _FIRST_WITH_SEQUENCES:
+        return
+    make, shape = node.make, [dim if is_known(dim) else 1 for dim in held.part or ()]
+    longer = make.op("SequenceInsert", [node.input(0), make.filled(shape, held.element_type)])
+    node.replace(make.op("SequenceErase", [longer]))
+
+
 ADAPTERS = table(
+    ("Identity", 14, None, _identity_down),
     ("ConstantOfShape", 9, None, _constant_of_shape_down),
     ("CumSum", 11, None, _cum_sum_down),
     ("Range", 11, None, _range_down),
