@@ -2,6 +2,7 @@
 //
 // Only calls on files and folders inside of one folder are counted.
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -105,6 +106,12 @@ int posix_fallocate64(int file, off64_t start, off64_t size) {
     NEXT(int, posix_fallocate64, (int, off64_t, off64_t));
     const bool counts = left >= 0 && is_open_inside(file);
     return counts && fails("posix_fallocate") ? number : call(file, start, size);
+}
+
+// Lists a folder.
+DIR* opendir(const char* path) {
+    NEXT(DIR*, opendir, (const char*));
+    return left >= 0 && is_inside(path) && fails("opendir") ? NULL : call(path);
 }
 
 typedef const char* Path;

@@ -18,6 +18,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto
+from onnx.parser import parse_model
 
 from tests.cli.build import npy
 from tests.cli.conftest import Command
@@ -99,6 +100,39 @@ def test_a_folder_in_place_of_another(faulty: Faulty, tensorsplit: Command, tmp_
     assert failed >= WRITING - {"rename"} | {"renameat2", "unlinkat"}  # of the draft as a whole
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_group(faulty: Faulty, tensorsplit: Command, tmp_path: Path, is_there: bool) -> None:
+    source, name = tmp_path / "x.zarr", "parts.zarr"
+    group = pytest.importorskip("zarr").open_group(source, mode="w")
+    group.create_array("a", data=ARRAY)
+    group.create_group("inner").create_array("b", data=RANDOM.random((12, 4)))
+    if is_there:
+        (tmp_path / "before").mkdir()
+        assert tensorsplit(*split(source, tmp_path / "before" / name, 0)).status == 0
+    words = *split(source, tmp_path / "out" / name, 1), "--overwrite"
+    assert faulty("one", *words) >= WRITING - {"rename"}
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_files_for_ranks(
+    faulty: Faulty, tensorsplit: Command, tmp_path: Path, is_there: bool
+) -> None:
+    source = tmp_path / "x.safetensors"
+    tensors = {"x": ARRAY, "whole": RANDOM.random(3)}
+    pytest.importorskip("safetensors.numpy").save_file(tensors, source)
+
+    def words(folder: str, axis: int) -> tuple[object, ...]:
+        rules = tmp_path / f"{axis}.toml"
+        rules.write_text(f'shard = [{{ tensors = "x", axis = {axis}, pad_to = 8 }}]')
+        target = tmp_path / folder / "ranks"
+        return ("split", source, "-o", target, "--rules", rules, "--ranks", 4, "--overwrite")
+
+    if is_there:
+        (tmp_path / "before").mkdir()
+        assert tensorsplit(*words("before", 1)).status == 0
+    assert faulty("one", *words("out", 0)) >= WRITING - {"rename"}
+
+
 @pytest.mark.parametrize("command", ["merge", "reshard"])
 def test_the_files_of_ranks(
     faulty: Faulty, tensorsplit: Command, tmp_path: Path, command: str
@@ -134,6 +168,75 @@ def test_a_model_and_its_weights(faulty: Faulty, weighty: Path, tmp_path: Path) 
     (tmp_path / "before" / "m.onnx").write_bytes(b"before")
     words = ("lower", weighty, "--for", "openvino", "-o", tmp_path / "out" / "m.onnx")
     assert faulty("six", *words, "--overwrite") >= WRITING | {"sendfile64"}  # of the weights
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("convert --opset 20", "convert --opset 20 --verify", "infer"),
+        *("lower --for portable", "check --fix --for openvino"),
+    ],
+)
+def test_a_model_of_another_command(
+    faulty: Faulty, weighty: Path, tmp_path: Path, command: str
+) -> None:
+    name, *options = command.split()
+    assert faulty("one", name, weighty, *options, "-o", tmp_path / "out" / "m.onnx") >= WRITING
+
+
+def test_a_model_in_its_own_place(faulty: Faulty, weighty: Path, tmp_path: Path) -> None:
+    shutil.copytree(weighty.parent, tmp_path / "before", ignore=shutil.ignore_patterns("before"))
+    words = ("check", tmp_path / "out" / weighty.name, "--fix", "--for", "portable")
+    assert faulty("one", *words) >= WRITING
+
+
+def test_the_smallest_model(faulty: Faulty, tmp_path: Path) -> None:
+    """ONNX Runtime gives 2, and 0 is right."""
+    text = "g (int32[1] x) => (int32[1] y) <int32 o = {1}> { q = Div(o, x) y = Mul(q, x) }"
+    made = parse_model(f'<ir_version: 10, opset_import: ["": 18]> {text}')
+    onnx.save(made, tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.array([2], np.int32))
+    words = ("reduce", tmp_path / "m.onnx", "--engine", "onnxruntime", "-i", f"x={tmp_path}/x.npy")
+    assert faulty("one", *words, "-o", tmp_path / "out" / "smallest") >= WRITING
+
+
+def test_the_examples(faulty: Faulty, tmp_path: Path) -> None:
+    assert faulty("one", "examples", tmp_path / "out" / "examples") >= WRITING - {"rename"}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the conformance suite, as JSON."""
+    target = tmp_path_factory.mktemp("measured") / "run.json"
+    words = (
+        "conformance",
+        "-e",
+        "onnx-reference",
+        "-c",
+        "onnx.Split-18/*/static-r1/*",
+        "--format",
+        "json",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "tensorsplit", *words, "-o", target],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert target.exists(), done.stderr
+    return target
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *("--format json -o {}/run.json.gz", "--format html -o {}/page.html"),
+        *("--profiles {}/profiles", "--update-known {}/known.json"),
+    ],
+)
+def test_what_was_measured(faulty: Faulty, measured: Path, tmp_path: Path, options: str) -> None:
+    words = ("conformance", "--from", measured, *options.format(tmp_path / "out").split())
+    assert faulty("one", *words) >= {"open", "write", "fsync", "close"}
 
 
 def test_the_outputs_of_a_run(faulty: Faulty, weighty: Path, tmp_path: Path) -> None:

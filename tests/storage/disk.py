@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -11,6 +12,18 @@ from typing import Any
 import pytest
 
 from tensorsplit.storage import drafts, outputs
+
+
+def close_folder(closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a folder fail to be listed."""
+    scan = os.scandir
+
+    def scanned(path: Any) -> Any:
+        if Path(path) == closed:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scanned)
 
 
 class Disk:

@@ -21,6 +21,7 @@ from tensorsplit.storage import outputs
 from tensorsplit.storage.drafts import drafts_in
 from tensorsplit.storage.outputs import Brought, Outputs
 from tests.refusals import refused
+from tests.storage.disk import close_folder
 
 
 def content(data: bytes) -> Callable[[IO[bytes]], object]:
@@ -342,6 +343,29 @@ def test_a_file_of_the_same_writer_is_replaced_unless_it_was_changed(tmp_path: P
     Outputs().write({tmp_path / "nobody's": "one"})
     with refused("TS702", "exists"):
         Outputs().write({tmp_path / "nobody's": "two"})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="files have attributes on Linux")
+def test_a_folder_in_which_not_all_can_be_listed_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is hidden may be another's."""
+    target = tmp_path / "made"
+
+    def make() -> None:
+        with Outputs(writer="split").replaced(target, ["inner", "x"]) as draft:
+            (draft / "inner").mkdir(parents=True)
+            (draft / "x").write_bytes(b"1")
+
+    make()
+    if not os.listxattr(target / "x"):
+        pytest.skip("this file system has no attributes")
+    make()
+    (target / "inner" / "theirs").write_bytes(b"2")
+    close_folder(target / "inner", monkeypatch)
+    with refused("TS702", "made is not empty"):
+        make()
+    assert (target / "inner" / "theirs").read_bytes() == b"2"
 
 
 def test_the_drafts_of_a_run_that_was_killed_are_swept(tmp_path: Path) -> None:

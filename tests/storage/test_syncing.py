@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tensorsplit.storage import syncing
+from tests.storage.disk import close_folder
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders are not synced here")
@@ -61,3 +62,12 @@ def test_what_lacks_a_descriptor_beside_others_is_synced_alone(
         else:
             with pytest.raises(OSError, match=os.strerror(number)):
                 sync()
+
+
+def test_a_folder_that_cannot_be_listed_is_not_said_to_be_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "closed" / "inner").mkdir(parents=True)
+    close_folder(tmp_path / "closed", monkeypatch)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        syncing.sync_folders(tmp_path)

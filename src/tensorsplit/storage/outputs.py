@@ -311,11 +311,13 @@ def _sign(written: Path, writer: str) -> None:
 
 
 def _files_in(path: Path) -> Iterator[Path]:
-    """Yield all files in a folder; of a file, itself."""
+    """Yield all files in a folder, and what can't be listed in it; of a file, itself."""
     if not path.is_dir():
         yield path
-    for folder, _, names in os.walk(path):
+    closed: list[str] = []
+    for folder, _, names in os.walk(path, onerror=lambda error: closed.append(error.filename)):
         yield from (Path(folder, name) for name in names)
+    yield from map(Path, closed)
 
 
 def _note(writer: str, written: os.stat_result) -> bytes:

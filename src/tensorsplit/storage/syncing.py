@@ -24,7 +24,12 @@ def sync_folder(folder: Path) -> None:
 
 def sync_folders(folder: Path) -> None:
     """Write the names in a folder and in all folders below it down to the disk."""
-    _sync_each((Path(path) for path, _, _ in os.walk(folder)), _opened_folder)
+    paths = (Path(path) for path, _, _ in os.walk(folder, onerror=_raise))
+    _sync_each(paths, _opened_folder)
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def sync_files(paths: Iterable[Path]) -> None:

@@ -224,7 +224,10 @@ def asked_of(node: ir.Node, inputs: list[Fact], held: Attributes) -> Asked | Non
         if kind in _PLAIN_TYPES:
             attributes.append((entry.name, kind, entry.value))
         elif kind not in GRAPH_TYPES:  # onnx looks at the split nodes in a body, and may abort
-            octets = ir.serde.serialize_attribute(entry).SerializeToString()
+            try:
+                octets = ir.serde.serialize_attribute(entry).SerializeToString()
+            except (ValueError, ir.serde.SerdeError):  # a tensor's data and its shape differ
+                return None
             attributes.append((entry.name, kind, octets))
     given = [
         None if value is None or fact is ABSENT else fact
