@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import subprocess
@@ -265,6 +266,25 @@ def test_where_a_system_copies_no_ranges(
     ts.files.split(source, source.with_name("out"), [1, 59])
     assert len(calls) == 2
     np.testing.assert_array_equal(np.load(source.with_name("out") / "x.1.npy"), ARRAY[1:])
+
+
+@pytest.mark.skipif(not hasattr(os, "copy_file_range"), reason="there are only reads and writes")
+def test_where_a_system_copies_ranges_in_pieces(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied, calls = os.copy_file_range, list[int]()
+
+    def copy_file_range(one: int, other: int, count: int, *places: int) -> int:
+        calls.append(count)
+        return copied(one, other, min(count, 999), *places)
+
+    monkeypatch.setattr(os, "copy_file_range", copy_file_range)
+    ts.files.split(source, source.with_name("out"), [31, 29])
+    for number, part in enumerate((ARRAY[:31], ARRAY[31:])):
+        np.save(whole := io.BytesIO(), part)
+        made = source.with_name("out") / f"x.{number}.npy"
+        assert made.read_bytes() == whole.getvalue()
+    assert calls == [31 * 64, 31 * 64 - 999, 29 * 64, 29 * 64 - 999]
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

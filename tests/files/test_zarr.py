@@ -18,13 +18,17 @@ import pytest
 
 import tensorsplit as ts
 from tensorsplit.files import zarr_files
+from tensorsplit.files.divisions import SplitOperands
 from tensorsplit.files.formats import open_source
+from tensorsplit.files.jobs import plan_split
+from tensorsplit.files.rule_files import chosen_rules
 from tests.cli.conftest import Command
 from tests.refusals import refused
 
 zarr = pytest.importorskip("zarr")
 numcodecs = pytest.importorskip("numcodecs")
 zarr_arrays: Any = pytest.importorskip("tensorsplit.files.zarr_arrays")
+zarr_nodes: Any = pytest.importorskip("tensorsplit.files.zarr_nodes")
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*does not have a Zarr V3 specification")
 
@@ -98,6 +102,28 @@ def test_only_the_shape_is_described_otherwise(tmp_path: Path, version: int) -> 
     ts.files.split(tmp_path / "x.zarr", tmp_path / "out", [4, 6])
     after = json.loads((tmp_path / "out" / "x.1.zarr" / name).read_text())
     assert after == {**before, "shape": [6, 7, 9]}
+
+
+def test_tasks_state_the_bytes_of_the_elements_in_their_chunks(tmp_path: Path) -> None:
+    made(tmp_path / "x.zarr")
+    rules = chosen_rules(None, SplitOperands(0, (4, 6)), None, tmp_path / "x.zarr")
+    job = plan_split(str(tmp_path / "x.zarr"), str(tmp_path / "out"), rules)
+    assert sum(task.nbytes for task in job.writing.tasks()) == X.nbytes
+
+
+def test_of_an_array_of_version_3_alone_nothing_of_version_2_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path / "x.zarr")
+    asked, read = list[str](), zarr_nodes.read_values
+
+    def read_values(store: Any, keys: Sequence[str], allowance: Any) -> Any:
+        asked.extend(keys)
+        return read(store, keys, allowance)
+
+    monkeypatch.setattr(zarr_nodes, "read_values", read_values)
+    open_source(str(tmp_path / "x.zarr"))
+    assert asked == ["zarr.json"]
 
 
 def test_chunks_that_begin_parts_are_copied_as_they_are(tmp_path: Path) -> None:

@@ -303,7 +303,8 @@ def _ranked(source: str, rules: RuleSet, target: str) -> tuple[RuleSet, TensorSo
         folder = Path(source)
         with refusing_access(source):
             names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
-        rules = rules.for_ranks(FileLayout(file=rules.file).ranks_of(names))
+        count = FileLayout(file=rules.file).ranks_of(names)
+        rules = rules if count is None else rules.for_ranks(count)
     rules.check_ranks()
     layout = FileLayout(rules.ranks, rules.file, rules.common)
     return rules, _opened(source, target, layout)

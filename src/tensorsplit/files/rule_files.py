@@ -99,10 +99,10 @@ class RuleSet:
         """Whether a rule divides tensors among ranks."""
         return any(isinstance(each.rule, ShardRule) for each in self.rules)
 
-    def for_ranks(self, ranks: int | None) -> RuleSet:
+    def for_ranks(self, ranks: int) -> RuleSet:
         """Return the rules for so many ranks, whatever they say themselves."""
         rules = [
-            replace(each, rule=replace(each.rule, ranks=ranks or 0))
+            replace(each, rule=replace(each.rule, ranks=ranks))
             if isinstance(each.rule, ShardRule)
             else each
             for each in self.rules

@@ -774,6 +774,38 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
             (1, "v, m", False),  # as exported by PyTorch
         ]
     ],
+    ("Loop", "unused_in_loop"): [
+        (
+            f"""(float[2] x, int64 n, bool c) => (float[A] y) {{ a, z = Loop(n, c, x, x) <body = b
+            (int64 i, bool d, float[2] r, float[B] s) => (bool e, float[2] t, float[C] u)
+            {{ e = Identity(d) t = Neg(r) u = Concat<axis = 0>(s, s) }}> {made} }}""",
+            matters,
+        )
+        for made, matters in [("y = Neg(a)", True), ("y = Neg(x)", False)]
+    ],
+    ("Split", "misplaced_strings"): [
+        (
+            f"""(string[6] x, bool c) => (string[A] y) {{ a, b = Split<num_outputs = 2>(x)
+            z = If(c) <then_branch = t () => (string[B] p) {{ p = Identity(b) }},
+            else_branch = e () => (string[C] q) {{ q = Identity(x) }}> y = Identity({read}) }}""",
+            is_misplaced,
+        )
+        for read, is_misplaced in [("z", True), ("x", False)]  # nothing uses the If then
+    ],
+    ("Split", "lengths_of_constants"): [
+        (
+            f"""(float[6] x, float[M] w, int64[2] fed) => (float[A] a, float[B] b)
+            <int64[2] k = {{2, 4}}, int64[2,1] i = {{1, 0}}>
+            {{ g = GatherND(k, i) {made} a, b = Split(x, l) }}""",
+            of_constants,
+        )
+        for made, of_constants in [
+            ("l = Identity(g)", True),
+            ("s = Shape(w) l = Sub(g, s)", False),
+            ("l = Sub(g, fed)", False),
+            ("l = Identity(k)", False),
+        ]
+    ],
     ("Abs", "abs_of_shapes"): [
         (f"(float[N,M] x, int64 n) => (int64[K] y) <int64 k = {{3}}> {{ {made} }}", is_so)
         for made, is_so in [

@@ -54,6 +54,11 @@ SHAPES: dict[str, tuple[str, tuple[Any, ...]]] = {
         to = Concat<axis=0>(n, o) y = Reshape(u, to)""",
         ("N", None),
     ),
+    "a length that may be 0, beside one of two that may be": (
+        """n = Shape(m) f = Gather(m, zero) o = Cast<to=7>(f) to = Concat<axis=0>(n, one, o)
+        y = Reshape(both, to)""",
+        (None, 1, None),
+    ),
     "a 0 that counts": (
         "n = Shape(x) to = Concat<axis=0>(n, two) y = Reshape<allowzero=1>(across, to)",
         ("N", 2),

@@ -19,6 +19,7 @@ from tests.model.build import (
     FLOAT,
     INT64,
     check,
+    function,
     graph,
     model,
     node,
@@ -82,6 +83,17 @@ def test_a_position_needs_the_count_of_the_sequence() -> None:
     assert list(facts.undecided) == ["graph/at"]
     assert [each.name for each in values_needed(facts)] == ["r"]
     assert check(made, {"q": [np.ones(2, np.float32)] * 2}) == []
+
+
+def test_calls_that_are_alike_are_all_needed_where_one_is_undecided() -> None:
+    nodes = [node("Abs", "k", "l"), node("Neg", "k", "m")]
+    nodes += [node("F", f"x {name}", f"{name}1 {name}2", domain="custom") for name in "lm"]
+    inputs = [value("x", FLOAT, [6]), value("k", INT64, [2])]
+    halves = function("F", "x s", "a b", [CUT])
+    made = model(graph(nodes, inputs, ["l1", "m1"]), 18, [halves], custom=1)
+    facts = validate(onnx_model(made).model)
+    assert list(facts.undecided) == ["function custom::F/cut"]
+    assert {each.name for each in values_needed(facts)} == {"l1", "l2", "m1", "m2"}
 
 
 def test_lengths_that_are_fed_are_open() -> None:

@@ -185,11 +185,12 @@ def shared_states(node: ir.Node, facts: Facts) -> list[int]:
     may be left out make of them; what a row is joined into; and what two nodes calculate alike,
     which are one for an engine. A state that stays in its place is its own.
     """
-    if operator_of(node) != "Scan" or not scanned_by(node):
+    rows = scanned_by(node)
+    if not rows:
         return []
     body = body_of(node)
     pairs = [*zip(states_of(node), body.outputs, strict=False)]
-    return _shared(pairs, body, set(scanned_by(node)), facts)
+    return _shared(pairs, body, set(rows), facts)
 
 
 def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:

@@ -249,9 +249,9 @@ class _LayerSplit:
             self._graph.add_output(self._layer)
 
     def _replace_by_lengths(self) -> None:
-        lengths = equal_lengths(self._dim, self._intent.outputs or 0)
-        inputs = [self._data, self._graph.source(self._layer, 1), self._make.make(lengths)]
         ports = list(self._layer.outputs.values())
+        lengths = equal_lengths(self._dim, len(ports))
+        inputs = [self._data, self._graph.source(self._layer, 1), self._make.make(lengths)]
         kind = VARIADIC_SPLIT._replace(precision=ports[0].precision)
         made = self._graph.add_with_outputs(kind, inputs, self._name, len(ports) + 1)
         self._graph.stand_in(self._layer, made[:-1])

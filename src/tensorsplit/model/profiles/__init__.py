@@ -105,10 +105,10 @@ class Limitation:
 
     def holds(self, features: Mapping[str, object]) -> bool:
         """Return whether it is about something with these features."""
-        if self.feature not in features:  # as most are not
+        said = features.get(self.feature, False)
+        if said is False:  # as most are
             return False
         operator = {features.get("operator"), features.get("version")}
-        said = features[self.feature]
         return (
             all(name in features for name in self.also)
             and not any(name in features for name in self.unless)
