@@ -330,12 +330,17 @@ def test_a_split_has_these_features_and_no_others(
         ("Split(x)", "Concat<axis = 1>(a, b)", False),
         ("Split(x)", "Concat<axis = 0>(b, a)", False),
         ("Split(x)", "Concat<axis = 0>(a, b, b)", False),
+        ("Split(x) c = Max(a)", "Concat<axis = 0>(c, b)", True),  # engines leave it out
+        ("Split(x) c = Max(a, b)", "Concat<axis = 0>(c, b)", False),
+        ("Split(x) c = Where(k, a, b)", "Concat<axis = 0>(c, b)", True),
+        ("Split(x) c = Where(k, b, a)", "Concat<axis = 0>(c, b)", False),  # b is read twice
     ],
 )
 def test_parts_are_rejoined_in_their_order_along_their_axis(
     split: str, joined: str, is_rejoined: bool
 ) -> None:
-    text = f"(float[N,M] x) => (float[A,B] y) {{ a, b = {split} y = {joined} }}"
+    text = f"""(float[N,M] x) => (float[A,B] y) <bool k = {{1}}>
+        {{ a, b = {split} y = {joined} }}"""
     assert (REJOINED in of_node("Split", text, 13)) is is_rejoined
 
 
@@ -578,6 +583,10 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
         ("(float[3] x) => (float[A] y) <bool[2] c = {0, 1}> { y = Compress<axis=0>(x, c) }", False),
         ("(float[3] x, bool[2] c) => (float[A] y) { y = Compress<axis = 0>(x, c) }", False),
         ("(float[3] x, bool[0] c) => (float[A] y) { y = Compress<axis = 0>(x, c) }", True),
+    ],
+    ("Gather", "empty_constant"): [
+        ("(float[3,N] x) => (float[A,B] y) <int64[0] i = {}> { y = Gather(x, i) }", False),
+        ("(int64[N] i) => (float[A] y) <float[0] x = {}> { y = Gather(x, i) }", True),
     ],
     ("Gather", "taken_from_nothing"): [
         ("(float[0,3] x, int64[2] i) => (float[0,2] y) { y = Gather<axis = 1>(x, i) }", True),

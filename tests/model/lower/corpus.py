@@ -323,10 +323,11 @@ _RUNTIME = [
     Case(
         "insert_and_erase_at_a_runtime_position",
         13,
-        "g (float[7,2] x, float[3,2] w, int64 i) => (float[10,2] a, int64 n) <int64 c = {2}>"
-        " { s = SplitToSequence(x, c)  t = SequenceInsert(s, w, i)  u = SequenceInsert(t, w, i)"
-        "  v = SequenceErase(u, i)  a = ConcatFromSequence<axis=0>(v)  n = SequenceLength(v) }",
-        feeds={"i": np.array(2)},
+        "g (float[7,2] x, float[3,2] w, int64 i, int64 j) => (float[10,2] a, int64 n) <int64 c ="
+        " {2}> { s = SplitToSequence(x, c)  t = SequenceInsert(s, w, i)"
+        "  u = SequenceInsert(t, w, j)  v = SequenceErase(u, j)"
+        "  a = ConcatFromSequence<axis=0>(v)  n = SequenceLength(v) }",
+        feeds={"i": np.array(2), "j": np.array(2)},
     ),
     Case(
         "insert_and_erase_steps_at_a_runtime_position",

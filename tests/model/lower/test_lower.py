@@ -219,6 +219,8 @@ OUT_OF_RANGE = [
     ("sequence_runtime_chunk", {"c": np.array(0)}),
     ("sequence_runtime_chunk", {"c": np.array(-3)}),
     ("chunk_dynamic", {"x": np.ones((3, 4), np.float32)}),
+    ("insert_and_erase_at_a_runtime_position", {"i": np.array(5)}),
+    ("insert_and_erase_at_a_runtime_position", {"i": np.array(-5)}),
     ("insert_of_another_shape", {"i": np.array(8)}),
     ("insert_where_all_was_erased", {"i": np.array(1)}),
     ("insert_of_another_shape_anywhere", {"i": np.array(5)}),

@@ -1577,6 +1577,7 @@ LENGTHS = {
     "a slice to a near end": (True, "M", f"{NEAR} u = Neg(v)"),
     "a slice from near the end": (True, "M", "u = Slice(x, last_five, largest, one)"),
     "a slice from the second element on": (True, "M", "u = Slice(x, one, largest, one)"),
+    "a slice backwards to the second element": (True, "M", "u = Slice(x, five, zero, one, last)"),
     "a slice of a slice": (True, "M", f"{NEAR} u = Slice(v, a, largest, one)"),
     "a slice on another axis": (True, "M", f"{NEAR} u = Slice(v, a, b, zero)"),
     "two slices joined": (True, "M", f"{NEAR} u = Concat<axis = 1>(v, v)"),
