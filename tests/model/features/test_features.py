@@ -332,8 +332,8 @@ def test_a_split_has_these_features_and_no_others(
         ("Split(x)", "Concat<axis = 0>(a, b, b)", False),
         ("Split(x) c = Max(a)", "Concat<axis = 0>(c, b)", True),  # engines leave it out
         ("Split(x) c = Max(a, b)", "Concat<axis = 0>(c, b)", False),
-        ("Split(x) c = Where(k, a, b)", "Concat<axis = 0>(c, b)", True),
-        ("Split(x) c = Where(k, b, a)", "Concat<axis = 0>(c, b)", False),  # b is read twice
+        ("Split(x) c = Where(k, a, x)", "Concat<axis = 0>(c, b)", True),
+        ("Split(x) q = Cast<to = 9>(x) c = Where(q, a, x)", "Concat<axis = 0>(c, b)", False),
     ],
 )
 def test_parts_are_rejoined_in_their_order_along_their_axis(

@@ -140,7 +140,7 @@ def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:
             (dim if dim >= 0 else None) if isinstance(dim, int) else (dim.value or None)
             for dim in shape
         )
-    if isinstance(kind, ir.TensorType) or (kind is None and shape is not None):
+    if kind is None or isinstance(kind, ir.TensorType):
         return Tensor((kind and kind.dtype) or None, dims)
     if isinstance(kind, ir.SequenceType) and isinstance(kind.elem_type, ir.TensorType):
         return SequenceFact(kind.dtype or None, dims)

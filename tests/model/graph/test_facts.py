@@ -1,0 +1,35 @@
+"""What types and shapes say of values, and what holds of either of two."""
+
+from __future__ import annotations
+
+import onnx_ir as ir
+import pytest
+
+from tensorsplit.core.dimensions import Dim
+from tensorsplit.model.graph.facts import UNKNOWN, Fact, Other, Tensor, fact_of, join_shapes
+
+N = ir.SymbolicDim("N")
+FLOAT = ir.DataType.FLOAT
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "expected"),
+    [
+        (None, None, UNKNOWN),
+        (None, [2, -1, "N", None], Tensor(None, (2, None, "N", None))),
+        (ir.TensorType(FLOAT), None, Tensor(FLOAT)),
+        (ir.OptionalType(ir.TensorType(FLOAT)), None, Other(ir.OptionalType(ir.TensorType(FLOAT)))),
+    ],
+)
+def test_a_type_and_a_shape_say_something_alone(
+    kind: ir.TypeProtocol | None, shape: list[int | str | None] | None, expected: Fact
+) -> None:
+    assert fact_of(kind, None if shape is None else ir.Shape(shape)) == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [(2, 2, 2), (2, 3, None), ("N", N, "N"), (N, "N", N), ("N", "M", None), (N, 2, None)],
+)
+def test_what_two_shapes_have_in_common(left: Dim, right: Dim, expected: Dim) -> None:
+    assert join_shapes((left, 7), (right, 7)) == (expected, 7)
