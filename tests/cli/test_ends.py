@@ -73,6 +73,7 @@ def test_an_option_that_takes_several_values_and_a_flag_are_given_twice(
         (OSError(24, "Too many open files"), 2, "the system: Too many open files"),
         (OSError(13, "Permission denied", "a/b"), 2, "a/b: Permission denied"),
         (OSError("of its own"), 2, "the system: of its own"),
+        (OSError(2, "No such file or directory"), 2, "the current folder: No such file"),
         (MemoryError(), 2, "out of memory"),
         (RuntimeError("can't start new thread"), 2, "out of memory"),
         (RecursionError(), 2, "nested too deep"),

@@ -51,6 +51,16 @@ def test_measuring_again_replaces_the_profile(tensorsplit: Command, cache: Path)
     assert json.loads(made.read_text())["entries"]
 
 
+def test_nothing_is_measured_that_cannot_be_kept(
+    tensorsplit: Command, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.parent.write_bytes(b"not a folder")
+    monkeypatch.setattr("tensorsplit.conformance.runner.run", pytest.fail)
+    ended = tensorsplit("profile", planted("refuses"))
+    assert (ended.status, ended.out) == (2, "")
+    assert "[TS702]" in ended.err
+
+
 @pytest.mark.parametrize(
     ("engine", "code"), [("onnxsim", "TS703"), ("no_such_engine", "TS601"), ("tvm", "TS602")]
 )

@@ -275,6 +275,8 @@ def _report(error: Exception, written: Sequence[str] = ()) -> int:
         case OSError():
             is_output = isinstance(error, StandardOutputError) or error.errno in _OF_WRITING
             output = tr("standard output") if is_output else tr("the system")
+            if isinstance(error, FileNotFoundError):  # all others have the name of a file
+                output = tr("the current folder")
             reason = f"{error.filename or output}: {error.strerror or error}"
             names = listed(written)
             whole = tr("written before, and whole: {names}", names=names) if written else ""

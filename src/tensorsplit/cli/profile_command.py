@@ -53,12 +53,14 @@ def profile(*, engine: str, jobs: int | None, seconds: float) -> int:
             tr("name an engine"),
             parameter="engine",
         )
+    target = outputs()
+    target.create_dirs = target.overwrite = True
+    target.folders.append(folder)
+    target.check()
     cases = [case for case in all_cases() if case.model_format in subject.traits.formats]
     with progress_of("profile", len(cases)) as advance:
         document = run([subject], cases, seconds=seconds, jobs=jobs, progress=advance, note=note)
         ((name, text),) = profile_files(document)
-    target = outputs()
-    target.create_dirs = target.overwrite = True
     target.write({folder / name: text})
     _summarise(json.loads(text), str(folder / name))
     return 0
