@@ -6,11 +6,13 @@ import onnx_ir as ir
 import pytest
 from onnx.parser import parse_model
 
+from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features import features_of
 from tensorsplit.model.features.rounds import rounds_by_default
 from tensorsplit.model.features.values import may_be_long
 from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.graph.nodes import walk
+from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.infer.analysis import analyse
 
 
@@ -342,6 +344,22 @@ def test_parts_are_rejoined_in_their_order_along_their_axis(
     text = f"""(float[N,M] x) => (float[A,B] y) <bool k = {{1}}>
         {{ a, b = {split} y = {joined} }}"""
     assert (REJOINED in of_node("Split", text, 13)) is is_rejoined
+
+
+@pytest.mark.parametrize(
+    ("axis", "joined", "is_along"),
+    [("one", 1, True), ("one", 0, False), ("fed", 0, True), ("row", 0, True)],
+)
+def test_parts_of_a_layer_are_rejoined_along_the_axis_that_an_input_says(
+    axis: str, joined: int, is_along: bool
+) -> None:
+    proto = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18, "{DOMAIN}": 1]>
+        g (float[N,M] x, int64 fed, int64[2] l) => (float[A,B] y)
+        <int64 one = {{1}}, int64[2] row = {{1, 1}}>
+        {{ a, b = {DOMAIN}.VariadicSplit(x, {axis}, l) y = Concat<axis = {joined}>(a, b) }}"""
+    )
+    assert is_rejoined(ir.serde.deserialize_model(proto).graph[0]) is is_along
 
 
 OPEN = {"dynamic_axis", "unknown_number_of_parts"}

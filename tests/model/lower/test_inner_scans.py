@@ -97,6 +97,16 @@ def test_a_scan_in_the_body_of_a_scan_becomes_a_loop(name: str, process: Runner)
         assert ts.run(lowered, feed)["y"].tobytes() == expected.tobytes()
 
 
+def test_rows_of_a_known_number_are_put_together_from_the_last(process: Runner) -> None:
+    model = made_of(CASES["put together from the last"])
+    for dim, length in zip(model.graph.input[0].type.tensor_type.shape.dim, X.shape, strict=True):
+        dim.dim_value = length
+    lowered = lowered_for("openvino", model)
+    feed = {"x": X, "w": W, "yes": np.array(True)}
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
+    assert got.tobytes() == X[:, ::-1, :2].tobytes()
+
+
 @pytest.mark.parametrize("opset", [9, 10, 11, 12, 13])
 def test_before_opset_13_a_loop_carries_something(opset: int, process: Runner) -> None:
     """`Inputs (3 - ∞)`: the pages of Loop-1 and Loop-11."""

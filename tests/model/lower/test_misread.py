@@ -156,6 +156,14 @@ def test_a_transform_is_along_its_axis_and_has_the_shape_that_the_standard_says(
     assert_right(lowered, {"x": SIGNAL}, process)
 
 
+@pytest.mark.parametrize("shape", ["4,1", ""])
+def test_a_transform_without_an_axis_1_to_go_along_stays(shape: str) -> None:
+    made = "y = DFT(x, , first)"
+    model = made_of(20, f"float[{shape}] x", "float[] y", made, "int64 first = {0}")
+    assert "warning" in is_said(model)
+    assert ts.lower(model, target="openvino") == model
+
+
 def test_a_transform_of_what_may_be_real_or_complex_is_warned_of() -> None:
     """A run of real numbers ends in OpenVINO, one of complex ones does not."""
     model = made_of(17, "float[A,B,C] x", "float[E,F,G] y", "y = DFT<axis = 1>(x)")

@@ -146,7 +146,7 @@ def _may_be_along(split: ir.Node, join: ir.Node) -> bool:
     one = attribute_of(split, "axis", ir.AttributeType.INT) or 0
     if is_vendor_split(split):
         axis = constant(split.inputs[1])
-        one = None if axis is None or axis.size != 1 else int(axis.reshape(-1)[0])
+        one = None if axis is None or axis.size != 1 else axis.item()
     if one is None:
         return True
     return one == other or other is None or (one < 0) != (other < 0)
