@@ -7,7 +7,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from tensorsplit.model.graph.message import message_opsets
-from tensorsplit.model.graph.nodes import change_inputs, walk
+from tensorsplit.model.graph.nodes import change_inputs, namesakes, walk
 from tensorsplit.model.graph.opsets import domain_name
 from tensorsplit.model.reading import OnnxModel, read_model
 from tests.model.build import function, graph, model, node, onnx_model, untyped, value
@@ -55,6 +55,14 @@ def test_inputs_are_replaced_omitted_added_and_dropped(many: int) -> None:
     assert {name: places for name, places in readers.items() if places} == {
         held.name: [place] for place, held in enumerate(made.inputs) if held is not None
     }
+
+
+def test_namesakes_have_the_name_of_a_node_before_that_is_no_constant() -> None:
+    nodes = [node("Constant", "", held, name="N", value_int=1) for held in "kl"]
+    nodes += [node(name, "x", name, name=name[:1]) for name in ("Neg", "Not", "Nop", "Abs")]
+    nodes += [node("Exp", "x", held) for held in "yz"]
+    made = onnx_model(model(graph(nodes, [untyped("x")], "z"))).model
+    assert [each.op_type for each in namesakes(made.graph)] == ["Not", "Nop"]
 
 
 def test_ai_onnx_is_spelled_as_nothing() -> None:
