@@ -322,3 +322,7 @@ def test_a_formula_is_natural_if_all_that_it_is_made_of_is_0_or_more() -> None:
     for other in (any_number, dim + -1, dim * -1, dim - 1, minimum(dim, -1), dim + any_number):
         assert isinstance(other, Formula)
         assert not other.is_natural
+
+
+def test_lengths_that_are_numbers_and_fit_need_no_guard() -> None:
+    assert fitting_zero(6, (2, 4)) == 0

@@ -31,11 +31,13 @@ from tensorsplit.core.dimensions import (
     magnitude,
     may_be_same,
     names_in,
+    product_of,
     quotient,
     same_shape,
     show_dim,
     show_shape,
     smaller,
+    sum_of,
     text_of,
 )
 from tests.refusals import refused
@@ -393,3 +395,13 @@ def test_shapes_that_may_be_the_same_or_are(
 ) -> None:
     assert may_be_same(one, other) is may_be
     assert same_shape(one, other) is are
+
+
+@pytest.mark.parametrize(
+    ("dims", "total", "product"),
+    [((), 0, 1), ((2, 3), 5, 6), ((2, 0), 2, 0), ((2, None), None, None)],
+)
+def test_sums_and_products_of_any_number_of_dimensions(
+    dims: Shape, total: int | None, product: int | None
+) -> None:
+    assert (sum_of(dims), product_of(dims)) == (total, product)
