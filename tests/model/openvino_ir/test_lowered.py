@@ -682,6 +682,21 @@ def test_quotients_that_are_to_be_rounded_down_are_found(
     assert bool(found) is (is_down and may_be_below_0)
 
 
+@pytest.mark.parametrize("least", [0, -1])
+def test_a_quotient_of_what_is_not_below_0_is_right_however_it_is_rounded(
+    least: int, tmp_path: Path
+) -> None:
+    ir = IrFile()
+    (natural,) = ir.layer("Abs", (ir.parameter("x", "i32", "50,2"),), 1)
+    divisors = np.random.default_rng(8).integers(1, 99, (50, 2), np.int32)
+    divisors[25, 1] = least
+    given = ir.constant(divisors.tobytes(), "i32", "50,2")
+    ir.result(ir.layer("Divide", (natural, given), 1)[0])
+    path = ir.save(tmp_path, named(ir).replace("FP32", "I32"))
+    found = [each for each in ts.check(path, target="openvino") if "m_pythondiv" in each.message]
+    assert bool(found) is (least < 0)
+
+
 def taken(shape: str, indices: tuple[int, ...], axis: int) -> IrFile:
     ir = IrFile()
     x, at = ir.parameter("x", "f32", shape), ir.int64(axis, scalar=True)
@@ -702,7 +717,13 @@ def taken(shape: str, indices: tuple[int, ...], axis: int) -> IrFile:
 def test_what_is_taken_of_no_elements_is_none(
     shape: str, indices: tuple[int, ...], axis: int, made: tuple[int, ...], tmp_path: Path, run: Any
 ) -> None:
-    path = saved(taken(shape, indices, axis), tmp_path)
+    ir = taken(shape, indices, axis)
+    found = str(ts.check(ir.save(tmp_path), target="openvino"))
+    assert ("without indices" in found, "of data without elements" in found) == (
+        not indices,
+        bool(indices),
+    )
+    path = saved(ir, tmp_path)
     assert "Gather" not in path.read_text()
     ((none,),) = run(path, [[np.zeros(tuple(map(int, shape.split(","))), np.float32)]])
     assert (none.shape, none.dtype) == (made, np.float32)
