@@ -1513,6 +1513,19 @@ def test_an_engine_sees_no_names_of_dimensions() -> None:
     assert (held.element_type, held.part) == (onnx_ir.DataType.FLOAT, (None, 2))
 
 
+@pytest.mark.parametrize(("held", "known"), [("k", (2, 9)), ("s", None)])
+def test_openvino_follows_elements_through_an_identity_of_a_constant_only(
+    held: str, known: tuple[int, ...] | None
+) -> None:
+    model = onnx_ir.from_onnx_text(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[2,9] x) => (int64[2] y)
+        <int64[2] k = {{2, 9}}> {{ s = Shape(x) y = Identity({held}) }}"""
+    )
+    view = load("openvino").view
+    assert view is not None
+    assert seen(model, view).tensor(model.graph.outputs[0]).constant == known
+
+
 @pytest.mark.parametrize(
     ("split", "part"), [("axis = 1, keepdims = 0", (2,)), ("axis = -1", (2, None))]
 )
