@@ -200,7 +200,7 @@ class NpySource:
         return False
 
     def writing(self, changes: Sequence[Recast], target: str, _layout: FileLayout) -> DenseWriting:
-        """Return each tensor becomes a file of a folder or archive, or the one that the target is.
+        """Return a job that makes a file of each tensor, in a folder or an archive, or the target.
 
         Raises:
             SplitError: TS706 for names that collide, TS713 for parts of different types or orders,

@@ -60,7 +60,7 @@ class ZarrSource:
         return target.rstrip("/").endswith(_STORE)
 
     def writing(self, changes: Sequence[Recast], target: str, _layout: FileLayout) -> ZarrWriting:
-        """Return each new tensor becomes an array of a group, or a store in a folder.
+        """Return a job that makes an array of a group of each new tensor, or a store in a folder.
 
         Of a folder of stores, one tensor may also become the store that the target is.
 
