@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.features.from_constants import is_fixed
+from tensorsplit.model.features.from_constants import MOST_STEPS, is_fixed
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_used
 from tensorsplit.model.graph.producers import (
@@ -52,12 +53,27 @@ _ZERO_POINT = 2
 """The place of the zero point."""
 
 
+_SUMMING = frozenset({"Einsum", "Pad", "ReduceSum"})
+"""The operators before which OpenVINO takes a zero point away, and so from all that read it."""
+
+_SCALED = frozenset(
+    {
+        *("Cast", "Clip", "Div", "Dropout", "Expand", "Flatten", "Gather", "Identity", "MaxPool"),
+        *("Mul", "Neg", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Reshape", "Slice"),
+        *("Squeeze", "Transpose", "Unsqueeze"),
+    }
+)
+"""The operators that OpenVINO calculates before it takes a zero point away."""
+
+
 def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
     """Yield whether only the inverse of a QuantizeLinear to 16 bits reads its result, and the like.
 
     Blocks with a scale each are left out: engines write nothing else for these.
     """
     node = ref.node
+    if shared_zero_points(node, facts):
+        yield "shared_zero_point"
     if _has_blocks(node) or len(node.outputs) != 1:
         return
     if ref.op_type == "DequantizeLinear" and _is_by_one_constant(node, facts):
@@ -68,6 +84,49 @@ def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "given_back"
     if ref.op_type == "DequantizeLinear" and _makes_bfloat16(node, facts):
         yield "given_back_in_bfloat16"
+
+
+def shared_zero_points(node: ir.Node, facts: Facts) -> list[ir.Node]:
+    """Return what gives back the data of a sum by a zero point that other nodes give back by, too.
+
+    It is of 8 bits, and not 0.
+    """
+    if (node.domain, node.op_type in _SUMMING) != ("", True):
+        return []
+    return [each for each in _given_back_for(node) if _shares_zero_point(each, facts)]
+
+
+def _given_back_for(node: ir.Node) -> Iterator[ir.Node]:
+    """Yield the nodes that give back what a node reads, if through others."""
+    for held in islice(each_once(_read_by(node), _scaled_from), MOST_STEPS):
+        made = producer_of(held)
+        if made is not None and made.op_type == "DequantizeLinear":
+            yield made
+
+
+def _scaled_from(held: ir.Value) -> list[ir.Value]:
+    made = producer_of(held)
+    return [] if made is None or made.op_type not in _SCALED else _read_by(made)
+
+
+def _read_by(node: ir.Node) -> list[ir.Value]:
+    return [held for held in node.inputs if held is not None]
+
+
+def _shares_zero_point(node: ir.Node, facts: Facts) -> bool:
+    zero = node.inputs[_ZERO_POINT] if len(node.inputs) > _ZERO_POINT else None
+    values = _constant(zero)
+    if zero is None or values is None or not values.any():
+        return False
+    if facts.tensor(zero).element_type not in (ir.DataType.INT8, ir.DataType.UINT8):
+        return False
+    passed = each_once([passed_from(zero) or zero], _given_out_again)
+    readers = (use.node for held in passed for use in held.uses() if use.idx == _ZERO_POINT)
+    return sum(reader.op_type == "DequantizeLinear" for reader in readers) > 1
+
+
+def _given_out_again(held: ir.Value) -> list[ir.Value]:
+    return [use.node.outputs[0] for use in held.uses() if use.node.op_type == "Identity"]
 
 
 def _is_by_one_constant(node: ir.Node, facts: Facts) -> bool:

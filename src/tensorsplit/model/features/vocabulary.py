@@ -130,6 +130,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " makes of its result is not quantised again",
         "moved_into_body": "is a DequantizeLinear, and a body reads what a Transpose, Reshape,"
         " Slice, Squeeze, Unsqueeze or MaxPool makes of its result",
+        "shared_zero_point": "is a ReduceSum, an Einsum or a Pad of what a DequantizeLinear of 8"
+        " bits gives, and other nodes give back by its zero point, too",
         "empty_range": "is a Range that may be empty, its limit on the other side of its start",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
         "strings_gathered": "is a Gather of strings on an axis that may not be the last",

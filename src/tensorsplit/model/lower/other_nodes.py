@@ -17,6 +17,7 @@ from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
 from tensorsplit.model.features.misread import axis_of_transform
+from tensorsplit.model.features.quantized import shared_zero_points
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.axes import order_of
@@ -25,8 +26,10 @@ from tensorsplit.model.graph.calculation import (
     FIRST_WITH_SUMS,
     FLOATS,
 )
+from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.loops import body_of, scanned_by
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
+from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
 from tensorsplit.model.lower.preparing import take_branch
@@ -295,6 +298,18 @@ def _give_back_by_product(lowering: Lowering, ref: NodeRef, entry: Limitation) -
     make.put_instead(ref, new, "Cast, Sub and Mul", entry)
 
 
+def _separate_zero_points(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Give each node its own zero point, where the target would take that of others away."""
+    shared = shared_zero_points(ref.node, lowering.facts)
+    for node in shared:
+        zero = constant(passed_from(node.inputs[2]))
+        assert zero is not None  # noqa: S101 - see the feature
+        make = InsertionPoint.before(lowering, lowering.refs[node])
+        change_inputs(node, {2: make.constant(zero, zero.dtype)})
+    if shared:  # and not changed for another sum
+        lowering.changed(ref, "the same, of data with a zero point of its own", entry)
+
+
 def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Give a Range its start as its limit, where the target would go the other way."""
     node, (start, limit, step) = ref.node, ref.node.inputs
@@ -469,6 +484,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "fused_quotient": _keep_from_fusing,
         "unit_quotient": _divide_minus_one,
         "given_back": _keep_rounding,
+        "shared_zero_point": _separate_zero_points,
         "given_back_in_bfloat16": _give_back_in_float,
         "back_to_largest": _end_before_largest,
         "strings_gathered": _gather_on_last_axis,
