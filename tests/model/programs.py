@@ -287,6 +287,7 @@ def split(count: int, v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
     dimension = v[0].shape[axis]
     if len(v) > 1 and v[1] is not None:
         lengths = ints(v[1])
+        demand((v[1] == lengths).all())  # they are floats at opset 1
     else:
         lengths = a.get("split", equal(dimension, count))
         demand("num_outputs" in a or "split" in a or dimension % count == 0)
@@ -452,13 +453,39 @@ def nearest(v: list[Any], *_: Any) -> list[Array]:
     return [v[0].repeat(2, -1).repeat(2, -2)]
 
 
-def quantize(v: list[Any], *_: Any) -> list[Array]:
-    limits = np.iinfo(v[2].dtype)
-    return [np.clip(np.rint(v[0] / v[1]) + v[2], limits.min, limits.max).astype(v[2].dtype)]
+def by_axis(v: list[Any], a: Mapping[str, Any]) -> list[Any]:
+    """Return a scale and a zero point, if there is one, as they are applied along an axis."""
+    shape = [1] * v[0].ndim
+    if v[1].ndim:
+        know(v[0].ndim and v[0].shape[a["axis"]] == v[1].size)
+        shape[a["axis"]] = -1
+    return [each.reshape(shape) if each.ndim else each for each in v[1:]]
 
 
-def dequantize(v: list[Any], *_: Any) -> list[Array]:
-    return [((v[0].astype(np.int32) - v[2].astype(np.int32)) * v[1]).astype(np.float32)]
+def quantize(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
+    scale, *zero = by_axis(v, a)
+    dtype = zero[0].dtype if zero else np.dtype(np.uint8)
+    limits, whole = np.iinfo(dtype), np.rint(v[0] / scale) + sum(zero)
+    return [np.clip(whole, limits.min, limits.max).astype(dtype)]
+
+
+def dequantize(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
+    scale, *zero = by_axis(v, a)
+    moved = v[0].astype(np.int32) - sum(each.astype(np.int32) for each in zero)
+    return [(moved * scale).astype(np.float32)]
+
+
+def softmax(is_flat: bool) -> Apply:
+    """Softmax, before opset 13 of all axes from one on together; exact where most is 0 in it."""
+
+    def apply(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
+        rank, first = v[0].ndim, a["axis"] % v[0].ndim
+        axes = tuple(range(first, rank if is_flat else first + 1))
+        know(v[0].size)
+        powers = np.exp(v[0].astype(np.float64) - v[0].max(axes, keepdims=True))
+        return [(powers / powers.sum(axes, keepdims=True)).astype(v[0].dtype)]
+
+    return apply
 
 
 def divide(v: list[Any], *_: Any) -> list[Array]:
@@ -491,17 +518,19 @@ def loop(v: list[Any], a: dict[str, Any], scope: Scope) -> list[Any]:
 
 
 def scan(v: list[Any], a: dict[str, Any], scope: Scope) -> list[Any]:
+    """Scan; the rows of none have no known shape, and come out as None."""
     state, rows = v[0], []
-    data = np.moveaxis(v[1], a.get("scan_input_axes", [0])[0], 0)
-    know(len(data))
-    for row in data:
+    for row in np.moveaxis(v[1], a.get("scan_input_axes", [0])[0], 0):
         before = state
         state, *more = scope.run(a["body"], [state, row])
         know(state.shape == before.shape)
         rows.append(more)
-    given = zip(*rows, strict=True)
-    axes = a.get("scan_output_axes", [0] * len(a["body"].outputs))
-    return [state, *(np.stack(each, axis) for each, axis in zip(given, axes, strict=False))]
+    number = len(a["body"].outputs) - 1
+    if not rows:
+        return [state, *[None] * number]
+    axes = a.get("scan_output_axes", [0] * number)
+    given = zip(zip(*rows, strict=True), axes, strict=False)
+    return [state, *(np.stack(each, axis) for each, axis in given)]
 
 
 def call(name: str, v: list[Any], a: dict[str, Any], scope: Scope) -> list[Any]:

@@ -43,6 +43,7 @@ from tests.model.programs import (
     if_,
     ints,
     is_exact,
+    know,
     loop,
     max_pool,
     nearest,
@@ -57,6 +58,7 @@ from tests.model.programs import (
     sequence_erase,
     sequence_insert,
     slice_,
+    softmax,
     split,
     split_to_sequence,
     squeeze,
@@ -67,7 +69,7 @@ from tests.model.programs import (
 
 Choices = tuple[Callable[[], Any], ...]
 
-OPSETS = range(7, min(28, onnx.defs.onnx_opset_version() + 1))
+OPSETS = (1, *range(7, min(28, onnx.defs.onnx_opset_version() + 1)))
 SIZES = (0, 1, 2, 3, 4, 5, 6, 8)
 NAMES = ("N", "M", "a/b:0")
 """Names of dimensions; exporters write some that no parser of formulas takes."""
@@ -193,7 +195,9 @@ class Generator:
         self._loose: set[str] = set()  # what may have another rank for other data
         self._top = self._body = Body(opset)
         self._types: tuple[Any, ...] = (np.dtype(np.float32),) * 3
-        if self._chance(0.5):
+        if opset < OPSETS[1]:
+            self._types += (np.dtype("float16"), np.dtype("double"))  # Split takes no others
+        elif self._chance(0.5):
             self._types += (self._one(CALCULATED), self._one(MOVED_ONLY))
 
     def make(self) -> Program:
@@ -417,6 +421,7 @@ class Generator:
         moves += (self._nothing,)
         numbers: Choices = (self._binary, self._binary, self._unary, self._compare, self._reduce)
         numbers += (self._arg_max, self._top_k, self._mat_mul, self._gemm, self._quantize)
+        numbers += (self._softmax, self._quantize)
         numbers += (self._non_zero, self._shape_of, self._slice_of_shape, self._quotient)
         images: Choices = (self._conv, self._pool, self._resize)
         splits: Choices = (self._split, self._split, self._split_to_sequence)
@@ -430,7 +435,9 @@ class Generator:
         )
         kinds: list[Choices] = [splits, splits, moves, moves, numbers]
         kinds += [self._one((images, moves, sequences))]
-        if depth == 0 or (depth == 1 and self._chance(0.2)):
+        if self._body.opset < OPSETS[1]:  # most others have other attributes there
+            kinds = [splits[:1], (self._transpose, self._squeeze, self._concat)]
+        elif depth == 0 or (depth == 1 and self._chance(0.2)):
             kinds += [
                 (partial(self._if, depth), partial(self._loop, depth), self._scan, self._calls)
             ]
@@ -527,8 +534,8 @@ class Generator:
 
     # nodes that move elements
 
-    def _split(self) -> None:
-        data, opset = self._tensor(), self._body.opset
+    def _split(self, data: str = "") -> None:
+        data, opset = data or self._tensor(), self._body.opset
         shape = self._value(data).shape
         axis, count = self._axis(len(shape)), self._pick(1, 4)
         dimension = shape[axis]
@@ -539,6 +546,8 @@ class Generator:
                 attributes["num_outputs"] = count
             if opset >= 13 and self._chance(0.3):
                 inputs.append("")
+        elif opset < OPSETS[1] and self._chance(0.5):
+            inputs.append(self._float_lengths(self._lengths(dimension, count), data))
         elif opset < 13:
             attributes["split"] = self._lengths(dimension, count)
         elif self._chance(0.15) and not self._body.is_closed:
@@ -552,6 +561,16 @@ class Generator:
         parts = self._step("Split", inputs, count, partial(split, count), **attributes)
         if self._chance(0.2):
             self._join_again(parts, axis)
+
+    def _float_lengths(self, lengths: list[int], data: str) -> str:
+        """Lengths of the type of the data, as a constant, an initializer or an input."""
+        array = np.array(lengths, self._value(data).dtype)
+        make = self._one((self._constant, self._initializer, None))
+        if make is not None:
+            return str(make(array))
+        name = self._add_input(array, array.shape)
+        self._operands.add(name)
+        return name
 
     def _as_many_as_found(self, data: str, axis: int) -> str:
         """Lengths of two parts: as many as elements of an input are above 0, and the rest."""
@@ -584,13 +603,13 @@ class Generator:
                 inputs.append(self._operand(self._lengths(shape[axis], self._pick(1, 3))))
         self._step("SplitToSequence", inputs, 1, split_to_sequence, **attributes)
 
-    def _transpose(self) -> None:
-        data = self._tensor()
+    def _transpose(self, data: str = "") -> None:
+        data = data or self._tensor()
         perm = [int(axis) for axis in self._random.permutation(self._value(data).ndim)]
         self._step("Transpose", [data], 1, one(lambda x: np.transpose(x, perm)), perm=perm)
 
-    def _reshape(self) -> None:
-        data = self._tensor()
+    def _reshape(self, data: str = "") -> None:
+        data = data or self._tensor()
         shape = list(self._value(data).shape)
         if self._chance(0.3):
             shape = [int(np.prod(shape))]
@@ -608,8 +627,8 @@ class Generator:
             shape[index] = self._one((0, shape[index]))
         self._step("Reshape", [data, self._operand(shape)], 1, reshape)
 
-    def _slice(self) -> None:
-        data = self._tensor()
+    def _slice(self, data: str = "") -> None:
+        data = data or self._tensor()
         shape = self._value(data).shape
         axes = sorted(self._some(range(len(shape)), self._pick(1, 2)))
         starts = [self._pick(-shape[axis], shape[axis]) for axis in axes]
@@ -719,6 +738,7 @@ class Generator:
 
         def apply(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
             shape = v[0].shape
+            know(axis <= len(shape))
             return [
                 v[0].reshape(np.prod(shape[:axis], dtype=int), np.prod(shape[axis:], dtype=int))
             ]
@@ -857,14 +877,46 @@ class Generator:
         self._step("Gemm", [left, weights, bias], 1, one(gemm), calculated=True, transB=1)
 
     def _quantize(self) -> None:
+        """Quantise and give back, by one scale or one for each part; often it is moved then."""
         data = self._tensor(1, calculated=True)
-        scale = self._initializer(np.array(self._one((0.5, 1, 2)), np.float32))
-        dtype = self._one((np.int8, np.uint8))
-        zero = self._initializer(np.array(self._one((0, 3)), dtype))
-        made = self._step("QuantizeLinear", [data, scale, zero], 1, quantize)[0]
+        rank, axis = self._value(data).ndim, self._axis(self._value(data).ndim, since=13)
+        options: dict[str, Any] = {}
+        size: list[int] = []
+        if self._body.opset >= 13 and self._chance(0.4):
+            options, size = {"axis": axis}, [self._value(data).shape[axis % rank]]
+        scale = self._initializer(self._random.choice([0.5, 1, 2], size).astype(np.float32))
+        names = ["int8", "uint8", "int32", *["int16", "uint16"][: 2 * (self._body.opset >= 21)]]
+        dtype = np.dtype(self._one(names))
+        zero = [0] if dtype == np.int32 else [0, 3]
+        by = [scale, self._initializer(self._random.choice(zero, size).astype(dtype))]
+        if dtype in (np.uint8, np.int32) and self._chance(0.4):
+            del by[1:]
+        if dtype == np.int32:
+            made = self._cast_to(data, dtype)
+        else:
+            made = self._step("QuantizeLinear", [data, *by], 1, quantize, **options)[0]
         if self._chance(0.5):
             made = self._identity(made)
-        self._step("DequantizeLinear", [made, scale, zero], 1, dequantize, calculated=True)
+        elif self._chance(0.3):
+            self._move(made)
+        made = self._step("DequantizeLinear", [made, *by], 1, dequantize, **options)[0]
+        if self._chance(0.6):
+            self._move(made)
+
+    def _move(self, data: str) -> None:
+        """Move the elements of a tensor."""
+        self._one((self._transpose, self._reshape, self._slice, self._split))(data)
+
+    def _softmax(self) -> None:
+        """The largest elements of each row are 1, or a half, and all others 0: that is exact."""
+        data = self._tensor(1, calculated=True)
+        value, opset = self._value(data), self._body.opset
+        if value.dtype.itemsize < 4 or value.dtype.kind != "f":
+            raise Skip
+        wide = self._constant(np.array(1024, value.dtype))
+        far = self._step("Mul", [data, wide], 1, one(np.multiply), calculated=True)
+        apply, axis = softmax(opset < 13), self._axis(value.ndim)
+        self._step("Softmax", far, 1, apply, calculated=True, axis=axis)
 
     def _non_zero(self) -> None:
         data = self._tensor(1, calculated=True)
@@ -1134,9 +1186,10 @@ class Generator:
         data = self._tensor(2, calculated=True)
         value = self._value(data)
         axis = self._pick(0, value.ndim - 1) if self._chance(0.2) else 0
-        if not value.shape[axis] or data in self._loose:  # onnxruntime wants shapes in its body
+        if data in self._loose:  # onnxruntime wants shapes in its body
             raise Skip
-        state, row, first = self._name(), self._name(), value.take(0, axis)
+        state, row = self._name(), self._name()
+        first = np.moveaxis(value, axis, 0)[:1].sum(0, value.dtype)  # zeros where there is no row
         is_window = self._chance(0.3)
         held = np.stack([first] * 3) if is_window else first
         start = self._constant(np.zeros_like(held))
@@ -1150,7 +1203,10 @@ class Generator:
             else:
                 total = self._step("Add", [state, row], 1, one(np.add), calculated=True)[0]
             self._split()
-            return [total, *self._some([n for n in self._body.own[2:] if n != total], 2)]
+            if self._chance(0.2):
+                self._sequence_of_parts()
+            tensors = [n for n in self._body.own[2:] if isinstance(self._value(n), np.ndarray)]
+            return [total, *self._some([n for n in tensors if n != total], 2)]
 
         body = self._inner(fill, {state: held, row: first}, is_closed=True)
         count = len(body.outputs)
@@ -1159,6 +1215,13 @@ class Generator:
             ranks = [body.samples[name].ndim for name in body.outputs[1:]]
             options["scan_output_axes"] = [self._pick(0, rank) for rank in ranks]
         self._step("Scan", [start, data], count, scan, body=body, num_scan_inputs=1, **options)
+
+    def _sequence_of_parts(self) -> None:
+        """Make a sequence, and tensors of it again."""
+        self._split_to_sequence()
+        for change in self._some((self._at, self._insert, self._erase, self._join), 3):
+            with suppress(Skip):
+                change()
 
     def _slide(self, state: str, row: str) -> str:
         """A window of three rows: the oldest is split off, and the new one joined to the rest."""

@@ -151,8 +151,8 @@ class LayerGenerator(Generator):
         if self._chance(0.2):
             self._layer("Concat", parts, one(lambda *v: np.concatenate(v, axis)), axis=axis)
 
-    def _split(self) -> None:
-        data = self._tensor()
+    def _split(self, data: str = "") -> None:
+        data = data or self._tensor()
         axis = self._axis_of(data)
         size = self._value(data).shape[axis]
         count = self._one([n for n in (1, 2, 3, 4) if size % n == 0])
@@ -161,13 +161,13 @@ class LayerGenerator(Generator):
 
     # what moves elements
 
-    def _transpose(self) -> None:
-        data = self._tensor()
+    def _transpose(self, data: str = "") -> None:
+        data = data or self._tensor()
         order = self._random.permutation(self._value(data).ndim)
         self._layer("Transpose", [data, self._axes(order)], one(np.transpose))
 
-    def _reshape(self) -> None:
-        data = self._tensor()
+    def _reshape(self, data: str = "") -> None:
+        data = data or self._tensor()
         shape: list[Any] = list(self._value(data).shape)
         at = self._pick(0, len(shape) - 1)
         if self._chance(0.4):
@@ -184,8 +184,8 @@ class LayerGenerator(Generator):
         inputs = [data, self._integers(shape)]
         self._layer("Reshape", inputs, layers.reshape, special_zero=zero)
 
-    def _slice(self) -> None:
-        data = self._tensor()
+    def _slice(self, data: str = "") -> None:
+        data = data or self._tensor()
         shape = self._value(data).shape
         axes = self._some(range(len(shape)), self._pick(1, 2))
         kind = self._one(INTEGERS)
