@@ -1891,3 +1891,21 @@ def test_such_nodes_matter_where_the_engine_reads_them(
     for each in [model] * (target not in refused_by) + [ts.lower(model, target=target)]:
         (got,) = process.call([target, each.SerializeToString(), [{"x": X}], 1])
         assert got[0].tolist() == (-X).tolist()
+
+
+@pytest.mark.engine("openvino")
+def test_openvino_knows_no_dimension_by_the_number_of_elements() -> None:
+    """6 elements are 2 rows of 3, whatever is fed; it does not split rows that it can not count."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 18]>
+        g (float[6] x, int64[1] n) => (float[A, B] y, float[C] z)
+        <int64[1] three = {3}, int64[1] zero = {0}, int64 last = {-1}> {
+            s = Concat<axis = 0>(n, three) r = Reshape(x, s)
+            t = SplitToSequence<axis = 0>(r) y = SequenceAt(t, last)
+            a, b = Split<axis = 0, num_outputs = 2>(r) c = Sub(a, b) z = Squeeze(c, zero) }"""
+    )
+    x = np.random.default_rng(6).random(6, np.float32)
+    lowered = ts.lower(model, target="openvino")
+    got = ts.run(lowered, {"x": x, "n": np.array([2])}, engine="openvino")
+    np.testing.assert_array_equal(got["y"], [x[3:]])
+    np.testing.assert_array_equal(got["z"], x[:3] - x[3:])

@@ -101,7 +101,8 @@ class _Import(Analysis):
         """Return what the engine knows of an output of a node for which this is known.
 
         It does not know that 0 times a number that it does not see is 0, nor how many axes
-        there are with new ones that it does not see, nor what is in what it has no shape for.
+        there are with new ones that it does not see, nor what is in what it has no shape for, nor
+        that a Reshape by a number that it does not see keeps the number of elements.
         """
         if node.domain != "":
             return fact
@@ -119,9 +120,12 @@ class _Import(Analysis):
             self.facts.tensor(each).constant is not None for each in shaped_by if each is not None
         )
         if isinstance(fact, Tensor) and not all(are_seen):
-            return replace(
-                fact, shape=None if _SHAPED_BY[node.op_type] else fact.shape, values=None
-            )
+            shape = None if _SHAPED_BY[node.op_type] else fact.shape
+            if node.op_type == "Reshape" and shape is not None:
+                asked = self.facts.tensor(node.inputs[1]).integers or (None,) * len(shape)
+                pairs = zip(asked, shape, strict=False)
+                shape = tuple(dim if is_known(said) else None for said, dim in pairs)
+            return replace(fact, shape=shape, values=None)
         given = inputs[0] if inputs else None
         if isinstance(given, SequenceFact) and isinstance(fact, Tensor) and fact.shape:
             at = POSITIONS.get(node.op_type, len(held))
