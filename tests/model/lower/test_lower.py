@@ -2074,6 +2074,41 @@ def test_a_body_may_declare_more_of_a_sequence_than_it_gives(
     assert found["z"] == (2 if first == "SequenceEmpty()" else 4)
 
 
+@with_own("onnxruntime", "openvino")
+@pytest.mark.parametrize("axis", [0, 1])
+def test_parts_that_lie_side_by_side_meet_parts_that_lack_the_axis(axis: int, engine: Any) -> None:
+    """The inner If gives one part or two of a known shape, the outer one those or what came in."""
+    part = "float[2,3]"
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g (float[4, 6] x, int64 n) => (float[A, B] y, int64 z)
+        <int64 zero = {{0}}, int64 one = {{1}}, int64 size = {{{3 if axis else 2}}}> {{
+            a, b = Split<axis = {1 - axis}, num_outputs = 2>(x)
+            s = SplitToSequence<axis = {axis}>(a, size)
+            t = Loop(n, , s) <body = o (int64 i, bool c, seq({part}) p) => (bool d, seq({part}) q)
+            {{ d = Identity(c) e = SequenceAt(p, zero) f = Neg(e) k = Equal(i, zero)
+                q = If(k) <then_branch = t1 () => (seq({part}) u) {{ u = SequenceInsert(p, f) }},
+                else_branch = e1 () => (seq({part}) v) {{
+                    j = Equal(i, one)
+                    v = If(j) <then_branch = t2 () => (seq({part}) w)
+                    {{ w = SequenceConstruct(f, e) }}, else_branch = e2 () => (seq({part}) r)
+                    {{ r = SequenceConstruct(f) }}> }}>
+            }}>
+            y = ConcatFromSequence<axis = {axis}>(t) z = SequenceLength(t)
+        }}"""
+    )
+    lowered = lower(model, target="portable")
+    assert "SequenceInsert" not in {node.op_type for node in nodes_of(lowered.graph)}
+    x = np.random.default_rng(3).integers(1, 9, (4, 6)).astype(np.float32)
+    first, second = np.split(np.split(x, 2, 1 - axis)[0], 2, axis)
+    for rounds, parts in enumerate(
+        [[first, second], [first, second, -first], [-first, first], [first]]
+    ):
+        found = run(lowered, {"x": x, "n": np.array(rounds)}, engine=engine)
+        assert found["y"].tolist() == np.concatenate(parts, axis).tolist()
+        assert found["z"] == len(parts)
+
+
 def test_parts_of_a_rank_that_is_not_known_stay_in_the_tensor_that_they_lie_in() -> None:
     made = lower(
         parse_model("""

@@ -265,6 +265,21 @@ class PackedParts:
         """Return the tensors that hold the sequence: the data, and the lengths unless all are 1."""
         return [self.whole] if self.layout.dropped else [self.whole, self.point.make(self.beside)]
 
+    def side_by_side(self, layout: Layout, point: InsertionPoint) -> PackedParts:
+        """Return the same parts, which lack the axis of the tensor, along an axis of their own."""
+        data, axis, old = self.whole, layout.axis, self.layout.axis
+        facts, held = point.lowering.facts, point.lowering.facts.tensor(self.data)
+        known = held.shape or ()
+        dims = [point.lowering.length(data, at) for at in range(len(known)) if at != old]
+        size = dims[axis]
+        dims[axis] = self.count * size
+        data = point.moved(data, len(known), old, axis)
+        data = point.op("Reshape", [data, point.make(listed(tuple(dims)))])
+        sizes = point.op("Expand", [point.make(listed((n,))) for n in (size, self.count)])
+        shape = layout.around(known[:old] + known[old + 1 :], None)
+        facts.set(data, Tensor(held.element_type, tuple(shape)))
+        return PackedParts.of(point, data, layout, value(sizes))
+
     def flattened(self, layout: Layout, point: InsertionPoint) -> PackedParts:
         """Return the same parts as a list of elements."""
         data, axis, rank = self.whole, self.layout.axis, layout.rank or 0
@@ -371,6 +386,8 @@ class LoweredSequence:
             return packed
         if packed is not None and self.parts is None:
             old, rank = packed.layout, layout.rank or 1
+            if old.dropped and not (layout.dropped or layout.is_flat):
+                return packed.side_by_side(layout, point)
             if layout.is_flat and (old.dropped or (old.axis % rank == axis and not old.is_flat)):
                 return packed.flattened(layout, point)
             raise refusal("the sequence's tensors follow each other along another axis")
@@ -445,7 +462,9 @@ def layout_for(fact: SequenceFact, sequences: Iterable[LoweredSequence]) -> Layo
     )
     if len(layouts) == 1 and fits:
         return layouts.pop()
-    rank = len(fact.part)
+    rank, kept = len(fact.part), {each for each in layouts if not (each.dropped or each.is_flat)}
+    if len(kept) == 1 and fits and not any(each.is_flat for each in layouts):
+        return kept.pop()  # those that lack an axis get it, and lie beside the others
     axes = {layout.axis % rank for layout in layouts if bound and not layout.dropped}
     if len(axes) > 1:
         raise refusal("sequences of unknown numbers of tensors are split along different axes")
