@@ -655,9 +655,10 @@ class Generator:
     ) -> list[str]:
         """Add a node with axes, in any order, as an attribute or since an opset as an input.
 
-        Exporters write negative ones of Squeeze and Unsqueeze before opset 11 too.
+        Exporters write negative ones of Squeeze and Unsqueeze from opset 7 on.
         """
-        if self._body.opset >= 11 or op_type in ("Squeeze", "Unsqueeze"):
+        since_7 = self._body.opset >= OPSETS[1] and op_type in ("Squeeze", "Unsqueeze")
+        if self._body.opset >= 11 or since_7:
             axes = [axis - rank if self._chance(0.3) else axis for axis in axes]
         if self._body.opset < since:
             return self._step(op_type, [data], 1, apply, axes=axes, **options)
