@@ -244,6 +244,10 @@ WITHOUT = "d = DequantizeLinear(x, s) "
 IN_BODIES = """y = If(b) <then_branch = t () => (float[A, B] p) { p = Abs(m) },
     else_branch = e () => (float[A, B] q) { q = Neg(m) }>"""
 REFUSED, WRONG, CRASH = "on a QuantizeLinear", "values below 0 become 0", "the process ends"
+ONCE = "rounded by the second scale alone"
+TWICE = """q = QuantizeLinear(c, r, z) d = DequantizeLinear(q, r, z)
+    e = QuantizeLinear(d, s, z) y = DequantizeLinear(e, s, z)"""
+QUANTISED = "c = Cast<to = 1>(x) " + TWICE
 
 MOVED = {
     "turned": Moved(BY_ZERO_POINT + "y = Transpose(d)", REFUSED),
@@ -331,6 +335,44 @@ MOVED = {
     "of ONNX Runtime's own": Moved(
         "d = com.microsoft.DequantizeLinear(x, s) y = Transpose(d)", WRONG
     ),
+    "of int32, pooled at opset 12": Moved(
+        BY_ZERO_POINT + "p = MaxPool<kernel_shape = [1, 2]>(d) y = Squeeze<axes = [0, 1]>(p)",
+        REFUSED,
+        12,
+        "int32",
+        shape=(1, 1, 2, 3),
+    ),
+    "of int32, pooled at opset 10": Moved(
+        BY_ZERO_POINT + "y = MaxPool<kernel_shape = [1, 2]>(d)", "", 10, "int32", shape=(1, 1, 2, 3)
+    ),
+    "quantised twice": Moved(QUANTISED, ONCE, constants=", float r = {2}"),
+    "quantised twice to uint8 at opset 10": Moved(QUANTISED, ONCE, 10, "uint8", ", float r = {2}"),
+    "quantised twice, with an Identity between": Moved(
+        QUANTISED.replace("e = QuantizeLinear(d,", "i = Identity(d) e = QuantizeLinear(i,"),
+        ONCE,
+        constants=", float r = {2}",
+    ),
+    "quantised twice in a function": Moved(
+        "c = Cast<to = 1>(x) y = own.twice(c, r, s, z)", ONCE, constants=", float r = {2}"
+    ),
+    "quantised twice by equal constants": Moved(QUANTISED, "", constants=", float r = {0.25}"),
+    "quantised twice to two types": Moved(
+        QUANTISED.replace("s, z)", "s, o)"), "", constants=", float r = {2}, uint8 o = {40}"
+    ),
+    "quantised twice by channels": Moved(
+        QUANTISED.replace("r, z)", "r, o)"),
+        "",
+        constants=", float[3] r = {2, 1, 2}, int8[3] o = {3, 4, 5}",
+    ),
+    "quantised twice and read between": Moved(
+        QUANTISED.replace("y =", "f =") + " y = Sub(f, d)", "", constants=", float r = {2}"
+    ),
+    "quantised twice in a branch": Moved(
+        """c = Cast<to = 1>(x) y = If(b) <then_branch = t () => (float[A, B] y) { TWICE },
+        else_branch = w () => (float[C, D] p) { p = Neg(c) }>""".replace("TWICE", TWICE),
+        "",
+        constants=", float r = {2}",
+    ),
     "along the rows of a Scan": Moved(
         BY_ZERO_POINT
         + """y = Scan<num_scan_inputs = 1, scan_input_axes = [1], body = o
@@ -342,14 +384,21 @@ MOVED = {
 
 def of_moved(case: Moved) -> onnx.ModelProto:
     """Return a model with nodes that move what is given back."""
-    function = f"""<domain: "own", opset_import: ["": {case.opset}]> moved (x, s, z) => (y)
-    {{ d = DequantizeLinear(x, s, z) y = Transpose(d) }}"""
+    functions = {
+        "moved (x, s, z)": "d = DequantizeLinear(x, s, z) y = Transpose(d)",
+        "twice (c, r, s, z)": TWICE,
+    }
+    called = "".join(
+        f"""<domain: "own", opset_import: ["": {case.opset}]> {name} => (y) {{ {nodes} }}"""
+        for name, nodes in functions.items()
+        if f"own.{name[:5]}" in case.nodes
+    )
     imports = f'"": {case.opset}, "own": 1, "com.microsoft": 1'
     return parse_model(
         f"""<ir_version: 10, opset_import: [{imports}]>
         g ({case.type}[{", ".join(map(str, case.shape))}] x, bool b) => (float[E, F] y)
         <float s = {{0.25}}, {case.type} z = {{{0 if case.type == "int32" else 3}}}
-        {case.constants}> {{ {case.nodes} }} {function if "own." in case.nodes else ""}"""
+        {case.constants}> {{ {case.nodes} }} {called}"""
     )
 
 
@@ -377,7 +426,10 @@ def said_by_runtime(model: onnx.ModelProto) -> list[str]:
     """Return which of the faults check names."""
     found = ts.check(model, target="onnxruntime")
     return [
-        next((words for words in (REFUSED, WRONG, CRASH) if words in each.message), each.message)
+        next(
+            (words for words in (REFUSED, WRONG, CRASH, ONCE) if words in each.message),
+            each.message,
+        )
         for each in found
     ]
 

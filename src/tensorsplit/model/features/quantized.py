@@ -46,6 +46,9 @@ _SIGNED = frozenset({ir.DataType.INT8, ir.DataType.INT32})
 _NOT_POOLED = frozenset({ir.DataType.INT4, ir.DataType.UINT4})
 """The types of which it has no MaxPool, though it puts that before the node that gives back."""
 
+_FIRST_POOLED = 12
+"""From here on a MaxPool takes what is quantised."""
+
 _FIRST_WITH_TYPE = 21
 """From here on a QuantizeLinear has an attribute for the type that it quantises to."""
 
@@ -78,6 +81,8 @@ def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
         return
     if ref.op_type == "DequantizeLinear" and _is_by_one_constant(node, facts):
         yield from _of_moved(ref, facts)
+        if not ref.around and _is_between_two(node, facts):
+            yield "rounded_once"
     if ref.around or ref.function is not None:
         return  # engines make one node of the two in no body
     if ref.op_type == "QuantizeLinear" and _is_given_back(node, facts):
@@ -151,6 +156,8 @@ def _of_moved(ref: NodeRef, facts: Facts) -> Iterator[str]:
     is_number = kind == ir.DataType.INT32
     moved = list(_moved(node.outputs[0], facts))
     moving = {made.op_type for made in map(producer_of, moved) if made is not None}
+    if ref.opset < _FIRST_POOLED:
+        moving -= {"MaxPool"}
     if is_fixed(ref.input(0), facts):  # what is given back is calculated when the model is loaded
         moving &= {"Transpose"} if is_number and zero else set()
     elif any(use.node.graph is not node.graph for held in moved for use in held.uses()):
@@ -215,6 +222,47 @@ def _quantizing(held: ir.Value) -> list[ir.Node]:
     """Return the nodes that quantise a value."""
     readers = (use.node for use in held.uses() if not use.idx)
     return [node for node in readers if node.op_type == "QuantizeLinear"]
+
+
+def _is_between_two(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a node gives back what is then quantised to the same type by other constants.
+
+    Nothing else may read any of it, up to the node that gives it back at last.
+    """
+    before = producer_of(passed_from(node.inputs[0]))
+    after = _only_reader(node.outputs[0])
+    last = None if after is None else _only_reader(after.outputs[0])
+    if before is None or after is None or last is None or _only_reader(before.outputs[0]) != node:
+        return False
+    four = (before, node, after, last)
+    named = [each.op_type for each in four]
+    if named != ["QuantizeLinear", "DequantizeLinear"] * 2 or any(each.domain for each in four):
+        return False
+    if any(len(each.inputs) <= _ZERO_POINT or _has_blocks(each) for each in four):
+        return False
+    kinds = {facts.tensor(each.outputs[0]).element_type for each in (before, after)}
+    pairs = zip(node.inputs[1:], after.inputs[1:], strict=True)
+    return (
+        len(kinds) == 1
+        and all(_is_by_one_constant(each, facts) for each in four)
+        and not all(_is_same_constant(*pair) for pair in pairs)
+    )
+
+
+def _only_reader(held: ir.Value) -> ir.Node | None:
+    """Return the only node that reads a value, in its graph; after Identity nodes, if there are."""
+    uses = list(held.uses())
+    if len(uses) != 1 or uses[0].idx or held.is_graph_output():
+        return None
+    reader = uses[0].node
+    if (reader.domain, reader.op_type) == ("", "Identity"):
+        return _only_reader(reader.outputs[0])
+    return reader if reader.graph is held.graph else None
+
+
+def _is_same_constant(one: ir.Value | None, other: ir.Value | None) -> bool:
+    held = [_constant(each) for each in (one, other)]
+    return held[0] is not None and np.array_equal(held[0], held[1])  # type: ignore[arg-type]
 
 
 def _is_given_back(node: ir.Node, facts: Facts) -> bool:

@@ -128,6 +128,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "moved_without_zero_point": "is a DequantizeLinear of int8 or int32 without a zero point"
         " before opset 21, and what a Transpose, Reshape, Slice, Squeeze, Unsqueeze or MaxPool"
         " makes of its result is not quantised again",
+        "rounded_once": "is a DequantizeLinear of what a QuantizeLinear gives, and only a"
+        " QuantizeLinear to the same type by other constants reads its result",
         "moved_into_body": "is a DequantizeLinear, and a body reads what a Transpose, Reshape,"
         " Slice, Squeeze, Unsqueeze or MaxPool makes of its result",
         "shared_zero_point": "is a ReduceSum, an Einsum or a Pad of what a DequantizeLinear of 8"

@@ -509,6 +509,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[str, NodeChange]] = MappingProxyType(
         "lost_result": ("If", take_branch),
         "moved_signed": ("DequantizeLinear", _give_back_by_product),
         "moved_without_zero_point": ("DequantizeLinear", _give_back_by_product),
+        "rounded_once": ("DequantizeLinear", _give_back_by_product),
         "moved_into_body": ("DequantizeLinear", _give_back_by_product),
         "limited_slice": ("Slice", _hide_limit),
     }
