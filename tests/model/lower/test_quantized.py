@@ -345,10 +345,22 @@ MOVED = {
     "of int32, pooled at opset 10": Moved(
         BY_ZERO_POINT + "y = MaxPool<kernel_shape = [1, 2]>(d)", "", 10, "int32", shape=(1, 1, 2, 3)
     ),
+    "pooled at opset 11, read in bodies": Moved(
+        BY_ZERO_POINT + "m = MaxPool<kernel_shape = [1, 2]>(d) " + IN_BODIES,
+        "",
+        11,
+        "uint8",
+        shape=(1, 1, 2, 3),
+    ),
     "quantised twice": Moved(QUANTISED, ONCE, constants=", float r = {2}"),
     "quantised twice to uint8 at opset 10": Moved(QUANTISED, ONCE, 10, "uint8", ", float r = {2}"),
     "quantised twice, with an Identity between": Moved(
         QUANTISED.replace("e = QuantizeLinear(d,", "i = Identity(d) e = QuantizeLinear(i,"),
+        ONCE,
+        constants=", float r = {2}",
+    ),
+    "quantised twice, with a Cast between that changes nothing": Moved(
+        QUANTISED.replace("e = QuantizeLinear(d,", "i = Cast<to = 1>(d) e = QuantizeLinear(i,"),
         ONCE,
         constants=", float r = {2}",
     ),

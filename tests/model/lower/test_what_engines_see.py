@@ -1265,20 +1265,23 @@ CAST_PARTS = {
     "topk": "p, i = TopK(x, three)",
     "shapes": "h = Shape(f) a, p = Split<num_outputs = 2>(h)",
     "moved": "a, h = Split(x, l) p = Identity(h)",
+    "equal": "a, p, b, c = Split<num_outputs = 4>(x)",
+    "equal, turned": "a, h, b, c = Split<num_outputs = 4>(x) p = Transpose(h)",
+    "equal, the first": "p, a = Split<num_outputs = 2>(x)",
 }
 
 
 @pytest.mark.parametrize("kind", ["float", "int32", "float16", "uint8"])
 @pytest.mark.parametrize("part", CAST_PARTS)
 def test_parts_are_cast_to_bool(part: str, kind: str, process: Runner) -> None:
-    """OpenVINO asks a node of several outputs for the only one, and loads no such model."""
+    """OpenVINO asks a node of several outputs for the only one, or takes the first for others."""
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": 18]> g ({kind}[4] x, {kind}[5] s, float[1,2,0] f)
         => (bool[N] y) <int64[2] l = {{1, 3}}, int64 one = {{1}}, int64[1] three = {{3}}> {{
             {CAST_PARTS[part]} y = Cast<to = 9>(p) }}"""
     )
     found = [each for each in ts.check(model, target="openvino") if "to bool" in each.message]
-    assert [each.severity for each in found] == ["warning"]
+    assert [each.severity for each in found] == ["warning"] * (part != "equal, the first")
     made = ts.lower(model, target="openvino")
     assert ts.lower(made, target="openvino") == made
     dtype = onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type)
@@ -1288,8 +1291,10 @@ def test_parts_are_cast_to_bool(part: str, kind: str, process: Runner) -> None:
         "f": np.zeros((1, 2, 0), np.float32),
     }
     (got,) = process.call(["openvino", made.SerializeToString(), [feeds], 1])
-    wanted = {"uneven": [1, 0, 1], "topk": [1, 1, 0], "shapes": [0]}.get(part, [1, 0, 1])
-    np.testing.assert_array_equal(got[0], np.array(wanted, bool), strict=True)
+    wanted = {"topk": [1, 1, 0], "shapes": [0], "equal": [1], "equal, turned": [1]}
+    wanted |= {"equal, the first": [0, 1]}
+    right = np.array(wanted.get(part, [1, 0, 1]), bool)
+    np.testing.assert_array_equal(got[0], right, strict=True)
 
 
 REDUCTIONS = {

@@ -154,10 +154,9 @@ def _of_moved(ref: NodeRef, facts: Facts) -> Iterator[str]:
     zero = ref.input(_ZERO_POINT)
     has_type = node.domain == "" and ref.opset >= _FIRST_WITH_TYPE
     is_number = kind == ir.DataType.INT32
-    moved = list(_moved(node.outputs[0], facts))
+    is_pooled = ref.opset >= _FIRST_POOLED
+    moved = list(_moved(node.outputs[0], _MOVING if is_pooled else _MOVING - {"MaxPool"}, facts))
     moving = {made.op_type for made in map(producer_of, moved) if made is not None}
-    if ref.opset < _FIRST_POOLED:
-        moving -= {"MaxPool"}
     if is_fixed(ref.input(0), facts):  # what is given back is calculated when the model is loaded
         moving &= {"Transpose"} if is_number and zero else set()
     elif any(use.node.graph is not node.graph for held in moved for use in held.uses()):
@@ -178,29 +177,30 @@ def _is_near(node: ir.Node, zero: ir.Value | None) -> bool:
     return source is not None and source.graph is node.graph
 
 
-def _moved(made: ir.Value, facts: Facts) -> Iterator[ir.Value]:
+def _moved(made: ir.Value, moving: frozenset[str], facts: Facts) -> Iterator[ir.Value]:
     """Yield what nodes in the same graph make of a value by moving it, and don't quantise again.
 
     Where a node quantises what was moved, by a scale of one number, all moves before it come after.
     """
-    reached = list(each_once([made], partial(_given_on, facts=facts)))
+    given_on = partial(_given_on, moving=moving, facts=facts)
+    reached = list(each_once([made], given_on))
     again = set[ir.Value]()
     for held in reversed(reached):  # what follows from a value comes after it
         is_first = any(_is_by_one_constant(node, facts) for node in _quantizing(held))
-        if is_first or not again.isdisjoint(_given_on(held, facts)):
+        if is_first or not again.isdisjoint(given_on(held)):
             again.add(held)
     moved = set[ir.Value]()
     for held in reached[1:]:
         node = producer_of(held)
         assert node is not None  # noqa: S101 - `_given_on` goes along nodes
-        if node.op_type not in _MOVING and node.inputs[0] not in moved:
+        if node.op_type not in moving and node.inputs[0] not in moved:
             continue
         moved.add(held)
         if is_used(held) and held not in again and not _quantizing(held):
             yield held
 
 
-def _given_on(held: ir.Value, facts: Facts) -> list[ir.Value]:
+def _given_on(held: ir.Value, moving: frozenset[str], facts: Facts) -> list[ir.Value]:
     """Return what nodes in the same graph make of a value that move it or give it out as it is."""
     made = producer_of(held)
     near = (use.node for use in held.uses() if not use.idx)
@@ -208,7 +208,7 @@ def _given_on(held: ir.Value, facts: Facts) -> list[ir.Value]:
         node.outputs[0]
         for node in near
         if made is not None and node.graph is made.graph and node.domain == "" and node.outputs
-        if node.op_type in _MOVING or _gives_same(node, facts)
+        if node.op_type in moving or _gives_same(node, facts)
     ]
 
 
@@ -230,9 +230,11 @@ def _is_between_two(node: ir.Node, facts: Facts) -> bool:
     Nothing else may read any of it, up to the node that gives it back at last.
     """
     before = producer_of(passed_from(node.inputs[0]))
-    after = _only_reader(node.outputs[0])
-    last = None if after is None else _only_reader(after.outputs[0])
-    if before is None or after is None or last is None or _only_reader(before.outputs[0]) != node:
+    after = _only_reader(node.outputs[0], facts)
+    last = None if after is None else _only_reader(after.outputs[0], facts)
+    if before is None or after is None or last is None:
+        return False
+    if _only_reader(before.outputs[0], facts) is not node:
         return False
     four = (before, node, after, last)
     named = [each.op_type for each in four]
@@ -249,14 +251,14 @@ def _is_between_two(node: ir.Node, facts: Facts) -> bool:
     )
 
 
-def _only_reader(held: ir.Value) -> ir.Node | None:
-    """Return the only node that reads a value, in its graph; after Identity nodes, if there are."""
+def _only_reader(held: ir.Value, facts: Facts) -> ir.Node | None:
+    """Return the only node that reads a value, in its graph; after nodes that change nothing."""
     uses = list(held.uses())
     if len(uses) != 1 or uses[0].idx or held.is_graph_output():
         return None
     reader = uses[0].node
-    if (reader.domain, reader.op_type) == ("", "Identity"):
-        return _only_reader(reader.outputs[0])
+    if reader.domain == "" and _gives_same(reader, facts):
+        return _only_reader(reader.outputs[0], facts)
     return reader if reader.graph is held.graph else None
 
 

@@ -88,7 +88,7 @@ _SAME_ELEMENTS = frozenset({"Dropout", "Identity", "Transpose"})
 
 
 def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
-    """Yield whether a node casts to bool what is one of several outputs, of unequal parts.
+    """Yield whether a node casts to bool what is one of several outputs, a part above all.
 
     Nodes between the two that change nothing are followed, and Transposes.
     """
@@ -103,6 +103,9 @@ def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
             return
         if _has_unequal_outputs(made, facts):
             yield "part_to_bool"
+            return
+        if is_onnx_split(made) and held is not made.outputs[0]:
+            yield "later_part_to_bool"
             return
         before = first_passed(made)
         is_kept = made.op_type in _SAME_ELEMENTS or _is_same(before, held, facts)

@@ -505,6 +505,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[str, NodeChange]] = MappingProxyType(
     {
         "abs_of_joined": ("Abs", _negate),
         "part_to_bool": ("Cast", _cast_negative),
+        "later_part_to_bool": ("Cast", _cast_negative),
         "empty_range": ("Range", _limit_range),
         "lost_result": ("If", take_branch),
         "moved_signed": ("DequantizeLinear", _give_back_by_product),
