@@ -245,9 +245,9 @@ IN_BODIES = """y = If(b) <then_branch = t () => (float[A, B] p) { p = Abs(m) },
     else_branch = e () => (float[A, B] q) { q = Neg(m) }>"""
 REFUSED, WRONG, CRASH = "on a QuantizeLinear", "values below 0 become 0", "the process ends"
 ONCE = "rounded by the second scale alone"
-TWICE = """q = QuantizeLinear(c, r, z) d = DequantizeLinear(q, r, z)
+ROUNDED_TWICE = """q = QuantizeLinear(c, r, z) d = DequantizeLinear(q, r, z)
     e = QuantizeLinear(d, s, z) y = DequantizeLinear(e, s, z)"""
-QUANTISED = "c = Cast<to = 1>(x) " + TWICE
+QUANTISED = "c = Cast<to = 1>(x) " + ROUNDED_TWICE
 
 MOVED = {
     "turned": Moved(BY_ZERO_POINT + "y = Transpose(d)", REFUSED),
@@ -381,7 +381,7 @@ MOVED = {
     ),
     "quantised twice in a branch": Moved(
         """c = Cast<to = 1>(x) y = If(b) <then_branch = t () => (float[A, B] y) { TWICE },
-        else_branch = w () => (float[C, D] p) { p = Neg(c) }>""".replace("TWICE", TWICE),
+        else_branch = w () => (float[C, D] p) { p = Neg(c) }>""".replace("TWICE", ROUNDED_TWICE),
         "",
         constants=", float r = {2}",
     ),
@@ -398,7 +398,7 @@ def of_moved(case: Moved) -> onnx.ModelProto:
     """Return a model with nodes that move what is given back."""
     functions = {
         "moved (x, s, z)": "d = DequantizeLinear(x, s, z) y = Transpose(d)",
-        "twice (c, r, s, z)": TWICE,
+        "twice (c, r, s, z)": ROUNDED_TWICE,
     }
     called = "".join(
         f"""<domain: "own", opset_import: ["": {case.opset}]> {name} => (y) {{ {nodes} }}"""
