@@ -297,6 +297,12 @@ def test_the_report_says_what_why_and_what_remains() -> None:
     assert all(change.reason for change in report.changes)
 
 
+def test_the_report_names_a_loop_that_carries_tensors_instead() -> None:
+    changes = lower_graph(onnx_model(BY_NAME["loop_insert"].model), "openvino").changes
+    became = [change.became for change in changes if change.operator == "Loop"]
+    assert became == ["tensors in place of sequences"]
+
+
 def test_a_constant_index_out_of_range_is_refused_with_the_node() -> None:
     text = BY_NAME["ones_keepdims"].text.replace("i2 = {-1}", "i2 = {3}")
     with refused("TS511", "graph/SequenceAt[2]", 3):

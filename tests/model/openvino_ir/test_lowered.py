@@ -481,6 +481,17 @@ def test_strings_that_are_split_twice(tmp_path: Path, run: Any) -> None:
     assert isinstance(text, str)
 
 
+def test_a_layer_in_the_body_of_another_one_is_lowered(tmp_path: Path) -> None:
+    body, ir = open_split(), IrFile()
+    text = f"<body><layers>{''.join(body.layers)}</layers><edges>{''.join(body.edges)}</edges>"
+    ir.result(ir.layer("Loop", [ir.parameter("x", "f32", "?,8")], 1, f"{text}</body>")[0])
+    ir.weights = body.weights
+    path = saved(ir, tmp_path)
+    before = (tmp_path / "before" / "model.xml").read_text()
+    assert path.read_text().count("<layer ") > before.count("<layer ")
+    assert lowered(path).text == path.read_bytes()
+
+
 @pytest.mark.engine("openvino")
 def test_layers_in_bodies_are_lowered_too(tmp_path: Path) -> None:
     import openvino as ov
