@@ -164,7 +164,7 @@ def find_kernel() -> Any:
 
     An environment variable that asks for what does not exist is refused (TS107).
     """
-    if native.kernel is None and native.refused is not None:
+    if native.refused is not None:
         variable, problem, expected = native.refused
         raise SplitError(OPERAND_VALUE, problem, expected, parameter=variable)
     return native.kernel

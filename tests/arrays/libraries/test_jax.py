@@ -37,6 +37,13 @@ def test_lengths_that_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
         ts.split(x, jnp.ones(4, int))
 
 
+def test_parts_of_which_only_one_is_traced_are_joined() -> None:
+    """Where a traced array is, is not known."""
+    rest = x[2:]
+    made = jax.jit(lambda part: ts.join([part, rest]))(x[:2])
+    np.testing.assert_array_equal(made, x)
+
+
 def test_gradients() -> None:
     def loss(x: Any) -> Any:
         first, second = ts.split(x, [1, 4], axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.arrays import numpy as numpy_arrays
 from tests.refusals import refused
 
 os.environ.setdefault("DEV", "PYTHON")  # its CPU device needs clang
@@ -35,6 +36,12 @@ def test_parts_have_the_bits_of_the_whole(dtype: Any) -> None:
     seen = [part.bitcast(integers).numpy() for part in parts]
     assert [part.shape for part in parts] == [(1,), (0,), (90,), (5,)]
     assert np.concatenate(seen).tolist() == raw.tolist()
+
+
+def test_lengths_that_are_too_many_are_not_calculated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numpy_arrays, "MAX_PARTS", 3)
+    with refused("TS308", "it has 4 elements", parameter="split"):
+        ts.split(tinygrad.Tensor([5, 6, 7, 8]), tinygrad.Tensor([1, 1, 1, 1]))
 
 
 def test_zeros_keep_their_sign_when_parts_are_joined() -> None:
