@@ -12,6 +12,7 @@ import pytest
 from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 from tensorsplit.model.data_files import read_data
+from tensorsplit.model.graph.held_tensors import held_by
 from tensorsplit.model.graph.tensors import array_of, read_tensor
 from tests.model.build import graph, model, node, outputs, run, tensor, value
 from tests.oracle import DTYPES, assert_same, random_array, slices
@@ -98,7 +99,7 @@ RAW = np.array([1, 2, 3], "<i8").tobytes()
 BROKEN = {
     "short raw": int64s(raw_data=RAW[:-1]),
     "long raw": int64s(raw_data=RAW + b"\0"),
-    "negative dims": int64s(raw_data=RAW, dims=[-3]),
+    "negative dims": int64s(raw_data=RAW, dims=[3, -1]),
     "huge dims": int64s(raw_data=RAW, dims=[2**62]),
     "no type": int64s(raw_data=RAW, data_type=0),
     "unknown type": int64s(raw_data=RAW, data_type=99),
@@ -436,3 +437,12 @@ def test_data_that_is_cut_short_meanwhile_is_refused(tmp_path: Path) -> None:
     assert read_data(tmp_path / "w.bin", 4, 6) == bytes(range(4, 10))
     with refused("TS504", "'w.bin' was cut short while it was read", parameter="w"):
         read_data(tmp_path / "w.bin", 4, 7, "w")
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [ir.AttrInt64("value", 3), ir.AttrFloat32("value_int", 1.5), ir.AttrInt64("amount", 3)],
+    ids=lambda each: each.name,
+)
+def test_an_attribute_that_a_constant_does_not_have_holds_nothing(attribute: ir.Attr) -> None:
+    assert held_by({attribute.name: attribute}) is None

@@ -726,6 +726,14 @@ MISTAKES: list[tuple[onnx.NodeProto, list[Any], bool]] = [
     (node("Pad", "a b", "y", mode="edge"), [(3, 4), [0, 0, 0, 4]], False),
     (node("Pad", "a b _ d", "y", mode="reflect"), [(3, 4), [0, 3], None, [-1]], False),
     (node("Pad", "a b _ d", "y", mode="reflect"), [(3, 4), [0, 3], None, [-2]], True),
+    *(
+        (
+            node("GRU", "a b c _ _ d", "y", hidden_size=3, layout=layout),
+            [(5, 2, 4), (1, 9, 4), (1, 9, 3), None, None, (1, batch, 3)],
+            is_wrong,
+        )
+        for layout, batch, is_wrong in ((0, 2, False), (0, 4, True), (0, "N", False), (1, 4, False))
+    ),
 ]
 """A node, the shapes of its tensors or the elements of its lists, and whether it is a mistake."""
 
