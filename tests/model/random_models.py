@@ -421,7 +421,6 @@ class Generator:
         moves += (self._nothing,)
         numbers: Choices = (self._binary, self._binary, self._unary, self._compare, self._reduce)
         numbers += (self._arg_max, self._top_k, self._mat_mul, self._gemm, self._quantize)
-        numbers += (self._softmax, self._quantize)
         numbers += (self._non_zero, self._shape_of, self._slice_of_shape, self._quotient)
         images: Choices = (self._conv, self._pool, self._resize)
         splits: Choices = (self._split, self._split, self._split_to_sequence)
@@ -434,7 +433,8 @@ class Generator:
             self._construct,
         )
         kinds: list[Choices] = [splits, splits, moves, moves, numbers]
-        kinds += [self._one((images, moves, sequences))]
+        rounded: Choices = (self._quantize, self._quantize, self._softmax)
+        kinds += [self._one((images, moves, sequences, rounded))]
         if self._body.opset < OPSETS[1]:  # most others have other attributes there
             kinds = [splits[:1], (self._transpose, self._squeeze, self._concat)]
         elif depth == 0 or (depth == 1 and self._chance(0.2)):
@@ -886,7 +886,14 @@ class Generator:
         if self._body.opset >= 13 and self._chance(0.4):
             options, size = {"axis": axis}, [self._value(data).shape[axis % rank]]
         scale = self._initializer(self._random.choice([0.5, 1, 2], size).astype(np.float32))
-        names = ["int8", "uint8", "int32", *["int16", "uint16"][: 2 * (self._body.opset >= 21)]]
+        names = [
+            "int8",
+            "int8",
+            "uint8",
+            "uint8",
+            "int32",
+            *["int16", "uint16"][: 2 * (self._body.opset >= 21)],
+        ]
         dtype = np.dtype(self._one(names))
         zero = [0] if dtype == np.int32 else [0, 3]
         by = [scale, self._initializer(self._random.choice(zero, size).astype(dtype))]
