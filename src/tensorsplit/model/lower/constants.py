@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -37,13 +38,20 @@ def _slice_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node = ref.node
     before = InsertionPoint.before(lowering, ref)
     old = {place: ref.input(place) for place in empty_operands(ref)}
+    made = node.outputs if gives_empty_constant(node) else ()
+    if any(_elements(_shape_of(held)) > _MOST_SLICED for held in (*old.values(), *made)):
+        lowering.note(entry)
+        return
     change_inputs(node, {place: _nothing(before, held) for place, held in old.items()})
-    if gives_empty_constant(node):
+    if made:
         before.replace(node.outputs[0], _nothing(before, node.outputs[0]))
         lowering.edits.retire(node)
     _drop(lowering, old.values())
     lowering.changed(ref, "the same, with a slice of nothing for a constant", entry)
 
+
+_MOST_SLICED = 1 << 20
+"""A slice of nothing is one of a constant, which has no more elements than these."""
 
 _MOST_COPIES = 64
 """What nothing is gathered by in larger tables stays as it is."""
@@ -103,6 +111,9 @@ def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     taken = constant(passed_from(ref.input(1)))
     if taken is None or element_type is None or not in_range(taken, given[axis]):
         return
+    if _elements(shape) > _MOST_SLICED:
+        lowering.note(entry)
+        return
     make = InsertionPoint.instead_of(lowering, ref)
     make.put_instead(ref, make.empty(shape, element_type), "a slice of nothing", entry)
 
@@ -110,8 +121,17 @@ def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:
     tensor = None if constant is None else tensor_of(constant)
     assert tensor is not None  # noqa: S101 - see the feature
-    shape = tensor.shape.numpy()
-    return make.empty(shape, tensor.dtype)
+    return make.empty(tensor.shape.numpy(), tensor.dtype)
+
+
+def _shape_of(constant: ir.Value | None) -> Sequence[int]:
+    tensor = None if constant is None else tensor_of(constant)
+    return () if tensor is None else tensor.shape.numpy()
+
+
+def _elements(shape: Iterable[int]) -> int:
+    """Return the elements of a constant of which a slice is a tensor that has none."""
+    return prod(size or 1 for size in shape)
 
 
 def _drop(lowering: Lowering, constants: Iterable[ir.Value | None]) -> None:
