@@ -11,7 +11,12 @@ from typing import TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.features.from_constants import MOST_STEPS, is_fixed
+from tensorsplit.model.features.from_constants import (
+    MOST_STEPS,
+    is_calculated,
+    is_constant,
+    is_fixed,
+)
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_used
 from tensorsplit.model.graph.producers import (
@@ -33,7 +38,11 @@ _LEAST_DIFFERENCE = 1e-6
 """Ranges whose ends differ by less are the same for OpenVINO."""
 
 
-_JOINED = frozenset({*_LIMITS, ir.DataType.INT8, ir.DataType.UINT8})
+_BYTES = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
+
+_TWO = 2
+
+_JOINED = frozenset({*_LIMITS, *_BYTES})
 """The types of which OpenVINO makes one node of quantising to them and giving back."""
 
 
@@ -77,6 +86,8 @@ def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
     node = ref.node
     if shared_zero_points(node, facts):
         yield "shared_zero_point"
+    if constants_given_back(node, facts):
+        yield "constant_given_back"
     if _has_blocks(node) or len(node.outputs) != 1:
         return
     if ref.op_type == "DequantizeLinear" and _is_by_one_constant(node, facts):
@@ -101,6 +112,37 @@ def shared_zero_points(node: ir.Node, facts: Facts) -> list[ir.Node]:
     return [each for each in _given_back_for(node) if _shares_zero_point(each, facts)]
 
 
+def constants_given_back(node: ir.Node, facts: Facts) -> list[int]:
+    """Return the inputs of a sum or product of two tensors given back that are of constants."""
+    if (node.domain, node.op_type in ("Add", "Mul")) != ("", True) or len(node.inputs) != _TWO:
+        return []
+    sources = [_quantized_before(held, facts) for held in node.inputs]
+    if None in sources:
+        return []
+    return [
+        place
+        for place, held in enumerate(sources)
+        if is_constant(held, facts) or is_calculated(held, facts)
+    ]
+
+
+def _quantized_before(value: ir.Value | None, facts: Facts) -> ir.Value | None:
+    """Return what was quantised to 8 bits and given back before a value, if through others."""
+    for held in islice(origins(value, _first_scaled), MOST_STEPS):
+        back = producer_of(held)
+        if back is None or back.op_type != "DequantizeLinear" or not back.inputs:
+            continue
+        there = producer_of(passed_from(back.inputs[0]))
+        if there is not None and there.op_type == "QuantizeLinear":
+            is_small = facts.tensor(there.outputs[0]).element_type in _BYTES
+            return first_input(there) if is_small else None
+    return None
+
+
+def _first_scaled(node: ir.Node) -> ir.Value | None:
+    return first_input(node) if node.op_type in _SCALED else None
+
+
 def _given_back_for(node: ir.Node) -> Iterator[ir.Node]:
     """Yield the nodes that give back what a node reads, if through others."""
     for held in islice(each_once(_read_by(node), _scaled_from), MOST_STEPS):
@@ -123,7 +165,7 @@ def _shares_zero_point(node: ir.Node, facts: Facts) -> bool:
     values = _constant(zero)
     if zero is None or values is None or not values.any():
         return False
-    if facts.tensor(zero).element_type not in (ir.DataType.INT8, ir.DataType.UINT8):
+    if facts.tensor(zero).element_type not in _BYTES:
         return False
     passed = each_once([passed_from(zero) or zero], _given_out_again)
     readers = (use.node for held in passed for use in held.uses() if use.idx == _ZERO_POINT)

@@ -17,7 +17,7 @@ from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
 from tensorsplit.model.features.misread import axis_of_transform
-from tensorsplit.model.features.quantized import shared_zero_points
+from tensorsplit.model.features.quantized import constants_given_back, shared_zero_points
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.axes import order_of
@@ -298,6 +298,15 @@ def _give_back_by_product(lowering: Lowering, ref: NodeRef, entry: Limitation) -
     make.put_instead(ref, new, "Cast, Sub and Mul", entry)
 
 
+def _keep_constants(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Take the larger of a constant and itself, where the target would lose one given back."""
+    make = InsertionPoint.before(lowering, ref)
+    for place in constants_given_back(ref.node, lowering.facts):
+        held = ref.input(place)
+        change_inputs(ref.node, {place: make.op("Max", [held, held])})
+    lowering.changed(ref, "the same, of the larger of a constant and itself", entry)
+
+
 def _separate_zero_points(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Give each node its own zero point, where the target would take that of others away."""
     shared = shared_zero_points(ref.node, lowering.facts)
@@ -484,6 +493,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "fused_quotient": _keep_from_fusing,
         "unit_quotient": _divide_minus_one,
         "given_back": _keep_rounding,
+        "constant_given_back": _keep_constants,
         "shared_zero_point": _separate_zero_points,
         "given_back_in_bfloat16": _give_back_in_float,
         "back_to_largest": _end_before_largest,
