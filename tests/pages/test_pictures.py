@@ -259,6 +259,13 @@ def test_the_svg_is_well_formed_and_holds_the_numbers(any_plan: Plan) -> None:
         assert {str(number) for number in range(min(len(any_plan.sizes), 5))} <= labels
 
 
+def test_the_table_has_a_colour_for_each_part_but_those_that_are_left_out() -> None:
+    root = ElementTree.fromstring(svg(PLANS["forty parts down"]))
+    fills = [each for each in root.iter(f"{SVG}rect") if each.get("width") == each.get("height")]
+    rows = {each.get("y") for each in root.iter(f"{SVG}text") if each.text == "(3, 3)"}
+    assert len(fills) == len(rows) > 5
+
+
 def test_the_svg_stands_alone() -> None:
     """Nothing is loaded from anywhere, and nothing runs."""
     document = svg(PLANS["hostile names"]).replace('xmlns="http://www.w3.org/2000/svg"', "")

@@ -13,7 +13,7 @@ from onnx import NodeProto, TensorProto
 
 import tensorsplit as ts
 from tensorsplit.model.graph.facts import SequenceFact, Tensor, declared
-from tensorsplit.model.infer.analysis import fact_of_fed
+from tensorsplit.model.infer.analysis import analyse, fact_of_fed
 from tensorsplit.model.infer.validation import validate, values_needed
 from tests.model.build import (
     FLOAT,
@@ -94,6 +94,15 @@ def test_calls_that_are_alike_are_all_needed_where_one_is_undecided() -> None:
     facts = validate(onnx_model(made).model)
     assert list(facts.undecided) == ["function custom::F/cut"]
     assert {each.name for each in values_needed(facts)} == {"l1", "l2", "m1", "m2"}
+
+
+def test_values_of_a_function_have_the_types_of_all_its_calls() -> None:
+    nodes = [node("F", name, f"{name}_made", domain="custom") for name in "xk"]
+    inputs = [value("x", FLOAT, [6]), value("k", INT64, [2])]
+    negative = function("F", "a", "b", [node("Neg", "a", "b")])
+    made = onnx_model(model(graph(nodes, inputs, ["k_made"]), 18, [negative], custom=1)).model
+    (end,) = made.functions["custom", "F", ""].outputs
+    assert analyse(made).element_types(end) == {ir.DataType.FLOAT, ir.DataType.INT64}
 
 
 def test_lengths_that_are_fed_are_open() -> None:
