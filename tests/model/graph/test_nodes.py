@@ -6,6 +6,8 @@ import onnx_ir as ir
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.message import message_opsets
 from tensorsplit.model.graph.nodes import change_inputs, namesakes, walk
 from tensorsplit.model.graph.opsets import domain_name
@@ -63,6 +65,23 @@ def test_namesakes_have_the_name_of_a_node_before_that_is_no_constant() -> None:
     nodes += [node("Exp", "x", held) for held in "yz"]
     made = onnx_model(model(graph(nodes, [untyped("x")], "z"))).model
     assert [each.op_type for each in namesakes(made.graph)] == ["Not", "Nop"]
+
+
+@pytest.mark.parametrize(
+    ("domain", "inputs", "attributes", "order"),
+    [
+        ("", 1, [ir.AttrInt64s("perm", [1, 2, 0])], (1, 2, 0)),
+        ("", 1, [], (2, 1, 0)),
+        (DOMAIN, 2, [], (1, 2, 0)),
+        (DOMAIN, 1, [], (2, 1, 0)),
+    ],
+)
+def test_the_order_of_a_transpose_is_an_attribute_or_an_input(
+    domain: str, inputs: int, attributes: list[ir.Attr], order: tuple[int, ...]
+) -> None:
+    held = [ir.Value(name="x"), ir.Value(name="order", const_value=ir.tensor([1, 2, 0]))]
+    made = ir.Node(domain, "Transpose", held[:inputs], attributes)
+    assert order_of(made, 3) == order
 
 
 def test_ai_onnx_is_spelled_as_nothing() -> None:
