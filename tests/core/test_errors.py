@@ -204,3 +204,8 @@ def test_of_a_long_path_the_end_is_shown() -> None:
 )
 def test_things_are_counted(number: int, text: str) -> None:
     assert errors.count_of(number, "part") == text
+
+
+def test_every_kind_says_where_to_read_about_it() -> None:
+    for code, kind in KINDS.items():
+        assert code.lower() in kind.reference.lower()
