@@ -122,16 +122,18 @@ def test_a_function_is_made_once_for_each_axis_that_its_callers_give() -> None:
     split = linked("Split", "x", "a b", link("axis", "where"), num_outputs=2)
     cut = function("F", "x", "a b", [split], ["where"])
     taken = function("F_1", "x", "y", [node("Neg", "x", "y")])
-    calls = [node("F", "x", f"a{k} b{k}", domain="custom", where=k % 2) for k in range(3)]
+    axes = enumerate((0, 1, 0, -1))
+    calls = [node("F", "x", f"a{k} b{k}", domain="custom", where=axis) for k, axis in axes]
     minus = node("F_1", "x", "y", domain="custom")
-    ends = [value(name, FLOAT, [None, None]) for name in ("a0", "b0", "a1", "b1", "a2", "b2", "y")]
+    names = [*(name for call in calls for name in call.output), "y"]
+    ends = [value(name, FLOAT, [None, None]) for name in names]
     inputs = [value("x", FLOAT, ["N", "M"])]
     made = model(graph([*calls, minus], inputs, ends), 18, [cut, taken], custom=1)
     there = converted(made, 11)
-    assert sorted(names_of(there)) == ["F", "F_1", "F_2"]
+    assert sorted(names_of(there)) == ["F", "F_1", "F_2", "F_3"]
     assert not any(entry.attribute for entry in there.functions)
     rows, columns = [X[:4], X[4:]], [X[:, :2], X[:, 2:]]
-    check_equal(there, [*rows, *columns, *rows, -X], x=X)
+    check_equal(there, [*rows, *columns, *rows, *columns, -X], x=X)
 
 
 def test_a_function_stays_as_it_is_where_no_node_has_to_know_its_attributes() -> None:
