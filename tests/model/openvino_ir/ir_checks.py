@@ -106,10 +106,17 @@ class IrCase:
 
     @cached_property
     def wanted(self) -> list[tuple[Feeds, Feeds | None]]:
-        """The feeds, with what OpenVINO should give for each; of most, what we give."""
+        """The feeds, with what OpenVINO should give for each; of most, what we give.
+
+        What we refuse of an IR that was taken for another model need not be refused by OpenVINO.
+        """
         if self.ours is None:
             return [] if self.is_converted else list(self.feeds)
-        return [(fed, given) for (fed, _), given in zip(self.feeds, self.ours, strict=True)]
+        return [
+            (fed, given)
+            for (fed, values), given in zip(self.feeds, self.ours, strict=True)
+            if given is not None or values is None or not self.is_converted
+        ]
 
     @cached_property
     def fault(self) -> str:
@@ -249,6 +256,8 @@ def check_lower(case: IrCase) -> None:
     if found["error"]:
         raise Wrong(f"lowered, finding: {found['error'][0]}")
     fault = case.fault_of(low, case.wanted)
+    if "signal" in fault and fault == case.fault_of(case.path, case.wanted):
+        return  # by data that is wrong for other layers, too
     if fault and not (case.fault and (found["warning"] or findings(case.path)["warning"])):
         raise Wrong(f"lowered: {fault}")
     case.taken["lowered, right"] = int(not fault)

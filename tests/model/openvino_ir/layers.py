@@ -30,6 +30,7 @@ def split(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
 def reshape(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
     """Reshape; with special_zero, 0 stands for the same dimension of the data."""
     shape = ints(v[1])
+    demand(min(shape, default=0) >= -1)
     know(-1 not in shape or v[0].size)
     if a["special_zero"]:
         shape = [v[0].shape[at] if size == 0 else size for at, size in enumerate(shape)]
@@ -78,6 +79,6 @@ def iterated(v: list[Any], a: dict[str, Any], scope: Scope) -> list[Any]:
     for row in slices(data, a["axis"], [1] * data.shape[a["axis"]]):
         before = state
         state, part, last = scope.run(a["body"], [row, state, around])
-        know(state.shape == before.shape)
+        know(state.shape == before.shape and part.shape[a["joined"]] == 1)
         joined.append(part)
     return [state, np.concatenate(joined, a["joined"]), last]

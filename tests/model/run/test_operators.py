@@ -313,6 +313,13 @@ def test_reshape_before_opset_5_has_its_shape_as_attribute(x: Any) -> None:
     assert np.array_equal(result(1, made, x=x), x.reshape(2, 12))
 
 
+def test_reshape_takes_no_number_below_minus_1(x: Any) -> None:
+    made = node("Reshape", "x s", "y")
+    assert np.array_equal(result(13, made, x=x, s=np.array([2, -1])), x.reshape(2, 12))
+    with refused("TS510", "no number is below -1"):
+        result(13, made, x=x, s=np.array([2, -12]))
+
+
 def test_dropout_before_opset_7_passes_on_in_a_test(x: Any) -> None:
     assert np.array_equal(result(6, node("Dropout", "x", "y", is_test=1), x=x), x)
     with refused("TS509", "older version"):

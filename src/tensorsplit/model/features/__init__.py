@@ -12,8 +12,10 @@ import onnx_ir as ir
 
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.body_features import (
+    joins_across,
     of_bodies,
     results_to_settle,
+    takes_strings,
     unread_rows,
 )
 from tensorsplit.model.features.called_in_onnx import operator_of
@@ -25,8 +27,9 @@ from tensorsplit.model.features.limited_lengths import of_limited_slices
 from tensorsplit.model.features.misread import is_partly_indexed, of_misread
 from tensorsplit.model.features.named_domain import of_named_domain
 from tensorsplit.model.features.quantized import of_quantized
-from tensorsplit.model.features.ranks import of_ranks, reads_unknown_rank
+from tensorsplit.model.features.ranks import gives_unknown_rank, of_ranks, reads_unknown_rank
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
+from tensorsplit.model.features.rounds import layer_may_have_no_round
 from tensorsplit.model.features.sequences import (
     OPTIONAL_OPERATORS,
     SEQUENCE_OPERATORS,
@@ -174,9 +177,15 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "overwritten"
     if shared_layer_states(ref.node, facts):
         yield "shares_states"
-    if reads_unknown_rank(ref, facts):
+    if reads_unknown_rank(ref, facts) or gives_unknown_rank(ref, facts):
         yield "unknown_rank"
-    if unread_rows(ref.node):
+    if joins_across(ref.node, facts):
+        yield "scanned_across"
+    if layer_may_have_no_round(ref.node, facts):
+        yield "rounds_may_be_0"
+    if takes_strings(ref.node, facts):
+        yield "strings_in_loop"
+    if unread_rows(ref.node, facts):
         yield "unread_rows"
     if results_to_settle(ref, facts):
         yield "used_result"

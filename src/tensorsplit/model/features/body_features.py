@@ -85,6 +85,7 @@ def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
         if isinstance(fact := seen.of(made), Tensor)
         and fact.element_type not in (None, ir.DataType.STRING)
         and not (are_known(fact.shape) if fact.shape is not None else node.domain == DOMAIN)
+        and 0 not in (fact.shape or ())
         and (
             any(use.node.graph is node.graph and not bodies(use.node) for use in made.uses())
             or (is_outer and made.is_graph_output() and fact.element_type not in _AS_CALCULATED)
@@ -184,10 +185,11 @@ def has_unread_rows(node: ir.Node) -> bool:
     return bool(rows) and not any(is_passed_on(row, node) for row in rows)
 
 
-def unread_rows(node: ir.Node) -> list[int]:
+def unread_rows(node: ir.Node, facts: Facts) -> list[int]:
     """Return the places of the Parameters of a TensorIterator that are rows, if none is read.
 
-    OpenVINO has a number of rounds for a Loop, read or not.
+    OpenVINO calculates no shape that it knows, but that of a row itself. It has a number of rounds
+    for a Loop, read or not.
     """
     held = loop_layer(node) if node.op_type == "TensorIterator" else None
     if held is None:
@@ -195,7 +197,51 @@ def unread_rows(node: ir.Node) -> list[int]:
     body, ports = held
     rows = [port.inner for port in ports.inputs if port.axis is not None]
     ends = frozenset(body.outputs)
-    return rows if all(ends.isdisjoint(calculated_from(body.inputs[row])) for row in rows) else []
+
+    def is_known_shape(reader: ir.Node) -> bool:
+        held = first_input(reader)
+        shape = (
+            facts.tensor(held).shape if gives_shape(reader) and held not in body.inputs else None
+        )
+        return shape is not None and are_known(shape)
+
+    read = (calculated_from(body.inputs[row], but=is_known_shape) for row in rows)
+    return rows if all(map(ends.isdisjoint, read)) else []
+
+
+def joins_across(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a loop of an IR joins what may be empty along another axis than the first."""
+    held = loop_layer(node)
+    for port in () if held is None else held[1].outputs:
+        if port.axis is None or port.outer is None or not is_used(node.outputs[port.outer]):
+            continue
+        shape = facts.tensor(node.outputs[port.outer]).shape
+        before = (None,) if shape is None else shape[: port.axis]
+        if port.axis and not are_known(shape or before) and not all(map(_is_full, before)):
+            return True
+    return False
+
+
+def _is_full(dim: Dim) -> bool:
+    """Return whether a length is known, and not 0."""
+    return is_known(dim) and dim > 0
+
+
+def takes_strings(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a loop of an IR gives out rows of strings, or calculates from strings."""
+    held = loop_layer(node)
+    if held is None:
+        return False
+    body, ports = held
+    used = [
+        port for port in ports.outputs if port.outer is None or is_used(node.outputs[port.outer])
+    ]
+    ends = {body.outputs[port.inner] for port in used}
+    rows = {body.outputs[port.inner] for port in used if port.axis is not None}
+    if any(has_strings(row, facts) for row in rows):
+        return True
+    strings = [each for each in body.inputs if has_strings(each, facts)]
+    return any(not ends.isdisjoint({*calculated_from(each)} - {each}) for each in strings)
 
 
 def _gives_unknown_rank(node: ir.Node, facts: Facts) -> bool:

@@ -8,6 +8,7 @@ from itertools import islice
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
+from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
 from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.facts import SequenceFact
@@ -21,6 +22,16 @@ from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
 _COUNTED = frozenset({*REDUCTIONS, "Tile"})
 """Operators with a number for each axis, or with axes, as their second input."""
+
+
+_RANKED_BY = {
+    "Expand": False,
+    "Reshape": False,
+    "Squeeze": True,
+    "Tile": False,
+    "Unsqueeze": True,
+}
+"""Layers whose second operand says a rank; whether its elements do so, or their number."""
 
 
 def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
@@ -52,6 +63,24 @@ def reads_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
     is_outer = not ref.around and ref.function is None
     given = (held for held in ref.node.inputs if held is not None and held.is_graph_input())
     return is_outer and any(_is_unknown(held, facts) for held in given)
+
+
+def gives_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether what only the running model knows says the rank of a layer's result.
+
+    That is a list of axes that are taken away or added, or the length of a list of dimensions.
+    """
+    operator = operator_of(ref.node)
+    if (
+        operator not in _RANKED_BY
+        or len(ref.node.inputs) < 2
+        or not any(map(is_needed, ref.node.outputs))
+    ):
+        return False
+    given = ref.node.inputs[1]
+    if _RANKED_BY[operator]:
+        return facts.tensor(given).constant is None and not is_constant(given, facts)
+    return not has_known_shape(given, facts)
 
 
 def _scalars_or_lists(node: ir.Node, seen: Facts) -> list[ir.Value]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
+from tensorsplit.model.features.shared_memory import loop_layer
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.loops import (
@@ -44,6 +45,27 @@ def rounds_may_be_0(node: ir.Node, opset: int, facts: Facts, seen: Facts) -> boo
             )
         )
     )
+
+
+def layer_may_have_no_round(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a Loop of an IR may have no round, and gives more than what it was given.
+
+    A number of rounds below 0 does not limit them there.
+    """
+    held = loop_layer(node) if node.op_type == "Loop" else None
+    if held is None or all(any(facts.tensor(each).constant or ()) for each in node.inputs[:2]):
+        return False
+    _, ports = held
+    outside = {each.inner: each.outer for each in ports.inputs}
+    starts = {end: outside.get(state) for end, state in ports.back_edges}
+    for port in ports.outputs:
+        if port.outer is None or not is_used(node.outputs[port.outer]):
+            continue
+        start = starts.get(port.inner) if port.axis is None else None
+        ends = (None if start is None else node.inputs[start]), node.outputs[port.outer]
+        if start is None or len({facts.tensor(each).shape for each in ends}) > 1:
+            return True
+    return False
 
 
 def has_no_rows(ref: NodeRef, facts: Facts) -> bool:

@@ -197,7 +197,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "undeclared_ranks": "is a Scan whose body does not declare the shape of what follows from a"
         " sequence or a Loop",
         "unranked_in_scan": "is a Scan whose body gives a tensor of which the rank is not known",
-        "scanned_across": "is a Scan along another axis than the first, of what may be empty",
+        "scanned_across": "is a loop along another axis than the first, of what may be empty",
         "empty_in_loop": "has a dimension of 0, in a Loop",
         "empty_axis": "splits an axis of length 0",
         "empty_part": "has a part of length 0",

@@ -123,9 +123,11 @@ def split_of(
 
 
 def length_of_axis(intent: Intent, data: Tensor) -> Dim:
-    """Return the length of the axis, where it is known."""
+    """Return the length of the axis, where it is known, as of any axis if all are of one length."""
     shape, axis = data.shape or (), intent.axis
-    return None if axis is None or not -len(shape) <= axis < len(shape) else shape[axis]
+    if axis is None:
+        return shape[0] if len(set(shape)) == 1 else None
+    return None if not -len(shape) <= axis < len(shape) else shape[axis]
 
 
 def before_check(

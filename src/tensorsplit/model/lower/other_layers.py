@@ -206,7 +206,7 @@ def _read_rows(old: _OtherLayer) -> None:
     """Have the body of a TensorIterator give a row, which goes nowhere: rows are counted then."""
     _, body = next(iter(bodies(old.node)))
     graph = old.graphs[body]
-    first, *_ = unread_rows(old.node)
+    first, *_ = unread_rows(old.node, old.facts)
     row = [layer for layer in graph.layers.values() if layer.type == "Parameter"][first]
     graph.add_with_outputs(RESULT, [End(row.id, *row.outputs)], row.name or row.type, 0)
 

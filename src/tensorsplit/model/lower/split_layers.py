@@ -31,7 +31,9 @@ from tensorsplit.model.features.split_features import known_lengths
 from tensorsplit.model.graph.checked_lengths import axis_of, checked_lengths, equal_lengths
 from tensorsplit.model.graph.nodes import NodeRef, bodies, walk
 from tensorsplit.model.graph.rejoined import is_rejoined
+from tensorsplit.model.graph.split_records import is_vendor_split
 from tensorsplit.model.infer.analysis import Facts, analyse
+from tensorsplit.model.infer.splits import length_of_axis
 from tensorsplit.model.lower.other_layers import OTHER_LAYERS, Graphs, change_layer
 from tensorsplit.model.lower.state import LoweredNode, LoweringReport, at, refusal
 from tensorsplit.model.openvino_ir import LAYER_PATH
@@ -159,8 +161,13 @@ class _IrLowering:
 
     def _lower(self, ref: NodeRef) -> None:
         entries = list(self._profile.about(layer_features(ref, self._facts)))
-        reasons = list(filter(must_go, entries))
+        is_split = is_vendor_split(ref.node)
+        reasons = [
+            each for each in entries if must_go(each) and (is_split or each.feature in OTHER_LAYERS)
+        ]
         for entry in entries:
+            if entry not in reasons and not is_split and entry.extent == "all":
+                raise refusal(entry.note, "use another engine")
             if entry not in reasons:
                 self._note(entry)
         if not reasons:
@@ -170,10 +177,11 @@ class _IrLowering:
             raise refusal(problem, fix)
         text = "; ".join(dict.fromkeys(map(self._profile.says, reasons)))
         graph = self._graph_of(ref)
-        if reasons[0].feature in OTHER_LAYERS:
-            change, became = OTHER_LAYERS[reasons[0].feature]
+        others = [OTHER_LAYERS[each.feature] for each in reasons if each.feature in OTHER_LAYERS]
+        for change, became in dict.fromkeys(others):
             change_layer(change, ref, self._graphs, self._facts)
             self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, text))
+        if others:
             return
         split = _LayerSplit(ref, graph, self._facts)
         by_type = [entry for entry in reasons if entry.feature in _OF_TYPES]
@@ -225,11 +233,10 @@ class _LayerSplit:
         self._name = self._layer.name or self._layer.type
         self._make = LayerMaker(graph, self._name)
         self._data = graph.source(self._layer, 0)
-        shape = facts.tensor(ref.input(0)).shape
         held = value(graph.source(self._layer, 1))
         given = held if self._types[1] == ir.DataType.INT64 else Formula("int64", held)
         self._axis = axis_of(self._intent, self._data, given)
-        dim = None if shape is None or self._intent.axis is None else shape[self._intent.axis]
+        dim = length_of_axis(self._intent, facts.tensor(ref.input(0)))
         self._dim: Number = dim if is_known(dim) else dimension(self._data, self._axis)
 
     @property

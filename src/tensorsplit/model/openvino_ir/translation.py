@@ -435,10 +435,34 @@ def _of_port(name: str, source: OutputPort) -> ValueInfoProto:
         entry = _input(layer)
         return _described(name, entry.element_type, entry.shape)
     if layer.type in CONSTANTS:
-        element_type, shape, *_ = _declared_constant(layer)
-        return _described(name, ELEMENT_TYPES[element_type], shape)
+        element_type, dims, *_ = _declared_constant(layer)
+        return _described(name, ELEMENT_TYPES[element_type], dims)
     is_split = layer.type in _FAMILY
-    return _described(name, None if is_split else _of_precision(port.precision), port.shape)
+    shape = port.shape if layer.type != "Loop" else _of_any_round(source)
+    return _described(name, None if is_split else _of_precision(port.precision), shape)
+
+
+def _of_any_round(source: OutputPort) -> tuple[int | None, ...] | None:
+    """Return what a port of a Loop says of a shape, if what is carried starts so as well.
+
+    OpenVINO takes a Loop of no round for one of one round.
+    """
+    layer, shape = source.layer, source.layer.outputs[source.port].shape
+
+    def joined(path: str, key: str, value: str) -> dict[str | None, str | None]:
+        return {each.get(key): each.get(value) for each in layer.element.iterfind(path)}
+
+    end = joined("port_map/output", "external_port_id", "internal_layer_id").get(str(source.port))
+    inside = joined("back_edges/edge", "from-layer", "to-layer").get(end)
+    outside = joined("port_map/input", "internal_layer_id", "external_port_id").get(inside)
+    starts = {str(port): each for port, each in zip(layer.inputs, layer.sources, strict=True)}
+    if outside not in starts:
+        return shape
+    start, number = starts[outside]
+    before = start.outputs[number].shape
+    if shape is None or before is None or len(shape) != len(before):
+        return None
+    return tuple(a if a == b else None for a, b in zip(shape, before, strict=True))
 
 
 def _of_precision(text: str) -> str | None:

@@ -164,6 +164,14 @@ def _resized_shape(call: Call, places: Sequence[int]) -> list[int]:
     return shape
 
 
+def _reshaped(call: Call) -> list[Array]:
+    """Run Reshape; the reference takes any number below 0 for -1."""
+    if len(call.inputs) > 1 and (call.inputs[1] < -1).any():
+        problem = f"the new shape is {call.inputs[1].tolist()}"
+        raise node_failed(problem, "no number is below -1, which stands for what the others leave")
+    return call.run()
+
+
 def _transposed(call: Call) -> list[Array]:
     """Run ConvTranspose, each group by itself, as the reference mixes up their weights.
 
@@ -419,6 +427,7 @@ CORRECTED: Mapping[str, RunCall] = {
     "ReduceLogSum": _log_sum,
     "ReduceLogSumExp": _log_sum_exp,
     "ReduceSumSquare": _of_own_type,
+    "Reshape": _reshaped,
     "Resize": _resized,
     "Shape": computed(kernels.shape),
     "RoiAlign": _aligned,
