@@ -162,6 +162,64 @@ def check_exports(name: str, exporter: str, number: int) -> None:
                 raise
 
 
+def quantised(case: Case, number: int, folder: Path) -> Case:
+    """Quantise an export by ONNX Runtime; return it with what that gives without its optimiser."""
+    import onnxruntime
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
+
+    class Data(onnxruntime.quantization.CalibrationDataReader):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self._left = iter([feeds for feeds, _ in case.legal])
+
+        def get_next(self) -> Any:
+            return next(self._left, None)
+
+    onnx.save(case.model, folder / "plain.onnx")
+    small, signed = QuantType.QUInt8, QuantType.QInt8
+    activations, weights = ((small, small), (small, signed), (signed, signed))[number % 3]
+    quantize_static(
+        *(folder / "plain.onnx", folder / "quantised.onnx", Data()),
+        quant_format=QuantFormat.QDQ,
+        activation_type=activations,
+        weight_type=weights,
+        per_channel=bool(number // 4 % 2),
+        extra_options={"ActivationSymmetric": bool(number // 8 % 2)},
+    )
+    made = onnx.load(folder / "quantised.onnx")
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(made.SerializeToString(), options)
+    names = [entry.name for entry in made.graph.output]
+    legal = [
+        (feeds, {**feeds, **dict(zip(names, session.run(None, feeds), strict=True))})
+        for feeds, _ in case.legal
+    ]
+    return Case(made, legal, [], [], plain=[], tolerance=0.25)  # steps differ by one at halves
+
+
+@pytest.mark.thorough
+@pytest.mark.engine
+@pytest.mark.parametrize("name", [*NAMES, *SCRIPTED])
+def test_an_architecture_that_is_quantised(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    for library in ("torch", "onnxruntime.quantization", "openvino"):
+        pytest.importorskip(library)
+    number = request.config.getoption("seed") + (*NAMES, *SCRIPTED).index(name)
+    for place, opset in enumerate((13, 21)):
+        plain = export(name, "ts", opset, is_dynamic=bool((number + place) % 2))
+        if plain is None or not can_run(plain, "onnxruntime"):
+            continue
+        case = quantised(plain, number + 5 * place, tmp_path)
+        case.opsets = [13, 21]
+        for title, check in checks().items():
+            try:
+                check(case)
+            except Exception as error:
+                error.add_note(f"{title} of {name}, exported at opset {opset}")
+                raise
+
+
 @pytest.mark.engine
 @pytest.mark.parametrize("name", NAMES[::3])
 def test_an_architecture_that_openvino_converts(name: str, tmp_path: Path) -> None:
