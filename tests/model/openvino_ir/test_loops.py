@@ -91,10 +91,6 @@ LOOPS = {
         "carries",
     ),
     "rows of strings": (looped("Loop", WORDS, [], ["t", "row", "v"], used=["joined"]), "strings"),
-    "what is calculated from strings": (
-        looped("TensorIterator", WORDS, [SHAPE], ["t", "h", "v"], used=["joined"]),
-        "strings",
-    ),
     "what may be empty, along the second axis": (
         looped("Loop", EMPTY, [], ["t", "row", "v"], axis=1, used=["joined"], is_open=True),
         "another axis",

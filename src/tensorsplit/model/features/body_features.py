@@ -228,20 +228,13 @@ def _is_full(dim: Dim) -> bool:
 
 
 def takes_strings(node: ir.Node, facts: Facts) -> bool:
-    """Return whether a loop of an IR gives out rows of strings, or calculates from strings."""
+    """Return whether a loop of an IR gives out rows of strings."""
     held = loop_layer(node)
-    if held is None:
-        return False
-    body, ports = held
-    used = [
-        port for port in ports.outputs if port.outer is None or is_used(node.outputs[port.outer])
-    ]
-    ends = {body.outputs[port.inner] for port in used}
-    rows = {body.outputs[port.inner] for port in used if port.axis is not None}
-    if any(has_strings(row, facts) for row in rows):
-        return True
-    strings = [each for each in body.inputs if has_strings(each, facts)]
-    return any(not ends.isdisjoint({*calculated_from(each)} - {each}) for each in strings)
+    return held is not None and any(
+        has_strings(held[0].outputs[port.inner], facts) and is_used(node.outputs[port.outer])
+        for port in held[1].outputs
+        if port.axis is not None and port.outer is not None
+    )
 
 
 def _gives_unknown_rank(node: ir.Node, facts: Facts) -> bool:
