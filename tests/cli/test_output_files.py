@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -198,6 +199,14 @@ def test_an_array_in_the_folder_of_the_outputs_is_not_replaced(
     refused("TS702", "run", whole, *words, "-o", out)
     assert [path.name for path in out.iterdir()] == ["q.npy"]
     assert np.load(out / "q.npy").shape == (4,)
+
+
+def test_weights_beside_standard_input_are_not_replaced(
+    refused: Refused, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(whole.parent)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(whole.read_bytes())))
+    assert "a file that is read" in refused("TS702", "infer", "-", "-o", "w.bin", "--overwrite")
 
 
 def test_a_profile_is_not_replaced(refused: Refused, whole: Path, tmp_path: Path) -> None:

@@ -92,6 +92,7 @@ def test_an_archive_says_the_sizes_of_its_files_before_each_of_them(tmp_path: Pa
         (info,) = archive.infolist()
     found = struct.unpack_from("<4s5H3L2H", octets, info.header_offset)
     assert (found[0], found[6], found[7:9]) == (b"PK\3\4", info.CRC, (0xFFFFFFFF, 0xFFFFFFFF))
+    assert info.date_time == (1980, 1, 1, 0, 0, 0)  # whenever it is written
     name, more = found[9:]
     sizes = octets[info.header_offset + 30 + name :][:more]
     assert struct.unpack("<2H2Q", sizes) == (1, 16, info.file_size, info.file_size)

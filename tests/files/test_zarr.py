@@ -613,6 +613,7 @@ BOMBS: dict[str, tuple[Callable[[], bytes], Any]] = {
         lambda: b"\x50\x2a\x4d\x18\3\0\0\0abc" + SIZELESS,
         numcodecs.Zstd(),
     ),
+    "zstd in many frames": (lambda: numcodecs.Zstd().encode(bytes(256)) * 5000, numcodecs.Zstd()),
     "blosc": (lambda: numcodecs.Blosc().encode(ZEROS), numcodecs.Blosc()),
     "lz4": (lambda: numcodecs.LZ4().encode(ZEROS), numcodecs.LZ4()),
     "gzip": (lambda: gzip.compress(ZEROS), numcodecs.GZip()),

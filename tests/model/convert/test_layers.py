@@ -531,6 +531,16 @@ def weights_of(scores: Any) -> Any:
         ("Transpose", "opset1", "", {"x": NUMBERS}, [[]], NUMBERS.T),
         ("SoftMax", "opset8", 'axis="-1"', {"x": NUMBERS}, [], weights_of(NUMBERS)),
         ("Gelu", "opset2", "", {"x": np.array([3], np.float32)}, [], [2.99595031]),
+        ("Swish", "opset4", "", {"x": NUMBERS}, [], NUMBERS / (1 + np.exp(-NUMBERS))),
+        (
+            "Swish",
+            "opset4",
+            "",
+            {"x": NUMBERS, "factor": np.array(0.5, np.float32)},
+            [],
+            NUMBERS / (1 + np.exp(-NUMBERS / 2)),
+        ),
+        ("Add", "opset1", 'auto_broadcast="none"', {"x": NUMBERS, "y": NUMBERS}, [], NUMBERS * 2),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
