@@ -882,6 +882,15 @@ def test_a_rank_that_is_known_only_at_run_time_is_found(
     assert lowered(path).text == path.read_bytes()
 
 
+@pytest.mark.parametrize("shape", ["?,1", "3,1"])
+def test_a_squeeze_without_axes_needs_a_known_shape(shape: str, tmp_path: Path) -> None:
+    ir = IrFile()
+    ir.result(ir.layer("Squeeze", (ir.parameter("x", "f32", shape),), 1)[0])
+    path = ir.save(tmp_path, named(ir))
+    found = str(ts.check(path, target="openvino"))
+    assert ("rank is known only at run" in found) is ("?" in shape)
+
+
 def indexed(new: str, shrink: str) -> IrFile:
     """A StridedSlice of [6, 4] by positions 1 to 2, with masks."""
     ir = IrFile()

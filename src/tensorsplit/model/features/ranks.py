@@ -68,16 +68,15 @@ def reads_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
 def gives_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
     """Return whether what only the running model knows says the rank of a layer's result.
 
-    That is a list of axes that are taken away or added, or the length of a list of dimensions.
+    That is a list of axes that are taken away or added, or the length of a list of dimensions; the
+    shape of the data, of which a Squeeze without axes takes all that are 1 away.
     """
-    operator = operator_of(ref.node)
-    if (
-        operator not in _RANKED_BY
-        or len(ref.node.inputs) < 2
-        or not any(map(is_needed, ref.node.outputs))
-    ):
+    operator, inputs = operator_of(ref.node), ref.node.inputs
+    if operator not in _RANKED_BY or not inputs or not any(map(is_needed, ref.node.outputs)):
         return False
-    given = ref.node.inputs[1]
+    if len(inputs) == 1:
+        return not has_known_shape(inputs[0], facts)
+    given = inputs[1]
     if _RANKED_BY[operator]:
         return facts.tensor(given).constant is None and not is_constant(given, facts)
     return not has_known_shape(given, facts)
