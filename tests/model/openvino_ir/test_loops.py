@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,16 @@ LOOPS = {
         looped("TensorIterator", FLOATS, [SHAPE, AGAIN], ["t", "g", "v"]),
         "rows",
     ),
+    "rows of which nothing that is used is calculated": (
+        looped(
+            "TensorIterator",
+            FLOATS,
+            [constant("k", np.ones((1, 3)))],
+            ["t", "k", "row"],
+            used=["joined"],
+        ),
+        "rows",
+    ),
     "rows that are not read, and a state that starts as another": (
         looped("TensorIterator", FLOATS, [constant("k", np.ones(1))], ["v", "k", "k"]),
         "carries",
@@ -109,6 +120,18 @@ def test_a_loop_that_openvino_does_not_run_right_is_found(made: Graph, said: str
 def test_loops_of_what_is_never_empty_or_of_which_the_shape_is_read_are_right() -> None:
     made = looped("Loop", FLOATS, [], ["t", "row", "v"], axis=1, used=["joined"])
     assert ts.check(case_of(made).path, target="openvino") == []
+    measure = Step(
+        "ShapeOf",
+        ["joined"],
+        ["n"],
+        {"output_type": "i64"},
+        one(lambda v: np.array(v.shape)),
+        "opset3",
+    )
+    words = looped("Loop", WORDS, [], ["t", "row", "v"], used=["joined"])
+    case = case_of(replace(words, steps=[*words.steps, measure], outputs=["n"]))
+    assert ts.check(case.path, target="openvino") == []
+    assert case.fault == ""
     read = looped("TensorIterator", FLOATS[:, 0], [SHAPE], ["t", "h", "v"], used=["joined"])
     assert ts.check(case_of(read).path, target="openvino") == []
 

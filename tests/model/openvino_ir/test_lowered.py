@@ -891,6 +891,34 @@ def test_a_squeeze_without_axes_needs_a_known_shape(shape: str, tmp_path: Path) 
     assert ("rank is known only at run" in found) is ("?" in shape)
 
 
+@pytest.mark.parametrize(
+    ("type", "shape", "kind", "is_read", "said"),
+    [
+        ("string", "?,1", "Broadcast", True, "Tile of strings"),
+        ("string", "3,1", "Tile", True, "Tile of strings"),
+        ("string", "3,1", "Concat", True, ""),
+        ("f32", "3,1", "Tile", True, ""),
+        ("f32", "...", "Tile", False, "that no node reads"),
+        ("f32", "?,?", "Tile", False, ""),
+    ],
+)
+def test_strings_are_not_repeated_and_inputs_of_unknown_rank_not_left_unread(
+    type: str, shape: str, kind: str, said: str, tmp_path: Path, *, is_read: bool
+) -> None:
+    """OpenVINO does not load such IRs."""
+    ir = IrFile()
+    x = ir.parameter("x", type, shape)
+    y = x if is_read else ir.parameter("y", "f32", "3,1")
+    second = y if kind == "Concat" else ir.int64(2, 2)
+    data = {"Broadcast": '<data mode="numpy"/>', "Concat": '<data axis="0"/>'}.get(kind, "")
+    version = "opset3" if kind == "Broadcast" else "opset1"
+    ir.result(ir.layer(kind, (y, second), 1, data, version=version)[0])
+    path = ir.save(tmp_path, named(ir))
+    found = str(ts.check(path, target="openvino"))
+    assert said in found if said else found == "[]"
+    assert lowered(path).text == path.read_bytes()
+
+
 def indexed(new: str, shrink: str) -> IrFile:
     """A StridedSlice of [6, 4] by positions 1 to 2, with masks."""
     ir = IrFile()

@@ -97,6 +97,8 @@ _LEFT = {
     "unranked_in_scan": "declare the shapes of what the body gives",
     "unknown_rank": "give its axes or shape as a constant, or declare how long that list is;"
     " the branches of an If have to give one rank",
+    "strings_repeated": _ELSEWHERE,
+    "unread_rank": "declare its shape, or leave the input out",
     "scalar_or_list": "give a list in both branches, for example by an Unsqueeze of the scalar",
     "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",
     "constant_lengths_on_dynamic_axis": _CHECKED,

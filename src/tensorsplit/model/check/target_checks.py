@@ -90,7 +90,8 @@ class TargetChecks:
 
     def of_data(self, refs: Iterable[NodeRef]) -> list[Finding]:
         """Return the findings on the data of nodes, but for what was found of one of them."""
-        found = of_features(self.profile, data_features(refs, self.facts), "graph", advice)
+        features = data_features(refs, self.facts, self.model.graph.inputs)
+        found = of_features(self.profile, features, "graph", advice)
         return [each for entry, each in found.items() if entry not in self._limits]
 
 

@@ -6,7 +6,8 @@ wrongly. Checking and lowering both look at a model through them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import onnx_ir as ir
 
@@ -27,7 +28,12 @@ from tensorsplit.model.features.limited_lengths import of_limited_slices
 from tensorsplit.model.features.misread import is_partly_indexed, of_misread
 from tensorsplit.model.features.named_domain import of_named_domain
 from tensorsplit.model.features.quantized import of_quantized
-from tensorsplit.model.features.ranks import gives_unknown_rank, of_ranks, reads_unknown_rank
+from tensorsplit.model.features.ranks import (
+    gives_unknown_rank,
+    has_unread_rank,
+    of_ranks,
+    reads_unknown_rank,
+)
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
 from tensorsplit.model.features.rounds import layer_may_have_no_round
 from tensorsplit.model.features.sequences import (
@@ -60,7 +66,12 @@ _COMPLEX = frozenset({ir.DataType.COMPLEX64, ir.DataType.COMPLEX128})
 
 _BODIES = frozenset({"If", "Loop", "Scan"})
 
-_WITH_STRINGS = {"Identity": "strings_passed_on", "Slice": "strings_sliced"}
+_WITH_STRINGS = {
+    "Expand": "strings_repeated",
+    "Identity": "strings_passed_on",
+    "Slice": "strings_sliced",
+    "Tile": "strings_repeated",
+}
 
 _FIRST_WITH_SEQUENCES_IN_BODIES = 13
 """From here on If and Loop take sequences and give them out."""
@@ -173,22 +184,30 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "turned_beside_recurrence"
     yield from of_no_elements(ref, facts, facts)
     yield from of_limited_slices(ref.node, facts)
-    if overwriting_layers(ref.node, facts):
-        yield "overwritten"
-    if shared_layer_states(ref.node, facts):
-        yield "shares_states"
     if reads_unknown_rank(ref, facts) or gives_unknown_rank(ref, facts):
         yield "unknown_rank"
-    if joins_across(ref.node, facts):
-        yield "scanned_across"
-    if layer_may_have_no_round(ref.node, facts):
-        yield "rounds_may_be_0"
-    if takes_strings(ref.node, facts):
-        yield "strings_in_loop"
-    if unread_rows(ref.node, facts):
-        yield "unread_rows"
+    yield from (name for name, holds in _OF_LAYERS.items() if holds(ref.node, facts))
     if results_to_settle(ref, facts):
         yield "used_result"
+
+
+def _repeats_strings(node: ir.Node, facts: Facts) -> bool:
+    is_repeated = _WITH_STRINGS.get(operator_of(node)) == "strings_repeated"
+    return is_repeated and has_strings(first_input(node), facts)
+
+
+_OF_LAYERS: Mapping[str, Callable[[ir.Node, Facts], object]] = MappingProxyType(
+    {
+        "overwritten": overwriting_layers,
+        "shares_states": shared_layer_states,
+        "scanned_across": joins_across,
+        "rounds_may_be_0": layer_may_have_no_round,
+        "strings_in_loop": takes_strings,
+        "strings_repeated": _repeats_strings,
+        "unread_rows": unread_rows,
+    }
+)
+"""Features of layers that follow from the layer and what is known."""
 
 
 def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Features:
@@ -215,14 +234,19 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
     return {name: value for name, value in found.items() if value}
 
 
-def data_features(refs: Iterable[NodeRef], facts: Facts) -> Features:
+def data_features(
+    refs: Iterable[NodeRef], facts: Facts, inputs: Iterable[ir.Value] = ()
+) -> Features:
     """Return the features of the data that nodes work on, whatever they do with it.
 
-    They are whether there are doubles (D16), and complex numbers, which few engines have.
+    They are whether there are doubles (D16), and complex numbers, which few engines have; and
+    whether the model has inputs of unknown rank that no node reads.
     """
     nodes = (ref.node for ref in refs if ref.function not in facts.uncalled)
     values = {value for node in nodes for value in (*node.inputs, *node.outputs)}
     types = set[ir.DataType]().union(*map(facts.element_types, values))
     found: Features = {"wide_values": "double"} if ir.DataType.DOUBLE in types else {}
     numbers = sorted(each.name.lower() for each in types & _COMPLEX)
+    if has_unread_rank(inputs, facts):
+        found["unread_rank"] = True
     return found | ({"element_type": tuple(numbers)} if numbers else {})

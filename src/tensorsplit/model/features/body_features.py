@@ -30,7 +30,7 @@ from tensorsplit.model.features.shared_memory import (
     overwritten,
     shared_states,
 )
-from tensorsplit.model.features.values import has_strings, is_empty
+from tensorsplit.model.features.values import has_known_shape, has_strings, is_empty
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.loops import (
@@ -188,15 +188,21 @@ def has_unread_rows(node: ir.Node) -> bool:
 def unread_rows(node: ir.Node, facts: Facts) -> list[int]:
     """Return the places of the Parameters of a TensorIterator that are rows, if none is read.
 
-    OpenVINO calculates no shape that it knows, but that of a row itself. It has a number of rounds
-    for a Loop, read or not.
+    OpenVINO calculates no shape that it knows, but that of a row itself, and leaves out what
+    nothing uses of what the layer gives. It has a number of rounds for a Loop, read or not.
     """
     held = loop_layer(node) if node.op_type == "TensorIterator" else None
     if held is None:
         return []
     body, ports = held
     rows = [port.inner for port in ports.inputs if port.axis is not None]
-    ends = frozenset(body.outputs)
+    going = {end for end, start in ports.back_edges if is_used(body.inputs[start])}
+    left = {
+        port.inner
+        for port in ports.outputs
+        if port.outer is not None and not is_used(node.outputs[port.outer])
+    }
+    ends = {held for place, held in enumerate(body.outputs) if place not in left - going}
 
     def is_known_shape(reader: ir.Node) -> bool:
         held = first_input(reader)
@@ -228,12 +234,21 @@ def _is_full(dim: Dim) -> bool:
 
 
 def takes_strings(node: ir.Node, facts: Facts) -> bool:
-    """Return whether a loop of an IR gives out rows of strings."""
+    """Return whether a loop of an IR gives out rows of strings, and not only their known shape."""
     held = loop_layer(node)
     return held is not None and any(
-        has_strings(held[0].outputs[port.inner], facts) and is_used(node.outputs[port.outer])
+        has_strings(held[0].outputs[port.inner], facts)
+        and _is_read(node.outputs[port.outer], facts)
         for port in held[1].outputs
         if port.axis is not None and port.outer is not None
+    )
+
+
+def _is_read(value: ir.Value, facts: Facts) -> bool:
+    """Return whether anything reads a value that does more than measure what is known."""
+    is_known = has_known_shape(value, facts)
+    return value.is_graph_output() or any(
+        not (is_known and operator_of(use.node) in OF_SHAPES) for use in value.uses()
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import onnx_ir as ir
@@ -63,6 +63,11 @@ def reads_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
     is_outer = not ref.around and ref.function is None
     given = (held for held in ref.node.inputs if held is not None and held.is_graph_input())
     return is_outer and any(_is_unknown(held, facts) for held in given)
+
+
+def has_unread_rank(inputs: Iterable[ir.Value], facts: Facts) -> bool:
+    """Return whether a model has an input of unknown rank that no node reads."""
+    return any(_is_unknown(held, facts) and not is_used(held) for held in inputs)
 
 
 def gives_unknown_rank(ref: NodeRef, facts: Facts) -> bool:

@@ -100,6 +100,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "lost_result": "is an If in a body on a constant condition, and nodes read what it gives"
         " beside a Shape",
         "strings_passed_on": "is an Identity of strings",
+        "strings_repeated": "is an Expand or a Tile of strings",
         "strings_sliced": "is a Slice of strings",
         "small_quotient": "is a Div of int8 or uint8",
         "floored_quotient": "is a Divide of integers that rounds down, of which one may be below 0",
@@ -231,6 +232,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "passing_function": "has a function that gives out an input as it is, or one value twice",
         "shortened_call": "has a call of a function that lacks the last outputs",
         "duplicate_node_name": "has two nodes of one name in a graph or function",
+        "unread_rank": "has an input of unknown rank that no node reads",
         "overridable_initializer": "has an input with a default (D20)",
         "calculated_integers": "has nodes, made by lowering, that calculate whole numbers above"
         " 2^24",

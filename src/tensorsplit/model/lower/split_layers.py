@@ -151,7 +151,9 @@ class _IrLowering:
     def run(self) -> None:
         """Lower each layer that has to be, in order."""
         refs = list(walk(self._model))
-        for entry in self._profile.about(data_features(refs, self._facts)):
+        for entry in self._profile.about(
+            data_features(refs, self._facts, self._model.graph.inputs)
+        ):
             self._note(entry)
         for ref in refs:
             with at(ref):

@@ -272,7 +272,8 @@ def _check(lowering: Lowering) -> None:
                 _check_type(lowering, entry)
             if not must_go(entry) and entry.feature not in _NOTED_WHERE_LEFT:
                 lowering.note(entry)
-    for entry in profile.about(data_features(lowering.refs.values(), lowering.facts)):
+    refs, inputs = lowering.refs.values(), lowering.model.graph.inputs
+    for entry in profile.about(data_features(refs, lowering.facts, inputs)):
         _check_type(lowering, entry)
         lowering.note(entry)
 

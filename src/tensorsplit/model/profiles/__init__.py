@@ -61,7 +61,8 @@ out."""
 LEFT = frozenset(
     {
         *("version", "if_in_scan", "long_slice", "unused", "empty_in_loop"),
-        *("empty_part", "unknown_rank", "unranked_in_scan", "uncounted_axes", "lost_dimension"),
+        *("empty_part", "unknown_rank", "unread_rank", "unranked_in_scan", "uncounted_axes"),
+        *("lost_dimension", "strings_repeated"),
         *("calculated_from_nothing", "expanded_from_nothing", "expanded_to_nothing"),
         *("batch_may_be_0", "empty_planes", "scalar_or_list", "slices_of_nothing"),
         *("lengths_of_constants", "real_or_complex", "sum_of_nothing"),
