@@ -97,6 +97,13 @@ CASES = {
         [constant("k", [1]), node("ReduceMean", "x k", "y")], 18, 1, X.mean(1, keepdims=True)
     ),
     "Reshape": Case([constant("k", [4, -1]), node("Reshape", "x k", "y")], 14, 1, X.reshape(4, 6)),
+    "Gemm without C": Case(
+        [constant("k", [6, 4]), node("Reshape", "x k", "z"), node("Gemm", "z w", "y")],
+        13,
+        1,
+        X.reshape(6, 4) @ X[0].T,
+        [tensor("w", X[0].T, np.float32)],
+    ),
     "Reshape by attribute": Case([node("Reshape", "x", "y", shape=[4, 6])], 1, 1, X.reshape(4, 6)),
     "Transpose": Case([node("Transpose", "x", "y", perm=[2, 0, 1])], 13, 1, X.transpose(2, 0, 1)),
     "Concat, axis of old": Case([node("Concat", "x x", "y")], 1, 1, np.concatenate([X, X], 1)),
