@@ -35,6 +35,7 @@ from tensorsplit.model.features.ranks import (
     reads_unknown_rank,
 )
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
+from tensorsplit.model.features.requantized import of_requantized
 from tensorsplit.model.features.rounds import layer_may_have_no_round
 from tensorsplit.model.features.sequences import (
     OPTIONAL_OPERATORS,
@@ -113,7 +114,7 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
     if own:
         found |= dict(_of_any_operator(ref, facts, seen, has_sequences))
     elif node.domain == FOREIGN:
-        found |= dict.fromkeys(of_quantized(ref, facts), True)
+        found |= dict.fromkeys((*of_quantized(ref, facts), *of_requantized(ref, facts)), True)
     return found
 
 
@@ -132,6 +133,7 @@ def _of_any_operator(
         *of_misread(ref, seen),
         *of_quantized(ref, facts),
         *of_recurrences(ref.node, facts),
+        *of_requantized(ref, facts),
         *of_ranks(ref, seen),
         *of_long_slices(ref.node, facts),
         *of_limited_slices(ref.node, seen),

@@ -11,7 +11,7 @@ from tensorsplit.core.dimensions import are_known
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.held_tensors import tensor_of
+from tensorsplit.model.graph.held_tensors import fixed_tensor_of, tensor_of
 from tensorsplit.model.graph.loops import captured_by
 from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, nodes_within
 from tensorsplit.model.graph.producers import passed_from, producer_of
@@ -95,7 +95,7 @@ def is_evaluated(node: ir.Node) -> bool:
 def is_constant(held: ir.Value | None, facts: Facts) -> bool:
     """Return whether a value is a constant, or small and known to be always the same."""
     source = passed_from(held)
-    if source is not None and tensor_of(source) is not None:
+    if source is not None and fixed_tensor_of(source) is not None:
         return True
     return facts.tensor(held).constant is not None
 
