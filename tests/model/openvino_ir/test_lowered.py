@@ -891,6 +891,17 @@ def test_a_squeeze_without_axes_needs_a_known_shape(shape: str, tmp_path: Path) 
     assert ("rank is known only at run" in found) is ("?" in shape)
 
 
+def test_a_length_that_a_slice_gives_of_an_open_one_is_not_believed(tmp_path: Path) -> None:
+    """OpenVINO says that it is 0, and it is 3 for 3 rows."""
+    ir = IrFile()
+    bounds = [ir.int64(each) for each in (-3, 3, 1, 0)]
+    x = ir.parameter("x", "f32", "..8,4")
+    ir.result(ir.layer("Slice", (x, *bounds), 1, version="opset8", shape=(0, 4))[0])
+    path = ir.save(tmp_path, named(ir))
+    shape = ts.infer_shapes(path).graph.output[0].type.tensor_type.shape
+    assert [each.HasField("dim_value") for each in shape.dim] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("type", "shape", "kind", "is_read", "said"),
     [

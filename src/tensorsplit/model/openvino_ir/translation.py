@@ -438,7 +438,8 @@ def _of_port(name: str, source: OutputPort) -> ValueInfoProto:
         element_type, dims, *_ = _declared_constant(layer)
         return _described(name, ELEMENT_TYPES[element_type], dims)
     is_split = layer.type in _FAMILY
-    shape = port.shape if layer.type != "Loop" else _of_any_round(source)
+    said = _SAID.get(layer.type)
+    shape = port.shape if said is None else said(source)
     return _described(name, None if is_split else _of_precision(port.precision), shape)
 
 
@@ -463,6 +464,24 @@ def _of_any_round(source: OutputPort) -> tuple[int | None, ...] | None:
     if shape is None or before is None or len(shape) != len(before):
         return None
     return tuple(a if a == b else None for a, b in zip(shape, before, strict=True))
+
+
+def _of_known_lengths(source: OutputPort) -> tuple[int | None, ...] | None:
+    """Return what a port of a Slice says of a shape, where the length of the data is known as well.
+
+    OpenVINO calculates a wrong one from bounds of a length: of ..8, from -3 to 3, it says 0.
+    """
+    layer, shape = source.layer, source.layer.outputs[source.port].shape
+    data, number = layer.sources[0]
+    is_input = data.type == "Parameter"
+    before = _input(data).shape if is_input else data.outputs[number].shape
+    if shape is None or before is None or len(shape) != len(before):
+        return shape
+    return tuple(a if b is not None else None for a, b in zip(shape, before, strict=True))
+
+
+_SAID = {"Loop": _of_any_round, "Slice": _of_known_lengths}
+"""Layers of whose ports not all is believed that they say of shapes."""
 
 
 def _of_precision(text: str) -> str | None:
