@@ -1268,17 +1268,19 @@ CAST_PARTS = {
     "equal": "a, p, b, c = Split<num_outputs = 4>(x)",
     "equal, turned": "a, h, b, c = Split<num_outputs = 4>(x) p = Transpose(h)",
     "equal, the first": "p, a = Split<num_outputs = 2>(x)",
+    "one": "p = Split(s, five)",
 }
 
 
 @pytest.mark.parametrize("kind", ["float", "int32", "float16", "uint8"])
 @pytest.mark.parametrize("part", CAST_PARTS)
-def test_parts_are_cast_to_bool(part: str, kind: str, process: Runner) -> None:
+@pytest.mark.parametrize("cast", ["Cast<to = 9>(p)", "CastLike(p, like)"])
+def test_parts_are_cast_to_bool(cast: str, part: str, kind: str, process: Runner) -> None:
     """OpenVINO asks a node of several outputs for the only one, or takes the first for others."""
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": 18]> g ({kind}[4] x, {kind}[5] s, float[1,2,0] f)
-        => (bool[N] y) <int64[2] l = {{1, 3}}, int64 one = {{1}}, int64[1] three = {{3}}> {{
-            {CAST_PARTS[part]} y = Cast<to = 9>(p) }}"""
+        => (bool[N] y) <int64[2] l = {{1, 3}}, int64 one = {{1}}, int64[1] three = {{3}},
+        int64[1] five = {{5}}, bool like = {{1}}> {{ {CAST_PARTS[part]} y = {cast} }}"""
     )
     found = [each for each in ts.check(model, target="openvino") if "to bool" in each.message]
     assert [each.severity for each in found] == ["warning"] * (part != "equal, the first")
@@ -1292,9 +1294,39 @@ def test_parts_are_cast_to_bool(part: str, kind: str, process: Runner) -> None:
     }
     (got,) = process.call(["openvino", made.SerializeToString(), [feeds], 1])
     wanted = {"topk": [1, 1, 0], "shapes": [0], "equal": [1], "equal, turned": [1]}
-    wanted |= {"equal, the first": [0, 1]}
+    wanted |= {"equal, the first": [0, 1], "one": [1, 0, 1, 0, 1]}
     right = np.array(wanted.get(part, [1, 0, 1]), bool)
     np.testing.assert_array_equal(got[0], right, strict=True)
+
+
+RESULTS_TO_BOOL = {  # each with its shape
+    "MaxPool": ("v = Reshape(x, image) a, p = MaxPool<kernel_shape = [1, 2]>(v)", "1,1,1,3"),
+    "Unique": ("a, p = Unique(x)", "N"),
+    "GRU": ("v = Reshape(x, steps) a, p = GRU<hidden_size = 1>(v, w3, w3)", "1,1,1"),
+    "GRU, the last": ("v = Reshape(x, steps) , p = GRU<hidden_size = 1>(v, w3, w3)", "1,1,1"),
+    "RNN": ("v = Reshape(x, steps) a, p = RNN<hidden_size = 1>(v, w1, w1)", "1,1,1"),
+    "LSTM": ("v = Reshape(x, steps) p, a = LSTM<hidden_size = 1>(v, w4, w4)", "4,1,1,1"),
+    "LSTM, the last": ("v = Reshape(x, steps) a, p = LSTM<hidden_size = 1>(v, w4, w4)", "1,1,1"),
+}
+
+
+@pytest.mark.parametrize("made", RESULTS_TO_BOOL)
+def test_later_results_are_cast_to_bool(made: str, process: Runner) -> None:
+    """OpenVINO takes the first result for another one, or asks a node for its only one."""
+    nodes, shape = RESULTS_TO_BOOL[made]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[4] x) => (bool[{shape}] y)
+        <int64[4] image = {{1, 1, 1, 4}}, int64[3] steps = {{4, 1, 1}}, float[1,1,1] w1 = {{1}},
+         float[1,3,1] w3 = {{1, 2, 1}}, float[1,4,1] w4 = {{1, 2, 1, 1}}>
+        {{ {nodes} y = Cast<to = 9>(p) }}"""
+    )
+    found = [each for each in ts.check(model, target="openvino") if "to bool" in each.message]
+    assert [each.severity for each in found] == ["warning"]
+    lowered = lowered_for("openvino", model)
+    x = np.array([0, 0, 0, 2], np.float32)
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 1])
+    (wanted,) = ts.run(model, {"x": x}).values()
+    np.testing.assert_array_equal(got[0], wanted, strict=True)
 
 
 REDUCTIONS = {

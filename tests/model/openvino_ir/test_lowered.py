@@ -13,6 +13,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.model.lower import LoweredIr
 from tensorsplit.model.lower.split_layers import lower_ir
+from tensorsplit.model.openvino_ir.layer_types import PRECISIONS
 from tensorsplit.model.reading import read_model
 from tests.model.ir_files import IrFile, Out, X, cut_file, named
 from tests.model.openvino_ir.engine import run_by_ourselves, run_in_openvino
@@ -606,6 +607,87 @@ def test_what_is_joined_keeps_its_sign_beside_abs(
 @pytest.mark.parametrize("way", ["nothing", "its shape"])
 def test_an_abs_of_what_nothing_else_reads_stays(way: str, tmp_path: Path) -> None:
     ir = distances(way, "f32")
+    path = ir.save(tmp_path, named(ir))
+    assert ts.check(path, target="openvino") == []
+    assert lowered(path).text == path.read_bytes()
+
+
+MADE = "before/model.xml"
+TO_BOOL = '<data destination_type="boolean"/>'
+
+
+def cast_part(way: str, kind: str) -> IrFile:
+    """A model with a part of a list of 4, as booleans; ``way`` says what gives it, and how."""
+    ir = IrFile()
+    x, zero = ir.parameter("x", kind, "4"), ir.int64(0, scalar=True)
+    if way == "lengths":
+        _, part = ir.variadic_split(x, zero, ir.int64(2, 2), 2)
+    elif way == "one length":
+        (part,) = ir.variadic_split(ir.split(x, zero, 2)[1], zero, ir.int64(-1), 1)
+    elif way == "topk":
+        largest = '<data axis="0" mode="max" sort="none" index_element_type="i64"/>'
+        two = ir.int64(2, scalar=True)
+        part, _ = ir.layer("TopK", (x, two), 2, largest, version="opset11")
+    else:
+        first, second = ir.split(x, zero, 2)
+        part = first if way == "the first" else second
+    if way == "turned":
+        (part,) = ir.layer("Transpose", (part, ir.int64(0)), 1)
+    if way == "negative":
+        (part,) = ir.layer("Negative", (part,), 1)
+    if way == "like":
+        like = ir.layer("Greater", (x, x), 1, '<data auto_broadcast="numpy"/>')[0]
+        (made,) = ir.layer("ConvertLike", (part, like), 1)
+    else:
+        (made,) = ir.layer("Convert", (part,), 1, TO_BOOL)
+    *before, last = ir.layers
+    typed = [each.replace("FP32", PRECISIONS[kind]) for each in before]
+    ir.layers = [*typed, last.replace("FP32", "BOOL")]
+    ir.result(made)
+    return ir
+
+
+CAST_WRONGLY = {
+    "equal": "the elements of the first part",
+    "turned": "the elements of the first part",
+    "lengths": "Default output not supported",
+    "one length": "Default output not supported",
+    "topk": "Default output not supported",
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*computes int64")
+@pytest.mark.parametrize("kind", ["f32", "i64", "f16", "u8"])
+@pytest.mark.parametrize("way", CAST_WRONGLY)
+def test_parts_are_converted_to_boolean(way: str, kind: str, tmp_path: Path, run: Any) -> None:
+    """OpenVINO takes the first part for another one, or asks a layer for its only result."""
+    types: dict[str, Any] = {"f32": np.float32, "i64": np.int64, "f16": np.float16, "u8": np.uint8}
+    path = saved(cast_part(way, kind), tmp_path)
+    check_cast(tmp_path, CAST_WRONGLY[way])
+    ((got,),) = run(path, [[np.array([3, 0, 0, 2], types[kind])]])
+    np.testing.assert_array_equal(got, np.array([way == "topk", True]), strict=True)
+
+
+def check_cast(folder: Path, note: str) -> None:
+    """Check that a Cast to bool is found in the model of a folder, and not when lowered."""
+    before, after = (ts.check(folder / name, target="openvino") for name in (MADE, "safe.xml"))
+    assert sum(note in each.message for each in before) == 1
+    assert not any("to bool" in each.message for each in after)
+    assert lowered(folder / "safe.xml").text == (folder / "safe.xml").read_bytes()
+
+
+@pytest.mark.engine("openvino")
+def test_a_part_is_converted_like_booleans(tmp_path: Path) -> None:
+    """Our own engine runs no ConvertLike."""
+    path = saved(cast_part("like", "f32"), tmp_path)
+    check_cast(tmp_path, "the elements of the first part")
+    ((got,),) = run_in_openvino(path, [[np.array([3, 0, 0, 2], np.float32)]])
+    np.testing.assert_array_equal(got, np.array([False, True]), strict=True)
+
+
+@pytest.mark.parametrize("way", ["the first", "negative"])
+def test_other_parts_are_converted_as_they_are(way: str, tmp_path: Path) -> None:
+    ir = cast_part(way, "f32")
     path = ir.save(tmp_path, named(ir))
     assert ts.check(path, target="openvino") == []
     assert lowered(path).text == path.read_bytes()

@@ -179,6 +179,7 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
 def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
     """Yield what holds of a layer that is not a split."""
     if ref.node.domain == DOMAIN:
+        yield from of_casts(ref.node, facts)
         yield from of_integers(ref, facts)
         if is_partly_indexed(ref.node, facts):
             yield "partly_indexed"

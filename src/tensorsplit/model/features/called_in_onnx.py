@@ -14,6 +14,7 @@ _CALLED_IN_ONNX: Mapping[str, str] = MappingProxyType(
         "Broadcast": "Expand",
         "Clamp": "Clip",
         "Convert": "Cast",
+        "ConvertLike": "CastLike",
         "Divide": "Div",
         "GRUSequence": "GRU",
         "Interpolate": "Resize",

@@ -8,13 +8,19 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known, is_at_least, is_known, same_shape
 from tensorsplit.core.maker import MOST_EXACT
+from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import attribute_of
-from tensorsplit.model.graph.producers import producer_of
+from tensorsplit.model.graph.producers import first_input, producer_of
 from tensorsplit.model.graph.rejoined import first_passed
-from tensorsplit.model.graph.split_records import is_onnx_split
+from tensorsplit.model.graph.split_records import (
+    VENDOR_SPLIT,
+    is_onnx_split,
+    is_split,
+    is_vendor_split,
+)
 from tensorsplit.model.infer.analysis import Facts
 
 _WIDE = frozenset({"int64", "uint64", "double"})
@@ -86,15 +92,23 @@ def may_be_long(held: ir.Value | None, facts: Facts, *, known: bool = False) -> 
 
 _SAME_ELEMENTS = frozenset({"Dropout", "Identity", "Transpose"})
 
+_CASTS = frozenset({"Cast", "CastLike"})
+
+_WITHOUT_DEFAULT = frozenset({"LSTM", "TopK"})
+"""Operators other than splits of which OpenVINO takes no result for the only one."""
+
+_OF_FIRST = frozenset({"GRU", "MaxPool", "RNN", "Unique"})
+"""Operators other than splits of which OpenVINO takes the first result for the only one."""
+
 
 def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
-    """Yield whether a node casts to bool what is one of several outputs, a part above all.
+    """Yield whether a node or layer casts to bool what is one of several outputs, a part above all.
 
     Nodes between the two that change nothing are followed, and Transposes.
     """
-    if node.op_type != "Cast" or not node.inputs:
+    if operator_of(node) not in _CASTS or not node.inputs:
         return
-    if attribute_of(node, "to", ir.AttributeType.INT) != ir.DataType.BOOL:
+    if facts.tensor(node.outputs[0]).element_type != ir.DataType.BOOL:
         return
     held = node.inputs[0]
     for _ in range(MOST_STEPS):
@@ -104,11 +118,11 @@ def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
         if _has_unequal_outputs(made, facts):
             yield "part_to_bool"
             return
-        if is_onnx_split(made) and held is not made.outputs[0]:
+        if _has_first_output(made) and held is not made.outputs[0]:
             yield "later_part_to_bool"
             return
         before = first_passed(made)
-        is_kept = made.op_type in _SAME_ELEMENTS or _is_same(before, held, facts)
+        is_kept = operator_of(made) in _SAME_ELEMENTS or _is_same(before, held, facts)
         held = before if is_kept else None
 
 
@@ -120,20 +134,26 @@ def _is_same(one: ir.Value | None, other: ir.Value | None, facts: Facts) -> bool
 
 
 def _has_unequal_outputs(node: ir.Node, facts: Facts) -> bool:
-    """Return whether a node is a TopK, or gives one of several parts that need not be equal."""
-    if node.domain != "":
-        return False
-    if node.op_type == "SequenceAt" and node.inputs and (sequence := node.inputs[0]) is not None:
+    """Return whether a node gives one of several parts that need not be equal, or is a TopK."""
+    if operator_of(node) in _WITHOUT_DEFAULT:
+        return True
+    if is_vendor_split(node):
+        return node.op_type == VENDOR_SPLIT.name
+    if operator_of(node) == "SequenceAt" and (sequence := first_input(node)) is not None:
         splits = sequence.producer()
         return splits is not None and is_onnx_split(splits)
-    if not is_onnx_split(node) or len(node.outputs) < 2:
-        return node.op_type == "TopK"
+    if not is_onnx_split(node):
+        return False
     shapes = {facts.tensor(part).shape for part in node.outputs}
     return (
         any(node.inputs[1:])
         or "split" in node.attributes
         or ("num_outputs" in node.attributes and (len(shapes) > 1 or None in shapes))
     )
+
+
+def _has_first_output(node: ir.Node) -> bool:
+    return is_split(node) or operator_of(node) in _OF_FIRST
 
 
 def of_gathered_strings(node: ir.Node, facts: Facts) -> Iterator[str]:

@@ -118,9 +118,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "ignored_axes": "is a ReduceL1, ReduceLogSum or ReduceLogSumExp by some axes, at opset"
         " 13 to 17",
         "softmax_of_rows": "is a Softmax at opset 11 or 12, along several axes",
-        "part_to_bool": "is a Cast to bool of a part of a Split, or of what a TopK gives",
-        "later_part_to_bool": "is a Cast to bool of a part of a Split into equal parts, not of the"
-        " first",
+        "part_to_bool": "is a Cast to bool of a part of a Split, or of what a TopK or LSTM gives",
+        "later_part_to_bool": "is a Cast to bool of a part of a Split into equal parts, or of what"
+        " a MaxPool, Unique, GRU or RNN gives, not of the first",
         "given_back": "is a QuantizeLinear to 16 bits by constants, and only a DequantizeLinear by"
         " the same constants reads what it gives",
         "given_back_in_bfloat16": "is a DequantizeLinear to bfloat16 of what a QuantizeLinear"

@@ -15,6 +15,7 @@ from tensorsplit.model.features.integers import SMALL
 from tensorsplit.model.features.recurrences import recurrences_of
 from tensorsplit.model.features.shared_memory import overwriting_layers, shared_layer_states
 from tensorsplit.model.graph.axes import in_range
+from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, bodies
 from tensorsplit.model.infer.analysis import Facts
@@ -31,6 +32,7 @@ from tensorsplit.model.openvino_ir.layer_types import (
     exact_quotient,
     limit_of_range,
     negative,
+    negative_float,
     of_hidden_lengths,
     turned,
     without_difference,
@@ -105,6 +107,13 @@ def _turn_apart(old: _OtherLayer) -> None:
 def _negate(old: _OtherLayer) -> None:
     """Feed an Abs by the negative of what it read."""
     old.graph.feed(old.layer, 0, old.make.layer(negative(old.precision), old.sources))
+
+
+def _cast_negative(old: _OtherLayer) -> None:
+    """Convert to boolean the negative of a part, where the target has no such Convert of it."""
+    kind = old.given_types()[0]
+    made = negative(_precision_of(kind)) if kind in FLOATS else negative_float()
+    old.graph.feed(old.layer, 0, old.make.layer(made, old.sources[:1]))
 
 
 def _take_larger(old: _OtherLayer) -> None:
@@ -239,6 +248,8 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "turned_beside_recurrence": OtherLayer(
             _turn_apart, "Transpose with one more axis, for recurrent layers"
         ),
+        "part_to_bool": OtherLayer(_cast_negative, "Convert of the negative"),
+        "later_part_to_bool": OtherLayer(_cast_negative, "Convert of the negative"),
         "abs_of_joined": OtherLayer(_negate, "Abs of the negative"),
         "abs_of_shapes": OtherLayer(_take_larger, "Maximum of it and its negative"),
         "equal_below_0": OtherLayer(_compare_difference, "Equal of the difference and 0"),

@@ -347,7 +347,7 @@ def _cast_negative(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     if lowering.facts.tensor(held).element_type not in FLOATS:
         held = make.op("Cast", [held], {"to": ir.DataType.FLOAT})
     change_inputs(node, {0: make.op("Neg", [held])})
-    lowering.changed(ref, "Cast of the negative", entry)
+    lowering.changed(ref, f"{ref.op_type} of the negative", entry)
 
 
 def _write_reduction(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -514,8 +514,8 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
 _CHANGES_AFTER_SPLITS: Mapping[str, tuple[str, NodeChange]] = MappingProxyType(
     {
         "abs_of_joined": ("Abs", _negate),
-        "part_to_bool": ("Cast", _cast_negative),
-        "later_part_to_bool": ("Cast", _cast_negative),
+        "part_to_bool": ("Cast CastLike", _cast_negative),
+        "later_part_to_bool": ("Cast CastLike", _cast_negative),
         "empty_range": ("Range", _limit_range),
         "lost_result": ("If", take_branch),
         "moved_signed": ("DequantizeLinear", _give_back_by_product),
@@ -525,7 +525,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[str, NodeChange]] = MappingProxyType(
         "limited_slice": ("Slice", _hide_limit),
     }
 )
-"""How nodes are written after splits are, and their operator, by what the target can't do."""
+"""How nodes are written after splits are, and their operators, by what the target can't do."""
 
 
 def change_other_nodes(lowering: Lowering) -> bool:
@@ -539,10 +539,10 @@ def change_other_nodes(lowering: Lowering) -> bool:
 
 def change_other_nodes_again(lowering: Lowering) -> None:
     """Write nodes in such a way that the target can't take because of how splits were lowered."""
-    for feature, (operator, change) in _CHANGES_AFTER_SPLITS.items():
-        lowering.change_each(feature, partial(_is_of, operator), change)
+    for feature, (operators, change) in _CHANGES_AFTER_SPLITS.items():
+        lowering.change_each(feature, partial(_is_of, operators.split()), change)
 
 
-def _is_of(operator: str, node: ir.Node) -> bool:
-    """Return whether a node is of an operator, of whatever domain."""
-    return node.op_type == operator
+def _is_of(operators: list[str], node: ir.Node) -> bool:
+    """Return whether a node is of one of some operators, of whatever domain."""
+    return node.op_type in operators

@@ -65,7 +65,7 @@ def _quotient(dividend: LayerOperand, precision: str) -> LayerType:
 def converted(element_type: str) -> LayerType:
     """Return what converts a tensor to an element type."""
     given = {"destination_type": element_type}
-    return LayerType("Convert", "opset1", (0,), given, element_type.upper())
+    return LayerType("Convert", "opset1", (0,), given, PRECISIONS[element_type])
 
 
 _INT64 = converted("i64")
@@ -136,6 +136,11 @@ def turned(precision: str) -> LayerType:
 def negative(precision: str) -> LayerType:
     """Return what gives the negative of a tensor."""
     return LayerType("Negative", "opset1", (0,), precision=precision)
+
+
+def negative_float() -> LayerType:
+    """Return what gives the negative of a tensor as float32."""
+    return LayerType("Negative", "opset1", (converted("f32"),), precision=PRECISIONS["f32"])
 
 
 def absolute(precision: str) -> LayerType:
