@@ -689,7 +689,7 @@ def test_a_part_is_converted_like_booleans(tmp_path: Path) -> None:
 def test_other_parts_are_converted_as_they_are(way: str, tmp_path: Path) -> None:
     ir = cast_part(way, "f32")
     path = ir.save(tmp_path, named(ir))
-    assert ts.check(path, target="openvino") == []
+    assert not any("to bool" in each.message for each in ts.check(path, target="openvino"))
     assert lowered(path).text == path.read_bytes()
 
 
