@@ -29,13 +29,14 @@ BESIDE = "m = Shape(q) u = Neg(q)"
 
 
 class Folded(NamedTuple):
-    """What follows an If, what its condition is, what is around it; and whether it is lost."""
+    """What follows an If, its condition, what is around it; whether it is lost; its function."""
 
     after: str
     is_lost: bool
     condition: str = COMPARED
     around: str = IN_LOOP
     otherwise: str = "d, j = Split<axis = 1, num_outputs = 2>(s)"
+    by: str = ""
 
 
 CASES = {
@@ -50,6 +51,11 @@ CASES = {
     "no Shape": Folded("m = Size(q) u = Neg(q)", False),
     "a Shape alone": Folded("m = Shape(q) j = ConstantOfShape(m) u = Neg(j)", False),
     "the length of a sequence": Folded(BESIDE, False, OF_A_SEQUENCE),
+    "in a function that a body calls": Folded(BESIDE, True, around=IN_LOOP, by="half"),
+    "in a function of a function": Folded(BESIDE, True, around=IN_LOOP, by="passed"),
+    "in a function, in no body": Folded(
+        BESIDE, False, around="s = Neg(x) NODES y = Concat<axis = 1>(u, u)", by="half"
+    ),
     "in no body": Folded(BESIDE, False, around="s = Neg(x) NODES y = Concat<axis = 1>(u, u)"),
 }
 
@@ -58,10 +64,13 @@ def model_of(case: Folded) -> onnx.ModelProto:
     """Build the model; its loop has a number of rounds that is fed, its If a condition."""
     branches = BRANCHES.replace("ELSE", case.otherwise)
     nodes = f"{case.condition} q = If(k) {branches} {case.after}"
+    called = f"u = own.{case.by}(s)" if case.by else nodes
+    functions = f"""<domain: "own", opset_import: ["": 18]> half (s) => (u) {{ {nodes} }}
+        <domain: "own", opset_import: ["": 18, "own": 1]> passed (s) => (u) {{ u = own.half(s) }}"""
     return parse_model(
-        f"""<ir_version: 8, opset_import: ["": 18]>
+        f"""<ir_version: 8, opset_import: ["": 18, "own": 1]>
         g (float[2, 4] x, int64 n, bool z) => (float[E, F] y)
-        {{ {case.around.replace("NODES", nodes)} }}"""
+        {{ {case.around.replace("NODES", called)} }} {functions if case.by else ""}"""
     )
 
 

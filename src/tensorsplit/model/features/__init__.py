@@ -19,6 +19,7 @@ from tensorsplit.model.features.body_features import (
     takes_strings,
     unread_rows,
 )
+from tensorsplit.model.features.by_channels import of_channels
 from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.forms import of_axes, of_form
 from tensorsplit.model.features.from_constants import is_packed_constant, of_constants
@@ -127,6 +128,7 @@ def _of_any_operator(
         *of_axes(ref, facts),
         *of_bodies(ref, facts, seen),
         *of_casts(ref.node, facts),
+        *of_channels(ref.node, facts),
         *of_constants(ref, seen),
         *of_integers(ref, facts),
         *of_no_elements(ref, facts, seen),

@@ -20,11 +20,14 @@ from tensorsplit.model.reached import each_once
 def is_lost(ref: NodeRef, facts: Facts) -> bool:
     """Return whether the engine loses what an If in a body gives: others read it, beside a Shape.
 
-    It puts the branch in the place of the If, and knows of one reader only. Where that gives a
-    shape, which is known of both branches, it leaves out the reader and what gives it.
+    The body may also call a function that it is in. The engine puts the branch in the place of the
+    If, and knows of one reader only. Where that gives a shape, which is known of both branches, it
+    leaves out the reader and what gives it.
     """
     node, condition = ref.node, first_input(ref.node)
-    if ref.op_type != "If" or not ref.around or facts.tensor(condition).constant is None:
+    if ref.op_type != "If" or facts.tensor(condition).constant is None:
+        return False
+    if not ref.around and ref.function not in facts.in_bodies:
         return False
     ends = zip(*(body.outputs for _, body in bodies(node)), strict=False)
     beside_shapes = (

@@ -37,9 +37,10 @@ _LEAST_DIFFERENCE = 1e-6
 """Ranges whose ends differ by less are the same for OpenVINO."""
 
 
-_BYTES = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
+BYTES = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
+"""The integers of 8 bits."""
 
-JOINED = frozenset({*_LIMITS, *_BYTES})
+JOINED = frozenset({*_LIMITS, *BYTES})
 """The types of which engines make one node of quantising to them and giving back."""
 
 ZERO_POINT = 2
@@ -110,7 +111,7 @@ def _quantized_before(value: ir.Value | None, facts: Facts) -> ir.Value | None:
             continue
         there = producer_of(passed_from(back.inputs[0]))
         if there is not None and there.op_type == "QuantizeLinear":
-            is_small = facts.tensor(there.outputs[0]).element_type in _BYTES
+            is_small = facts.tensor(there.outputs[0]).element_type in BYTES
             return first_input(there) if is_small else None
     return None
 
@@ -141,7 +142,7 @@ def _shares_zero_point(node: ir.Node, facts: Facts) -> bool:
     values = constant_or_cast(zero)
     if zero is None or values is None or not values.any():
         return False
-    if facts.tensor(zero).element_type not in _BYTES:
+    if facts.tensor(zero).element_type not in BYTES:
         return False
     passed = each_once([passed_from(zero) or zero], _given_out_again)
     uses = (use for held in passed for use in [*held.uses()][::-1])  # lower changes the first ones

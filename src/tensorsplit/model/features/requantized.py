@@ -205,10 +205,10 @@ def _passed(use: _Use, held: ir.Value, facts: Facts) -> ir.Value | None:
         return None
     made, *others = node.outputs
     is_left_out = not (made.is_graph_output() or any(map(is_used, others)))
-    return made if is_left_out and _gives_same(node, facts) else None
+    return made if is_left_out and gives_same(node, facts) else None
 
 
-def _gives_same(node: ir.Node, facts: Facts) -> bool:
+def gives_same(node: ir.Node, facts: Facts) -> bool:
     """Return whether a node gives what it is given, by what is known of it as it is loaded."""
     if node.op_type == "Cast":
         return facts.element_types(node.inputs[0]) == facts.element_types(node.outputs[0])
@@ -234,8 +234,8 @@ def _is_between_two(node: ir.Node, facts: Facts) -> bool:
     Nothing else may read any of it, up to what gives it back at last, by the same constants.
     """
     before = producer_of(passed_from(node.inputs[0]))
-    after = _only_reader(node.outputs[0], facts)
-    if before is None or after is None or _only_reader(before.outputs[0], facts) is not node:
+    after = only_reader(node.outputs[0], facts)
+    if before is None or after is None or only_reader(before.outputs[0], facts) is not node:
         return False
     if after.outputs[0].is_graph_output():
         return False
@@ -261,7 +261,7 @@ def _is_between_two(node: ir.Node, facts: Facts) -> bool:
 _QUANTISED_TWICE = ["QuantizeLinear", "DequantizeLinear", "QuantizeLinear"]
 
 
-def _only_reader(held: ir.Value, facts: Facts) -> ir.Node | None:
+def only_reader(held: ir.Value, facts: Facts) -> ir.Node | None:
     """Return the only node that reads a value, in its graph; after nodes that are left out."""
     uses = list(islice(_readers(held, facts), 2))
     if len(uses) != 1 or held.is_graph_output():

@@ -128,6 +128,10 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "moved_signed": "is a DequantizeLinear of int8 by a zero point at opset 21 or later, of"
         " int32, or of 4 bits before a MaxPool, and what a Transpose, Reshape, Slice, Squeeze,"
         " Unsqueeze or MaxPool makes of its result is not quantised again",
+        "turned_by_channels": "is a Transpose with an order, not quantised again, of what a"
+        " DequantizeLinear gives back of int32 by a list and a zero point",
+        "joined_by_channels": "is an AveragePool between a DequantizeLinear and a QuantizeLinear of"
+        " 8 bits, one of them by a list; or a GlobalAveragePool, LeakyRelu or Sigmoid, by channels",
         "moved_without_zero_point": "is a DequantizeLinear of int8 or int32 without a zero point"
         " before opset 21, and what a Transpose, Reshape, Slice, Squeeze, Unsqueeze or MaxPool"
         " makes of its result is not quantised again",

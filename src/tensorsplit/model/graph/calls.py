@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Se
 from dataclasses import dataclass, replace
 from functools import partial
 from graphlib import TopologicalSorter
-from itertools import count, zip_longest
+from itertools import chain, count, zip_longest
 from operator import itemgetter
 from typing import TypeAlias, TypeVar
 
@@ -27,6 +27,7 @@ from tensorsplit.model.graph.nodes import (
     Scope,
     change_inputs,
     nodes_in,
+    scopes_in,
     walk,
     walk_function,
 )
@@ -77,6 +78,20 @@ def called_in_part(
         for function, node in calls
         if function is not None and len(node.outputs) < len(function.outputs)
     ]
+
+
+def called_in_bodies(model: ir.Model) -> frozenset[ir.Function]:
+    """Return the functions that nodes in bodies call, and those that these call."""
+    functions = functions_of(model)
+
+    def called(nodes: Iterable[ir.Node]) -> list[ir.Function]:
+        return [functions[key] for node in nodes if (key := called_by(node)) in functions]
+
+    scopes: list[Scope] = [model.graph, *functions.values()] if functions else []
+    inside = chain.from_iterable(
+        body for each in scopes for body in scopes_in(each) if body is not each
+    )
+    return frozenset(each_once(called(inside), lambda each: called(nodes_in(each))))
 
 
 def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:

@@ -298,6 +298,13 @@ def _give_back_by_product(lowering: Lowering, ref: NodeRef, entry: Limitation) -
     make.put_instead(ref, new, "Cast, Sub and Mul", entry)
 
 
+def _keep_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Take the larger of what is given back and itself, which the target makes no one node of."""
+    held, make = ref.input(0), InsertionPoint.before(lowering, ref)
+    change_inputs(ref.node, {0: make.op("Max", [held, held])})
+    lowering.changed(ref, "the same, of the larger of what it reads and itself", entry)
+
+
 def _keep_constants(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take the larger of a constant and itself, where the target would lose one given back."""
     make = InsertionPoint.before(lowering, ref)
@@ -494,6 +501,8 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "unit_quotient": _divide_minus_one,
         "given_back": _keep_rounding,
         "constant_given_back": _keep_constants,
+        "turned_by_channels": _keep_apart,
+        "joined_by_channels": _keep_apart,
         "shared_zero_point": _separate_zero_points,
         "given_back_in_bfloat16": _give_back_in_float,
         "back_to_largest": _end_before_largest,

@@ -184,9 +184,7 @@ def take_branch(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     assert known is not None  # noqa: S101 - see the callers
     label = "then_branch" if known[0] else "else_branch"
     node, body = ref.node, dict(bodies(ref.node))[label]
-    scope, ends = node.graph, list(body.outputs)
-    if not isinstance(scope, ir.Graph):
-        raise refusal("a sequence goes through a branch of a function", "inline the function")
+    scope, ends = ref.scope, list(body.outputs)
     body.outputs.clear()
     inside, point = list(body), InsertionPoint(lowering, ref.stem, scope, node)
     for held in body.initializers.values():  # it would lend a new name to the caller's tensor
