@@ -49,6 +49,12 @@ ZERO_POINT = 2
 _SUMMING = frozenset({"Einsum", "Pad", "ReduceSum"})
 """The operators before which OpenVINO takes a zero point away, and so from all that read it."""
 
+_EITHER = (0, 1)
+_LOST_CONSTANTS: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {"Add": _EITHER, "Mul": _EITHER, "Sub": (0,)}
+)
+"""The inputs by operator that OpenVINO loses if they are constants that were given back."""
+
 _SCALED = frozenset(
     {
         *("Cast", "Clip", "Div", "Dropout", "Expand", "Flatten", "Gather", "Identity", "MaxPool"),
@@ -90,16 +96,15 @@ def shared_zero_points(node: ir.Node, facts: Facts) -> list[ir.Node]:
 
 
 def constants_given_back(node: ir.Node, facts: Facts) -> list[int]:
-    """Return the inputs of a sum or product of two tensors given back that are of constants."""
-    if (node.domain, node.op_type in ("Add", "Mul")) != ("", True):
-        return []
-    sources = [_quantized_before(held, facts) for held in node.inputs]
-    if len(sources) != 2 or None in sources:
+    """Return the inputs of a sum or the like of two tensors given back that are of constants."""
+    lost = _LOST_CONSTANTS.get(node.op_type, ()) if node.domain == "" else ()
+    sources = [_quantized_before(held, facts) for held in node.inputs] if lost else []
+    if len(sources) != len(_EITHER) or None in sources:
         return []
     return [
         place
-        for place, held in enumerate(sources)
-        if is_constant(held, facts) or is_calculated(held, facts)
+        for place in lost
+        if is_constant(sources[place], facts) or is_calculated(sources[place], facts)
     ]
 
 

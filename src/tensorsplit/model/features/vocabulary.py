@@ -139,8 +139,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " QuantizeLinear to the same type by other constants reads its result",
         "moved_into_body": "is a DequantizeLinear, and a body reads what a Transpose, Reshape,"
         " Slice, Squeeze, Unsqueeze or MaxPool makes of its result",
-        "constant_given_back": "is an Add or a Mul of what two DequantizeLinear give after a"
-        " QuantizeLinear to 8 bits, one of them of a constant",
+        "constant_given_back": "is an Add, Mul or Sub of what two DequantizeLinear give after a"
+        " QuantizeLinear to 8 bits, one of them, of a Sub the first, of a constant",
         "shared_zero_point": "is a ReduceSum, an Einsum or a Pad of what a DequantizeLinear of 8"
         " bits gives, and other nodes give back by its zero point, too",
         "empty_range": "is a Range that may be empty, its limit on the other side of its start",
