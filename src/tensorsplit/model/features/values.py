@@ -106,7 +106,7 @@ def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
 
     Nodes between the two that change nothing are followed, and Transposes.
     """
-    if operator_of(node) not in _CASTS or not node.inputs:
+    if operator_of(node) not in _CASTS or not (node.inputs and node.outputs):
         return
     if facts.tensor(node.outputs[0]).element_type != ir.DataType.BOOL:
         return

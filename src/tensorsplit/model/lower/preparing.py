@@ -184,7 +184,8 @@ def take_branch(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     assert known is not None  # noqa: S101 - see the callers
     label = "then_branch" if known[0] else "else_branch"
     node, body = ref.node, dict(bodies(ref.node))[label]
-    scope, ends = ref.scope, list(body.outputs)
+    scope, ends = node.graph, list(body.outputs)  # an If around it may be gone
+    assert scope is not None  # noqa: S101 - it is in the model
     body.outputs.clear()
     inside, point = list(body), InsertionPoint(lowering, ref.stem, scope, node)
     for held in body.initializers.values():  # it would lend a new name to the caller's tensor
