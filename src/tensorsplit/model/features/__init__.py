@@ -239,9 +239,7 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
     return {name: value for name, value in found.items() if value}
 
 
-def data_features(
-    refs: Iterable[NodeRef], facts: Facts, inputs: Iterable[ir.Value] = ()
-) -> Features:
+def data_features(refs: Iterable[NodeRef], facts: Facts, inputs: Iterable[ir.Value]) -> Features:
     """Return the features of the data that nodes work on, whatever they do with it.
 
     They are whether there are doubles (D16), and complex numbers, which few engines have; and

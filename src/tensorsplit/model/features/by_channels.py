@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape
 from tensorsplit.model.features.from_constants import is_fixed
-from tensorsplit.model.features.quantized import BYTES, has_blocks
+from tensorsplit.model.features.quantized import BYTES, ZERO_POINT, has_blocks
 from tensorsplit.model.features.requantized import gives_same, only_reader
 from tensorsplit.model.graph.producers import first_input, origins, producer_of
 from tensorsplit.model.infer.analysis import Facts
@@ -28,8 +28,6 @@ _JOINED: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
     }
 )
 """What the engine makes one node of with the two around it, and the shapes of scales it takes."""
-
-_ZERO_POINT = 2
 
 
 def of_channels(node: ir.Node, facts: Facts) -> Iterator[str]:
@@ -51,7 +49,7 @@ def _given_back_before(node: ir.Node, facts: Facts) -> ir.Node | None:
         return first_input(made) if made.domain == "" and gives_same(made, facts) else None
 
     made = producer_of([None, *origins(first_input(node), same)][-1])
-    if made is None or made.graph is not node.graph or len(made.inputs) < _ZERO_POINT:
+    if made is None or made.graph is not node.graph or len(made.inputs) < ZERO_POINT:
         return None
     return made if (made.domain, made.op_type) == ("", "DequantizeLinear") else None
 
@@ -59,7 +57,7 @@ def _given_back_before(node: ir.Node, facts: Facts) -> ir.Node | None:
 def _is_moved(before: ir.Node, facts: Facts) -> bool:
     """Return whether a node gives back int32 by a list, with a zero point."""
     is_number = facts.tensor(before.inputs[0]).element_type == ir.DataType.INT32
-    return is_number and _is_by_list(before, _ONE, facts) and any(before.inputs[_ZERO_POINT:])
+    return is_number and _is_by_list(before, _ONE, facts) and any(before.inputs[ZERO_POINT:])
 
 
 def _is_quantized_again(made: ir.Value, facts: Facts) -> bool:

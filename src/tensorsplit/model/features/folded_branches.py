@@ -12,7 +12,7 @@ from tensorsplit.model.features.from_constants import is_evaluated
 from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS
 from tensorsplit.model.graph.held_tensors import tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, bodies
-from tensorsplit.model.graph.producers import first_input, passed_from
+from tensorsplit.model.graph.producers import first_input, passed_from, passed_on
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.reached import each_once
 
@@ -45,13 +45,8 @@ def _is_read_beside_shape(made: ir.Value, facts: Facts) -> bool:
 
 def _readers(made: ir.Value) -> Iterator[ir.Node]:
     """Yield the nodes that read a value; not an Identity, but those that read what it gives."""
-    for held in each_once([made], _passed_on):
+    for held in each_once([made], passed_on):
         yield from (use.node for use in held.uses() if operator_of(use.node) != "Identity")
-
-
-def _passed_on(held: ir.Value) -> list[ir.Value]:
-    readers = (use.node for use in held.uses())
-    return [out for each in readers if operator_of(each) == "Identity" for out in each.outputs]
 
 
 def _leads_to_shape(reader: ir.Node, facts: Facts) -> bool:

@@ -22,6 +22,7 @@ from tensorsplit.model.graph.producers import (
     first_input,
     origins,
     passed_from,
+    passed_on,
     producer_of,
 )
 from tensorsplit.model.graph.tensors import Array
@@ -49,9 +50,8 @@ ZERO_POINT = 2
 _SUMMING = frozenset({"Einsum", "Pad", "ReduceSum"})
 """The operators before which OpenVINO takes a zero point away, and so from all that read it."""
 
-_EITHER = (0, 1)
 _LOST_CONSTANTS: Mapping[str, tuple[int, ...]] = MappingProxyType(
-    {"Add": _EITHER, "Mul": _EITHER, "Sub": (0,)}
+    {"Add": (0, 1), "Mul": (0, 1), "Sub": (0,)}
 )
 """The inputs by operator that OpenVINO loses if they are constants that were given back."""
 
@@ -99,7 +99,7 @@ def constants_given_back(node: ir.Node, facts: Facts) -> list[int]:
     """Return the inputs of a sum or the like of two tensors given back that are of constants."""
     lost = _LOST_CONSTANTS.get(node.op_type, ()) if node.domain == "" else ()
     sources = [_quantized_before(held, facts) for held in node.inputs] if lost else []
-    if len(sources) != len(_EITHER) or None in sources:
+    if len(sources) != 2 or None in sources:
         return []
     return [
         place
@@ -149,16 +149,11 @@ def _shares_zero_point(node: ir.Node, facts: Facts) -> bool:
         return False
     if facts.tensor(zero).element_type not in BYTES:
         return False
-    passed = each_once([passed_from(zero) or zero], _given_out_again)
+    passed = each_once([passed_from(zero) or zero], passed_on)
     uses = (use for held in passed for use in [*held.uses()][::-1])  # lower changes the first ones
     readers = (node for node, place in uses if place == ZERO_POINT)
     by_it = (reader for reader in readers if reader.op_type == "DequantizeLinear")
     return len(list(islice(by_it, 2))) > 1
-
-
-def _given_out_again(held: ir.Value) -> list[ir.Value]:
-    identities = (use.node for use in held.uses() if use.node.op_type == "Identity")
-    return [made for node in identities for made in node.outputs]
 
 
 def _is_given_back(node: ir.Node, facts: Facts) -> bool:
@@ -196,13 +191,13 @@ def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
 def _is_only_given_back(value: ir.Value) -> bool:
     """Return whether each node that reads a value gives it back, if only after an Identity."""
 
-    def passed_on(held: ir.Value) -> Iterator[ir.Value]:
+    def given_on(held: ir.Value) -> Iterator[ir.Value]:
         readers = (use.node for use in held.uses())
         return (made for each in readers if each.op_type == "Identity" for made in each.outputs)
 
     return not any(
         held.is_graph_output() or not all(_is_read_on(*use) for use in held.uses())
-        for held in each_once([value], passed_on)
+        for held in each_once([value], given_on)
     )
 
 

@@ -47,9 +47,18 @@ def passed_from(value: ir.Value | None) -> ir.Value | None:
     return [value, *origins(value, _identity_input)][-1]
 
 
+def passed_on(value: ir.Value) -> list[ir.Value]:
+    """Return what Identity nodes give that read a value."""
+    readers = (use.node for use in value.uses())
+    return [made for node in readers if _is_identity(node) for made in node.outputs]
+
+
 def _identity_input(node: ir.Node) -> ir.Value | None:
-    is_identity = (node.domain, node.op_type) == ("", "Identity")
-    return first_input(node) if is_identity else None
+    return first_input(node) if _is_identity(node) else None
+
+
+def _is_identity(node: ir.Node) -> bool:
+    return (node.domain, node.op_type) == ("", "Identity")
 
 
 def first_input(node: ir.Node) -> ir.Value | None:

@@ -300,18 +300,22 @@ def _give_back_by_product(lowering: Lowering, ref: NodeRef, entry: Limitation) -
 
 def _keep_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take the larger of what is given back and itself, which the target makes no one node of."""
-    held, make = ref.input(0), InsertionPoint.before(lowering, ref)
-    change_inputs(ref.node, {0: make.op("Max", [held, held])})
+    _take_larger(lowering, ref, [0])
     lowering.changed(ref, "the same, of the larger of what it reads and itself", entry)
 
 
 def _keep_constants(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take the larger of a constant and itself, where the target would lose one given back."""
+    _take_larger(lowering, ref, constants_given_back(ref.node, lowering.facts))
+    lowering.changed(ref, "the same, of the larger of a constant and itself", entry)
+
+
+def _take_larger(lowering: Lowering, ref: NodeRef, places: Iterable[int]) -> None:
+    """Have a node read the larger of an input and itself, which the target does not leave out."""
     make = InsertionPoint.before(lowering, ref)
-    for place in constants_given_back(ref.node, lowering.facts):
+    for place in places:
         held = ref.input(place)
         change_inputs(ref.node, {place: make.op("Max", [held, held])})
-    lowering.changed(ref, "the same, of the larger of a constant and itself", entry)
 
 
 def _separate_zero_points(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -520,18 +524,18 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
 )
 """How nodes are written before splits are, by what the target can't do."""
 
-_CHANGES_AFTER_SPLITS: Mapping[str, tuple[str, NodeChange]] = MappingProxyType(
+_CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = MappingProxyType(
     {
-        "abs_of_joined": ("Abs", _negate),
-        "part_to_bool": ("Cast CastLike", _cast_negative),
-        "later_part_to_bool": ("Cast CastLike", _cast_negative),
-        "empty_range": ("Range", _limit_range),
-        "lost_result": ("If", take_branch),
-        "moved_signed": ("DequantizeLinear", _give_back_by_product),
-        "moved_without_zero_point": ("DequantizeLinear", _give_back_by_product),
-        "rounded_once": ("DequantizeLinear", _give_back_by_product),
-        "moved_into_body": ("DequantizeLinear", _give_back_by_product),
-        "limited_slice": ("Slice", _hide_limit),
+        "abs_of_joined": (("Abs",), _negate),
+        "part_to_bool": (("Cast", "CastLike"), _cast_negative),
+        "later_part_to_bool": (("Cast", "CastLike"), _cast_negative),
+        "empty_range": (("Range",), _limit_range),
+        "lost_result": (("If",), take_branch),
+        "moved_signed": (("DequantizeLinear",), _give_back_by_product),
+        "moved_without_zero_point": (("DequantizeLinear",), _give_back_by_product),
+        "rounded_once": (("DequantizeLinear",), _give_back_by_product),
+        "moved_into_body": (("DequantizeLinear",), _give_back_by_product),
+        "limited_slice": (("Slice",), _hide_limit),
     }
 )
 """How nodes are written after splits are, and their operators, by what the target can't do."""
@@ -549,9 +553,9 @@ def change_other_nodes(lowering: Lowering) -> bool:
 def change_other_nodes_again(lowering: Lowering) -> None:
     """Write nodes in such a way that the target can't take because of how splits were lowered."""
     for feature, (operators, change) in _CHANGES_AFTER_SPLITS.items():
-        lowering.change_each(feature, partial(_is_of, operators.split()), change)
+        lowering.change_each(feature, partial(_is_of, operators), change)
 
 
-def _is_of(operators: list[str], node: ir.Node) -> bool:
+def _is_of(operators: tuple[str, ...], node: ir.Node) -> bool:
     """Return whether a node is of one of some operators, of whatever domain."""
     return node.op_type in operators
