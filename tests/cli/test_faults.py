@@ -190,6 +190,7 @@ def test_a_model_in_its_own_place(faulty: Faulty, weighty: Path, tmp_path: Path)
     assert faulty("one", *words) >= WRITING
 
 
+@pytest.mark.engine("onnxruntime")
 def test_the_smallest_model(faulty: Faulty, tmp_path: Path) -> None:
     """ONNX Runtime gives 2, and 0 is right."""
     text = "g (int32[1] x) => (int32[1] y) <int32 o = {1}> { q = Div(o, x) y = Mul(q, x) }"
