@@ -28,6 +28,7 @@ BY_LISTS = {
         "int32",
         LIST_OF_INT32,
     ),
+    "turned in a function": (BY_CHANNELS + "y = own.turns(d)", "int32", LIST_OF_INT32),
     "turned without a zero point": (BY_CHANNELS.replace(", o", "") + TURNED, "int32", ""),
     "turned without an order": (BY_CHANNELS + "y = Transpose(d)", "int32", ""),
     "turned of int8": (BY_CHANNELS + TURNED, "int8", ""),

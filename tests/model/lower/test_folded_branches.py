@@ -41,6 +41,18 @@ class Folded(NamedTuple):
 
 CASES = {
     "a Shape first": Folded(BESIDE, True),
+    "a Shape last": Folded("u = Neg(q) m = Shape(q)", False),
+    "a Shape before others": Folded("m = Shape(q) j = Neg(q) v2 = Abs(q) u = Add(j, v2)", True),
+    "a Shape between others": Folded("j = Neg(q) m = Shape(q) v2 = Abs(q) u = Add(j, v2)", False),
+    "a known shape": Folded(
+        BESIDE, True, "t = Shape<start = 1>(s) w = Constant<value = int64 {4}>() k = Equal(t, w)"
+    ),
+    "a number of elements": Folded(
+        BESIDE, False, "t = Size(s) w = Constant<value = int64 {8}>() k = Equal(t, w)"
+    ),
+    "an unknown shape": Folded(
+        BESIDE, False, "t = Shape(long) w = Constant<value = int64 {4}>() k = Equal(t, w)"
+    ),
     "a constant itself": Folded(BESIDE, True, CONSTANT),
     "in an If": Folded(BESIDE, True, around=IN_IF),
     "a Shape that is used": Folded("m = Shape(q) u = Reshape(q, m)", True),
@@ -53,6 +65,8 @@ CASES = {
     "the length of a sequence": Folded(BESIDE, False, OF_A_SEQUENCE),
     "in a function that a body calls": Folded(BESIDE, True, around=IN_LOOP, by="half"),
     "in a function of a function": Folded(BESIDE, True, around=IN_LOOP, by="passed"),
+    "a condition that a function is given": Folded(BESIDE, True, CONSTANT, by="given"),
+    "in a branch that is taken": Folded(BESIDE, True, around=IN_IF.replace("If(z)", "If(yes)")),
     "in a function, in no body": Folded(
         BESIDE, False, around="s = Neg(x) NODES y = Concat<axis = 1>(u, u)", by="half"
     ),
@@ -65,11 +79,14 @@ def model_of(case: Folded) -> onnx.ModelProto:
     branches = BRANCHES.replace("ELSE", case.otherwise)
     nodes = f"{case.condition} q = If(k) {branches} {case.after}"
     called = f"u = own.{case.by}(s)" if case.by else nodes
-    functions = f"""<domain: "own", opset_import: ["": 18]> half (s) => (u) {{ {nodes} }}
+    if case.by == "given":
+        nodes, called = nodes.replace(case.condition, ""), f"{case.condition} u = own.given(s, k)"
+    functions = f"""<domain: "own", opset_import: ["": 18]>
+        {"given (s, k)" if case.by == "given" else "half (s)"} => (u) {{ {nodes} }}
         <domain: "own", opset_import: ["": 18, "own": 1]> passed (s) => (u) {{ u = own.half(s) }}"""
     return parse_model(
         f"""<ir_version: 8, opset_import: ["": 18, "own": 1]>
-        g (float[2, 4] x, int64 n, bool z) => (float[E, F] y)
+        g (float[2, 4] x, int64 n, bool z, float[M] long) => (float[E, F] y) <bool yes = {{1}}>
         {{ {case.around.replace("NODES", called)} }} {functions if case.by else ""}"""
     )
 
@@ -84,9 +101,9 @@ def test_the_branch_takes_the_place_of_its_if(target: Any, name: str, engine: An
     assert sum("is an If in a body" in each for each in said) == case.is_lost
     lowered = lowered_for(target, model)
     x = np.random.default_rng(5).standard_normal((2, 4)).astype(np.float32)
-    feeds = {"x": x, "n": np.array(2), "z": np.array(True)}
+    feeds = {"x": x, "n": np.array(2), "z": np.array(True), "long": x[0]}
     wanted = ts.run(model, feeds)["y"]
     np.testing.assert_array_equal(ts.run(lowered, feeds, engine=engine)["y"], wanted)
     if engine == "onnxruntime" and case.is_lost:
-        with pytest.raises(SplitError, match="Missing Input"):
+        with pytest.raises(SplitError, match="Missing Input|input: q is not If"):
             ts.run(model, feeds, engine=engine)

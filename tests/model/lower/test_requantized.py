@@ -31,6 +31,8 @@ BY_ZERO_POINT = "d = DequantizeLinear(x, s, z) "
 WITHOUT = "d = DequantizeLinear(x, s) "
 IN_BODIES = """y = If(b) <then_branch = t () => (float[A, B] p) { p = Abs(m) },
     else_branch = e () => (float[A, B] q) { q = Neg(m) }>"""
+TAKEN = IN_BODIES.replace("If(b)", "If(t)")
+ON_SHAPE = "h = Shape(x) i = Gather(h, l) n = Equal(i, k) "
 REFUSED, WRONG, CRASH = "on a QuantizeLinear", "values below 0 become 0", "the process ends"
 ONCE = "rounded by the second scale alone"
 ROUNDED_TWICE = """q = QuantizeLinear(c, r, z) d = DequantizeLinear(q, r, z)
@@ -186,6 +188,59 @@ MOVED = {
         "",
     ),
     "in a function": Moved("y = own.moved(x, s, z)", REFUSED),
+    "given back in a function": Moved("d = own.given(x, s, z) y = Transpose(d)", REFUSED),
+    "turned in a function": Moved(BY_ZERO_POINT + "y = own.turns(d)", REFUSED),
+    "turned in a function, read in bodies": Moved(
+        BY_ZERO_POINT + "m = own.turns(d) " + IN_BODIES, CRASH, type="uint8"
+    ),
+    "turned in a function, and not read": Moved("y, u = own.aside(x, s, z)", ""),
+    "turned in a function, and read once": Moved(
+        "v, u = own.aside(x, s, z) w = Transpose(u) y = Add(v, w)", REFUSED
+    ),
+    "read in a branch that is taken": Moved(
+        BY_ZERO_POINT + "m = Transpose(d) " + TAKEN, "", type="uint8", constants=", bool t = {1}"
+    ),
+    "read once in a branch that is taken": Moved(
+        BY_ZERO_POINT + "m = Transpose(d) " + TAKEN, REFUSED, constants=", bool[1] t = {0}"
+    ),
+    "read in a branch on a known shape": Moved(
+        ON_SHAPE + BY_ZERO_POINT + "m = Transpose(d) " + IN_BODIES.replace("If(b)", "If(n)"),
+        "",
+        type="uint8",
+        constants=", int64 k = {3}, int64 l = {1}",
+    ),
+    "turned in a branch that is taken": Moved(
+        """y = If(t) <then_branch = t () => (float[A, B] p) <float h = {0.25}, int8 n = {3}>
+        { d = DequantizeLinear(x, h, n) p = Transpose(d) },
+        else_branch = e () => (float[C, D] q) { q = Cast<to = 1>(x) }>""",
+        REFUSED,
+        constants=", bool t = {1}",
+    ),
+    "turned in a branch that is not taken": Moved(
+        """y = If(t) <then_branch = t () => (float[A, B] p) <float h = {0.25}, int8 n = {3}>
+        { d = DequantizeLinear(x, h, n) p = Transpose(d) },
+        else_branch = e () => (float[C, D] q) { q = Cast<to = 1>(x) }>""",
+        "",
+        constants=", bool t = {0}",
+    ),
+    "turned after a branch that is taken": Moved(
+        """d = If(t) <then_branch = t () => (float[A, B] p) { p = DequantizeLinear(x, s, z) },
+        else_branch = e () => (float[C, D] q) { q = Cast<to = 1>(x) }> y = Transpose(d)""",
+        REFUSED,
+        constants=", bool t = {1}",
+    ),
+    "of int32, all of it sliced": Moved(
+        WITHOUT + "y = Slice(d, k, l)",
+        "",
+        type="int32",
+        constants=", int64[1] k = {0}, int64[1] l = {9223372036854775807}",
+    ),
+    "of int32, all of it sliced and turned": Moved(
+        WITHOUT + "m = Slice(d, k, l) y = Transpose(m)",
+        REFUSED,
+        type="int32",
+        constants=", int64[1] k = {0}, int64[1] l = {9223372036854775807}",
+    ),
     "of ONNX Runtime's own": Moved(
         "d = com.microsoft.DequantizeLinear(x, s) y = Transpose(d)", WRONG
     ),
@@ -251,6 +306,11 @@ MOVED = {
     "quantised twice in a function": Moved(
         "c = Cast<to = 1>(x) y = own.twice(c, r, s, z)", ONCE, constants=", float r = {2}"
     ),
+    "quantised twice, once in a function": Moved(
+        QUANTISED.replace("d = DequantizeLinear(", "d = own.given("),
+        ONCE,
+        constants=", float r = {2}",
+    ),
     "quantised twice by equal constants": Moved(QUANTISED, "", constants=", float r = {0.25}"),
     "quantised twice to two types": Moved(
         QUANTISED.replace("s, z)", "s, o)"), "", constants=", float r = {2}, uint8 o = {40}"
@@ -281,11 +341,14 @@ MOVED = {
 def of_moved(case: Moved) -> onnx.ModelProto:
     """Return a model with nodes that move what is given back."""
     functions = {
-        "moved (x, s, z)": "d = DequantizeLinear(x, s, z) y = Transpose(d)",
-        "twice (c, r, s, z)": ROUNDED_TWICE,
+        "moved (x, s, z) => (y)": "d = DequantizeLinear(x, s, z) y = Transpose(d)",
+        "given (x, s, z) => (y)": "y = DequantizeLinear(x, s, z)",
+        "turns (d) => (y)": "y = Transpose<perm = [1, 0]>(d)",
+        "aside (x, s, z) => (y, u)": "d = DequantizeLinear(x, s, z) u = Transpose(d) y = Neg(d)",
+        "twice (c, r, s, z) => (y)": ROUNDED_TWICE,
     }
     called = "".join(
-        f"""<domain: "own", opset_import: ["": {case.opset}]> {name} => (y) {{ {nodes} }}"""
+        f"""<domain: "own", opset_import: ["": {case.opset}]> {name} {{ {nodes} }}"""
         for name, nodes in functions.items()
         if f"own.{name[:5]}" in case.nodes
     )

@@ -20,6 +20,7 @@ from tensorsplit.model.check.findings import Finding, of_check
 from tensorsplit.model.check.node_checks import has_fed_floats
 from tensorsplit.model.features import data_features, features_of, layer_features, model_features
 from tensorsplit.model.features.from_constants import is_constant
+from tensorsplit.model.features.inlined import Inlined
 from tensorsplit.model.features.vocabulary import seen_feature
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.uses import used_nodes
@@ -50,6 +51,7 @@ class TargetChecks:
         self._seen = facts if view is None else seen(model, view)
         is_known = partial(is_constant, facts=self._seen) if view else lambda _: False
         self._used = used_nodes(model, is_known)
+        self._inlined = Inlined(model, facts)
         self._limits = set[Limitation]()
         self._first = ""
 
@@ -76,7 +78,7 @@ class TargetChecks:
             found = of_features(self.profile, features, ref.path, advice_on_layer)
             self._limits |= found.keys()
             return list(found.values())
-        features = features_of(ref, self.facts, self._seen)
+        features = features_of(ref, self.facts, self._seen, self._inlined)
         first = self._first or before_lowering(ref, self.facts)
         fix = partial(advice, first=first, at=(ref.node, self.facts))
         if has_fed_floats(ref, self.facts):

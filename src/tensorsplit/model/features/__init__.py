@@ -24,6 +24,7 @@ from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.forms import of_axes, of_form
 from tensorsplit.model.features.from_constants import is_packed_constant, of_constants
 from tensorsplit.model.features.given_as_is import given_as_is, given_by_function
+from tensorsplit.model.features.inlined import Inlined
 from tensorsplit.model.features.integers import of_integers
 from tensorsplit.model.features.limited_lengths import of_limited_slices
 from tensorsplit.model.features.misread import is_partly_indexed, of_misread
@@ -79,7 +80,9 @@ _FIRST_WITH_SEQUENCES_IN_BODIES = 13
 """From here on If and Loop take sequences and give them out."""
 
 
-def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Features:
+def features_of(
+    ref: NodeRef, facts: Facts, seen: Facts | None = None, inlined: Inlined | None = None
+) -> Features:
     """Find what of `NODE_FEATURES` holds; little of nodes on neither splits nor sequences.
 
     Args:
@@ -87,6 +90,8 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
         facts: What is known of the model.
         seen: What the engine knows of it at import; None for the same. What it has to know, and
             does not, is a feature; whether it may meet wrong data follows from the facts.
+        inlined: Where the nodes of the model are once functions are inlined; None for where they
+            are now.
     """
     node, seen = ref.node, facts if seen is None else seen
     found: Features
@@ -115,8 +120,20 @@ def features_of(ref: NodeRef, facts: Facts, seen: Facts | None = None) -> Featur
     if own:
         found |= dict(_of_any_operator(ref, facts, seen, has_sequences))
     elif node.domain == FOREIGN:
-        found |= dict.fromkeys((*of_quantized(ref, facts), *of_requantized(ref, facts)), True)
+        found |= dict.fromkeys(of_quantized(ref, facts), True)
+    for name in _of_inlined(ref, facts, inlined) if node.domain in ("", FOREIGN) else ():
+        found |= {"operator": node.op_type, name: True}
     return found
+
+
+def _of_inlined(ref: NodeRef, facts: Facts, inlined: Inlined | None) -> Iterator[str]:
+    """Yield what ONNX Runtime makes of a node, or of one of its copies."""
+    refs, known = ([ref], facts) if inlined is None else inlined.of(ref)
+    for each in refs:
+        yield from of_channels(each.node, known)
+        yield from of_requantized(each, known)
+    if inlined is not None and inlined.is_lost(ref.node):
+        yield "lost_result"
 
 
 def _of_any_operator(
@@ -128,14 +145,12 @@ def _of_any_operator(
         *of_axes(ref, facts),
         *of_bodies(ref, facts, seen),
         *of_casts(ref.node, facts),
-        *of_channels(ref.node, facts),
         *of_constants(ref, seen),
         *of_integers(ref, facts),
         *of_no_elements(ref, facts, seen),
         *of_misread(ref, seen),
         *of_quantized(ref, facts),
         *of_recurrences(ref.node, facts),
-        *of_requantized(ref, facts),
         *of_ranks(ref, seen),
         *of_long_slices(ref.node, facts),
         *of_limited_slices(ref.node, seen),

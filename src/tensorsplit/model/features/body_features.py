@@ -10,7 +10,6 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, names_in
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
-from tensorsplit.model.features.folded_branches import is_lost
 from tensorsplit.model.features.from_constants import (
     MOST_STEPS,
     OF_SHAPES,
@@ -419,7 +418,6 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "undeclared_rows": any(row.type is None for row in scanned_by(node)),
         "rounds_may_be_0": rounds_may_be_0(node, ref.opset, facts, seen),
         "used_result": results_to_settle(ref, seen),
-        "lost_result": is_lost(ref, facts),
         "strings_in_loop": keeps_strings(node, facts, seen),
     }
     yield from (name for name, held in holds.items() if held)

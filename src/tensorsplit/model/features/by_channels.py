@@ -32,6 +32,8 @@ _JOINED: Mapping[str, tuple[Shape, ...]] = MappingProxyType(
 
 def of_channels(node: ir.Node, facts: Facts) -> Iterator[str]:
     """Yield whether the engine puts a node before what gives back its data by channels."""
+    if node.domain != "":
+        return
     before = _given_back_before(node, facts)
     if before is None or has_blocks(before):
         return

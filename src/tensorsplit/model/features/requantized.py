@@ -61,14 +61,8 @@ def _is_by_one_constant(node: ir.Node, facts: Facts) -> bool:
     """Return whether a scale and a zero point are constants of one element."""
     by = [held for held in node.inputs[1:3] if held is not None]
     return bool(by) and all(
-        facts.tensor(held).shape in ((), (1,)) and _is_fixed(held, facts) for held in by
+        facts.tensor(held).shape in ((), (1,)) and is_fixed(held, facts) for held in by
     )
-
-
-def _is_fixed(held: ir.Value, facts: Facts) -> bool:
-    """Return whether a number is a constant, also if that is what all calls of a function give."""
-    values = facts.tensor(held).values or (None,)
-    return is_fixed(held, facts) or all(isinstance(each, int | float) for each in values)
 
 
 def _of_moved(ref: NodeRef, facts: Facts) -> Iterator[str]:
@@ -91,13 +85,19 @@ def _of_moved(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "moved_without_zero_point"
     is_signed = kind == ir.DataType.INT8 and has_type and _is_near(node, zero)
     is_signed = is_signed and moves.is_any_used_once(node.outputs[0], moved)
-    is_refused = is_signed or (is_number and (zero is not None or has_type))
-    if is_refused or (kind in _NOT_POOLED and "MaxPool" in moving):
+    is_number = is_number and (zero is not None or (has_type and any(map(_is_read_on, moved))))
+    if is_signed or is_number or (kind in _NOT_POOLED and "MaxPool" in moving):
         yield "moved_signed"
 
 
+def _is_read_on(moved: ir.Value) -> bool:
+    """Return whether nodes read what was moved, or it is not all of what was given back."""
+    made = producer_of(moved)
+    return bool(moved.uses()) or made is None or not _takes_all(made)
+
+
 def _is_near(node: ir.Node, zero: ir.Value | None) -> bool:
-    """Return whether a zero point is of the graph of a node, or an input of its function."""
+    """Return whether a zero point is of the graph of a node."""
     source = passed_from(zero)
     return source is not None and source.graph is node.graph
 

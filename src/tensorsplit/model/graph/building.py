@@ -7,7 +7,7 @@ import dataclasses
 import gc
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import onnx_ir as ir
 
@@ -65,6 +65,29 @@ def inherit(
             kept.append(dataclasses.replace(placed, sharding_specs=here))
         if kept and not node.device_configurations:
             node.device_configurations = tuple(kept)
+
+
+def take_out(
+    node: ir.Node, body: ir.Graph, constant: Callable[[ir.Value], ir.Value]
+) -> list[ir.Value]:
+    """Put the nodes of a body before its node; returns what the body gave out.
+
+    Args:
+        node: The node.
+        body: One of its bodies, without inputs.
+        constant: Makes a constant of an initializer, which can't stay under its name.
+    """
+    scope, ends = node.graph, list(body.outputs)  # an If around it may be gone
+    assert scope is not None  # noqa: S101 - it is in the model
+    body.outputs.clear()
+    inside = list(body)
+    for held in body.initializers.values():
+        made = constant(held)
+        ir.convenience.replace_all_uses_with(held, made)
+        ends = [made if end is held else end for end in ends]
+    body.remove(inside)
+    scope.insert_before(node, inside)
+    return ends
 
 
 class Edits:

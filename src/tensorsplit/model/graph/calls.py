@@ -80,20 +80,6 @@ def called_in_part(
     ]
 
 
-def called_in_bodies(model: ir.Model) -> frozenset[ir.Function]:
-    """Return the functions that nodes in bodies call, and those that these call."""
-    functions = functions_of(model)
-
-    def called(nodes: Iterable[ir.Node]) -> list[ir.Function]:
-        return [functions[key] for node in nodes if (key := called_by(node)) in functions]
-
-    scopes: list[Scope] = [model.graph, *functions.values()] if functions else []
-    inside = chain.from_iterable(
-        body for each in scopes for body in scopes_in(each) if body is not each
-    )
-    return frozenset(each_once(called(inside), lambda each: called(nodes_in(each))))
-
-
 def attributes_of(node: ir.Node, passed: Attributes | None) -> Attributes:
     """Return the attributes of a node in one call of the function around it.
 

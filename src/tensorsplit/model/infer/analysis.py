@@ -26,7 +26,6 @@ from tensorsplit.model.graph.calls import (
     attributes_of,
     call_key,
     called_by,
-    called_in_bodies,
     functions_of,
     passed_to,
 )
@@ -86,7 +85,6 @@ class Facts:
             data are not fully known before the model runs; each with the nodes of the main graph
             that lead to it.
         uncalled: The functions that no node of the main graph leads to.
-        in_bodies: The functions that nodes in bodies lead to.
         counts_alike: Into how many parts splits that give no lengths split tensors of one type and
             shape along one axis; the same set for all these nodes.
     """
@@ -100,7 +98,6 @@ class Facts:
         self.refusals: list[Refusal] = []
         self.undecided: dict[str, set[ir.Node]] = {}
         self.uncalled: tuple[ir.Function, ...] = ()
-        self.in_bodies = frozenset[ir.Function]()
 
     @property
     def errors(self) -> list[SplitError]:
@@ -213,7 +210,6 @@ def analyse(
     analysis.scope(model.graph, around, nodes)
     if feeds is None:
         analysis.uncalled_functions()
-        analysis.facts.in_bodies = called_in_bodies(model)
     return analysis.facts
 
 

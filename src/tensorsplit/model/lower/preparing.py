@@ -10,6 +10,7 @@ import onnx_ir as ir
 from tensorsplit.model.features.forms import FIRST_WITH_AXES_IN_ANY_ORDER, axes_in_order
 from tensorsplit.model.features.named_domain import of_named_domain
 from tensorsplit.model.features.sequences import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
+from tensorsplit.model.graph.building import take_out
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.message import NAMED_DOMAIN
 from tensorsplit.model.graph.nodes import NodeRef, bodies, namesakes, scopes
@@ -184,16 +185,12 @@ def take_branch(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     assert known is not None  # noqa: S101 - see the callers
     label = "then_branch" if known[0] else "else_branch"
     node, body = ref.node, dict(bodies(ref.node))[label]
-    scope, ends = node.graph, list(body.outputs)  # an If around it may be gone
+    inside, scope = list(body), node.graph
     assert scope is not None  # noqa: S101 - it is in the model
-    body.outputs.clear()
-    inside, point = list(body), InsertionPoint(lowering, ref.stem, scope, node)
-    for held in body.initializers.values():  # it would lend a new name to the caller's tensor
-        made = point.op("Constant", [], {"value": held.const_value})
-        ir.convenience.replace_all_uses_with(held, made)
-        ends = [made if end is held else end for end in ends]
-    body.remove(inside)
-    scope.insert_before(node, inside)
+    point = InsertionPoint(lowering, ref.stem, scope, node)
+    ends = take_out(
+        node, body, lambda held: point.op("Constant", [], {"value": held.const_value})
+    )
     for held in chain(*(inner.outputs for inner in inside)):
         if held.name:
             held.name = lowering.names.fresh(held.name)

@@ -15,6 +15,7 @@ from tensorsplit.core.arithmetic import Number, Numbers, dimension
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import CANNOT_EXPRESS, CANNOT_LOWER, SplitError
 from tensorsplit.model.features import features_of
+from tensorsplit.model.features.inlined import Inlined
 from tensorsplit.model.features.values import is_sequence, may_be_long
 from tensorsplit.model.graph.building import Edits, Names, inherit
 from tensorsplit.model.graph.calculation import Calculation
@@ -105,10 +106,11 @@ class Lowering:
         self.imported = self.facts if view is None else seen(self.model, view)
         self.names, self.edits = Names(self.model), Edits()
         self.refs = {ref.node: ref for ref in walk(self.model)}
+        inlined = Inlined(self.model, self.facts)
         self.limitations = {
             node: tuple(self.profile.about(features))
             for node, ref in self.refs.items()
-            if (features := features_of(ref, self.facts, self.imported))
+            if (features := features_of(ref, self.facts, self.imported, inlined))
         }
         if view is not None and any(each.is_initializer() for each in self.model.graph.inputs):
             self._add_unseen(seen(self.model, view, has_defaults=False))

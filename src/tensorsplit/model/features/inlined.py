@@ -1,0 +1,112 @@
+"""A model as ONNX Runtime has it: functions in the place of calls, and branches of their Ifs."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import onnx_ir as ir
+
+from tensorsplit.model.features.folded_branches import branch_taken, is_lost
+from tensorsplit.model.graph.building import Edits, full_collections_deferred, take_out
+from tensorsplit.model.graph.calls import inline
+from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, scopes, walk
+from tensorsplit.model.infer.analysis import Facts, analyse
+
+_ORIGIN = "tensorsplit.origin"
+"""Under this key a copy of a node notes the node itself."""
+
+
+class _Copies(NamedTuple):
+    """A changed copy of a model.
+
+    Attributes:
+        nodes: The nodes of the copy that each node of the model became.
+        facts: What is known of the copy.
+        lost: The Ifs of the model that the engine loses.
+    """
+
+    nodes: Mapping[ir.Node, list[NodeRef]]
+    facts: Facts
+    lost: frozenset[ir.Node]
+
+
+class Inlined:
+    """Where the nodes of a model are once ONNX Runtime has loaded it.
+
+    Args:
+        model: The model, which is not changed.
+        facts: What is known of it.
+    """
+
+    def __init__(self, model: ir.Model, facts: Facts) -> None:
+        self._model, self._facts = model, facts
+
+    def of(self, ref: NodeRef) -> tuple[list[NodeRef], Facts]:
+        """Return what a node is once or more, or nowhere, and what is known there."""
+        made = self._copies
+        return ([ref], self._facts) if made is None else (made.nodes.get(ref.node, []), made.facts)
+
+    def is_lost(self, node: ir.Node) -> bool:
+        """Return whether the engine loses what an If gives, in one place of it or more."""
+        return self._copies is not None and node in self._copies.lost
+
+    @cached_property
+    def _copies(self) -> _Copies | None:
+        """The changed copy; None if nothing changes, or the model is not well-formed."""
+        inside = [node for scope in scopes(self._model) for node in scope]
+        if {"DequantizeLinear", "If"}.isdisjoint(node.op_type for node in inside):
+            return None
+        if self._model.functions or any(branch_taken(node, self._facts) for node in inside):
+            with suppress(Exception):  # onnx-ir raises of many kinds where nodes are not in order
+                return _copied(self._model)
+        return None
+
+
+@full_collections_deferred()
+def _copied(model: ir.Model) -> _Copies:
+    copy = model.clone()
+    for ref, own in zip(walk(copy), walk(model), strict=True):
+        ref.node.meta[_ORIGIN] = own.node
+    inline(copy)
+    facts, edits = analyse(copy), Edits()
+    lost = {
+        ref.node.meta[_ORIGIN]
+        for ref in walk(copy)
+        if ref.around and branch_taken(ref.node, facts) and is_lost(ref.node, facts)
+    }
+    _take_branches(copy.graph, facts, edits)
+    edits.finish()
+    nodes = defaultdict[ir.Node, list[NodeRef]](list)
+    for ref in walk(copy):
+        if _ORIGIN in ref.node.meta:
+            nodes[ref.node.meta[_ORIGIN]].append(ref)
+    return _Copies(nodes, facts, frozenset(lost))
+
+
+def _take_branches(scope: Scope, facts: Facts, edits: Edits) -> None:
+    """Put branches that are always taken before their Ifs."""
+    waiting = deque(scope)
+    while waiting:
+        node = waiting.popleft()
+        branch = branch_taken(node, facts)
+        if branch is None:
+            for _, body in bodies(node):
+                _take_branches(body, facts, edits)
+            continue
+        waiting.extendleft(reversed(list(branch)))
+        ends = take_out(node, branch, partial(_add_constant, facts=facts, before=node))
+        edits.replace(zip(node.outputs, ends, strict=True))
+        edits.retire(node)
+
+
+def _add_constant(held: ir.Value, before: ir.Node, facts: Facts) -> ir.Value:
+    node = ir.node("Constant", [], {"value": held.const_value})
+    (made,) = node.outputs
+    assert before.graph is not None  # noqa: S101 - it is in the copy
+    before.graph.insert_before(before, node)
+    facts.set(made, facts.of(held))
+    return made
