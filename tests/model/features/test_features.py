@@ -787,7 +787,8 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
     ],
     ("Equal", "equal_below_0"): [
         (
-            f"""(float[N,2] x, int64[1] n) => (bool[1] y) <int64[1] k = {{-1}}, int64[1] o = {{1}}>
+            f"""(float[N,2] x, int64[1] n) => (bool[1] y) <int64[1] k = {{-1}}, int64[1] o = {{1}},
+            int64[1] w = {{-2}}>
             {{ s = Shape<end = {end}>(x) t = Sub(s, o) u = Sub(n, o) v = Concat<axis = 0>(k, s)
             m = Concat<axis = 0>(k, k) y = Equal({compared}) }}""",
             is_so,
@@ -796,6 +797,7 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
             (1, "t, k", True),
             (1, "k, t", True),
             (1, "t, o", False),
+            (1, "t, w", False),  # which t is above, whatever N is
             (1, "s, k", False),
             (1, "u, k", False),
             (1, "v, m", False),  # as exported by PyTorch
@@ -809,6 +811,15 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
             matters,
         )
         for made, matters in [("y = Neg(a)", True), ("y = Neg(x)", False)]
+    ],
+    ("Split", "omitted_uneven_lengths"): [
+        (f"(float[{dim}] x) => (float[A] y) {{ y, z = Split<num_outputs = 2>(x{given}) }}", is_so)
+        for dim, given, is_so in [
+            ("5", ', ""', True),
+            ("N", ', ""', True),
+            ("4", ', ""', False),
+            ("5", "", False),
+        ]
     ],
     ("Split", "misplaced_strings"): [
         (

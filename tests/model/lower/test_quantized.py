@@ -306,6 +306,8 @@ def test_a_zero_point_that_is_shared_stays_what_it_is(name: str, engine: Any) ->
 CONSTANT = """k = QuantizeLinear(zeros, s, z) c = DequantizeLinear(k, s, z)
     q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) """
 
+TWO = "f = QuantizeLinear(others, s, z) g = DequantizeLinear(f, s, z) "
+
 OF_CONSTANTS = {
     "in a sum": (CONSTANT + "y = Add(c, d)", True),
     "in a product": (CONSTANT + "y = Mul(d, c)", True),
@@ -317,6 +319,9 @@ OF_CONSTANTS = {
         True,
     ),
     "taken away from": (CONSTANT + "y = Sub(c, d)", True),
+    "added to another": (CONSTANT + TWO + "e = Add(c, g) y = Add(e, x)", True),
+    "taken away from another": (CONSTANT + TWO + "e = Sub(g, c) y = Add(e, x)", False),
+    "added to itself": (CONSTANT + "e = Add(c, c) y = Add(e, x)", False),
     "taken away": (CONSTANT + "y = Sub(d, c)", False),
     "beside what was not quantised": (CONSTANT + "y = Add(c, x)", False),
     "not quantised": (CONSTANT + "y = Add(zeros, d)", False),
@@ -333,6 +338,7 @@ def test_a_constant_that_is_given_back_is_not_lost(name: str, engine: Any) -> No
     model = parse_model(
         f"""<ir_version: 10, opset_import: ["": 21]> g (float[2, 2] x) => (float[2, 2] y)
         <float s = {{0.5}}, uint8 z = {{0}}, float[2, 2] zeros = {{0, 0, 1.5, 0}},
+        float[2, 2] others = {{1, 3, 1.5, 0}},
         uint8[2, 2] bytes = {{1, 2, 3, 4}}> {{ {nodes} }}"""
     )
     x = np.random.default_rng(3).uniform(0, 100, (2, 2))

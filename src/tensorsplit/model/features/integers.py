@@ -83,14 +83,21 @@ def of_integers(ref: NodeRef, facts: Facts) -> Iterator[str]:
 
 
 def _is_of_lower(node: ir.Node, facts: Facts) -> bool:
-    """Return whether what shapes give, and may be below 0, meets a constant that is."""
-    return any(
-        (limit := _elements(other, facts)) is not None
-        and limit.min(initial=0) < 0
-        and is_calculated(held, facts)
-        and not _is_natural(held, facts, or_known=True)
-        for held, other in permutations(node.inputs)
-    )
+    """Return whether what shapes give, and may be below 0, meets a constant that is.
+
+    It may be as low as that.
+    """
+    for held, other in permutations(node.inputs):
+        limit = _elements(other, facts)
+        if limit is None or limit.min(initial=0) >= 0 or not is_calculated(held, facts):
+            continue
+        values = facts.tensor(held).integers if limit.dtype.kind == "i" else None
+        next_ = 1 + limit[limit < 0].max()
+        if values is not None and all(is_at_least(each, int(next_)) for each in values):
+            continue
+        if not _is_natural(held, facts, or_known=True):
+            return True
+    return False
 
 
 def _of_quotient(ref: NodeRef, facts: Facts) -> Iterator[str]:

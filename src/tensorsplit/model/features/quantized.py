@@ -96,16 +96,18 @@ def shared_zero_points(node: ir.Node, facts: Facts) -> list[ir.Node]:
 
 
 def constants_given_back(node: ir.Node, facts: Facts) -> list[int]:
-    """Return the inputs of a sum or the like of two tensors given back that are of constants."""
+    """Return the inputs of a sum or the like of two tensors given back that are of constants.
+
+    Nothing is lost of a constant and itself, nor of the difference of two constants.
+    """
     lost = _LOST_CONSTANTS.get(node.op_type, ()) if node.domain == "" else ()
     sources = [_quantized_before(held, facts) for held in node.inputs] if lost else []
     if len(sources) != 2 or None in sources:
         return []
-    return [
-        place
-        for place in lost
-        if is_constant(sources[place], facts) or is_calculated(sources[place], facts)
-    ]
+    held = [is_constant(each, facts) or is_calculated(each, facts) for each in sources]
+    if all(held) and (node.op_type == "Sub" or node.inputs[0] is node.inputs[1]):
+        return []
+    return [place for place in lost if held[place]]
 
 
 def _quantized_before(value: ir.Value | None, facts: Facts) -> ir.Value | None:

@@ -256,6 +256,8 @@ def _of_count(intent: Intent, sizes: Shape, names_lengths: bool) -> Iterator[tup
     yield "count", True
     if names_lengths:
         yield "omitted_lengths", True
+        if len(set(sizes)) != 1:
+            yield "omitted_uneven_lengths", True
     if len(set(sizes)) > 1:
         yield "uneven_count", True
     if intent.axis is not None and intent.axis < 0 and len(set(sizes)) != 1:

@@ -39,6 +39,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "external_lengths": "has lengths that are external data",
         "uneven_count": "uses num_outputs, and its parts are not equal",
         "omitted_lengths": "uses num_outputs, and has an input for the lengths that has no name",
+        "omitted_uneven_lengths": "uses num_outputs for parts that may not be equal, and has an"
+        " input for the lengths that has no name",
         "overridable_lengths": "has lengths that are a default, which can be overridden (D20)",
         "chunks": "gives one length for all parts",
         "runtime_axis": "has an axis that is known only at run time",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Se
 from dataclasses import dataclass, replace
 from functools import partial
 from graphlib import TopologicalSorter
-from itertools import chain, count, zip_longest
+from itertools import count, zip_longest
 from operator import itemgetter
 from typing import TypeAlias, TypeVar
 
@@ -27,7 +27,6 @@ from tensorsplit.model.graph.nodes import (
     Scope,
     change_inputs,
     nodes_in,
-    scopes_in,
     walk,
     walk_function,
 )

@@ -188,9 +188,7 @@ def take_branch(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     inside, scope = list(body), node.graph
     assert scope is not None  # noqa: S101 - it is in the model
     point = InsertionPoint(lowering, ref.stem, scope, node)
-    ends = take_out(
-        node, body, lambda held: point.op("Constant", [], {"value": held.const_value})
-    )
+    ends = take_out(node, body, lambda held: point.op("Constant", [], {"value": held.const_value}))
     for held in chain(*(inner.outputs for inner in inside)):
         if held.name:
             held.name = lowering.names.fresh(held.name)
