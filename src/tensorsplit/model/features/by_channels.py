@@ -34,13 +34,14 @@ def of_channels(node: ir.Node, facts: Facts) -> Iterator[str]:
     """Yield whether the engine puts a node before what gives back its data by channels."""
     if node.domain != "":
         return
-    before = _given_back_before(node, facts)
+    is_turned = node.op_type == "Transpose" and "perm" in node.attributes
+    is_other = node.op_type in _JOINED
+    before = _given_back_before(node, facts) if is_turned or is_other else None
     if before is None or has_blocks(before):
         return
-    if node.op_type == "Transpose" and "perm" in node.attributes and _is_moved(before, facts):
-        if not _is_quantized_again(node.outputs[0], facts):
-            yield "turned_by_channels"
-    elif node.op_type in _JOINED and _is_joined(before, node, facts):
+    if is_turned and _is_moved(before, facts) and not _is_quantized_again(node.outputs[0], facts):
+        yield "turned_by_channels"
+    elif is_other and _is_joined(before, node, facts):
         yield "joined_by_channels"
 
 

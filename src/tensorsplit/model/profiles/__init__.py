@@ -166,7 +166,8 @@ class Profile:
 
     def about(self, features: Mapping[str, object]) -> Iterator[Limitation]:
         """Return the entries that hold for something with these features."""
-        return (entry for entry in self.entries if entry.holds(features))
+        entries = self.entries if features else ()  # most nodes have none
+        return (entry for entry in entries if entry.holds(features))
 
 
 def must_go(entry: Limitation) -> bool:
