@@ -134,6 +134,13 @@ def test_an_engine_that_can_be_imported_once_only_is_judged(tmp_path: Path) -> N
     ] * 2
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only there memory is limited")
+def test_an_engine_is_read_and_judged_in_limited_memory(tmp_path: Path) -> None:
+    start = "import resource\nassert resource.getrlimit(resource.RLIMIT_DATA)[0] == 8 << 30"
+    (found,) = judged(adapter(tmp_path, "return right(*given)", start), LEGAL)
+    assert found.verdict == "pass"
+
+
 @pytest.mark.parametrize("content", ["KIND = 5", "PACKAGES = ('',)", "FORMATS = ()"])
 def test_an_engine_that_says_what_makes_no_sense_is_refused(tmp_path: Path, content: str) -> None:
     source = adapter(tmp_path, "return right(*given)", content)

@@ -295,12 +295,22 @@ def test_adapter_that_exits_when_it_is_imported_is_refused(adapter: Path) -> Non
     assert "SystemExit" in str(error)
 
 
-@pytest.mark.parametrize("kind", ["engine", "tool"])
-def test_adapter_that_returns_nothing_gives_no_result(adapter: Path, kind: str) -> None:
-    functions = "def run(*_):\n    return None\nrewrite = run\n"
+@pytest.mark.parametrize(
+    ("kind", "returned", "is_result"),
+    [
+        ("engine", "None", False),
+        ("tool", "None", False),
+        ("engine", "{'y': [0] * 0xffff}", True),
+        ("engine", "{'y': [0] * 0x10000}", False),  # with its name it is more than is counted
+    ],
+)
+def test_adapter_that_returns_nothing_or_too_much_gives_no_result(
+    adapter: Path, kind: str, returned: str, is_result: bool
+) -> None:
+    functions = f"def run(*_):\n    return {returned}\nrewrite = run\n"
     text = f'KIND = "{kind}"\nPACKAGES = ()\nFORMATS = ("onnx",)\n{functions}'
     adapter.write_text(text, "utf-8")
-    assert perform(str(adapter), split_model(), b"", {}, [], 18) is None
+    assert (perform(str(adapter), split_model(), b"", {}, [], 18) is not None) is is_result
 
 
 def test_the_page_shows_the_adapter_of_the_example() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tensorsplit.engines.sessions import run
 from tensorsplit.engines.verification import EngineResult, Verification, reference_run
 from tensorsplit.model.reading import read_model
 from tests.engines.models import model, node, split_model, tensor
+from tests.model.ir_files import IrFile, named
 from tests.refusals import refused
 
 
@@ -56,6 +58,14 @@ def test_other_lengths_are_found() -> None:
     assert {each.aspect for each in found.results[0].differences} == {"shape"}
     assert "output 'y': shape (3,), but tensorsplit has (4,)" in str(found)
     assert repr(found).startswith("<Verification different: tensorsplit: output 'y'")
+
+
+@pytest.mark.parametrize(("factor", "is_equal"), [(0.3, True), (0.4, False)])
+def test_what_is_rewritten_for_other_sizes_is_verified_at_its_own(
+    factor: float, is_equal: bool
+) -> None:
+    source, made = (read_model(scaled_part(each)) for each in (0.3, factor))
+    assert bool(verification.verify_sizes(source, made)) is is_equal
 
 
 def test_what_is_computed_may_be_rounded_and_what_is_moved_may_not() -> None:
@@ -187,8 +197,18 @@ def test_the_first_other_engine_is_the_reference_where_ours_knows_no_operator(
     assert str(found).startswith("tensorsplit does not run it: ")
 
 
-def test_the_same_model_in_another_engine_is_compared_beside_the_other_one() -> None:
-    found = ts.verify(scaled_part(0.3), scaled_part(0.4), engines=["onnx-reference"])
+@pytest.mark.parametrize("is_ir", [False, True])
+def test_the_same_model_in_another_engine_is_compared_beside_the_other_one(
+    is_ir: bool, tmp_path: Path
+) -> None:
+    """Where that can read it: of all engines OpenVINO alone reads an IR."""
+    ir = IrFile()
+    x = ir.parameter("x", "f32", "7", "x")
+    parts = ir.variadic_split(x, ir.int64(0, scalar=True), ir.int64(4, 3), 2, ["y", "z"])
+    for part in parts:
+        ir.result(part)
+    source = ir.save(tmp_path, named(ir)) if is_ir else scaled_part(0.3)
+    found = ts.verify(source, scaled_part(0.4), engines=["onnx-reference"])
     assert [each.engine for each in found.results] == ["tensorsplit", "onnx-reference"]
     assert not any(each.is_equal for each in found.results)
     assert found.results[1].before == ()
