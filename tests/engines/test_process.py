@@ -126,9 +126,12 @@ def test_a_signal_is_named_and_the_next_call_works(engine: EngineProcess, name: 
 
 
 def test_an_exit_is_named(engine: EngineProcess) -> None:
+    """What an earlier call has printed is not."""
+    engine.call(("print", "noise"))
     error = refused(engine, "exit", 3)
     assert error.code == "TS604"
     assert "exit status 3" in str(error)
+    assert "noise" not in str(error)
 
 
 @pytest.mark.parametrize("is_seen", [False, True])
