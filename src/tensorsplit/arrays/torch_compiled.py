@@ -243,7 +243,7 @@ def _resolve(
 
     What the rule is given is None if it is in the arguments and not known.
     """
-    _refuse_layout(dtype, layout)
+    _refuse_layout(layout)
     if any(argument == _ARRAY for argument in given):
         problem = "an operand is an array, whose values are not known while tracing"
         raise SplitError(OPERAND_TYPE, problem, "give integers")
@@ -270,11 +270,13 @@ def _resolve(
     return plan.axis, plan.keepdims, None, rule, None if is_open else intent.given
 
 
-def _refuse_layout(dtype: torch.dtype, layout: torch.layout) -> None:
-    """Refuse the kinds of tensors whose parts are not views of memory (TS204)."""
-    is_quantized = str(dtype).startswith(("torch.q", "torch.uq"))
-    if layout is not torch.strided or is_quantized:
-        tensors.refuse_kind(layout, is_quantized)
+def _refuse_layout(layout: torch.layout) -> None:
+    """Refuse the kinds of tensors whose parts are not views of memory (TS204).
+
+    Those that are quantized are not traced.
+    """
+    if layout is not torch.strided:
+        tensors.refuse_kind(layout, quantized=False)
 
 
 def _refuse_pool(operator: str) -> None:
@@ -462,7 +464,7 @@ def _resolve_join(
     What is not known of the shapes is None; if the lengths are not, their rule and what it is given
     come too.
     """
-    _refuse_layout(dtype, layout)
+    _refuse_layout(layout)
     dims = [tuple(None if dim == _TRACED else dim for dim in shape) for shape in shapes]
     like = dims.pop() if is_like else None
     joins: Joins = called.decisions
