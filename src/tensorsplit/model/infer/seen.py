@@ -34,6 +34,10 @@ _SHAPED_BY = {"Reshape": False, "Squeeze": False, "Unsqueeze": True}
 """Operators that pass elements on by another operand; whether its elements say how many axes."""
 
 
+_COUNTING = frozenset({"Shape", "Size"})
+"""Operators whose results are limited by shapes, whatever the elements are."""
+
+
 @full_collections_deferred()
 def seen(model: ir.Model, view: View, *, has_defaults: bool = True) -> Facts:
     """Find what an engine with a view knows of every value of a model at import.
@@ -58,6 +62,7 @@ class _Import(Analysis):
     def __init__(self, model: ir.Model, view: View) -> None:
         super().__init__(model, {}, strict=False, declarations=False)
         self._view, self._is_in_loop = view, False
+        self._fed = set(model.graph.inputs)  # and what is calculated from their elements
 
     def node(self, node: ir.Node, path: str, around: Surroundings) -> list[Fact]:
         """Analyse a node; returns what the engine knows of its outputs.
@@ -65,6 +70,8 @@ class _Import(Analysis):
         What a loop gives out follows from all that goes in. Its body is imported before: with what
         the body itself declares.
         """
+        if node.op_type not in _COUNTING and not self._fed.isdisjoint(node.inputs):
+            self._fed.update(node.outputs)
         if node.domain != "" or node.op_type not in _LOOPS:
             return [self._seen(node, fact) for fact in super().node(node, path, around)]
         outer, self._is_in_loop = self._is_in_loop, True
@@ -102,7 +109,8 @@ class _Import(Analysis):
 
         It does not know that 0 times a number that it does not see is 0, nor how many axes
         there are with new ones that it does not see, nor what is in what it has no shape for, nor
-        that a Reshape by a number that it does not see keeps the number of elements.
+        that a Reshape by a number that it does not see keeps the number of elements, nor any number
+        of a list of which one is fed.
         """
         if node.domain != "":
             return fact
@@ -110,6 +118,9 @@ class _Import(Analysis):
         held = [as_tensor(known).constant for known in inputs]
         is_by_zero = node.op_type == "Mul" and any(0 in (as_tensor(k).values or ()) for k in inputs)
         is_loose = None in held and (is_by_zero or node.op_type in self._view.whole)
+        if node.op_type == "Concat":
+            joined = zip(node.inputs, held, strict=True)
+            is_loose |= any(known is None and value in self._fed for value, known in joined)
         if node.op_type in self._view.opaque:
             is_folded = all(constant(value) is not None for value in node.inputs)
             is_loose = not is_folded or any(bodies(node))
