@@ -5,18 +5,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.engines.process import EngineProcess
+from tensorsplit.model.infer.seen import seen
+from tensorsplit.model.profiles import load
 from tests.fuzz import graphs
 from tests.model.programs import Graph, NotExact, Program, Refused, Scope, Step, evaluate, loop
-from tests.model.random_checks import Case, Wrong, case_of, checks, failure
+from tests.model.random_checks import Case, Wrong, case_of, checks, failure, without_defaults
 from tests.model.random_models import Generator, random_program
 from tests.model.shrinking import shrunk
 
@@ -42,7 +47,7 @@ def test_a_tool_is_right(case: Case, name: str) -> None:
     checks(())[name](case)
 
 
-@pytest.mark.parametrize("name", ["run", "convert", "lower portable"])
+@pytest.mark.parametrize("name", [name for name in OURS if name.startswith(("run", "conv", "low"))])
 def test_a_tool_is_right_whatever_the_order_of_the_nodes(seed: int, name: str) -> None:
     program = replace(Generator(seed, nodes=(5, 10)).make(), shuffle=seed)
     checks(())[name](case_of(program, seed))
@@ -56,6 +61,36 @@ def test_an_engine_gives_the_same(case: Case, name: str) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("openvino")
     checks()[name](case)
+
+
+@pytest.fixture(scope="module")
+def openvino() -> Iterator[EngineProcess]:
+    """A process that says which shapes OpenVINO sees."""
+    pytest.importorskip("openvino")
+    process = EngineProcess("openvino", "tests.engines.guarded:shapes_in_openvino")
+    yield process
+    process.close()
+
+
+@pytest.mark.engine("openvino")
+def test_openvino_knows_all_that_we_take_it_to_know(case: Case, openvino: EngineProcess) -> None:
+    made, view = case.lower("openvino"), load("openvino").view
+    if made is None or view is None:
+        return
+    made = without_defaults(made)
+    try:
+        shapes = openvino.call([made.SerializeToString()])
+    except ts.SplitError as error:
+        if error.code != "TS603":  # it lacks an operator that is none of ours
+            raise
+        return
+    model = ir.serde.deserialize_model(made)
+    facts = seen(model, view)
+    for value in (output for node in model.graph for output in node.outputs):
+        taken = facts.tensor(value).shape
+        if taken is not None and value.name in shapes:
+            pairs = zip(taken, shapes[value.name], strict=True)
+            assert all(dim is None or dim == known for dim, known in pairs), value.name
 
 
 @pytest.fixture(scope="module")
