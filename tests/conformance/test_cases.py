@@ -179,6 +179,8 @@ def test_every_decision_has_cases(number: int) -> None:
     assert {case.expects for case in cases} >= expected
     if f"D{number}" in legal:
         assert {case.expects for case in cases} == {"parts"}
+    if number == 16:  # of 64 bits
+        assert {case.element_type for case in cases} == {"int64", "uint64", "double"}
 
 
 def refuses(pattern: str) -> bool:

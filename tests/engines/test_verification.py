@@ -96,8 +96,10 @@ def test_models_are_equal_if_they_are_in_every_engine() -> None:
 
 
 def test_random_inputs_are_those_of_the_seed() -> None:
-    one, again, other = (
-        ts.verify(scaled_part(2), scaled_part(2), seed=seed).inputs["x"] for seed in (3, 3, 4)
+    """Which is 0 by default."""
+    one = ts.verify(scaled_part(2), scaled_part(2)).inputs["x"]
+    again, other = (
+        ts.verify(scaled_part(2), scaled_part(2), seed=seed).inputs["x"] for seed in (0, 4)
     )
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()

@@ -144,6 +144,10 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     "size that is not the shape's": (swap('shape="2"', 'shape="3"'), "TS504"),
     "size that is not the type's": (swap('element_type="i64"', 'element_type="i32"'), "TS504"),
     "enormous shape": (swap('shape="2"', 'shape="4000000000,4000000000"'), "TS504"),
+    "an empty <dim>": (
+        swap('<port id="0" precision="FP32"/>', '<port id="0"><dim/></port>'),
+        "TS502",
+    ),
     "bad <dim>": (
         swap('<port id="0" precision="FP32"/>', '<port id="0"><dim>x</dim></port>'),
         "TS502",
