@@ -271,7 +271,7 @@ def test_computed_lengths_may_be_symbolic() -> None:
         ([node("Gather", "sh index", "l")], (6, "N")),
         ([node("Slice", "sh back end axes back", "l")], (4, 6, "N")),
         ([node("Expand", "n three", "l")], ("N", "N", "N")),
-        ([node("Tile", "n two", "l")], ("N", "N")),
+        ([node("Tile", "sh two", "l")], ("N", 6, 4, "N", 6, 4)),
         ([node("Where", "flags sh sh", "w"), node("Concat", "w two", "l", axis=0)], ("N", 6, 4, 2)),
     ],
 )

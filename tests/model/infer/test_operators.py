@@ -97,6 +97,7 @@ def test_data_without_elements_has_none_that_are_not_0(dims: Any, expected: Any)
         ((1, 5, 4), (1, 2, 5), "n", (None, 3)),
         ((1, 0, 4), (1, 2, 0), "n", (0, 3)),
         (("B", "S", 4), ("B", 0, "S"), "n", (0, 3)),
+        (("B", 0, 4), ("B", "C", "S"), "n", (0, 3)),
         (("B", "S", 4), ("B", "C", "S"), "n", (None, 3)),
     ],
 )
@@ -409,7 +410,8 @@ def test_the_largest_of_a_number_with_a_name(opset: int, axis: int | None, place
     expected[place] = "K"
     if axis is not None and axis < 0 and opset < 11:
         return  # before opset 11 axes are counted from the front
-    assert shapes(model(graph(nodes, inputs, ["y", "i"]), opset))["y"] == tuple(expected)
+    found = shapes(model(graph(nodes, inputs, ["y", "i"]), opset))
+    assert found["y"] == found["i"] == tuple(expected)
 
 
 def starts(side: int, reach: int, stride: int, pads: Any, ceil: int, opset: int) -> list[int]:

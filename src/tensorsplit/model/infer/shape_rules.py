@@ -352,7 +352,7 @@ def _scores(node: Node) -> Shape:
 
 def _top_k(node: Node) -> Shape:
     made = list(node.shape(0))
-    made[node.attribute("axis", -1)] = node.attribute("k") if node.opset < 10 else node.element(1)
+    made[node.attribute("axis", -1)] = node.element(1)
     return tuple(made)
 
 
