@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -206,6 +207,30 @@ def test_the_number_of_the_round_is_declared(
     feeds = {"x": X, "n": np.array(1)}
     ((got,),) = process.call([engine, lowered.SerializeToString(), [feeds], 2])
     assert got.tolist() == X[[2, 3, 4, 0, 1]].tolist()
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+@pytest.mark.parametrize("target", ["onnxruntime", "portable"])
+def test_a_condition_that_a_loop_is_not_given_is_declared(
+    target: Any, is_given: bool, process: Runner
+) -> None:
+    """ONNX Runtime finds its shape only where the Loop is given one."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 13]> g (float[5] x, int64 n) => (float[5] y)'
+        " <bool c = {1}> { y = Loop(n, c, x) <body = b (int64 i, bool d, float[5] h)"
+        " => (bool e, float[5] o) { e = Identity(d) o = Neg(h) }> }"
+    )
+    loop, feeds = model.graph.node[0], {"x": X, "n": np.array(3)}
+    loop.attribute[0].g.input[1].type.tensor_type.ClearField("shape")
+    loop.input[1] = "c" if is_given else ""
+    text = "whose body does not declare"
+    said = [each for each in ts.check(model, target) if text in each.message]
+    assert [each.severity for each in said] == ["error"] * (not is_given)
+    before = process.call(["onnxruntime", model.SerializeToString(), [feeds], 2])
+    assert isinstance(before[0], str) == (isinstance(process, EngineProcess) and not is_given)
+    lowered = lowered_for(target, model)
+    ((got,),) = process.call(["onnxruntime", lowered.SerializeToString(), [feeds], 2])
+    assert got.tolist() == (-X).tolist()
 
 
 @pytest.mark.parametrize("target", ["openvino", "portable"])
@@ -1037,6 +1062,28 @@ def test_what_is_taken_of_no_elements_is_none(
     feeds = {"x": x, "fed": np.array([1])}
     (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 1])
     assert got[0].shape == expected
+
+
+@pytest.mark.parametrize("opset", [10, 13])
+@pytest.mark.parametrize(
+    ("indices", "axis", "expected"), [("[2]", 1, (0, 1)), ("2", -1, (0,)), ("[1, 0]", 1, (0, 2))]
+)
+def test_what_is_taken_of_a_part_without_elements_keeps_the_check_of_its_lengths(
+    indices: str, axis: int, expected: tuple[int, ...], opset: int, process: Runner
+) -> None:
+    lengths = "Split(x, l)" if opset >= 13 else "Split<split = [0, 4]>(x)"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (float[N, 3] x) => (y)
+        <int64[2] l = {{0, 4}}> {{ p, q = {lengths} y = Gather<axis = {axis}>(p, i) }}"""
+    )
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    taken = np.array(ast.literal_eval(indices))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(taken, "i"))
+    lowered = lowered_for("openvino", model)
+    feeds = [{"x": np.outer(FIVE[:count], X[:3])} for count in (4, 3)]
+    got, refusal = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
+    assert got[0].shape == expected
+    assert isinstance(refusal, str), "illegal, and not refused"
 
 
 @pytest.mark.parametrize(

@@ -342,10 +342,9 @@ def has_ranked_condition(node: ir.Node, seen: Facts) -> bool:
     return node.op_type == "If" and len(seen.tensor(first_input(node)).shape or ()) > 1
 
 
-def undeclared_round(node: ir.Node) -> list[ir.Value]:
-    """Return the number of the round in the body of a Loop, if no shape is declared of it."""
-    inputs = body_of(node).inputs[:1] if is_loop(node) else ()
-    return [each for each in inputs if each.shape is None]
+def _is_undeclared(node: ir.Node, place: int) -> bool:
+    """Return whether a Loop's body declares no shape for one of its inputs."""
+    return is_loop(node) and body_of(node).inputs[place].shape is None
 
 
 def has_uneven_rows(node: ir.Node, facts: Facts) -> bool:
@@ -414,7 +413,8 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "reads_condition": reads_condition(node),
         "uneven_rows": has_uneven_rows(node, facts),
         "ranked_condition": has_ranked_condition(node, seen),
-        "undeclared_round": bool(undeclared_round(node)),
+        "undeclared_round": _is_undeclared(node, 0),
+        "undeclared_condition": _is_undeclared(node, 1) and node.inputs[1] is None,
         "undeclared_rows": any(row.type is None for row in scanned_by(node)),
         "rounds_may_be_0": rounds_may_be_0(node, ref.opset, facts, seen),
         "used_result": results_to_settle(ref, seen),

@@ -88,6 +88,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "ranked_condition": "is an If whose condition has more than one axis",
         "undeclared_round": "is a Loop whose body does not declare that the number of the round is"
         " a scalar",
+        "undeclared_condition": "is a Loop without a condition, whose body does not declare that"
+        " the condition is a scalar",
         "undeclared_rows": "is a Scan whose body does not declare the type of a row",
         "undeclared_results": "is a SequenceMap whose body does not declare the types of what it"
         " gives",

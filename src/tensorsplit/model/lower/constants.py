@@ -111,11 +111,18 @@ def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     taken = constant(passed_from(ref.input(1)))
     if taken is None or element_type is None or not in_range(taken, given[axis]):
         return
-    if _elements(shape) > _MOST_SLICED:
-        lowering.note(entry)
-        return
     make = InsertionPoint.instead_of(lowering, ref)
-    make.put_instead(ref, make.empty(shape, element_type), "a slice of nothing", entry)
+    if taken.ndim < 2 and (taken.size or not given[axis]):  # a Split before it is still used
+        dims = [
+            taken.size if place == axis % len(given) else dim for place, dim in enumerate(given)
+        ]
+        new = make.op("Reshape", [ref.input(0), make.constant(dims)])
+        new = new if taken.ndim else make.squeeze(new, [axis % len(given)])
+        make.put_instead(ref, new, "a Reshape of nothing", entry)
+    elif _elements(shape) > _MOST_SLICED:
+        lowering.note(entry)
+    else:
+        make.put_instead(ref, make.empty(shape, element_type), "a slice of nothing", entry)
 
 
 def _nothing(make: InsertionPoint, constant: ir.Value | None) -> ir.Value:

@@ -11,7 +11,6 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension, listed, sums
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.features.body_features import undeclared_round
 from tensorsplit.model.features.forms import axes_of_rows
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
@@ -462,10 +461,14 @@ def _squeeze_condition(lowering: Lowering, ref: NodeRef, entry: Limitation) -> N
 
 
 def _declare_round(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Declare what the number of the round is in the body of a Loop."""
-    for number in undeclared_round(ref.node):
-        number.type, number.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([])
+    """Declare what the number of the round and the condition are in the body of a Loop."""
+    for given, kind in zip(body_of(ref.node).inputs, _OF_ROUND, strict=False):
+        given.type, given.shape = ir.TensorType(kind), ir.Shape([])
     lowering.changed(ref, "the same, with the number of the round declared", entry)
+
+
+_OF_ROUND = (ir.DataType.INT64, ir.DataType.BOOL)
+"""What the body of a Loop is given first, each of one element."""
 
 
 def _declare_rows(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -491,6 +494,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
     {
         "ranked_condition": _squeeze_condition,
         "undeclared_round": _declare_round,
+        "undeclared_condition": _declare_round,
         "undeclared_rows": _declare_rows,
         "undeclared_results": _declare_results,
         "undeclared_ranks": _declare_results,
