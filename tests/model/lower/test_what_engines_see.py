@@ -233,6 +233,26 @@ def test_a_condition_that_a_loop_is_not_given_is_declared(
     assert got.tolist() == (-X).tolist()
 
 
+@pytest.mark.parametrize("nodes", ["t = Neg(a) b = Neg(t)", "t = my.g(a) b = my.g(t)"])
+def test_a_map_whose_body_calls_a_function_is_a_loop_for_onnxruntime(
+    nodes: str, process: Runner
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17, "my": 1]> g (float[2, 3] x) => (float[A, B] y)
+        {{ s = SplitToSequence(x) q = SequenceMap(s) <body = b (float[C, D] e) => (float[E, F] o)
+        {{ o = my.f(e) }}> y = ConcatFromSequence<axis = 0>(q) }}
+        <domain: "my", opset_import: ["": 17, "my": 1]> f (a) => (b) {{ {nodes} }}
+        <domain: "my", opset_import: ["": 17]> g (a) => (b) {{ b = Neg(a) }}"""
+    )
+    (found,) = [each for each in ts.check(model, "onnxruntime") if "calls a" in each.message]
+    assert found.node == "graph/SequenceMap[1]"
+    lowered = lowered_for("onnxruntime", model)
+    assert not [each for each in ts.check(lowered, "onnxruntime") if "calls a" in each.message]
+    feeds = {"x": np.outer(X[:2], FIVE[:3])}
+    ((got,),) = process.call(["onnxruntime", lowered.SerializeToString(), [feeds], 2])
+    np.testing.assert_array_equal(got, feeds["x"])
+
+
 @pytest.mark.parametrize("target", ["openvino", "portable"])
 def test_the_types_of_rows_are_declared(target: Any, process: Runner) -> None:
     """The standard does not ask for it; OpenVINO does."""
@@ -1140,6 +1160,37 @@ def test_data_without_elements_is_flattened_to_its_shape(
     x = rng.standard_normal(shape).astype(np.float32)
     (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
     np.testing.assert_array_equal(got[0], -x.reshape(expected))
+
+
+MISSHAPEN = {
+    "a shape of a shape": ("h = Shape(w) b = Slice(h, o, t) s = Concat<axis = 0>(m, b)", True),
+    "constants": ("s = Concat<axis = 0>(m, t)", True),
+    "a 0 in the same place": ("s = Concat<axis = 0>(t, m)", False),
+    "one constant": ("s = Identity(k)", False),
+}
+
+
+@pytest.mark.parametrize("around", ["p = Neg(x)", "p, q = Split<axis = 1>(u, l)"])
+@pytest.mark.parametrize("name", MISSHAPEN)
+def test_nothing_is_reshaped_by_a_constant(name: str, around: str, process: Runner) -> None:
+    """OpenVINO calculates [-1, 2] to [0, 2], and reads the 0 as the length that the data has."""
+    nodes, is_wrong = MISSHAPEN[name]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[3, 0, 4] x, float[3, 2, 4] u,
+        float[1, 2] w) => (float[A, B] y) <int64[1] o = {{1}}, int64[1] t = {{2}},
+        int64[1] m = {{-1}}, int64[2] k = {{-1, 2}}, int64[2] l = {{0, 2}}>
+        {{ {around} {nodes} y = Reshape(p, s) }}"""
+    )
+    found = [each for each in ts.check(model, "openvino") if "is a Reshape of" in each.message]
+    assert len(found) == is_wrong
+    lowered = lowered_for("openvino", model)
+    assert not [each for each in ts.check(lowered, "openvino") if "is a Reshape of" in each.message]
+    feeds = {
+        each.name: np.ones([d.dim_value for d in each.type.tensor_type.shape.dim], np.float32)
+        for each in model.graph.input
+    }
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got.shape == ts.run(model, feeds)["y"].shape
 
 
 @pytest.mark.parametrize(("dims", "axis"), [("N, K, M", 1), ("N, K, M", -2), ("2, 3, 4", 2)])

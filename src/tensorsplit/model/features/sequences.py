@@ -10,8 +10,9 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import short_name
 from tensorsplit.model.features.values import of_type
 from tensorsplit.model.graph.facts import SequenceFact
-from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used
+from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, nodes_in
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
 from tensorsplit.model.infer.sequence_operators import POSITIONS
 
 SEQUENCE_OPERATORS = frozenset(
@@ -54,6 +55,9 @@ def _of_map(ref: NodeRef) -> Iterator[tuple[str, object]]:
         yield "map_in_map", True
     if any(held.type is None for _, body in bodies(ref.node) for held in body.outputs):
         yield "undeclared_results", True
+    inside = (node for _, body in bodies(ref.node) for node in nodes_in(body))
+    if any(node.domain not in ("", FOREIGN) for node in inside):
+        yield "call_in_map", True
 
 
 def _of_position(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, object]]:

@@ -72,6 +72,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "sequence_in_body_before_13": "takes a sequence into a body, or gives one out, at an opset"
         " where bodies take tensors only",
         "map_in_map": "is a SequenceMap in the body of a SequenceMap",
+        "call_in_map": "is a SequenceMap whose body calls a function",
         "joined_for_nodes": "joins the tensors of a sequence, and nodes use the result",
         "captured_sequence": "uses a sequence that was made outside of the body around it",
         "optional": "makes or takes an optional value",
@@ -185,6 +186,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "lost_dimension": "is a Squeeze or an Unsqueeze of data without elements, one dimension of"
         " which is not known, or a Transpose, or an Einsum, that changes the place of axes of"
         " length 1",
+        "misshapen": "is a Reshape of data without elements to a shape that is calculated",
         "calculated_from_nothing": "calculates from data without elements",
         "empty_planes": "is a convolution, a pool or a GridSample of no channels, or of data"
         " or weights without elements along a spatial axis",

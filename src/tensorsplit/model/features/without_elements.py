@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -114,6 +115,19 @@ def _loses_dimension(node: ir.Node, known: _Known) -> bool:
     """
     shape = _shape_of(node, known.seen)
     return 0 in shape and shape.count(None) == 1
+
+
+def _is_misshapen(node: ir.Node, known: _Known) -> bool:
+    """Return whether a Reshape of nothing gives a 0 where its data has another length.
+
+    A shape that an engine calculates as it loads the model is then read as if it had that 0.
+    """
+    shape, made = _shape_of(node, known.seen), known.facts.tensor(node.outputs[0]).shape or ()
+    is_other = any(new == 0 != old for new, old in zip_longest(made, shape))
+    if node.domain != "" or not (0 in shape and are_known(shape) and is_other):
+        return False
+    is_calculated = constant(passed_from(node.inputs[1])) is None
+    return is_calculated and known.facts.tensor(node.inputs[1]).constant is not None
 
 
 def _loses_moved(node: ir.Node, known: _Known) -> bool:
@@ -371,6 +385,7 @@ _Holds: TypeAlias = Callable[[ir.Node, _Known], bool]
 _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
         "Flatten": (("flattened", _is_flattened),),
+        "Reshape": (("misshapen", _is_misshapen),),
         **dict.fromkeys(("Squeeze", "Unsqueeze"), (("lost_dimension", _loses_dimension),)),
         "Transpose": (("lost_dimension", _loses_moved),),
         "Einsum": (

@@ -223,6 +223,13 @@ def _measure_element(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     make.put_instead(ref, new, "a constant", entry)
 
 
+def _write_shape(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Give a Reshape its shape as a constant, where the target reads a calculated one wrongly."""
+    shape = lowering.facts.tensor(ref.input(1)).constant or ()
+    change_inputs(ref.node, {1: InsertionPoint.before(lowering, ref).constant(list(shape))})
+    lowering.changed(ref, "the same, with its shape as a constant", entry)
+
+
 def _choose_sign(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Choose between a number and its negative, where the target would leave Abs out.
 
@@ -540,6 +547,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "rounded_once": (("DequantizeLinear",), _give_back_by_product),
         "moved_into_body": (("DequantizeLinear",), _give_back_by_product),
         "limited_slice": (("Slice",), _hide_limit),
+        "misshapen": (("Reshape",), _write_shape),
     }
 )
 """How nodes are written after splits are, and their operators, by what the target can't do."""
