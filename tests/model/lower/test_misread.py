@@ -169,3 +169,37 @@ def test_a_transform_of_what_may_be_real_or_complex_is_warned_of() -> None:
     model = made_of(17, "float[A,B,C] x", "float[E,F,G] y", "y = DFT<axis = 1>(x)")
     assert is_said(model) == ["warning"]
     assert ts.lower(model, target="openvino") == model
+
+
+TURNED = {
+    "a split": ("a, b = Split<axis = 2>(x, l) n = Neg(b)", "[1, 4, 1]", True),
+    "slices": ("a = Slice(x, z, h, t) b = Slice(x, h, e, t) n = Neg(b)", "[1, 4, 1]", True),
+    "a product by -1": ("a, b = Split<axis = 2>(x, l) n = Mul(b, m)", "[1, 1, 1]", True),
+    "whole factors": ("a, b = Split<axis = 2>(x, l) n = Neg(b)", "[1, 4, 8]", False),
+    "parts in order": ("n, b = Split<axis = 2>(x, l) a = Neg(b)", "[1, 4, 1]", False),
+    "parts of something else": ("d = Neg(x) a, b = Split<axis=2>(d, l) n = Neg(b)", "[1]", False),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+@pytest.mark.parametrize("order", ["p, q", "q, p"])
+def test_data_that_is_turned_by_factors_of_one_column_is_right(
+    name: str, order: str, rng: np.random.Generator, process: Runner
+) -> None:
+    """OpenVINO makes a rotary embedding of it, and reads beyond the columns."""
+    nodes, shape, is_wrong = TURNED[name]
+    made = made_of(
+        17,
+        f"float[2, 4, 8] x, float{shape} c, float{shape} s",
+        "float[2, 4, 8] y",
+        f"{nodes} r = Concat<axis = -1>(n, a) p = Mul(x, c) q = Mul(s, r) y = Add({order})",
+        "int64[2] l = {4, 4}, float m = {-1}, int64[1] z = {0}, int64[1] h = {4},"
+        " int64[1] e = {8}, int64[1] t = {2}",
+    )
+    found = [each for each in ts.check(made, "openvino") if "of one column" in each.message]
+    assert len(found) == is_wrong
+    lowered = lowered_for("openvino", made)
+    shapes = {"x": (2, 4, 8), **dict.fromkeys("cs", tuple(map(int, shape[1:-1].split(","))))}
+    feeds = {key: rng.uniform(1, 2, held).astype(np.float32) for key, held in shapes.items()}
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    np.testing.assert_allclose(got, ts.run(made, feeds)["y"], rtol=1e-5, atol=1e-6)

@@ -14,7 +14,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.model.lower import lower_graph
 from tests.model.build import onnx_model
-from tests.model.lower.running import Runner
+from tests.model.lower.running import Runner, lowered_for
 
 X = np.random.default_rng(5).uniform(1, 2, 6).astype(np.float32)
 LENGTHS = "<int64[2] l = {1, 3}, int64[2] m = {2, 1}, int64[1] flat = {-1}, int64 i = {0},"
@@ -247,6 +247,27 @@ def test_a_split_of_which_lowering_leaves_only_shapes_keeps_the_check(
     got, *refusals = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
     assert got[0] == 2
     assert all(isinstance(each, str) for each in refusals), "illegal, and not refused"
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "portable"])
+@pytest.mark.parametrize("name", ["n = Shape(q)", "w = Neg(q) n = Shape(w)"])
+@pytest.mark.parametrize("declared", ["", ", float[3] q, float[3] w"])
+def test_a_split_whose_parts_are_declared_and_only_measured_keeps_the_check(
+    declared: str, name: str, target: Any, process: Runner
+) -> None:
+    """ONNX Runtime believes declared shapes, and leaves out what nothing else is used of."""
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (int64[1] n)'
+        f" <int64[2] l = {{1, 3}}{declared}> {{ p, q = Split(x, l) {name} }}"
+    )
+    found = [each.code for each in ts.check(made, "onnxruntime") if "are declared" in each.message]
+    assert found == ["TS843"] * bool(declared)
+    lowered = lowered_for(target, made)
+    assert not [each for each in ts.check(lowered, "onnxruntime") if "are declared" in each.message]
+    feeds = [{"x": X[:4]}, {"x": X[:5]}]
+    got, refusal = process.call(["onnxruntime", lowered.SerializeToString(), feeds, 2])
+    assert got[0].tolist() == [3]
+    assert isinstance(refusal, str), "illegal, and not refused"
 
 
 def test_a_split_that_lowering_leaves_without_a_reader_is_noted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import permutations, product
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -10,6 +11,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
+from tensorsplit.model.graph.producers import first_input, producer_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir.attributes import marked
 
@@ -73,10 +75,50 @@ def _has_other_axis(ref: NodeRef, seen: Facts) -> bool:
     return ref.opset >= FIRST_WITH_AXIS_OF_DFT and axis_of_transform(ref, seen) != 1
 
 
+def _is_rotation(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether an Add turns data by factors of one column, as rotary embeddings do.
+
+    It adds the data times one factor and, times another, its second part, negated, beside its
+    first.
+    """
+    products = [_operands(held, "Mul") for held in ref.node.inputs]
+    for (one, other), turned in product(permutations(products, 2), (0, 1)):
+        data = _turned_from(one[turned], seen) if one and other else None
+        if data is None or data not in other:
+            continue
+        factors = one[1 - turned], other[1 - other.index(data)]
+        shapes = [seen.tensor(factor).shape for factor in factors]
+        return any(shape is None or shape[-1:] in ((), (1,)) for shape in shapes)
+    return False
+
+
+def _turned_from(held: ir.Value | None, seen: Facts) -> ir.Value | None:
+    """Return of what a value is the second part, negated, and the first, joined; None of others."""
+    first, *others = _operands(held, "Concat") or [None]
+    axis, rank = _axis_and_rank(held, seen)
+    parts = [*_operands(first, "Mul", "Neg", "Sub"), *others[:1]]
+    made = [each for each in map(producer_of, parts) if each is not None and each.inputs]
+    sources = {first_input(each) for each in made} if axis in (-1, rank - 1) else set()
+    return sources.pop() if len(made) > 1 and len(sources) == 1 else None
+
+
+def _axis_and_rank(joined: ir.Value | None, seen: Facts) -> tuple[int, int]:
+    made = producer_of(joined)
+    axis = 0 if made is None else attribute_of(made, "axis", ir.AttributeType.INT, 0)
+    return axis, len(seen.tensor(joined).shape or ())
+
+
+def _operands(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:
+    """Return what the node that makes a value reads, if it is one of some operators."""
+    made = producer_of(held)
+    return [] if made is None or made.op_type not in operators else [*made.inputs]
+
+
 _Holds: TypeAlias = Callable[[NodeRef, Facts], bool]
 
 _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
+        "Add": (("rotation", _is_rotation),),
         "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
         "DFT": (
             ("axis_from_back", _counts_from_back),

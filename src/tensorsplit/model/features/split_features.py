@@ -24,7 +24,12 @@ from tensorsplit.model.graph.nodes import NodeRef, is_used
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.graph.split_records import is_onnx_split
-from tensorsplit.model.graph.uses import gives_only_shapes, is_needed, is_unused
+from tensorsplit.model.graph.uses import (
+    gives_only_shapes,
+    is_needed,
+    is_unused,
+    led_to_shapes,
+)
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.calculated import always_fit
 from tensorsplit.model.infer.splits import length_of_axis
@@ -166,6 +171,13 @@ def _of_lost_checks(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[s
         yield "unused", True
     elif _gives_constants(intent, node):
         yield "unread_parts", True
+        if gives_only_shapes(node) and any(map(_is_declared, led_to_shapes(node))):
+            yield "declared_parts", True
+
+
+def _is_declared(held: ir.Value) -> bool:
+    """Return whether the model declares a shape of numbers for a value."""
+    return held.shape is not None and held.shape.is_static()
 
 
 def _of_lengths(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, object]]:

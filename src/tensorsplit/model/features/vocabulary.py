@@ -186,6 +186,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "lost_dimension": "is a Squeeze or an Unsqueeze of data without elements, one dimension of"
         " which is not known, or a Transpose, or an Einsum, that changes the place of axes of"
         " length 1",
+        "rotation": "adds data and its negated second part beside its first, each times a factor"
+        " of one column",
         "misshapen": "is a Reshape of data without elements to a shape that is calculated",
         "calculated_from_nothing": "calculates from data without elements",
         "empty_planes": "is a convolution, a pool or a GridSample of no channels, or of data"
@@ -215,6 +217,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "overload_in_function": "calls an overload of a function from within another function",
         "unused": "is a Split that nothing uses, with lengths that may not fit",
         "vendor_operator": "is of the domain org.openvinotoolkit",
+        "declared_parts": "has parts of which only the shapes are used, and are declared",
         "dynamic_axis": "splits an axis of which the length is not known",
         "constant_lengths_on_dynamic_axis": "has constant lengths, and the length of the axis is"
         " not known",

@@ -97,6 +97,17 @@ def gives_only_shapes(node: ir.Node) -> bool:
     return Uses(node, but=OF_SHAPES).are_dead(node, _FEW_LEVELS)
 
 
+def led_to_shapes(node: ir.Node) -> Iterator[ir.Value]:
+    """Yield what a node gives, and what is calculated from it up to where shapes are taken.
+
+    The node is one of which only shapes are used.
+    """
+    for made in node.outputs:
+        yield made
+        for reader in {use.node for use in made.uses() if use.node.op_type not in OF_SHAPES}:
+            yield from led_to_shapes(reader)
+
+
 class Uses:
     """What uses the values that are calculated from what a node gives, a few nodes deep.
 

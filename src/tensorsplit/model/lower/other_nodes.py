@@ -548,6 +548,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "moved_into_body": (("DequantizeLinear",), _give_back_by_product),
         "limited_slice": (("Slice",), _hide_limit),
         "misshapen": (("Reshape",), _write_shape),
+        "rotation": (("Add",), _keep_apart),
     }
 )
 """How nodes are written after splits are, and their operators, by what the target can't do."""

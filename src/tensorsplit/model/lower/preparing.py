@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -11,12 +12,13 @@ from tensorsplit.model.features.forms import FIRST_WITH_AXES_IN_ANY_ORDER, axes_
 from tensorsplit.model.features.named_domain import of_named_domain
 from tensorsplit.model.features.sequences import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
 from tensorsplit.model.graph.building import take_out
+from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.message import NAMED_DOMAIN
 from tensorsplit.model.graph.nodes import NodeRef, bodies, namesakes, scopes
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.split_records import is_split
-from tensorsplit.model.graph.uses import gives_only_shapes
+from tensorsplit.model.graph.uses import gives_only_shapes, led_to_shapes
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, at, is_own, refusal
 from tensorsplit.model.profiles import Limitation
@@ -113,7 +115,29 @@ def keep_unread(lowering: Lowering) -> bool:
 
 
 def _calculate_lengths(lowering: Lowering, ref: NodeRef, _entry: Limitation) -> None:
+    if gives_only_shapes(ref.node):
+        _forget_shapes(lowering, ref)
     lower_split(lowering, ref)
+
+
+def forget_shapes(lowering: Lowering) -> bool:
+    """Leave out shapes that the target would take for those of parts, in the place of a Split."""
+    return lowering.change_limited("declared_parts", _leave_out_shapes)
+
+
+def _leave_out_shapes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    _forget_shapes(lowering, ref)
+    lowering.changed(ref, "the same, without declared shapes of its parts", entry)
+
+
+def _forget_shapes(lowering: Lowering, ref: NodeRef) -> None:
+    """Leave only the ranks of what is split, and of what is calculated from it, declared."""
+    for held in led_to_shapes(ref.node):
+        fact = lowering.facts.of(held)
+        if isinstance(fact, Tensor) and fact.shape is not None:
+            lowering.facts.set(held, replace(fact, shape=(None,) * len(fact.shape)))
+        if held.shape is not None:
+            held.shape = ir.Shape([None] * len(held.shape))
 
 
 def keep_left_unread(lowering: Lowering) -> bool:

@@ -62,6 +62,7 @@ from tensorsplit.model.lower.other_nodes import change_other_nodes, change_other
 from tensorsplit.model.lower.preparing import (
     check_sequence_nodes,
     forget_domain,
+    forget_shapes,
     inline_lengths,
     keep_left_unread,
     keep_unread,
@@ -227,6 +228,7 @@ _BEFORE_SPLITS: tuple[Callable[[Lowering], bool], ...] = (
     calculate_constants,
     write_lengths,
     keep_unread,
+    forget_shapes,
 )
 """What comes before splits. After the first that changes something, it begins again."""
 
