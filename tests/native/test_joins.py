@@ -231,17 +231,18 @@ def test_lengths_that_are_not_those_of_the_whole(kernel: Any, lengths: tuple[int
 HUGE = 1 << 80
 
 
-@pytest.mark.parametrize("axis", [2, -3, HUGE, -HUGE, True, 1.0, "1", None, np.int64(1)])
-def test_an_axis_that_needs_a_closer_look(kernel: Any, axis: object) -> None:
+@pytest.mark.parametrize(
+    ("axis", "keepdims"),
+    [
+        *((axis, True) for axis in (2, -3, HUGE, -HUGE, True, 1.0, "1", None, np.int64(1))),
+        *((1, flag) for flag in (2, -1, HUGE, 1.0, "1", None, np.int64(1), np.True_)),
+    ],
+)
+def test_an_axis_or_a_flag_that_needs_a_closer_look(
+    kernel: Any, axis: object, keepdims: object
+) -> None:
     whole, parts = np.full((2, 4), 77, np.int32), [np.ones((2, 2), np.int32)] * 2
-    assert joined(kernel, whole, axis, parts) is False
-    assert (whole == 77).all()
-
-
-@pytest.mark.parametrize("keepdims", [2, -1, HUGE, 1.0, "1", None, np.int64(1), np.True_])
-def test_a_flag_that_needs_a_closer_look(kernel: Any, keepdims: object) -> None:
-    whole, parts = np.full((2, 4), 77, np.int32), [np.ones((2, 2), np.int32)] * 2
-    assert joined(kernel, whole, 1, parts, keepdims=keepdims) is False
+    assert joined(kernel, whole, axis, parts, keepdims=keepdims) is False
     assert (whole == 77).all()
 
 

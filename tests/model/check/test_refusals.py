@@ -176,8 +176,10 @@ def test_functions_are_looked_into_with_what_their_calls_give() -> None:
     assert [(f.code, f.node) for f in errors] == [("TS304", "function custom::F/cut")]
 
 
-@pytest.mark.parametrize(("axis", "expected"), [(0, []), (1, []), (2, ["TS203"])])
-def test_attributes_of_functions_have_the_value_of_the_call(axis: int, expected: list[str]) -> None:
+@pytest.mark.parametrize(("axis", "expected"), [(None, []), (0, []), (1, []), (2, ["TS203"])])
+def test_attributes_of_functions_have_the_value_of_the_call(
+    axis: int | None, expected: list[str]
+) -> None:
     cut = function(
         "F",
         "x",
@@ -188,19 +190,6 @@ def test_attributes_of_functions_have_the_value_of_the_call(axis: int, expected:
     call = node("F", "x", "y z", domain="custom", axis=axis)
     made = model(graph([call], [X], ["y", "z"]), functions=[cut], custom=1)
     assert codes(made) == expected
-
-
-def test_an_attribute_that_no_call_gives_is_absent() -> None:
-    cut = function(
-        "F",
-        "x",
-        "a b",
-        [linked("Split", "x", "a b", link("axis", "axis"), num_outputs=2)],
-        ["axis"],
-    )
-    call = node("F", "x", "y z", domain="custom")
-    made = model(graph([call], [X], ["y", "z"]), functions=[cut], custom=1)
-    assert codes(made) == []
 
 
 def test_of_functions_that_nobody_calls_only_that_is_said() -> None:

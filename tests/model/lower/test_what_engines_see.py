@@ -929,19 +929,18 @@ def test_lengths_of_constants_that_do_not_fit_are_left_to_the_target(table: str)
         ts.run(lowered, feed | {"wrong": np.array(True)})
 
 
-def test_what_our_engine_refuses_of_constants_is_left_to_the_target() -> None:
-    model = from_constants("l = GatherND(table, second) y, z = Split(halves, l)")
-    lowered = ts.lower(model, target="openvino")
-    assert [node.op_type for node in lowered.graph.node].count("Split") == 1
-
-
-def test_a_quotient_that_our_engine_refuses_is_left_to_the_target() -> None:
-    """The table has three rows; which one is asked for is calculated."""
-    model = from_constants(
-        "k = Add(third, second) d = GatherND(table, k) n = Neg(d) y = Div(n, halves)"
-    )
-    lowered = ts.lower(model, target="openvino")
-    assert [node.op_type for node in lowered.graph.node].count("Div") == 1
+@pytest.mark.parametrize(
+    "text",
+    [
+        "l = GatherND(table, second) y, z = Split(halves, l)",
+        # the table has three rows; which one is asked for is calculated
+        "k = Add(third, second) d = GatherND(table, k) n = Neg(d) y = Div(n, halves)",
+    ],
+)
+def test_what_our_engine_refuses_of_constants_is_left_to_the_target(text: str) -> None:
+    lowered = ts.lower(from_constants(text), target="openvino")
+    (last,) = (node for node in lowered.graph.node if "y" in node.output)
+    assert last.op_type in text
 
 
 RESHAPED = {
