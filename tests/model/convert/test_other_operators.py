@@ -206,6 +206,12 @@ def test_an_operator_goes_to_every_opset_that_has_words_for_it(name: str) -> Non
         ),
         ([node("Pad", "x k", "y", name="n", mode="wrap")], 19, 18, ["Pad", "wrap"]),
         (
+            [node("ScatterElements", "x i x", "y", name="n", reduction="max")],
+            18,
+            17,
+            ["ScatterElements", "reduction", "max"],
+        ),
+        (
             [node("BatchNormalization", "x r r r r", "y m v", name="n", training_mode=1)],
             14,
             13,
@@ -221,6 +227,7 @@ def test_an_operator_without_a_form_is_refused_by_its_own_name(
         value("x", FLOAT, [2, 3, 4]),
         value("w", FLOAT, [3, 1]),
         value("k", INT64, [3]),
+        value("i", INT64, [2, 3, 4]),
         value("b", TensorProto.BOOL, [2, 3, 4]),
         value("r", FLOAT, [3]),
     ]
@@ -274,9 +281,9 @@ def test_group_normalization_gets_a_scale_for_each_channel(target: int) -> None:
     newer.graph.node.remove(normalization)
     found = outputs(newer, x=RNG.uniform(-2, 2, (2, 4, 3)).astype(np.float32))
     assert [part.tolist() for part in found] == [[2, 2, 3, 3], [0, 0, 1, 1]]
-    unknown = graph([made], [value("x", FLOAT, ["N", "C", 3])], y, [scale, bias])
-    with refused("TS512", "GroupNormalization", "number of channels"):
-        convert(model(unknown, 18), target)
+    for unknown in (value("x", FLOAT, ["N", "C", 3]), value("x", FLOAT, None)):
+        with refused("TS512", "GroupNormalization", "number of channels"):
+            convert(model(graph([made], [unknown], y, [scale, bias]), 18), target)
 
 
 SAMPLED = np.array([[[[0, 1], [2, 3]]]], np.float32)
