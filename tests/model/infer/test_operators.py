@@ -490,6 +490,7 @@ FOLLOWED: list[tuple[int, onnx.NodeProto, tuple[Any, ...], dict[str, Any], tuple
     (13, node("Flatten", "x", "y", axis=2), ("N", 2, 3), {}, ("2*N", 3)),
     (13, node("Flatten", "x", "y", axis=-1), (4, "N", 3), {}, ("4*N", 3)),
     (13, node("Tile", "x r", "y"), ("N", 2), {"r": [3, 2]}, ("3*N", 4)),
+    (13, node("Reshape", "x r", "y"), (None, "N", 4), {"r": [0, -1]}, (None, "4*N")),
     (13, node("Pad", "x p", "y"), ("N", 2), {"p": [1, 0, 2, 4]}, ("N + 3", 6)),
     (13, node("Pad", "x p", "y"), ("N",), {"p": [-1, -2]}, ("max(0, N - 3)",)),
     (2, node("Pad", "x", "y", pads=[1, 0, 2, 4]), ("N", 2), {}, ("N + 3", 6)),

@@ -158,6 +158,26 @@ def test_a_branch_that_gives_no_elements_gets_no_loop(*, is_true: bool) -> None:
         check(case)
 
 
+@pytest.mark.parametrize("is_true", [True, False])
+def test_what_an_if_gives_to_a_layer_goes_through_a_loop(*, is_true: bool) -> None:
+    """Its first run would have it of a wrong shape."""
+    fed: dict[str, Array] = {"x": np.arange(24, dtype=np.float32).reshape(2, 6, 2)}
+    shape: list[int | str] = ["?", 6, "?"]
+
+    def negated(name: str, result: str) -> Step:
+        return Step("Negative", [name], [result], {}, one(np.negative), "opset1")
+
+    then = graph([negated("a", "b")], {"a": fed["x"]}, ["b"], {"a": shape})
+    other = graph([], {"a": fed["x"]}, ["a"], {"a": shape})
+    options = {"then_body": then, "else_body": other}
+    chosen = Step("If", ["c", "x"], ["y"], options, layers.if_, "opset8")
+    steps = [constant("c", np.array([is_true])), chosen, negated("y", "z")]
+    case = case_of(graph(steps, fed, ["z"], {"x": shape}))
+    assert ts.lower(case.path, target="openvino").text.count(b'type="Loop"') == 1
+    for check in CHECKS.values():
+        check(case)
+
+
 @pytest.mark.parametrize(("step", "size"), [("Concat <axis = 0>", 4), ("Add", 2)])
 @pytest.mark.parametrize("rounds", [0, 1])
 def test_a_loop_of_no_round_gives_what_it_was_given(

@@ -86,9 +86,9 @@ def _reshape(node: Node) -> Shape:
     (place,) = open_places
     others = {at: dim for at, dim in enumerate(made) if at != place}
     if asked[place] == -1:  # beside a 0 it is refused
-        same = {at for at in others if asked[at] == 0 or _is_same(made[at], _at(data, at))}
-        rest = (dim for at, dim in enumerate(data) if at not in same)
-        made[place] = quotient(rest, (dim for at, dim in others.items() if at not in same))
+        kept = {at for at in others if asked[at] == 0}
+        rest = (dim for at, dim in enumerate(data) if at not in kept)
+        made[place] = quotient(rest, (dim for at, dim in others.items() if at not in kept))
     elif all(is_at_least(dim, 1) for dim in others.values()):
         made[place] = quotient(data, others.values())
     return tuple(made)
