@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -184,6 +185,15 @@ def test_no_workers_any_more(processes: Processes, tmp_path: Path) -> None:
     processes.worker()
     run(source, tmp_path / "out", processes.address, lambda _: None)
     are_written(tmp_path / "out")
+
+
+def test_a_scheduler_that_does_not_answer(
+    processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes.worker()
+    with monkeypatch.context() as patch, refused("TS710", "the scheduler does not answer", "gone"):
+        patch.setattr(distributed.Client, "nthreads", Mock(side_effect=OSError("gone")))
+        run(store(tmp_path), tmp_path / "out", processes.address, lambda _: None)
 
 
 def test_clients_that_are_killed(processes: Processes, tmp_path: Path) -> None:
