@@ -208,6 +208,12 @@ def test_a_shape_for_a_reader() -> None:
     assert show_dim("a\x1bb") == "a\N{REPLACEMENT CHARACTER}b"
     assert show_dim(combine(operator.sub, 1, half)) == "-ceil(B/2) + 1"
     assert show_dim(combine(lambda d, n: -(-d // n), "B + S", 2)) == "ceil(B/2 + S/2)"
+    less, down = (
+        combine(operator.floordiv, dim, 2) for dim in (combine(operator.sub, "S", "B"), "B")
+    )
+    assert show_dim(less) == "floor(-B/2 + S/2)"
+    assert show_dim(combine(operator.sub, 1, less)) == "1 + ceil(B/2 - S/2)"
+    assert show_dim(combine(operator.sub, 1, down)) == "1 - floor(B/2)"
 
 
 @pytest.mark.parametrize("seed", range(40))
