@@ -59,10 +59,12 @@ def test_parts_in_the_order_of_their_names(tmp_path: Path, tensorsplit: Command)
     (tmp_path / "parts").mkdir()
     for name, part in parts.items():
         np.save(tmp_path / "parts" / f"{name}.npy", part)
-    words = ("merge", tmp_path / "parts", "-o", tmp_path / "qkv.npy", "--axis", 1)
-    assert tensorsplit(*words, "--names", "q,k,v").status == 0
+    for out in ("qkv.npy", "qkv.npz"):  # in which the whole has the name of the file
+        words = ("merge", tmp_path / "parts", "-o", tmp_path / out, "--axis", 1)
+        assert tensorsplit(*words, "--names", "q,k,v").status == 0
     expected = np.concatenate([parts["q"], parts["k"], parts["v"]], axis=1)
     assert np.load(tmp_path / "qkv.npy").tobytes() == expected.tobytes()
+    assert np.load(tmp_path / "qkv.npz")["qkv"].tobytes() == expected.tobytes()
 
 
 def test_more_than_ten_parts_are_in_order(tmp_path: Path) -> None:
