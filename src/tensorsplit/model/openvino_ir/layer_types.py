@@ -119,10 +119,10 @@ and what is ``taken`` out of strings, at positions, on an axis.
 JOINED = LayerType("Concat", "opset1", (), {"axis": "0"})
 """What joins any number of lists."""
 
-RESULT = LayerType("Result", "opset1", (0,))
+RESULT = LayerType("Result", "opset1", ())
 """What gives a tensor out of a graph."""
 
-VARIADIC_SPLIT = LayerType("VariadicSplit", "opset1", (0, 1, 2))
+VARIADIC_SPLIT = LayerType("VariadicSplit", "opset1", ())
 """What splits a tensor, on an axis, into lengths; its outputs are of the data's type."""
 
 
