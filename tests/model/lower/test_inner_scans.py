@@ -322,6 +322,8 @@ RANKS = {
     "what follows": "s = SequenceConstruct(row, row) p = SequenceAt(s, one) o = Neg(p)",
     "Loop": "o = Loop(one, , row) <body = b2 (int64 i, bool c, float[3] v) =>"
     " (bool c2, float[3] v2) { c2 = Identity(c) v2 = Neg(v) }>",
+    "what a Loop carries": "w, o = Loop(one, , row) <body = b2 (int64 i, bool c, float[] v) =>"
+    " (bool c2, v2, q) { c2 = Identity(c) v2 = Identity(v) q = Neg(v) }>",
     "If": "o = If(yes) <then_branch = t () => (p) { s = SequenceConstruct(row, row)"
     " p = SequenceAt(s, one) }, else_branch = e () => (q) { q = Neg(row) }>",
 }

@@ -772,3 +772,20 @@ def test_onnxruntime_gives_no_rows_the_shape_that_their_body_declares(
         assert ts.run(lowered, fed, engine="onnxruntime")["y"].shape == expected.shape
         got = ts.run(made, fed, engine="onnxruntime")["y"]
         assert (got.shape == expected.shape) is (count > 0 or not is_hidden)
+
+
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("declared", ["4, 3", ""])
+def test_onnxruntime_gives_no_rows_of_what_a_loop_carries_the_shape_that_is_declared(
+    declared: str,
+) -> None:
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[4, 3] x, int64 n) => (float[A, B, C] y)
+        {{ z, y = Loop(n, "", x) <body = b (int64 i, bool c, float[{declared}] u)
+        => (bool d, v, r) {{ d = Identity(c) v = Identity(u) r = Neg(u) }}> }}"""
+    )
+    said = [each for each in ts.check(made, "onnxruntime") if "after no round" in each.message]
+    assert len(said) == (not declared)
+    fed = {"x": RANDOM.random((4, 3), np.float32), "n": np.array(0)}
+    got = ts.run(ts.lower(made, target="onnxruntime"), fed, engine="onnxruntime")["y"]
+    assert got.shape == ts.run(made, fed)["y"].shape

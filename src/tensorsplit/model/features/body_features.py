@@ -46,7 +46,7 @@ from tensorsplit.model.graph.loops import (
     scanned_by,
     states_of,
 )
-from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, scopes_inside
+from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, nodes_within, scopes_inside
 from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
 from tensorsplit.model.graph.uses import calculated_from, is_needed
 from tensorsplit.model.infer.analysis import Facts
@@ -272,18 +272,22 @@ def _hides_ranks(
 ) -> bool:
     """Return whether a body gives what follows from a sequence or a Loop, and declares no rank.
 
-    ONNX Runtime does not look for the ranks of these, nor, if lengths matter, for how many rows a
-    Loop gives. Ranks that nobody knows are left out. Around the node so many steps are taken at
-    most: each of many Scans would go through all the model.
+    ONNX Runtime does not look for the ranks of these, nor of what a Loop carries, or, if lengths
+    matter, for how many rows it gives. Ranks that nobody knows are left out. Around the node so
+    many steps are taken at most: each of many Scans would go through all the model.
     """
     inside, steps = set(scopes_inside(node)), 0
     waiting = [end for end in ends if facts.tensor(end).shape is not None]
     known = set(waiting)
+    loops = filter(is_loop, nodes_within(node))
+    carried = {state for loop in loops for state in body_of(loop).inputs[2:]}
     while waiting and steps < MOST_STEPS:
         held = waiting.pop()
         made = held.producer()
         steps += held.graph not in inside
         is_said = _declares(held, facts) if has_lengths else held.shape is not None
+        if held in carried and not is_said:
+            return True
         if is_said or made is None or operator_of(made) in _OF_A_NUMBER:
             continue
         is_counted = has_lengths and operator_of(made) == "Loop"
