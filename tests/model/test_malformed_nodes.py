@@ -186,3 +186,15 @@ def test_a_gather_of_nothing_that_gives_nothing_is_refused() -> None:
     for target in (None, "openvino", "onnxruntime"):
         codes = [finding.code for finding in ts.check(made, target=target)]
         assert "TS502" in codes
+
+
+@pytest.mark.parametrize("first", ["Neg(x)", "Mul(x)", "Mul(j)"])
+@pytest.mark.parametrize("second", ["Mul(x)", "Mul(j, x)", "Mul(x, j)"])
+def test_products_that_lack_an_input_are_refused_with_a_code(first: str, second: str) -> None:
+    """What looks for rotary embeddings reads both inputs of two products."""
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[3, 4] x) => (float[3, 4] y)
+        {{ p, q = Split<axis = 1>(x) n = Neg(q) j = Concat<axis = 1>(n, p)
+        a = {first} b = {second} y = Add(a, b) }}"""
+    )
+    check_refusal(lambda made: ts.check(made, "openvino"), made)

@@ -1192,6 +1192,16 @@ def test_nothing_is_reshaped_by_a_constant(name: str, around: str, process: Runn
     assert got.shape == ts.run(model, feeds)["y"].shape
 
 
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+def test_nothing_is_reshaped_by_an_attribute(target: Any) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 3, opset_import: ["": 1]> g (float[0, 3] x) => (float[2, 0] y)
+        { y = Reshape<shape = [2, 0]>(x) }"""
+    )
+    assert not [each for each in ts.check(model, target) if "is a Reshape of" in each.message]
+    assert "calculated" not in str(ts.lower(model, target))
+
+
 @pytest.mark.parametrize(("dims", "axis"), [("N, K, M", 1), ("N, K, M", -2), ("2, 3, 4", 2)])
 def test_a_flatten_that_is_right_stays(dims: str, axis: int) -> None:
     model = onnx.parser.parse_model(

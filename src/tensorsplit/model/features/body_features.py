@@ -348,7 +348,8 @@ def has_ranked_condition(node: ir.Node, seen: Facts) -> bool:
 
 def _is_undeclared(node: ir.Node, place: int) -> bool:
     """Return whether a Loop's body declares no shape for one of its inputs."""
-    return is_loop(node) and body_of(node).inputs[place].shape is None
+    inputs = body_of(node).inputs[place : place + 1] if is_loop(node) else ()
+    return any(each.shape is None for each in inputs)
 
 
 def has_uneven_rows(node: ir.Node, facts: Facts) -> bool:
@@ -418,7 +419,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "uneven_rows": has_uneven_rows(node, facts),
         "ranked_condition": has_ranked_condition(node, seen),
         "undeclared_round": _is_undeclared(node, 0),
-        "undeclared_condition": _is_undeclared(node, 1) and node.inputs[1] is None,
+        "undeclared_condition": _is_undeclared(node, 1) and ref.input(1) is None,
         "undeclared_rows": any(row.type is None for row in scanned_by(node)),
         "rounds_may_be_0": rounds_may_be_0(node, ref.opset, facts, seen),
         "used_result": results_to_settle(ref, seen),

@@ -83,7 +83,7 @@ def _is_rotation(ref: NodeRef, seen: Facts) -> bool:
     """
     products = [_operands(held, "Mul") for held in ref.node.inputs]
     for (one, other), turned in product(permutations(products, 2), (0, 1)):
-        data = _turned_from(one[turned], seen) if one and other else None
+        data = _turned_from(one[turned], seen) if len(one) == len(other) == 2 else None
         if data is None or data not in other:
             continue
         factors = one[1 - turned], other[1 - other.index(data)]

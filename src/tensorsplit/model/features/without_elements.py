@@ -126,8 +126,10 @@ def _is_misshapen(node: ir.Node, known: _Known) -> bool:
     is_other = any(new == 0 != old for new, old in zip_longest(made, shape))
     if node.domain != "" or not (0 in shape and are_known(shape) and is_other):
         return False
-    is_calculated = constant(passed_from(node.inputs[1])) is None
-    return is_calculated and known.facts.tensor(node.inputs[1]).constant is not None
+    return any(  # the first versions are given none
+        constant(passed_from(by)) is None and known.facts.tensor(by).constant is not None
+        for by in node.inputs[1:2]
+    )
 
 
 def _loses_moved(node: ir.Node, known: _Known) -> bool:

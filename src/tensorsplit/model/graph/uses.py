@@ -102,10 +102,13 @@ def led_to_shapes(node: ir.Node) -> Iterator[ir.Value]:
 
     The node is one of which only shapes are used.
     """
-    for made in node.outputs:
-        yield made
-        for reader in {use.node for use in made.uses() if use.node.op_type not in OF_SHAPES}:
-            yield from led_to_shapes(reader)
+
+    def readers(node: ir.Node) -> list[ir.Node]:
+        uses = (use.node for made in node.outputs for use in made.uses())
+        return [each for each in uses if each.op_type not in OF_SHAPES]
+
+    for each in each_once([node], readers):
+        yield from each.outputs
 
 
 class Uses:
