@@ -612,6 +612,20 @@ def test_an_abs_of_what_nothing_else_reads_stays(way: str, tmp_path: Path) -> No
     assert lowered(path).text == path.read_bytes()
 
 
+def test_an_abs_of_what_follows_from_shapes_is_right(tmp_path: Path, run: Any) -> None:
+    ir, x = IrFile(), np.random.default_rng(8).standard_normal(3, np.float32)
+    given, kind = ir.parameter("x", "f32", "?"), '<data output_type="i64"/>'
+    (size,) = ir.layer("ShapeOf", (given,), 1, kind, version="opset3")
+    (less,) = ir.layer("Subtract", (size, ir.int64(5)), 1)
+    ir.result(ir.layer("Abs", (less,), 1)[0])
+    path = saved(ir, tmp_path)
+    (found,) = ts.check(tmp_path / MADE, target="openvino")
+    assert "an Abs of what is calculated from shapes" in found.message
+    assert ts.check(path, target="openvino") == []
+    (((positive,),),) = (run(path, [[x]]),)
+    np.testing.assert_array_equal(positive, [2])
+
+
 MADE = "before/model.xml"
 TO_BOOL = '<data destination_type="boolean"/>'
 
