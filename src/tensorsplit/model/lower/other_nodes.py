@@ -101,7 +101,8 @@ def _end_before_largest(lowering: Lowering, ref: NodeRef, entry: Limitation) -> 
 def _gather_on_last_axis(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take strings on the last axis, where the target takes but the first one of a row elsewhere.
 
-    Those of unknown rank stay.
+    By one number that is known, ONNX Runtime moves the axis back: they are sliced. Those of unknown
+    rank stay.
     """
     node, (data, indices) = ref.node, ref.node.inputs
     shapes = [lowering.facts.tensor(held).shape for held in (data, indices)]
@@ -111,6 +112,11 @@ def _gather_on_last_axis(lowering: Lowering, ref: NodeRef, entry: Limitation) ->
     rank, added = (len(shape or ()) for shape in shapes)
     axis = attribute_of(node, "axis", ir.AttributeType.INT, 0) % rank
     make = InsertionPoint.instead_of(lowering, ref)
+    known = lowering.facts.tensor(indices).integer
+    if not added and is_known(known):
+        one = make.slice(data, known, known + 1 or np.iinfo(np.int64).max, axis)
+        make.put_instead(ref, make.squeeze(one, [axis]), "Slice and Squeeze", entry)
+        return
     moved = make.moved(data, rank, axis, rank - 1)
     taken = make.op("Gather", [moved, indices], {"axis": rank - 1})
     order = [*range(axis), *range(rank - 1, rank - 1 + added), *range(axis, rank - 1)]
