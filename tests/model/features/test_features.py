@@ -347,6 +347,24 @@ def test_parts_are_rejoined_in_their_order_along_their_axis(
 
 
 @pytest.mark.parametrize(
+    ("carried", "row", "read", "is_rejoined"),
+    [
+        ("s", "k", "q", True),
+        ("s", "b", "q", True),  # nothing reads it after the loop
+        ("s", "b", "p", False),
+        ("b", "k", "q", False),  # the next round reads it
+    ],
+)
+def test_what_a_body_gives_out_and_nothing_reads_is_no_use_of_a_part(
+    carried: str, row: str, read: str, is_rejoined: bool
+) -> None:
+    text = f"""(float[N] x, int64 n, bool c) => (float[A] y) {{ o, p, q = Loop(n, c, x) <body = b
+        (int64 i, bool d, float[M] s) => (bool d, float[A] {carried}, float[A] {row}, float[A] j)
+        {{ a, b = Split(s) j = Concat<axis = 0>(a, b) k = Neg(j) }}> y = Neg({read}) }}"""
+    assert (REJOINED in of_node("Split", text, 13)) is is_rejoined
+
+
+@pytest.mark.parametrize(
     ("axis", "joined", "is_along"),
     [("one", 1, True), ("one", 0, False), ("fed", 0, True), ("row", 0, True)],
 )

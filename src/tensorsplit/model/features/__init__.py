@@ -38,7 +38,11 @@ from tensorsplit.model.features.ranks import (
 )
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
 from tensorsplit.model.features.requantized import of_requantized
-from tensorsplit.model.features.rounds import layer_may_have_no_round
+from tensorsplit.model.features.rounds import (
+    has_no_rows,
+    layer_may_have_no_round,
+    rows_may_be_0,
+)
 from tensorsplit.model.features.sequences import (
     OPTIONAL_OPERATORS,
     SEQUENCE_OPERATORS,
@@ -164,10 +168,11 @@ def _of_any_operator(
 
 def _of_strings(node: ir.Node, facts: Facts, has_sequences: bool) -> Iterator[str]:
     """Yield what holds of nodes that move strings."""
-    if node.op_type not in _WITH_STRINGS or (node.op_type == "Identity" and has_sequences):
+    operator = operator_of(node)
+    if operator not in _WITH_STRINGS or (operator == "Identity" and has_sequences):
         return
     if any(has_strings(end, facts) for end in (*node.inputs, *node.outputs)):
-        yield _WITH_STRINGS[node.op_type]
+        yield _WITH_STRINGS[operator]
 
 
 def layer_features(ref: NodeRef, facts: Facts) -> Features:
@@ -185,7 +190,7 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
         return {}
     found: Features = {"operator": "Split", "version": operator.id} | of_data(node, facts)
     if split.intent is not None:
-        found |= dict(of_layer_lengths(split.intent, node, facts))
+        found |= dict(of_layer_lengths(split.intent, ref, facts))
     if reads_unknown_rank(ref, facts):
         found["unknown_rank"] = True
     if is_packed_constant(first_input(node), facts):
@@ -198,6 +203,7 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
     if ref.node.domain == DOMAIN:
         yield from of_casts(ref.node, facts)
         yield from of_integers(ref, facts)
+        yield from _of_strings(ref.node, facts, has_sequences=False)
         if is_partly_indexed(ref.node, facts):
             yield "partly_indexed"
     if is_read_beside_recurrence(ref.node):
@@ -206,14 +212,13 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
     yield from of_limited_slices(ref.node, facts)
     if reads_unknown_rank(ref, facts) or gives_unknown_rank(ref, facts):
         yield "unknown_rank"
+    if has_no_rows(ref, facts):
+        yield "no_rows"
+    elif rows_may_be_0(ref, facts):
+        yield "rows_may_be_0"
     yield from (name for name, holds in _OF_LAYERS.items() if holds(ref.node, facts))
     if results_to_settle(ref, facts):
         yield "used_result"
-
-
-def _repeats_strings(node: ir.Node, facts: Facts) -> bool:
-    is_repeated = _WITH_STRINGS.get(operator_of(node)) == "strings_repeated"
-    return is_repeated and has_strings(first_input(node), facts)
 
 
 _OF_LAYERS: Mapping[str, Callable[[ir.Node, Facts], object]] = MappingProxyType(
@@ -223,7 +228,6 @@ _OF_LAYERS: Mapping[str, Callable[[ir.Node, Facts], object]] = MappingProxyType(
         "scanned_across": joins_across,
         "rounds_may_be_0": layer_may_have_no_round,
         "strings_in_loop": takes_strings,
-        "strings_repeated": _repeats_strings,
         "unread_rows": unread_rows,
     }
 )

@@ -41,14 +41,13 @@ from tensorsplit.model.graph.loops import (
     captured_in_scan,
     carried_by,
     is_loop,
-    is_passed_on,
     obeys_condition,
     scanned_by,
     states_of,
 )
 from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, nodes_within, scopes_inside
 from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
-from tensorsplit.model.graph.uses import calculated_from, is_needed
+from tensorsplit.model.graph.uses import calculated_from, is_needed, is_passed_on
 from tensorsplit.model.infer.analysis import Facts
 
 _AS_CALCULATED = frozenset(

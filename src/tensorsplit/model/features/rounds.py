@@ -17,12 +17,12 @@ from tensorsplit.model.graph.loops import (
     carried_by,
     count_and_condition,
     is_loop,
-    is_passed_on,
     scanned_by,
     states_of,
 )
 from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
+from tensorsplit.model.graph.uses import is_passed_on
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.reached import each_once
 
@@ -69,7 +69,10 @@ def layer_may_have_no_round(node: ir.Node, facts: Facts) -> bool:
 
 
 def has_no_rows(ref: NodeRef, facts: Facts) -> bool:
-    """Return whether a Scan is given no rows by all it scans; one with batches is left out."""
+    """Return whether a Scan is given no rows by all it scans; one with batches is left out.
+
+    So may a TensorIterator be.
+    """
     numbers = _numbers_of_rows(ref, facts)
     return bool(numbers) and all(is_known(number) and number == 0 for number in numbers)
 
@@ -77,7 +80,7 @@ def has_no_rows(ref: NodeRef, facts: Facts) -> bool:
 def rows_may_be_0(ref: NodeRef, facts: Facts) -> bool:
     """Return whether a Scan may be given no rows, or some; one with batches is left out.
 
-    So is one of rows without elements: see `empty_rows_may_be_0`.
+    So is one of rows without elements: see `empty_rows_may_be_0`. A TensorIterator counts too.
     """
     return _rows_may_be_0(ref, facts) and not _are_empty(ref, facts)
 
@@ -122,7 +125,20 @@ def has_open_rows(node: ir.Node, facts: Facts) -> bool:
 
 
 def _numbers_of_rows(ref: NodeRef, facts: Facts) -> list[Dim]:
-    """Return the length of each axis that a Scan goes along; of one with batches none."""
+    """Return the length of each axis that a Scan goes along; of one with batches none.
+
+    Of layers, a TensorIterator goes along axes.
+    """
+    if ref.op_type == "TensorIterator" and (held := loop_layer(ref.node)) is not None:
+        ends = ((port.outer, port.axis) for port in held[1].inputs if port.axis is not None)
+        known = (
+            (facts.tensor(ref.input(outer)).shape, axis)
+            for outer, axis in ends
+            if outer is not None
+        )
+        return [
+            None if shape is None or axis >= len(shape) else shape[axis] for shape, axis in known
+        ]
     scanned = len(scanned_by(ref.node))
     if not scanned or ref.opset < FIRST_SCAN_WITHOUT_BATCHES:
         return []

@@ -50,7 +50,7 @@ def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
         found["misplaced_strings"] = True
     if split.intent is not None:  # what is wrong with the node itself is for others to say
         found["version"] = split.intent.operator.id
-        found.update(_of_intent(split.intent, split.plan, node, facts))
+        found.update(_of_intent(split.intent, split.plan, ref, facts))
         if _has_external_lengths(ref, split.plan):
             found["external_lengths"] = True
         imported = seen.split(ref)
@@ -116,8 +116,9 @@ def as_counted(
 
 
 def _of_intent(
-    intent: Intent, made: SplitPlan | UncountedPlan | None, node: ir.Node, facts: Facts
+    intent: Intent, made: SplitPlan | UncountedPlan | None, ref: NodeRef, facts: Facts
 ) -> Iterator[tuple[str, object]]:
+    node = ref.node
     dim = dimension_of(intent, node, facts)
     if intent.axis is None:
         yield "runtime_axis", True
@@ -137,7 +138,7 @@ def _of_intent(
         if len(facts.counts_alike.get(node, ())) > 1:
             yield "equal_parts_alike", True
     if not intent.operator.is_sequence:
-        yield from _of_lost_checks(intent, dim, node)
+        yield from _of_lost_checks(intent, dim, ref)
     yield from _of_dimension(intent, made, dim)
     if intent.operator.is_sequence:
         yield from _of_parts(intent, dim, node)
@@ -161,15 +162,16 @@ def _of_dimension(
         yield "constant_lengths_on_dynamic_axis", True
 
 
-def _of_lost_checks(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, object]]:
+def _of_lost_checks(intent: Intent, dim: Dim, ref: NodeRef) -> Iterator[tuple[str, object]]:
     """Yield uses in which an engine may leave out a Split, and the check that its lengths fit."""
+    node, owners = ref.node, ref.owners
     if not _may_not_fit(intent, dim):
         return
-    if is_rejoined(node):
+    if is_rejoined(node, owners):
         yield REJOINED, True
-    if is_unused(node):
+    if is_unused(node, owners):
         yield "unused", True
-    elif _gives_constants(intent, node):
+    elif _gives_constants(intent, ref):
         yield "unread_parts", True
         if gives_only_shapes(node) and any(map(_is_declared, led_to_shapes(node))):
             yield "declared_parts", True
@@ -230,7 +232,7 @@ def _are_checked(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> bool:
     return is_open and always_fit(lengths, data, intent.axis, len(node.outputs), facts)
 
 
-def _gives_constants(intent: Intent, node: ir.Node) -> bool:
+def _gives_constants(intent: Intent, ref: NodeRef) -> bool:
     """Return whether what is used of a split may be known before the model runs.
 
     It is shapes of parts of constant lengths, or a part of the length 0.
@@ -238,9 +240,9 @@ def _gives_constants(intent: Intent, node: ir.Node) -> bool:
     lengths = known_lengths(intent)
     if lengths is None or intent.rule not in (explicit, remainder):
         return False
-    if gives_only_shapes(node):
+    if gives_only_shapes(ref.node, ref.owners):
         return True
-    parts = zip(lengths, node.outputs, strict=False)
+    parts = zip(lengths, ref.node.outputs, strict=False)
     return any(not length and is_used(part) for length, part in parts)
 
 
@@ -290,12 +292,13 @@ def _has_known_count(intent: Intent, dim: object, node: ir.Node, facts: Facts) -
     return intent.rule in (explicit, None) and len(lengths) == 1 and is_known(lengths[0])
 
 
-def of_layer_lengths(intent: Intent, node: ir.Node, facts: Facts) -> Iterator[tuple[str, object]]:
+def of_layer_lengths(intent: Intent, ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:
     """Yield what holds of the lengths of a split layer."""
+    node = ref.node
     given, dim = known_lengths(intent), dimension_of(intent, node, facts)
     if given is not None and -1 in given and not is_known(dim):
         yield "open_remainder", True
-    yield from _of_lost_checks(intent, dim, node)
+    yield from _of_lost_checks(intent, dim, ref)
     if given is not None or len(node.inputs) < INPUTS_WITH_LENGTHS:
         return
     yield "runtime_lengths", True

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import NamedTuple
 
 import onnx_ir as ir
 
 from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of
-from tensorsplit.model.graph.nodes import attribute_of, bodies, is_used, scopes_inside
+from tensorsplit.model.graph.nodes import attribute_of, bodies, scopes_inside
 from tensorsplit.model.graph.producers import passed_from
-from tensorsplit.model.graph.uses import calculated_from
 
 FIRST_SCAN_WITHOUT_BATCHES = 9
 
@@ -123,19 +122,3 @@ def carried_by(node: ir.Node) -> list[Carried]:
             node.inputs[2:], body.inputs[2:], body.outputs[1:], node.outputs, strict=False
         )
     ]
-
-
-def is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
-    """Return whether something that a loop gives goes back to a value in its body.
-
-    What it carries counts though nothing uses it but the body, and scan outputs that nothing uses
-    do not.
-    """
-    body, states = body_of(node), states_of(node)
-    first = int(node.op_type == "Loop")  # its condition
-    given = zip_longest(body.outputs[first:], node.outputs, states)
-    ends = {
-        *body.outputs[:first],
-        *(end for end, *held in given if any(each is not None and is_used(each) for each in held)),
-    }
-    return not ends.isdisjoint(calculated_from(inside))

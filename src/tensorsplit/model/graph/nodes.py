@@ -32,7 +32,7 @@ class NodeRef:
         path: Such as ``graph/loop_1.body/split_0`` or ``function custom::F/split``.
         opsets: The opset of each domain in force there; ONNX's own domain is ``""``.
         function: The function it belongs to, through whatever bodies; None in the main graph.
-        around: The types of the nodes whose bodies it is in, the outermost first.
+        outer: The nodes whose bodies it is in, the outermost first.
     """
 
     node: ir.Node
@@ -40,7 +40,17 @@ class NodeRef:
     opsets: Mapping[str, int]
     scope: Scope
     function: ir.Function | None
-    around: tuple[str, ...] = ()
+    outer: tuple[ir.Node, ...] = ()
+
+    @property
+    def around(self) -> tuple[str, ...]:
+        """The types of the nodes whose bodies it is in, the outermost first."""
+        return tuple(node.op_type for node in self.outer)
+
+    @property
+    def owners(self) -> dict[object, ir.Node]:
+        """The nodes whose bodies it is in, by these bodies and others of them."""
+        return {body: node for node in self.outer for _, body in bodies(node)}
 
     @property
     def opset(self) -> int:
@@ -130,17 +140,16 @@ def _walk(
     opsets: Mapping[str, int],
     function: ir.Function | None = None,
     *,
-    around: tuple[str, ...] = (),
+    outer: tuple[ir.Node, ...] = (),
     what: str = "",
 ) -> Iterator[NodeRef]:
-    check_depth(len(around), path)
+    check_depth(len(outer), path)
     nodes = tuple(scope)
     paths = node_paths(path, nodes)
     for node, here in zip(counted(what, nodes) if what else nodes, paths, strict=True):
-        yield NodeRef(node, here, opsets, scope, function, around)
-        inside = (*around, node.op_type)
+        yield NodeRef(node, here, opsets, scope, function, outer)
         for label, body in bodies(node):
-            yield from _walk(body, f"{here}.{label}", opsets, function, around=inside)
+            yield from _walk(body, f"{here}.{label}", opsets, function, outer=(*outer, node))
 
 
 def scopes(model: ir.Model) -> Iterator[Scope]:

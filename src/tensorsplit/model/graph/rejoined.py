@@ -13,7 +13,7 @@ from tensorsplit.model.graph.nodes import attribute_of
 from tensorsplit.model.graph.opsets import domain_name
 from tensorsplit.model.graph.producers import producer_of
 from tensorsplit.model.graph.split_records import is_split, is_vendor_split
-from tensorsplit.model.graph.uses import MOST_LEVELS, OF_SHAPES, Uses
+from tensorsplit.model.graph.uses import MOST_LEVELS, NO_OWNERS, OF_SHAPES, Owners, Uses
 
 _PASSING = {
     "": frozenset(
@@ -46,12 +46,13 @@ _EITHER_WAY = frozenset({"Add", "Mul", "Multiply"})
 _Place: TypeAlias = tuple[ir.Node, int]
 
 
-def is_rejoined(split: ir.Node) -> bool:
+def is_rejoined(split: ir.Node, owners: Owners = NO_OWNERS) -> bool:
     """Return whether the parts of a Split, or of a split layer, are only joined, all in order.
 
-    What nothing uses in the end does not count, with the bodies in it.
+    What nothing uses in the end does not count, with the bodies in it, and what the bodies that the
+    Split is in give out; see `Uses`.
     """
-    return bool(_wholes(split, MOST_LEVELS, Uses(split)))
+    return bool(_wholes(split, MOST_LEVELS, Uses(split, owners)))
 
 
 def may_pass(node: ir.Node, place: int) -> bool:
@@ -120,7 +121,7 @@ def _places(part: ir.Value, levels: int, uses: Uses) -> Iterator[_Place | None]:
     waiting = [part]
     while waiting:
         held = waiting.pop()
-        if held.is_graph_output():
+        if uses.give_out(held, levels):
             yield None
         for use in held.uses():
             node, domain = use.node, domain_name(use.node.domain)

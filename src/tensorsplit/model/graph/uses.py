@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, cached_property, partial
+from itertools import zip_longest
+from types import MappingProxyType
+from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import Scope, bodies, nodes_in
+from tensorsplit.core.errors import SplitError
+from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.graph.loops import body_of, states_of
+from tensorsplit.model.graph.nodes import Scope, bodies, is_used, nodes_in
+from tensorsplit.model.openvino_ir import LAYER_PORTS
+from tensorsplit.model.openvino_ir.port_maps import read_ports
 from tensorsplit.model.reached import each_once
 
 _FEW_LEVELS = 4
@@ -16,8 +25,13 @@ MOST_LEVELS = 16
 
 OF_SHAPES = ("Shape", "Size", "ShapeOf")
 
+Owners: TypeAlias = Mapping[object, ir.Node]
+"""The nodes that bodies belong to, by body."""
 
-def _owners_in(scope: Scope | None) -> dict[object, ir.Node]:
+NO_OWNERS: Owners = MappingProxyType({})
+
+
+def owners_in(scope: Scope | None) -> dict[object, ir.Node]:
     """Return the node that each body in a graph belongs to, bodies in bodies included."""
     inside = nodes_in(scope) if scope is not None else ()
     return {body: node for node in inside for _, body in bodies(node)}
@@ -31,7 +45,7 @@ def calculated_from(
     All that a node with a body gives is calculated from each output of the body. Some nodes may be
     left out.
     """
-    owners = cache(partial(_owners_in, value.graph))
+    owners = cache(partial(owners_in, value.graph))
 
     def calculated(held: ir.Value) -> Iterator[ir.Value]:
         readers = list(held.consumers())
@@ -64,6 +78,22 @@ def _makers(values: Iterable[ir.Value | None]) -> Iterator[ir.Node]:
     return (node for node in made if node is not None)
 
 
+def is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
+    """Return whether something that a loop gives goes back to a value in its body.
+
+    What it carries counts though nothing uses it but the body, and scan outputs that nothing uses
+    do not.
+    """
+    body, states = body_of(node), states_of(node)
+    first = int(node.op_type == "Loop")  # its condition
+    given = zip_longest(body.outputs[first:], node.outputs, states)
+    ends = {
+        *body.outputs[:first],
+        *(end for end, *held in given if any(each is not None and is_used(each) for each in held)),
+    }
+    return not ends.isdisjoint(calculated_from(inside))
+
+
 def is_needed(value: ir.Value, but: Callable[[ir.Node], bool] = lambda _: False) -> bool:
     """Return whether an output of the graph that a value is in is calculated from it.
 
@@ -74,9 +104,9 @@ def is_needed(value: ir.Value, but: Callable[[ir.Node], bool] = lambda _: False)
     )
 
 
-def is_unused(node: ir.Node) -> bool:
-    """Return whether nothing that the graph gives out is calculated from what a node gives."""
-    return Uses(node).are_dead(node, MOST_LEVELS)
+def is_unused(node: ir.Node, owners: Owners = NO_OWNERS) -> bool:
+    """Return whether nothing that the model gives out is calculated from what a node gives."""
+    return Uses(node, owners).are_dead(node, MOST_LEVELS)
 
 
 def twins_of(node: ir.Node) -> Iterator[ir.Node]:
@@ -92,9 +122,9 @@ def twins_of(node: ir.Node) -> Iterator[ir.Node]:
             yield other
 
 
-def gives_only_shapes(node: ir.Node) -> bool:
+def gives_only_shapes(node: ir.Node, owners: Owners = NO_OWNERS) -> bool:
     """Return whether all that is used of what a node gives is the shapes, if anything."""
-    return Uses(node, but=OF_SHAPES).are_dead(node, _FEW_LEVELS)
+    return Uses(node, owners, but=OF_SHAPES).are_dead(node, _FEW_LEVELS)
 
 
 def led_to_shapes(node: ir.Node) -> Iterator[ir.Value]:
@@ -115,29 +145,61 @@ class Uses:
     """What uses the values that are calculated from what a node gives, a few nodes deep.
 
     So a walk from each node of a long chain ends soon. Nodes of some types count for nothing.
+
+    Args:
+        node: The node.
+        owners: The nodes whose bodies it is in, by body. All that other bodies give out is used.
+        but: Operators that count for nothing.
     """
 
-    def __init__(self, node: ir.Node, but: Container[str] = ()) -> None:
-        self._scope, self._but = node.graph, but
+    def __init__(self, node: ir.Node, owners: Owners = NO_OWNERS, but: Container[str] = ()) -> None:
+        self._scope, self._around, self._but = node.graph, owners, but
 
     @cached_property
-    def _owners(self) -> dict[object, ir.Node]:
-        return _owners_in(self._scope)
+    def _inside(self) -> dict[object, ir.Node]:
+        return owners_in(self._scope)
 
     def are_dead(self, node: ir.Node, levels: int) -> bool:
         """Return whether nothing uses what a node gives, so that an engine leaves it out before."""
-        return levels > 0 and not any(
-            (value.is_graph_output() and self._is_given_out(value, levels))
-            or not all(
-                use.node.op_type in self._but or self.are_dead(use.node, levels - 1)
-                for use in value.uses()
-            )
-            for value in node.outputs
+        return levels > 0 and all(self._is_dead(value, levels) for value in node.outputs)
+
+    def _is_dead(self, value: ir.Value, levels: int) -> bool:
+        return not self.give_out(value, levels) and all(
+            use.node.op_type in self._but or self.are_dead(use.node, levels - 1)
+            for use in value.uses()
         )
 
-    def _is_given_out(self, value: ir.Value, levels: int) -> bool:
-        """Return whether an output of a graph is used, as one of a body is if its node is."""
-        if value.graph is self._scope:
+    def give_out(self, value: ir.Value, levels: int) -> bool:
+        """Return whether a value is an output of the model, or one of a body that is used."""
+        if not value.is_graph_output() or not levels:
+            return value.is_graph_output()
+        owner = self._around.get(value.graph)
+        if owner is None and value.graph is not self._scope:
+            owner = self._inside.get(value.graph)
+        if owner is None:
             return True
-        owner = self._owners.get(value.graph)
-        return owner is None or not self.are_dead(owner, levels - 1)
+        made = [after for end, after in _after_round(owner, value.graph) if end is value]
+        is_left = (each is not None and self._is_dead(each, levels - 1) for each in made)
+        return not made or not all(is_left)
+
+
+def _after_round(owner: ir.Node, inner: object) -> Iterator[tuple[ir.Value, ir.Value | None]]:
+    """Yield the outputs of a body, each with what it becomes; a condition becomes nothing.
+
+    They become what the node gives, and what the body is given in the next round.
+    """
+    for label, body in bodies(owner):
+        if body is not inner:
+            continue
+        if owner.domain != DOMAIN:
+            first = owner.op_type == "Loop"
+            yield from zip(body.outputs, (*[None] * first, *owner.outputs), strict=False)
+            states = states_of(owner) if label == "body" else ()
+            yield from zip(body.outputs[first:], states, strict=False)
+            continue
+        with suppress(SplitError):
+            ports = read_ports(str(owner.metadata_props.get(LAYER_PORTS + label)), "")
+            for port in ports.outputs:
+                made = None if port.outer is None else owner.outputs[port.outer]
+                yield body.outputs[port.inner], made
+            yield from ((body.outputs[end], body.inputs[start]) for end, start in ports.back_edges)

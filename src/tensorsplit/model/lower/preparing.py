@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache, partial
 from itertools import chain
 
 import numpy as np
@@ -18,7 +19,7 @@ from tensorsplit.model.graph.message import NAMED_DOMAIN
 from tensorsplit.model.graph.nodes import NodeRef, bodies, namesakes, scopes
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.split_records import is_split
-from tensorsplit.model.graph.uses import gives_only_shapes, led_to_shapes
+from tensorsplit.model.graph.uses import gives_only_shapes, led_to_shapes, owners_in
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, at, is_own, refusal
 from tensorsplit.model.profiles import Limitation
@@ -145,15 +146,16 @@ def keep_left_unread(lowering: Lowering) -> bool:
 
     One that nothing uses any more is noted.
     """
-    if not lowering.report.changes or not lowering.look_for("unread_parts", _may_be_unread):
+    owners = cache(partial(owners_in, lowering.model.graph))
+
+    def may_have(node: ir.Node) -> bool:
+        return is_split(node) and gives_only_shapes(node, owners())
+
+    if not lowering.report.changes or not lowering.look_for("unread_parts", may_have):
         return False
     for _, entry in lowering.limited("unused"):
         lowering.note(entry)
     return keep_unread(lowering)
-
-
-def _may_be_unread(node: ir.Node) -> bool:
-    return is_split(node) and gives_only_shapes(node)
 
 
 def sort_axes_for_onnx(lowering: Lowering) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
+
 import onnx_ir as ir
 
 from tensorsplit.model.features.vocabulary import REJOINED
@@ -11,17 +13,19 @@ from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.graph.split_records import is_onnx_split
+from tensorsplit.model.graph.uses import owners_in
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
 
 
 def keep_checks(lowering: Lowering) -> None:
     """Give Splits one more part, of length 0, where the target would leave them out as joined."""
-    lowering.change_each(REJOINED, _is_rejoined_split, _add_part)
+    owners = cache(partial(owners_in, lowering.model.graph))
 
+    def may_have(node: ir.Node) -> bool:
+        return is_onnx_split(node) and is_rejoined(node, owners())
 
-def _is_rejoined_split(node: ir.Node) -> bool:
-    return is_onnx_split(node) and is_rejoined(node)
+    lowering.change_each(REJOINED, may_have, _add_part)
 
 
 def _add_part(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

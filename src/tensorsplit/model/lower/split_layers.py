@@ -229,7 +229,7 @@ class _LayerSplit:
     """A split layer, and what replaces it or what feeds it."""
 
     def __init__(self, ref: NodeRef, graph: EditedGraph, facts: Facts) -> None:
-        self._graph, self._layer, self._node = graph, graph.layers[ref.path], ref.node
+        self._graph, self._layer, self._ref = graph, graph.layers[ref.path], ref
         self._intent: Intent = facts.split(ref).asked
         self._types = [facts.tensor(each).element_type for each in ref.node.inputs]
         self._name = self._layer.name or self._layer.type
@@ -251,7 +251,7 @@ class _LayerSplit:
         if self._intent.operator.lengths[0].kind == "attribute":
             self._replace_by_lengths()
             return
-        has_more = is_rejoined(self._node)
+        has_more = is_rejoined(self._ref.node, self._ref.owners)
         lengths = self._checked(has_more=has_more)
         self._graph.feed(self._layer, 2, self._make.make(lengths))
         if has_more:
