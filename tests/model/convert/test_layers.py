@@ -740,6 +740,27 @@ def test_floats_are_divided_without_rounding(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, feeds["x"] / feeds["y"])
 
 
+@pytest.mark.parametrize(
+    ("shape", "given", "made"),
+    [("?", (0, -1), "?,1"), ("?,3,2", (0, -1), "?,6"), ("3,?,4", (-1, 0, 2), "6,?,2")],
+)
+def test_a_dimension_that_is_kept_may_be_0(
+    shape: str, given: tuple[int, ...], made: str, tmp_path: Path
+) -> None:
+    """The others alone say what -1 is, as OpenVINO has it; ONNX refuses it of no elements."""
+    ir = IrFile()
+    data = (ir.parameter("x", "f32", shape), ir.int64(*given))
+    ir.result(ir.layer("Reshape", data, 1, '<data special_zero="true"/>')[0])
+    model = ts.convert(ir.save(tmp_path), opset=18)
+    for size in "02":
+        before, after = (
+            [int(dim) for dim in text.replace("?", size).split(",")] for text in (shape, made)
+        )
+        x = np.random.default_rng(1).standard_normal(before).astype(np.float32)
+        (found,) = ts.run(model, {"x": x}).values()
+        np.testing.assert_array_equal(found, x.reshape(after))
+
+
 def test_a_slice_that_takes_a_single_position_takes_all_of_each_other_axis(tmp_path: Path) -> None:
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     for stop, is_whole, single in ((0, True, "1,0"), (3, False, "1,0"), (0, False, "1,1")):

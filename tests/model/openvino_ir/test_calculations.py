@@ -406,7 +406,7 @@ def loop(
         made.set_special_body_ports([-1, 1])
     else:
         joined = ops.add(joined, ops.reduce_sum(part, const([0, 1]), False))
-        made, whole = ops.tensor_iterator(), fed(parts)
+        made, whole = ops.tensor_iterator(), fed(parts, (3, -1))
         made.set_body(ov.Model([ops.result(joined), *more], [*params, part], "body"))
         inputs, feeds = [*inputs, whole], [*feeds, parts]
     if more:
@@ -463,7 +463,7 @@ CARRIED: dict[str, tuple[Callable[[Node, Node], Node], Callable[[Array, Array], 
 
 def iterator(kind: str, make: Callable[[Node, Node], Node], x: Array, start: Array) -> Made:
     """An iterator that adds up what it carries and each row, of which the next one is made."""
-    outer, whole = fed(start), fed(x)
+    outer, whole = fed(start), fed(x, (len(x), -1))
     state, row = fed(start), fed(x, (1, 3))
     end, total = ops.result(make(state, row)), ops.result(ops.add(state, row))
     if kind == "Loop":
@@ -531,7 +531,7 @@ def test_rows_that_an_iterator_does_not_read_are_counted(
     def next_state(state: Node, row: Node) -> Node:
         return ops.add(ops.add(state, state), read(row))
 
-    outer, whole, state, row = fed(start), fed(x), fed(start, (1, 3)), fed(x, (1, 3))
+    outer, whole, state, row = fed(start), fed(x, (len(x), -1)), fed(start, (1, 3)), fed(x, (1, 3))
     end = ops.result(next_state(state, row))
     made = ops.tensor_iterator()
     made.set_body(ov.Model([end], [state, row], "body"))

@@ -202,3 +202,39 @@ def test_a_loop_of_no_round_gives_what_it_was_given(
     assert made.type.tensor_type.shape.dim[0].dim_value != 4
     x = np.ones(2, np.float32)
     assert ts.run(ts.convert(path, opset=18), {"x": x})["y"].shape == (size if rounds else 2,)
+
+
+@pytest.mark.parametrize("op_type", ["Loop", "TensorIterator"])
+@pytest.mark.parametrize("used", ["joined", "last"])
+def test_parts_in_a_body_are_checked_whatever_else_it_gives_out(used: str, op_type: str) -> None:
+    """OpenVINO leaves out what nothing reads after the loop."""
+    steps = [
+        constant("axis", np.array(1)),
+        constant("k", np.array([1, 2, 0])),
+        Step("VariadicSplit", ["row", "axis", "k"], [*"abc"], {}, layers.variadic_split, "opset1"),
+        Step(
+            "Concat", [*"abc"], ["j"], {"axis": 1}, one(lambda *v: np.concatenate(v, 1)), "opset1"
+        ),
+        Step("Negative", ["j"], ["n"], {}, one(np.negative), "opset1"),
+    ]
+    made = looped(op_type, FLOATS, steps, ["t", "n", "c"], used=[used], is_open=True)
+    case = case_of(made, {"x": FLOATS[:, :2], "s": STATE, "w": STATE})
+    assert len(case.illegal) == 1
+    for check in CHECKS.values():
+        check(case)
+
+
+def test_a_tensor_iterator_without_rows_is_found() -> None:
+    """OpenVINO does not run it, and does not load it where it knows so."""
+    made = looped("TensorIterator", FLOATS, [], ["t", "row", "v"], is_open=True)
+    case = case_of(made)
+    assert "rows may be 0" in str(ts.check(case.path, target="openvino"))
+    fed = {"x": FLOATS[:0], "s": STATE, "w": STATE}
+    assert case.fault_of(case.path, [(fed, None)]) == ""
+    text = case.path.read_text()
+    case.path.write_text(
+        text.replace('shape="?,?" element_type="f32"', 'shape="0,3" element_type="f32"', 1)
+    )
+    (found,) = [x for x in ts.check(case.path, "openvino") if x.severity == "error"]
+    assert "without rows" in found.message
+    assert "iteration component" in case.fault_of(case.path, [(fed, None)])

@@ -888,6 +888,98 @@ def test_a_slice_of_a_slice_keeps_a_length_of_its_own(way: str, tmp_path: Path, 
     assert (inner.shape, outer.shape) == lengths
 
 
+def measured(ir: IrFile, *values: Out) -> None:
+    """Give out ones in the shape of each value."""
+    for each in values:
+        (shape,) = ir.layer(
+            "ShapeOf", (each,), 1, '<data output_type="i64"/>', version="opset3", shape=(2,)
+        )
+        ones = (ir.int64(1), shape)
+        ir.result(ir.layer("Broadcast", ones, 1, '<data mode="numpy"/>', version="opset3")[0])
+
+
+@pytest.mark.parametrize(("rows", "is_limited"), [("..8", True), ("?", False)])
+def test_a_slice_of_an_input_of_a_declared_length_keeps_a_length_of_its_own(
+    rows: str, tmp_path: Path, run: Any, *, is_limited: bool
+) -> None:
+    ir = IrFile()
+    x, bounds = ir.parameter("x", "f32", f"{rows},8"), [ir.parameter(a, "i64", "1") for a in "ab"]
+    given = (x, *bounds, ir.int64(1), ir.int64(0))
+    measured(ir, *ir.layer("Slice", given, 1, version="opset8", shape=(-1, 8)), x)
+    path = ir.save(tmp_path, named(ir))
+    assert ("the largest length is known" in str(ts.check(path, "openvino"))) is is_limited
+    safe = saved(ir, tmp_path)
+    assert lowered(safe).text == safe.read_bytes()
+    assert "rank is known only" not in str(ts.check(safe, "openvino"))
+    ((inner, outer),) = run(safe, [[X[:5], *map(np.array, ([1], [4]))]])
+    assert (inner.shape, outer.shape) == ((3, 8), (5, 8))
+    assert b"limits" not in ts.convert(path, opset=18).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "size", "is_limited"),
+    [
+        ((-3, 3, 1), 1, True),
+        ((3, -3, -1), 1, True),
+        ((1, -1, 1), 3, False),
+        ((-3, 2**31 - 1, 1), 3, False),
+        ((-2, 1, -1), 2, False),
+    ],
+)
+def test_a_slice_that_goes_past_itself_keeps_its_length(
+    bounds: tuple[int, ...], size: int, tmp_path: Path, run: Any, *, is_limited: bool
+) -> None:
+    """OpenVINO takes the first one for empty, and says 0 of what is measured."""
+    ir = IrFile()
+    x, zero = ir.parameter("x", "f32", "?,8"), ir.int64(0)
+    last = (x, *map(ir.int64, (-5, 2**31 - 1, 1)), zero)
+    (u,) = ir.layer("Slice", last, 1, version="opset8", shape=(-1, 8))
+    given = (u, *map(ir.int64, bounds), zero)
+    measured(ir, *ir.layer("Slice", given, 1, version="opset8", shape=(-1, 8)))
+    path = ir.save(tmp_path, named(ir))
+    assert ("the largest length is known" in str(ts.check(path, "openvino"))) is is_limited
+    ((found,),) = run(saved(ir, tmp_path), [[X]])
+    assert found.shape == (size, 8)
+
+
+def test_the_slice_of_a_check_is_left_as_it_is(tmp_path: Path) -> None:
+    """One length of a list of which the largest length is known."""
+    ir = IrFile()
+    x, fed, (zero, one) = ir.parameter("x", "f32", "?"), ir.parameter("l", "i64", "?"), (0, 1)
+    bounds = map(ir.int64, (zero, one, one, zero))
+    (given,) = ir.layer("Slice", (fed, *bounds), 1, version="opset8", shape=(-1,))
+    ir.result(ir.variadic_split(x, ir.int64(zero, scalar=True), given, 1)[0])
+    path = saved(ir, tmp_path)
+    assert "Select" in path.read_text()
+    assert lowered(path).text == path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["Slice", "StridedSlice"])
+def test_slices_of_strings_end_the_process(kind: str, tmp_path: Path) -> None:
+    ir = IrFile()
+    operands = (ir.parameter("x", "string", "?"), *map(ir.int64, (1, 3, 1)))
+    data = '<data begin_mask="0" end_mask="0"/>' if kind == "StridedSlice" else ""
+    ir.result(ir.layer(kind, operands, 1, data, version="opset8" if not data else "opset1")[0])
+    path = ir.save(tmp_path, named(ir))
+    (found,) = [each for each in ts.check(path, "openvino") if each.severity == "error"]
+    assert "a Slice of strings" in found.message
+    assert found.message.endswith("use another engine") or found.fix == "use another engine"
+    with pytest.raises(ts.SplitError, match="the process dies"):
+        lowered(path)
+
+
+@pytest.mark.parametrize(("rows", "is_empty"), [(0, True), (2, False)])
+def test_a_product_of_nothing_is_found(rows: int, tmp_path: Path, *, is_empty: bool) -> None:
+    """OpenVINO gives memory that was never written."""
+    ir = IrFile()
+    weights = ir.constant(np.ones((rows, 3), np.int32).tobytes(), "i32", f"{rows},3")
+    data = '<data transpose_a="false" transpose_b="false"/>'
+    inputs = (ir.parameter("x", "i32", "?,?"), weights)
+    ir.result(ir.layer("MatMul", inputs, 1, data, shape=(-1, 3))[0])
+    path = ir.save(tmp_path, named(ir))
+    assert ("never written" in str(ts.check(path, "openvino"))) is is_empty
+
+
 def test_an_end_that_a_mask_leaves_out_limits_no_length(tmp_path: Path) -> None:
     ir = IrFile()
     x, one = ir.parameter("x", "f32", "?,3"), ir.int64(1)

@@ -113,6 +113,14 @@ _LEFT = {
 }
 """What to do about features where lowering leaves them as they are."""
 
+_LEFT_IN_LAYERS = frozenset(
+    {
+        *("no_rows", "partly_indexed", "rounds_may_be_0", "rows_may_be_0", "scanned_across"),
+        *("strings_in_loop", "strings_sliced"),
+    }
+)
+"""Features of layers that lowering leaves as they are in an IR."""
+
 _WITH_RANKS = (_has_unknown_ranks, "give its tensors a known rank")
 
 _LEFT_WHERE: Mapping[str, tuple[Callable[[ir.Node, Facts], bool], str]] = MappingProxyType(
@@ -153,6 +161,8 @@ def advice(
 
 def advice_on_layer(profile: Profile, entry: Limitation) -> str:
     """Return the advice for a limitation on a layer of an IR."""
+    if entry.feature in _LEFT_IN_LAYERS:
+        return "use another engine"
     if must_go(entry):
         return f"rewrite the layer: tensorsplit lower MODEL --for {profile.engine} -o OUT"
     return advice(profile, entry)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.model.convert.layer_conversion import LayerConversion
 
 FAR = (1 << 63) - 1
@@ -110,7 +112,26 @@ def range_(layer: LayerConversion) -> ir.Value:
 def reshape(layer: LayerConversion) -> ir.Value:
     """Write a Reshape; ``special_zero`` keeps dimensions."""
     allows_zero = not layer.flag("special_zero", False)
-    return layer.op("Reshape", [layer.inputs[0], layer.listed(1)], {"allowzero": allows_zero})
+    shape = layer.listed(1) if allows_zero else _shape_beside_kept(layer)
+    return layer.op("Reshape", [layer.inputs[0], shape], {"allowzero": allows_zero})
+
+
+def _shape_beside_kept(layer: LayerConversion) -> ir.Value:
+    """Return the shape of a Reshape that keeps dimensions, with the number for a -1 if it is known.
+
+    It is what the other dimensions leave, also where one that is kept is 0; ONNX refuses that.
+    """
+    held, dims = layer.node.known(1), layer.shapes()[0]
+    numbers = [] if held is None else held.reshape(-1).tolist()
+    if dims is None or not {0, -1} <= {*numbers}:
+        return layer.listed(1)
+    kept = [numbers[axis : axis + 1] == [0] for axis in range(len(dims))]
+    others = tuple(dim for dim, is_kept in zip(dims, kept, strict=True) if not is_kept)
+    divisor = prod(number for number in numbers if number > 0)
+    if not are_known(others) or prod(others) % divisor:
+        return layer.listed(1)
+    rest = prod(others) // divisor
+    return layer.node.make.make(tuple(rest if number == -1 else number for number in numbers))
 
 
 def slice_(layer: LayerConversion) -> ir.Value:

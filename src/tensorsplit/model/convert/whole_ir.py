@@ -19,7 +19,7 @@ from tensorsplit.model.graph.split_records import is_vendor_split
 from tensorsplit.model.graph.tensors import inlined, raw_size
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill
-from tensorsplit.model.openvino_ir import LAYER_PATH, LAYER_VERSION
+from tensorsplit.model.openvino_ir import LAYER_LIMITS, LAYER_PATH, LAYER_VERSION
 from tensorsplit.model.openvino_ir.attributes import OPSET
 from tensorsplit.model.reading import OnnxModel
 from tensorsplit.model.validity.model_errors import check_well_formed
@@ -53,6 +53,8 @@ def open_ir(read: OnnxModel, report: ConversionReport) -> OnnxModel:
     for ref in list(walk(model)):
         for key in (LAYER_PATH, LAYER_VERSION):
             ref.node.metadata_props.pop(key, None)
+    for value in model.graph.inputs:
+        value.metadata_props.pop(LAYER_LIMITS, None)
     _describe(model)
     return opened
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from typing import TypeAlias
 
 import onnx_ir as ir
@@ -16,6 +17,7 @@ from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.nodes import attribute_of, given_in_branches
 from tensorsplit.model.graph.producers import producer_of
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.openvino_ir import LAYER_LIMITS
 
 _COUNTING = frozenset({"Compress", "NonMaxSuppression", "NonZero", "TopK", "Unique"})
 """Operators that give so many elements, and no more than they are given."""
@@ -26,11 +28,12 @@ _BY_SHAPE = {"ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1}
 _WITH_BOUNDS = 3
 """A Slice has so many inputs at least where its bounds are none of its attributes."""
 
-_Limits: TypeAlias = tuple[Dim, Dim]
+_Limits: TypeAlias = tuple[Dim, Dim, Dim]
+"""The start, end and step of a Slice."""
 
 
 def of_limited_slices(node: ir.Node, seen: Facts) -> Iterator[str]:
-    """Yield whether a node slices by bounds known only at run time where the most is known."""
+    """Yield whether a node slices where the most is known, and the engine may not see how much."""
     if limited_axes(node, seen):
         yield "limited_slice"
 
@@ -38,36 +41,60 @@ def of_limited_slices(node: ir.Node, seen: Facts) -> Iterator[str]:
 def limited_axes(node: ir.Node, seen: Facts) -> list[int]:
     """Return the axes, from the front, on which a Slice has such bounds, and data of such a length.
 
-    A length that is known does not count, and neither do bounds that are constant.
+    They are known only at run time, or count from the back and on to the front, as [-3:3]. A length
+    that is known does not count, and neither does what is all read by a Reshape to a known shape.
     """
-    if node.op_type != "Slice" or len(node.inputs) < _WITH_BOUNDS:
+    if node.op_type != "Slice" or len(node.inputs) < _WITH_BOUNDS or _is_settled(node, seen):
         return []
     data, lengths = node.inputs[0], _Lengths(seen)
     shape = seen.tensor(data).shape or ()
     return [
         axis
         for axis, limits in _bounds(node, seen).items()
-        if not are_known(limits) and not is_known(shape[axis])
+        if (_goes_past(limits) or not are_known(limits)) and not is_known(shape[axis])
         if lengths.is_limited(data, axis)
     ]
 
 
+def _is_settled(node: ir.Node, seen: Facts) -> bool:
+    """Return whether the length that a node gives matters to nothing, as its elements are known."""
+    readers = [use.node for made in node.outputs for use in made.uses()]
+    return not any(made.is_graph_output() for made in node.outputs) and all(
+        operator_of(reader) == "Reshape" and has_known_shape(reader.outputs[0], seen)
+        for reader in readers
+    )
+
+
+def _goes_past(limits: _Limits) -> bool:
+    """Return whether bounds go from one that counts from the back to one from the front, or back.
+
+    A step below 0 goes the other way.
+    """
+    start, end, step = limits
+    if not (is_known(start) and is_known(end) and is_known(step)) or end in LARGEST:
+        return False
+    return start < 0 <= end if step > 0 else end < 0 <= start
+
+
 def _bounds(node: ir.Node, seen: Facts) -> dict[int, _Limits]:
-    """Return the start and end of a Slice on each axis; nothing if the axes are not known."""
+    """Return the bounds of a Slice on each axis; nothing if the axes are not known."""
     rank = len(seen.tensor(node.inputs[0]).shape or ())
+    given: Iterable[tuple[Dim, ...] | None]
     if len(node.inputs) < _WITH_BOUNDS:
-        names = ("starts", "ends", "axes")
-        starts, ends, axes = (attribute_of(node, each, ir.AttributeType.INTS) for each in names)
+        names = ("starts", "ends", "axes", "steps")
+        given = (attribute_of(node, each, ir.AttributeType.INTS) for each in names)
     else:
-        start, end, *others = node.inputs[1:5]
-        along = others[node.domain == DOMAIN :][:1] or [None]  # layers have their steps before
-        starts, ends, axes = (
-            None if each is None else _numbers(each, rank, seen) for each in (start, end, *along)
-        )
+        start, end, *others = (*node.inputs, None, None)[1:5]
+        others = others[::-1] if node.domain == DOMAIN else others  # layers have their steps before
+        operands = (start, end, *others)
+        given = (None if each is None else _numbers(each, rank, seen) for each in operands)
+    starts, ends, axes, steps = given
     if not rank or starts is None or ends is None:
         return {}
-    places = zip(range(rank) if axes is None else axes, starts, ends, strict=False)
-    return {axis % rank: (start, end) for axis, start, end in places if is_known(axis)}
+    along: Iterable[Dim] = range(rank) if axes is None else axes
+    by: Iterable[Dim] = repeat(1) if steps is None else steps
+    places = zip(along, starts, ends, by, strict=False)
+    return {axis % rank: (start, end, step) for axis, start, end, step in places if is_known(axis)}
 
 
 def _numbers(held: ir.Value, most: int, seen: Facts) -> tuple[Dim, ...] | None:
@@ -79,7 +106,7 @@ def _numbers(held: ir.Value, most: int, seen: Facts) -> tuple[Dim, ...] | None:
 
 def _is_near(limits: _Limits) -> bool:
     """Return whether bounds leave a Slice a largest length, whatever its data is."""
-    start, end = limits
+    start, end, _ = limits
     if not is_known(start) or not is_known(end):
         return False
     return start != 0 if end in LARGEST else start < 0 or end >= 0
@@ -95,6 +122,8 @@ class _Lengths:
     def is_limited(self, held: ir.Value | None, axis: int) -> bool:
         """Return whether the most that an open length may be is known, or may be known."""
         made = producer_of(held)
+        if held is not None and made is None:
+            return str(axis) in str(held.metadata_props.get(LAYER_LIMITS, "")).split(",")
         if held is None or made is None or not made.inputs or operator_of(made) == "":
             return False
         if axis >= self._rank(held):  # which is not known, or nodes contradict each other
@@ -108,7 +137,7 @@ class _Lengths:
     def _comes_from_limited(self, made: ir.Node, held: ir.Value, axis: int) -> bool:
         data, operator = made.inputs[0], operator_of(made)
         if made.op_type == "Slice":  # a StridedSlice has masks of its bounds
-            is_near = _is_near(_bounds(made, self._seen).get(axis, (None, None)))
+            is_near = _is_near(_bounds(made, self._seen).get(axis, (None, None, None)))
             return is_near or self._is_known_or_limited(data, axis)
         if operator in ("Concat", "If"):
             given = made.inputs if operator == "Concat" else given_in_branches(made, held)

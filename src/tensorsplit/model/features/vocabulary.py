@@ -153,9 +153,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "strings_gathered": "is a Gather of strings on an axis that may not be the last",
         "strings_in_loop": "is a loop that carries strings, or uses or gives out strings that are"
         " used",
-        "no_rows": "is a Scan without rows",
+        "no_rows": "is a Scan or TensorIterator without rows",
         "empty_rows_may_be_0": "is a Scan of rows without elements, whose number may be 0",
-        "rows_may_be_0": "is a Scan whose number of rows may be 0",
+        "rows_may_be_0": "is a Scan or TensorIterator whose number of rows may be 0",
         "if_in_scan": "is in an If in a Scan",
         "scan_in_scan": "is a Scan in the body of a Scan",
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
@@ -166,8 +166,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "shares_states": "is a loop that carries a row, or what it carries elsewhere, as it is",
         "back_to_largest": "is a Slice to the largest integer, whose step may be below 0",
         "long_slice": "is a Slice of a tensor with a dimension above 2^24",
-        "limited_slice": "is a Slice, by bounds that are known only at run time, on an axis of"
-        " which only the largest length is known, as of what another Slice gives",
+        "limited_slice": "is a Slice, by bounds that are known only at run time or are such as"
+        " [-3:3], on an axis of which only the largest length is known, as of what another Slice"
+        " gives",
         "measured_element": "is a Shape or Size of an element of a list whose length is not known",
         "unknown_rank": "gives, or takes from an input, a tensor whose rank is known only at run"
         " time",

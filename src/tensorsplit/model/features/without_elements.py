@@ -156,16 +156,17 @@ def _multiplies_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether a node multiplies by a variable, with a factor empty and one transposed.
 
     OpenVINO leaves a Transpose of the last two axes to the product. One of integers needs none, nor
-    one of no sums that other nodes read, which may be calculated with it, or that adds to them.
+    one of no sums that other nodes read, which may be calculated with it, or that adds to them; nor
+    has a layer to multiply by a variable, of which no import makes a scalar.
     """
     factors, facts = node.inputs[:2], known.facts
     if len(factors) == 1 or not any(is_empty(held, facts) for held in factors):
         return False
-    if _is_fixed_factor(factors[1], facts):
-        return False
     (made, *_) = node.outputs
     shape = facts.tensor(made).shape
     are_sums = shape is not None and 0 not in shape
+    if _is_fixed_factor(factors[1], facts):
+        return are_sums and node.domain == DOMAIN
     return (
         not facts.element_types(factors[0]) <= set(FLOATS)
         or (are_sums and (bool(made.uses()) or any(node.inputs[2:])))

@@ -168,6 +168,11 @@ def _tile(layer: _KnownLayer) -> Tensor:
     return layer.as_node("Tile", [data, counts])
 
 
+def _cumulated(layer: _KnownLayer) -> Tensor:
+    """Infer the shape of sums; engines know none of them before the model runs."""
+    return replace(layer.given(0), values=None)
+
+
 def _slice(layer: _KnownLayer) -> Tensor:
     start, stop, step, axes = map(layer.listed, range(1, 5))
     return layer.as_node("Slice", [layer.given(0), start, stop, axes, step])
@@ -235,6 +240,7 @@ _RULES: Mapping[tuple[str, str], _Rule] = {
     ("Broadcast", "opset3"): _broadcast,
     ("Concat", "opset1"): _concat,
     ("Convert", "opset1"): _convert,
+    ("CumSum", "opset3"): _cumulated,
     ("Divide", "opset1"): _divide,
     ("Gather", "opset1"): _gather_before_8,
     ("Gather", "opset7"): _gather_before_8,

@@ -13,3 +13,6 @@ LAYER_PORTS = "org.openvinotoolkit.ports."
 
 The name of the body follows, such as ``then_body``.
 """
+
+LAYER_LIMITS = "org.openvinotoolkit.limits"
+"""The key in an input's metadata of the axes of which the largest length is declared."""

@@ -22,7 +22,7 @@ from tensorsplit.core.records.openvino import DOMAIN, ELEMENT_TYPES
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.data_files import find_data, read_data
 from tensorsplit.model.feeds import DeclaredInput, Range
-from tensorsplit.model.openvino_ir import LAYER_PATH, LAYER_PORTS, LAYER_VERSION
+from tensorsplit.model.openvino_ir import LAYER_LIMITS, LAYER_PATH, LAYER_PORTS, LAYER_VERSION
 from tensorsplit.model.openvino_ir.layer_types import PRECISIONS
 from tensorsplit.model.openvino_ir.layers import (
     CONSTANTS,
@@ -102,6 +102,11 @@ def read_ir(file: Path) -> IrFile:
         layer: _described(entry.name, entry.element_type, entry.shape)
         for layer, entry in inputs.items()
     }
+    for layer, entry in inputs.items():
+        pairs = enumerate(entry.ranges or ())
+        limited = [str(axis) for axis, (low, high) in pairs if high is not None and low < high]
+        if limited:
+            described[layer].metadata_props.add(key=LAYER_LIMITS, value=",".join(limited))
     outputs = _output_names(layers)
     graph = _Writer(weights, {*taken, *outputs}).graph(file.stem, layers, described, outputs)
     opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(DOMAIN, 1)]
