@@ -365,6 +365,25 @@ def test_what_a_body_gives_out_and_nothing_reads_is_no_use_of_a_part(
 
 
 @pytest.mark.parametrize(
+    ("shape", "counts", "are_many"),
+    [
+        ("A,B,C,D", "r", True),
+        ("4,4,3,4", "r", True),
+        ("A,B,C", "r", False),
+        ("A,B,C,D", "Concat<axis = 0>(two, r)", False),  # which repeats two axes
+        ("A,B,C,D", "Concat<axis = 0>(two, two)", False),
+    ],
+)
+def test_many_axes_are_repeated_by_counts_known_only_at_run_time(
+    shape: str, counts: str, are_many: bool
+) -> None:
+    size = (2 if "two" in counts else 4) if shape.count(",") > 2 else 3
+    text = f"""(float[{shape}] x, int64[{size}] r) => (float[P,Q] y) <int64[2] two = {{1, 1}}>
+        {{ c = {counts if "(" in counts else "Identity(r)"} y = Tile(x, c) }}"""
+    assert ("many_repeated" in of_node("Tile", text)) is are_many
+
+
+@pytest.mark.parametrize(
     ("axis", "joined", "is_along"),
     [("one", 1, True), ("one", 0, False), ("fed", 0, True), ("row", 0, True)],
 )

@@ -954,6 +954,24 @@ def test_the_slice_of_a_check_is_left_as_it_is(tmp_path: Path) -> None:
     assert lowered(path).text == path.read_bytes()
 
 
+@pytest.mark.parametrize("kind", ["i32", "i64"])
+@pytest.mark.parametrize("shape", [(4, 4, 3, 4), (2, 1, 3, 2, 3)])
+def test_counts_at_run_time_repeat_two_axes_at_a_time(
+    shape: tuple[int, ...], kind: str, tmp_path: Path, run: Any, rng: np.random.Generator
+) -> None:
+    """OpenVINO gives memory that was never written where more are repeated at once."""
+    ir, rank = IrFile(), len(shape)
+    x = ir.parameter("x", "f32", ",".join("?" * rank))
+    operands = (x, ir.parameter("counts", kind, f"{rank}"))
+    ir.result(ir.layer("Tile", operands, 1, shape=(-1,) * rank)[0])
+    data, counts = rng.standard_normal(shape).astype(np.float32), (1, 2, 2, 2, 3)[:rank]
+    path = saved(ir, tmp_path)
+    ((found,),) = run(path, [[data, np.array(counts, {"i32": np.int32, "i64": np.int64}[kind])]])
+    np.testing.assert_array_equal(found, np.tile(data, counts))
+    assert path.read_text().count("Tile_") == (rank + 1) // 2
+    assert lowered(path).text == path.read_bytes()
+
+
 @pytest.mark.parametrize("kind", ["Slice", "StridedSlice"])
 def test_slices_of_strings_end_the_process(kind: str, tmp_path: Path) -> None:
     ir = IrFile()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import permutations, product
+from itertools import chain, permutations, product
 from types import MappingProxyType
 from typing import TypeAlias
 
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.features.from_constants import is_constant
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import first_input, producer_of
 from tensorsplit.model.infer.analysis import Facts
@@ -18,6 +19,9 @@ from tensorsplit.model.openvino_ir.attributes import marked
 _ZERO_POINT = 2
 """The place of the zero point of the first factor, or the data, in a product of integers."""
 
+
+MOST_REPEATED = 2
+"""So many axes OpenVINO repeats rightly by counts that it sees at run time."""
 
 FIRST_WITH_AXIS_OF_DFT = 20
 """From here on the axis of a DFT is an input, and another one by default."""
@@ -108,6 +112,23 @@ def _axis_and_rank(joined: ir.Value | None, seen: Facts) -> tuple[int, int]:
     return axis, len(seen.tensor(joined).shape or ())
 
 
+def repeats_many_axes(node: ir.Node, seen: Facts) -> bool:
+    """Return whether a Tile repeats more than two axes of four or more, as known at run time."""
+    if len(node.inputs) != len(("data", "counts")):
+        return False
+    data, counts = node.inputs
+    rank = len(seen.tensor(data).shape or ())
+    known = [seen.tensor(each) for each in _operands(counts, "Concat") or [counts]]
+    sizes = [(each.shape or (rank,))[0] for each in known]
+    listed = (
+        each.values or (None,) * (size if is_known(size) else rank)
+        for each, size in zip(known, sizes, strict=True)
+    )
+    repeated = [each for each in chain(*listed) if each != 1]
+    is_fixed = seen.tensor(counts).constant is not None or is_constant(counts, seen)
+    return rank > MOST_REPEATED + 1 and len(repeated) > MOST_REPEATED and not is_fixed
+
+
 def _operands(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:
     """Return what the node that makes a value reads, if it is one of some operators."""
     made = producer_of(held)
@@ -130,6 +151,7 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("omitted_zero_point", _omits_zero_point),
             ("vector_first", _has_vector_first),
         ),
+        "Tile": (("many_repeated", lambda ref, seen: repeats_many_axes(ref.node, seen)),),
     }
 )
 

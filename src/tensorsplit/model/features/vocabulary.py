@@ -148,6 +148,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " QuantizeLinear to 8 bits, one of them, of a Sub the first, of a constant",
         "shared_zero_point": "is a ReduceSum, an Einsum or a Pad of what a DequantizeLinear of 8"
         " bits gives, and other nodes give back by its zero point, too",
+        "many_repeated": "is a Tile that may repeat more than two of four axes or more, by counts"
+        " that are known only at run time",
         "empty_range": "is a Range that may be empty, its limit on the other side of its start",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
         "strings_gathered": "is a Gather of strings on an axis that may not be the last",

@@ -12,6 +12,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
 from tensorsplit.model.features.body_features import results_to_settle, unread_rows
 from tensorsplit.model.features.integers import SMALL
+from tensorsplit.model.features.misread import MOST_REPEATED
 from tensorsplit.model.features.recurrences import recurrences_of
 from tensorsplit.model.features.shared_memory import overwriting_layers, shared_layer_states
 from tensorsplit.model.graph.axes import in_range
@@ -34,6 +35,7 @@ from tensorsplit.model.openvino_ir.layer_types import (
     negative,
     negative_float,
     of_hidden_lengths,
+    repeated,
     turned,
     without_difference,
 )
@@ -241,6 +243,18 @@ def _hide_limit(old: _OtherLayer) -> None:
     old.graph.feed(old.layer, 0, old.make.layer(hidden, old.sources[:1]))
 
 
+def _repeat_in_turn(old: _OtherLayer) -> None:
+    """Repeat a few axes at a time, which the target does rightly."""
+    data, counts = old.sources
+    counts = old.make.layer(converted("i64"), [counts])
+    rank = len(old.facts.tensor(old.node.inputs[0]).shape or ())
+    for first in range(0, rank, MOST_REPEATED):
+        count = min(MOST_REPEATED, rank - first)
+        kind = repeated(old.precision, first, count, rank)
+        data = old.make.layer(kind, [data, counts])
+    old.replace(data)
+
+
 _QUOTIENT = OtherLayer(_leave_no_rest, "Divide of what leaves no rest")
 
 OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
@@ -262,6 +276,7 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "shares_states": OtherLayer(_copy_states, "the same, with copies of what it carries"),
         "unread_rows": OtherLayer(_read_rows, "the same, with a Result for its rows"),
         "overwritten": OtherLayer(_keep_data, "the same, with copies of what it would overwrite"),
+        "many_repeated": OtherLayer(_repeat_in_turn, "Tiles of two axes each"),
         "empty_range": OtherLayer(
             _limit_range, "the same, with its start as its limit if it is empty"
         ),

@@ -15,7 +15,7 @@ from tensorsplit.model.features.forms import axes_of_rows
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
-from tensorsplit.model.features.misread import axis_of_transform
+from tensorsplit.model.features.misread import MOST_REPEATED, axis_of_transform
 from tensorsplit.model.features.quantized import constants_given_back, shared_zero_points
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
@@ -355,6 +355,22 @@ def _limit_range(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with its start as its limit if it is empty", entry)
 
 
+def _repeat_in_turn(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Repeat a few axes at a time, which the target does rightly."""
+    make = InsertionPoint.instead_of(lowering, ref)
+    held, counts = ref.node.inputs
+    rank = len(lowering.facts.tensor(held).shape or ())
+    for first in range(0, rank, MOST_REPEATED):
+        axes = tuple(range(rank))[first : first + MOST_REPEATED]
+        ones = [(1,) * first, (1,) * (rank - first - len(axes))]
+        taken = make.op("Gather", [counts, make.constant(axes)], {"axis": 0})
+        parts = [make.constant(each) for each in ones if each]
+        parts.insert(bool(first), taken)
+        held = make.op("Tile", [held, make.concat(parts, 0)])
+    assert held is not None  # noqa: S101 - see the feature
+    make.put_instead(ref, held, "Tiles of two axes each", entry)
+
+
 def _negate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take Abs of the negative, where the target would change what is joined for other nodes."""
     node = ref.node
@@ -547,6 +563,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "part_to_bool": (("Cast", "CastLike"), _cast_negative),
         "later_part_to_bool": (("Cast", "CastLike"), _cast_negative),
         "empty_range": (("Range",), _limit_range),
+        "many_repeated": (("Tile",), _repeat_in_turn),
         "lost_result": (("If",), take_branch),
         "moved_signed": (("DequantizeLinear",), _give_back_by_product),
         "moved_without_zero_point": (("DequantizeLinear",), _give_back_by_product),

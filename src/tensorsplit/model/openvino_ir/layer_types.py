@@ -171,6 +171,16 @@ def limit_of_range(precision: str) -> LayerType:
     return _elementwise("Select", precision, (is_inside, 1, 0))
 
 
+def repeated(precision: str, first: int, count: int, rank: int) -> LayerType:
+    """Return what repeats a tensor along some of its axes, by counts of int64 for all of them."""
+    places = tuple(range(first, first + count))
+    taken = LayerType("Gather", "opset8", (1, places, (0,)), {"batch_dims": "0"})
+    ones = [(1,) * first, (1,) * (rank - first - count)]
+    parts: list[LayerOperand] = [each for each in ones if each]
+    parts.insert(bool(first), taken)
+    return LayerType("Tile", "opset1", (0, JOINED._replace(operands=tuple(parts))), {}, precision)
+
+
 def copy_of(precision: str) -> LayerType:
     """Return what gives a tensor once more: the larger one of it and itself."""
     return _elementwise("Maximum", precision, (0, 0))
