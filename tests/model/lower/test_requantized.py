@@ -9,7 +9,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper
-from onnx.parser import parse_model
+from onnx.parser import parse_function, parse_model
 
 import tensorsplit as ts
 from tensorsplit import SplitError
@@ -433,3 +433,24 @@ def test_a_node_that_gives_nothing_is_no_error_of_ours(operator: str, target: An
     model = of_moved(Moved(QUANTISED, ONCE, constants=", float r = {2}"))
     model.graph.node[3].CopyFrom(helper.make_node(operator, ["d", "s", "z"], []))
     assert {each.severity for each in ts.check(model, target=target)} >= {"error"}
+
+
+@pytest.mark.parametrize(
+    ("opset", "node"), [(20, "u = Neg(c)"), (21, "u = own.f(c)"), (21, "u = Neg(x)")]
+)
+def test_a_function_that_can_not_be_inlined_hides_nothing(opset: int, node: str) -> None:
+    """It is of another opset, calls itself, or reads what it is not given."""
+    model = of_moved(MOVED["turned"])
+    model.opset_import.add(domain="own", version=1)
+    head = f'<domain: "own", opset_import: ["": {opset}, "own": 1]>'
+    model.functions.append(parse_function(f"{head} f (c) => (u) {{ {node} }}"))
+    model.graph.node.insert(0, helper.make_node("f", ["s"], ["u"], domain="own"))
+    assert REFUSED in said_by_runtime(model)
+
+
+def test_a_fault_of_ours_is_not_hidden_by_what_can_not_be_inlined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tensorsplit.model.features.inlined.walk", {}.__getitem__)
+    with pytest.raises(KeyError):
+        ts.check(of_moved(MOVED["in a function"]), target="onnxruntime")

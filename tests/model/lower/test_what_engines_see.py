@@ -187,16 +187,16 @@ OF_NOTHING: dict[str, tuple[str, str, list[tuple[int, ...]]]] = {
     ("engine", "target"),
     [(engine, target) for engine in ("onnxruntime", "openvino") for target in (engine, "portable")],
 )
-@pytest.mark.parametrize("lacks", ["type", "shape"])
+@pytest.mark.parametrize(("lacks", "dims"), [("type", ""), ("shape", ""), ("shape", "[1]")])
 def test_the_number_of_the_round_is_declared(
-    lacks: str, engine: str, target: Any, process: Runner
+    lacks: str, dims: str, engine: str, target: Any, process: Runner
 ) -> None:
     """The standard does not ask for it; ONNX Runtime and OpenVINO do."""
     model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["": 13]> g (float[5] x, int64 n) => (float[5] y)'
-        " <bool c = {1}, int64[2] k = {2, 3}> { y = Loop(n, c, x) <body = b (int64 i, bool d,"
-        " float[5] h) => (bool e, float[5] o) { e = Identity(d) p, q = Split<axis = 0>(h, k)"
-        " o = Concat<axis = 0>(q, p) }> }"
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[5] x, int64 n) => (float[5] y)
+        <bool{dims} c = {{1}}, int64[2] k = {{2, 3}}> {{ y = Loop(n, c, x) <body = b (int64 i,
+        bool{dims} d, float[5] h) => (bool{dims} e, float[5] o) {{ e = Identity(d)
+        p, q = Split<axis = 0>(h, k) o = Concat<axis = 0>(q, p) }}> }}"""
     )
     number = model.graph.node[0].attribute[0].g.input[0]
     number.ClearField("type") if lacks == "type" else number.type.tensor_type.ClearField("shape")
@@ -251,6 +251,17 @@ def test_a_map_whose_body_calls_a_function_is_a_loop_for_onnxruntime(
     feeds = {"x": np.outer(X[:2], FIVE[:3])}
     ((got,),) = process.call(["onnxruntime", lowered.SerializeToString(), [feeds], 2])
     np.testing.assert_array_equal(got, feeds["x"])
+
+
+def test_a_map_whose_body_has_an_operator_of_another_domain_stays() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 2]> g (float[2, 3] x)
+        => (float[A, B] y) { s = SplitToSequence(x) q = SequenceMap(s) <body = b (float[C, D] e)
+        => (float[E, F] o) { o = ai.onnx.ml.Normalizer(e) }>
+        y = ConcatFromSequence<axis = 0>(q) }"""
+    )
+    assert not ts.check(model, "onnxruntime")
+    assert ts.lower(model, "onnxruntime") == model
 
 
 @pytest.mark.parametrize("target", ["openvino", "portable"])

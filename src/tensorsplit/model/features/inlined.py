@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cached_property, partial
+from graphlib import CycleError
 from typing import NamedTuple
 
 import onnx_ir as ir
 
+from tensorsplit.core.errors import SplitError
 from tensorsplit.model.features.folded_branches import branch_taken, is_lost
-from tensorsplit.model.graph.building import Edits, full_collections_deferred, take_out
+from tensorsplit.model.graph.building import Edits, take_out
 from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, scopes, walk
 from tensorsplit.model.infer.analysis import Facts, analyse
@@ -56,19 +57,24 @@ class Inlined:
 
     @cached_property
     def _copies(self) -> _Copies | None:
-        """The changed copy; None if nothing changes, or the model is not well-formed."""
+        """The changed copy; None if nothing changes, or the model can't be copied or inlined."""
         inside = [node for scope in scopes(self._model) for node in scope]
         if {"DequantizeLinear", "If"}.isdisjoint(node.op_type for node in inside):
             return None
-        if self._model.functions or any(branch_taken(node, self._facts) for node in inside):
-            with suppress(Exception):  # onnx-ir raises of many kinds where nodes are not in order
-                return _copied(self._model)
-        return None
+        if not (self._model.functions or any(branch_taken(node, self._facts) for node in inside)):
+            return None
+        try:
+            copy = self._model.clone()
+        except RuntimeError:  # onnx-ir's, of whatever a model that is not well-formed reads
+            return None
+        try:
+            return _changed(copy, self._model)
+        except (SplitError, CycleError):  # functions of other opsets, or that call themselves
+            return None
 
 
-@full_collections_deferred()
-def _copied(model: ir.Model) -> _Copies:
-    copy = model.clone()
+def _changed(copy: ir.Model, model: ir.Model) -> _Copies:
+    """Change a copy of a model as the engine does."""
     for ref, own in zip(walk(copy), walk(model), strict=True):
         ref.node.meta[_ORIGIN] = own.node
     inline(copy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import onnx_ir as ir
 
@@ -55,8 +56,8 @@ def _of_map(ref: NodeRef) -> Iterator[tuple[str, object]]:
         yield "map_in_map", True
     if any(held.type is None for _, body in bodies(ref.node) for held in body.outputs):
         yield "undeclared_results", True
-    inside = (node for _, body in bodies(ref.node) for node in nodes_in(body))
-    if any(node.domain not in ("", FOREIGN) for node in inside):
+    inside = (replace(ref, node=node) for _, body in bodies(ref.node) for node in nodes_in(body))
+    if any(each.node.domain != FOREIGN and each.schema is None for each in inside):
         yield "call_in_map", True
 
 
