@@ -1203,6 +1203,17 @@ def test_nothing_is_reshaped_by_a_constant(name: str, around: str, process: Runn
     assert got.shape == ts.run(model, feeds)["y"].shape
 
 
+def test_a_shape_that_no_constant_can_hold_is_left_and_noted() -> None:
+    """Before opset 9 a Constant holds no integers."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 8]> g (float[3, 0, 4] x) => (float[A, B] y)
+        <int64[1] t = {2}, int64[1] m = {-1}> { s = Concat<axis = 0>(m, t) y = Reshape(x, s) }"""
+    )
+    assert ts.lower(model, "openvino") == model
+    notes = lower_graph(build.onnx_model(model), "openvino").notes
+    assert any("a 0 in the shape" in note for note in notes)
+
+
 @pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
 def test_nothing_is_reshaped_by_an_attribute(target: Any) -> None:
     model = onnx.parser.parse_model(

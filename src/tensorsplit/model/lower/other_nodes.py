@@ -21,6 +21,7 @@ from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.calculation import (
+    FIRST_WITH_ANY_CONSTANT,
     FIRST_WITH_INTEGERS_COMPARED,
     FIRST_WITH_SUMS,
     FLOATS,
@@ -230,7 +231,13 @@ def _measure_element(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
 
 
 def _write_shape(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Give a Reshape its shape as a constant, where the target reads a calculated one wrongly."""
+    """Give a Reshape its shape as a constant, where the target reads a calculated one wrongly.
+
+    Before opset 9 a constant of integers is calculated, too.
+    """
+    if ref.opset < FIRST_WITH_ANY_CONSTANT:
+        lowering.note(entry)
+        return
     shape = lowering.facts.tensor(ref.input(1)).constant or ()
     change_inputs(ref.node, {1: InsertionPoint.before(lowering, ref).constant(list(shape))})
     lowering.changed(ref, "the same, with its shape as a constant", entry)
