@@ -605,6 +605,19 @@ def test_what_a_loop_carries_keeps_its_shape_where_there_is_no_round(
         assert got.tobytes() == ts.run(lowered, feed)["y"].tobytes() == wanted.tobytes()
 
 
+def test_what_a_round_gives_of_unknown_rank_is_compared_with_nothing() -> None:
+    model = parse_model(
+        """<ir_version: 10, opset_import: ["": 18]>
+        g (float[N] v, float[2, 3] x, int64[k] s) => (float[] y) {
+            n = Size(v)
+            y = Loop(n, , x) <body = b (int64 i, bool c, float[] h) => (bool d, float[] e)
+                { d = Identity(c) a = Neg(h) e = Reshape(a, s) }>
+        }"""
+    )
+    (finding,) = ts.check(model, "openvino")
+    assert "the rank of every tensor" in finding.message
+
+
 @pytest.mark.parametrize(
     ("data", "part", "node"),
     [
