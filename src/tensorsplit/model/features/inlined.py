@@ -47,18 +47,18 @@ class Inlined:
         self._model, self._facts = model, facts
 
     def of(self, ref: NodeRef) -> tuple[list[NodeRef], Facts]:
-        """Return what a node is once or more, or nowhere, and what is known there."""
+        """Return the copies of a node, none if nothing leads to it, and what is known of them."""
         made = self._copies
         return ([ref], self._facts) if made is None else (made.nodes.get(ref.node, []), made.facts)
 
     def is_lost(self, node: ir.Node) -> bool:
-        """Return whether the engine loses what an If gives, in one place of it or more."""
+        """Return whether the engine loses what an If gives, in any of its copies."""
         return self._copies is not None and node in self._copies.lost
 
     @cached_property
     def _copies(self) -> _Copies | None:
         """The changed copy; None if nothing changes, or the model can't be copied or inlined."""
-        inside = [node for scope in scopes(self._model) for node in scope]
+        inside = _nodes(self._model)
         if {"DequantizeLinear", "If"}.isdisjoint(node.op_type for node in inside):
             return None
         if not (self._model.functions or any(branch_taken(node, self._facts) for node in inside)):
@@ -68,15 +68,19 @@ class Inlined:
         except RuntimeError:  # onnx-ir's, of whatever a model that is not well-formed reads
             return None
         try:
-            return _changed(copy, self._model)
+            return _changed(copy, inside)
         except (SplitError, CycleError):  # functions of other opsets, or that call themselves
             return None
 
 
-def _changed(copy: ir.Model, model: ir.Model) -> _Copies:
-    """Change a copy of a model as the engine does."""
-    for ref, own in zip(walk(copy), walk(model), strict=True):
-        ref.node.meta[_ORIGIN] = own.node
+def _nodes(model: ir.Model) -> list[ir.Node]:
+    return [node for scope in scopes(model) for node in scope]
+
+
+def _changed(copy: ir.Model, nodes_before: list[ir.Node]) -> _Copies:
+    """Change a copy of a model, which has these nodes, as the engine does."""
+    for node, own in zip(_nodes(copy), nodes_before, strict=True):
+        node.meta[_ORIGIN] = own
     inline(copy)
     facts, edits = analyse(copy), Edits()
     lost = {
