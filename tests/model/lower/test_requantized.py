@@ -229,6 +229,16 @@ MOVED = {
         REFUSED,
         constants=", bool t = {1}",
     ),
+    "of int32, turned for nobody": Moved(
+        BY_ZERO_POINT + "m = Transpose(d) y = Neg(d)", REFUSED, 19, "int32"
+    ),
+    "of int32, shaped for nobody": Moved(
+        BY_ZERO_POINT + "m = Reshape(d, k) y = Neg(d)",
+        "",
+        type="int32",
+        constants=", int64[2] k = {3, 2}",
+    ),
+    "of int8, turned for nobody": Moved(BY_ZERO_POINT + "m = Transpose(d) y = Neg(d)", ""),
     "of int32, all of it sliced": Moved(
         WITHOUT + "y = Slice(d, k, l)",
         "",

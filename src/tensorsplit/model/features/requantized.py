@@ -73,20 +73,27 @@ def _of_moved(ref: NodeRef, facts: Facts) -> Iterator[str]:
     is_number = kind == ir.DataType.INT32
     is_pooled = ref.opset >= _FIRST_POOLED
     moves = _Moves(_MOVING if is_pooled else _MOVING - {"MaxPool"}, facts)
-    moved = moves.after(node.outputs[0])
+    every = moves.after(node.outputs[0])
+    moved = list(filter(moves.uses, every))
+    is_turned = any(made.op_type == "Transpose" for made in map(producer_of, every) if made)
     moving = {made.op_type for made in map(producer_of, moved) if made is not None}
     if is_fixed(ref.input(0), facts):  # what is given back is calculated when the model is loaded
-        moving &= {"Transpose"} if is_number and zero else set()
+        moved, moving = [], set()
     elif any(moves.is_read_in_body(held) for held in moved):
         yield "moved_into_body"
-    if not moving:
-        return
-    if kind in _SIGNED and not (zero or has_type):
+    if moving and kind in _SIGNED and not (zero or has_type):
         yield "moved_without_zero_point"
-    is_signed = kind == ir.DataType.INT8 and has_type and _is_near(node, zero)
-    is_signed = is_signed and moves.is_any_used_once(node.outputs[0], moved)
-    is_number = is_number and (zero is not None or (has_type and any(map(_is_read_on, moved))))
-    if is_signed or is_number or (kind in _NOT_POOLED and "MaxPool" in moving):
+    if (
+        (is_number and zero and is_turned)  # also of a constant, or if nothing reads it
+        or (moving and is_number and (zero or (has_type and any(map(_is_read_on, moved)))))
+        or (
+            kind == ir.DataType.INT8
+            and has_type
+            and _is_near(node, zero)
+            and moves.is_any_used_once(node.outputs[0], moved)
+        )
+        or ("MaxPool" in moving and kind in _NOT_POOLED)
+    ):
         yield "moved_signed"
 
 
@@ -132,10 +139,10 @@ class _Moves:
             if quantizing or is_before:
                 ended.add(held)
             is_first = any(_is_by_one_constant(each, self._facts) for each in quantizing)
-            if (is_first or is_before) and self._uses(held) == 1:
+            if (is_first or is_before) and self.uses(held) == 1:
                 again.add(held)
         _, *moved = each_once([made], lambda held: () if held in ended else self._moved(held))
-        return [held for held in moved if held not in ended and self._uses(held)]
+        return [held for held in moved if held not in ended]
 
     def is_read_in_body(self, held: ir.Value) -> bool:
         """Return whether a body reads a value."""
@@ -156,7 +163,7 @@ class _Moves:
         for held in moved:
             node = producer_of(held)
             if node is not None and not _takes_all(node):
-                uses[node if node.inputs[0] is made else _sort(node)] += self._uses(held)
+                uses[node if node.inputs[0] is made else _sort(node)] += self.uses(held)
         return 1 in uses.values()
 
     def _readers(self, held: ir.Value) -> list[_Use]:
@@ -164,7 +171,7 @@ class _Moves:
             self._known[held] = list(_readers(held, self._facts))
         return self._known[held]
 
-    def _uses(self, held: ir.Value) -> int:
+    def uses(self, held: ir.Value) -> int:
         """Return how often a value is read or given out; by nodes that do the same, once."""
         read = {(_sort(node), place) for node, place in self._readers(held)}
         return len(read) + held.is_graph_output()
