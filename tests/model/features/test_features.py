@@ -849,6 +849,19 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
         )
         for made, matters in [("y = Neg(a)", True), ("y = Neg(x)", False)]
     ],
+    ("Split", "unread_parts"): [
+        (
+            f"""(float[{dims}] x) => (float[A, B] y) <int64[2] l = {{2, {last}}}>
+            {{ p, q = Split<axis = 1>(x, l) y = Concat<axis = 1>(q, p) }}""",
+            is_so,
+        )
+        for dims, last, is_so in [
+            ("3, N", 3, False),
+            ("3, N", 0, True),
+            ("0, N", 3, True),
+            ("0, 5", 3, False),
+        ]
+    ],
     ("Split", "omitted_uneven_lengths"): [
         (f"(float[{dim}] x) => (float[A] y) {{ y, z = Split<num_outputs = 2>(x{given}) }}", is_so)
         for dim, given, is_so in [

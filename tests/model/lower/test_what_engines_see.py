@@ -12,6 +12,7 @@ import onnx_ir
 import pytest
 
 import tensorsplit as ts
+from tensorsplit import SplitError
 from tensorsplit.engines.process import EngineProcess
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.infer.seen import seen
@@ -2107,3 +2108,48 @@ def test_openvino_knows_no_dimension_by_the_number_of_elements() -> None:
     got = ts.run(lowered, {"x": x, "n": np.array([2])}, engine="openvino")
     np.testing.assert_array_equal(got["y"], [x[3:]])
     np.testing.assert_array_equal(got["z"], x[:3] - x[3:])
+
+
+UNSEEN_AXES = {
+    "of a known shape": ("y = Slice(x, s, e, a)", "4, 6", True),
+    "with steps": ("y = Slice(x, s, e, a, s)", "4, 6", True),
+    "to a length that is seen": ("h = Shape<end = 1>(x) y = Slice(x, s, h, a)", "4, 6", True),
+    "of a named dimension": ("y = Slice(x, s, e, a)", "N, 6", False),
+    "from a start that is fed": ("y = Slice(x, a, e, a)", "4, 6", False),
+    "by steps that are fed": ("y = Slice(x, s, e, a, a)", "4, 6", False),
+    "along any number of axes": ("y = Slice(x, s, e, some)", "4, 6", False),
+    "along axes of constants": ("k = ArgMax(two) y = Slice(x, s, e, k)", "4, 6", False),
+    "of no elements": ("y = Slice(x, s, e, a)", "4, 0", False),
+    "in a loop": (
+        """y = Loop(n, , x) <body = o (int64 i, bool c, float[4, 6] v) => (bool d, float[4, 6] w) {
+        d = Identity(c) t = Slice(v, s, e, a) r = ReduceSum<keepdims = 0>(t) w = Add(v, r) }>""",
+        "4, 6",
+        True,
+    ),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("name", UNSEEN_AXES)
+def test_a_slice_along_axes_that_are_fed_has_a_start_that_is_calculated(
+    name: str, engine: Any
+) -> None:
+    """OpenVINO ends the process as it loads one of constant bounds."""
+    nodes, dims, is_faulty = UNSEEN_AXES[name]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[{dims}] x, int64[1] a, int64[K] some) => (float[P, Q] y)
+        <int64[1] s = {{1}}, int64[1] e = {{3}}, float[2] two = {{0, 1}}, int64 n = {{2}}>
+        {{ {nodes} }}"""
+    )
+    found = [each.severity for each in ts.check(model, "openvino") if "SIGSEGV" in each.message]
+    assert found == ["error"] * is_faulty
+    lowered = lowered_for("openvino", model)
+    assert (lowered != model) is is_faulty
+    x = np.random.default_rng(6).random((4, 0 if "0" in dims else 6), np.float32)
+    feeds = {"x": x, "a": np.array([1]), "some": np.array([1])}
+    expected = ts.run(model, feeds)["y"]
+    np.testing.assert_allclose(ts.run(lowered, feeds, engine=engine)["y"], expected, rtol=1e-6)
+    if engine == "openvino" and is_faulty:
+        with pytest.raises(SplitError, match="signal"):
+            ts.run(model, feeds, engine=engine)

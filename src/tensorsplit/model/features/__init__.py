@@ -26,7 +26,7 @@ from tensorsplit.model.features.from_constants import is_packed_constant, of_con
 from tensorsplit.model.features.given_as_is import given_as_is, given_by_function
 from tensorsplit.model.features.inlined import Inlined
 from tensorsplit.model.features.integers import of_integers
-from tensorsplit.model.features.limited_lengths import of_limited_slices
+from tensorsplit.model.features.limited_lengths import of_slices
 from tensorsplit.model.features.misread import is_partly_indexed, of_misread, repeats_many_axes
 from tensorsplit.model.features.named_domain import of_named_domain
 from tensorsplit.model.features.quantized import of_quantized
@@ -157,7 +157,7 @@ def _of_any_operator(
         *of_recurrences(ref.node, facts),
         *of_ranks(ref, seen),
         *of_long_slices(ref.node, facts),
-        *of_limited_slices(ref.node, seen),
+        *of_slices(ref.node, seen),
         *of_backward_slices(ref.node, facts),
         *of_gathered_strings(ref.node, facts),
     ]
@@ -211,7 +211,7 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
     if is_read_beside_recurrence(ref.node):
         yield "turned_beside_recurrence"
     yield from of_no_elements(ref, facts, facts)
-    yield from of_limited_slices(ref.node, facts)
+    yield from of_slices(ref.node, facts)
     if reads_unknown_rank(ref, facts) or gives_unknown_rank(ref, facts):
         yield "unknown_rank"
     if has_no_rows(ref, facts):

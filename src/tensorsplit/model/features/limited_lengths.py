@@ -11,7 +11,12 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.called_in_onnx import operator_of
-from tensorsplit.model.features.from_constants import MOST_STEPS, gives_shape
+from tensorsplit.model.features.from_constants import (
+    MOST_STEPS,
+    gives_shape,
+    is_calculated,
+    is_fixed,
+)
 from tensorsplit.model.features.values import LARGEST, has_known_shape
 from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.nodes import attribute_of, given_in_branches
@@ -28,14 +33,36 @@ _BY_SHAPE = {"ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1}
 _WITH_BOUNDS = 3
 """A Slice has so many inputs at least where its bounds are none of its attributes."""
 
+_AXES = (2, 3)
+"""The place of the axes after the data of a Slice, and of a layer."""
+
 _Limits: TypeAlias = tuple[Dim, Dim, Dim]
 """The start, end and step of a Slice."""
 
 
-def of_limited_slices(node: ir.Node, seen: Facts) -> Iterator[str]:
-    """Yield whether a node slices where the most is known, and the engine may not see how much."""
+def of_slices(node: ir.Node, seen: Facts) -> Iterator[str]:
+    """Yield whether a node slices where the most is known, and the engine may not see how much.
+
+    Or only the axes are known at run time, and how many there are before.
+    """
     if limited_axes(node, seen):
         yield "limited_slice"
+    if node.op_type == "Slice" and _has_unseen_axes(node, seen):
+        yield "unseen_axes"
+
+
+def _has_unseen_axes(node: ir.Node, seen: Facts) -> bool:
+    data, *bounds = (*node.inputs, None)
+    axes = bounds.pop(min(_AXES[node.domain == DOMAIN], len(bounds) - 1))
+    shape = seen.tensor(data).shape
+    if axes is None or shape is None or not are_known(shape) or 0 in shape:
+        return False
+    return (
+        has_known_shape(axes, seen)
+        and not is_fixed(axes, seen)
+        and not is_calculated(axes, seen, of_shapes=False, in_bodies=True)
+        and all(is_fixed(each, seen) for each in bounds if each is not None)
+    )
 
 
 def limited_axes(node: ir.Node, seen: Facts) -> list[int]:

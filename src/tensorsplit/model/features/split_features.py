@@ -138,7 +138,7 @@ def _of_intent(
         if len(facts.counts_alike.get(node, ())) > 1:
             yield "equal_parts_alike", True
     if not intent.operator.is_sequence:
-        yield from _of_lost_checks(intent, dim, ref)
+        yield from _of_lost_checks(intent, dim, ref, facts)
     yield from _of_dimension(intent, made, dim)
     if intent.operator.is_sequence:
         yield from _of_parts(intent, dim, node)
@@ -162,7 +162,9 @@ def _of_dimension(
         yield "constant_lengths_on_dynamic_axis", True
 
 
-def _of_lost_checks(intent: Intent, dim: Dim, ref: NodeRef) -> Iterator[tuple[str, object]]:
+def _of_lost_checks(
+    intent: Intent, dim: Dim, ref: NodeRef, facts: Facts
+) -> Iterator[tuple[str, object]]:
     """Yield uses in which an engine may leave out a Split, and the check that its lengths fit."""
     node, owners = ref.node, ref.owners
     if not _may_not_fit(intent, dim):
@@ -171,7 +173,7 @@ def _of_lost_checks(intent: Intent, dim: Dim, ref: NodeRef) -> Iterator[tuple[st
         yield REJOINED, True
     if is_unused(node, owners):
         yield "unused", True
-    elif _gives_constants(intent, ref):
+    elif _gives_constants(intent, ref, facts):
         yield "unread_parts", True
         if gives_only_shapes(node) and any(map(_is_declared, led_to_shapes(node))):
             yield "declared_parts", True
@@ -232,10 +234,10 @@ def _are_checked(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> bool:
     return is_open and always_fit(lengths, data, intent.axis, len(node.outputs), facts)
 
 
-def _gives_constants(intent: Intent, ref: NodeRef) -> bool:
+def _gives_constants(intent: Intent, ref: NodeRef, facts: Facts) -> bool:
     """Return whether what is used of a split may be known before the model runs.
 
-    It is shapes of parts of constant lengths, or a part of the length 0.
+    It is shapes of parts of constant lengths, or a part without elements.
     """
     lengths = known_lengths(intent)
     if lengths is None or intent.rule not in (explicit, remainder):
@@ -243,7 +245,7 @@ def _gives_constants(intent: Intent, ref: NodeRef) -> bool:
     if gives_only_shapes(ref.node, ref.owners):
         return True
     parts = zip(lengths, ref.node.outputs, strict=False)
-    return any(not length and is_used(part) for length, part in parts)
+    return any(not length or is_empty(part, facts) for length, part in parts if is_used(part))
 
 
 def _may_not_fit(intent: Intent, dim: Dim) -> bool:
@@ -298,7 +300,7 @@ def of_layer_lengths(intent: Intent, ref: NodeRef, facts: Facts) -> Iterator[tup
     given, dim = known_lengths(intent), dimension_of(intent, node, facts)
     if given is not None and -1 in given and not is_known(dim):
         yield "open_remainder", True
-    yield from _of_lost_checks(intent, dim, ref)
+    yield from _of_lost_checks(intent, dim, ref, facts)
     if given is not None or len(node.inputs) < INPUTS_WITH_LENGTHS:
         return
     yield "runtime_lengths", True

@@ -171,6 +171,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "limited_slice": "is a Slice, by bounds that are known only at run time or are such as"
         " [-3:3], on an axis of which only the largest length is known, as of what another Slice"
         " gives",
+        "unseen_axes": "is a Slice of data of a known shape, by constant bounds along axes that are"
+        " known only at run time",
         "measured_element": "is a Shape or Size of an element of a list whose length is not known",
         "unknown_rank": "gives, or takes from an input, a tensor whose rank is known only at run"
         " time",

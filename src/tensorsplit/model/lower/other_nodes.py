@@ -486,6 +486,16 @@ def _of_hidden_length(make: InsertionPoint, data: ir.Value, axes: list[int]) -> 
     return same
 
 
+def _calculate_start(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Add 0 times its axes to the start of a Slice, which the target does not know then."""
+    start, axes = ref.input(1), ref.input(3)
+    kind = lowering.facts.tensor(axes).element_type or ir.DataType.INT64
+    make = InsertionPoint.before(lowering, ref)
+    nothing = make.op("Mul", [axes, make.constant([0], kind.numpy())])
+    change_inputs(ref.node, {1: make.op("Add", [start, nothing])})
+    lowering.changed(ref, "the same, with a start that is calculated", entry)
+
+
 def _squeeze_condition(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Have the condition of an If be a scalar."""
     held = ref.input(0)
@@ -556,6 +566,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "shared_zero_point": _separate_zero_points,
         "given_back_in_bfloat16": _give_back_in_float,
         "back_to_largest": _end_before_largest,
+        "unseen_axes": _calculate_start,
         "strings_gathered": _gather_on_last_axis,
         "omitted_zero_point": _give_zero_point,
         "axis_from_back": _count_from_front,
