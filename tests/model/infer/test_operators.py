@@ -654,11 +654,17 @@ def test_a_resize_that_keeps_the_aspect_ratio_leaves_its_dimensions_open() -> No
 
 
 @pytest.mark.parametrize(
-    ("bounds", "expected"), [((0, 7, 2), 4), ((7, 0, -2), 4), ((7, 0, 2), 0), ((3, 3, 1), 0)]
+    ("bounds", "expected"),
+    [
+        *[((0, 7, 2), 4), ((7, 0, -2), 4), ((7, 0, 2), 0), ((3, 3, 1), 0)],
+        *[((0, 2**63 - 1, 1), 2**63 - 1), ((-(2**63), 2**63 - 1, 1), None)],
+        *[((0.0, 3.5, 1.0), 4), ((0.0, 1e30, 1.0), None), ((0.0, 2.0, -1.0), 0)],
+    ],
 )
-def test_how_many_numbers_a_range_has(bounds: tuple[int, int, int], expected: int) -> None:
-    """They are known where the bounds follow from shapes, too."""
-    constants = [tensor(name, held) for name, held in zip("abc", bounds, strict=True)]
+def test_how_many_numbers_a_range_has(bounds: tuple[Any, ...], expected: int | None) -> None:
+    """They are known where the bounds follow from shapes, too; onnx says 0 of too many."""
+    kind = np.array(bounds).dtype
+    constants = [tensor(name, held, kind) for name, held in zip("abc", bounds, strict=True)]
     nodes = [node("Range", "a b c", "y")]
     assert shapes(model(graph(nodes, [], ["y"], constants), 13))["y"] == (expected,)
 

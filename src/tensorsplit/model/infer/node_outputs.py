@@ -40,7 +40,7 @@ from tensorsplit.model.graph.tensors import MAX_RANK, Array, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
 from tensorsplit.model.infer.foreign_operators import alike
-from tensorsplit.model.infer.shape_rules import ALONE, followed_shape, rule_of
+from tensorsplit.model.infer.shape_rules import ALONE, COUNTED_WRONG, followed_shape, rule_of
 from tensorsplit.model.validity.node_errors import wrong_signature
 
 _FLOATS = frozenset((ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE))
@@ -453,6 +453,8 @@ def _followed(node: Node, place: int, output: Fact) -> Fact:
         return output
     if node.proto.op_type in ALONE:
         output = replace(output, shape=None)
+    if node.proto.op_type in COUNTED_WRONG and output.shape == (0,):
+        output = replace(output, shape=(None,))
     if output.shape is not None and None not in output.shape:
         return output
     found = followed_shape(node, place)

@@ -223,10 +223,14 @@ def _rounded_up(dim: Dim, divisor: int) -> Dim:
 
 def _range(node: Node) -> Shape:
     start, limit, step = map(node.element, range(3))
-    if not is_known(step) or step == 0 or node.tensor(0).element_type not in WHOLE:
+    if not isinstance(step, int | float) or step == 0:
         raise NotKnownError
     first, last = (start, limit) if step > 0 else (limit, start)
-    return (_counted(first, last, abs(step)),)
+    if is_known(step) and node.tensor(0).element_type in WHOLE:
+        return (_counted(first, last, abs(step)),)
+    if isinstance(first, int | float) and isinstance(last, int | float) and first >= last:
+        return (0,)
+    raise NotKnownError
 
 
 def _resize(node: Node) -> Shape:
@@ -492,6 +496,9 @@ _LATER: Mapping[int, Mapping[str, _ShapeFunction]] = {
     3: {"Attention": _scores},
 }
 """How the shapes of later outputs follow, by their place."""
+
+COUNTED_WRONG = frozenset({"Range"})
+"""Operators of which onnx says that there are no elements where it can't count them."""
 
 ALONE = frozenset(
     {
