@@ -19,6 +19,7 @@ SIGNAL = RANDOM.uniform(1, 2, (4, 5, 3, 1)).astype(np.float32)
 SAID = (
     "NullNode",
     "of length 1 more",
+    "lacks its last axis",
     "is ignored",
     "calculated from constants as",
     "are real",
@@ -162,6 +163,19 @@ def test_a_transform_without_an_axis_1_to_go_along_stays(shape: str) -> None:
     model = made_of(20, f"float[{shape}] x", "float[] y", made, "int64 first = {0}")
     assert "warning" in is_said(model)
     assert ts.lower(model, target="openvino") == model
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(("is_half", "said"), [(1, ["error"]), (0, [])])
+def test_an_inverse_transform_of_one_half_lacks_an_axis(is_half: int, said: list[str]) -> None:
+    node = f"y = DFT<axis = 1, inverse = 1, onesided = {is_half}>(x)"
+    model = made_of(17, "float[2,4,2] x", "float[E,F,G] y", node)
+    assert is_said(model) == said
+    assert ts.lower(model, target="openvino") == model
+    feeds = {"x": np.random.default_rng(4).random((2, 4, 2), np.float32)}
+    (wanted,), (got,) = (ts.run(model, feeds, **by).values() for by in ({}, {"engine": "openvino"}))
+    assert np.allclose(got.reshape(wanted.shape), wanted, atol=1e-6)
+    assert (got.shape == wanted.shape) is (not said)
 
 
 def test_a_transform_of_what_may_be_real_or_complex_is_warned_of() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import chain, permutations, product
 from types import MappingProxyType
 from typing import TypeAlias
@@ -53,12 +54,12 @@ def _omits_zero_point(ref: NodeRef, _seen: Facts) -> bool:
     return ref.input(_ZERO_POINT) is None and ref.input(_ZERO_POINT + 1) is not None
 
 
-def _is_one_sided(ref: NodeRef, _seen: Facts) -> bool:
-    """Return whether a transform gives the first half alone, of real numbers."""
+def _is_one_sided(ref: NodeRef, _seen: Facts, *, is_inverse: bool = False) -> bool:
+    """Return whether a transform gives the first half alone, of real numbers; or is the inverse."""
     onesided, inverse = (
         attribute_of(ref.node, name, ir.AttributeType.INT, 0) for name in ("onesided", "inverse")
     )
-    return onesided == 1 and not inverse
+    return onesided == 1 and bool(inverse) is is_inverse
 
 
 def _counts_from_back(ref: NodeRef, seen: Facts) -> bool:
@@ -144,6 +145,7 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "DFT": (
             ("axis_from_back", _counts_from_back),
             ("one_sided", _is_one_sided),
+            ("from_one_side", partial(_is_one_sided, is_inverse=True)),
             ("real_or_complex", _may_be_real),
             ("transformed_axis", _has_other_axis),
         ),

@@ -182,6 +182,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "omitted_zero_point": "has the second of two zero points, and not the first",
         "axis_from_back": "is a whole DFT along an axis that counts from the back",
         "one_sided": "is a DFT that gives one half of the result",
+        "from_one_side": "is an inverse DFT of one half of a result",
         "real_or_complex": "is a DFT of what is known only at run time to be real or complex",
         "transformed_axis": "is a DFT along another axis than 1, which is an input",
         "vector_first": "is an integer product of a vector and a matrix, in that order",

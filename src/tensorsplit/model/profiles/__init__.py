@@ -65,7 +65,7 @@ LEFT = frozenset(
         *("lost_dimension", "strings_repeated"),
         *("calculated_from_nothing", "expanded_from_nothing", "expanded_to_nothing"),
         *("batch_may_be_0", "empty_planes", "scalar_or_list", "slices_of_nothing"),
-        *("lengths_of_constants", "real_or_complex", "sum_of_nothing"),
+        *("lengths_of_constants", "real_or_complex", "sum_of_nothing", "from_one_side"),
     }
 )
 """Features that a node keeps, whatever it is rewritten to."""
