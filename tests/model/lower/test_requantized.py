@@ -223,6 +223,24 @@ MOVED = {
         "",
         constants=", bool t = {0}",
     ),
+    "turned in a branch of a branch, both taken": Moved(
+        BY_ZERO_POINT
+        + """y = If(t) <then_branch = t () => (float[A, B] p) { p = If(t)
+        <then_branch = t1 () => (float[C, D] p1) { p1 = Transpose(d) },
+        else_branch = e1 () => (float[G, H] q1) { q1 = Cast<to = 1>(x) }> },
+        else_branch = e () => (float[I, J] q) { q = Cast<to = 1>(x) }>""",
+        REFUSED,
+        constants=", bool t = {1}",
+    ),
+    "turned in a branch that is taken, in a body": Moved(
+        """y = If(b) <then_branch = t () => (float[A, B] p) <float h = {0.25}, int8 n = {3}>
+        { d = DequantizeLinear(x, h, n) p = If(t)
+        <then_branch = t1 () => (float[C, D] p1) { p1 = Transpose(d) },
+        else_branch = e1 () => (float[G, H] q1) { q1 = Cast<to = 1>(x) }> },
+        else_branch = e () => (float[I, J] q) { q = Cast<to = 1>(x) }>""",
+        REFUSED,
+        constants=", bool t = {1}",
+    ),
     "turned after a branch that is taken": Moved(
         """d = If(t) <then_branch = t () => (float[A, B] p) { p = DequantizeLinear(x, s, z) },
         else_branch = e () => (float[C, D] q) { q = Cast<to = 1>(x) }> y = Transpose(d)""",
