@@ -2119,6 +2119,13 @@ UNSEEN_AXES = {
     "by steps that are fed": ("y = Slice(x, s, e, a, a)", "4, 6", False),
     "along any number of axes": ("y = Slice(x, s, e, some)", "4, 6", False),
     "along axes of constants": ("k = ArgMax(two) y = Slice(x, s, e, k)", "4, 6", False),
+    "along constant axes": ("y = Slice(x, s, e, s)", "4, 6", False),
+    "along axes that a loop makes of constants": (
+        """k = Loop(n, , s) <body = o (int64 i, bool c, int64[1] v) => (bool d, int64[1] w) {
+        d = Identity(c) w = Abs(v) }> y = Slice(x, s, e, k)""",
+        "4, 6",
+        False,
+    ),
     "of no elements": ("y = Slice(x, s, e, a)", "4, 0", False),
     "in a loop": (
         """y = Loop(n, , x) <body = o (int64 i, bool c, float[4, 6] v) => (bool d, float[4, 6] w) {
