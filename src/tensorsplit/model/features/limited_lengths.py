@@ -20,7 +20,7 @@ from tensorsplit.model.features.from_constants import (
 from tensorsplit.model.features.values import LARGEST, has_known_shape
 from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.nodes import attribute_of, given_in_branches
-from tensorsplit.model.graph.producers import producer_of
+from tensorsplit.model.graph.producers import first_input, producer_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir import LAYER_LIMITS
 
@@ -52,9 +52,9 @@ def of_slices(node: ir.Node, seen: Facts) -> Iterator[str]:
 
 
 def _has_unseen_axes(node: ir.Node, seen: Facts) -> bool:
-    data, *bounds = (*node.inputs, None)
+    bounds: list[ir.Value | None] = [*node.inputs[1:], None]
     axes = bounds.pop(min(_AXES[node.domain == DOMAIN], len(bounds) - 1))
-    shape = seen.tensor(data).shape
+    shape = seen.tensor(first_input(node)).shape
     if axes is None or shape is None or not are_known(shape) or 0 in shape:
         return False
     return (
