@@ -407,3 +407,17 @@ def test_a_split_on_a_far_axis_of_data_of_any_rank() -> None:
     for target in ("onnxruntime", "openvino", "portable"):
         ts.check(made, target=target)
         ts.lower(made, target=target)
+
+
+@limited
+def test_counts_of_a_declared_length_beyond_memory() -> None:
+    ends = [value("x", FLOAT, [2, 3, 4, 5]), value("n", INT64, [1 << 45])]
+    ts.check(model(graph([node("Tile", "x n", "y")], ends, [untyped("y")])), target="openvino")
+
+
+@limited
+def test_very_many_ways_from_a_split_to_a_node_that_nothing_uses() -> None:
+    sums = [node("Sum", " ".join([f"p{i}"] * 4), f"p{i + 1}") for i in range(15)]
+    nodes = [node("Split", "x s", "p0 q"), *sums, node("Neg", "x", "y")]
+    made = model(graph(nodes, [value("x", FLOAT, ["N"]), value("s", INT64, [2])], ["y"]))
+    assert any("nothing uses" in each.message for each in ts.check(made, target="openvino"))

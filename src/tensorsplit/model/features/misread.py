@@ -122,7 +122,7 @@ def repeats_many_axes(node: ir.Node, seen: Facts) -> bool:
     known = [seen.tensor(each) for each in _operands(counts, "Concat") or [counts]]
     sizes = [(each.shape or (rank,))[0] for each in known]
     listed = (
-        each.values or (None,) * (size if is_known(size) else rank)
+        each.values or (None,) * (min(size, rank) if is_known(size) else rank)
         for each, size in zip(known, sizes, strict=True)
     )
     repeated = [each for each in chain(*listed) if each != 1]

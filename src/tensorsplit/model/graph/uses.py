@@ -154,6 +154,7 @@ class Uses:
 
     def __init__(self, node: ir.Node, owners: Owners = NO_OWNERS, but: Container[str] = ()) -> None:
         self._scope, self._around, self._but = node.graph, owners, but
+        self._known: dict[tuple[ir.Value, int], bool] = {}
 
     @cached_property
     def _inside(self) -> dict[object, ir.Node]:
@@ -164,10 +165,12 @@ class Uses:
         return levels > 0 and all(self._is_dead(value, levels) for value in node.outputs)
 
     def _is_dead(self, value: ir.Value, levels: int) -> bool:
-        return not self.give_out(value, levels) and all(
-            use.node.op_type in self._but or self.are_dead(use.node, levels - 1)
-            for use in value.uses()
-        )
+        if (value, levels) not in self._known:  # many ways may lead to it
+            self._known[value, levels] = not self.give_out(value, levels) and all(
+                use.node.op_type in self._but or self.are_dead(use.node, levels - 1)
+                for use in value.uses()
+            )
+        return self._known[value, levels]
 
     def give_out(self, value: ir.Value, levels: int) -> bool:
         """Return whether a value is an output of the model, or one of a body that is used."""
