@@ -508,19 +508,19 @@ def _squeeze_condition(lowering: Lowering, ref: NodeRef, entry: Limitation) -> N
 
 def _declare_round(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Declare what the number of the round, or the condition, is in the body of a Loop."""
-    place, kind = _OF_ROUND[entry.feature]
+    what, place, kind = _OF_ROUND[entry.feature]
     given = body_of(ref.node).inputs[place]
     given.type, given.shape = ir.TensorType(kind), ir.Shape([])
-    lowering.changed(ref, "the same, with the number of the round declared", entry)
+    lowering.changed(ref, f"the same, with the {what} of the round declared", entry)
 
 
-_OF_ROUND: Mapping[str, tuple[int, ir.DataType]] = MappingProxyType(
+_OF_ROUND: Mapping[str, tuple[str, int, ir.DataType]] = MappingProxyType(
     {
-        "undeclared_round": (0, ir.DataType.INT64),
-        "undeclared_condition": (1, ir.DataType.BOOL),
+        "undeclared_round": ("number", 0, ir.DataType.INT64),
+        "undeclared_condition": ("condition", 1, ir.DataType.BOOL),
     }
 )
-"""The places of what the body of a Loop is given first, and the types, by the feature."""
+"""What the body of a Loop is given first, its place and its type, by the feature."""
 
 
 def _declare_rows(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
