@@ -315,6 +315,25 @@ def test_a_position_in_an_empty_sequence_is_refused() -> None:
         lower(Case("empty", 13, f"{text}  n = SequenceLength(s) }}").model, target="portable")
 
 
+@with_own("onnxruntime", "openvino")
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("dims", ["0,2", "0,M", "0,0"])
+def test_the_first_tensor_of_an_empty_sequence_may_have_any_shape(
+    dims: str, target: Any, engine: Any
+) -> None:
+    """Of a Split of nothing it is known how long its parts would be."""
+    text = f"g (float[{dims}] x, float[A,5] w, int64 p) => (float[B,5] y) {{ s = SplitToSequence(x)"
+    made = Case("first", 13, f"{text}  t = SequenceInsert(s, w, p)  y = SequenceAt(t, p) }}").model
+    lowered = lower(made, target=target)
+    x = np.zeros((0, 0 if dims == "0,0" else 2), np.float32)
+    w = np.random.default_rng(6).random((3, 5), np.float32)
+    for given in (w, w[:0]):
+        found = run(lowered, {"x": x, "w": given, "p": np.array(0)}, engine=engine)
+        np.testing.assert_array_equal(found["y"], given, strict=True)
+    with pytest.raises(SplitError):
+        run(lowered, {"x": x, "w": w, "p": np.array(1)}, engine=engine)
+
+
 @pytest.mark.parametrize(
     ("tensor", "made"),
     [

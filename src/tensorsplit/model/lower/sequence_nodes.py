@@ -179,9 +179,12 @@ def _insert(step: SequenceNode) -> Result:
     assert tensor is not None  # noqa: S101 - the input is required
     if parts is not None and place is not None:
         return LoweredSequence(step.fact, (*parts[:place], tensor, *parts[place:]))
-    beside = LoweredSequence(step.fact, (tensor,))
-    packed = step.given.in_layout(layout_for(step.fact, [step.given, beside]), step.point)
-    make = step.point
+    beside, make = LoweredSequence(step.fact, (tensor,)), step.point
+    if parts == ():  # of what shape they would be does not matter
+        packed = beside.in_layout(layout_for(step.fact, [beside]), make)
+        first = calculated(make, step.position(0, beyond=1))
+        return _repacked(step, packed, [packed.after(make, first)])
+    packed = step.given.in_layout(layout_for(step.fact, [step.given, beside]), make)
     new = piece(make, tensor, packed.layout)
     where = step.position(packed.count, beyond=1)
     if where is packed.count:
