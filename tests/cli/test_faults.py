@@ -212,7 +212,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = (
         "conformance",
         "-e",
-        "onnx-reference",
+        "tensorsplit",
         "-c",
         "onnx.Split-18/*/static-r1/*",
         "--format",
