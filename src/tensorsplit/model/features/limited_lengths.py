@@ -15,6 +15,7 @@ from tensorsplit.model.features.from_constants import (
     MOST_STEPS,
     gives_shape,
     is_calculated,
+    is_constant,
     is_fixed,
 )
 from tensorsplit.model.features.values import LARGEST, has_known_shape
@@ -33,9 +34,6 @@ _BY_SHAPE = {"ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1}
 _WITH_BOUNDS = 3
 """A Slice has so many inputs at least where its bounds are none of its attributes."""
 
-_AXES = (2, 3)
-"""The place of the axes after the data of a Slice, and of a layer."""
-
 _Limits: TypeAlias = tuple[Dim, Dim, Dim]
 """The start, end and step of a Slice."""
 
@@ -52,16 +50,15 @@ def of_slices(node: ir.Node, seen: Facts) -> Iterator[str]:
 
 
 def _has_unseen_axes(node: ir.Node, seen: Facts) -> bool:
-    bounds: list[ir.Value | None] = [*node.inputs[1:], None]
-    axes = bounds.pop(min(_AXES[node.domain == DOMAIN], len(bounds) - 1))
+    start, end, axes, step = _operands(node)
     shape = seen.tensor(first_input(node)).shape
     if axes is None or shape is None or not are_known(shape) or 0 in shape:
         return False
     return (
         has_known_shape(axes, seen)
-        and not is_fixed(axes, seen)
+        and not is_constant(axes, seen)
         and not is_calculated(axes, seen, of_shapes=False, in_bodies=True)
-        and all(is_fixed(each, seen) for each in bounds if each is not None)
+        and all(is_fixed(each, seen) for each in (start, end, step) if each is not None)
     )
 
 
@@ -111,10 +108,7 @@ def _bounds(node: ir.Node, seen: Facts) -> dict[int, _Limits]:
         names = ("starts", "ends", "axes", "steps")
         given = (attribute_of(node, each, ir.AttributeType.INTS) for each in names)
     else:
-        start, end, *others = (*node.inputs, None, None)[1:5]
-        others = others[::-1] if node.domain == DOMAIN else others  # layers have their steps before
-        operands = (start, end, *others)
-        given = (None if each is None else _numbers(each, rank, seen) for each in operands)
+        given = (None if each is None else _numbers(each, rank, seen) for each in _operands(node))
     starts, ends, axes, steps = given
     if not rank or starts is None or ends is None:
         return {}
@@ -122,6 +116,13 @@ def _bounds(node: ir.Node, seen: Facts) -> dict[int, _Limits]:
     by: Iterable[Dim] = repeat(1) if steps is None else steps
     places = zip(along, starts, ends, by, strict=False)
     return {axis % rank: (start, end, step) for axis, start, end, step in places if is_known(axis)}
+
+
+def _operands(node: ir.Node) -> tuple[ir.Value | None, ...]:
+    """Return the start, end, axes and step of a Slice; layers have their step before the axes."""
+    start, end, *others = (*node.inputs, *[None] * 4)[1:5]
+    axes, step = others[::-1] if node.domain == DOMAIN else others
+    return start, end, axes, step
 
 
 def _numbers(held: ir.Value, most: int, seen: Facts) -> tuple[Dim, ...] | None:

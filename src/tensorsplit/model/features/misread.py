@@ -126,8 +126,8 @@ def repeats_many_axes(node: ir.Node, seen: Facts) -> bool:
         for each, size in zip(known, sizes, strict=True)
     )
     repeated = [each for each in chain(*listed) if each != 1]
-    is_fixed = seen.tensor(counts).constant is not None or is_constant(counts, seen)
-    return rank > MOST_REPEATED + 1 and len(repeated) > MOST_REPEATED and not is_fixed
+    are_many = rank > MOST_REPEATED + 1 and len(repeated) > MOST_REPEATED
+    return are_many and not is_constant(counts, seen)
 
 
 def _operands(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:

@@ -83,7 +83,7 @@ def gives_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
         return not has_known_shape(inputs[0], facts)
     given = inputs[1]
     if _RANKED_BY[operator]:
-        return facts.tensor(given).constant is None and not is_constant(given, facts)
+        return not is_constant(given, facts)
     return not has_known_shape(given, facts)
 
 

@@ -286,5 +286,5 @@ def _are_by_same(one: ir.Node, other: ir.Node) -> bool:
 def _is_same_constant(one: ir.Value | None, other: ir.Value | None) -> bool:
     if passed_from(one) is passed_from(other):
         return True
-    held = [constant_or_cast(each) for each in (one, other)]
-    return held[0] is not None and np.array_equal(held[0], held[1])  # type: ignore[arg-type]
+    first, second = constant_or_cast(one), constant_or_cast(other)
+    return first is not None and second is not None and np.array_equal(first, second)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property, partial
-from itertools import zip_longest
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -84,13 +83,8 @@ def is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
     What it carries counts though nothing uses it but the body, and scan outputs that nothing uses
     do not.
     """
-    body, states = body_of(node), states_of(node)
-    first = int(node.op_type == "Loop")  # its condition
-    given = zip_longest(body.outputs[first:], node.outputs, states)
-    ends = {
-        *body.outputs[:first],
-        *(end for end, *held in given if any(each is not None and is_used(each) for each in held)),
-    }
+    after = _after_round(node, body_of(node))
+    ends = {end for end, made in after if made is None or is_used(made)}
     return not ends.isdisjoint(calculated_from(inside))
 
 
