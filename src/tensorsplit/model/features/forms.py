@@ -78,8 +78,9 @@ def _has_rows(ref: NodeRef, facts: Facts) -> bool:
 def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:
     """Return the axes of a Squeeze or Unsqueeze in order, counted from the front.
 
-    None where they are so already, for other operators, and for what counts from the back of a
-    tensor of unknown rank. Unsqueeze has an order of its own only for axes that do so.
+    None where they are so already, for other operators, for what counts from the back of a tensor
+    of unknown rank, and for axes out of range. Unsqueeze has an order of its own only for axes that
+    count from the back.
     """
     if node.op_type not in ("Squeeze", "Unsqueeze") or not node.inputs:
         return None

@@ -14,11 +14,11 @@ from tensorsplit.model.graph.tensors import Array
 def axes_from_front(op_type: str, axes: Sequence[int], rank: int | None) -> list[int] | None:
     """Return axes of a node in order, counted from the front.
 
-    None for axes that count from the back of a tensor whose rank is not known.
+    None for axes that count from the back of a tensor whose rank is not known, or beyond its front.
     """
-    if rank is None and min(axes, default=0) < 0:
-        return None
     whole = (rank or 0) + (len(axes) if op_type in ("OneHot", "Unsqueeze") else 0)
+    if min(axes, default=0) < (0 if rank is None else -whole):
+        return None
     return sorted(axis + whole if axis < 0 else axis for axis in axes)
 
 

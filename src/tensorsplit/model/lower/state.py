@@ -80,6 +80,10 @@ class LoweringReport:
             texts.append(text)
 
 
+_MOST_LOOKS = 1000
+"""More than any model needs: each look finds only what the changes before it brought to light."""
+
+
 class Lowering:
     """One lowering of one model.
 
@@ -96,10 +100,18 @@ class Lowering:
         self.model, self.profile, self.report = model, profile, report
         self.opset = _own_opset(model)
         self.fresh: set[ir.Value] = set()
+        self._looks = 0
         self.look()
 
     def look(self) -> None:
-        """Find out what is known of the model as it is, and what the target can't take of it."""
+        """Find out what is known of the model as it is, and what the target can't take of it.
+
+        Raises:
+            RuntimeError: If it was done so often that it seems to go on without end.
+        """
+        self._looks += 1
+        if self._looks > _MOST_LOOKS:
+            raise RuntimeError("what was written is found again and again")
         self._seen_changes = len(self.report.changes)
         self.facts = analyse(self.model, strict=True)
         view = self.profile.view
