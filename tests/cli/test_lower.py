@@ -23,6 +23,7 @@ from tensorsplit.model.lower import lower as lower_model
 from tensorsplit.model.lower import lower_graph
 from tensorsplit.model.reading import open_model, read_model
 from tests.cli.conftest import Command
+from tests.model.ir_files import cut_file
 from tests.model.lower.corpus import CASES
 
 BY_NAME = {case.name: case for case in CASES}
@@ -61,12 +62,14 @@ def test_it_writes_the_model_and_says_what_changed(
 
 
 def test_a_model_that_the_target_runs_is_copied(run: Command, save: Save, tmp_path: Path) -> None:
-    source, out = save("split2"), tmp_path / "out.onnx"
-    ended = run(source, "--for", "openvino", "-o", out)
-    assert ended.status == 0
-    assert "nothing was changed" in ended.out
-    assert f"{out} is a copy of it" in ended.out
-    assert out.read_bytes() == source.read_bytes()
+    (tmp_path / "ir").mkdir()
+    for source in (save("split2"), cut_file().save(tmp_path / "ir")):
+        out = tmp_path / f"out{source.suffix}"
+        ended = run(source, "--for", "openvino", "-o", out)
+        assert ended.status == 0
+        assert "nothing was changed" in ended.out
+        assert f"{out} is a copy of it" in ended.out
+        assert out.read_bytes() == source.read_bytes()
 
 
 def test_what_the_target_may_still_do_wrong_is_noted(run: Command, save: Save) -> None:

@@ -199,14 +199,9 @@ def test_versions_are_those_that_are_installed_there(write: Write) -> None:
 
 
 NO_PYTHON = {
-    "exit 0": "it did not run the program, but printed ''",
-    "exit 4": "ended with exit status 4",
-    "echo Hello; exit 4": "ended with exit status 4, having said: Hello",
-    "kill -SEGV $$": "was ended by SIGSEGV",
-    "echo Hello": "it did not run the program, but printed 'Hello'",
-    "echo 7": "it did not run the program, but printed '7'",
-    """echo '{"numpy": 2}'""": "it did not run the program",
-    "while :; do echo Hello; done": "it printed 65536 bytes, and was stopped",
+    "exit 0": "it ended with exit status 0",
+    "echo Hello; exit 4": "it ended with exit status 4, having said: Hello",
+    "kill -SEGV $$": "it was ended by SIGSEGV",
 }
 
 
@@ -226,9 +221,9 @@ def test_an_interpreter_that_does_not_answer_is_refused(
 
 
 def test_an_interpreter_that_is_not_there_is_refused(write: Write, tmp_path: Path) -> None:
-    with refused("TS602", "it can't be started: No such file or directory"):
+    with refused("TS602", "FileNotFoundError: [Errno 2] No such file or directory"):
         Subject.of(write(python="nowhere/python"))
-    with refused("TS602", "it can't be started: Permission denied"):
+    with refused("TS602", "PermissionError: [Errno 13] Permission denied"):
         Subject.of(write(python=str(tmp_path)))
 
 
@@ -246,7 +241,7 @@ def test_a_name_that_is_no_text_is_refused(write: Write) -> None:
 def test_an_interpreter_that_dies_later_is_held_against_each_case(
     write: Write, bare: Path, tmp_path: Path
 ) -> None:
-    text = f'[ "$3" = versions ] && exec {bare} "$@"\nexit 7'
+    text = f'mkdir {tmp_path / "asked"} 2>/dev/null && exec {bare} "$@"\nexit 7'
     found = result(write(python=program(tmp_path, text)))
     assert found == ("crash", "the process ended with exit status 7")
 

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from tensorsplit.model.check.findings import CheckReport
+    from tensorsplit.model.lower import LoweredIr
     from tensorsplit.model.reading import ModelLike, OnnxModel
 
 UNREADABLE = 2
@@ -274,41 +275,22 @@ def _reported(source: ModelLike, targets: Sequence[str]) -> CheckReport:
 def _fixed(model: str, targets: Sequence[str], out: str) -> CheckReport:
     """Rewrite a model as `lower` does, where that is possible; what is left to be found."""
     source = read_source(model)
-    if source.openvino is not None:
-        return _fixed_ir(model, source, targets, out)
+    is_ir = source.openvino is not None
+    if is_ir:
+        Output(out, copy_weights=True).check_takes_ir()
     try:
-        opened, made, report = lowered(source, targets[0])
+        found = lowered(source, targets[0])
     except SplitError as error:
         return _kept(model, source, targets, error)
-    left = _reported(replace(opened, original=made), targets)
-    _write(model, out, opened, made, len(report.changes))
-    note(*(f"{model}: {localized(each)}" for each in (*report.warnings, *report.notes)))
-    return left
-
-
-def _fixed_ir(model: str, source: OnnxModel, targets: Sequence[str], out: str) -> CheckReport:
-    """Do as `_fixed` of an OpenVINO IR, which is two files and never written over."""
-    from tensorsplit.model.lower import lower_ir
-
-    output = Output(out, copy_weights=True)
-    output.check_takes_ir()
-    try:
-        with progress_of("lowering"):
-            made, report = lower_ir(source, targets[0])
-    except SplitError as error:
-        return _kept(model, source, targets, error)
-    if out == model:
+    report = found.report
+    if is_ir and out == model:  # two files, which are never written over
         if not report.changes:
             return _reported(source, targets)
         return _kept(model, source, targets, tr("give -o OUT.xml, beside which goes its .bin"))
-    with made.reread() as rewritten:
+    with found.read() as rewritten:
         left = _reported(rewritten, targets)
-    output.write_ir(made)
-    if report.changes:
-        note(
-            tr("{model}: {nodes} rewritten", model=model, nodes=amount(len(report.changes), "node"))
-        )
-    note(*(f"{model}: {each}" for each in (*report.warnings, *report.notes)))
+    _write(model, out, found.source, found.made, len(report.changes))
+    note(*(f"{model}: {localized(each)}" for each in (*report.warnings, *report.notes)))
     return left
 
 
@@ -339,7 +321,9 @@ def _kept(model: str, source: ModelLike, targets: Sequence[str], why: object) ->
     return _reported(source, targets)
 
 
-def _write(model: str, out: str, opened: OnnxModel, made: ModelProto, changes: int) -> None:
+def _write(
+    model: str, out: str, opened: OnnxModel, made: ModelProto | LoweredIr, changes: int
+) -> None:
     """Write a model that was rewritten, in the place of the one that was read if that is OUT."""
     may_replace(model)
     if changes or out != model or model == PIPE:

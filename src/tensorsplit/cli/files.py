@@ -188,11 +188,11 @@ class Output:
         """Whether standard output is free for a report, as it holds no model."""
         return self.target != PIPE
 
-    def write(self, read: OnnxModel, made: ModelProto) -> None:
+    def write(self, read: OnnxModel, made: ModelProto | LoweredIr) -> None:
         """Write the model whole or not at all, and its weights into the folder of the result.
 
-        Files of external data are copied or hard-linked; TS702 if that
-        fails, and TS504 if one lies outside the model's folder.
+        Files of external data are copied or hard-linked; TS702 if that fails, and TS504 if one lies
+        outside the model's folder. Of an OpenVINO IR its two files are written.
 
         Args:
             read: The model that was read.
@@ -200,12 +200,17 @@ class Output:
         """
         if self.target is None:
             return
+        from onnx import ModelProto
+
+        target, files = Path(self.target), dict[Path, Content]()
+        if not isinstance(made, ModelProto):
+            write_files(made.files(target))
+            return
         if self.target == PIPE:
             if sys.stdout is not None:  # its reader is gone already
                 with writing_out():
                     read.write(made, sys.stdout.buffer)
             return
-        target, files = Path(self.target), dict[Path, Content]()
         folder = read.folder or Path()  # of a pipe, the current one
         others = {real_path(target.parent), real_path(target).parent} - {real_path(folder)}
         if read.path is not None and target.exists() and target.samefile(read.path):
@@ -232,11 +237,6 @@ class Output:
             raise click.UsageError(
                 tr("an OpenVINO IR is lowered to one: give -o OUT.xml, beside which goes its .bin")
             )
-
-    def write_ir(self, made: LoweredIr) -> None:
-        """Write an OpenVINO IR, both of its files whole or neither."""
-        if self.target is not None:
-            write_files(made.files(Path(self.target)))
 
 
 def _checked_locations(tensors: Sequence[TensorProto], folder: Path) -> list[str]:

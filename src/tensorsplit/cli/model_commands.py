@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from tensorsplit.model.convert.conversion import ConversionReport
-    from tensorsplit.model.lower import LoweredIr, LoweringReport
+    from tensorsplit.model.lower import LoweredModel, LoweringReport
     from tensorsplit.model.reading import OnnxModel
 
 _Status = TypeVar("_Status", bound="int | None")
@@ -176,7 +176,10 @@ def convert(
         made = opened.proto(report.is_changed)
     is_ir = source.openvino is not None
     others = ["openvino", *engines] if is_ir else engines
-    verdict, same = _verdict(verification, source if is_ir else opened, opened, made, others)
+    verdict, same = list[str](), True
+    if verification is not None:
+        rewritten = replace(opened, original=made, path=None)
+        verdict, same = verification.run(replace(source if is_ir else opened), rewritten, others)
     if output.has_report:
         if not report.is_changed:
             already = tr("{model} is at opset {opset} already", model=model, opset=opset)
@@ -263,73 +266,43 @@ def lower(
     OpenVINO IR (.xml) stays one: OUT is another .xml, and its .bin is written beside it. Exit
     status: 0 fine; 1 the results differ (--verify); 2 it can't be lowered, or can't be read.
     """
+    from tensorsplit.model.lower import LoweredIr
+
     note_remarks([target])
     source = read_source(model)
     if source.openvino is not None:
-        return _lower_ir(source, target, verification, output)
-    opened, made, report = lowered(source, target)
-    others = [] if verification is None else _engine_of(target)
-    verdict, same = _verdict(verification, opened, opened, made, others)
+        output.check_takes_ir()
+    found = lowered(source, target)
+    report, made = found.report, found.made
+    verdict, same = list[str](), True
+    if verification is not None:
+        with found.read() as rewritten:
+            others = _engine_of(target)
+            verdict, same = verification.run(replace(found.source), rewritten, others)
     if output.has_report:
-        _tell(report, opened.original, made)
+        _list_changes(report)
+        if report.changes and not isinstance(made, LoweredIr):
+            show(_summary(found.source.original, made))
+        say(*(tr("note: {note}", note=localized(note)) for note in report.notes))
     note(*(tr("warning: {warning}", warning=localized(warning)) for warning in report.warnings))
     _say_verdict(output, verdict)
     if same:
-        output.write(opened, made)
+        output.write(found.source, made)
         if output.target not in (None, model) and not report.changes and output.has_report:
             say(tr("{path} is a copy of it", path=output.target))
     return 0 if same else FINDINGS
 
 
-def _lower_ir(
-    source: OnnxModel, target: str, verification: VerificationOptions | None, output: Output
-) -> int:
-    """Lower an OpenVINO IR."""
-    from tensorsplit.model.lower import lower_ir
-
-    output.check_takes_ir()
-    with progress_of("lowering"):
-        made, report = lower_ir(source, target)
-    verdict, same = _verdict_of_ir(verification, source, made, _engine_of(target))
-    _tell_changes(report)
-    note(*(tr("warning: {warning}", warning=localized(warning)) for warning in report.warnings))
-    _say_verdict(output, verdict)
-    if same:
-        output.write_ir(made)
-    return 0 if same else FINDINGS
-
-
-def _verdict_of_ir(
-    verification: VerificationOptions | None,
-    source: OnnxModel,
-    made: LoweredIr,
-    others: Sequence[str],
-) -> tuple[list[str], bool]:
-    """Verify an IR as `_verdict` does, from a file that is removed then."""
-    if verification is None:
-        return [], True
-    with made.reread() as rewritten:
-        return verification.run(replace(source), rewritten, others)
-
-
-def lowered(source: OnnxModel, target: str) -> tuple[OnnxModel, ModelProto, LoweringReport]:
-    """Return a model that is lowered in place, the message of it, and what was done."""
-    from tensorsplit.model.lower import lower_graph
-    from tensorsplit.model.reading import open_model
+def lowered(source: OnnxModel, target: str) -> LoweredModel:
+    """Lower a model, and show the progress."""
+    from tensorsplit.model.lower import lowered
 
     with progress_of("lowering"):
-        opened = open_model(source)
-        report = lower_graph(opened, target)
-        return opened, opened.proto(bool(report.changes)), report
+        return lowered(source, target)
 
 
-def _tell(report: LoweringReport, before: ModelProto, after: ModelProto) -> None:
-    """Print the changes, a table of before and after, and notes."""
-    _tell_changes(report, lambda: show(_summary(before, after)))
-
-
-def _tell_changes(report: LoweringReport, sum_up: Callable[[], object] = lambda: None) -> None:
-    """Print the changes, what sums them up, and notes."""
+def _list_changes(report: LoweringReport) -> None:
+    """Print the changes."""
     if report.changes:
         shown = report.changes[:_MOST_CHANGES]
         for reason in dict.fromkeys(change.reason for change in shown):
@@ -339,10 +312,8 @@ def _tell_changes(report: LoweringReport, sum_up: Callable[[], object] = lambda:
         if len(report.changes) > len(shown):
             more = amount(len(report.changes) - len(shown), "more change")
             say(tr("and {more}", more=more))
-        sum_up()
     else:
         say(tr("{engine} runs it as it is; nothing was changed", engine=report.target))
-    say(*(tr("note: {note}", note=localized(note)) for note in report.notes))
 
 
 def _engine_of(target: str) -> list[str]:
@@ -350,19 +321,6 @@ def _engine_of(target: str) -> list[str]:
     from tensorsplit.model.profiles import load
 
     return [name for name in (load(target).engine,) if name in ENGINES]
-
-
-def _verdict(
-    verification: VerificationOptions | None,
-    source: OnnxModel,
-    opened: OnnxModel,
-    made: ModelProto,
-    others: Sequence[str],
-) -> tuple[list[str], bool]:
-    """Verify where ``--verify`` was given; return the result, and whether all is well."""
-    if verification is None:
-        return [], True
-    return verification.run(replace(source), replace(opened, original=made, path=None), others)
 
 
 def _say_verdict(output: Output, verdict: Sequence[str]) -> None:

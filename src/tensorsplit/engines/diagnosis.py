@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 
@@ -18,9 +17,9 @@ from tensorsplit.model.check.checks import ERROR, TARGET_DEPENDS, TARGET_REFUSES
 from tensorsplit.model.check.findings import REWRITE, CheckReport, Finding
 from tensorsplit.model.exactness import moved_outputs
 from tensorsplit.model.graph.opsets import check_known
-from tensorsplit.model.lower import LoweringReport, lower_graph, lower_ir
+from tensorsplit.model.lower import lowered
 from tensorsplit.model.profiles import load
-from tensorsplit.model.reading import OnnxModel, open_model
+from tensorsplit.model.reading import OnnxModel
 
 FINE = "fine"
 FIXABLE = "fixable"
@@ -161,27 +160,14 @@ def _why_lowering_fails(
     as our own runs few layers.
     """
     try:
-        lowered, report = _lowered_in(source, engine)
+        found = lowered(source, engine)
     except SplitError as error:
         return f"it can't be lowered: {error.problem}"
-    if not report.changes:
+    if not found.report.changes:
         return NOTHING_TO_LOWER
-    with lowered as made:
+    with found.read() as made:
         wrong = [each for each in judge(made) if not each.is_allowed]
     return f"and so is the lowered model: {wrong[0]}" if wrong else None
-
-
-def _lowered_in(
-    source: OnnxModel, engine: str
-) -> tuple[AbstractContextManager[OnnxModel], LoweringReport]:
-    """Return a model that is lowered, to be entered, and what was done."""
-    if source.openvino is not None:
-        lowered, report = lower_ir(source, engine)
-        return lowered.reread(), report
-    opened = open_model(source)
-    report = lower_graph(opened, engine)
-    made = replace(opened, original=opened.proto(bool(report.changes)), path=None)
-    return nullcontext(made), report
 
 
 def _about_the_engine(report: CheckReport) -> int:

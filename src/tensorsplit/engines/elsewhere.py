@@ -3,13 +3,11 @@
 It is run by its path, with ``-I``, and imports nothing of this package, which may be missing there
 or need other versions: only ``messages.py`` beside it, by its path too, and NumPy.
 
-Without an argument but a number, of a pipe, it answers calls (see `worker`). With ``versions`` and
-the names of distributions it prints a line of JSON: their versions, of those that are there.
+Its argument is the number of a pipe, on which it answers calls (see `worker`).
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module, metadata
@@ -20,9 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 OLDEST = (3, 10)
 """The oldest Python that can run this."""
-
-VERSIONS = "versions"
-"""The argument that asks for versions."""
 
 _loaded: dict[str, ModuleType] = {}
 
@@ -82,7 +77,9 @@ def _has_raw(value: object) -> bool:
 
 def answer(called: str, request: Sequence[object]) -> dict[str, Any]:
     """Answer a call, of which only the function's name counts."""
-    functions: dict[str, Callable[..., object]] = {"prepare": prepare, "perform": perform}
+    functions: dict[str, Callable[..., object]] = {
+        each.__name__: each for each in (prepare, perform, versions)
+    }
     try:
         return {"result": functions[called.partition(":")[2]](*request)}
     except Exception as error:  # noqa: BLE001 - an engine may raise anything
@@ -100,13 +97,5 @@ def versions(distributions: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Answer calls, or print versions."""
-    if arguments[0] == VERSIONS:
-        sys.stdout.write(json.dumps(versions(arguments[1:])) + "\n")
-    else:
-        messages.serve(messages.Connection(int(arguments[0])), answer)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    messages.serve(messages.Connection(int(sys.argv[1])), answer)

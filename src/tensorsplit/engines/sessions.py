@@ -18,9 +18,9 @@ from tensorsplit.engines.engine_names import AUTO, OURS, check_engine, resolved
 from tensorsplit.engines.limits import LimitedModel, begin, wrong_usage
 from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.feeds import DeclaredInput
-from tensorsplit.model.lower import LoweredIr, lower_graph, lower_ir
+from tensorsplit.model.lower import LoweredIr, lowered
 from tensorsplit.model.profiles import load
-from tensorsplit.model.reading import ModelLike, OnnxModel, open_model, read_model
+from tensorsplit.model.reading import ModelLike, OnnxModel, read_model
 from tensorsplit.model.run.evaluator import CompiledModel
 
 _TARGETS = {"onnx-reference": "portable"}
@@ -81,9 +81,9 @@ class Session:
         elif self.engine == OURS:
             self._runner = CompiledModel(content)
         else:
-            lowered = _lowered(content, target, self.engine)
+            made = _lowered(content, target, self.engine)
             self._runner = OutsideModel(
-                self.engine, content, lowered, is_isolated=isolate is not False
+                self.engine, content, made, is_isolated=isolate is not False
             )
 
     def run(self, inputs: Mapping[str, object]) -> dict[str, Any]:
@@ -151,16 +151,13 @@ def _lowered(model: OnnxModel, lower: bool | str, engine: str) -> OnnxModel | Lo
     if lower is False or engine == OURS:
         return model
     target = _TARGETS.get(engine, engine) if lower is True else lower
-    made: OnnxModel | LoweredIr
-    if model.openvino is not None:
-        made, report = lower_ir(model, target)
-    else:
-        opened = open_model(model)
-        report = lower_graph(opened, target)
-        made = OnnxModel(opened.proto(bool(report.changes)), model.folder)
-    for text in report.warnings:
+    found = lowered(model, target)
+    for text in found.report.warnings:
         warnings.warn(text, SplitWarning, stacklevel=4)
-    return made if report.changes else model
+    if not found.report.changes:
+        return model
+    made = found.made
+    return made if isinstance(made, LoweredIr) else OnnxModel(made, model.folder)
 
 
 def load_limited(

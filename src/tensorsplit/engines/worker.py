@@ -23,9 +23,6 @@ from tensorsplit.engines.messages import LONGEST, Connection, refusal, serve
 MARK = "TENSORSPLIT_ENGINE_MARK"
 """The environment variable by which all that an engine starts is known, wherever it goes."""
 
-ISOLATED = ("-I", str(Path(__file__).with_name("elsewhere.py")))
-"""The arguments with which another interpreter answers calls."""
-
 _LONGEST_OWN = 100 * LONGEST
 _MOST_ROUNDS = 50
 _MOST_DATA = 8 << 30
@@ -50,7 +47,8 @@ def main(handle: str, lifeline: str, folder: str, python: str) -> None:
         _start_keeper(int(lifeline), folder)
     if python:
         limit_memory()
-        os.execv(python, [python, *ISOLATED, handle])  # noqa: S606 - the adapter names it
+        program = str(Path(__file__).with_name("elsewhere.py"))
+        os.execv(python, [python, "-I", program, handle])  # noqa: S606 - the adapter names it
     serve(Connection(int(handle)), lambda called, request: outcome(perform, (called, request)))
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import onnx
@@ -15,9 +18,51 @@ from tensorsplit.model.lower.split_layers import LoweredIr, lower_ir
 from tensorsplit.model.lower.state import LoweredNode, LoweringReport
 from tensorsplit.model.lower.steps import lower_graph
 from tensorsplit.model.profiles import Target
-from tensorsplit.model.reading import open_model, read_model
+from tensorsplit.model.reading import OnnxModel, open_model, read_model
 
-__all__ = ["LoweredIr", "LoweredNode", "LoweringReport", "lower", "lower_graph", "lower_ir"]
+__all__ = [
+    "LoweredIr",
+    "LoweredModel",
+    "LoweredNode",
+    "LoweringReport",
+    "lower",
+    "lower_graph",
+    "lower_ir",
+    "lowered",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredModel:
+    """A model that was lowered, ONNX or an OpenVINO IR.
+
+    Attributes:
+        source: What was read; of ONNX its graph is lowered in place.
+        made: What it has become.
+        report: What was done.
+    """
+
+    source: OnnxModel
+    made: onnx.ModelProto | LoweredIr
+    report: LoweringReport
+
+    @contextmanager
+    def read(self) -> Iterator[OnnxModel]:
+        """Read what it has become; of an IR from files that are removed afterwards."""
+        if isinstance(self.made, LoweredIr):
+            with self.made.reread() as model:
+                yield model
+        else:
+            yield replace(self.source, original=self.made, path=None)
+
+
+def lowered(source: OnnxModel, target: str | os.PathLike[str]) -> LoweredModel:
+    """Lower what was read, and warn of nothing; SplitError as of `lower`."""
+    if source.openvino is not None:
+        return LoweredModel(source, *lower_ir(source, target))
+    opened = open_model(source)
+    report = lower_graph(opened, target)
+    return LoweredModel(opened, opened.proto(bool(report.changes)), report)
 
 
 @overload  # first: to a checker without stubs of protobuf a message is of any class
