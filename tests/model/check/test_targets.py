@@ -16,6 +16,7 @@ from onnx.reference import ReferenceEvaluator
 import tensorsplit as ts
 from tensorsplit import SplitError
 from tensorsplit.model import profiles
+from tensorsplit.model.check.advice import advice, advice_on_layer
 from tensorsplit.model.check.target_checks import of_features
 from tensorsplit.model.profiles import Extent, Limitation, Profile, Verdict
 from tests.marks import also_run_by
@@ -757,6 +758,17 @@ def test_every_limitation_is_written_in_full(target: Any) -> None:
         texts = [f.message for f in of_features(profile, features, "graph/n").values()]
         assert any(text.startswith(profile.says(entry)) and "this" in text for text in texts)
         assert bool(entry.requires) == (entry.verdict == "unsupported")
+
+
+@pytest.mark.parametrize("target", profiles.targets())
+def test_another_element_type_is_advised_only_where_the_type_is_at_fault(target: Any) -> None:
+    profile = profiles.load(target)
+    advised = {
+        entry.feature
+        for entry in profile.entries
+        if "element type" in advice(profile, entry) + advice_on_layer(profile, entry)
+    }
+    assert advised <= {"element_type"}
 
 
 RUN_TIME_LENGTHS = [

@@ -20,14 +20,12 @@ from tensorsplit.model.graph.loops import FIRST_SCAN_WITHOUT_BATCHES
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.analysis import Facts
-from tensorsplit.model.profiles import Limitation, Profile, must_go
+from tensorsplit.model.profiles import CONVERT, ELSEWHERE, LEFT, Limitation, Profile, must_go
 
 _COMMAND = "tensorsplit "
 """What an advice holds that names a command, which refuses a model as long as it can't do that."""
 
 _LOWER = f"{REWRITE}tensorsplit check MODEL --for {{engine}} --fix"
-
-_CONVERT = "(tensorsplit convert MODEL --opset 13 -o MODEL)"
 
 
 def before_any(profile: Profile, features: Mapping[str, object]) -> str:
@@ -41,7 +39,7 @@ def before_lowering(ref: NodeRef, facts: Facts) -> str:
     if ref.op_type == "Loop" and ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         first = FIRST_WITH_INTEGERS_COMPARED
         why = f"as integers can't be compared before opset {first}"
-        return f"convert it to opset 13, {why} {_CONVERT}"
+        return f"convert it to opset 13, {why} {CONVERT}"
     if ref.op_type == "Scan" and ref.opset < FIRST_SCAN_WITHOUT_BATCHES:
         return "write it as a Scan of opset 9 or newer, which has no batches"
     if is_split(ref.node):
@@ -51,7 +49,7 @@ def before_lowering(ref: NodeRef, facts: Facts) -> str:
     if ref.opset >= FIRST_WITH_BOUNDS_AS_INPUTS or is_known_at_all:
         return ""
     why = f"as lengths can't be computed before opset {FIRST_WITH_BOUNDS_AS_INPUTS}"
-    return f"convert it to opset 13, {why} {_CONVERT}"
+    return f"convert it to opset 13, {why} {CONVERT}"
 
 
 def _has_unknown_ranks(node: ir.Node, facts: Facts) -> bool:
@@ -71,47 +69,24 @@ _REFUSED = {
 _ENDS = ("sequence_input", "sequence_output")
 """Features of a model that can't be lowered as long as it has them."""
 
-_ELSEWHERE = "run it in another engine, if data without elements matter"
+_ENGINE = "use another engine"
 
 _CHECKED = "lower it for portable, where the model itself checks the lengths, if they may not fit"
 
-_LEFT = {
+_OTHERWISE_LEFT = {
     "overridable_initializer": "take it off the graph's inputs if it is a constant",
-    "version": f"convert it to opset 13 {_CONVERT}",
-    "if_in_scan": "move the If out of the Scan",
-    "unused": "use a part of it, or leave it out",
     "uneven_rows": "give tensors of one shape in all rounds, for example by a Pad",
-    "empty_in_loop": _ELSEWHERE,
-    "calculated_from_nothing": _ELSEWHERE,
-    "empty_planes": _ELSEWHERE,
-    "sum_of_nothing": _ELSEWHERE,
-    "slices_of_nothing": _ELSEWHERE,
-    "batch_may_be_0": "feed no batch of 0",
-    "lengths_of_constants": "lower the model, or give the lengths as a constant",
-    "real_or_complex": "declare the last dimension of its data",
-    "empty_rows_may_be_0": _ELSEWHERE,
-    "top_may_be_none": _ELSEWHERE,
-    "expanded_from_nothing": _ELSEWHERE,
-    "expanded_to_nothing": _ELSEWHERE,
-    "top_of_none": _ELSEWHERE,
-    "unranked_in_scan": "declare the shapes of what the body gives",
-    "unknown_rank": "give its axes or shape as a constant, or declare how long that list is;"
-    " the branches of an If have to give one rank",
-    "strings_repeated": _ELSEWHERE,
-    "unread_rank": "declare its shape, or leave the input out",
-    "scalar_or_list": "give a list in both branches, for example by an Unsqueeze of the scalar",
-    "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",
+    "empty_rows_may_be_0": ELSEWHERE,
+    "top_may_be_none": ELSEWHERE,
+    "top_of_none": ELSEWHERE,
     "constant_lengths_on_dynamic_axis": _CHECKED,
     "equal_parts_on_dynamic_axis": _CHECKED,
-    "empty_part": "leave the part out",
-    "lost_dimension": "declare the dimension, or run it in another engine, if such data matter",
     "rows_may_be_0": "lower the model, where the shapes of what the body gives are known: a Loop"
     " takes its place; else run it in another engine, if data without rows matter",
-    "long_slice": "use Split in its place, or run it in another engine",
     "runtime_lengths": "feed no length of 2^31 or more, or give the lengths as a constant",
     "wide_values": "run it in another engine, if these values matter",
 }
-"""What to do about features where lowering leaves them as they are."""
+"""What to do about features that some nodes keep, beside those in `LEFT`, which all keep."""
 
 _LEFT_IN_LAYERS = frozenset(
     {
@@ -128,7 +103,7 @@ _LEFT_WHERE: Mapping[str, tuple[Callable[[ir.Node, Facts], bool], str]] = Mappin
         "softmax_of_rows": _WITH_RANKS,
         "strings_gathered": _WITH_RANKS,
         "used_result": _WITH_RANKS,
-        "no_rows": (has_open_rows, _LEFT["unranked_in_scan"]),
+        "no_rows": (has_open_rows, LEFT["unranked_in_scan"]),
     }
 )
 """Where lowering leaves a feature that it removes elsewhere, and what to do before."""
@@ -156,13 +131,15 @@ def advice(
     if must_go(entry) and is_lowered:
         lower = _LOWER.format(engine=profile.engine)
         return f"{first}, then {lower}" if first else lower
-    return (_REFUSED | _LEFT).get(entry.feature, "use another element type, or another engine")
+    if entry.feature == "element_type":
+        return "use another element type, or another engine"
+    return (_REFUSED | LEFT | _OTHERWISE_LEFT).get(entry.feature, _ENGINE)
 
 
 def advice_on_layer(profile: Profile, entry: Limitation) -> str:
     """Return the advice for a limitation on a layer of an IR."""
     if entry.feature in _LEFT_IN_LAYERS:
-        return "use another engine"
+        return _ENGINE
     if must_go(entry):
         return f"rewrite the layer: tensorsplit lower MODEL --for {profile.engine} -o OUT"
     return advice(profile, entry)

@@ -29,7 +29,7 @@ from tensorsplit.model.convert.adapter_kinds import (
 )
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.axes import axes_from_front
-from tensorsplit.model.graph.calculation import TO_THE_END, Calculation, few_numbers
+from tensorsplit.model.graph.calculation import FLOATS, TO_THE_END, Calculation, few_numbers
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
@@ -428,7 +428,7 @@ def _tile_down(node: NodeConversion) -> None:
     """Write one Tile-1 per repeated axis; types other than float are repeated by Concat."""
     repeats = [int(item) for item in node.needed(1, "repeats").ravel()]
     kind, result = node.needed_dtype(), node.input(0)
-    is_float = kind in (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
+    is_float = kind in FLOATS
     if not is_float and not all(0 < count <= _MOST_JOINED for count in repeats):
         raise node.refusal(
             f"it repeats data of type {kind.name} {max(repeats)} times; opset {node.opset} repeats"

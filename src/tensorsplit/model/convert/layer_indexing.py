@@ -150,7 +150,7 @@ def strided_slice(layer: LayerConversion) -> ir.Value:
         raise layer.refusal("it adds axes, or leaves some out")
     count = layer.count(1)
     steps = layer.integers(3) if len(layer.inputs) > 3 else [1] * count
-    shrunk = _mask(layer, "shrink_axis_mask", count)
+    shrunk = layer.masked("shrink_axis_mask", count)
     if any(shrunk):
         return _with_single(layer, steps, shrunk)
     ends = [FAR if step > 0 else -FAR for step in steps]
@@ -163,7 +163,7 @@ def strided_slice(layer: LayerConversion) -> ir.Value:
 
 def _bounds(layer: LayerConversion, place: int, name: str, instead: list[int]) -> ir.Value:
     """Return the bounds of a slice, and others instead of those that a mask leaves out."""
-    mask = _mask(layer, name, len(instead))
+    mask = layer.masked(name, len(instead))
     if not any(mask):
         return layer.listed(place)
     given = instead if all(mask) else layer.integers(place)
@@ -171,15 +171,11 @@ def _bounds(layer: LayerConversion, place: int, name: str, instead: list[int]) -
     return layer.node.make.make(tuple(far if gone else bound for gone, far, bound in chosen))
 
 
-def _mask(layer: LayerConversion, name: str, count: int) -> list[int]:
-    return [*layer.numbers(name), *[0] * count][:count]
-
-
 def _with_single(layer: LayerConversion, steps: list[int], shrunk: list[int]) -> ir.Value:
     """Write a StridedSlice that takes one position of an axis, and all of each other axis."""
     starts = layer.integers(1)
     names = ("begin_mask", "end_mask")
-    masks = zip(*(_mask(layer, name, len(steps)) for name in names), strict=True)
+    masks = zip(*(layer.masked(name, len(steps)) for name in names), strict=True)
     whole = [begin and end and step == 1 for (begin, end), step in zip(masks, steps, strict=True)]
     if shrunk.count(1) != 1 or not all(a or b for a, b in zip(whole, shrunk, strict=True)):
         raise layer.refusal("it takes single positions, and slices of other axes")

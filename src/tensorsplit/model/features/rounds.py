@@ -277,17 +277,12 @@ def _implies_a_round(going: ir.Value | None, count: ir.Value) -> bool:
         if made.op_type == "Less" and len(made.inputs) > 1:
             least = constant(made.inputs[0])
             is_above = least is not None and bool((least >= 0).all())
-            if is_above and _same_number(made.inputs[1], count):
+            if is_above and count in origins(made.inputs[1], _reranked):
                 return True
         elif made.op_type == "And":
             waiting += [each for each in made.inputs if each not in known]
             known.update(made.inputs)
     return False
-
-
-def _same_number(one: ir.Value | None, other: ir.Value) -> bool:
-    """Return whether two values hold one number, maybe with another rank."""
-    return any(each is other for each in origins(one, _reranked))
 
 
 def _reranked(node: ir.Node) -> ir.Value | None:

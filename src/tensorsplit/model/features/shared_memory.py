@@ -174,7 +174,7 @@ def carried_numbers(node: ir.Node) -> list[int]:
     return [
         i
         for i, each in enumerate(carried_by(node))
-        if is_used(each.inside) and _is_view(each.end, number)
+        if is_used(each.inside) and number in origins(each.end, _kept_in_memory)
     ]
 
 
@@ -275,13 +275,8 @@ _VIEWS = frozenset(
 )
 
 
-def _is_view(held: ir.Value | None, of: ir.Value) -> bool:
-    """Return whether OpenVINO may keep an integer in the memory of another."""
-    return any(each is of for each in origins(held, _kept_in_memory))
-
-
 def _kept_in_memory(node: ir.Node) -> ir.Value | None:
-    """Return the input whose memory a node may give on; None for other nodes."""
+    """Return the integer whose memory OpenVINO may give on; None for other nodes."""
     is_kept = is_split(node) or (node.domain == "" and node.op_type in _VIEWS)
     if node.op_type == "Cast":
         is_kept = attribute_of(node, "to", ir.AttributeType.INT) in _INTEGERS

@@ -206,13 +206,21 @@ def names_read(graph: GraphProto) -> Iterator[str]:
     return (name for node in _all_nodes(graph) for name in node.input if name)
 
 
+def names_given(graph: Nodes) -> dict[str, list[str]]:
+    """Return the names of the inputs and of the initializers, by what they are the names of."""
+    if isinstance(graph, FunctionProto):
+        return {"input": [*graph.input]}
+    sparse = (held.values.name for held in graph.sparse_initializer)
+    return {
+        "input": [value.name for value in graph.input],
+        "initializer": [*(held.name for held in graph.initializer), *sparse],
+    }
+
+
 def names_of(nodes: Nodes) -> set[str]:
     """Collect the names of the values of a graph or function, without those in bodies."""
-    names = {each if isinstance(each, str) else each.name for each in nodes.input}
-    if isinstance(nodes, GraphProto):
-        names.update(tensor.name for tensor in nodes.initializer)
-        names.update(tensor.values.name for tensor in nodes.sparse_initializer)
-    return names.union(*(node.output for node in nodes.node))
+    made = (node.output for node in nodes.node)
+    return set[str]().union(*names_given(nodes).values(), *made)
 
 
 def _carry_annotations(old: GraphProto, new: GraphProto, gone: set[str]) -> None:

@@ -34,6 +34,7 @@ from tensorsplit.model.graph.carried import (
     carry_over,
     holds,
     merge_doubled,
+    names_of,
     note_training,
 )
 from tensorsplit.model.graph.held_tensors import tensors
@@ -101,8 +102,7 @@ class NodeList:
     @cached_property
     def names(self) -> set[str]:
         """The names of its values; of a body without those around it."""
-        made = (node.output for node in self.graph.node)
-        return set[str]().union(*names_given(self.graph).values(), *made)
+        return names_of(self.graph)
 
     @property
     def sparse_values(self) -> Iterator[tuple[int, SparseTensorProto]]:
@@ -234,17 +234,6 @@ NAMED_DOMAIN = "ai.onnx"
 
 ADDED = "tensorsplit.added"
 """Notes of a node that it only passes on what a body gave out as it is: a value from around it."""
-
-
-def names_given(graph: GraphProto | FunctionProto) -> dict[str, list[str]]:
-    """Return the names of the inputs and of the initializers, by what they are the names of."""
-    if isinstance(graph, FunctionProto):
-        return {"input": [*graph.input]}
-    sparse = (held.values.name for held in graph.sparse_initializer)
-    return {
-        "input": [value.name for value in graph.input],
-        "initializer": [*(held.name for held in graph.initializer), *sparse],
-    }
 
 
 def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[], object]]:

@@ -36,6 +36,7 @@ from tensorsplit.core.dimensions import (
     times,
 )
 from tensorsplit.model.graph.axes import clamped
+from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.facts import Fact, NotKnownError, Tensor, as_tensor
 from tensorsplit.model.graph.tensors import Array
 
@@ -165,7 +166,6 @@ def computed(node: Node, output: Tensor) -> Elements | None:
     return found
 
 
-_FLOATS = (ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE)
 _INTEGERS = {ir.DataType.INT32: 1 << 31, ir.DataType.INT64: 1 << 63}
 """The integers that are calculated with, and how far they go; in smaller ones lengths wrap."""
 
@@ -179,9 +179,9 @@ _LARGEST_NAMED = {ir.DataType.INT32: 1 << 24, ir.DataType.INT64: 1 << 15}
 def _fitting(entry: Dim, kind: ir.DataType | None) -> Dim:
     """Return what was calculated, if it is known to be an element of the type."""
     if isinstance(entry, Fraction):
-        return float(entry) if kind in _FLOATS else None
-    if kind in _FLOATS:  # counts up to 2^11 are exact in all of them, names up to 2^24 not in all
-        is_exact = abs(entry) <= 2 * _EXACT if isinstance(entry, int) else kind != _FLOATS[0]
+        return float(entry) if kind in FLOATS else None
+    if kind in FLOATS:  # counts up to 2^11 are exact in all of them, names up to 2^24 not in all
+        is_exact = abs(entry) <= 2 * _EXACT if isinstance(entry, int) else kind != FLOATS[0]
         return entry if is_exact else None
     if kind in _INTEGERS:
         limit = _INTEGERS[kind]
@@ -207,7 +207,7 @@ def _elementwise(rule: Callable[..., Dim], node: Node, _: Tensor) -> list[Dim]:
 def _objects(known: Tensor, *, rounds: bool) -> Array:
     """Return the elements as an array of objects, to calculate with."""
     elements = _known(elements_of(known))
-    if known.element_type in _FLOATS and not rounds:
+    if known.element_type in FLOATS and not rounds:
         elements = tuple(entry if _is_binary(entry) else None for entry in elements)
     found = np.empty(len(elements), object)
     found[:] = list(map(_exact, elements))
@@ -274,7 +274,7 @@ def _quotient(left: Dim, right: Dim) -> Dim:
 
 def _divide(node: Node, output: Tensor) -> list[Dim]:
     """Divide integers as ONNX does, which truncates."""
-    is_whole = output.element_type not in _FLOATS
+    is_whole = output.element_type not in FLOATS
     rule = (lambda left, right: _whole(_quotient(left, right))) if is_whole else _quotient
     return _elementwise(rule, node, output)
 
@@ -289,7 +289,7 @@ def _cast(node: Node, output: Tensor) -> list[Dim]:
     rule: Callable[[Dim], Dim] = _whole
     if output.element_type == ir.DataType.BOOL:
         rule = partial(_comparison(operator.ne), 0)
-    elif output.element_type in _FLOATS:
+    elif output.element_type in FLOATS:
         rule = _same
     return _elementwise(rule, node, output)
 

@@ -60,10 +60,6 @@ class _KnownLayer(LayerAttributes):
             raise NotKnownError
         return values
 
-    def masked(self, name: str, count: int) -> list[int]:
-        """Return the bits of a mask, which may have fewer."""
-        return [*self.numbers(name), *[0] * count][:count]
-
     def given(self, place: int) -> Tensor:
         """Return an input."""
         if place >= len(self.inputs):

@@ -22,6 +22,7 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.arrays.onnx_ir import shape_in_model
 from tensorsplit.core.dimensions import MAX_DIM, Dim, Shape, are_known, is_known
 from tensorsplit.core.errors import SplitError
+from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.calls import Attributes, is_open
 from tensorsplit.model.graph.engine_operators import in_onnx
 from tensorsplit.model.graph.facts import (
@@ -42,8 +43,6 @@ from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
 from tensorsplit.model.infer.foreign_operators import alike
 from tensorsplit.model.infer.shape_rules import ALONE, COUNTED_WRONG, followed_shape, rule_of
 from tensorsplit.model.validity.node_errors import wrong_signature
-
-_FLOATS = frozenset((ir.DataType.FLOAT16, ir.DataType.FLOAT, ir.DataType.DOUBLE))
 
 _WHOLE = frozenset(kind for kind in ir.DataType if kind.name.startswith(("INT", "UINT", "BOOL")))
 
@@ -483,11 +482,11 @@ def values_of(array: Array | None, opset: int) -> tuple[Dim, ...] | None:
 
 
 def _elements(array: Array, kind: ir.DataType) -> tuple[Dim, ...]:
-    return tuple(map(float if kind in _FLOATS else int, array.ravel().tolist()))
+    return tuple(map(float if kind in FLOATS else int, array.ravel().tolist()))
 
 
 def _may_be_operand(kind: ir.DataType, shape: tuple[int, ...], opset: int) -> bool:
-    if len(shape) > 1 or (kind not in _WHOLE and kind not in _FLOATS):
+    if len(shape) > 1 or (kind not in _WHOLE and kind not in FLOATS):
         return False
     return math.prod(shape) <= (LARGEST_CONSTANT if kind in _WHOLE or opset == 1 else _MAX_FLOATS)
 

@@ -87,6 +87,10 @@ class LayerAttributes(ABC):
         """Return an attribute that is a list of integers; empty if it is missing."""
         return self._parsed(name, _integers, "")
 
+    def masked(self, name: str, count: int) -> list[int]:
+        """Return the bits of a mask, which may have fewer."""
+        return [*self.numbers(name), *[0] * count][:count]
+
     def number(self, name: str, default: float | None = None) -> float:
         """Return an attribute that is a number."""
         return self._parsed(name, float, default)

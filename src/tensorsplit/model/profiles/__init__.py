@@ -58,17 +58,37 @@ VERDICTS: tuple[str, ...] = get_args(Verdict)
 """The engine refuses, gives wrong results, or its process dies; or a target leaves the feature
 out."""
 
-LEFT = frozenset(
-    {
-        *("version", "if_in_scan", "long_slice", "unused", "empty_in_loop"),
-        *("empty_part", "unknown_rank", "unread_rank", "unranked_in_scan", "uncounted_axes"),
-        *("lost_dimension", "strings_repeated"),
-        *("calculated_from_nothing", "expanded_from_nothing", "expanded_to_nothing"),
-        *("batch_may_be_0", "empty_planes", "scalar_or_list", "slices_of_nothing"),
-        *("lengths_of_constants", "real_or_complex", "sum_of_nothing", "from_one_side"),
-    }
-)
-"""Features that a node keeps, whatever it is rewritten to."""
+CONVERT = "(tensorsplit convert MODEL --opset 13 -o MODEL)"
+
+ELSEWHERE = "run it in another engine, if data without elements matter"
+
+LEFT = {
+    "version": f"convert it to opset 13 {CONVERT}",
+    "if_in_scan": "move the If out of the Scan",
+    "unused": "use a part of it, or leave it out",
+    "empty_in_loop": ELSEWHERE,
+    "calculated_from_nothing": ELSEWHERE,
+    "empty_planes": ELSEWHERE,
+    "sum_of_nothing": ELSEWHERE,
+    "slices_of_nothing": ELSEWHERE,
+    "batch_may_be_0": "feed no batch of 0",
+    "lengths_of_constants": "lower the model, or give the lengths as a constant",
+    "real_or_complex": "declare the last dimension of its data",
+    "expanded_from_nothing": ELSEWHERE,
+    "expanded_to_nothing": ELSEWHERE,
+    "unranked_in_scan": "declare the shapes of what the body gives",
+    "unknown_rank": "give its axes or shape as a constant, or declare how long that list is;"
+    " the branches of an If have to give one rank",
+    "strings_repeated": ELSEWHERE,
+    "unread_rank": "declare its shape, or leave the input out",
+    "scalar_or_list": "give a list in both branches, for example by an Unsqueeze of the scalar",
+    "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",
+    "empty_part": "leave the part out",
+    "lost_dimension": "declare the dimension, or run it in another engine, if such data matter",
+    "long_slice": "use Split in its place, or run it in another engine",
+    "from_one_side": "use another engine",
+}
+"""Features that a node keeps, whatever it is rewritten to, and what to do about each."""
 
 Extent: TypeAlias = Literal["all", "some", "uses", "edge", "illegal", "values"]
 EXTENTS: tuple[str, ...] = get_args(Extent)

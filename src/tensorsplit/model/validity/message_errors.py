@@ -21,7 +21,8 @@ from onnx import (
 )
 
 from tensorsplit.core.errors import MALFORMED_MODEL, UNREADABLE_MODEL, SplitError, show
-from tensorsplit.model.graph.message import NUMBERS_AND_TEXT, NodeList, names_given, sparse_value
+from tensorsplit.model.graph.carried import names_given
+from tensorsplit.model.graph.message import NUMBERS_AND_TEXT, NodeList, sparse_value
 from tensorsplit.model.graph.node_paths import function_label
 from tensorsplit.model.graph.opsets import domain_name
 from tensorsplit.model.graph.tensors import check_tensor, element_type_of
