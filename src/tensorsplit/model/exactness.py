@@ -12,7 +12,7 @@ from enum import IntEnum
 
 import onnx_ir as ir
 
-from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.facts import Fact, Other
 from tensorsplit.model.graph.nodes import Scope, bodies
 from tensorsplit.model.graph.split_records import is_split
@@ -29,13 +29,13 @@ MOVES = _named(
     "Tile Pad CenterCropPad Concat Slice Gather GatherND GatherElements Scatter ScatterElements",
     "ScatterND TensorScatter Where Compress OneHot Trilu ReverseSequence DepthToSpace SpaceToDepth",
     "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert ConcatFromSequence",
-    "Optional OptionalGetElement StridedSlice Broadcast Select",
+    "Optional OptionalGetElement",
 )
-"""Operators, and layers of OpenVINO, whose outputs hold what their inputs or attributes hold, bit
-for bit; beside splits, and those that do what their bodies do."""
+"""Operators, and layers by the names of ONNX, whose outputs hold what their inputs or attributes
+hold, bit for bit; beside splits, and those that do what their bodies do."""
 
 UNROUNDED = _named(
-    "Shape Size ShapeOf SequenceLength OptionalHasElement Cast CastLike BitCast Convert Not And Or",
+    "Shape Size SequenceLength OptionalHasElement Cast CastLike BitCast Not And Or",
     "Xor Equal Less LessOrEqual Greater GreaterOrEqual IsNaN IsInf NonZero ArgMax ArgMin TopK",
     "Unique Neg Abs Sign Floor Ceil Round Relu Clip Max Min MaxPool GlobalMaxPool ReduceMax",
     "ReduceMin Hardmax",
@@ -43,7 +43,7 @@ UNROUNDED = _named(
 """Operators that calculate, and whose result the standard leaves no room for, but for NaNs and the
 sign of zero."""
 
-_ANY_VALUES = _named("Shape Size ShapeOf SequenceLength OptionalHasElement")
+_ANY_VALUES = _named("Shape Size SequenceLength OptionalHasElement")
 """Operators whose result does not depend on the elements."""
 
 _NO_FLOATS = ("INT", "UINT", "BOOL", "STRING")
@@ -54,20 +54,16 @@ def is_exact(node: ir.Node, facts: Facts) -> bool:
 
     Operators that are in neither table are exact where they take and give no floats.
     """
-    if _moves(node) or _is_in(node, UNROUNDED):
+    if _moves(node) or operator_of(node) in UNROUNDED:
         return True
     values = (value for value in (*node.inputs, *node.outputs) if value is not None)
     return node.domain == "" and not any(_may_be_floats(facts.of(value)) for value in values)
 
 
-def _is_in(node: ir.Node, names: frozenset[str]) -> bool:
-    return node.domain in ("", DOMAIN) and node.op_type in names
-
-
 def _moves(node: ir.Node) -> bool:
     """Return whether a node moves elements; a Scatter that adds them up does not."""
     reduction = node.attributes.get("reduction")
-    moves = is_split(node) or _is_in(node, MOVES)
+    moves = is_split(node) or operator_of(node) in MOVES
     return moves and (reduction is None or reduction.value in ("none", b"none"))
 
 
@@ -130,7 +126,7 @@ class _Levels:
             return self._call(function, inputs)
         if inner:
             return self._with_bodies(node, inner, inputs)
-        if _is_in(node, _ANY_VALUES):
+        if operator_of(node) in _ANY_VALUES:
             return [Level.EXACT] * len(node.outputs)
         if not least or not is_exact(node, self._facts):
             return [Level.ROUNDED] * len(node.outputs)

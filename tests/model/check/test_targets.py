@@ -760,6 +760,15 @@ def test_every_limitation_is_written_in_full(target: Any) -> None:
         assert bool(entry.requires) == (entry.verdict == "unsupported")
 
 
+@pytest.mark.parametrize(("kind", "is_found"), [("string", True), ("float", False)])
+@pytest.mark.parametrize("operator", ["Expand", "Tile"])
+def test_openvino_repeats_no_strings(operator: str, kind: str, is_found: bool) -> None:
+    text = f"g ({kind}[1] x, int64[1] s) => ({kind}[N] y) {{y = {operator}(x, s)}}"
+    made = parse_model(f'<ir_version: 8, opset_import: ["": 18]> {text}')
+    messages = [finding.message for finding in check(made, "openvino")]
+    assert any("Tile of strings" in message for message in messages) is is_found
+
+
 @pytest.mark.parametrize("target", profiles.targets())
 def test_another_element_type_is_advised_only_where_the_type_is_at_fault(target: Any) -> None:
     profile = profiles.load(target)

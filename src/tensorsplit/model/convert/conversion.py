@@ -10,11 +10,10 @@ from itertools import chain
 from operator import is_not
 from typing import Any
 
-import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import Number, dimension
-from tensorsplit.core.dimensions import Shape, are_known, is_known
+from tensorsplit.core.dimensions import Shape, is_known
 from tensorsplit.core.errors import NO_ADAPTER, SplitError, printable
 from tensorsplit.core.resolve import Intent
 from tensorsplit.model import exactness
@@ -32,6 +31,7 @@ from tensorsplit.model.graph.nodes import NodeRef, bodies, change_inputs, is_use
 from tensorsplit.model.graph.split_records import FAMILY
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.analysis import analyse
+from tensorsplit.model.infer.elements import constant_array
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.infer.node_outputs import infer_outputs
 
@@ -117,12 +117,8 @@ class Conversion:
     def constant(self, value: ir.Value | None) -> Array | None:
         """Return the value of a constant, or of what follows from shapes alone."""
         found, tensor = constant(value), self.facts.tensor(value)
-        if found is not None:
-            return found
-        shape, element_type = tensor.shape, tensor.element_type
-        if tensor.constant is None or element_type is None or shape is None or not are_known(shape):
-            return None
-        return np.array(tensor.constant, element_type.numpy()).reshape(shape)
+        follows = found is None and tensor.constant is not None
+        return constant_array(tensor) if follows else found
 
     def note(self, node: ConvertedNode) -> None:
         """Have a node reported as rewritten."""

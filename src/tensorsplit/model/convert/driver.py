@@ -12,11 +12,11 @@ from tensorsplit.core.dimensions import as_index
 from tensorsplit.core.errors import NO_ADAPTER, UNKNOWN_OPERATOR, SplitError, show
 from tensorsplit.core.records import NEWEST_OPSET
 from tensorsplit.model.convert import adapters_meaning, adapters_missing, adapters_operands
-from tensorsplit.model.convert.absent_inputs import separate_absent
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
 from tensorsplit.model.convert.definitions import replace_by_definition
 from tensorsplit.model.convert.family import convert_split, needs_attributes, to_variadic
 from tensorsplit.model.convert.operator_versions import (
+    VersionStep,
     fit,
     keeps_attributes,
     keeps_types,
@@ -25,7 +25,7 @@ from tensorsplit.model.convert.operator_versions import (
 )
 from tensorsplit.model.convert.restoring import restore_splits
 from tensorsplit.model.convert.training import convert_training, values_around
-from tensorsplit.model.convert.types_of_calls import separate_types
+from tensorsplit.model.convert.types_of_calls import separate_absent, separate_types
 from tensorsplit.model.convert.unread import drop_unread, leave_out_unread
 from tensorsplit.model.convert.whole_ir import open_ir
 from tensorsplit.model.features.values import is_sequence
@@ -170,23 +170,23 @@ def _needs_attributes(ref: NodeRef, target: int) -> bool:
     if node.op_type == "Constant":  # other nodes may need it as an attribute
         return target < opset
     linked = {name for name, held in node.attributes.items() if held.is_ref()}
-    while (step := next_step(node.op_type, opset, target)) is not None:
-        if step in _ADAPTERS or not keeps_attributes(step, linked):
-            return True
-        opset = step.opset
-    return False
+    steps = _steps(node.op_type, opset, target)
+    return any(step in _ADAPTERS or not keeps_attributes(step, linked) for step in steps)
 
 
 def _needs_types(ref: NodeRef, target: int) -> bool:
     """Return whether the types of a node's operands may decide how it is converted, or whether."""
-    op_type, opset = ref.op_type, ref.opset
-    if ref.node.domain != "" or opset == 0:
+    if ref.node.domain != "" or ref.opset == 0:
         return False
+    steps = _steps(ref.op_type, ref.opset, target)
+    return any(step in _ADAPTERS or not keeps_types(step) for step in steps)
+
+
+def _steps(op_type: str, opset: int, target: int) -> Iterator[VersionStep]:
+    """Yield the steps of an operator from one opset to another."""
     while (step := next_step(op_type, opset, target)) is not None:
-        if step in _ADAPTERS or not keeps_types(step):
-            return True
+        yield step
         opset = step.opset
-    return False
 
 
 def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:

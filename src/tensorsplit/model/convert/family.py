@@ -22,9 +22,9 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, check_count, check_element_type
 from tensorsplit.core.rules import Chunks, ceil, equal
 from tensorsplit.core.schema import Operator
-from tensorsplit.model.convert.absent_inputs import separate_absent
 from tensorsplit.model.convert.adapters_operands import count_from_front
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
+from tensorsplit.model.convert.types_of_calls import separate_absent
 from tensorsplit.model.features.split_features import known_lengths, split_length
 from tensorsplit.model.graph.binding import bind
 from tensorsplit.model.graph.calculation import FIRST_WITH_ANY_CONSTANT

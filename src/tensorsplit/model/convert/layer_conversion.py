@@ -13,7 +13,7 @@ from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.core.errors import NO_COUNTERPART, SplitError, short_name
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.nodes import NodeRef, is_used
 from tensorsplit.model.graph.opsets import schema_of
 from tensorsplit.model.infer.node_outputs import infer_outputs
 from tensorsplit.model.openvino_ir import LAYER_VERSION
@@ -86,9 +86,7 @@ class LayerConversion(LayerAttributes):
     def is_read(self, place: int) -> bool:
         """Return whether something reads an output."""
         outputs = self.node.node.outputs
-        return place < len(outputs) and bool(
-            outputs[place].uses() or outputs[place].is_graph_output()
-        )
+        return place < len(outputs) and is_used(outputs[place])
 
     def op(
         self,

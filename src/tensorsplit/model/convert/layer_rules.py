@@ -20,6 +20,8 @@ from tensorsplit.model.convert import (
     layer_windows,
 )
 from tensorsplit.model.convert.layer_conversion import LayerConversion
+from tensorsplit.model.graph.called_in_onnx import name_in_onnx
+from tensorsplit.model.openvino_ir.attributes import BROADCAST
 
 Rewrite = Callable[[LayerConversion], ir.Value | Sequence[ir.Value]]
 
@@ -143,10 +145,6 @@ def _scattered(op_type: str, versions: str, *, with_axis: bool) -> LayerRule:
     return _rule(make, "reduction use_init_val" if with_axis else "reduction", versions)
 
 
-def _convert(layer: LayerConversion) -> ir.Value:
-    return layer.cast(layer.inputs[0], layer.named_type("destination_type"))
-
-
 def _matmul(layer: LayerConversion) -> ir.Value:
     operands = [
         layer.with_last_axes_swapped(place) if layer.flag(f"transpose_{name}", False) else operand
@@ -170,16 +168,17 @@ def _reduced(op_type: str, versions: str = "opset1", *, floats: bool = False) ->
 RULES: Mapping[str, LayerRule] = MappingProxyType(
     {
         **{
-            name: _same(name)
+            name: _same(name_in_onnx(name))
             for name in (
-                *("Abs", "Acos", "Asin", "Atan", "Cos", "Cosh", "Erf", "Exp", "Log"),
-                *("Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Tan", "Tanh"),
+                *("Abs", "Acos", "Asin", "Atan", "Cos", "Cosh", "Erf", "Exp", "Log", "LogicalNot"),
+                *("Negative", "ReLU", "Sigmoid", "Sign", "Sin", "Sinh", "Sqrt", "Tan", "Tanh"),
             )
         },
-        "Acosh": _same("Acosh", "opset4"),
-        "Add": _broadcast("Add"),
-        "Asinh": _same("Asinh", "opset4"),
-        "Atanh": _same("Atanh", "opset4"),
+        **{
+            name: _same(name_in_onnx(name), "opset4")
+            for name in ("Acosh", "Asinh", "Atanh", "HSwish", "Mish", "SoftPlus")
+        },
+        **{name: _broadcast(name_in_onnx(name)) for name in (*BROADCAST, "Power")},
         "AvgPool": _rule(
             layer_windows.average_pool,
             f"{layer_windows.POOL} exclude-pad",
@@ -194,14 +193,16 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "Broadcast": _rule(layer_indexing.broadcast_to, "mode", "opset3"),
         "Clamp": _rule(layer_arithmetic.clamp, "min max"),
         "Concat": _read("Concat", LayerConversion.integer, "axis"),
-        "Convert": _rule(_convert, "destination_type"),
+        "Convert": _rule(
+            lambda layer: layer.cast(layer.inputs[0], layer.named_type("destination_type")),
+            "destination_type",
+        ),
         "Convolution": _rule(layer_windows.convolution, layer_windows.WINDOW),
         "ConvolutionBackpropData": _rule(
             layer_windows.transposed_convolution, f"{layer_windows.WINDOW} output_padding"
         ),
         "Divide": _rule(layer_arithmetic.divide, "auto_broadcast m_pythondiv"),
         "Elu": _read("Elu", LayerConversion.number, "alpha"),
-        "Equal": _broadcast("Equal"),
         "FloorMod": _rule(layer_arithmetic.floor_mod, "auto_broadcast"),
         "Gather": _rule(layer_indexing.gather, "batch_dims", "opset1 opset7 opset8"),
         "GatherElements": _read(
@@ -209,8 +210,6 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         ),
         "GatherND": _read("GatherND", _or_0, "batch_dims", versions="opset8"),
         "Gelu": _rule(layer_arithmetic.gelu, "approximation_mode", "opset2 opset7"),
-        "Greater": _broadcast("Greater"),
-        "GreaterEqual": _broadcast("GreaterOrEqual"),
         "GroupConvolution": _rule(layer_windows.grouped_convolution, layer_windows.WINDOW),
         "GroupConvolutionBackpropData": _rule(
             layer_windows.grouped_transposed_convolution, f"{layer_windows.WINDOW} output_padding"
@@ -227,37 +226,25 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
             versions="opset5",
         ),
         "Identity": _same("Identity", "opset16"),
-        "HSwish": _same("HardSwish", "opset4"),
         "Interpolate": _rule(layer_windows.interpolate, layer_windows.RESIZING, "opset4 opset11"),
         "IsFinite": _rule(layer_arithmetic.is_finite, "", "opset10"),
         "IsInf": _read("IsInf", _on, "detect_negative", "detect_positive", versions="opset10"),
         "IsNaN": _same("IsNaN", "opset10"),
-        "Less": _broadcast("Less"),
-        "LessEqual": _broadcast("LessOrEqual"),
         "LogSoftmax": _read("LogSoftmax", LayerConversion.integer, "axis", versions="opset5"),
-        "LogicalAnd": _broadcast("And"),
-        "LogicalNot": _same("Not"),
-        "LogicalOr": _broadcast("Or"),
         "LogicalXor": _broadcast("Xor", "opset1 opset2"),
         "LSTMSequence": _rule(layer_recurrent.lstm, layer_recurrent.ATTRIBUTES, "opset5"),
         "MatMul": _rule(_matmul, "transpose_a transpose_b"),
-        "Maximum": _broadcast("Max"),
         "MaxPool": _rule(
             layer_windows.max_pool,
             f"{layer_windows.POOL} index_element_type axis",
             "opset1 opset8 opset14",
         ),
-        "Minimum": _broadcast("Min"),
-        "Mish": _same("Mish", "opset4"),
         "Mod": _broadcast("Mod", fmod=1),
-        "Multiply": _broadcast("Mul"),
         "MVN": _rule(layer_arithmetic.mvn, "eps normalize_variance eps_mode", "opset6"),
-        "Negative": _same("Neg"),
         "NonZero": _typed("NonZero", "opset3"),
         "NotEqual": _broadcast("Equal", negated=True),
         "OneHot": _rule(layer_indexing.one_hot, "axis"),
         "Pad": _rule(layer_windows.pad, "pad_mode", "opset1 opset12"),
-        "Power": _broadcast("Pow"),
         "PReLU": _rule(layer_arithmetic.prelu),
         "Range": _rule(layer_indexing.range_, "output_type", "opset4"),
         "ReduceL1": _reduced("ReduceL1", "opset4"),
@@ -269,7 +256,6 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "ReduceMin": _reduced("ReduceMin"),
         "ReduceProd": _reduced("ReduceProd"),
         "ReduceSum": _reduced("ReduceSum"),
-        "ReLU": _same("Relu"),
         "Reshape": _rule(layer_indexing.reshape, "special_zero"),
         "RNNSequence": _rule(layer_recurrent.rnn, layer_recurrent.ATTRIBUTES, "opset5"),
         "Roll": _rule(layer_indexing.roll, "", "opset7"),
@@ -282,7 +268,6 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
         "ShapeOf": _typed("Shape", "opset1 opset3"),
         "Slice": _rule(layer_indexing.slice_, "", "opset8"),
         "SoftMax": _read("Softmax", LayerConversion.integer, "axis", versions="opset1 opset8"),
-        "SoftPlus": _same("Softplus", "opset4"),
         "SoftSign": _same("Softsign", "opset9"),
         "SpaceToDepth": _rule(layer_indexing.space_to_depth, "mode block_size"),
         "SquaredDifference": _rule(layer_arithmetic.squared_difference, "auto_broadcast"),
@@ -291,7 +276,6 @@ RULES: Mapping[str, LayerRule] = MappingProxyType(
             layer_indexing.strided_slice,
             "begin_mask end_mask new_axis_mask shrink_axis_mask ellipsis_mask",
         ),
-        "Subtract": _broadcast("Sub"),
         "TopK": _rule(
             layer_indexing.top_k,
             "axis mode sort index_element_type stable",

@@ -16,7 +16,7 @@ from tensorsplit.core.emit import written_out
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.core.resolve import Intent, plan
-from tensorsplit.core.rules import LengthRule, explicit
+from tensorsplit.core.rules import explicit
 from tensorsplit.model.convert.conversion import Conversion
 from tensorsplit.model.graph.building import inherit
 from tensorsplit.model.graph.calculation import (
@@ -131,7 +131,9 @@ def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
     found = program and rule_of(program, len(parts))
     if not found:
         return
-    intent = _intent(first.opset, axis, *found, len(parts))
+    rule, given = found
+    operator = in_force("Split", first.opset)
+    intent = Intent(operator, axis, None, rule, given, len(parts), True, None)
     shape = conversion.facts.tensor(data).shape
     with suppress(SplitError):  # the running model refuses what does not fit
         intent = written_out(intent, None if shape is None else plan(intent, shape))
@@ -148,11 +150,6 @@ def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
         conversion.restored[node] = intent
     _stand_in(conversion, pairs)
     _retire(conversion, parts)
-
-
-def _intent(opset: int, axis: int, rule: LengthRule, given: tuple[int, ...], count: int) -> Intent:
-    """Return the intent of a Split whose rule is known."""
-    return Intent(in_force("Split", opset), axis, None, rule, given, count, True, None)
 
 
 def _slice_instead(conversion: Conversion, part: _Part) -> None:

@@ -1,4 +1,4 @@
-"""Functions that are called with data of several types: made once for each, where it is needed."""
+"""Functions that are called in several ways: made once for each, where it is needed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,45 @@ from tensorsplit.model.graph.calls import (
     separate,
 )
 from tensorsplit.model.graph.facts import as_tensor
-from tensorsplit.model.graph.nodes import NodeRef, walk
+from tensorsplit.model.graph.nodes import NodeRef, change_inputs, walk
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.validity.node_errors import type_name
+
+
+def _repeat(separated: Callable[[], bool], model: ir.Model) -> None:
+    """Make functions as long as there are new ones, of which others may have to follow."""
+    before = len(model.functions)
+    while model.functions and separated():
+        check_specialised(len(model.functions) - before, before, "graph")
+
+
+def separate_absent(model: ir.Model) -> None:
+    """Make functions once for each set of inputs that calls omit; a node then sees what it lacks.
+
+    The first keeps the function's name. What a function passes on to others follows.
+
+    Raises:
+        SplitError: TS502 for functions that are called in too many ways.
+    """
+    _repeat(lambda: _separate_absent(model), model)
+
+
+def _separate_absent(model: ir.Model) -> bool:
+    """Make the functions for the calls that there are now; return whether any reads less."""
+    made = separate(model, _read_but_absent)
+    for function, absent in made:
+        for place in absent:
+            for reader, position in tuple(function.inputs[place].uses()):
+                change_inputs(reader, {position: None})
+    return any(absent for _, absent in made)
+
+
+def _read_but_absent(function: ir.Function, call: ir.Node) -> tuple[int, ...]:
+    """Return the places of the inputs that nodes of a function read and a call omits."""
+    given = (*call.inputs, *[None] * len(function.inputs))
+    return tuple(
+        place for place, held in enumerate(function.inputs) if given[place] is None and held.uses()
+    )
 
 
 def separate_types(model: ir.Model, needs: Callable[[NodeRef], bool]) -> None:
@@ -37,16 +73,15 @@ def separate_types(model: ir.Model, needs: Callable[[NodeRef], bool]) -> None:
     """
     if not model.functions:
         return
-    refs, before = list(walk(model)), len(model.functions)
+    refs = list(walk(model))
     concerned = called_with_need(refs, functions_of(model), needs)
     times = Counter(called_by(ref.node) for ref in refs)
     if all(times[key] < 2 for key in concerned):
         return
-    while _separate(model, concerned):
-        check_specialised(len(model.functions) - before, before, "graph")
+    _repeat(lambda: _separate_types(model, concerned), model)
 
 
-def _separate(model: ir.Model, concerned: set[Key]) -> bool:
+def _separate_types(model: ir.Model, concerned: set[Key]) -> bool:
     """Make copies of functions that are called in several ways; return whether there are any.
 
     A call of which the types are not known yet stays as it is.

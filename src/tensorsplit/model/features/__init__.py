@@ -19,8 +19,6 @@ from tensorsplit.model.features.body_features import (
     takes_strings,
     unread_rows,
 )
-from tensorsplit.model.features.by_channels import of_channels
-from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.forms import of_axes, of_form
 from tensorsplit.model.features.from_constants import is_packed_constant, of_constants
 from tensorsplit.model.features.given_as_is import given_as_is, given_by_function
@@ -28,7 +26,6 @@ from tensorsplit.model.features.inlined import Inlined
 from tensorsplit.model.features.integers import of_integers
 from tensorsplit.model.features.limited_lengths import of_slices
 from tensorsplit.model.features.misread import is_partly_indexed, of_misread, repeats_many_axes
-from tensorsplit.model.features.named_domain import of_named_domain
 from tensorsplit.model.features.quantized import of_quantized
 from tensorsplit.model.features.ranks import (
     gives_unknown_rank,
@@ -37,7 +34,7 @@ from tensorsplit.model.features.ranks import (
     reads_unknown_rank,
 )
 from tensorsplit.model.features.recurrences import is_read_beside_recurrence, of_recurrences
-from tensorsplit.model.features.requantized import of_requantized
+from tensorsplit.model.features.requantized import of_channels, of_requantized
 from tensorsplit.model.features.rounds import (
     has_no_rows,
     layer_may_have_no_round,
@@ -61,11 +58,14 @@ from tensorsplit.model.features.values import (
 )
 from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements
+from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.calls import called_in_part
-from tensorsplit.model.graph.nodes import NodeRef, Scope, namesakes, scopes_in
+from tensorsplit.model.graph.message import NAMED_DOMAIN
+from tensorsplit.model.graph.nodes import NodeRef, Scope, namesakes, nodes_in, scopes_in
 from tensorsplit.model.graph.opsets import domain_opsets
 from tensorsplit.model.graph.producers import first_input
 from tensorsplit.model.graph.split_records import is_onnx_split, is_vendor_split
+from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
 
@@ -160,10 +160,11 @@ def _of_any_operator(
         *of_slices(ref.node, seen),
         *of_backward_slices(ref.node, facts),
         *of_gathered_strings(ref.node, facts),
+        *_of_strings(ref.node, facts, has_sequences),
     ]
-    if found:
+    if {*found} - {"strings_passed_on"}:  # profiles mean an Identity of sequences by its name
         yield "operator", ref.op_type
-    yield from ((name, True) for name in (*found, *_of_strings(ref.node, facts, has_sequences)))
+    yield from ((name, True) for name in found)
 
 
 def _of_strings(node: ir.Node, facts: Facts, has_sequences: bool) -> Iterator[str]:
@@ -258,6 +259,27 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
         "overridable_initializer": any(value.name in graph.initializers for value in graph.inputs),
     }
     return {name: value for name, value in found.items() if value}
+
+
+def of_named_domain(model: ir.Model, functions: Sequence[ir.Function]) -> Iterator[str]:
+    """Yield whether nodes call ONNX's own domain by its name, and some in bodies and functions.
+
+    Those that nothing needs, or in other functions than these, count only as the latter.
+    """
+    if NAMED_DOMAIN not in model.meta:
+        return
+    owners: list[Scope] = [model.graph, *functions]
+    if any(map(_names_domain, (node for each in owners for node in nodes_in(each)))):
+        yield "named_domain"
+    inner = [each for each in scopes_in(model.graph) if each is not model.graph]
+    for scope in (*inner, *model.functions.values()):
+        if any(NAMED_DOMAIN in node.meta for node in nodes_in(scope)):
+            yield "named_domain_inside"
+            return
+
+
+def _names_domain(node: ir.Node) -> bool:
+    return NAMED_DOMAIN in node.meta and any(map(is_needed, node.outputs))
 
 
 def data_features(refs: Iterable[NodeRef], facts: Facts, inputs: Iterable[ir.Value]) -> Features:

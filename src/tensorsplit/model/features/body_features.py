@@ -9,13 +9,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, names_in
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.called_in_onnx import operator_of
-from tensorsplit.model.features.from_constants import (
-    MOST_STEPS,
-    OF_SHAPES,
-    gives_shape,
-    is_constant,
-)
+from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
 from tensorsplit.model.features.rounds import (
     empty_rows_may_be_0,
     has_no_rows,
@@ -30,6 +24,7 @@ from tensorsplit.model.features.shared_memory import (
     shared_states,
 )
 from tensorsplit.model.features.values import has_known_shape, has_strings, is_empty
+from tensorsplit.model.graph.called_in_onnx import OF_SHAPES, gives_shape, operator_of
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.loops import (
@@ -204,10 +199,8 @@ def unread_rows(node: ir.Node, facts: Facts) -> list[int]:
 
     def is_known_shape(reader: ir.Node) -> bool:
         held = first_input(reader)
-        shape = (
-            facts.tensor(held).shape if gives_shape(reader) and held not in body.inputs else None
-        )
-        return shape is not None and are_known(shape)
+        is_other = gives_shape(reader) and held not in body.inputs
+        return is_other and has_known_shape(held, facts)
 
     read = (calculated_from(body.inputs[row], but=is_known_shape) for row in rows)
     return rows if all(map(ends.isdisjoint, read)) else []
@@ -221,14 +214,13 @@ def joins_across(node: ir.Node, facts: Facts) -> bool:
             continue
         shape = facts.tensor(node.outputs[port.outer]).shape
         before = (None,) if shape is None else shape[: port.axis]
-        if port.axis and not are_known(shape or before) and not all(map(_is_full, before)):
+        if (
+            port.axis
+            and not are_known(shape or before)
+            and not all(is_known(dim) and dim > 0 for dim in before)
+        ):
             return True
     return False
-
-
-def _is_full(dim: Dim) -> bool:
-    """Return whether a length is known, and not 0."""
-    return is_known(dim) and dim > 0
 
 
 def takes_strings(node: ir.Node, facts: Facts) -> bool:
@@ -246,7 +238,7 @@ def _is_read(value: ir.Value, facts: Facts) -> bool:
     """Return whether anything reads a value that does more than measure what is known."""
     is_known = has_known_shape(value, facts)
     return value.is_graph_output() or any(
-        not (is_known and operator_of(use.node) in OF_SHAPES) for use in value.uses()
+        not (is_known and gives_shape(use.node)) for use in value.uses()
     )
 
 

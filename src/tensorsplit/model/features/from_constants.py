@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.called_in_onnx import operator_of
+from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import fixed_tensor_of, tensor_of
 from tensorsplit.model.graph.loops import captured_by
@@ -27,8 +27,6 @@ _PACKED_WITHOUT_NUMBER = frozenset({"nf4", "u1", "u3", "u6"})
 
 _RANDOM = ("Random", "Bernoulli", "Multinomial", "ReadValue")
 """How the names of operators begin that give something else in each run."""
-
-OF_SHAPES = frozenset({"Shape", "Size"})
 
 MOST_STEPS = 100
 """Engines do not fuse as many nodes; so that a walk from each node of a long chain ends soon."""
@@ -78,11 +76,6 @@ def is_calculated(
         waiting += [operand for operand in operands if operand not in seen]
         seen.update(operands)
     return not waiting
-
-
-def gives_shape(node: ir.Node | None) -> bool:
-    """Return whether a node gives a shape, or a number of elements."""
-    return operator_of(node) in OF_SHAPES
 
 
 def is_evaluated(node: ir.Node) -> bool:

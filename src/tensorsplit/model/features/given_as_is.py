@@ -39,14 +39,11 @@ def given_as_is(node: ir.Node) -> Iterator[GivenValue]:
         own = _given_by_loop(node, body) if is_loop(node) else _own_given(node, body)
         given = zip(body.outputs, own, _are_read(node, body), strict=False)
         for place, (held, what, is_read) in enumerate(given):
-            if _is_added(held.producer()):
+            made = held.producer()
+            if made is not None and ADDED in made.meta:
                 yield GivenValue(AROUND, body, place)
             elif what and is_read:
                 yield GivenValue(what, body, place)
-
-
-def _is_added(node: ir.Node | None) -> bool:
-    return node is not None and ADDED in node.meta
 
 
 def keep_added(held: ir.Value) -> None:

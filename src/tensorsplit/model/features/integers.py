@@ -11,15 +11,14 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import (
     MOST_STEPS,
-    OF_SHAPES,
     is_calculated,
     is_constant,
     is_fixed,
     is_of_constants,
 )
+from tensorsplit.model.graph.called_in_onnx import OF_SHAPES, gives_shape, operator_of
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef
@@ -32,12 +31,8 @@ from tensorsplit.model.infer.analysis import Facts
 SMALL = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
 """Integers whose quotient is rounded to the nearest in any place."""
 
-_UNSIGNED = frozenset(
-    (ir.DataType.UINT8, ir.DataType.UINT16, ir.DataType.UINT32, ir.DataType.UINT64)
-)
-_INTEGERS = _UNSIGNED | {
-    *(ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32, ir.DataType.INT64),
-}
+_INTEGERS = frozenset(kind for kind in ir.DataType if kind.is_integer())
+_UNSIGNED = frozenset(kind for kind in _INTEGERS if not kind.is_signed())
 _FUSED_WITH_MUL = frozenset({ir.DataType.INT32, ir.DataType.INT64})
 """Integers of which engines multiply a quotient of 1 as they multiply floats."""
 
@@ -129,7 +124,7 @@ def _leaves_no_rest(node: ir.Node) -> bool:
         return False
     number, rest = less.inputs
     left = producer_of(rest)
-    if left is None or operator_of(left) not in ("FloorMod", "Mod"):
+    if left is None or operator_of(left) != "Mod":
         return False
     return tuple(left.inputs) == (number, divisor)
 
@@ -278,7 +273,7 @@ def is_of_joined(node: ir.Node, facts: Facts) -> bool:
         made = producer_of(value)
         if value is None or made is None or made.domain != node.domain or not made.inputs:
             continue
-        readers = [use for use in value.uses() if operator_of(use.node) not in OF_SHAPES]
+        readers = [use for use in value.uses() if not gives_shape(use.node)]
         is_shared = is_shared or len(readers) > 1 or value.is_graph_output()
         if operator_of(made) in _MAY_CHANGE_NOTHING:
             waiting.append((made.inputs[0], is_shared))

@@ -10,16 +10,15 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_known
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import (
     MOST_STEPS,
-    gives_shape,
     is_calculated,
     is_constant,
     is_fixed,
 )
 from tensorsplit.model.features.values import LARGEST, has_known_shape
 from tensorsplit.model.graph.axes import order_of
+from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.nodes import attribute_of, given_in_branches
 from tensorsplit.model.graph.producers import first_input, producer_of
 from tensorsplit.model.infer.analysis import Facts

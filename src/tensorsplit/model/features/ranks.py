@@ -8,15 +8,15 @@ from itertools import islice
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known
-from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
 from tensorsplit.model.features.values import has_known_shape
+from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.loops import carried_by
 from tensorsplit.model.graph.nodes import NodeRef, given_in_branches, is_used
 from tensorsplit.model.graph.producers import first_input, origins
 from tensorsplit.model.graph.rejoined import first_passed
-from tensorsplit.model.graph.uses import OF_SHAPES, is_needed
+from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
@@ -43,7 +43,7 @@ def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
     nothing needs does not count.
     """
     node = ref.node
-    if node.op_type in OF_SHAPES and _is_of_element(node, seen) and is_needed(node.outputs[0]):
+    if gives_shape(node) and _is_of_element(node, seen) and is_needed(node.outputs[0]):
         yield "measured_element"
     if any(map(is_needed, _scalars_or_lists(node, seen))):
         yield "scalar_or_list"

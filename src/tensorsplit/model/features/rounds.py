@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, are_known, is_at_least, is_known
+from tensorsplit.core.dimensions import Dim, is_at_least, is_known
 from tensorsplit.model.features.shared_memory import loop_layer
+from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.loops import (
@@ -120,8 +121,7 @@ def has_open_rows(node: ir.Node, facts: Facts) -> bool:
     """
     states = len(states_of(node))
     pairs = zip(node.outputs[states:], body_of(node).outputs[states:], strict=False)
-    shapes = [facts.tensor(row).shape for made, row in pairs if is_used(made)]
-    return any(shape is None or not are_known(shape) for shape in shapes)
+    return any(is_used(made) and not has_known_shape(row, facts) for made, row in pairs)
 
 
 def _numbers_of_rows(ref: NodeRef, facts: Facts) -> list[Dim]:

@@ -12,7 +12,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.called_in_onnx import operator_of
+from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.held_tensors import fixed_tensor_of
 from tensorsplit.model.graph.loops import (
     body_of,
@@ -26,7 +26,7 @@ from tensorsplit.model.graph.nodes import Scope, attribute_of, bodies, is_used, 
 from tensorsplit.model.graph.producers import first_input, origins, passed_from
 from tensorsplit.model.graph.rejoined import may_pass, passed_by
 from tensorsplit.model.graph.split_records import is_split
-from tensorsplit.model.graph.uses import OF_SHAPES, is_unused, twins_of
+from tensorsplit.model.graph.uses import is_unused, twins_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir import LAYER_PORTS
 from tensorsplit.model.openvino_ir.port_maps import BodyPorts, read_ports
@@ -43,7 +43,7 @@ _IN_PLACE = frozenset(
 )
 """What OpenVINO writes the result of where the data was, if nothing else reads that."""
 
-_AT_ONCE = frozenset({"Clip", "Max", "Maximum", "Min", "Minimum", "Relu", "Round"})
+_AT_ONCE = frozenset({"Clip", "Max", "Min", "Relu", "Round"})
 """What OpenVINO calculates with what reads it, and gives itself again if it is applied again."""
 
 _BY_ELEMENT = frozenset(
@@ -51,7 +51,6 @@ _BY_ELEMENT = frozenset(
         *("Add", "Div", "Mean", "Mod", "Mul", "PRelu", "Pow", "Sub", "Sum"),
         *("Elu", "Erf", "Exp", "Gelu", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "Not"),
         *("Reciprocal", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh"),
-        *("FloorMod", "HSwish", "LogicalNot", "SoftPlus", "SoftSign"),
     }
 )
 """What it writes so where the data is a Concat of what is around, without memory of its own."""
@@ -85,7 +84,11 @@ def overwriting_layers(node: ir.Node, facts: Facts) -> list[_Use]:
     if (loop := loop_layer(node)) is None:
         return []
     body, ports = loop
-    carried = {to for start, to in ports.back_edges if not _is_given_on(body, start, to)}
+    carried = {
+        to
+        for start, to in ports.back_edges
+        if passed_from(body.outputs[start]) is not body.inputs[to]
+    }
     again = {
         body.inputs[port.inner]: node.inputs[port.outer]
         for port in ports.inputs
@@ -105,11 +108,6 @@ def loop_layer(node: ir.Node) -> tuple[ir.Graph, BodyPorts] | None:
         with suppress(SplitError):
             return body, read_ports(str(node.metadata_props.get(LAYER_PORTS + label)), "")
     return None
-
-
-def _is_given_on(body: ir.Graph, start: int, to: int) -> bool:
-    """Return whether a body carries on what it is given as it is."""
-    return passed_from(body.outputs[start]) is body.inputs[to]
 
 
 def _joins(body: ir.Graph, facts: Facts) -> set[ir.Node]:
@@ -156,9 +154,7 @@ def _is_read_once(held: ir.Value | None, inside: Container[Scope]) -> bool:
     readers = [
         use.node
         for use in held.uses()
-        if use.node.graph in inside
-        and operator_of(use.node) not in OF_SHAPES
-        and not is_unused(use.node)
+        if use.node.graph in inside and not gives_shape(use.node) and not is_unused(use.node)
     ]
     return len(readers) == 1 and not (held.graph in inside and held.is_graph_output())
 

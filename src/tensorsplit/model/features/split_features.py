@@ -13,11 +13,12 @@ from tensorsplit.core.plan import SplitPlan, UncountedPlan
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import ceil, chunk, equal, explicit, ones, remainder
 from tensorsplit.core.schema import Operator
-from tensorsplit.model.features.from_constants import gives_shape, is_calculated, of_constants
+from tensorsplit.model.features.from_constants import is_calculated, of_constants
 from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS, of_uses
 from tensorsplit.model.features.values import has_known_shape, has_strings, is_empty, of_data
 from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.features.without_elements import of_constant_operands
+from tensorsplit.model.graph.called_in_onnx import gives_shape
 from tensorsplit.model.graph.checked_lengths import INPUTS_WITH_LENGTHS, are_checked
 from tensorsplit.model.graph.held_tensors import fixed_tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, is_used
@@ -175,13 +176,9 @@ def _of_lost_checks(
         yield "unused", True
     elif _gives_constants(intent, ref, facts):
         yield "unread_parts", True
-        if gives_only_shapes(node) and any(map(_is_declared, led_to_shapes(node))):
+        declared = (held.shape for held in led_to_shapes(node) if held.shape is not None)
+        if gives_only_shapes(node) and any(shape.is_static() for shape in declared):
             yield "declared_parts", True
-
-
-def _is_declared(held: ir.Value) -> bool:
-    """Return whether the model declares a shape of numbers for a value."""
-    return held.shape is not None and held.shape.is_static()
 
 
 def _of_lengths(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, object]]:

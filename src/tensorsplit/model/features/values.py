@@ -8,9 +8,9 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known, is_at_least, is_known, same_shape
 from tensorsplit.core.maker import MOST_EXACT
-from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.vocabulary import Features
+from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import attribute_of
 from tensorsplit.model.graph.producers import first_input, producer_of
@@ -118,7 +118,8 @@ def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
         if _has_unequal_outputs(made, facts):
             yield "part_to_bool"
             return
-        if _has_first_output(made) and held is not made.outputs[0]:
+        is_one_of_several = is_split(made) or operator_of(made) in _OF_FIRST
+        if is_one_of_several and held is not made.outputs[0]:
             yield "later_part_to_bool"
             return
         before = first_passed(made)
@@ -150,10 +151,6 @@ def _has_unequal_outputs(node: ir.Node, facts: Facts) -> bool:
         or "split" in node.attributes
         or ("num_outputs" in node.attributes and (len(shapes) > 1 or None in shapes))
     )
-
-
-def _has_first_output(node: ir.Node) -> bool:
-    return is_split(node) or operator_of(node) in _OF_FIRST
 
 
 def of_gathered_strings(node: ir.Node, facts: Facts) -> Iterator[str]:

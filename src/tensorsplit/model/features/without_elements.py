@@ -13,12 +13,12 @@ from onnx import defs
 
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_at_least, is_known
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.called_in_onnx import operator_of
 from tensorsplit.model.features.forms import sparse_initializers
 from tensorsplit.model.features.from_constants import is_fixed
 from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.calculation import FLOATS
+from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import first_input, origins, passed_from

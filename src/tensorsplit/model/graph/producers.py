@@ -44,17 +44,15 @@ def origins(
 
 def passed_from(value: ir.Value | None) -> ir.Value | None:
     """Return the value that Identity nodes pass on; one of them, where they read each other."""
-    return [value, *origins(value, _identity_input)][-1]
+    return [value, *origins(value, lambda node: first_input(node) if _is_identity(node) else None)][
+        -1
+    ]
 
 
 def passed_on(value: ir.Value) -> list[ir.Value]:
     """Return what Identity nodes give that read a value."""
     readers = (use.node for use in value.uses())
     return [made for node in readers if _is_identity(node) for made in node.outputs]
-
-
-def _identity_input(node: ir.Node) -> ir.Value | None:
-    return first_input(node) if _is_identity(node) else None
 
 
 def _is_identity(node: ir.Node) -> bool:

@@ -7,41 +7,31 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import attribute_of
-from tensorsplit.model.graph.opsets import domain_name
 from tensorsplit.model.graph.producers import producer_of
 from tensorsplit.model.graph.split_records import is_split, is_vendor_split
-from tensorsplit.model.graph.uses import MOST_LEVELS, NO_OWNERS, OF_SHAPES, Owners, Uses
+from tensorsplit.model.graph.uses import MOST_LEVELS, NO_OWNERS, Owners, Uses
 
-_PASSING = {
-    "": frozenset(
-        {
-            *("Cast", "CastLike", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Pad"),
-            *("Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
-            *("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"),
-        }
-    ),
-    DOMAIN: frozenset(
-        {
-            *("Broadcast", "Convert", "ConvertLike", "Gather", "Identity", "Pad", "Reshape"),
-            *("Slice", "Squeeze", "StridedSlice", "Tile", "Transpose", "Unsqueeze"),
-        }
-    ),
-}
-"""Operators of a domain that an engine takes out where they change nothing, or two together do."""
+_PASSING = frozenset(
+    {
+        *("Cast", "CastLike", "Dropout", "Expand", "Flatten", "Gather", "Identity", "Pad"),
+        *("Reshape", "Slice", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
+    }
+)
+"""Operators that an engine takes out where they change nothing, or two together do."""
+
+_REDUCING = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
+"""Operators that it takes out so in ONNX, not in an IR."""
 
 _OF_ONE = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
 """Operators that give their input if it is the only one."""
 
-_TWICE = frozenset({"Neg", "Negative"})
-"""Operators that change nothing where two follow each other."""
-
-_NEUTRAL = {"Add": 0, "Sub": 0, "Subtract": 0, "Mul": 1, "Multiply": 1, "Div": 1, "Divide": 1}
+_NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
 """Operators that give their first input if the second is so, and some of them the other way."""
 
-_EITHER_WAY = frozenset({"Add", "Mul", "Multiply"})
+_EITHER_WAY = frozenset({"Add", "Mul"})
 
 _Place: TypeAlias = tuple[ir.Node, int]
 
@@ -60,18 +50,18 @@ def may_pass(node: ir.Node, place: int) -> bool:
 
     It may do so only together with others, as two Transposes do.
     """
-    domain, operator = domain_name(node.domain), node.op_type
-    if domain not in _PASSING or not node.outputs:
+    operator = operator_of(node)
+    if not node.outputs:
         return False
-    if operator in _PASSING[domain]:
+    if operator in _PASSING or (node.domain == "" and operator in _REDUCING):
         return place == 0
     if operator in _OF_ONE:
         return len(node.inputs) == 1
     if is_split(node):
         return place == 0 and len(node.outputs) == 1
-    if operator in ("Where", "Select"):
+    if operator == "Where":
         return place > 0 and constant(node.inputs[0]) is not None
-    return _follows_its_like(node) if operator in _TWICE else _has_neutral(node, place)
+    return _follows_its_like(node) if operator == "Neg" else _has_neutral(node, place)
 
 
 def passed_by(node: ir.Node) -> list[ir.Value | None]:
@@ -92,8 +82,9 @@ def _follows_its_like(node: ir.Node) -> bool:
 
 def _has_neutral(node: ir.Node, place: int) -> bool:
     """Return whether a sum or product has a constant beside an input that leaves it as it is."""
-    neutral = _NEUTRAL.get(node.op_type)
-    is_right = place == 0 or (place == 1 and node.op_type in _EITHER_WAY)
+    operator = operator_of(node)
+    neutral = _NEUTRAL.get(operator)
+    is_right = place == 0 or (place == 1 and operator in _EITHER_WAY)
     if neutral is None or len(node.inputs) != 2 or not is_right:
         return False
     other = constant(node.inputs[1 - place])
@@ -124,14 +115,14 @@ def _places(part: ir.Value, levels: int, uses: Uses) -> Iterator[_Place | None]:
         if uses.give_out(held, levels):
             yield None
         for use in held.uses():
-            node, domain = use.node, domain_name(use.node.domain)
-            if node.op_type in OF_SHAPES or uses.are_dead(node, levels):
+            node = use.node
+            if gives_shape(node) or uses.are_dead(node, levels):
                 continue  # an engine may know shapes before the model runs
             if node.graph is not part.graph:
                 yield None
             elif may_pass(node, use.idx):
                 waiting.append(node.outputs[0])
-            elif domain in _PASSING and node.op_type == "Concat":
+            elif operator_of(node) == "Concat":
                 yield node, use.idx
             elif is_split(node) and use.idx == 0:
                 wholes = _wholes(node, levels - 1, uses)

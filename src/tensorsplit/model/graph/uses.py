@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, cached_property, partial
 from types import MappingProxyType
@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.graph.called_in_onnx import gives_shape
 from tensorsplit.model.graph.loops import body_of, states_of
 from tensorsplit.model.graph.nodes import Scope, bodies, is_used, nodes_in
 from tensorsplit.model.openvino_ir import LAYER_PORTS
@@ -22,12 +23,16 @@ _FEW_LEVELS = 4
 MOST_LEVELS = 16
 """Splits of parts of splits, and nodes that nothing uses, are followed so deep."""
 
-OF_SHAPES = ("Shape", "Size", "ShapeOf")
-
 Owners: TypeAlias = Mapping[object, ir.Node]
 """The nodes that bodies belong to, by body."""
 
+_Test: TypeAlias = Callable[[ir.Node], bool]
+
 NO_OWNERS: Owners = MappingProxyType({})
+
+
+def _no_node(_: ir.Node) -> bool:
+    return False
 
 
 def owners_in(scope: Scope | None) -> dict[object, ir.Node]:
@@ -36,9 +41,7 @@ def owners_in(scope: Scope | None) -> dict[object, ir.Node]:
     return {body: node for node in inside for _, body in bodies(node)}
 
 
-def calculated_from(
-    value: ir.Value, but: Callable[[ir.Node], bool] = lambda _: False
-) -> Iterator[ir.Value]:
+def calculated_from(value: ir.Value, but: _Test = _no_node) -> Iterator[ir.Value]:
     """Yield a value, and all that is calculated from it in its graph and in bodies in that.
 
     All that a node with a body gives is calculated from each output of the body. Some nodes may be
@@ -88,7 +91,7 @@ def is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
     return not ends.isdisjoint(calculated_from(inside))
 
 
-def is_needed(value: ir.Value, but: Callable[[ir.Node], bool] = lambda _: False) -> bool:
+def is_needed(value: ir.Value, but: _Test = _no_node) -> bool:
     """Return whether an output of the graph that a value is in is calculated from it.
 
     What some nodes calculate may be left out.
@@ -118,7 +121,7 @@ def twins_of(node: ir.Node) -> Iterator[ir.Node]:
 
 def gives_only_shapes(node: ir.Node, owners: Owners = NO_OWNERS) -> bool:
     """Return whether all that is used of what a node gives is the shapes, if anything."""
-    return Uses(node, owners, but=OF_SHAPES).are_dead(node, _FEW_LEVELS)
+    return Uses(node, owners, but=gives_shape).are_dead(node, _FEW_LEVELS)
 
 
 def led_to_shapes(node: ir.Node) -> Iterator[ir.Value]:
@@ -129,7 +132,7 @@ def led_to_shapes(node: ir.Node) -> Iterator[ir.Value]:
 
     def readers(node: ir.Node) -> list[ir.Node]:
         uses = (use.node for made in node.outputs for use in made.uses())
-        return [each for each in uses if each.op_type not in OF_SHAPES]
+        return [each for each in uses if not gives_shape(each)]
 
     for each in each_once([node], readers):
         yield from each.outputs
@@ -138,15 +141,20 @@ def led_to_shapes(node: ir.Node) -> Iterator[ir.Value]:
 class Uses:
     """What uses the values that are calculated from what a node gives, a few nodes deep.
 
-    So a walk from each node of a long chain ends soon. Nodes of some types count for nothing.
+    So a walk from each node of a long chain ends soon. Some nodes count for nothing.
 
     Args:
         node: The node.
         owners: The nodes whose bodies it is in, by body. All that other bodies give out is used.
-        but: Operators that count for nothing.
+        but: Whether a node counts for nothing.
     """
 
-    def __init__(self, node: ir.Node, owners: Owners = NO_OWNERS, but: Container[str] = ()) -> None:
+    def __init__(
+        self,
+        node: ir.Node,
+        owners: Owners = NO_OWNERS,
+        but: _Test = _no_node,
+    ) -> None:
         self._scope, self._around, self._but = node.graph, owners, but
         self._known: dict[tuple[ir.Value, int], bool] = {}
 
@@ -161,8 +169,7 @@ class Uses:
     def _is_dead(self, value: ir.Value, levels: int) -> bool:
         if (value, levels) not in self._known:  # many ways may lead to it
             self._known[value, levels] = not self.give_out(value, levels) and all(
-                use.node.op_type in self._but or self.are_dead(use.node, levels - 1)
-                for use in value.uses()
+                self._but(use.node) or self.are_dead(use.node, levels - 1) for use in value.uses()
             )
         return self._known[value, levels]
 

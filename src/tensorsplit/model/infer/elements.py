@@ -309,10 +309,6 @@ def _floor(entry: Dim) -> Dim:
     return entry // 1 if isinstance(entry, Fraction) else combine(operator.floordiv, entry, 1)
 
 
-def _ceiling(entry: Dim) -> Dim:
-    return _product(-1, _floor(_product(-1, entry)))
-
-
 def _sign(left: Dim, right: Dim) -> int | None:
     """Return -1, 0 or 1 as the left one is always less, equal or greater; None if that depends."""
     difference = _difference(left, right)
@@ -335,10 +331,6 @@ def _and(left: Dim, right: Dim) -> Dim:
     if 0 in (left, right):
         return 0
     return None if left is None or right is None else 1
-
-
-def _or(left: Dim, right: Dim) -> Dim:
-    return _not(_and(_not(left), _not(right)))
 
 
 def _not(entry: Dim) -> Dim:
@@ -460,7 +452,7 @@ _ELEMENTWISE: Mapping[str, Callable[..., Dim]] = {
     "Abs": _absolute,
     "Add": _sum,
     "And": _and,
-    "Ceil": _ceiling,
+    "Ceil": lambda entry: _product(-1, _floor(_product(-1, entry))),
     "Equal": _comparison(operator.eq),
     "Floor": _floor,
     "Greater": _comparison(operator.gt),
@@ -473,7 +465,7 @@ _ELEMENTWISE: Mapping[str, Callable[..., Dim]] = {
     "Mul": _product,
     "Neg": partial(_product, -1),
     "Not": _not,
-    "Or": _or,
+    "Or": lambda left, right: _not(_and(_not(left), _not(right))),
     "Sub": _difference,
     "Sum": _many(_sum),
     "Where": _where,

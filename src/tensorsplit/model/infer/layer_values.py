@@ -14,11 +14,12 @@ from typing import TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import MAX_DIM, Dim, Shape, is_at_least
+from tensorsplit.model.graph.called_in_onnx import name_in_onnx
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, NotKnownError, Tensor, as_tensor
 from tensorsplit.model.infer.elements import WHOLE
 from tensorsplit.model.infer.node_outputs import infer_outputs
 from tensorsplit.model.openvino_ir import LAYER_VERSION
-from tensorsplit.model.openvino_ir.attributes import OPSET, LayerAttributes
+from tensorsplit.model.openvino_ir.attributes import BROADCAST, OPSET, LayerAttributes
 
 
 def infer_layer(node: ir.Node, inputs: list[Fact]) -> list[Fact]:
@@ -106,10 +107,6 @@ def _shape_of(layer: _KnownLayer) -> Tensor:
 
 def _convert(layer: _KnownLayer) -> Tensor:
     return layer.as_node("Cast", layer.inputs, {"to": layer.named_type("destination_type")})
-
-
-def _concat(layer: _KnownLayer) -> Tensor:
-    return layer.as_node("Concat", layer.inputs, {"axis": layer.integer("axis")})
 
 
 def _gather(layer: _KnownLayer) -> Tensor:
@@ -208,33 +205,17 @@ def _listed(numbers: Iterable[Dim]) -> Tensor:
 
 _RULES: Mapping[tuple[str, str], _Rule] = {
     **{
-        (name, "opset1"): _same(op_type)
-        for name, op_type in {
-            "Add": "Add",
-            "Equal": "Equal",
-            "FloorMod": "Mod",
-            "Greater": "Greater",
-            "GreaterEqual": "GreaterOrEqual",
-            "Less": "Less",
-            "LessEqual": "LessOrEqual",
-            "LogicalAnd": "And",
-            "LogicalNot": "Not",
-            "LogicalOr": "Or",
-            "Maximum": "Max",
-            "Minimum": "Min",
-            "Mod": "Mod",
-            "Multiply": "Mul",
-            "Negative": "Neg",
-            "Select": "Where",
-            "Subtract": "Sub",
-        }.items()
+        (name, "opset1"): _same(name_in_onnx(name))
+        for name in (*BROADCAST, "FloorMod", "LogicalNot", "Mod", "Negative", "Select")
     },
     **{
         (name, "opset1"): _reduced(name)
         for name in ("ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum")
     },
     ("Broadcast", "opset3"): _broadcast,
-    ("Concat", "opset1"): _concat,
+    ("Concat", "opset1"): lambda layer: layer.as_node(
+        "Concat", layer.inputs, {"axis": layer.integer("axis")}
+    ),
     ("Convert", "opset1"): _convert,
     ("CumSum", "opset3"): _cumulated,
     ("Divide", "opset1"): _divide,

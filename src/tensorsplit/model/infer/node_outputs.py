@@ -113,12 +113,7 @@ def _refused(asked: Asked, opsets: Opsets) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - what onnx does not know it refuses in many ways
         return ""
-    return _mistake(asked, opsets) if asked.domain == "" else ""
-
-
-def _mistake(asked: Asked, opsets: Opsets) -> str:
-    """Return what is wrong with a node that onnx's inference lets pass; else nothing."""
-    find = _MISTAKES.get(asked.op_type)
+    find = _MISTAKES.get(asked.op_type) if asked.domain == "" else None
     return "" if find is None else find(asked, opsets)
 
 

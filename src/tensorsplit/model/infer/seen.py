@@ -8,6 +8,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.model.graph.building import full_collections_deferred
+from tensorsplit.model.graph.called_in_onnx import gives_shape
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import (
     MAX_LISTED_PARTS,
@@ -32,10 +33,6 @@ _LOOPS = frozenset({"Loop", "Scan", "SequenceMap"})
 
 _SHAPED_BY = {"Reshape": False, "Squeeze": False, "Unsqueeze": True}
 """Operators that pass elements on by another operand; whether its elements say how many axes."""
-
-
-_COUNTING = frozenset({"Shape", "Size"})
-"""Operators whose results are limited by shapes, whatever the elements are."""
 
 
 @full_collections_deferred()
@@ -70,7 +67,7 @@ class _Import(Analysis):
         What a loop gives out follows from all that goes in. Its body is imported before: with what
         the body itself declares.
         """
-        if node.op_type not in _COUNTING and not self._fed.isdisjoint(node.inputs):
+        if not gives_shape(node) and not self._fed.isdisjoint(node.inputs):
             self._fed.update(node.outputs)
         if node.domain != "" or node.op_type not in _LOOPS:
             return [self._seen(node, fact) for fact in super().node(node, path, around)]

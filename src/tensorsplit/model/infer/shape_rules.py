@@ -94,13 +94,9 @@ def _reshape(node: Node) -> Shape:
     return tuple(made)
 
 
-def _at(shape: Shape, place: int) -> Dim:
-    return shape[place] if place < len(shape) else None
-
-
 def _reshaped(at: int, asked: Shape, data: Shape, *, keeps_zeros: bool) -> Dim:
     """Return a dimension as a Reshape takes it; None if it may be -1, or a 0 for another."""
-    dim, held = asked[at], _at(data, at)
+    dim, held = asked[at], data[at] if at < len(data) else None
     if dim == 0 and not keeps_zeros:
         return held
     if is_at_least(dim, 0 if keeps_zeros else 1):
@@ -112,15 +108,6 @@ def _reshaped(at: int, asked: Shape, data: Shape, *, keeps_zeros: bool) -> Dim:
     others = (entry for place, entry in enumerate(asked) if place != at)
     divides = all(is_at_least(other, 1) for other in others) and quotient(data, [dim]) is not None
     return dim if at >= len(data) or is_zero_too or divides else None
-
-
-def _is_same(left: Dim, right: Dim) -> bool:
-    """Return whether two dimensions have the same name."""
-    return left is not None and not is_known(left) and str(left) == str(right)
-
-
-def _expand(node: Node) -> Shape:
-    return _broadcast(node.shape(0), node.elements(1))
 
 
 def _elementwise(node: Node) -> Shape:
@@ -138,7 +125,7 @@ def _broadcast_dim(left: Dim, right: Dim) -> Dim:
             return other
         if is_known(one):
             return one
-    return left if _is_same(left, right) else None
+    return left if left is not None and str(left) == str(right) else None
 
 
 def _tile(node: Node) -> Shape:
@@ -176,7 +163,8 @@ def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     if not is_known(step) or step == 0:
         return None
     if step < 0:
-        is_whole = is_known(end) and end < -_FAR and _is_last(start)
+        is_last = is_known(start) and (start == -1 or start >= _FAR)
+        is_whole = is_known(end) and end < -_FAR and is_last
         return _rounded_up(dim, -step) if is_whole else None
     if start is not None and start == end:
         return 0
@@ -185,10 +173,6 @@ def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     if is_known(start) and start < 0:  # from there, or from 0 where there are fewer
         count = last if start <= -_FAR else smaller(last, combine(operator.sub, count, dim))
     return _rounded_up(larger(0, count), step)
-
-
-def _is_last(start: Dim) -> bool:
-    return is_known(start) and (start == -1 or start >= _FAR)
 
 
 def _counted(start: Dim, end: Dim, step: int) -> Dim:
@@ -466,7 +450,7 @@ _RULES: Mapping[str, _ShapeFunction] = {
     "ConvTranspose": _transposed,
     "DFT": _fourier,
     "DepthToSpace": partial(_blocks, to_depth=False),
-    "Expand": _expand,
+    "Expand": lambda node: _broadcast(node.shape(0), node.elements(1)),
     "Flatten": _flatten,
     "LpPool": partial(_window, weights_at=None),
     "MaxPool": partial(_window, weights_at=None),

@@ -9,8 +9,8 @@ from itertools import chain
 import numpy as np
 import onnx_ir as ir
 
+from tensorsplit.model.features import of_named_domain
 from tensorsplit.model.features.forms import FIRST_WITH_AXES_IN_ANY_ORDER, axes_in_order
-from tensorsplit.model.features.named_domain import of_named_domain
 from tensorsplit.model.features.sequences import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
 from tensorsplit.model.graph.building import take_out
 from tensorsplit.model.graph.facts import Tensor

@@ -15,6 +15,12 @@ from tensorsplit.core.records.openvino import ELEMENT_TYPES
 OPSET = 18
 """The opset of the nodes of ONNX that give what layers give."""
 
+BROADCAST = (
+    *("Add", "Equal", "Greater", "GreaterEqual", "Less", "LessEqual", "LogicalAnd", "LogicalOr"),
+    *("Maximum", "Minimum", "Multiply", "Subtract"),
+)
+"""Layers of opset1 whose operands are broadcast, and that are one node of ONNX."""
+
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
 T = TypeVar("T")

@@ -129,17 +129,14 @@ class Limitation:
         said = features.get(self.feature, False)
         if said is False:  # as most are
             return False
+        values = said if isinstance(said, tuple) else (said,)
         operator = {features.get("operator"), features.get("version")}
         return (
             all(name in features for name in self.also)
             and not any(name in features for name in self.unless)
             and (not self.operators or not operator.isdisjoint(self.operators))
-            and (not self.values or not set(_listed(said)).isdisjoint(self.values))
+            and (not self.values or not set(values).isdisjoint(self.values))
         )
-
-
-def _listed(said: object) -> tuple[object, ...]:
-    return said if isinstance(said, tuple) else (said,)
 
 
 @dataclass(frozen=True, slots=True)

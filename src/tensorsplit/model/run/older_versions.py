@@ -39,11 +39,6 @@ def _flattened(call: Call) -> list[Array]:
     return [result.reshape(call.inputs[0].shape)]
 
 
-def _aligned(call: Call) -> list[Array]:
-    """Run an operator before opset 7, which broadcasts its second operand only if asked."""
-    return with_aligned(call).run()
-
-
 def with_aligned(call: Call) -> Call:
     """Return a call of an operator before opset 7 with operands that NumPy broadcasts."""
     left, right = call.inputs
@@ -156,7 +151,7 @@ _BINARY = (  # but for Div, which is corrected at any opset
 )
 
 OLDER: Mapping[str, tuple[int, RunCall]] = {
-    **dict.fromkeys(_BINARY, (7, _aligned)),
+    **dict.fromkeys(_BINARY, (7, lambda call: with_aligned(call).run())),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), (13, _flattened)),
     "BatchNormalization": (14, _normalized),
     "Cast": (6, _cast),

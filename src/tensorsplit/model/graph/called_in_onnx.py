@@ -12,23 +12,36 @@ from tensorsplit.core.records.openvino import DOMAIN
 _CALLED_IN_ONNX: Mapping[str, str] = MappingProxyType(
     {
         "Broadcast": "Expand",
+        "Ceiling": "Ceil",
         "Clamp": "Clip",
         "Convert": "Cast",
         "ConvertLike": "CastLike",
         "Divide": "Div",
+        "FloorMod": "Mod",
+        "GreaterEqual": "GreaterOrEqual",
         "GRUSequence": "GRU",
+        "HSwish": "HardSwish",
         "Interpolate": "Resize",
+        "LessEqual": "LessOrEqual",
+        "LogicalAnd": "And",
+        "LogicalNot": "Not",
+        "LogicalOr": "Or",
+        "LogicalXor": "Xor",
         "LSTMSequence": "LSTM",
+        "Maximum": "Max",
+        "Minimum": "Min",
         "Multiply": "Mul",
         "Negative": "Neg",
-        "PReLU": "PRelu",
         "Power": "Pow",
-        "RNNSequence": "RNN",
+        "PReLU": "PRelu",
         "ReLU": "Relu",
+        "RNNSequence": "RNN",
         "ScatterNDUpdate": "ScatterND",
         "Select": "Where",
         "ShapeOf": "Shape",
         "SoftMax": "Softmax",
+        "SoftPlus": "Softplus",
+        "SoftSign": "Softsign",
         "StridedSlice": "Slice",
         "Subtract": "Sub",
         "VariadicSplit": "Split",
@@ -37,10 +50,23 @@ _CALLED_IN_ONNX: Mapping[str, str] = MappingProxyType(
 """The layers that ONNX has under another name."""
 
 
+def name_in_onnx(layer_type: str) -> str:
+    """Return what ONNX calls a type of layer."""
+    return _CALLED_IN_ONNX.get(layer_type, layer_type)
+
+
 def operator_of(node: ir.Node | None) -> str:
     """Return what ONNX calls a node or a layer; nothing of other domains."""
     if node is None:
         return ""
     if node.domain == DOMAIN:
-        return _CALLED_IN_ONNX.get(node.op_type, node.op_type)
+        return name_in_onnx(node.op_type)
     return node.op_type if node.domain == "" else ""
+
+
+def gives_shape(node: ir.Node | None) -> bool:
+    """Return whether a node gives a shape, or a number of elements."""
+    return operator_of(node) in OF_SHAPES
+
+
+OF_SHAPES = frozenset({"Shape", "Size"})
