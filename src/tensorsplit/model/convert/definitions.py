@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import onnx
 import onnx_ir as ir
 
 from tensorsplit.model.convert.conversion import Conversion, NodeConversion
+from tensorsplit.model.convert.operator_versions import default_of
+from tensorsplit.model.graph.calls import attributes_of
+from tensorsplit.model.graph.copying import Copies
 from tensorsplit.model.graph.nodes import as_proto, bodies
 from tensorsplit.model.graph.opsets import schema_of
 
 
 def replace_by_definition(node: NodeConversion) -> bool:
     """Replace a node by its operator's definition, if there is one that can be used."""
-    own, names = node.node, node.conversion.names
+    own = node.node
     entry = schema_of(node.step.op_type, node.step.before)
     proto = None if any(bodies(own)) else _definition(node, entry)
     if proto is None:
@@ -27,26 +31,22 @@ def replace_by_definition(node: NodeConversion) -> bool:
         function = ir.serde.deserialize_function(proto)
     except ir.serde.SerdeError:  # some definitions are not well-formed functions
         return False
-    moved = list(function)
-    if any(any(bodies(inner)) for inner in moved):
+    if any(any(bodies(inner)) for inner in function):
         return False
-    given = {value: node.input(index) for index, value in enumerate(function.inputs)}
-    results = {value.name: given.get(value, value) for value in function.outputs}
     imports = function.opset_imports
     node.opset = imports.get("", imports.get("ai.onnx", node.step.before))
-    stem = node.make.stem
-    _give_attributes(moved, own, entry)
-    function.outputs.clear()
-    function.remove(moved)
-    for inner in moved:
-        for index, value in enumerate(inner.inputs):
-            if value in given:
-                inner.replace_input_with(index, given[value])
-        for output in inner.outputs:
-            if output.name:
-                output.name = names.fresh(f"{stem}_{output.name}")
-        inner.name = names.fresh(f"{stem}_{inner.op_type}")
+    given = dict(zip(function.inputs, (*own.inputs, *[None] * len(function.inputs)), strict=False))
+    defaults = {name: default_of(each) for name, each in entry.attributes.items()}
+    passed = {
+        name: held for name, held in defaults.items() if held is not None
+    } | own.attributes.data
+    stem, fresh = node.make.stem, node.conversion.names.fresh
+    copies = Copies(
+        given, partial(attributes_of, passed=passed), lambda name: fresh(f"{stem}_{name}"), {}
+    )
+    for inner in copies.of(function):
         node.make.add(inner)
+    results = {value.name: copies.stands_for(value) for value in function.outputs}
     outputs = [
         results.get(formal[index]) if value.name and index < len(formal) else None
         for index, value in enumerate(own.outputs)
@@ -87,20 +87,3 @@ def _type_bytes(conversion: Conversion, value: ir.Value | None) -> bytes | None:
             return None
         proto.tensor_type.elem_type = dtype.value
     return bytes(proto.SerializeToString())
-
-
-def _give_attributes(nodes: Sequence[ir.Node], node: ir.Node, entry: Any) -> None:
-    """Give the nodes of a definition a node's attributes, and the defaults of the others."""
-    attributes = {
-        name: ir.serde.deserialize_attribute(attribute.default_value)
-        for name, attribute in entry.attributes.items()
-        if attribute.default_value.type
-    }
-    attributes.update(node.attributes)
-    for inner in nodes:
-        for name, attribute in list(inner.attributes.items()):
-            if attribute.is_ref():
-                given = attributes.get(attribute.ref_attr_name or "")
-                del inner.attributes[name]
-                if given is not None:
-                    inner.attributes[name] = ir.Attr(name, given.type, given.value)

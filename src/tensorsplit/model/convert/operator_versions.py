@@ -115,13 +115,14 @@ def _not_default(node: ir.Node, name: str, before: Any) -> str | None:
         return None
     if name == "dilations" and all(item == 1 for item in attribute.value):
         return None
-    default = _default(before.attributes.get(name))
+    default = default_of(before.attributes.get(name))
     if default is None or default.value != attribute.value:
         return f"its attribute '{name}' is {attribute.value!r}"
     return None
 
 
-def _default(entry: defs.OpSchema.Attribute | None) -> ir.Attr | None:
+def default_of(entry: defs.OpSchema.Attribute | None) -> ir.Attr | None:
+    """Return what an attribute of a schema is if a node does not give it."""
     if entry is None or not entry.default_value.type:
         return None
     return ir.serde.deserialize_attribute(entry.default_value)
@@ -135,7 +136,7 @@ def _changed_defaults(step: VersionStep) -> Mapping[str, ir.Attr]:
     for name, entry in before.attributes.items():
         if name not in others:
             continue
-        default, new = _default(entry), _default(others[name])
+        default, new = default_of(entry), default_of(others[name])
         if default is not None and (new is None or new.value != default.value):
             kept[name] = default
     return kept
