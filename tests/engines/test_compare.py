@@ -20,7 +20,7 @@ from tensorsplit.core.errors import (
     SplitError,
 )
 from tensorsplit.engines import compare as compare_module
-from tensorsplit.engines.compare import RELATIVE, Difference, Tolerance, compare, differences
+from tensorsplit.engines.compare import RELATIVE, Difference, Reference, Tolerance, differences
 from tests.engines.models import model, node, split_model, tensor
 
 DATA = np.array([3.0, -1.0, 4.0, 1.5, -9.0, 2.5], np.float32)
@@ -177,7 +177,9 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("engines")
 def test_refusals_and_crashes_are_differences() -> None:
-    told = compare("model.onnx", {"x": DATA}, ["right", "refusing", "wrong", "crashing"])
+    right = Reference("right", {"y": DATA})
+    engines = ("right", "refusing", "wrong", "crashing")
+    told = [each for engine in engines for each in right.differences("m", {"x": DATA}, engine)]
     assert [(entry.engine, entry.aspect) for entry in told] == [
         ("refusing", "refused"),
         ("wrong", "values"),
@@ -187,21 +189,10 @@ def test_refusals_and_crashes_are_differences() -> None:
 
 
 @pytest.mark.usefixtures("engines")
-def test_what_the_reference_refuses_and_what_can_not_be_run_is_raised() -> None:
-    for reference, engine in (("refusing", "right"), ("right", "gone"), ("right", "limited")):
+def test_what_can_not_be_run_is_raised() -> None:
+    for engine in ("gone", "limited"):
         with pytest.raises(SplitError):
-            compare("model.onnx", {"x": DATA}, [engine], reference=reference)
-
-
-@pytest.mark.usefixtures("engines")
-def test_outputs_that_were_computed_before_can_be_the_reference() -> None:
-    assert compare("model.onnx", {"x": DATA}, ["right"], reference={"y": DATA}) == []
-    (difference,) = compare("model.onnx", {"x": DATA}, ["right"], reference={"y": -DATA})
-    assert difference.index == (0,)
-
-
-def test_our_engine_agrees_with_the_reference_evaluator() -> None:
-    assert compare(split_model(), {"x": DATA}, ["onnx-reference"]) == []
+            Reference("right", {"y": DATA}).differences("m", {"x": DATA}, engine)
 
 
 @pytest.mark.engine
@@ -210,7 +201,9 @@ def test_measured_differences_are_told() -> None:
     pytest.importorskip("onnxruntime")
     source = split_model(element=TensorProto.INT64)
     x = np.array([1, 2**31, 3, 4, 5, 6])
-    (difference,) = compare(source, {"x": x}, ["onnxruntime", "openvino"])
+    reference = Reference("tensorsplit", ts.run(source, {"x": x}))
+    assert reference.differences(source, {"x": x}, "onnxruntime") == []
+    (difference,) = reference.differences(source, {"x": x}, "openvino")
     assert (difference.engine, difference.output, difference.index) == ("openvino", "a", (1,))
     assert difference.largest == str(2**32)
     refused = model(
@@ -218,10 +211,11 @@ def test_measured_differences_are_told() -> None:
         [tensor("x", shape=["N"])],
         [tensor("n", TensorProto.INT64)],
     )
-    (difference,) = compare(refused, {"x": DATA}, ["openvino"], reference="onnxruntime")
+    reference = Reference("onnxruntime", ts.run(refused, {"x": DATA}, engine="onnxruntime"))
+    (difference,) = reference.differences(refused, {"x": DATA}, "openvino")
     assert difference.aspect == "refused"
     with pytest.raises(ts.SplitError, match="TS601"):
-        compare(source, {"x": x}, ["nothing"])
+        reference.differences(source, {"x": x}, "nothing")
 
 
 CALCULATED = np.array([1000.0, -20.0, 3.0, 0.001], np.float32)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from onnx.parser import parse_model
@@ -112,5 +114,6 @@ def test_why_lowering_does_not_help(
     model = parse_model(
         f'<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => ({kind} y) {{ {nodes} }}'
     )
-    said = _why_lowering_fails(read_model(model), "portable", lambda _: differences)
+    reference: Any = SimpleNamespace(engine="it", differences=lambda *_: differences)
+    said = _why_lowering_fails(read_model(model), "portable", reference, {})
     assert said == why if why is None else said is not None and said.startswith(why)

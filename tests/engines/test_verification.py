@@ -13,7 +13,7 @@ from onnx import TensorProto
 import tensorsplit as ts
 from tensorsplit.core.errors import INPUT_SHAPE, UNKNOWN_ENGINE, UNSUPPORTED_NODE, SplitError
 from tensorsplit.engines import compare, verification
-from tensorsplit.engines.compare import Difference
+from tensorsplit.engines.compare import Difference, Tolerance
 from tensorsplit.engines.sessions import run
 from tensorsplit.engines.verification import EngineResult, Verification, reference_run
 from tensorsplit.model.reading import read_model
@@ -171,12 +171,12 @@ def test_other_engines_run_both_models(engine: Any) -> None:
 def test_a_model_that_is_refused_is_not_run_elsewhere() -> None:
     source = read_model(split_model(3, 4))
     with refused("TS302"):
-        reference_run(source, {"x": np.ones(6, np.float32)}, ["no such engine"], {})
+        reference_run(source, {"x": np.ones(6, np.float32)}, ["no such engine"], Tolerance(), {})
     unknown = read_model(custom())
     with refused(UNSUPPORTED_NODE.code):
-        reference_run(unknown, {"x": np.ones(2, np.float32)}, [], {})
+        reference_run(unknown, {"x": np.ones(2, np.float32)}, [], Tolerance(), {})
     with refused(UNKNOWN_ENGINE.code):
-        reference_run(unknown, {"x": np.ones(2, np.float32)}, ["no such engine"], {})
+        reference_run(unknown, {"x": np.ones(2, np.float32)}, ["no such engine"], Tolerance(), {})
 
 
 def test_the_first_other_engine_is_the_reference_where_ours_knows_no_operator(

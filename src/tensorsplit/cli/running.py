@@ -8,7 +8,7 @@ an .npy or .npz was requested.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -39,7 +39,7 @@ from tensorsplit.engines.engine_names import check_engine, resolved
 from tensorsplit.storage.outputs import Content
 
 if TYPE_CHECKING:
-    from tensorsplit.engines.compare import Difference
+    from tensorsplit.engines.compare import Tolerance
     from tensorsplit.engines.limits import Limits
     from tensorsplit.model.feeds import DeclaredInput
     from tensorsplit.model.reading import OnnxModel
@@ -122,6 +122,7 @@ def run(
     than is allowed. With --compare, --seed or --input-shape, inputs that are not given are random.
     """
     from tensorsplit.engines import sessions
+    from tensorsplit.engines.compare import Reference
 
     _check_options(folder, style, others, (rtol, atol), tolerance)
     for name in (engine, *others):
@@ -134,10 +135,11 @@ def run(
         _check_given(source.inputs, inputs.feeds)
     with inputs.explained():
         outputs = sessions.run(source, inputs.feeds, engine=engine, **limits)
-    judge = partial(_judge(source, others, (rtol, atol), tolerance), reference=outputs, **limits)
+    allowed = _allowed(source, (rtol, atol), tolerance) if others else (None, ())
+    reference = Reference(engine, outputs, *allowed, limits)
     same, verdicts = True, []
     for other in dict.fromkeys(others):
-        found = judge(source, inputs.feeds, [other], reference_name=engine)
+        found = reference.differences(source, inputs.feeds, other)
         if all(difference.is_allowed for difference in found):
             names = {"engine": other, "reference": engine}
             rounded = tr("{engine}: the same as {reference} up to rounding", **names)
@@ -171,22 +173,18 @@ def _check_options(
             raise click.UsageError(tr("give --tolerance, or --rtol and --atol"))
 
 
-def _judge(
+def _allowed(
     source: OnnxModel,
-    others: Sequence[str],
     relative_and_absolute: tuple[float | None, float | None],
     tolerance: float | None,
-) -> Callable[..., list[Difference]]:
-    """Return what compares an engine's outputs with those of another, by what may differ."""
-    from tensorsplit.engines.compare import Tolerance, compare
+) -> tuple[Tolerance | None, Collection[str]]:
+    """Return how far numbers may be apart, and the outputs that have no tolerance."""
+    from tensorsplit.engines.compare import Tolerance
     from tensorsplit.model.exactness import moved_outputs
 
     if tolerance is not None:  # the largest difference in any output; 0 compares the bits of all
-        return partial(compare, tolerance=Tolerance(0, tolerance) if tolerance else None)
-    if not others:
-        return compare
-    allowed = Tolerance(*relative_and_absolute)
-    return partial(compare, tolerance=allowed, moved=moved_outputs(source))
+        return Tolerance(0, tolerance) if tolerance else None, ()
+    return Tolerance(*relative_and_absolute), moved_outputs(source)
 
 
 def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ from tensorsplit.core.errors import (
     UNKNOWN_ENGINE,
     SplitError,
 )
-from tensorsplit.engines.engine_names import OURS
+from tensorsplit.engines.limits import Limits
 from tensorsplit.engines.sessions import run
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.reading import ModelLike
@@ -142,59 +142,53 @@ JUDGED = (_MOVED, _BITS_ASKED, _WITHIN, _BEYOND, _OFFER)
 """By what values are judged, with tolerances in the braces."""
 
 
-def compare(
-    model: ModelLike,
-    inputs: Mapping[str, object],
-    engines: Sequence[str],
-    *,
-    reference: str | Mapping[str, object] = OURS,
-    reference_name: str = "the reference",
-    tolerance: Tolerance | None = None,
-    moved: Container[str] = (),
-    memory: int | None = None,
-    timeout: float | None = None,
-) -> list[Difference]:
-    """Run a model with several engines and say where they differ.
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What engines are compared with, and by what.
 
-    Args:
-        model: As `run` takes it.
-        inputs: As `run` takes them.
-        engines: The engines to compare with the reference.
-        reference: An engine, or outputs that `run` returned.
-        reference_name: What differences call such outputs.
+    Attributes:
+        engine: The engine that gave the outputs.
+        outputs: By name, what `run` returned.
         tolerance: How far numbers may be apart; None if every bit counts.
         moved: The outputs that have no tolerance, such as `model.exactness.moved_outputs`.
-        memory: The limit of each run in bytes, as `run` takes it.
-        timeout: The limit of each run in seconds, as `run` takes it.
-
-    Returns:
-        The differences, in the order of the engines and outputs, those that are allowed too; of
-        each pair of arrays the first that is found of shape, element type and values. Without a
-        tolerance bits decide for floating-point numbers, so that NaN payloads and the sign of zero
-        count; values for all others.
-
-    Raises:
-        SplitError: TS601 and TS602 for an engine that there is not, TS605 for a limit; whatever the
-            reference refuses. What another engine refuses is a difference.
+        limits: Those of each run, as `run` takes them.
     """
-    limited = partial(run, model, inputs, memory=memory, timeout=timeout)
-    if isinstance(reference, str):
-        name, expected = reference, limited(engine=reference)
-    else:
-        name, expected = reference_name, dict(reference)
-    found: list[Difference] = []
-    for engine in engines:
+
+    engine: str
+    outputs: Mapping[str, object]
+    tolerance: Tolerance | None = None
+    moved: Container[str] = ()
+    limits: Limits = field(default_factory=Limits)
+
+    def differences(
+        self, model: ModelLike, inputs: Mapping[str, object], engine: str
+    ) -> list[Difference]:
+        """Run a model with an engine, and say where its outputs differ.
+
+        Returns:
+            The differences, in the order of the outputs, those that are allowed too; of each pair
+            of arrays the first that is found of shape, element type and values. Without a
+            tolerance bits decide for floating-point numbers, so that NaN payloads and the sign of
+            zero count; values for all others. What the engine refuses is a difference.
+
+        Raises:
+            SplitError: TS601 and TS602 for an engine that there is not, TS605 for a limit.
+        """
         try:
-            outputs = limited(engine=engine)
+            outputs = run(model, inputs, engine=engine, **self.limits)
         except SplitError as error:
             if error.kind in (UNKNOWN_ENGINE, ENGINE_MISSING, LIMIT):
                 raise
             aspect = "crashed" if error.kind is ENGINE_CRASHED else "refused"
-            found.append(Difference(engine, name, "", aspect, found=str(error)))
-        else:
-            sides = {"engine": engine, "reference": name}
-            found += differences(outputs, expected, **sides, tolerance=tolerance, moved=moved)
-    return found
+            return [Difference(engine, self.engine, "", aspect, found=str(error))]
+        return differences(
+            outputs,
+            self.outputs,
+            engine=engine,
+            reference=self.engine,
+            tolerance=self.tolerance,
+            moved=self.moved,
+        )
 
 
 def differences(
@@ -206,7 +200,7 @@ def differences(
     tolerance: Tolerance | None = None,
     moved: Container[str] = (),
 ) -> list[Difference]:
-    """Compare the outputs of an engine with those of the reference, as `compare` does."""
+    """Compare the outputs of an engine with those of a reference; see `Reference`."""
     make = partial(Difference, engine, reference)
     found: list[Difference] = []
     for name in dict.fromkeys((*expected, *outputs)):

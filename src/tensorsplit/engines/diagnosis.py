@@ -8,14 +8,13 @@ from functools import partial
 from importlib import metadata
 
 from tensorsplit.core.errors import SplitError
-from tensorsplit.engines.compare import Difference, Tolerance, compare
+from tensorsplit.engines.compare import Difference, Reference, Tolerance
 from tensorsplit.engines.engine_names import ENGINES, OURS
 from tensorsplit.engines.limits import Limits
 from tensorsplit.engines.verification import is_installed, reference_run
 from tensorsplit.model.check.checker import examine
 from tensorsplit.model.check.checks import ERROR, TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
 from tensorsplit.model.check.findings import REWRITE, CheckReport, Finding
-from tensorsplit.model.exactness import moved_outputs
 from tensorsplit.model.graph.opsets import check_known
 from tensorsplit.model.lower import lowered
 from tensorsplit.model.profiles import load
@@ -104,26 +103,16 @@ def diagnose(source: OnnxModel, feeds: Mapping[str, object], limits: Limits) -> 
         SplitError: As of `reference_run`, for what no engine runs.
     """
     first, *rest = installed_engines()
-    reference, expected, refusal = reference_run(source, feeds, rest, limits)
-    judge = partial(
-        compare,
-        inputs=feeds,
-        tolerance=Tolerance(),
-        moved=moved_outputs(source),
-        reference=expected,
-        reference_name=reference,
-        **limits,
-    )
+    reference, refusal = reference_run(source, feeds, rest, Tolerance(), limits)
     for engine in (first, *rest):
-        if engine == reference:
+        if engine == reference.engine:
             why = (THE_REFERENCE,)
             yield Diagnosis(engine, version_of(engine), FINE, why)
         elif engine == OURS:
             yield Diagnosis(engine, version_of(engine), NOT_RUN, (str(refusal),))
         else:
-            found = judge(source, engines=[engine])
-            both = [engine] if source.openvino is not None else [reference, engine]
-            lower = partial(_why_lowering_fails, source, engine, partial(judge, engines=both))
+            found = reference.differences(source, feeds, engine)
+            lower = partial(_why_lowering_fails, source, engine, reference, feeds)
             yield _diagnosis(engine, examine(source, engine), found, lower)
 
 
@@ -152,7 +141,7 @@ def _diagnosis(
 
 
 def _why_lowering_fails(
-    source: OnnxModel, engine: str, judge: Callable[[OnnxModel], Sequence[Difference]]
+    source: OnnxModel, engine: str, reference: Reference, feeds: Mapping[str, object]
 ) -> str | None:
     """Return why the lowered model does not help; None if it gives the outputs of the model.
 
@@ -166,8 +155,11 @@ def _why_lowering_fails(
     if not found.report.changes:
         return NOTHING_TO_LOWER
     with found.read() as made:
-        wrong = [each for each in judge(made) if not each.is_allowed]
-    return f"and so is the lowered model: {wrong[0]}" if wrong else None
+        for name in (engine,) if source.openvino is not None else (reference.engine, engine):
+            for each in reference.differences(made, feeds, name):
+                if not each.is_allowed:
+                    return f"and so is the lowered model: {each}"
+    return None
 
 
 def _about_the_engine(report: CheckReport) -> int:

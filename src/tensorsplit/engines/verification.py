@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from tensorsplit.arrays.naming import strings_of
@@ -19,7 +18,7 @@ from tensorsplit.core.errors import (
     wrong_type,
 )
 from tensorsplit.core.given import as_real
-from tensorsplit.engines.compare import Difference, Tolerance, compare
+from tensorsplit.engines.compare import Difference, Reference, Tolerance
 from tensorsplit.engines.engine_names import OURS, READS_IR, EngineName, check_engine
 from tensorsplit.engines.limits import Limits
 from tensorsplit.engines.sessions import run
@@ -178,28 +177,22 @@ def verify_on(
     """Do as `verify`, on given inputs alone."""
     absent = tuple(name for name in engines if not is_installed(name))
     others = [name for name in engines if name not in (OURS, *absent)]
-    first, expected, refusal = reference_run(source, feeds, others, limits)
+    reference, refusal = reference_run(source, feeds, others, tolerance, limits)
+    first = reference.engine
     is_ir = source.openvino is not None
     also = [OURS] if is_ir and made.openvino is None else []
     rest = dict.fromkeys(name for name in (*also, *others) if name != first)
-    judge = partial(
-        compare,
-        tolerance=tolerance,
-        moved=moved_outputs(source),
-        reference=expected,
-        reference_name=first,
-        **limits,
-    )
+    judge = reference.differences
     foreign = _not_run_here(made) if first == OURS and rest else None
     tried = [first] if foreign is None else []
-    results = [EngineResult(name, tuple(judge(made, feeds, [name]))) for name in tried]
+    results = [EngineResult(name, tuple(judge(made, feeds, name))) for name in tried]
     for engine in rest:
-        found = judge(made, feeds, [engine])
+        found = judge(made, feeds, engine)
         reads = not is_ir or engine == READS_IR
-        before = judge(source, feeds, [engine]) if reads else ()
+        before = judge(source, feeds, engine) if reads else ()
         results.append(EngineResult(engine, tuple(found), tuple(before)))
     why = refusal or foreign
-    return Verification(first, dict(feeds), expected, tuple(results), absent, why)
+    return Verification(first, dict(feeds), reference.outputs, tuple(results), absent, why)
 
 
 def _not_run_here(made: OnnxModel) -> SplitError | None:
@@ -235,19 +228,26 @@ def verify_sizes(source: OnnxModel, made: OnnxModel) -> Verification:
 
 
 def reference_run(
-    source: OnnxModel, feeds: Mapping[str, object], others: Sequence[str], limits: Limits
-) -> tuple[str, dict[str, object], SplitError | None]:
+    source: OnnxModel,
+    feeds: Mapping[str, object],
+    others: Sequence[str],
+    tolerance: Tolerance,
+    limits: Limits,
+) -> tuple[Reference, SplitError | None]:
     """Run a model in our own engine, or in the first of the others where that lacks an operator.
 
-    Returns the engine, its outputs by name, and why it is not our own; None if it is.
+    Returns what the engine gives, and why it is not our own; None if it is.
     """
     readers = [each for each in others if source.openvino is None or each == READS_IR]
+    engine, refusal = OURS, None
     try:
-        return OURS, run(source, feeds, **limits), None
+        outputs = run(source, feeds, **limits)
     except SplitError as error:
         if error.kind is not UNSUPPORTED_NODE or not readers:
             raise
-        return readers[0], run(source, feeds, engine=readers[0], **limits), error
+        engine, refusal = readers[0], error
+        outputs = run(source, feeds, engine=engine, **limits)
+    return Reference(engine, outputs, tolerance, moved_outputs(source), limits), refusal
 
 
 def is_installed(engine: str) -> bool:

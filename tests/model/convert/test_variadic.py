@@ -12,7 +12,7 @@ from onnx import numpy_helper
 from onnx.parser import parse_model
 
 import tensorsplit as ts
-from tensorsplit.engines.compare import compare
+from tensorsplit.engines.compare import Reference
 from tensorsplit.model.graph.nodes import walk
 from tensorsplit.model.graph.split_records import is_onnx_split, is_vendor_split
 from tests.model.lower.corpus import CASES, Case
@@ -63,7 +63,8 @@ def test_there_and_back_gives_the_same_bits(case: Case) -> None:
     back = ts.lower(made, target="portable")
     assert not any(is_vendor_split(place.node) for place in walk(ir.from_proto(back)))
     feeds = case.inputs(seed=5)
-    assert compare(back, feeds, ["tensorsplit"], reference=ts.run(case.model, feeds)) == []
+    reference = Reference("tensorsplit", ts.run(case.model, feeds))
+    assert reference.differences(back, feeds, "tensorsplit") == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from onnx import helper
 from onnx.parser import parse_model
 
 from tensorsplit.engines import run
-from tensorsplit.engines.compare import compare
+from tensorsplit.engines.compare import Reference
 from tensorsplit.model.check.checker import check
 from tensorsplit.model.lower import lower
 
@@ -77,7 +77,7 @@ def test_keepdims_that_a_call_gives_is_followed_where_split_is_not_given(
 def test_onnxruntime_keeps_the_axis_whatever_a_call_gives(operands: str, given: int) -> None:
     x = data()
     made = lower(called(operands, given), target="onnxruntime")
-    assert compare(made, {"x": x}, ["onnxruntime"], reference={"y": x[:2]}) == []
+    assert Reference("it", {"y": x[:2]}).differences(made, {"x": x}, "onnxruntime") == []
 
 
 OVERLOADS = {
@@ -135,4 +135,4 @@ def test_onnxruntime_calls_overloads_from_the_graph_only(where: str, is_hidden: 
 def test_onnxruntime_runs_overloads_after_lowering(where: str, is_hidden: bool) -> None:
     x = np.array([1, 2, 3], np.float32)
     made = lower(with_overload(where, is_hidden=is_hidden), target="onnxruntime")
-    assert compare(made, {"x": x}, ["onnxruntime"], reference={"y": -x}) == []
+    assert Reference("it", {"y": -x}).differences(made, {"x": x}, "onnxruntime") == []
