@@ -241,14 +241,21 @@ def covering(
 ) -> list[str]:
     """Return the tests that cover a line, the fastest first.
 
-    Of a line that imports run they are those of the folder beside, then any that use the file.
+    Of a line that imports run they are those of the folder beside, then any that use the file;
+    first those whose file is named like it or its folder, as the others are hundreds.
     """
     by_line = lines.get(mutant.path, {})
     tests = by_line.get(str(mutant.line)) or []
     if not tests:
+        path = Path(mutant.path)
+        named = {f"test_{name}" for name in (path.stem, path.parent.name)}
         beside = set(_beside(mutant.path, seconds))
-        every = beside.union(*by_line.values())
-        tests = sorted(every, key=lambda test: (test not in beside, seconds[test]))
+
+        def rank(test: str) -> tuple[bool, bool, float]:
+            is_named = Path(test.partition("::")[0]).stem in named
+            return test not in beside, not is_named, seconds[test]
+
+        tests = sorted(beside.union(*by_line.values()), key=rank)
     chosen, left = list[str](), MOST_SECONDS
     for test in tests[:MOST_TESTS]:
         left -= seconds[test]

@@ -139,3 +139,21 @@ def test_too_few_are_killed(
     numbers = (killed, by_time, survived, not_judged)
     found = Counter(dict(zip(names, numbers, strict=True)))
     assert script.is_too_few(found, 0.9) is is_too_few
+
+
+def test_a_line_that_imports_run_is_tried_on_the_tests_that_are_named_like_it(
+    script: ModuleType,
+) -> None:
+    """Of hundreds beside it the quickest would be others."""
+    seconds = {
+        "tests/conformance/test_known.py::test_quick": 0.0,
+        "tests/conformance/test_cases.py::test_slow": 2.0,
+        "tests/conformance/test_ir.py::test_slower": 3.0,
+        "tests/cli/test_conformance.py::test_elsewhere": 0.0,
+    }
+    known, cases, own, elsewhere = seconds
+    path = "src/tensorsplit/conformance/cases/ir.py"
+    mutant = script.Mutant(path, 7, 0, 1, "4", "5")
+    lines = {path: {"9": [elsewhere]}}
+    assert script.covering(mutant, lines, seconds) == [cases, own, known, elsewhere]
+    assert script.covering(mutant, {path: {"7": [elsewhere]}}, seconds) == [elsewhere]
