@@ -21,6 +21,7 @@ import pytest
 from rich.console import Console
 
 from tensorsplit.cli.screen import show
+from tensorsplit.conformance.case import CaseSplit
 from tensorsplit.conformance.document import OUTCOMES, Document, Result, SubjectInfo
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report import Matrix, html, markdown
@@ -304,10 +305,14 @@ class TestPage:
         assert set(data["contents"]) == {case.id for case in documents.small().cases}
 
     def test_a_split_that_is_none_has_no_picture(self) -> None:
-        data = data_of(html(documents.small(), documents.no_script))
+        """One with an empty part has."""
+        run, cut = documents.small(), CaseSplit((6, 4), 0, (0, 6), keepdims=True)
+        cases = (dataclasses.replace(c, cut=cut) if c.id == PLAIN.id else c for c in run.cases)
+        data = data_of(html(dataclasses.replace(run, cases=tuple(cases)), documents.no_script))
         pictured = {case["id"]: case.get("picture") for case in data["cases"]}
         assert pictured[REST.id] is None
         assert pictured[CHUNK.id] is None
+        assert "part 0" in data["pictures"][pictured[PLAIN.id]].lower()
         picture = data["pictures"][pictured[STRINGS.id]]
         assert "onnx.Split-13: axis 0 (6) of (6, 4): 2 parts" in picture
         assert "<style" not in picture

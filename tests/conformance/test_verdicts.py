@@ -156,11 +156,14 @@ def test_what_comes_of_an_illegal_model_is_described() -> None:
     assert "y a sequence of 2 (float32 [2], float32 [4])" in found.detail
 
 
-@pytest.mark.parametrize(("count", "more"), [(6, ""), (7, ", and 1 more"), (9, ", and 3 more")])
+@pytest.mark.parametrize(
+    ("count", "more"),
+    [(0, "no outputs"), (6, ""), (7, ", and 1 more"), (9, ", and 3 more")],
+)
 def test_of_many_outputs_the_first_six_are_described(count: int, more: str) -> None:
     reply = Reply({f"y{number}": DATA for number in range(count)})
     found = judge("case", "engine", built(), reply)
-    six = ", ".join(f"y{number} float32 [6]" for number in range(6))
+    six = ", ".join(f"y{number} float32 [6]" for number in range(min(count, 6)))
     assert found.detail == f"it should refuse, but gives {six}{more}"
 
 
