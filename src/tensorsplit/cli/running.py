@@ -32,8 +32,8 @@ from tensorsplit.cli.files import (
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import FINDINGS, examples, say
 from tensorsplit.cli.sentences import localized, tr
-from tensorsplit.cli.verifying import SIZE, limit_options, tolerance_options
-from tensorsplit.cli.words import ENGINE, Word
+from tensorsplit.cli.verifying import limit_options, tolerance_options
+from tensorsplit.cli.words import ENGINE, SIZE, Word
 from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
 from tensorsplit.engines.engine_names import check_engine, resolved
 from tensorsplit.storage.outputs import Content

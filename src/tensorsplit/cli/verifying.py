@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +13,7 @@ from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.random_inputs import InputChoice, input_options
 from tensorsplit.cli.screen import listed
 from tensorsplit.cli.sentences import localized, tr, worded
-from tensorsplit.cli.words import SECONDS
+from tensorsplit.cli.words import SECONDS, SIZE
 from tensorsplit.engines.engine_names import OURS
 
 if TYPE_CHECKING:
@@ -22,24 +21,6 @@ if TYPE_CHECKING:
     from tensorsplit.engines.limits import Limits
     from tensorsplit.engines.verification import Verification
     from tensorsplit.model.reading import OnnxModel
-
-
-class _Size(click.FloatRange):
-    """A number that is not below 0."""
-
-    name = "number"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number; not a number is none."""
-        number = float(super().convert(value, param, ctx))
-        if math.isnan(number):
-            self.fail(tr("nan is not a size"), param, ctx)
-        return number
-
-
-SIZE = _Size(min=0)
 
 
 def tolerance_options(command: Callable[..., int]) -> Callable[..., int]:

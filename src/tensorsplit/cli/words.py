@@ -17,7 +17,7 @@ from click.types import StringParamType
 
 from tensorsplit.cli.files import outputs
 from tensorsplit.cli.screen import note
-from tensorsplit.cli.sentences import localized
+from tensorsplit.cli.sentences import localized, tr
 
 
 class Word(StringParamType):
@@ -71,17 +71,17 @@ class Count(click.IntRange):
     name = "integer"
 
 
-class _Seconds(click.FloatRange):
-    """The type of a number of seconds, more than 0; click's range lets NaN through."""
+class Number(click.FloatRange):
+    """The type of a number in a range, which NaN is not: click lets it through."""
 
     name = "number"
 
     def convert(
-        self, value: Any, param: click.Parameter | None, context: click.Context | None
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the number."""
-        seconds: float = super().convert(value, param, context)
-        return self.fail("nan is not a number of seconds", param) if isnan(seconds) else seconds
+        number = float(super().convert(value, param, ctx))
+        return self.fail(tr("nan is not a valid number"), param, ctx) if isnan(number) else number
 
 
 def note_remarks(targets: Iterable[str]) -> None:
@@ -98,5 +98,6 @@ def note_remarks(targets: Iterable[str]) -> None:
 ENGINE = Word("engine", "engines.engine_names:ENGINES", aliases=_ENGINE_ALIASES)
 TARGET = Word("engine", "model.profiles:targets", suffix=".json")
 OPERATOR = Word("operator", "core.records:operator_names")
-SECONDS = _Seconds(0, 1_000_000, min_open=True)
+SECONDS = Number(0, 1_000_000, min_open=True)
+SIZE = Number(min=0)
 CODE = Word("code", "model.check.checks:REPORTED")

@@ -20,16 +20,14 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.conformance.case import Built, Case
 from tensorsplit.conformance.data import tensor_type
 from tensorsplit.conformance.repro import script
-from tensorsplit.conformance.runner import Subject
+from tensorsplit.conformance.runner import Subject, prepare
 from tensorsplit.core.errors import USAGE, SplitError, count_of
 from tensorsplit.engines import run
 from tensorsplit.engines.compare import Tolerance, differences
 from tensorsplit.engines.process import Reply
 from tensorsplit.model.graph.message import node_lists
 
-_SECONDS_TO_IMPORT = 60.0
 _MOST_MEMORY = 1 << 28
-_PREPARE = "tensorsplit.conformance.subjects:prepare"
 _NAMES_AND_NUMBERS = re.compile(r"'[^']*'|\"[^\"]*\"|\S*[\d/{\[]\S*")
 _MOST_WORDS = 60
 
@@ -136,7 +134,7 @@ class _Trial:
             self._process = self.subject.process(_MOST_MEMORY)
         source, process = self.subject.source, self._process
         if process.pid is None:
-            process.ask((source,), _SECONDS_TO_IMPORT, adapter=_PREPARE)
+            prepare(process, source)
         names = tuple(output.name for output in candidate.model.graph.output)
         files = (candidate.model.SerializeToString(), b"", candidate.inputs, names)
         return _failure(process.ask((source, *files, 0), self._seconds), candidate)

@@ -130,6 +130,11 @@ def asked(source: str, function: str) -> Any:
     return _imported(source, reply)
 
 
+def prepare(process: EngineProcess, source: str) -> Reply:
+    """Have a new process import its subject, which may take longer than a case."""
+    return process.ask((source,), _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
+
+
 def _imported(source: str, reply: Reply) -> object:
     """Return a subject's traits, found when it was imported."""
     if reply.error is not None:
@@ -352,7 +357,7 @@ class _Run:
             self.processes.add(judge)
         self.check()
         if judge.pid is None:
-            judge.ask((OURS,), _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
+            prepare(judge, OURS)
         reply = judge.ask((model, inputs), allowed.seconds())
         self.check()
         if reply.has_hung:
@@ -431,8 +436,7 @@ class _Process:
         self._run.check()
         subject, process = self.subject, self._process
         if self._import_death is None and process.pid is None:
-            request = (subject.source,)
-            prepared = process.ask(request, _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
+            prepared = prepare(process, subject.source)
             self._run.check()
             if prepared.death is not None:
                 self._import_death = prepared

@@ -12,11 +12,9 @@ may do anything when it is imported, so that too is done there: its `traits` are
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -39,7 +37,7 @@ from tensorsplit.core.errors import (
     show_path,
     words_of,
 )
-from tensorsplit.engines import adapters
+from tensorsplit.engines import adapters, elsewhere
 from tensorsplit.engines.adapters import Outputs, is_ir, ordered
 from tensorsplit.engines.engine_names import OURS
 from tensorsplit.engines.interpreters import Interpreter
@@ -453,16 +451,10 @@ def _is_path(name: str) -> bool:
 
 
 def _module_of_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"tensorsplit_subject_{path.stem}", path)
-    assert spec is not None  # noqa: S101 - see `place`
-    assert spec.loader is not None  # noqa: S101 - as above
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # what a dataclass in it looks for
     try:
-        spec.loader.exec_module(module)
+        return elsewhere.load(str(path))
     except (Exception, SystemExit) as error:
         raise _not_imported(str(path), error) from error
-    return module
 
 
 def _module(name: str) -> ModuleType:
