@@ -474,3 +474,22 @@ def test_a_scan_carries_no_tensor_of_unknown_rank(target: Any) -> None:
     x, w = (np.arange(1, count + 1, dtype=np.float32) for count in (6, 2))
     feed = {"x": x.reshape(3, 2), "s": np.array([1, 2]), "w": w}
     assert np.array_equal(ts.run(lowered, feed)["y"], feed["x"] * 2 + w)
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_a_scan_whose_rows_only_a_branch_reads_that_is_not_taken_becomes_a_loop(
+    target: Any,
+) -> None:
+    """Once the branch is gone, a step that seldom matters is to be done: nothing else is."""
+    model = parse_model("""<ir_version: 8, opset_import: ["": 18]> g (float[N,K] x) => (float[?] y)
+        <float zero = {0}, int64[1] first = {0}, bool yes = {1}, float[2] w = {1, 2}> {
+            sum, r = Scan<num_scan_inputs = 1, body = b (float s, float[?] row) => (float s2,
+                float[?] p) { s2 = ReduceMax<keepdims = 0>(row) p = Neg(row) }>(zero, x)
+            parts = SplitToSequence(r)
+            y, left = If(yes) <then_branch = t () => (float[?] a, seq(float[?,?]) b)
+                { a = Unsqueeze(sum, first) b = Identity(parts) },
+              else_branch = e () => (float[?] c, seq(float[?,?]) d)
+                { c = Identity(w) d = Identity(parts) }> }""")
+    lowered = ts.lower(model, target)
+    assert "Scan" not in {node.op_type for node in nodes_of(lowered.graph)}
+    assert ts.lower(lowered, target) == lowered

@@ -150,7 +150,7 @@ def _lower(lowering: Lowering) -> None:
         lowering.look()
         if is_less_known:
             passes = 0
-        elif any(lowering.reason(node) is not None for node in lowering.refs):
+        elif any(map(_may_be_written, chain.from_iterable(lowering.limitations.values()))):
             passes += 1
         else:
             return
@@ -255,6 +255,10 @@ _NOTED_WHERE_LEFT = frozenset({"lengths_of_constants", "rows_may_be_0"})
 """Features that a step removes from most nodes; it notes those that it leaves."""
 
 
+def _may_be_written(entry: Limitation) -> bool:
+    return must_go(entry) or entry.feature in _NOTED_WHERE_LEFT
+
+
 def _check(lowering: Lowering) -> None:
     """Refuse what the target can't take and no rewrite fixes; note what it may do wrongly."""
     profile = lowering.profile
@@ -272,7 +276,7 @@ def _check(lowering: Lowering) -> None:
             with at(lowering.refs[node]):
                 check_loop(entries)
                 _check_type(lowering, entry)
-            if not must_go(entry) and entry.feature not in _NOTED_WHERE_LEFT:
+            if not _may_be_written(entry):
                 lowering.note(entry)
     refs, inputs = lowering.refs.values(), lowering.model.graph.inputs
     for entry in profile.about(data_features(refs, lowering.facts, inputs)):
