@@ -19,6 +19,7 @@ import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
 from tensorsplit.model.lower import lower_graph
 from tests.model.build import onnx_model
+from tests.refusals import refused
 
 pytestmark = pytest.mark.engine
 
@@ -491,15 +492,37 @@ def test_what_stays_as_it_was_needs_no_guard() -> None:
             assert [node.op_type for node in made.graph.node] == ["Split"]
 
 
-@pytest.mark.parametrize("body", ["Split<axis=-1>(x)", "Split<axis=-1, split=[2, 4]>(x)"])
-def test_what_cannot_be_checked_is_noted(body: str) -> None:
-    """Before opset 10 lengths and bounds are attributes."""
-    text = f"g (float[M, N] x) => (float[M, A] a, float[M, B] b) {{ a, b = {body} }}"
-    model = onnx_model(parse_model(f'<ir_version: 8, opset_import: ["" : 9]> {text}'))
-    report = lower_graph(model, "portable")
-    assert any("no check of its lengths" in note for note in report.notes)
+@pytest.mark.parametrize("target", ["portable", "openvino"])
+@pytest.mark.parametrize("axis", [-1, 1])
+@pytest.mark.parametrize("lengths", ["", "split=[2, 4],"])
+@pytest.mark.parametrize("opset", [1, 2, 9])
+def test_what_cannot_be_checked_is_noted(opset: int, lengths: str, axis: int, target: Any) -> None:
+    """Before opset 10 lengths and bounds are attributes; only what the node refuses is refused."""
+    body = f"{{ a, b = Split<{lengths} axis={axis}>(x) }}"
+    text = f"g (float[M, N] x) => (float[M, A] a, float[M, B] b) {body}"
+    made = parse_model(f'<ir_version: 3, opset_import: ["" : {opset}]> {text}')
+    model = onnx_model(made)
+    report = lower_graph(model, target)
     (node,) = model.model.graph
-    assert (node.op_type, node.attributes.get_int("axis")) == ("Split", 1)
+    is_moved = target == "portable" or not lengths
+    assert (node.op_type, node.attributes.get_int("axis")) == ("Split", 1 if is_moved else axis)
+    lowered = ts.lower(made, target)
+    found = [each for each in ts.check(lowered, target) if each.code in ("TS841", "TS843")]
+    assert [each.severity for each in found] == ["warning"] * is_moved
+    assert all("convert it to opset 13" in each.fix for each in found)
+    said = "only the engine can check" if target == "portable" else "uneven parts (D3)"
+    assert [note for note in report.notes if said in note] == report.notes[: len(found)]
+    assert ts.lower(lowered, target) == lowered
+
+
+@pytest.mark.parametrize("lengths", ["", "split=[2, 4],"])
+def test_a_split_of_opset_1_that_the_target_lacks_is_refused(lengths: str) -> None:
+    """ONNX Runtime has no kernel for it, and no other split is there to be written."""
+    text = f"g (float[6] x) => (float[A] a, float[B] b) {{ a, b = Split<{lengths} axis=0>(x) }}"
+    model = parse_model(f'<ir_version: 3, opset_import: ["" : 1]> {text}')
+    assert [each.severity for each in ts.check(model, "onnxruntime")] == ["error"]
+    with refused("TS513", "no kernel for Split-1"):
+        ts.lower(model, "onnxruntime")
 
 
 def test_lengths_at_run_time_that_no_node_before_opset_10_can_check_are_refused() -> None:

@@ -18,6 +18,7 @@ from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS, of_uses
 from tensorsplit.model.features.values import has_known_shape, has_strings, is_empty, of_data
 from tensorsplit.model.features.vocabulary import REJOINED, Features
 from tensorsplit.model.features.without_elements import of_constant_operands
+from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS
 from tensorsplit.model.graph.called_in_onnx import gives_shape
 from tensorsplit.model.graph.checked_lengths import INPUTS_WITH_LENGTHS, are_checked
 from tensorsplit.model.graph.held_tensors import fixed_tensor_of
@@ -140,13 +141,13 @@ def _of_intent(
             yield "equal_parts_alike", True
     if not intent.operator.is_sequence:
         yield from _of_lost_checks(intent, dim, ref, facts)
-    yield from _of_dimension(intent, made, dim)
+    yield from _of_dimension(intent, made, dim, ref.opset)
     if intent.operator.is_sequence:
         yield from _of_parts(intent, dim, node)
 
 
 def _of_dimension(
-    intent: Intent, made: SplitPlan | UncountedPlan | None, dim: Dim
+    intent: Intent, made: SplitPlan | UncountedPlan | None, dim: Dim, opset: int
 ) -> Iterator[tuple[str, object]]:
     """Yield what holds of the length of the axis, and of parts of it."""
     if dim == 0:
@@ -157,6 +158,8 @@ def _of_dimension(
         return
     yield "dynamic_axis", True
     is_fixed = intent.rule is explicit and known_lengths(intent) is not None
+    if opset < FIRST_WITH_BOUNDS_AS_INPUTS and (is_fixed or intent.rule is equal):
+        yield "unchecked_lengths", True
     if intent.rule is equal:
         yield "equal_parts_on_dynamic_axis", True
     elif is_fixed and isinstance(made, SplitPlan):

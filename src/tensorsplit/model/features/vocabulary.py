@@ -32,6 +32,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "runtime_lengths": "has lengths that are known only at run time",
         "lengths_of_constants": "has lengths that nodes calculate from constants alone",
         "checked_lengths": "has lengths that nodes made by lowering check",
+        "unchecked_lengths": "splits an axis of which the length is not known, at an opset where no"
+        " node can check the lengths",
         "uncounted_lengths": "has lengths whose values and number are known only at run time",
         "uneven_float_lengths": "has an input of floats for the lengths, which differ",
         "float_lengths": "has an input of floats for the lengths, which may not be those of equal"

@@ -42,10 +42,9 @@ def lower_split(lowering: Lowering, ref: NodeRef) -> None:
         held = {} if intent.rule is equal and not is_vendor_split(node) else _attribute(intent)
         if held is None or lowering.takes_by_index(data):
             raise
-        lowering.report.note(
-            f"{ref.path} has no check of its lengths against a dimension that is known only at"
-            f" run time, and not every engine refuses those that do not fit: {error.problem}"
-        )
+        for entry in lowering.limitations[node]:
+            if entry.extent == "edge":  # it stays, where a dimension is known only at run time
+                lowering.note(entry)
         attributes, more = {"axis": axis, **held}, _axes_to_differ_by(lowering, node)
         if not more and is_onnx_split(node) and _is_written(node, attributes):
             return

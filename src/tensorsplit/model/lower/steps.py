@@ -276,6 +276,7 @@ def _check(lowering: Lowering) -> None:
             with at(lowering.refs[node]):
                 check_loop(entries)
                 _check_type(lowering, entry)
+                _check_version(lowering, entry)
             if not _may_be_written(entry):
                 lowering.note(entry)
     refs, inputs = lowering.refs.values(), lowering.model.graph.inputs
@@ -289,6 +290,12 @@ def _check_type(lowering: Lowering, entry: Limitation) -> None:
     if entry.feature == "element_type" and not entry.operators:
         types = ", ".join(map(str, entry.values))
         raise refusal(f"{lowering.profile.name} can't hold data of {types}: {entry.note}")
+
+
+def _check_version(lowering: Lowering, entry: Limitation) -> None:
+    """Refuse a version of an operator that the target does not have: no other can be written."""
+    if entry.feature == "version" and entry.extent == "all":
+        raise refusal(lowering.profile.says(entry), "convert it to opset 13")
 
 
 def _lower_scope(lowering: Lowering, sequences: LoweredSequences, scope: Scope) -> None:
