@@ -958,6 +958,31 @@ def test_a_constant_of_a_shape_is_expanded_before_opset_9(filled: int | None) ->
     np.testing.assert_array_equal(found, wanted, strict=True)
 
 
+@pytest.mark.parametrize("opset", [6, 7])
+@pytest.mark.parametrize(
+    ("dims", "wanted"),
+    [([], [2, 0]), ([3], [3]), ([1, 3], [2, 1]), ([2, 1, 3], [4, 1, 5, 1]), ([0, 1], [0, 4])],
+)
+def test_what_is_expanded_is_repeated_before_opset_8(
+    dims: list[int], wanted: list[int], opset: int
+) -> None:
+    data = np.random.default_rng(8).uniform(1, 2, dims).astype(np.float32)
+    made = of(node("Expand", "x s", "y"), 8, [tensor("s", wanted)], x=data)
+    expected = np.broadcast_to(data, np.broadcast_shapes(dims, wanted))
+    np.testing.assert_array_equal(there(made, opset, x=data), expected, strict=True)
+
+
+def test_what_is_expanded_by_lengths_of_run_time_is_refused_before_opset_8() -> None:
+    data, shape = np.random.default_rng(8).uniform(1, 2, (1, 3)), np.array([2, 1])
+    made = of(node("Expand", "x s", "y"), 8, x=data, s=shape)
+    with refused("TS512", "no Expand at opset 7", "are not known"):
+        convert(made, 7)
+    made = of(node("Expand", "x s", "y"), 8, [tensor("s", shape)], x=data)
+    made.graph.input[0].type.tensor_type.shape.dim[0].Clear()
+    with refused("TS512", "no Expand at opset 7", "are not known"):
+        convert(made, 7)
+
+
 def added_up(data: Any, axis: int, exclusive: int = 0, reverse: int = 0) -> Any:
     """The sums of the elements of an axis up to each, without it, or from the end."""
     moved = np.moveaxis(data, axis, 0)[:: -1 if reverse else 1]

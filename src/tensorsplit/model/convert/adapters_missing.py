@@ -42,6 +42,22 @@ def _constant_of_shape_down(node: NodeConversion) -> None:
     node.replace(node.make.op("Expand", [element, node.input(0)]))
 
 
+def _expand_down(node: NodeConversion) -> None:
+    """Repeat the data along axes, where their lengths are known."""
+    shape, wanted, make = node.shape(), node.known(1), node.make
+    if shape is None or not are_known(shape) or wanted is None:
+        lengths = "the lengths of the data and of what it is expanded to are not known"
+        raise node.refusal(f"there is no Expand at opset {node.opset}, and {lengths}")
+    ends = np.broadcast_shapes(shape, tuple(wanted.tolist()))
+    if ends == shape:
+        node.replace(make.op("Identity", [node.given(0)]))
+        return
+    held = [1] * (len(ends) - len(shape)) + list(shape)
+    counts = [end // size if size else 1 for end, size in zip(ends, held, strict=True)]
+    data = make.op("Reshape", [node.given(0), make.constant(held)])
+    node.replace(make.op("Tile", [data, make.constant(counts)]))
+
+
 def _cum_sum_down(node: NodeConversion) -> None:
     """Add up the parts of a short axis one by one, and those of others in a Scan."""
     axis, count = _axis_of_sums(node)
@@ -389,6 +405,7 @@ def _identity_down(node: NodeConversion) -> None:
 ADAPTERS = table(
     ("Identity", 14, None, _identity_down),
     ("ConstantOfShape", 9, None, _constant_of_shape_down),
+    ("Expand", 8, None, _expand_down),
     ("CumSum", 11, None, _cum_sum_down),
     ("Range", 11, None, _range_down),
     ("GatherElements", 11, None, _gather_elements_down),
