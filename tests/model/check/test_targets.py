@@ -6,9 +6,11 @@ import contextlib
 import warnings
 from itertools import chain
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from onnx.parser import parse_model
 from onnx.reference import ReferenceEvaluator
@@ -845,3 +847,18 @@ def test_an_engine_without_an_operator_is_quoted_about_that_operator() -> None:
     split = node("Split", "x", "a b", num_outputs=2)
     (found,) = check(model(graph([split], [X], ["a", "b"])), "onnx2torch")
     assert "operation_type='Split', version=18" in found.message
+
+
+@pytest.mark.parametrize(("target", "copies"), [("onnxruntime", 1), ("openvino", 0)])
+def test_functions_are_put_in_place_only_for_a_target_that_differs_there(
+    target: Any, copies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = parse_model("""<ir_version: 8, opset_import: ["": 18, "own": 1]>
+        g (float[N] x, bool c) => (float[N] y) { v = own.f(x) y = If(c) <
+        then_branch = t () => (float[N] p) { p = Neg(v) },
+        else_branch = e () => (float[N] q) { q = Abs(v) }> }
+        <domain: "own", opset_import: ["": 18]> f (a) => (b) { b = Neg(a) }""")
+    clone = MagicMock(side_effect=RuntimeError("as of a model that can't be copied"))
+    monkeypatch.setattr(ir.Model, "clone", clone)
+    check(made, target)
+    assert clone.call_count == copies

@@ -1049,3 +1049,15 @@ def test_a_tensor_may_be_long_where_its_shape_does_not_say_otherwise(
     x, facts = model.graph.inputs[0], analyse(model)
     assert may_be_long(x, facts) is may_be
     assert may_be_long(x, facts, known=True) is is_known
+
+
+@pytest.mark.parametrize(("domain", "is_only_given_back"), [("", True), ("own.", False)])
+def test_an_identity_of_another_domain_gives_nothing_back(
+    domain: str, *, is_only_given_back: bool
+) -> None:
+    text = f"""(bfloat16[4] x) => (bfloat16[4] y, bfloat16[4] w)
+        <float f = {{0.25}}, uint16 z = {{3}}> {{ s = Cast<to = 16>(f) t = Neg(s)
+        q = QuantizeLinear(x, s, z) i = {domain}Identity(q)
+        y = DequantizeLinear(q, t, z) v = DequantizeLinear(i, t, z) w = Neg(v) }}"""
+    found = of_node("DequantizeLinear", text, opset=21)
+    assert ("given_back_in_bfloat16" in found) is is_only_given_back

@@ -972,6 +972,60 @@ def test_counts_at_run_time_repeat_two_axes_at_a_time(
     assert lowered(path).text == path.read_bytes()
 
 
+@pytest.mark.parametrize("kinds", ["i64 i64", "i64 i32", "i32 i64", "i32 i32"])
+def test_a_slice_along_axes_that_are_fed_is_loaded(
+    kinds: str, tmp_path: Path, run: Any, rng: np.random.Generator
+) -> None:
+    """OpenVINO ends the process as it loads the layer with a constant start."""
+    ir, (kind, kind_of_axes) = IrFile(), kinds.split()
+    types = {"i32": np.int32, "i64": np.int64}
+    bounds = [
+        ir.constant(np.array([number], types[kind]).tobytes(), kind, "1") for number in (1, 3, 1)
+    ]
+    operands = (ir.parameter("x", "f32", "4,6"), *bounds, ir.parameter("at", kind_of_axes, "1"))
+    ir.result(ir.layer("Slice", operands, 1, version="opset8", shape=(-1, -1))[0])
+    (found,) = [
+        each
+        for each in ts.check(ir.save(tmp_path, named(ir)), "openvino")
+        if each.severity == "error"
+    ]
+    assert "rewrite the layer" in found.fix
+    path, data = saved(ir, tmp_path), rng.standard_normal((4, 6)).astype(np.float32)
+    assert not [each for each in ts.check(path, "openvino") if each.severity == "error"]
+    assert lowered(path).text == path.read_bytes()
+    for axis, wanted in enumerate((data[1:3], data[:, 1:3])):
+        ((got,),) = run(path, [[data, np.array([axis], types[kind_of_axes])]])
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("columns", [1, 8])
+def test_data_that_layers_turn_by_factors_of_one_column_is_right(
+    columns: int, order: tuple[int, int], tmp_path: Path, run: Any, rng: np.random.Generator
+) -> None:
+    """OpenVINO makes a rotary embedding of them, and reads beyond the columns."""
+    ir, whole = IrFile(), (2, 4, 8)
+    x = ir.parameter("x", "f32", "2,4,8")
+    factors = [ir.parameter(name, "f32", f"1,4,{columns}") for name in "cs"]
+    first, second = ir.variadic_split(x, ir.int64(2, scalar=True), ir.int64(4, 4), 2)
+    back = ir.layer("Negative", (second,), 1, shape=(2, 4, 4))[0]
+    joined = ir.layer("Concat", (back, first), 1, '<data axis="-1"/>', shape=whole)[0]
+    data = '<data auto_broadcast="numpy"/>'
+    products = [
+        ir.layer("Multiply", pair, 1, data, shape=whole)[0]
+        for pair in ((x, factors[0]), (factors[1], joined))
+    ]
+    ir.result(ir.layer("Add", [products[i] for i in order], 1, data, shape=whole)[0])
+    found = str(ts.check(ir.save(tmp_path, named(ir)), "openvino"))
+    assert ("of one column" in found) is (columns == 1)
+    path = saved(ir, tmp_path)
+    assert lowered(path).text == path.read_bytes()
+    fed = [rng.uniform(1, 2, shape).astype(np.float32) for shape in (whole, *[(1, 4, columns)] * 2)]
+    turned = np.concatenate([-fed[0][..., 4:], fed[0][..., :4]], -1)
+    ((got,),) = run(path, [fed])
+    np.testing.assert_allclose(got, fed[0] * fed[1] + turned * fed[2], rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["Slice", "StridedSlice"])
 def test_slices_of_strings_end_the_process(kind: str, tmp_path: Path) -> None:
     ir = IrFile()

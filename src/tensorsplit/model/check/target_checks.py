@@ -51,7 +51,7 @@ class TargetChecks:
         self._seen = facts if view is None else seen(model, view)
         is_known = partial(is_constant, facts=self._seen) if view else lambda _: False
         self._used = used_nodes(model, is_known)
-        self._inlined = Inlined(model, facts)
+        self._inlined = Inlined(model, facts, profile)
         self._limits = set[Limitation]()
         self._first = ""
 

@@ -25,7 +25,7 @@ from tensorsplit.model.features.given_as_is import given_as_is, given_by_functio
 from tensorsplit.model.features.inlined import Inlined
 from tensorsplit.model.features.integers import of_integers
 from tensorsplit.model.features.limited_lengths import of_slices
-from tensorsplit.model.features.misread import is_partly_indexed, of_misread, repeats_many_axes
+from tensorsplit.model.features.misread import of_misread
 from tensorsplit.model.features.quantized import of_quantized
 from tensorsplit.model.features.ranks import (
     gives_unknown_rank,
@@ -205,10 +205,7 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield from of_casts(ref.node, facts)
         yield from of_integers(ref, facts)
         yield from _of_strings(ref.node, facts, has_sequences=False)
-        if is_partly_indexed(ref.node, facts):
-            yield "partly_indexed"
-        if ref.op_type == "Tile" and repeats_many_axes(ref.node, facts):
-            yield "many_repeated"
+        yield from of_misread(ref, facts)
     if is_read_beside_recurrence(ref.node):
         yield "turned_beside_recurrence"
     yield from of_no_elements(ref, facts, facts)

@@ -18,13 +18,23 @@ from tensorsplit.model.graph.building import Edits, take_out
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.held_tensors import fixed_tensor_of, tensor_of
-from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, scopes, walk
+from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, branch_label, scopes, walk
 from tensorsplit.model.graph.producers import first_input, passed_from, passed_on
 from tensorsplit.model.infer.analysis import Facts, analyse
+from tensorsplit.model.profiles import Profile
 from tensorsplit.model.reached import each_once
 
 _ORIGIN = "tensorsplit.origin"
 """Under this key a copy of a node notes the node itself."""
+
+
+OF_COPIES = frozenset(
+    {
+        *("joined_by_channels", "lost_result", "moved_into_body", "moved_signed"),
+        *("moved_without_zero_point", "rounded_once", "turned_by_channels"),
+    }
+)
+"""The features that nodes have where the engine has put them."""
 
 
 class _Copies(NamedTuple):
@@ -47,10 +57,12 @@ class Inlined:
     Args:
         model: The model, which is not changed.
         facts: What is known of it.
+        profile: The profile of an engine; one that lacks nothing of `OF_COPIES` needs no copy.
     """
 
-    def __init__(self, model: ir.Model, facts: Facts) -> None:
+    def __init__(self, model: ir.Model, facts: Facts, profile: Profile) -> None:
         self._model, self._facts = model, facts
+        self._is_needed = any(entry.feature in OF_COPIES for entry in profile.entries)
 
     def of(self, ref: NodeRef) -> tuple[list[NodeRef], Facts]:
         """Return the copies of a node, none if nothing leads to it, and what is known of them."""
@@ -64,7 +76,7 @@ class Inlined:
     @cached_property
     def _copies(self) -> _Copies | None:
         """The changed copy; None if nothing changes, or the model can't be copied or inlined."""
-        inside = _nodes(self._model)
+        inside = _nodes(self._model) if self._is_needed else []
         if {"DequantizeLinear", "If"}.isdisjoint(node.op_type for node in inside):
             return None
         if not (self._model.functions or any(branch_taken(node, self._facts) for node in inside)):
@@ -136,7 +148,7 @@ def branch_taken(node: ir.Node, facts: Facts) -> ir.Graph | None:
     known = facts.tensor(condition).constant
     if not known or not _is_folded(condition, facts):
         return None
-    branch = dict(bodies(node)).get("then_branch" if known[0] else "else_branch")
+    branch = dict(bodies(node)).get(branch_label(known[0]))
     has_ends = branch is not None and len(branch.outputs) == len(node.outputs)
     return branch if has_ends else None
 

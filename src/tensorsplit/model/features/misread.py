@@ -11,7 +11,9 @@ from typing import TypeAlias
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import is_constant
+from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import first_input, producer_of
 from tensorsplit.model.infer.analysis import Facts
@@ -113,11 +115,23 @@ def _axis_and_rank(joined: ir.Value | None, seen: Facts) -> tuple[int, int]:
     return axis, len(seen.tensor(joined).shape or ())
 
 
-def repeats_many_axes(node: ir.Node, seen: Facts) -> bool:
-    """Return whether a Tile repeats more than two axes of four or more, as known at run time."""
-    if len(node.inputs) != len(("data", "counts")):
+def _is_partly_indexed(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a StridedSlice adds and drops axes, and may not list later ones."""
+    if len(ref.node.inputs) < len(("data", "begin")):
         return False
-    data, counts = node.inputs
+    added, dropped = (marked(ref.node, f"{name}_axis_mask") for name in ("new", "shrink"))
+    if not added or not dropped:
+        return False
+    data, begin = (seen.tensor(value).shape for value in ref.node.inputs[:2])
+    listed = begin[0] if begin else None
+    return data is None or not isinstance(listed, int) or listed - added < len(data)
+
+
+def _repeats_many_axes(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a Tile repeats more than two axes of four or more, as known at run time."""
+    if len(ref.node.inputs) != len(("data", "counts")):
+        return False
+    data, counts = ref.node.inputs
     rank = len(seen.tensor(data).shape or ())
     known = [seen.tensor(each) for each in _operands(counts, "Concat") or [counts]]
     sizes = [(each.shape or (rank,))[0] for each in known]
@@ -133,14 +147,20 @@ def repeats_many_axes(node: ir.Node, seen: Facts) -> bool:
 def _operands(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:
     """Return what the node that makes a value reads, if it is one of some operators."""
     made = producer_of(held)
-    return [] if made is None or made.op_type not in operators else [*made.inputs]
+    return [] if made is None or operator_of(made) not in operators else [*made.inputs]
 
 
 _Holds: TypeAlias = Callable[[NodeRef, Facts], bool]
 
-_FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
+_OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
+    "Add": (("rotation", _is_rotation),),
+    "Tile": (("many_repeated", _repeats_many_axes),),
+}
+"""What may hold of nodes and layers of one name."""
+
+_OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
-        "Add": (("rotation", _is_rotation),),
+        **_OF_BOTH,
         "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
         "DFT": (
             ("axis_from_back", _counts_from_back),
@@ -153,23 +173,15 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("omitted_zero_point", _omits_zero_point),
             ("vector_first", _has_vector_first),
         ),
-        "Tile": (("many_repeated", lambda ref, seen: repeats_many_axes(ref.node, seen)),),
     }
 )
 
-
-def is_partly_indexed(layer: ir.Node, facts: Facts) -> bool:
-    """Return whether a StridedSlice adds and drops axes, and may not list later ones."""
-    if layer.op_type != "StridedSlice" or len(layer.inputs) < 2:
-        return False
-    added, dropped = (marked(layer, f"{name}_axis_mask") for name in ("new", "shrink"))
-    if not added or not dropped:
-        return False
-    data, begin = (facts.tensor(value).shape for value in layer.inputs[:2])
-    listed = begin[0] if begin else None
-    return data is None or not isinstance(listed, int) or listed - added < len(data)
+_OF_LAYERS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
+    {**_OF_BOTH, "StridedSlice": (("partly_indexed", _is_partly_indexed),)}
+)
 
 
 def of_misread(ref: NodeRef, seen: Facts) -> Iterator[str]:
-    """Yield what holds of a node of which an engine's import makes something else."""
-    yield from (name for name, holds in _FEATURES.get(ref.op_type, ()) if holds(ref, seen))
+    """Yield what holds of a node, or a layer, of which an engine makes something else."""
+    table = _OF_LAYERS if ref.node.domain == DOMAIN else _OF_NODES
+    yield from (name for name, holds in table.get(ref.op_type, ()) if holds(ref, seen))

@@ -20,6 +20,7 @@ from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import (
     first_input,
+    is_identity,
     origins,
     passed_from,
     passed_on,
@@ -190,16 +191,16 @@ def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
     return not (is_known or is_left_out or has_blocks(made)) and _is_only_given_back(source)
 
 
-_GIVING_ON = ("DequantizeLinear", "Identity")
-
-
 def _is_only_given_back(value: ir.Value) -> bool:
     """Return whether each node that reads a value gives it back, if only after an Identity."""
     return not any(
-        held.is_graph_output()
-        or any(place or reader.op_type not in _GIVING_ON for reader, place in held.uses())
+        held.is_graph_output() or not all(_is_read_on(*use) for use in held.uses())
         for held in each_once([value], passed_on)
     )
+
+
+def _is_read_on(reader: ir.Node, place: int) -> bool:
+    return place == 0 and (reader.op_type == "DequantizeLinear" or is_identity(reader))
 
 
 def has_blocks(node: ir.Node) -> bool:

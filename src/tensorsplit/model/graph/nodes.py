@@ -200,6 +200,11 @@ def bodies(node: ir.Node) -> list[tuple[str, ir.Graph]]:
     return found
 
 
+def branch_label(condition: object) -> str:
+    """Return the label of the branch of an If that a condition takes."""
+    return "then_branch" if condition else "else_branch"
+
+
 def attribute_of(node: ir.Node, name: str, kind: ir.AttributeType, default: object = None) -> Any:
     """Return the value of an attribute; None if it has another type, or only calls give it."""
     held = node.attributes.get(name)

@@ -44,7 +44,7 @@ def origins(
 
 def passed_from(value: ir.Value | None) -> ir.Value | None:
     """Return the value that Identity nodes pass on; one of them, where they read each other."""
-    return [value, *origins(value, lambda node: first_input(node) if _is_identity(node) else None)][
+    return [value, *origins(value, lambda node: first_input(node) if is_identity(node) else None)][
         -1
     ]
 
@@ -52,10 +52,11 @@ def passed_from(value: ir.Value | None) -> ir.Value | None:
 def passed_on(value: ir.Value) -> list[ir.Value]:
     """Return what Identity nodes give that read a value."""
     readers = (use.node for use in value.uses())
-    return [made for node in readers if _is_identity(node) for made in node.outputs]
+    return [made for node in readers if is_identity(node) for made in node.outputs]
 
 
-def _is_identity(node: ir.Node) -> bool:
+def is_identity(node: ir.Node) -> bool:
+    """Return whether a node is ONNX's Identity."""
     return (node.domain, node.op_type) == ("", "Identity")
 
 

@@ -23,7 +23,7 @@ from tensorsplit.model.graph.facts import (
     without_elements,
 )
 from tensorsplit.model.graph.held_tensors import constant
-from tensorsplit.model.graph.nodes import attribute_of, bodies
+from tensorsplit.model.graph.nodes import attribute_of, bodies, branch_label
 from tensorsplit.model.graph.producers import passed_from
 
 AnalyseBody: TypeAlias = Callable[[str, ir.Graph, list[Fact], bool | None], list[Fact]]
@@ -54,7 +54,7 @@ def _if(analyse: AnalyseBody, node: ir.Node, inputs: list[Fact], _: Context) -> 
     if not branches.keys() >= {"then_branch", "else_branch"}:
         raise NotKnownError
     condition = as_tensor(inputs[0]).constant if inputs else None
-    taken = ("then_branch" if condition[0] else "else_branch") if condition else None
+    taken = branch_label(condition[0]) if condition else None
     found = {
         label: analyse(label, branch, [], None if taken is None else label == taken)
         for label, branch in branches.items()

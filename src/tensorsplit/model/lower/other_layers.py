@@ -37,6 +37,7 @@ from tensorsplit.model.openvino_ir.layer_types import (
     of_hidden_lengths,
     repeated,
     turned,
+    with_nothing,
     without_difference,
 )
 
@@ -243,6 +244,17 @@ def _hide_limit(old: _OtherLayer) -> None:
     old.graph.feed(old.layer, 0, old.make.layer(hidden, old.sources[:1]))
 
 
+def _calculate_start(old: _OtherLayer) -> None:
+    """Add its axes less themselves to the start of a Slice, which the target can't know then."""
+    start, *_, axes = (old.make.layer(converted("i64"), [end]) for end in old.sources[1:])
+    old.graph.feed(old.layer, 1, old.make.layer(with_nothing(), [start, axes]))
+
+
+def _keep_apart(old: _OtherLayer) -> None:
+    """Feed a layer the larger of what it reads and itself, which the target makes no one of."""
+    old.graph.feed(old.layer, 0, old.make.layer(copy_of(old.precision), old.sources[:1]))
+
+
 def _repeat_in_turn(old: _OtherLayer) -> None:
     """Repeat a few axes at a time, which the target does rightly."""
     data, counts = old.sources
@@ -276,6 +288,8 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "shares_states": OtherLayer(_copy_states, "the same, with copies of what it carries"),
         "unread_rows": OtherLayer(_read_rows, "the same, with a Result for its rows"),
         "overwritten": OtherLayer(_keep_data, "the same, with copies of what it would overwrite"),
+        "unseen_axes": OtherLayer(_calculate_start, "the same, with a start that is calculated"),
+        "rotation": OtherLayer(_keep_apart, "the same, of the larger of what it reads and itself"),
         "many_repeated": OtherLayer(_repeat_in_turn, "Tiles of two axes each"),
         "empty_range": OtherLayer(
             _limit_range, "the same, with its start as its limit if it is empty"

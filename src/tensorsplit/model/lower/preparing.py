@@ -16,7 +16,7 @@ from tensorsplit.model.graph.building import take_out
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.message import NAMED_DOMAIN
-from tensorsplit.model.graph.nodes import NodeRef, bodies, namesakes, scopes
+from tensorsplit.model.graph.nodes import NodeRef, bodies, branch_label, namesakes, scopes
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.uses import gives_only_shapes, led_to_shapes, owners_in
@@ -209,7 +209,7 @@ def take_branch(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Put the nodes of the branch that is always taken before its If, and what it gives out."""
     known = lowering.facts.tensor(ref.input(0)).constant
     assert known is not None  # noqa: S101 - see the callers
-    label = "then_branch" if known[0] else "else_branch"
+    label = branch_label(known[0])
     node, body = ref.node, dict(bodies(ref.node))[label]
     inside, scope = list(body), node.graph
     assert scope is not None  # noqa: S101 - it is in the model

@@ -118,7 +118,7 @@ class Lowering:
         self.imported = self.facts if view is None else seen(self.model, view)
         self.names, self.edits = Names(self.model), Edits()
         self.refs = {ref.node: ref for ref in walk(self.model)}
-        inlined = Inlined(self.model, self.facts)
+        inlined = Inlined(self.model, self.facts, self.profile)
         self.limitations = {
             node: tuple(self.profile.about(features))
             for node, ref in self.refs.items()

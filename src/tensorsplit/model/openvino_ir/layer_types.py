@@ -186,6 +186,11 @@ def copy_of(precision: str) -> LayerType:
     return _elementwise("Maximum", precision, (0, 0))
 
 
+def with_nothing() -> LayerType:
+    """Return what adds numbers less themselves to others, which the engine does not know then."""
+    return _elementwise("Add", operands=(0, _elementwise("Subtract", operands=(1, 1))))
+
+
 def of_hidden_lengths(precision: str, known: tuple[int, ...]) -> LayerType:
     """Return what gives a tensor of the same shape, of which the engine knows no length.
 

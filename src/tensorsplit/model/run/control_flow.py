@@ -17,6 +17,7 @@ from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.loops import obeys_condition
+from tensorsplit.model.graph.nodes import branch_label
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.run.program import Block, Step, Values, described, node_failed
 
@@ -30,8 +31,7 @@ _RANDOM = ("Random", "Bernoulli", "Multinomial", "Dropout")
 
 def _run_if(step: Step, inputs: Sequence[object], run: RunBody) -> Values:
     """Run an If: return the outputs of the branch that the condition selects."""
-    chosen = "then_branch" if _flag(inputs[0]) else "else_branch"
-    return run(step.blocks[chosen], [])
+    return run(step.blocks[branch_label(_flag(inputs[0]))], [])
 
 
 def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> Values:
