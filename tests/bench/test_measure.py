@@ -56,19 +56,6 @@ def figures(*workloads: Workload) -> Figures:
     return Figures(describe(ONCE), tuple(measure(each, entries) for each in workloads))
 
 
-def test_ours_and_numpy_are_right_and_timed() -> None:
-    timed = measure(SMALL, choose_entries(("numpy",)))
-    assert [(each.peer, each.mode) for each in timed.entries] == [
-        (OURS, "out"),
-        (OURS, "pooled"),
-        (OURS, "fresh"),
-        ("numpy", "out"),
-        ("numpy", "fresh"),
-    ]
-    assert all(each.ratio is not None and each.wrong is None for each in timed.entries)
-    assert timed.rounds == 1
-
-
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_arrays_of_other_libraries_are_split_by_both(library: str) -> None:
     if library not in installed():

@@ -130,17 +130,6 @@ def test_all_is_measured_after_a_pause_too() -> None:
     ]
 
 
-def test_what_fails_after_a_pause_is_unable() -> None:
-    class Failing(LocalWorker):
-        def sample(self, number: int, pause: float = 0.0) -> float:
-            if number == 1 and pause:
-                raise UnableError("it does not wake")
-            return 1.0
-
-    measured = measure(SMALL, [Failing(choose_entries(("numpy",)))], Effort(rounds=2, pause=0.5))
-    assert [each.cannot for each in measured.entries] == [None, "it does not wake", *[None] * 3]
-
-
 def test_nothing_of_one_workload_is_timed_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared, repeated = list[str](), list[object]()
 

@@ -203,15 +203,6 @@ def test_an_openvino_ir_is_written_with_its_weights(folder: Path) -> None:
             assert same(got, onnx.numpy_helper.to_array(onnx.load_tensor(str(path))))
 
 
-def test_what_is_left_to_its_default_is_the_last_input() -> None:
-    cases = find(["onnx.Split-13/*/overridable/loop/*"])
-    for case in cases:
-        built = case.build()
-        names = [entry.name for entry in onnx.load_from_string(built.model).graph.input]
-        assert names[: len(built.inputs)] == list(built.inputs)
-        assert set(names[len(built.inputs) :]) <= {"split"}
-
-
 def test_cases_are_not_mixed_with_other_files(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("x")
     with refused("TS702", "not empty"):

@@ -13,7 +13,7 @@ from tensorsplit.conformance import runner
 from tensorsplit.conformance.document import Result
 from tensorsplit.conformance.runner import Subject, run
 from tensorsplit.engines.process import EngineProcess, Reply
-from tests.conformance.fakes import case, planted, planted_subject
+from tests.conformance.fakes import case, planted_subject
 from tests.engines.test_process import are_gone
 from tests.refusals import refused
 
@@ -151,17 +151,6 @@ def test_an_engine_that_says_what_makes_no_sense_is_refused(tmp_path: Path, cont
         Subject.of(source)
 
 
-@pytest.mark.parametrize("name", ["missing.py", "no_suffix", "folder.py"])
-def test_an_engine_that_is_no_file_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder.py").mkdir()
-    (tmp_path / "no_suffix").write_text("KIND = 'engine'")
-    with refused("TS601", name, "there is no such Python file"):
-        Subject.of(f"./{name}")
-
-
 def test_two_engines_of_one_name_are_refused(tmp_path: Path) -> None:
     with refused("TS703", "two engines or tools are called", "tensorsplit"):
         judged(adapter(tmp_path, "return right(*given)", name="tensorsplit"))
@@ -254,8 +243,3 @@ def test_a_tool_whose_model_never_ends_is_wrong(tmp_path: Path) -> None:
     for entry in found:
         assert entry.verdict == "wrong"
         assert "can't be run: our own engine gave no answer within 1 s" in entry.detail
-
-
-def test_an_engine_that_hangs_leaves_the_others_their_results() -> None:
-    found = judged(planted("hangs"), seconds=1)
-    assert [entry.verdict for entry in found] == ["hang", "hang"]

@@ -222,9 +222,6 @@ class TestMarkdown:
         assert "(1 case, new, [D10](errata.md)):" in text
         assert "[onnx.Split-18](operators/onnx.Split-18.md)" in text
 
-    def test_the_same_run_gives_the_same_text(self) -> None:
-        assert markdown(documents.large(300)) == markdown(documents.large(300))
-
     def test_what_an_engine_says_is_neither_markup_nor_html(self) -> None:
         text = markdown(with_detail("<script>x</script> **bold** | [a](b)\n# head"))
         assert "\\<script\\>" in text
@@ -242,14 +239,6 @@ class TestMarkdown:
     def test_the_fields_of_known_deviations_are_told(self) -> None:
         text = markdown(documents.small())
         assert all(f"- `{entry.name}`: " in text for entry in dataclasses.fields(Deviation))
-
-    def test_the_command_writes_it(self, tmp_path: Path) -> None:
-        run = tmp_path / "run.json.gz"
-        text = json.dumps(documents.small().to_json())
-        run.write_bytes(gzip.compress(text.encode()))
-        write_page(run, tmp_path)
-        written = (tmp_path / "conformance.md").read_text(encoding="utf-8")
-        assert before(written, "# Conformance", STRINGS.id, CHUNK.id)
 
 
 class TestPage:

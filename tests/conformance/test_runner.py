@@ -17,7 +17,7 @@ from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.document import Document
 from tensorsplit.conformance.runner import Subject, run
 from tensorsplit.engines.process import EngineProcess, Reply
-from tests.conformance.fakes import case, planted, planted_subject
+from tests.conformance.fakes import case, planted_subject
 from tests.engines.test_process import is_gone
 from tests.interpreters import python
 from tests.refusals import refused
@@ -173,16 +173,6 @@ def test_who_made_a_case_hang_is_searched_neither_for_ever_nor_again_and_again(
     runner._Process._blame(process, case("b"), Reply(), 1.0, limit)
     assert asked == [each.id for each in earlier[::-1]][:tried]
     assert time_limit.searches == searches + 1
-
-
-def test_a_subject_that_there_is_not_is_refused() -> None:
-    with refused("TS601", parameter="engine"):
-        Subject.of("no-such-engine")
-
-
-def test_a_subject_whose_modules_are_missing_is_refused() -> None:
-    with refused("TS602", "no_such_module_anywhere", parameter="engine"):
-        measure(Subject.of(planted("missing")))
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGINT"), reason="there are no such signals here")

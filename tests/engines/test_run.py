@@ -408,38 +408,6 @@ def test_data_of_unknown_shape_is_computed_too(runs_here: list[list[str]]) -> No
     assert refused(source, wrong, "onnx-reference").code == "TS302"
 
 
-@foreign_engine
-@pytest.mark.parametrize("is_computed", [False, True])
-def test_openvino_alone_is_guarded_and_only_where_lengths_are_computed(
-    monkeypatch: pytest.MonkeyPatch, engine: Any, is_computed: bool
-) -> None:
-    loaders = []
-
-    class Loaded:
-        def __init__(self, _process: object, loader: str, _arguments: object) -> None:
-            loaders.append(loader)
-
-        def __call__(self, _fed: object, names: list[str]) -> dict[str, Any]:
-            return dict.fromkeys(names, DATA)
-
-        def close(self) -> None:
-            """Nothing is loaded."""
-
-    monkeypatch.setattr(outside, "LoadedModel", Loaded)
-    split = node("Split", "x lengths" if is_computed else "x fixed", "a b")
-    source = model(
-        [node("Unique", "given", "lengths"), split],
-        [tensor("x", shape=[6]), tensor("given", INT64, ["k"])],
-        [tensor("a"), tensor("b")],
-        fixed=np.array([2, 4]),
-    )
-    ts.run(source, {"x": DATA, "given": np.array([2, 4, 4])}, engine=engine)
-    wanted = f"adapters:load_{engine.replace('-', '_')}"
-    if engine == "openvino" and is_computed:
-        wanted = "openvino_probe:load_guarded"
-    assert loaders == [f"tensorsplit.engines.{wanted}"]
-
-
 def test_a_body_with_unknown_lengths_runs_whole(runs_here: list[list[str]]) -> None:
     def branch(*nodes: onnx.NodeProto) -> onnx.GraphProto:
         return onnx.helper.make_graph(list(nodes), "b", [], [tensor("p")])

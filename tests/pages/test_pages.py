@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
-import json
 import os
 import re
 import runpy
@@ -12,25 +10,19 @@ import subprocess
 import sys
 from math import ceil
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import onnx
 import pytest
 
 import tensorsplit as ts
-from tensorsplit import operators
 from tensorsplit.cli.app import COMMANDS
-from tensorsplit.core.errors import KINDS
 from tensorsplit.core.extras import install_command
 from tensorsplit.core.rules import LengthRule, chunk, equal, explicit, ones, remainder
 from tensorsplit.core.rules import ceil as ceil_parts
-from tensorsplit.core.schema import Operator
 from tensorsplit.model.check.checks import REPORTED
-from tensorsplit.pages import markdown, page_of
 from tensorsplit.pages.codes import CodeExample, code_examples
-from tensorsplit.pages.content import DECISIONS, FORMULAS, decisions_for
-from tensorsplit.pages.standard_examples import layers
+from tensorsplit.pages.content import FORMULAS
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCRIPT = runpy.run_path(str(DOCS.with_name("scripts") / "pages.py"))
@@ -117,91 +109,6 @@ def test_every_code_has_an_example() -> None:
     assert list(code_examples()) == list(REPORTED)
 
 
-@pytest.mark.parametrize("identifier", operators)
-def test_everything_of_a_record_is_on_its_page(identifier: str) -> None:
-    record = operators[identifier]
-    text = markdown(page_of(record))
-    names = [attribute.name for attribute in record.attributes]
-    names += [parameter.name for parameter in (*record.inputs, *record.outputs)]
-    for name in names:
-        assert f"`{name}`" in text
-    for constraint in record.type_constraints:
-        for name in constraint.types:
-            assert f"`{name}`" in text
-    for note in record.notes.values():
-        assert note in text
-    assert f"<{record.source}>" in text
-
-
-@pytest.mark.parametrize("identifier", operators)
-def test_a_page_can_be_written_as_json(identifier: str) -> None:
-    told = json.loads(json.dumps(dataclasses.asdict(page_of(operators[identifier]))))
-    assert told["id"] == identifier
-
-
-@pytest.mark.parametrize(
-    ("identifier", "opsets"),
-    [
-        ("onnx.Split-1", "1"),
-        ("onnx.Split-2", "2 to 10"),
-        ("onnx.Split-11", "11 to 12"),
-        ("onnx.Split-13", "13 to 17"),
-        ("onnx.SplitToSequence-11", "11 to 23"),
-        ("openvino.Split-1", "from opset1"),
-    ],
-)
-def test_the_opsets_at_which_a_version_is_in_force(identifier: str, opsets: str) -> None:
-    facts = {fact.name: fact.text for fact in page_of(operators[identifier]).facts}
-    assert facts["in force at opset"] == opsets
-
-
-def test_every_decision_is_worded_and_names_its_refusals() -> None:
-    worded = {decision.id for decision in DECISIONS}
-    assert worded == {f"D{number}" for number in range(1, 24)}
-    for identifier in worded:
-        named = {k.code for d in DECISIONS if d.id == identifier for k in d.refusals}
-        assert named == {k.code for k in KINDS.values() if identifier in k.decisions}, identifier
-
-
-@pytest.mark.parametrize(
-    ("identifier", "own", "foreign"),
-    [
-        ("onnx.Split-1", {"D3", "D5", "D7", "D12", "D13", "D20"}, {"D1", "D4", "D8", "D15", "D17"}),
-        ("onnx.Split-2", {"D3", "D5", "D13", "D17"}, {"D1", "D4", "D12", "D20"}),
-        ("onnx.Split-13", {"D3", "D5", "D6", "D14", "D20"}, {"D1", "D4", "D12", "D13", "D19"}),
-        ("onnx.Split-18", {"D1", "D2", "D4", "D5", "D20"}, {"D3", "D8", "D12", "D13", "D15"}),
-        ("onnx.SplitToSequence-24", {"D8", "D9", "D10", "D11", "D19"}, {"D1", "D3", "D4", "D5"}),
-        ("openvino.VariadicSplit-1", {"D5", "D7", "D14", "D15", "D16"}, {"D3", "D9", "D20"}),
-        ("openvino.Split-1", {"D3", "D15", "D16", "D17", "D18"}, {"D6", "D7", "D14", "D20"}),
-    ],
-)
-def test_the_decisions_that_concern_a_version(
-    identifier: str, own: set[str], foreign: set[str]
-) -> None:
-    found = {decision.id for decision in decisions_for(operators[identifier])}
-    assert own <= found
-    assert not foreign & found
-
-
-def test_examples_cover_every_way_of_giving_the_lengths() -> None:
-    sizes = [example.sizes for example in page_of(operators["onnx.SplitToSequence-11"]).examples]
-    assert sizes == [(3, 3, 1), (2, 5), (1,) * 7]
-
-
-ONNX_RECORDS = [record for record in operators.values() if record.vendor == "onnx"]
-
-
-@pytest.mark.parametrize("record", ONNX_RECORDS, ids=str)
-def test_numbers_of_inputs_and_outputs_are_those_of_the_schema(record: Operator) -> None:
-    schema = onnx.defs.get_schema(record.name, record.since_version, "")
-    facts = {fact.name: fact.text for fact in page_of(record).facts}
-    least, most = schema.min_input, schema.max_input
-    assert facts["number of inputs"] == (str(most) if least == most else f"{least} to {most}")
-    outputs = "1; " if schema.max_output == 1 else f"1 to {schema.max_output:,} by the schema; "
-    assert facts["number of outputs"].startswith(outputs)
-    assert all(entry.is_homogeneous for entry in (*schema.inputs, *schema.outputs))
-
-
 @pytest.mark.parametrize(
     ("rule", "d", "given", "sizes"),
     [
@@ -219,31 +126,3 @@ def test_formulas_say_the_lengths_of_the_parts(
     known = {"d": d, "n": len(sizes), "s": given, "ceil": ceil, "min": min, "sum": sum}
     code = compile(FORMULAS[rule], "formula", "eval")
     assert tuple(eval(code, {**known, "i": i}) for i in range(len(sizes))) == sizes
-
-
-def test_an_example_is_drawn_with_its_values() -> None:
-    drawn = {each.title: each.drawing for each in page_of(operators["onnx.Split-18"]).drawn}
-    assert drawn["2-D, lengths"] == " 1  2 |  3  4  5  6\n 7  8 |  9 10 11 12"
-    assert drawn["1-D, the last part is smaller"] == "1 2 | 3 4 | 5 6 | 7"
-    assert drawn["Parts of length 0"] == "| |"
-    sequences = {each.title: each for each in page_of(operators["onnx.SplitToSequence-11"]).drawn}
-    assert sequences["Lengths"].drawing.splitlines() == [
-        " 0  1  2  3  4  5",
-        "-----------------",
-        " 6  7  8  9 10 11",
-        "12 13 14 15 16 17",
-    ]
-
-
-def test_layers_have_the_shapes_of_their_parts() -> None:
-    _, remainder = layers(operators["openvino.VariadicSplit-1"])
-    (equal,) = layers(operators["openvino.Split-1"])
-    for text, dims in (
-        (remainder, [[4, 12, 10, 24], [2, 12, 10, 24]]),
-        (equal, [[6, 4, 10, 24]] * 3),
-    ):
-        layer = ElementTree.fromstring(text)
-        ports = [[int(dim.text or "") for dim in port] for port in layer.find("output") or ()]
-        assert ports == dims
-        numbers = [port.get("id") for port in layer.iter("port")]
-        assert numbers == list(map(str, range(len(numbers))))
