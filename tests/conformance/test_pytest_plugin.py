@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import metadata
 from typing import TypeAlias
 
 import pytest
@@ -25,7 +26,7 @@ FINE, ABORTS, HANGS, WRONG = (
 ADAPTER = """
 import os, time
 
-KIND, PACKAGES, FORMATS = "engine", (), ("onnx",)
+KIND, PACKAGES, FORMATS = "engine", ("numpy",), ("onnx",)
 
 def run(model, weights, inputs, outputs):
     x = inputs["x"]
@@ -61,6 +62,7 @@ def words(result: pytest.RunResult) -> str:
 def test_each_case_is_a_test_and_a_crash_or_a_hang_fails_that_one(run: Run) -> None:
     result = run("--engine", "my_adapter.py", "--case", CASES, "--case-timeout", "0.5")
     result.assert_outcomes(passed=1, failed=3)
+    result.stdout.fnmatch_lines([f"engine: my_adapter (numpy {metadata.version('numpy')})"])
     lines = [f"*::{FINE} PASSED*", f"*::{ABORTS} FAILED*", f"*::{HANGS} FAILED*"]
     result.stdout.fnmatch_lines([*lines, f"*::{WRONG} FAILED*"])
     result.stdout.fnmatch_lines(

@@ -380,14 +380,15 @@ def test_nothing_stated_is_nothing_wrong() -> None:
 
 def test_what_is_to_be_inferred_is_not_declared() -> None:
     text = """<ir_version: 10, opset_import: ["": 18]>
-        g (float[6] x) => (float[6] y, seq(float[2]) s) <float[6] h>
-        { h = Neg(x) y = Neg(h) s = SequenceConstruct(y) }"""
+        g (float[6] x) => (float[6] y, seq(float[2]) s, optional(float[6]) o) <float[6] h>
+        { h = Neg(x) y = Neg(h) s = SequenceConstruct(y) o = Optional(y) }"""
     before = parse_model(text)
     assert len(before.graph.value_info) == 1
     after = onnx.load_from_string(verdicts.undeclared(before.SerializeToString()))
-    y, s = (output.type for output in after.graph.output)
+    y, s, o = (output.type for output in after.graph.output)
     assert not after.graph.value_info
-    for held in (y.tensor_type, s.sequence_type.elem_type.tensor_type):
+    optional = o.optional_type.elem_type.tensor_type
+    for held in (y.tensor_type, s.sequence_type.elem_type.tensor_type, optional):
         assert held.elem_type == onnx.TensorProto.FLOAT
         assert not held.HasField("shape")
     assert after.graph.input == before.graph.input
