@@ -13,7 +13,7 @@ from tensorsplit.cli.screen import examples, note, progress_of, say
 from tensorsplit.cli.sentences import amount, tr
 from tensorsplit.cli.words import SECONDS, Count, subject_word
 from tensorsplit.conformance import SECONDS_OF_A_CASE
-from tensorsplit.core.errors import USAGE, SplitError, printable
+from tensorsplit.core.errors import printable
 
 
 @click.command(epilog=examples("profile onnxruntime", "profile my_adapter.py --jobs 4"))
@@ -45,14 +45,7 @@ def profile(*, engine: str, jobs: int | None, seconds: float) -> int:
     from tensorsplit.conformance.runner import Subject, run
     from tensorsplit.model.profiles import cache_folder
 
-    folder, subject = cache_folder(), Subject.installed(engine)
-    if subject.traits.kind != "engine":
-        raise SplitError(
-            USAGE,
-            tr("{name} rewrites models", name=subject.title),
-            tr("name an engine"),
-            parameter="engine",
-        )
+    folder, subject = cache_folder(), Subject.engine(engine)
     target = outputs()
     target.create_dirs = target.overwrite = True
     target.folders.append(folder)

@@ -87,9 +87,9 @@ def values(
 ) -> Array:
     """Return random elements, none of them zero and no two equal as far as the type has so many.
 
-    With `extreme`, some are NaNs with payloads, -0.0, infinities and the like. Without it 64-bit
-    types hold what 32 bits hold as well: only cases about large values are to show what an engine
-    does to them.
+    With `extreme`, some are NaNs with payloads, -0.0, infinities and the like: only for a type that
+    `has_extremes`. Without it 64-bit types hold what 32 bits hold as well: only cases about large
+    values are to show what an engine does to them.
     """
     size = int(np.prod(shape))
     dtype = dtype_of(element_type)
@@ -150,10 +150,8 @@ def _with_extremes(flat: Array, element_type: str, rng: np.random.Generator) -> 
     elif flat.dtype.kind in "iu":
         limits = np.iinfo(flat.dtype)
         chosen = np.array([limits.max, limits.min, 0], flat.dtype)
-    elif flat.dtype.kind == "c":
+    else:  # complex numbers
         chosen = np.array([complex(np.nan, -0.0), complex(-np.inf, 1e-40)], flat.dtype)
-    else:
-        return flat
     places = rng.permutation(flat.size)[: chosen.size]
     flat[places] = rng.permutation(chosen)[: places.size]
     return flat

@@ -105,11 +105,7 @@ def reduced(
     Raises:
         SplitError: TS601 and TS602 for the engine; TS703 if it gets nothing wrong here.
     """
-    subject = Subject.installed(engine)
-    if subject.traits.kind != "engine":
-        problem, fix = f"{subject.title} rewrites models", "name an engine"
-        raise SplitError(USAGE, problem, fix, parameter="engine")
-    trial = _Trial(subject, seconds_each)
+    trial = _Trial(Subject.engine(engine), seconds_each)
     try:
         return _Reduction(model, dict(inputs), trial, time.monotonic() + seconds, note).result()
     finally:

@@ -95,6 +95,15 @@ class Subject:
             raise SplitError(ENGINE_MISSING, problem, fix, parameter="engine")
         return subject
 
+    @classmethod
+    def engine(cls, name: str) -> Subject:
+        """Return the subject as `installed` does; TS703 for a tool."""
+        subject = cls.installed(name)
+        if subject.traits.kind != "engine":
+            problem, fix = f"{subject.title} rewrites models", "name an engine"
+            raise SplitError(USAGE, problem, fix, parameter="engine")
+        return subject
+
     def process(self, most: int) -> EngineProcess:
         """Return a process that does its cases, started with the first; answers have a limit."""
         there = self.traits.interpreter
