@@ -302,19 +302,35 @@ def test_rows_of_no_known_type_are_refused() -> None:
 
 @pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
 def test_the_types_of_what_a_map_gives_are_declared(target: Any, process: Runner) -> None:
-    """The standard does not ask for it; ONNX Runtime does."""
+    """The standard does not ask for it; ONNX Runtime does, unless its optimiser declares them."""
     model = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["": 17]> g (float[5] x) => (float[M] y)'
         " <int64[2] k = {2, 3}> { s = SplitToSequence(x, k) t = SequenceMap(s) <body = b"
         " (float[?] h) => (float[?] o) { o = Neg(h) }> y = ConcatFromSequence<axis = 0>(t) }"
     )
     model.graph.node[1].attribute[0].g.output[0].ClearField("type")
-    assert any(each.severity == "error" for each in ts.check(model, target))
+    found = {each.severity for each in ts.check(model, target)}
+    assert ("warning" if target == "onnxruntime" else "error") in found
     lowered = ts.lower(model, target=target)
     assert not [each for each in ts.check(lowered, target) if each.severity == "error"]
     engine = "openvino" if target == "portable" else target
     ((got,),) = process.call([engine, lowered.SerializeToString(), [{"x": X}], 2])
     assert got.tolist() == (-X).tolist()
+
+
+@pytest.mark.engine("onnxruntime")
+def test_a_map_whose_body_is_optimised_is_no_error(process: Runner) -> None:
+    """PyTorch exports `torch.vstack` so; ONNX Runtime infers anew what a changed body gives."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[5] x) => (float[M] y)'
+        " <int64[2] k = {2, 3}> { s = SplitToSequence(x, k) t = SequenceMap(s) <body = b"
+        " (float[?] h) => (float[?] o) { i = Identity(h) o = Neg(i) }>"
+        " y = ConcatFromSequence<axis = 0>(t) }"
+    )
+    model.graph.node[1].attribute[0].g.output[0].ClearField("type")
+    ((got,),) = process.call(["onnxruntime", model.SerializeToString(), [{"x": X}], 2])
+    assert got.tolist() == (-X).tolist()
+    assert not [each for each in ts.check(model, "onnxruntime") if each.severity == "error"]
 
 
 @pytest.mark.parametrize("given", ["", ", int64[1] k", ", int32[1] k"])
