@@ -871,6 +871,8 @@ KNOWN_LENGTHS = {
     "of constants": "l = GatherND(table, places)",
     "of constants in order": "l, order = TopK(falling, size)",
     "of places": "t = NonZero(table) l = Add(t, one)",
+    "of what differs": "t = Concat<axis = 0>(table, table) l = Unique(t)",
+    "of some that differ": "t = Unique(falling) l = Slice(t, one, few)",
     "of a shape": "s = Shape(x) k = GatherElements(s, zero) l = Concat<axis = 0>(zero, k)",
     "of a sum": "s = Shape(x) k = CumSum(s, axis) l = Concat<axis = 0>(k, zero)",
     "of a sum in a body": (
@@ -910,6 +912,24 @@ def test_lengths_that_are_always_the_same_are_a_constant(
     (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
     for part, expected in zip(got, ts.run(model, feed).values(), strict=True):
         assert part.tobytes() == expected.tobytes()
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    ("made", "is_refused"), [("l = Unique(table)", False), ("l = Unique(fed)", True)]
+)
+def test_how_many_lengths_there_are_is_known_of_constants(
+    made: str, is_refused: bool, openvino: Runner
+) -> None:
+    """OpenVINO calculates them as it loads the model."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[N] x, int64[K] fed) => (float[A] y,
+        float[B] z) <int64[4] table = {{3, 2, 3, 2}}> {{ {made} y, z = Split(x, l) }}"""
+    )
+    errors = [each for each in ts.check(model, "openvino") if each.severity == "error"]
+    task = ["openvino", model.SerializeToString(), [{"x": X, "fed": np.array([2, 3])}], 2]
+    (outcome,) = openvino.call(task)
+    assert bool(errors) == is_refused == ("implementation provides" in str(outcome))
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,8 @@ def _of_import(
     if intent.operator.is_sequence:
         yield "unknown_number_of_parts", True
     elif known_lengths(intent) is None:
-        yield "uncounted_lengths", True
+        are_folded = is_calculated(node.inputs[1], seen, of_shapes=False)
+        yield "uncounted_lengths", "of constants" if are_folded else True
 
 
 def _are_checked(intent: Intent, dim: Dim, node: ir.Node, facts: Facts) -> bool:

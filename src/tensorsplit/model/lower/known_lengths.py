@@ -127,8 +127,10 @@ def _nodes_to(held: ir.Value, facts: Facts) -> tuple[list[ir.Node], dict[ir.Valu
     return (found, known) if _are_small(found, facts) else ([], {})
 
 
-_NO_MORE = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
-"""Operators that give as many numbers as they take."""
+_NO_MORE = frozenset(
+    {"Cast", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unique", "Unsqueeze"}
+)
+"""Operators that give no more numbers than they take."""
 
 
 def _are_small(nodes: list[ir.Node], facts: Facts) -> bool:
