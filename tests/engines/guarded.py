@@ -10,7 +10,7 @@ from tensorsplit.engines.adapters import from_openvino, to_openvino
 
 
 def run_all(
-    engine: str, model: bytes, feeds: list[dict[str, Any]], threads: int
+    engine: str, model: Any, feeds: list[dict[str, Any]], threads: int
 ) -> list[list[Any] | str]:
     """For each feed the outputs in order, or what the engine says."""
     try:
@@ -65,13 +65,13 @@ def _extended(model: bytes, threads: int) -> Any:
     return _openvino(model, threads, ts.openvino.extensions())
 
 
-def _openvino(model: bytes, threads: int, extensions: Any = ()) -> Any:
+def _openvino(model: bytes | str, threads: int, extensions: Any = ()) -> Any:
     import openvino
 
     core = openvino.Core()
     for extension in extensions:
         core.add_extension(extension)
-    read = core.read_model(model, b"")
+    read = core.read_model(model) if isinstance(model, str) else core.read_model(model, b"")
     config = {"EXECUTION_MODE_HINT": "ACCURACY", "INFERENCE_NUM_THREADS": threads}
     compiled = core.compile_model(read, "CPU", config)
     places = {name: place for place, port in enumerate(read.inputs) for name in port.names}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -1298,6 +1299,44 @@ def of_open_rank(text: str) -> onnx.ModelProto:
     )
     model.graph.output[0].type.tensor_type.ClearField("shape")
     return model
+
+
+AROUND = {
+    "an If": "y = If(c) <then_branch = t () => (float[5] p) {{ {} p = Neg(d) }},"
+    " else_branch = e () => (float[5] q) {{ q = Identity(x) }}>",
+    "a Loop": "y = Loop(one, c, x) <body = b (int64 i, bool m, float[5] z)"
+    " => (bool o, float[5] p) {{ {} p = Add(z, d) o = Identity(m) }}>",
+}
+FIRST = "f = Constant<value = int64 {0}>() d = SequenceAt(s, f)"
+TAKEN_OUT = {
+    "as it was": (f"s = SequenceConstruct(a, a) {FIRST}", True),
+    "of one inserted": (f"e = SequenceEmpty<dtype = 1>() s = SequenceInsert(e, a) {FIRST}", True),
+    "a copy": (f"k = Identity(a) s = SequenceConstruct(k, k) {FIRST}", False),
+    "at a position from around": ("s = SequenceConstruct(a, a) d = SequenceAt(s, first)", True),
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("kind", TAKEN_OUT)
+@pytest.mark.parametrize("body", AROUND)
+def test_a_tensor_from_around_a_body_is_not_taken_out_of_a_sequence(
+    body: str, kind: str, openvino: Runner, tmp_path: Path
+) -> None:
+    """OpenVINO, which reads a file otherwise than bytes, loses the name of the tensor there."""
+    taken, is_refused = TAKEN_OUT[kind]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[5] x, bool c) => (float[5] y)
+        <int64 first = {{0}}, int64 one = {{1}}> {{ a = Abs(x) {AROUND[body].format(taken)} }}"""
+    )
+    found = [each for each in ts.check(model, "openvino") if "from around a body" in each.message]
+    feeds = [{"x": -X, "c": np.array(True)}]
+    onnx.save(model, tmp_path / "m.onnx")
+    (outcome,) = openvino.call(["openvino", str(tmp_path / "m.onnx"), feeds, 2])
+    assert bool(found) == is_refused == ("while loading" in str(outcome))
+    lowered = lowered_for("openvino", model)
+    onnx.save(lowered, tmp_path / "m.onnx")
+    ((got,),) = openvino.call(["openvino", str(tmp_path / "m.onnx"), feeds, 2])
+    assert got.tolist() == ts.run(model, feeds[0])["y"].tolist()
 
 
 @pytest.mark.engine("openvino")

@@ -11,6 +11,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import short_name
 from tensorsplit.model.features.values import of_type
 from tensorsplit.model.graph.facts import SequenceFact
+from tensorsplit.model.graph.held_tensors import fixed_tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, nodes_in
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
@@ -70,7 +71,7 @@ def _of_position(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str,
         yield "listed_position", True
     if index is not None and seen.tensor(index).constant is None:
         yield "runtime_sequence_index", True
-    elif node.op_type == "SequenceAt" and _holds_an_input(ref.input(0)):
+    elif node.op_type == "SequenceAt" and _holds_what_is_given(ref.input(0)):
         yield "input_taken_out", True
 
 
@@ -83,18 +84,25 @@ def _may_be_last(node: ir.Node, index: ir.Value, facts: Facts) -> bool:
     )
 
 
-def _holds_an_input(sequence: ir.Value | None) -> bool:
-    """Return whether an input of the model was put into a sequence, as far as is seen here."""
+def _holds_what_is_given(sequence: ir.Value | None) -> bool:
+    """Return whether what a graph is given was put into a sequence, as far as is seen here."""
     while sequence is not None and (maker := sequence.producer()) is not None:
         if maker.op_type == "SequenceConstruct":
-            return any(value is not None and value.is_graph_input() for value in maker.inputs)
+            return any(_is_given(value, maker) for value in maker.inputs)
         if maker.op_type not in ("SequenceInsert", "SequenceErase", "Identity"):
             return False
         sequence, *operands = maker.inputs or (None,)
         put = next(iter(operands), None) if maker.op_type == "SequenceInsert" else None
-        if put is not None and put.is_graph_input():
+        if _is_given(put, maker):
             return True
     return False
+
+
+def _is_given(value: ir.Value | None, taker: ir.Node) -> bool:
+    """Return whether a value is an input, or is calculated around the body that takes it."""
+    if value is None or value.is_graph_input():
+        return value is not None
+    return value.graph not in (None, taker.graph) and fixed_tensor_of(value) is None
 
 
 def _is_used_by_nodes(ref: NodeRef) -> bool:

@@ -56,7 +56,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " (D19)",
         "listed_position": "has a position in a sequence that is a list of one number",
         "inserted_last": "has a position, which may be the one after the last tensor",
-        "input_taken_out": "takes an input of the model out of a sequence, at a constant position",
+        "input_taken_out": "takes an input of the model, or a tensor from around a body, out of a"
+        " sequence, at a constant position",
         "taken_apart": "gives a sequence to SequenceAt or ConcatFromSequence",
         "joined": "gives a sequence to ConcatFromSequence",
         "later_parts": "has parts after the first that are used",
