@@ -16,8 +16,8 @@ from tensorsplit.engines.loaded import LoadedHere, LoadedModel
 from tensorsplit.engines.process import process_of
 from tensorsplit.model.feeds import check_feeds
 from tensorsplit.model.graph.calls import check_expanded
-from tensorsplit.model.graph.message import copied, tensors_outside
-from tensorsplit.model.graph.tensors import check_external, inlined
+from tensorsplit.model.graph.message import copied, tensors_outside, with_data_inside
+from tensorsplit.model.graph.tensors import check_external
 from tensorsplit.model.graph.weights import MAX_MESSAGE
 from tensorsplit.model.infer.validation import Validator, values_needed
 from tensorsplit.model.lower import LoweredIr
@@ -156,9 +156,7 @@ def _content(model: OnnxModel, replaced: Set[str]) -> str | bytes:
             check_external(tensor, model.folder)
         return str(path)
     if outside:
-        proto = copied(proto)
-        for tensor in tensors_outside(proto):
-            tensor.CopyFrom(inlined(tensor, model.folder))
+        proto = with_data_inside(proto, model.folder)
     size = proto.ByteSize()
     if size > MAX_MESSAGE:
         raise SplitError(

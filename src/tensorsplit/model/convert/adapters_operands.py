@@ -15,7 +15,7 @@ from tensorsplit.core.arithmetic import (
     pick,
     value,
 )
-from tensorsplit.core.dimensions import are_known, is_known
+from tensorsplit.core.dimensions import MAX_DIM, are_known, is_known
 from tensorsplit.model.convert.adapter_kinds import (
     attribute_renamed,
     attribute_to_input,
@@ -139,7 +139,7 @@ def _shape_down(node: NodeConversion) -> None:
     start, end = node.take("start", 0), node.take("end")
     if start or end is not None:
         shape = node.make.op("Shape", [node.input(0)])
-        last = np.iinfo(np.int64).max if end is None else end
+        last = MAX_DIM if end is None else end
         bounds = [node.make.constant([start]), node.make.constant([last])]
         node.replace(node.make.op("Slice", [shape, *bounds]))
 

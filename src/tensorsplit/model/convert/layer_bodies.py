@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import MAX_DIM, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.convert.conversion import ConversionReport, ConvertedNode
@@ -24,7 +24,6 @@ from tensorsplit.model.openvino_ir.attributes import OPSET
 from tensorsplit.model.openvino_ir.port_maps import BodyPort, BodyPorts, read_ports
 
 _LOOP = "Loop"
-_FAR = (1 << 63) - 1
 _FORWARDS, _BACKWARDS = (0, -1, 1, 1), (-1, 0, -1, 1)
 """The start, end, stride and length of parts that are single elements of a whole axis."""
 
@@ -149,7 +148,7 @@ def _loop(layer: _LayerWithBodies) -> list[ir.Value]:
     count = make.op("Cast", [given], {"to": int(ir.DataType.INT64)})
     if known is None:
         is_none = make.op("Less", [count, make.constant(0)])
-        count = make.op("Where", [is_none, make.constant(_FAR), count])
+        count = make.op("Where", [is_none, make.constant(MAX_DIM), count])
     return _Rounds(layer, body, ports).written(count, start)
 
 
@@ -272,7 +271,7 @@ class _Rounds:
         assert port.axis is not None  # noqa: S101 - see the caller
         make, outer = self._layer.make, port.outer
         if self._goes_back(port):
-            ends = [make.make(each) for each in (-1, -_FAR, 0, -1)]
+            ends = [make.make(each) for each in (-1, -MAX_DIM, 0, -1)]
             rows = make.op("Slice", [rows, *ends])
         if port.axis == 0:
             return rows

@@ -6,11 +6,8 @@ from math import prod
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known, is_known
+from tensorsplit.core.dimensions import MAX_DIM, are_known, is_known
 from tensorsplit.model.convert.layer_conversion import LayerConversion
-
-FAR = (1 << 63) - 1
-"""A bound that is larger than every dimension."""
 
 
 def broadcast_to(layer: LayerConversion) -> ir.Value:
@@ -153,8 +150,8 @@ def strided_slice(layer: LayerConversion) -> ir.Value:
     shrunk = layer.masked("shrink_axis_mask", count)
     if any(shrunk):
         return _with_single(layer, steps, shrunk)
-    ends = [FAR if step > 0 else -FAR for step in steps]
-    starts = [0 if step > 0 else FAR for step in steps]
+    ends = [MAX_DIM if step > 0 else -MAX_DIM for step in steps]
+    starts = [0 if step > 0 else MAX_DIM for step in steps]
     bounds = [_bounds(layer, 1, "begin_mask", starts), _bounds(layer, 2, "end_mask", ends)]
     make = layer.node.make.make
     axes = make(tuple(range(count)))

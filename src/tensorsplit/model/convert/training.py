@@ -11,6 +11,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.carried import RESERVED, TRAINING, names_of, names_read
 from tensorsplit.model.graph.held_tensors import LARGEST_CONSTANT
+from tensorsplit.model.graph.message import copied
 from tensorsplit.model.graph.nodes import scopes
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.reading import OnnxModel
@@ -81,8 +82,7 @@ def _converted(
     """Convert one graph, beside what it reads of the model's graph."""
     if not graph.node:
         return graph
-    whole = ModelProto()
-    whole.CopyFrom(around)
+    whole = copied(around)
     whole.graph.CopyFrom(graph)
     own, read = names_of(graph), set(names_read(graph))
     entries = [entry for entry in around.graph.input if entry.name in read - own]

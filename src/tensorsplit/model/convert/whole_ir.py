@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import onnx_ir as ir
-from onnx import ModelProto
 
 from tensorsplit.core.errors import NO_COUNTERPART, SplitError
 from tensorsplit.core.records import in_force
@@ -13,10 +12,9 @@ from tensorsplit.model.convert.family import asked, express
 from tensorsplit.model.convert.layer_bodies import open_bodies
 from tensorsplit.model.convert.layer_conversion import LayerConversion
 from tensorsplit.model.convert.layer_rules import RULES
-from tensorsplit.model.graph.message import copied, tensors_outside
+from tensorsplit.model.graph.message import with_data_inside
 from tensorsplit.model.graph.nodes import walk
 from tensorsplit.model.graph.split_records import is_vendor_split
-from tensorsplit.model.graph.tensors import inlined, raw_size
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.infer.filling import fill
 from tensorsplit.model.openvino_ir import LAYER_LIMITS, LAYER_PATH, LAYER_VERSION
@@ -35,7 +33,8 @@ def open_ir(read: OnnxModel, report: ConversionReport) -> OnnxModel:
         SplitError: TS514 for a layer that has no counterpart, or an input of any element type;
             TS1xx to TS3xx for a split layer that is wrong.
     """
-    opened = OnnxModel(_with_small_constants(read), read.folder)
+    message = with_data_inside(read.original, read.folder, _LARGEST_INSIDE)
+    opened = OnnxModel(message, read.folder)
     model = opened.model
     check_well_formed(model)
     _check_inputs(model)
@@ -79,14 +78,6 @@ def _describe(model: ir.Model) -> None:
         value.type = value.type or kind
         if value.shape is None:
             value.shape = shape
-
-
-def _with_small_constants(read: OnnxModel) -> ModelProto:
-    message = copied(read.original)
-    for tensor in tensors_outside(message):
-        if (raw_size(tensor) or 0) <= _LARGEST_INSIDE:
-            tensor.CopyFrom(inlined(tensor, read.folder))
-    return message
 
 
 def _convert(node: NodeConversion) -> None:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Shape
+from tensorsplit.core.dimensions import MAX_DIM, Shape
 from tensorsplit.model.features.from_constants import is_fixed
 from tensorsplit.model.features.quantized import (
     BYTES,
@@ -44,8 +44,6 @@ _FIRST_WITH_TYPE = 21
 
 _Use: TypeAlias = "tuple[ir.Node, int]"
 """A node, and the place at which it reads a value."""
-
-_TO_THE_END: int = np.iinfo(np.int64).max
 
 
 def of_requantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
@@ -225,7 +223,7 @@ def _takes_all(node: ir.Node) -> bool:
     """Return whether a Slice goes from 0 to the largest number, along each of its axes."""
     if node.op_type != "Slice":
         return False
-    places = {1: 0, 2: _TO_THE_END, 4: 1}
+    places = {1: 0, 2: MAX_DIM, 4: 1}
     given = {at: node.inputs[at] for at in places if at < len(node.inputs)}
     numbers = {at: constant(passed_from(held)) for at, held in given.items() if held is not None}
     return {1, 2} <= numbers.keys() and all(

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known, is_at_least, is_known, same_shape
+from tensorsplit.core.dimensions import MAX_DIM, are_known, is_at_least, is_known, same_shape
 from tensorsplit.core.maker import MOST_EXACT
 from tensorsplit.model.features.from_constants import MOST_STEPS
 from tensorsplit.model.features.vocabulary import Features
+from tensorsplit.model.graph.calculation import TO_THE_END
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import attribute_of
@@ -56,7 +57,7 @@ def of_long_slices(node: ir.Node, facts: Facts) -> Iterator[str]:
         yield "long_slice"
 
 
-LARGEST = frozenset({(1 << 31) - 1, (1 << 63) - 1})
+LARGEST = frozenset({TO_THE_END, MAX_DIM})
 """Ends that mean the end of the data for engines, in whatever direction a Slice goes."""
 
 

@@ -56,7 +56,7 @@ def inherit(
             node.metadata_props.setdefault(key, value)
         ends = {*node.inputs, *node.outputs}
         kept = []
-        for placed in getattr(origin, "device_configurations", ()):  # not before onnx-ir 1.0
+        for placed in origin.device_configurations:
             specs = (
                 dataclasses.replace(spec, value=stand_ins.get(spec.value, spec.value))
                 for spec in placed.sharding_specs

@@ -64,7 +64,7 @@ EQUAL_BEFORE_11 = (ir.DataType.BOOL, ir.DataType.INT32, ir.DataType.INT64)
 """The element types that Equal takes before opset 11, where it takes all numbers."""
 
 TO_THE_END = (1 << 31) - 1
-"""An end of a slice that lies beyond every dimension."""
+"""An end of a slice that lies beyond every dimension; exporters write this, or more."""
 
 _NODES = {
     "add": "Add",

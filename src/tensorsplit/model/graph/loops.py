@@ -14,7 +14,8 @@ from tensorsplit.model.graph.producers import passed_from
 
 FIRST_SCAN_WITHOUT_BATCHES = 9
 
-_ENDLESS = 1 << 32
+ENDLESS = 1 << 32
+"""So many rounds take days: no model means them."""
 
 
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
@@ -53,7 +54,7 @@ def obeys_condition(inputs: Sequence[ir.Value | None]) -> bool:
     """
     count, going = (*inputs, None, None)[:2]
     most = constant(passed_from(count))
-    is_endless = most is not None and most.dtype.kind in "iu" and bool((most >= _ENDLESS).all())
+    is_endless = most is not None and most.dtype.kind in "iu" and bool((most >= ENDLESS).all())
     return going is not None or count is None or is_endless
 
 

@@ -6,6 +6,7 @@ This file adapts what comes in, and restores what would be lost.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -41,7 +42,7 @@ from tensorsplit.model.graph.held_tensors import tensors
 from tensorsplit.model.graph.node_paths import check_depth, function_label, node_paths
 from tensorsplit.model.graph.nodes import Scope, restore_outputs, scopes
 from tensorsplit.model.graph.opsets import domain_name, is_before_opsets
-from tensorsplit.model.graph.tensors import SparseTensor
+from tensorsplit.model.graph.tensors import SparseTensor, inlined, raw_size
 
 getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or told here
 
@@ -161,6 +162,15 @@ def tensors_outside(model: ModelProto) -> Iterator[TensorProto]:
     """Yield every tensor with external data, wherever it stands; it may be replaced."""
     for listed in node_lists(model):
         yield from _outside(listed)
+
+
+def with_data_inside(model: ModelProto, folder: Path | None, most: int = sys.maxsize) -> ModelProto:
+    """Return a copy of a model that holds its external data, but for tensors of more bytes."""
+    copy = copied(model)
+    for tensor in tensors_outside(copy):
+        if (raw_size(tensor) or 0) <= most:
+            tensor.CopyFrom(inlined(tensor, folder))
+    return copy
 
 
 def _outside(listed: NodeList) -> Iterator[TensorProto]:

@@ -99,7 +99,7 @@ def change_inputs(
     """
     before = node.inputs
     count = len(before) if count is None else count
-    if len(before) <= _FEW_INPUTS or getattr(node, "device_configurations", False):
+    if len(before) <= _FEW_INPUTS or node.device_configurations:
         node.resize_inputs(count)
         for index, value in changed.items():
             node.replace_input_with(index, value)

@@ -16,7 +16,7 @@ from onnx import GraphProto, ModelProto, TensorProto
 
 from tensorsplit.core.errors import UNWRITABLE, SplitError
 from tensorsplit.model.data_files import find_data, read_data, unusable
-from tensorsplit.model.graph.message import tensors_outside
+from tensorsplit.model.graph.message import copied, tensors_outside
 from tensorsplit.model.graph.tensors import raw_size
 
 MAX_MESSAGE = (1 << 31) - 1
@@ -60,8 +60,7 @@ class FileWeights:
 
     def write(self, model: ModelProto, file: IO[bytes]) -> None:
         """Write a message with the weights, which are never in memory as a whole."""
-        outer, graph = ModelProto(), GraphProto()
-        outer.CopyFrom(model)
+        outer, graph = copied(model), GraphProto()
         initializers = list(model.graph.initializer)
         del outer.graph.initializer[:]
         self.embed(outer)  # what a tool has moved to another place

@@ -28,14 +28,12 @@ from tensorsplit.core.dimensions import (
     smaller,
     times,
 )
+from tensorsplit.model.graph.calculation import TO_THE_END
 from tensorsplit.model.graph.facts import NotKnownError
 from tensorsplit.model.infer.elements import WHOLE, Node, elements_of, slice_bounds
 
 _ShapeFunction: TypeAlias = Callable[[Node], Shape]
 _Window: TypeAlias = tuple[Dim, int, int, int]
-
-_FAR = (1 << 31) - 1
-"""Exporters write this, or more, for the end of an axis."""
 
 
 def rule_of(op_type: str, place: int) -> _ShapeFunction | None:
@@ -163,15 +161,15 @@ def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     if not is_known(step) or step == 0:
         return None
     if step < 0:
-        is_last = is_known(start) and (start == -1 or start >= _FAR)
-        is_whole = is_known(end) and end < -_FAR and is_last
+        is_last = is_known(start) and (start == -1 or start >= TO_THE_END)
+        is_whole = is_known(end) and end < -TO_THE_END and is_last
         return _rounded_up(dim, -step) if is_whole else None
     if start is not None and start == end:
         return 0
     last = _end(end, dim)
     count = None if _is_open(start) else combine(operator.sub, last, start)
     if is_known(start) and start < 0:  # from there, or from 0 where there are fewer
-        count = last if start <= -_FAR else smaller(last, combine(operator.sub, count, dim))
+        count = last if start <= -TO_THE_END else smaller(last, combine(operator.sub, count, dim))
     return _rounded_up(larger(0, count), step)
 
 
@@ -190,8 +188,8 @@ def _end(bound: Dim, dim: Dim) -> Dim:
     if _is_open(bound):
         return None
     if is_known(bound) and bound < 0:
-        return 0 if bound <= -_FAR else add(dim, bound)
-    return dim if is_known(bound) and bound >= _FAR else smaller(bound, dim)
+        return 0 if bound <= -TO_THE_END else add(dim, bound)
+    return dim if is_known(bound) and bound >= TO_THE_END else smaller(bound, dim)
 
 
 def _is_open(bound: Dim) -> bool:

@@ -16,7 +16,7 @@ import onnx_ir as ir
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.graph.facts import Tensor
-from tensorsplit.model.graph.loops import obeys_condition
+from tensorsplit.model.graph.loops import ENDLESS, obeys_condition
 from tensorsplit.model.graph.nodes import branch_label
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.run.program import Block, Step, Values, described, node_failed
@@ -24,7 +24,6 @@ from tensorsplit.model.run.program import Block, Step, Values, described, node_f
 RunBody: TypeAlias = Callable[[Block, Sequence[object]], Values]
 """Runs a body with the values of its inputs."""
 
-_ENDLESS = 1 << 32
 _NO_TENSOR = "no tensor"
 _RANDOM = ("Random", "Bernoulli", "Multinomial", "Dropout")
 
@@ -49,7 +48,7 @@ def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> Values:
     rows: list[Values] = []
     iteration = 0
     while iteration < limit and (not obeys or _flag(condition)):
-        if iteration == 1 and limit >= _ENDLESS and not (obeys and _varies(body)):
+        if iteration == 1 and limit >= ENDLESS and not (obeys and _varies(body)):
             fix = "give a trip count, or a condition that changes"
             raise node_failed("the loop never ends", fix)
         index = _shaped(np.array(iteration, np.int64), body.inputs[0])

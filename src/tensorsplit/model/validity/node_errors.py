@@ -49,7 +49,7 @@ def wrong_signature(
         f"{schema.name} at opset {opset}",
         f"{schema.domain or 'ai.onnx'}.{schema.name}",
     )
-    ends = zip(_ENDS, (inputs, outputs), _signature(schema).sides, strict=True)
+    ends = zip(("inputs", "outputs"), (inputs, outputs), _signature(schema).sides, strict=True)
     found = chain.from_iterable(_wrong_ends(what, given, side, where) for what, given, side in ends)
     for error in chain(found, _wrong_attributes(schema, attributes, where)):
         yield error.located(operator=operator)
@@ -84,7 +84,7 @@ def _wrong_attributes(schema: Any, attributes: Attributes, where: str) -> Iterat
             continue
         elif seen != (wanted := declared[name].type.name):
             yield malformed(f"its attribute '{name}' is of type {seen}", f"give it as {wanted}")
-        elif not attribute.is_ref() and not _is_readable(schema.name, attribute):
+        elif (schema.name, name) == ("Einsum", "equation") and not _has_terms(attribute):
             yield malformed(
                 f"its attribute '{name}' is {show(attribute.value)}",
                 "write letters for axes, as in 'ij,jk->ik' or '...ij->...ji'",
@@ -94,20 +94,12 @@ def _wrong_attributes(schema: Any, attributes: Attributes, where: str) -> Iterat
             yield malformed(f"it has no attribute '{name}'", f"give it; {where} requires it")
 
 
-def _is_readable(op_type: str, attribute: ir.Attr) -> bool:
-    """Return whether the text of an attribute can be read, if there are rules for it."""
-    reads = _READABLE.get((op_type, attribute.name))
-    return reads is None or reads(attribute)
+def _has_terms(equation: ir.Attr) -> bool:
+    """Return whether an attribute can be read as an equation, or is given by a call."""
+    text = equation.value
+    return equation.is_ref() or (isinstance(text, str) and terms_of(text) is not None)
 
 
-_READABLE: Mapping[tuple[str, str], Callable[[ir.Attr], bool]] = {
-    ("Einsum", "equation"): lambda attribute: (
-        isinstance(attribute.value, str) and terms_of(attribute.value) is not None
-    ),
-}
-"""Whether the text of an attribute can be read, for operators and attributes that have rules."""
-
-_ENDS = ("inputs", "outputs")
 _MANY = 1 << 24
 """More inputs or outputs than this stand in a schema for any number of them."""
 
@@ -238,7 +230,9 @@ def wrong_bodies(node: ir.Node, opset: int, attributes: Attributes) -> Iterator[
 
 def _wrong_lists(attributes: Attributes, counts: Mapping[str, int]) -> Iterator[SplitError]:
     """Yield the lists of Scan that don't have an entry for each input or output."""
-    names = [(f"scan_{end}_{what}", n) for end, n in counts.items() for what in _PER_END]
+    names = [
+        (f"scan_{end}_{what}", n) for end, n in counts.items() for what in ("axes", "directions")
+    ]
     for name, count in (*names, ("directions", counts["input"])):
         if name not in attributes or is_open(attributes[name]):
             continue
@@ -248,9 +242,6 @@ def _wrong_lists(attributes: Attributes, counts: Mapping[str, int]) -> Iterator[
         elif name.endswith("directions") and not set(entries) <= {0, 1}:
             problem = f"{name} is {show(entries)}"
             yield malformed(problem, "give 0 (forward) or 1 (backward) for each")
-
-
-_PER_END = ("axes", "directions")
 
 
 def not_taken(
