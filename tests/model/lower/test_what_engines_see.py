@@ -1301,6 +1301,48 @@ def of_open_rank(text: str) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    ("outputs", "read", "is_wrong"),
+    [
+        ("float[2] a, float[?] y", "p = Neg(a)", True),
+        ("float[2] a, float[3] b, float[?] y", "p = Concat<axis = 0>(a, b)", True),
+        (
+            "float[2] a, float[?] y",
+            (
+                "p = If(c) <then_branch = u () => (float[?] r) { r = Neg(a) },"
+                " else_branch = v () => (float[?] s) { s = Neg(b) }>"
+            ),
+            True,
+        ),
+        ("float[3] b, float[?] y", "p = Neg(a)", False),
+    ],
+)
+def test_branches_read_copies_of_what_is_an_output(
+    outputs: str, read: str, is_wrong: bool, openvino: Runner, tmp_path: Path
+) -> None:
+    """Of a file OpenVINO gives what the branch reads, where another result is asked for."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[5] x, bool c) => ({outputs})
+        <int64[2] l = {{2, 3}}> {{ a, b = Split(x, l) y = If(c) <then_branch = t () =>
+        (float[?] p) {{ {read} }}, else_branch = e () => (float[?] q) {{ q = Neg(x) }}> }}"""
+    )
+    found = [each for each in ts.check(model, "openvino") if "output as well" in each.message]
+    feeds = [{"x": X, "c": np.array(chosen)} for chosen in (True, False)]
+
+    def is_right(model: onnx.ModelProto) -> bool:
+        onnx.save(model, tmp_path / "m.onnx")
+        outcomes = openvino.call(["openvino", str(tmp_path / "m.onnx"), feeds, 2])
+        return all(
+            not isinstance(got, str)
+            and [*map(np.ndarray.tolist, got)] == [each.tolist() for each in expected.values()]
+            for got, expected in zip(outcomes, (ts.run(model, feed) for feed in feeds), strict=True)
+        )
+
+    assert bool(found) == is_wrong == (not is_right(model))
+    assert is_right(lowered_for("openvino", model))
+
+
 AROUND = {
     "an If": "y = If(c) <then_branch = t () => (float[5] p) {{ {} p = Neg(d) }},"
     " else_branch = e () => (float[5] q) {{ q = Identity(x) }}>",

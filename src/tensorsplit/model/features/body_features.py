@@ -381,6 +381,12 @@ def to_carry(node: ir.Node, facts: Facts) -> list[ir.Value]:
     ]
 
 
+def read_as_outputs(node: ir.Node) -> list[ir.Value]:
+    """Return what branches of an If read and the graph around them gives out as well."""
+    read = captured_by(node) if (node.domain, node.op_type) == ("", "If") else []
+    return [held for held in read if held.is_graph_output()]
+
+
 def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
     """Yield what holds of an If, a Loop or a Scan."""
     node = ref.node
@@ -409,6 +415,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "reads_condition": reads_condition(node),
         "uneven_rows": has_uneven_rows(node, facts),
         "ranked_condition": has_ranked_condition(node, seen),
+        "output_in_branch": read_as_outputs(node),
         "undeclared_round": _is_undeclared(node, 0),
         "undeclared_condition": _is_undeclared(node, 1) and ref.input(1) is None,
         "undeclared_rows": any(row.type is None for row in scanned_by(node)),

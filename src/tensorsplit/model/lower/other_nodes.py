@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension, listed, sums
 from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.features.body_features import read_as_outputs
 from tensorsplit.model.features.forms import axes_of_rows
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
@@ -28,7 +29,7 @@ from tensorsplit.model.graph.calculation import (
 )
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.loops import body_of, scanned_by
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs, nodes_within
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
@@ -506,6 +507,17 @@ def _squeeze_condition(lowering: Lowering, ref: NodeRef, entry: Limitation) -> N
     lowering.changed(ref, "the same, with a scalar as its condition", entry)
 
 
+def _copy_outputs(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have branches read copies of what is an output as well."""
+    for held in read_as_outputs(ref.node):
+        copy = InsertionPoint.before(lowering, ref).op("Identity", [held])
+        lowering.describe(copy, held)
+        for inner in nodes_within(ref.node):
+            places = [place for place, value in enumerate(inner.inputs) if value is held]
+            change_inputs(inner, dict.fromkeys(places, copy))
+    lowering.changed(ref, "the same, with copies of what is an output as well", entry)
+
+
 def _declare_round(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Declare what the number of the round, or the condition, is in the body of a Loop."""
     what, place, kind = _OF_ROUND[entry.feature]
@@ -545,6 +557,7 @@ def _declare(lowering: Lowering, values: Iterable[ir.Value]) -> None:
 _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
     {
         "ranked_condition": _squeeze_condition,
+        "output_in_branch": _copy_outputs,
         "undeclared_round": _declare_round,
         "undeclared_condition": _declare_round,
         "undeclared_rows": _declare_rows,
