@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import numpy as np
@@ -528,8 +530,10 @@ def run_outside(case: Case, made: onnx.ModelProto, engine: Any, *, is_plain: boo
     load = adapters.load_openvino if engine == "openvino" else adapters.load_onnxruntime
     if engine == "openvino":  # which would keep the defaults (D20)
         made = without_defaults(made)
-    with redirect_stdout(io.StringIO()):  # onnxruntime prints what it raises as well
-        run = load(made.SerializeToString(), b"")
+    with TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):  # what it raises as well
+        place = Path(folder, "model.onnx")  # as users have it: OpenVINO reads bytes otherwise
+        place.write_bytes(made.SerializeToString())
+        run = load(str(place), b"")
     for feeds, values in case.legal:
         got = run(feeds, case.outputs)
         if engine == "openvino" and not is_plain:
