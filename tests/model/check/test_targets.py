@@ -607,6 +607,29 @@ def test_a_function_that_only_unused_nodes_call_is_a_warning(
         ts.run(made, {"x": np.ones(2, np.float32), "c": np.array(1, bool)}, engine="openvino")
 
 
+@pytest.mark.parametrize(
+    ("opset", "call", "split"),
+    [
+        (18, "given = 2", "Split<num_outputs: int = @given>(a)"),
+        (11, "given = [1, 3]", "Split<split: ints = @given>(a)"),
+    ],
+)
+def test_what_a_call_gives_a_split_is_not_known_only_at_run_time(
+    opset: int, call: str, split: str
+) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": {opset}, "of": 1]> g (float[N] x) =>
+        (float[?] y, float[?] z) {{ y, z = of.Halves<{call}>(x) }}
+        <domain: "of", opset_import: ["": {opset}]>
+        Halves <given> (a) => (p, q) {{ p, q = {split} }}"""
+    )
+    assert ts.check(model, "onnxruntime") == []
+    for target in ("openvino", "portable"):
+        assert not [each for each in ts.check(model, target) if "run time" in each.message]
+        found = ts.check(ts.lower(model, target), target)
+        assert not [each for each in found if each.severity == "error"]
+
+
 @also_run_by("openvino")
 @pytest.mark.parametrize(("used", "severity"), [("t", None), ("w", "error")])
 def test_who_reads_a_condition_for_nothing_does_not_count(

@@ -192,7 +192,7 @@ def _of_lengths(intent: Intent, dim: Dim, node: ir.Node) -> Iterator[tuple[str, 
             yield "uneven_float_lengths", True
         elif lengths is None or not is_known(dim):
             yield "float_lengths", True
-    if lengths is None:
+    if lengths is None and source is not None:  # those of a call are constant
         yield "runtime_lengths", True
     if intent.rule is chunk:
         yield "chunks", True
@@ -221,7 +221,7 @@ def _of_import(
         return
     if intent.operator.is_sequence:
         yield "unknown_number_of_parts", True
-    elif known_lengths(intent) is None:
+    elif known_lengths(intent) is None and len(node.inputs) > 1:  # those of a call are constant
         are_folded = is_calculated(node.inputs[1], seen, of_shapes=False)
         yield "uncounted_lengths", "of constants" if are_folded else True
 
