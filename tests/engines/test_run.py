@@ -408,6 +408,38 @@ def test_data_of_unknown_shape_is_computed_too(runs_here: list[list[str]]) -> No
     assert refused(source, wrong, "onnx-reference").code == "TS302"
 
 
+@pytest.mark.parametrize(
+    ("engine", "lengths", "loader"),
+    [
+        ("onnxruntime", "computed", "adapters:load_onnxruntime"),
+        ("openvino", "fixed", "adapters:load_openvino"),
+        ("openvino", "computed", "openvino_probe:load_guarded"),
+    ],
+)
+def test_openvino_alone_is_guarded_and_only_where_lengths_are_computed(
+    monkeypatch: pytest.MonkeyPatch, engine: Any, lengths: str, loader: str
+) -> None:
+    """A guard that another engine is given runs the model in OpenVINO, with the same results."""
+    loaders = []
+
+    def load(_process: object, loader: str, _arguments: object) -> Any:
+        loaders.append(loader)
+        return lambda _fed, names: dict.fromkeys(names, DATA)
+
+    monkeypatch.setattr(outside, "LoadedModel", load)
+    source = read_model(
+        model(
+            [node("Unique", "given", "computed"), node("Split", f"x {lengths}", "a b")],
+            [tensor("x", shape=[6]), tensor("given", INT64, ["k"])],
+            [tensor("a"), tensor("b")],
+            fixed=np.array([2, 4]),
+        )
+    )
+    there = OutsideModel(engine, source, source, is_isolated=True)
+    there.run({"x": DATA, "given": np.array([2, 4, 4])})
+    assert loaders == [f"tensorsplit.engines.{loader}"]
+
+
 def test_a_body_with_unknown_lengths_runs_whole(runs_here: list[list[str]]) -> None:
     def branch(*nodes: onnx.NodeProto) -> onnx.GraphProto:
         return onnx.helper.make_graph(list(nodes), "b", [], [tensor("p")])
