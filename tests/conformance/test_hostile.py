@@ -134,6 +134,13 @@ def test_an_engine_that_can_be_imported_once_only_is_judged(tmp_path: Path) -> N
     ] * 2
 
 
+def test_an_engine_whose_modules_are_missing_is_refused(tmp_path: Path) -> None:
+    """Not judged: it would be said to refuse every case."""
+    source = adapter(tmp_path, "return right(*given)", "MODULES = ('no_such_module_anywhere',)")
+    with refused("TS602", "no_such_module_anywhere", parameter="engine"):
+        run([Subject.of(source)], [LEGAL])
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only there memory is limited")
 def test_an_engine_is_read_and_judged_in_limited_memory(tmp_path: Path) -> None:
     start = "import resource\nassert resource.getrlimit(resource.RLIMIT_DATA)[0] == 8 << 30"

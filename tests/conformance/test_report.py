@@ -176,8 +176,9 @@ class TestMarkdown:
             else each
             for each in run.results
         )
-        text = markdown(dataclasses.replace(run, results=results))
-        assert "(2 cases, known as `a`" in text
+        entry = dataclasses.replace(KNOWN, id="a")
+        text = markdown(dataclasses.replace(run, results=results), [entry])
+        assert f"(2 cases, known as [`a`](<{KNOWN.link}>)" in text
         assert "(1 case, known as `b`" in text
 
     def test_what_differs_in_values_alone_is_told_together(self) -> None:

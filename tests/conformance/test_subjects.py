@@ -281,6 +281,14 @@ def test_adapter_that_lacks_something_is_told_what(adapter: Path, line: str, wor
     assert words in str(error)
 
 
+@pytest.mark.parametrize("name", ["missing.py", "no_suffix", "folder.py"])
+def test_adapter_that_is_no_python_file_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "no_suffix").write_text(ADAPTER, "utf-8")
+    with refused("TS601", name, "there is no such Python file"):
+        subjects.place(str(tmp_path / name))
+
+
 def test_adapter_whose_imports_are_missing_is_told_which(adapter: Path) -> None:
     adapter.write_text("import no_such_library\n" + ADAPTER, "utf-8")
     error = refusal(str(adapter))
