@@ -23,7 +23,7 @@ from tensorsplit.model.lower import lower as lower_model
 from tensorsplit.model.lower import lower_graph
 from tensorsplit.model.reading import open_model, read_model
 from tests.cli.conftest import Command
-from tests.model.ir_files import cut_file
+from tests.model.ir_files import cut_file, words
 from tests.model.lower.corpus import CASES
 
 BY_NAME = {case.name: case for case in CASES}
@@ -70,6 +70,13 @@ def test_a_model_that_the_target_runs_is_copied(run: Command, save: Save, tmp_pa
         assert "nothing was changed" in ended.out
         assert f"{out} is a copy of it" in ended.out
         assert out.read_bytes() == source.read_bytes()
+
+
+def test_an_ir_is_lowered_to_one_and_what_changed_is_said(run: Command, tmp_path: Path) -> None:
+    out = tmp_path / "out.xml"
+    ended = run(words(tmp_path), "--for", "openvino", "-o", out)
+    assert (ended.status, "VariadicSplit ->" in ended.out) == (0, True)
+    assert out.with_suffix(".bin").exists()
 
 
 def test_what_the_target_may_still_do_wrong_is_noted(run: Command, save: Save) -> None:
