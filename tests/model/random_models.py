@@ -1331,6 +1331,8 @@ class Generator:
         count = self._one([n for n in (1, 2, 3) if size % n == 0])
         options: dict[str, Any] = {"num_outputs": count} if self._body.opset >= 18 else {}
         options["axis"] = Parameter("at", axis)
+        if options.get("num_outputs") == axis and self._chance(0.5):
+            options["num_outputs"] = Parameter("at", axis)
         with self._omitted() as lengths:
             self._step("Split", [name, *lengths], count, partial(split, count), **options)
 
