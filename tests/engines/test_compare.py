@@ -21,6 +21,7 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.engines import compare as compare_module
 from tensorsplit.engines.compare import RELATIVE, Difference, Reference, Tolerance, differences
+from tensorsplit.engines.limits import Limits
 from tests.engines.models import model, node, split_model, tensor
 
 DATA = np.array([3.0, -1.0, 4.0, 1.5, -9.0, 2.5], np.float32)
@@ -160,14 +161,11 @@ def test_outputs_on_one_side_only_are_told() -> None:
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(
-        _model: object, inputs: Mapping[str, Any], *, engine: str, **_: object
+        _model: object, inputs: Mapping[str, Any], *, engine: str, timeout: float | None = None
     ) -> dict[str, Any]:
-        kinds = {
-            "gone": ENGINE_MISSING,
-            "crashing": ENGINE_CRASHED,
-            "refusing": ENGINE_REFUSED,
-            "limited": LIMIT,
-        }
+        kinds = {"gone": ENGINE_MISSING, "crashing": ENGINE_CRASHED, "refusing": ENGINE_REFUSED}
+        if timeout is not None:
+            raise SplitError(LIMIT, "it took longer")
         if engine in kinds:
             raise SplitError(kinds[engine], "so it is")
         return {"y": inputs["x"] + (engine == "wrong")}
@@ -190,9 +188,9 @@ def test_refusals_and_crashes_are_differences() -> None:
 
 @pytest.mark.usefixtures("engines")
 def test_what_can_not_be_run_is_raised() -> None:
-    for engine in ("gone", "limited"):
+    for engine, limits in (("gone", Limits()), ("slow", Limits(timeout=1))):
         with pytest.raises(SplitError):
-            Reference("right", {"y": DATA}).differences("m", {"x": DATA}, engine)
+            Reference("right", {"y": DATA}, limits=limits).differences("m", {"x": DATA}, engine)
 
 
 @pytest.mark.engine
