@@ -133,7 +133,10 @@ def test_engines_that_differ_are_status_1(tensorsplit: Command, tmp_path: Path, 
 def test_a_tolerance_is_for_numbers(
     tensorsplit: Command, split: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, x: Any
 ) -> None:
-    def rounded(*args: Any, **kwargs: Any) -> dict[str, Any]:
+    limits = list[object]()
+
+    def rounded(*args: Any, timeout: object = None, **kwargs: Any) -> dict[str, Any]:
+        limits.append(timeout)
         return {name: part + np.float32(0.5) for name, part in engines.run(*args, **kwargs).items()}
 
     monkeypatch.setattr("tensorsplit.engines.compare.run", rounded)
@@ -141,7 +144,8 @@ def test_a_tolerance_is_for_numbers(
     ended = tensorsplit(*words)
     assert ended.status == 1
     assert "output 'b': 6 values differ, largest difference 0.5" in ended.out
-    near = tensorsplit(*words, "--tolerance", "0.6")
+    near = tensorsplit(*words, "--tolerance", "0.6", "--timeout", 60)
+    assert limits == [None, 60]
     assert near.status == 0
     assert near.out.count("; within --rtol 0 and --atol 0.6") == 2
     assert tensorsplit(*words, "--tolerance", "0.4").status == 1

@@ -182,16 +182,19 @@ def test_a_model_that_is_refused_is_not_run_elsewhere() -> None:
 def test_the_first_other_engine_is_the_reference_where_ours_knows_no_operator(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """And only it runs the other model: ours would not."""
+    """And only it runs the other model: ours would not. Each run has the limits."""
+    given = list[dict[str, Any]]()
 
-    def instead(model: Any, inputs: Any, *, engine: str = "tensorsplit", **_: Any) -> Any:
+    def instead(model: Any, inputs: Any, *, engine: str = "tensorsplit", **limits: Any) -> Any:
+        given.append(limits)
         return {"y": inputs["x"]} if engine != "tensorsplit" else run(model, inputs)
 
     for module in (verification, compare):
         monkeypatch.setattr(module, "run", instead)
     x = {"x": np.ones(2, np.float32)}
-    found = ts.verify(custom(), custom(), inputs=x, engines=["onnx-reference"])
+    found = ts.verify(custom(), custom(), inputs=x, engines=["onnx-reference"], timeout=60)
     assert found
+    assert {limits.get("timeout") for limits in given} == {60}
     assert [each.engine for each in found.results] == ["onnx-reference"]
     assert found.reference == "onnx-reference"
     assert found.refusal is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from importlib.util import find_spec
 from itertools import pairwise, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ from tensorsplit.model.features.sequences import SEQUENCE_OPERATORS
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import scopes, walk
 from tensorsplit.model.lower import lower, lower_graph
+from tensorsplit.model.lower import lowered as lowered_model
 from tensorsplit.model.lower.lowered_sequence import resized
-from tensorsplit.model.reading import open_model
+from tensorsplit.model.reading import open_model, read_model
 from tests.model.build import graph, model, node, nodes_of, onnx_model, value
 from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
 from tests.model.lower.running import with_own
@@ -780,12 +782,25 @@ def test_axes_are_counted_from_the_front_before_opset_11(
     assert not any("from the back" in finding.message for finding in check(made, target=target))
 
 
-def test_axes_from_the_back_of_an_unknown_rank_stay() -> None:
-    model = onnx.parser.parse_model("""
+@pytest.mark.parametrize(("shape", "axis"), [("", -1), ("4, 1", -3)])
+def test_axes_from_the_back_of_an_unknown_rank_stay_and_those_that_there_are_not(
+    shape: str, axis: int
+) -> None:
+    model = onnx.parser.parse_model(f"""
         <ir_version: 7, opset_import: ["": 9]>
-        g (float[] x) => (float[] y) { y = Squeeze<axes = [-1]>(x) }""")
+        g (float[{shape}] x) => (float[] y) {{ y = Squeeze<axes = [{axis}]>(x) }}""")
     assert check(model, target="onnxruntime") == []
     assert lower(model, target="onnxruntime") == model
+
+
+def test_what_a_model_is_lowered_to_is_not_looked_for_in_its_file(tmp_path: Path) -> None:
+    """Else an engine would run the model of the file to verify it."""
+    source = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 13]>
+        g (float[4] x) => (float[2] a, float[2] b) { a, b = Split<axis = -1>(x) }""")
+    onnx.save(source, tmp_path / "m.onnx")
+    with lowered_model(read_model(tmp_path / "m.onnx"), "portable").read() as made:
+        assert made.path is None
+        assert made.original != source
 
 
 FORMS = {
