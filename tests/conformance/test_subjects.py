@@ -282,11 +282,14 @@ def test_adapter_that_lacks_something_is_told_what(adapter: Path, line: str, wor
 
 
 @pytest.mark.parametrize("name", ["missing.py", "no_suffix", "folder.py"])
-def test_adapter_that_is_no_python_file_is_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / "folder.py").mkdir()
-    (tmp_path / "no_suffix").write_text(ADAPTER, "utf-8")
+def test_adapter_that_is_no_python_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder.py").mkdir()
+    Path("no_suffix").write_text(ADAPTER, "utf-8")
     with refused("TS601", name, "there is no such Python file"):
-        subjects.place(str(tmp_path / name))
+        subjects.place(f"./{name}")
 
 
 def test_adapter_whose_imports_are_missing_is_told_which(adapter: Path) -> None:
