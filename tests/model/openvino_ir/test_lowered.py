@@ -998,6 +998,15 @@ def test_a_slice_along_axes_that_are_fed_is_loaded(
         np.testing.assert_array_equal(got, wanted)
 
 
+def test_a_layer_with_an_output_too_many_stays(tmp_path: Path) -> None:
+    ir = IrFile()
+    operands = ir.parameter("x", "f32", "1,2,2,2"), ir.parameter("n", "i64", "4")
+    for made in ir.layer("Tile", operands, 2, shape=(-1, -1, -1, -1)):
+        ir.result(made)
+    path = ir.save(tmp_path, named(ir))
+    assert lowered(path).text == path.read_bytes()
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 @pytest.mark.parametrize("columns", [1, 8])
 def test_data_that_layers_turn_by_factors_of_one_column_is_right(

@@ -183,5 +183,8 @@ _OF_LAYERS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
 
 def of_misread(ref: NodeRef, seen: Facts) -> Iterator[str]:
     """Yield what holds of a node, or a layer, of which an engine makes something else."""
-    table = _OF_LAYERS if ref.node.domain == DOMAIN else _OF_NODES
+    is_layer = ref.node.domain == DOMAIN
+    if is_layer and len(ref.node.outputs) != 1:
+        return  # it is malformed
+    table = _OF_LAYERS if is_layer else _OF_NODES
     yield from (name for name, holds in table.get(ref.op_type, ()) if holds(ref, seen))
