@@ -216,6 +216,15 @@ def test_a_layer_without_counterpart_is_refused_by_its_name(tmp_path: Path) -> N
         ts.convert(ir.save(tmp_path), 18)
 
 
+def test_a_layer_with_an_output_too_many_is_refused(tmp_path: Path) -> None:
+    ir = IrFile()
+    operands = ir.parameter("x", "f32", "1,2,2,2"), ir.parameter("n", "i64", "4")
+    for made in ir.layer("Tile", operands, 2, shape=(-1, -1, -1, -1)):
+        ir.result(made)
+    with refused("TS514", "type Tile", "more outputs"):
+        ts.convert(ir.save(tmp_path), 18)
+
+
 def test_an_input_of_any_element_type_is_refused_by_its_name(tmp_path: Path) -> None:
     ir = IrFile()
     ir.result(ir.layer("ReLU", (ir.parameter("x", "dynamic", "2,3"),), 1)[0])

@@ -76,6 +76,8 @@ class LayerConversion(LayerAttributes):
             if reason is not None:
                 raise self.refusal(reason)
         outputs = self.node.node.outputs
+        if any(map(is_used, outputs[len(made) :])):
+            raise self.refusal("it has more outputs than such a layer gives")
         for output, value in zip(outputs, made, strict=False):
             fact = facts.of(value)
             is_known = isinstance(fact, Tensor) and None not in (fact.element_type, fact.shape)

@@ -33,6 +33,12 @@ def _input(inputs: list[Fact], index: int, kind: type[_Kind]) -> _Kind:
     return found
 
 
+def _tensor(inputs: list[Fact], index: int) -> Tensor:
+    """Return what is known of a tensor, perhaps nothing."""
+    is_unknown = index < len(inputs) and inputs[index] == UNKNOWN
+    return Tensor() if is_unknown else _input(inputs, index, Tensor)
+
+
 def _at(node: ir.Node, inputs: list[Fact]) -> Fact:
     sequence = _input(inputs, 0, SequenceFact)
     position, parts = _position(node, inputs, sequence.count), sequence.parts
@@ -48,7 +54,7 @@ def _length(_: ir.Node, inputs: list[Fact]) -> Fact:
 
 
 def _insert(node: ir.Node, inputs: list[Fact]) -> Fact:
-    sequence, tensor = _input(inputs, 0, SequenceFact), _input(inputs, 1, Tensor)
+    sequence, tensor = _input(inputs, 0, SequenceFact), _tensor(inputs, 1)
     position = _position(node, inputs, sequence.count)
     element_type = sequence.element_type or tensor.element_type
     if sequence.parts is not None and position is not None:
@@ -69,7 +75,7 @@ def _erase(node: ir.Node, inputs: list[Fact]) -> Fact:
 
 
 def _construct(_: ir.Node, inputs: list[Fact]) -> Fact:
-    tensors = [_input(inputs, index, Tensor) for index in range(len(inputs) or 1)]
+    tensors = [_tensor(inputs, index) for index in range(len(inputs) or 1)]
     known = (fact.element_type for fact in tensors if fact.element_type is not None)
     return of_parts(next(known, None), [fact.shape for fact in tensors])
 
