@@ -119,7 +119,7 @@ def _bounds(node: ir.Node, seen: Facts) -> dict[int, _Limits]:
 
 def _operands(node: ir.Node) -> tuple[ir.Value | None, ...]:
     """Return the start, end, axes and step of a Slice; layers have their step before the axes."""
-    start, end, *others = (*node.inputs, *[None] * 4)[1:5]
+    start, end, *others = (*node.inputs, *[None] * 5)[1:5]
     axes, step = others[::-1] if node.domain == DOMAIN else others
     return start, end, axes, step
 

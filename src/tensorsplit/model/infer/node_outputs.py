@@ -302,6 +302,8 @@ def _ask(
     for name, least, most in (("axis", -MAX_RANK, MAX_RANK), ("batch_dims", 0, MAX_RANK)):
         if name in attributes and not least <= attributes[name].as_int() <= most:
             return {}
+    if proto.op_type in _OF_RANKS and any(map(_is_no_rank, inputs[1:])):
+        return {}
     names, imported = list(proto.input), {"": onnx.defs.onnx_opset_version()} | dict(opsets)
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
     if proto.domain == "":
@@ -322,6 +324,15 @@ def _ask(
     follows = few and proto.op_type != "Slice"  # in which it overflows, and never ends or crashes
     made = onnx.shape_inference.infer_shapes(model, strict_mode=strict, data_prop=follows)
     return {entry.name: entry.type for entry in made.graph.value_info}
+
+
+_OF_RANKS = ("Expand",)
+"""Operators of whose result onnx lists each axis, as many as an operand has elements."""
+
+
+def _is_no_rank(fact: Fact | None) -> bool:
+    """Return whether a list has more elements than a tensor has axes."""
+    return any(is_known(dim) and dim > MAX_RANK for dim in as_tensor(fact).shape or ())
 
 
 def _is_short(shape: Shape | None) -> bool:

@@ -477,6 +477,8 @@ def _of_known_lengths(source: OutputPort) -> tuple[int | None, ...] | None:
     OpenVINO calculates a wrong one from bounds of a length: of ..8, from -3 to 3, it says 0.
     """
     layer, shape = source.layer, source.layer.outputs[source.port].shape
+    if not layer.sources:
+        return shape
     data, number = layer.sources[0]
     is_input = data.type == "Parameter"
     before = _input(data).shape if is_input else data.outputs[number].shape
