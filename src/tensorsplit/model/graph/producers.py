@@ -44,9 +44,11 @@ def origins(
 
 def passed_from(value: ir.Value | None) -> ir.Value | None:
     """Return the value that Identity nodes pass on; one of them, where they read each other."""
-    return [value, *origins(value, lambda node: first_input(node) if is_identity(node) else None)][
-        -1
-    ]
+    return [value, *origins(value, _given_on)][-1]
+
+
+def _given_on(node: ir.Node) -> ir.Value | None:
+    return first_input(node) if is_identity(node) else None
 
 
 def passed_on(value: ir.Value) -> list[ir.Value]:

@@ -149,12 +149,7 @@ class Uses:
         but: Whether a node counts for nothing.
     """
 
-    def __init__(
-        self,
-        node: ir.Node,
-        owners: Owners = NO_OWNERS,
-        but: _Test = _no_node,
-    ) -> None:
+    def __init__(self, node: ir.Node, owners: Owners = NO_OWNERS, but: _Test = _no_node) -> None:
         self._scope, self._around, self._but = node.graph, owners, but
         self._known: dict[tuple[ir.Value, int], bool] = {}
 

@@ -10,10 +10,10 @@ from tensorsplit.core.dimensions import Dim, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.producers import first_input
+from tensorsplit.model.graph.tensors import MAX_RANK
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.length_operators import OPERATORS, UnknownResultError
 
-_MOST_AXES = 64  # NumPy's arrays have no more
 _MOST_NODES = 512
 """Lengths that more nodes than this calculate are not analysed."""
 
@@ -97,7 +97,7 @@ class _ProgramReader:
         self._facts, self._data = facts, data
         shape = facts.tensor(data).shape
         rank = len(shape) if shape is not None else axis + 1 if axis >= 0 else -axis
-        if rank > _MOST_AXES:  # as a split says that has an axis of 2^31
+        if rank > MAX_RANK:  # as a split says that has an axis of 2^31
             raise UnknownResultError
         self._shape: tuple[Dim, ...] = (None,) * rank if shape is None else shape
         self._axis = axis % rank if rank else 0
