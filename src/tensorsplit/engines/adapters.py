@@ -161,21 +161,30 @@ def load_openvino(model: str | bytes, weights: bytes) -> Run:
 
 
 def read_openvino(core: openvino.Core, model: str | bytes, weights: bytes) -> openvino.Model:
-    """Read a model, as `run_openvino` takes it; an IR of version 10 as one of version 11.
+    """Read a model, as `run_openvino` takes it: an ONNX model from a file, as users give it.
 
-    Of version 10, OpenVINO makes inputs and outputs f32 or i32 where the file says another type,
-    and refuses an input that is an output (measured on 2026.4.1).
+    From bytes OpenVINO makes other nodes of some models, and runs what it refuses from a file. An
+    IR of version 10 is read as one of version 11: of version 10, it makes inputs and outputs f32 or
+    i32 where the file says another type, and refuses an input that is an output (all measured on
+    2026.4.1).
     """
     text = _of_version_11(model)
-    if text is None:
-        return core.read_model(model) if isinstance(model, str) else core.read_model(model, weights)
     if isinstance(model, bytes):
-        return core.read_model(text, weights)
+        if is_ir(model):
+            return core.read_model(text or model, weights)
+        return _read_copy(core, "model.onnx", model)
+    if text is None:
+        return core.read_model(model)
     data = Path(model).with_suffix(".bin")
+    return _read_copy(core, "model.xml", text, str(data) if data.exists() else "")
+
+
+def _read_copy(core: openvino.Core, name: str, content: bytes, weights: str = "") -> openvino.Model:
+    """Read a model from a temporary file of this name."""
     with TemporaryDirectory(prefix="tensorsplit-") as folder:
-        copy = Path(folder, "model.xml")
-        copy.write_bytes(text)
-        return core.read_model(str(copy), str(data) if data.exists() else "")
+        copy = Path(folder, name)
+        copy.write_bytes(content)
+        return core.read_model(str(copy), weights)
 
 
 def _of_version_11(model: str | bytes) -> bytes | None:
