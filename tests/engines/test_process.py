@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -459,8 +460,24 @@ def test_an_answer_that_is_late_counts_as_none(seconds: float, is_late: bool) ->
     done, expired, killed = threading.Event(), threading.Event(), threading.Event()
     done.set()
     running: Any = SimpleNamespace(_kill=killed.set)
-    _Running._watch(running, seconds, done, expired)
+    _Running._watch(running, time.monotonic() + seconds, done, expired)
     assert expired.is_set() is killed.is_set() is is_late
+
+
+def test_the_time_for_an_answer_begins_with_the_call(
+    engine: EngineProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not where a busy machine comes to run the thread that looks at the clock."""
+
+    def wait_first(running: _Running, *of: Any) -> None:
+        time.sleep(0.5)  # the answer is there
+        watch(running, *of)
+
+    engine.call(("pid",))
+    watch = _Running._watch
+    monkeypatch.setattr(_Running, "_watch", wait_first)
+    monkeypatch.setenv(TIMEOUT_VARIABLE, "0.2")
+    assert "no answer within 0.2 s" in str(refused(engine, "pid"))
 
 
 @pytest.mark.skipif(not OPEN_FILES.exists(), reason="Linux lists the files that are open")

@@ -376,7 +376,8 @@ class _Running:
         `most` is the most bytes of memory that the answer may take.
         """
         done, expired = threading.Event(), threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(seconds, done, expired), daemon=True)
+        end = time.monotonic() + seconds  # from now on: a busy machine may run the thread later
+        watcher = threading.Thread(target=self._watch, args=(end, done, expired), daemon=True)
         watcher.start()
         reply, has_begun, death = None, False, None
         try:
@@ -412,13 +413,12 @@ class _Running:
             if answered not in range(number):
                 raise ValueError
 
-    def _watch(self, seconds: float, done: threading.Event, expired: threading.Event) -> None:
-        """Kill all after so many seconds, or when the process has ended and others live on.
+    def _watch(self, end: float, done: threading.Event, expired: threading.Event) -> None:
+        """Kill all at a time, or when the process has ended and others live on.
 
         These may hold the other end of the pipe. An answer that is late counts as none, so that the
         same limit gives the same result on a busy machine.
         """
-        end = time.monotonic() + seconds
         while True:
             is_done = done.wait(min(_PAUSE, max(0.0, end - time.monotonic())))
             if time.monotonic() >= end:
