@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -218,6 +219,25 @@ def test_an_interpreter_that_does_not_answer_is_refused(
     python = program(tmp_path, "exec sleep 600")
     with refused("TS602", "it gave no answer within 0.2 s and was stopped"):
         Interpreter.of(python, tmp_path / "there.py", ())
+
+
+def test_an_interpreter_may_answer_in_a_mebibyte(bare: Path, tmp_path: Path) -> None:
+    flood = r"import os, sys; os.write(int(sys.argv[-1]), b'\\0\\x20\\0\\0')"  # 2 MiB follow
+    python = program(tmp_path, f'exec {bare} -c "{flood}" "$@"')
+    with refused("TS602", "it gave an answer of more than 1 MiB and was stopped"):
+        Interpreter.of(python, tmp_path / "there.py", ())
+
+
+def test_an_interpreter_that_has_answered_is_ended(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = program(tmp_path, f'echo $$ > {tmp_path}/pid; exec {bare} "$@"')
+    (tmp_path / "files").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "files"))
+    found = Interpreter.of(python, tmp_path / "there.py", ["numpy", "none"])
+    assert found.versions == {"numpy": np.__version__}
+    assert are_gone(int((tmp_path / "pid").read_text()))
+    assert not list((tmp_path / "files").iterdir())
 
 
 def test_an_interpreter_that_is_not_there_is_refused(write: Write, tmp_path: Path) -> None:

@@ -193,6 +193,14 @@ class TestMarkdown:
         assert text.count("(2 cases, new") == text.count("(1 case, new") == 1
         assert drawn(run).count("more like it") == drawn(run).count("and 1 more like it") == 1
 
+    def test_what_most_cases_have_comes_first(self) -> None:
+        run = documents.small()
+        first, *others = sorted((PLAIN.id, STRINGS.id, LOOP.id))
+        results = [Result(first, "openvino", "crash", "alone")]
+        results += [Result(each, "openvino", "crash", "y1 is lost") for each in others]
+        text = markdown(dataclasses.replace(run, results=tuple(results)))
+        assert before(text, "(2 cases, new", "(1 case, new")
+
     def test_what_an_engine_says_is_neither_markup_nor_html(self) -> None:
         text = markdown(with_detail("<script>x</script> **bold** | [a](b)\n# head"))
         assert "\\<script\\>" in text

@@ -148,6 +148,23 @@ def test_a_process_killed_between_two_calls_is_started_anew(
     assert second != first
 
 
+def test_a_process_that_has_ended_is_asked_nothing(
+    engine: EngineProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    exchange = _Running.exchange
+
+    def noted(running: _Running, *call: Any) -> object:
+        asked.append(running.process.pid)
+        return exchange(running, *call)
+
+    os.kill(engine.call(("pid",)), signal.SIGKILL)
+    assert engine._running is not None
+    engine._running.process.wait()
+    monkeypatch.setattr(_Running, "exchange", noted)
+    assert asked == [engine.call(("pid",))]
+
+
 def test_an_engine_that_hangs_is_stopped(
     engine: EngineProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +251,7 @@ NO_ANSWERS = [
     (["raw \xff\xff\xff\xfe"], "an invalid answer"),
     (["["], "an invalid answer"),
     (["raw \0\0\0\4[1"], "within 0.5 s"),
+    (['[99, {"dict": {}}]'], "an invalid answer"),
 ]
 MORE_NO_ANSWERS = [
     (["raw garbage"], "of more than 1 MiB"),
@@ -241,7 +259,6 @@ MORE_NO_ANSWERS = [
     (["null"], "an invalid answer"),
     (["{"], "an invalid answer"),
     (["[" * 10_000], "an invalid answer"),
-    (['[99, {"dict": {}}]'], "an invalid answer"),
     (['[3, {"dict": {"result": {"array": ["<f4", [7]]}}}]', "1234"], "an invalid answer"),
     (['[3, {"dict": {"result": {"array": ["O", [1]]}}}]', "12345678"], "an invalid answer"),
     (['[3, {"dict": {"result": {"code": []}}}]'], "an invalid answer"),

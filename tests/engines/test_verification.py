@@ -17,7 +17,7 @@ from tensorsplit.engines.compare import Difference, Tolerance
 from tensorsplit.engines.sessions import run
 from tensorsplit.engines.verification import EngineResult, Verification, reference_run
 from tensorsplit.model.reading import read_model
-from tests.engines.models import model, node, split_model, tensor
+from tests.engines.models import FLOAT, INT64, model, node, split_model, tensor
 from tests.model.ir_files import IrFile, named
 from tests.refusals import refused
 
@@ -103,6 +103,15 @@ def test_random_inputs_are_those_of_the_seed() -> None:
     )
     np.testing.assert_array_equal(one, again)
     assert (one != other).any()
+
+
+def test_random_inputs_are_small_and_not_zeros() -> None:
+    """Factors of zero would hide what they are multiplied by."""
+    nodes = [node("Split", "x", "a b", num_outputs=2), node("Neg", "n", "m")]
+    fed = [tensor("x", FLOAT, [500, 2]), tensor("n", INT64, [1000])]
+    factors = model(nodes, fed, [tensor("a"), tensor("m", INT64)])
+    for values in ts.verify(factors, factors).inputs.values():
+        assert 1 <= values.min() < values.max() < 100
 
 
 def test_a_refusal_of_the_other_model_is_a_difference() -> None:

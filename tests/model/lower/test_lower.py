@@ -25,6 +25,8 @@ from tensorsplit.model.graph.nodes import scopes, walk
 from tensorsplit.model.lower import lower, lower_graph
 from tensorsplit.model.lower import lowered as lowered_model
 from tensorsplit.model.lower.lowered_sequence import resized
+from tensorsplit.model.lower.state import Lowering, LoweringReport
+from tensorsplit.model.profiles import load
 from tensorsplit.model.reading import open_model, read_model
 from tests.model.build import graph, model, node, nodes_of, onnx_model, value
 from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
@@ -2295,3 +2297,12 @@ def test_lengths_in_an_input_of_floats_become_the_attribute(
     x = np.random.default_rng(3).random((3, 4), np.float32)
     (part,) = run(lowered, {"x": x}, engine="openvino").values()
     assert np.array_equal(part, x[:, lengths[0] :])
+
+
+def test_lowering_gives_up_after_a_thousand_rounds() -> None:
+    model = onnx_model(BY_NAME["split13_int64"].model).model
+    lowering = Lowering(model, load("portable"), LoweringReport("portable"))
+    lowering._looks = 999
+    lowering.look()
+    with pytest.raises(RuntimeError, match="again and again"):
+        lowering.look()
