@@ -24,7 +24,7 @@ import pytest
 from tensorsplit import SplitError
 from tensorsplit.core.extras import install_command
 from tensorsplit.engines import messages
-from tensorsplit.engines.process import TIMEOUT_VARIABLE, EngineProcess, _Running, timeout
+from tensorsplit.engines.process import TIMEOUT_VARIABLE, Death, EngineProcess, _Running, timeout
 from tests.interpreters import ROOT, printed, python
 from tests.marks import thorough
 
@@ -126,6 +126,11 @@ def test_a_signal_is_named_and_the_next_call_works(engine: EngineProcess, name: 
     assert engine.call(("echo", "again")) == "again"
 
 
+@pytest.mark.parametrize(("status", "name"), [(3, ""), (0, ""), (-9, "SIGKILL"), (None, "")])
+def test_a_process_that_exits_has_no_signal(status: int | None, name: str) -> None:
+    assert Death(status).signal == name
+
+
 def test_an_exit_is_named(engine: EngineProcess) -> None:
     """What an earlier call has printed is not."""
     engine.call(("print", "noise"))
@@ -177,6 +182,18 @@ def test_an_engine_that_hangs_is_stopped(
     assert is_gone(pid)
     monkeypatch.delenv(TIMEOUT_VARIABLE)
     assert engine.call(("echo", 5)) == 5
+
+
+def test_a_process_that_works_is_looked_at_20_times_a_second(
+    engine: EngineProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    monkeypatch.setattr(_Running, "_drop_prints", lambda running: looks.append(running.mark))
+    engine.call(("pid",))
+    looks.clear()
+    begun = time.monotonic()
+    engine.call(("sleep", 0.5))
+    assert 1 <= len(looks) <= 20 * (time.monotonic() - begun) + 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -581,6 +598,7 @@ class UnsupportedType(Unsupported):
         (UnsupportedType("int4"), {"refusal": "int4", "unsupported": True}),
         (UnsupportedType(), {"refusal": "UnsupportedType", "unsupported": True}),
         (ValueError("it  fails at 0x7f0011223344"), {"refusal": "ValueError: it fails"}),
+        (Unsupported("x" * 401), {"refusal": "x" * 400, "unsupported": True}),
     ],
 )
 def test_what_an_engine_raises_is_told_apart(error: Exception, told: dict[str, Any]) -> None:

@@ -301,6 +301,18 @@ def test_external_data_elsewhere_is_refused(
     assert refused(external_model(folder, location), {}, engine).code == "TS504"
 
 
+@pytest.mark.parametrize("is_more", [False, True])
+def test_a_model_of_more_than_2_gib_is_not_passed_on(
+    is_more: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outside, "MAX_MESSAGE", split_model().ByteSize() - is_more)
+    if is_more:
+        assert refused(split_model(), {"x": DATA}, "onnx-reference").code == "TS504"
+    else:
+        made = ts.run(split_model(), {"x": DATA}, engine="onnx-reference")
+        np.testing.assert_array_equal(made["a"], DATA[:2])
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_files_that_are_no_model_are_refused(
     engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

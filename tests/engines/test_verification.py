@@ -211,6 +211,22 @@ def test_the_first_other_engine_is_the_reference_where_ours_knows_no_operator(
     assert str(found).startswith("tensorsplit does not run it: ")
 
 
+def test_the_reference_of_an_ir_that_ours_does_not_know_is_openvino(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def instead(model: Any, inputs: Any, *, engine: str = "tensorsplit") -> Any:
+        return {"y": inputs["x"]} if engine == "openvino" else run(model, inputs)
+
+    monkeypatch.setattr(verification, "run", instead)
+    ir, x = IrFile(), {"x": np.ones(2, np.float32)}
+    ir.result(ir.layer("Unknown", (ir.parameter("x", "f32", "2", "x"),), 1, names=["y"])[0])
+    source = read_model(ir.save(tmp_path))
+    found, _ = reference_run(source, x, ["onnx-reference", "openvino"], Tolerance(), {})
+    assert found.engine == "openvino"
+    with refused(UNSUPPORTED_NODE.code):
+        reference_run(source, x, ["onnx-reference"], Tolerance(), {})
+
+
 @pytest.mark.parametrize("is_ir", [False, True])
 def test_the_same_model_in_another_engine_is_compared_beside_the_other_one(
     is_ir: bool, tmp_path: Path
