@@ -126,9 +126,17 @@ def test_a_signal_is_named_and_the_next_call_works(engine: EngineProcess, name: 
     assert engine.call(("echo", "again")) == "again"
 
 
-@pytest.mark.parametrize(("status", "name"), [(3, ""), (0, ""), (-9, "SIGKILL"), (None, "")])
-def test_a_process_that_exits_has_no_signal(status: int | None, name: str) -> None:
-    assert Death(status).signal == name
+@pytest.mark.parametrize(
+    ("status", "name", "text"),
+    [
+        (3, "", "ended with exit status 3"),
+        (0, "", "ended with exit status 0"),
+        (-9, "SIGKILL", "was ended by SIGKILL (signal 9)"),
+        (None, "", "gave an invalid answer"),
+    ],
+)
+def test_a_process_that_exits_has_no_signal(status: int | None, name: str, text: str) -> None:
+    assert (Death(status).signal, str(Death(status))) == (name, text)
 
 
 def test_an_exit_is_named(engine: EngineProcess) -> None:
@@ -443,8 +451,10 @@ def test_a_fork_has_a_process_of_its_own() -> None:
         from tensorsplit.engines.process import process_of
         engine = process_of("fake", "{ADAPTER}")
         mine = engine.call(("pid",))
+        running = engine._running
         child = os.fork()
         if child == 0:
+            assert running.pipe.closed and running.errors.closed
             assert engine.call(("pid",)) != mine
             assert engine.call(("calls",)) == 2
             raise SystemExit(0)
@@ -527,6 +537,14 @@ def test_a_process_that_can_not_be_started_leaves_no_file_open_and_no_folder(
         assert "sys.executable must be a Python interpreter" in str(error)
     assert len(list(OPEN_FILES.iterdir())) == before
     assert not list(tmp_path.iterdir())
+
+
+def test_a_process_that_is_ended_is_waited_for(engine: EngineProcess) -> None:
+    engine.call(("pid",))
+    running = engine._running
+    assert running is not None
+    engine.close()
+    assert running.process.returncode == -signal.SIGKILL
 
 
 @pytest.mark.skipif(not OPEN_FILES.exists(), reason="Linux lists the files that are open")

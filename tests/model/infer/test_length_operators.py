@@ -11,6 +11,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit.model.infer.length_operators import (
     MOST_ELEMENTS,
+    MOST_PARTS,
     OPERATORS,
     Attributes,
     MayStopError,
@@ -131,6 +132,7 @@ assert LONG.size**2 > MOST_ELEMENTS
         ("Where", [ROWS > 3, COLUMNS, np.array(7)], {}),
         ("Gather", [ROWS, np.zeros(1 << 12, np.int64)], {"axis": 1}),
         ("Reshape", [np.zeros(0, np.int64), np.array([1 << 12, 1 << 12])], {}),
+        ("Range", [np.array(3), np.array(4 + MOST_PARTS), np.array(1)], {}),
     ],
 )
 def test_what_broadcasts_to_very_many_elements_is_left_unknown(

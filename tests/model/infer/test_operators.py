@@ -178,6 +178,23 @@ def test_with_allowzero_a_reshape_takes_0_for_0(is_0: int, length: str | int) ->
     assert shapes(made)["y"] == (length, "M")
 
 
+@pytest.mark.parametrize(
+    ("data", "is_0", "length"),
+    [(None, 0, None), (None, 1, "N"), (("M", 3), 0, "M"), (("M", 3), 1, "N")],
+)
+def test_a_length_that_may_be_0_is_one_of_the_data_but_with_allowzero(
+    data: Any, is_0: int, length: str | None
+) -> None:
+    nodes = [
+        node("Shape", "z", "first"),
+        node("Concat", "first three", "to", axis=0),
+        node("Reshape", "x to", "y", allowzero=is_0),
+    ]
+    inputs = [value("x", FLOAT, data), value("z", FLOAT, ("N",))]
+    made = model(graph(nodes, inputs, ["y"], [tensor("three", [3])]), 15)
+    assert shapes(made)["y"] == (length, 3)
+
+
 def test_half_the_frequencies_along_an_axis_that_is_fed_are_complex_numbers() -> None:
     """Along which axis there are fewer is not known; the last one has two parts, as always."""
     one_sided = node("DFT", "x _ axis", "y", onesided=1)
@@ -494,6 +511,8 @@ FOLLOWED: list[tuple[int, onnx.NodeProto, tuple[Any, ...], dict[str, Any], tuple
     (13, node("Pad", "x p", "y"), ("N", 2), {"p": [1, 0, 2, 4]}, ("N + 3", 6)),
     (13, node("Pad", "x p", "y"), ("N",), {"p": [-1, -2]}, ("max(0, N - 3)",)),
     (2, node("Pad", "x", "y", pads=[1, 0, 2, 4]), ("N", 2), {}, ("N + 3", 6)),
+    (10, node("Pad", "x", "y", pads=[1, 0, 2, 4]), ("N", 2), {}, ("N + 3", 6)),
+    (11, node("Pad", "x p", "y"), ("N", 2), {"p": [1, 0, 2, 4]}, ("N + 3", 6)),
     (18, node("Pad", "x p _ a", "y"), ("N", 2), {"p": [1, 2], "a": [1]}, ("N", 5)),
     (13, node("TopK", "x k", "y z"), (3, "N"), {"k": [2]}, (3, 2)),
     (10, node("TopK", "x k", "y z"), (3, "N"), {"k": [2]}, (3, 2)),

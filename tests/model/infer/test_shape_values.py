@@ -477,6 +477,19 @@ def test_limits_that_are_attributes_are_not_calculated_with(opset: int) -> None:
     assert shapes(made)["y"] == (None,)
 
 
+@pytest.mark.parametrize("opset", [11, 13])
+def test_limits_that_are_inputs_are_calculated_with(opset: int) -> None:
+    nodes = [
+        node("Cast", "n", "f", to=FLOAT),
+        node("Clip", "f low high", "c"),
+        node("Cast", "c", "l", to=onnx.TensorProto.INT64),
+        node("ConstantOfShape", "l", "y"),
+    ]
+    limits = [tensor("low", 2.0, np.float32), tensor("high", 4.0, np.float32)]
+    made = model(graph(nodes, [], ["y"], [tensor("n", [5, 1, 3]), *limits]), opset)
+    assert shapes(made)["y"] == (4, 2, 3)
+
+
 def test_a_list_that_is_padded_far_and_cut_again_takes_no_memory() -> None:
     def padded(far: int) -> onnx.ModelProto:
         return onnx.parser.parse_model(

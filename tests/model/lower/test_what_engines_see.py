@@ -1842,6 +1842,19 @@ def test_openvino_follows_elements_through_an_identity_of_a_constant_only(
     assert seen(model, view).tensor(model.graph.outputs[0]).constant == known
 
 
+@pytest.mark.parametrize(("factor", "known"), [("k", (0,)), ("n", None)])
+def test_openvino_does_not_know_that_0_times_what_is_fed_is_0(
+    factor: str, known: tuple[int, ...] | None
+) -> None:
+    model = onnx_ir.from_onnx_text(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (int64[1] n) => (int64[1] y)
+        <int64[1] zero = {{0}}, int64[1] k = {{7}}> {{ y = Mul(zero, {factor}) }}"""
+    )
+    view = load("openvino").view
+    assert view is not None
+    assert seen(model, view).tensor(model.graph.outputs[0]).constant == known
+
+
 @pytest.mark.parametrize(
     ("split", "part"), [("axis = 1, keepdims = 0", (2,)), ("axis = -1", (2, None))]
 )

@@ -467,6 +467,8 @@ def test_layers_that_are_added_have_ids_and_names_of_their_own(tmp_path: Path) -
     for name in ("id", "name"):
         found = [each.get(name) for each in layers]
         assert len(found) == len(set(found)) > len(ir.layers)
+    added = [str(name) for name in found if f'name="{name}"' not in spread]
+    assert {re.split(r"\W", name)[0] for name in added} == {"cut"}
 
 
 def test_strings_that_are_split_twice(tmp_path: Path, run: Any) -> None:
