@@ -25,6 +25,7 @@ from tensorsplit import SplitError
 from tensorsplit.core.extras import install_command
 from tensorsplit.engines import messages
 from tensorsplit.engines.process import TIMEOUT_VARIABLE, Death, EngineProcess, _Running, timeout
+from tensorsplit.engines.worker import descendants
 from tests.interpreters import ROOT, printed, python
 from tests.marks import thorough
 
@@ -257,6 +258,19 @@ def test_what_has_left_the_group_keeps_nobody_waiting_and_is_ended(
     assert death is not None
     assert death.seconds == 0.5 if end == "hang" else death.status == 0
     assert are_gone(int((tmp_path / "pid").read_text()))
+
+
+@LINUX
+def test_what_a_process_has_started_is_known() -> None:
+    nested = f"import os, subprocess as s; s.run(['{sys.executable}', '-c', 'input()'])"
+    with subprocess.Popen([sys.executable, "-c", nested], stdin=subprocess.PIPE) as child:
+        for _ in range(600):
+            if started := descendants(child.pid):
+                break
+            time.sleep(0.05)
+        assert len(started) == 1
+        assert descendants(os.getpid())[-2:] == [child.pid, *started]
+        child.communicate(b"\n")
 
 
 @LINUX

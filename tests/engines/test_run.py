@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from onnx import TensorProto, external_data_helper
 import tensorsplit as ts
 from tensorsplit.core.extras import install_command
 from tensorsplit.engines import outside
-from tensorsplit.engines.engine_names import ENGINES
+from tensorsplit.engines.engine_names import ENGINES, resolved
 from tensorsplit.engines.outside import OutsideModel
 from tensorsplit.model.reading import read_model
 from tensorsplit.model.run.evaluator import evaluate
@@ -299,6 +300,20 @@ def test_external_data_elsewhere_is_refused(
     folder.mkdir()
     (tmp_path / "weights.bin").write_bytes(bytes(256))
     assert refused(external_model(folder, location), {}, engine).code == "TS504"
+
+
+@pytest.mark.parametrize(
+    ("is_there", "layer", "engine"),
+    [(True, "Unknown", "openvino"), (False, "Unknown", "tensorsplit"), (True, None, "tensorsplit")],
+)
+def test_auto_is_openvino_for_layers_of_its_own_where_it_is_installed(
+    is_there: bool, layer: str | None, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = object() if is_there else None
+    monkeypatch.setattr("tensorsplit.engines.engine_names.find_spec", lambda _: spec)
+    asked: Any = SimpleNamespace(foreign_layer=layer)
+    assert resolved("auto", asked) == engine
+    assert resolved("onnxruntime", asked) == "onnxruntime"
 
 
 @pytest.mark.parametrize("is_more", [False, True])

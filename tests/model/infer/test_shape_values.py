@@ -11,6 +11,7 @@ import onnx_ir as ir
 import pytest
 
 import tensorsplit as ts
+from tensorsplit.model.infer.node_outputs import of_constant
 from tests.model.build import FLOAT, graph, model, node, tensor, value
 from tests.model.infer.test_against_onnx import inferred_by_onnx, lost
 from tests.model.infer.test_infer_shapes import shapes
@@ -463,6 +464,20 @@ def test_what_is_calculated_of_a_dimension(text: str) -> None:
     model_text += f" {{ n = Shape<end = 1>(x)  {text}  y = ConstantOfShape(e) }}"
     made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> {model_text}')
     assert shapes(made)["y"] == (CALCULATED[text],)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "opset", "most"),
+    [(np.int64, 18, 1 << 16), (np.float32, 18, 16), (np.float32, 1, 1 << 16)],
+)
+def test_constants_of_so_many_elements_are_calculated_with(
+    dtype: Any, opset: int, most: int
+) -> None:
+    """Lengths may be floats at opset 1 alone."""
+    for size, is_known in ((most, True), (most + 1, False)):
+        held = of_constant(ir.tensor(np.ones(size, dtype)), opset)
+        assert (held.values is not None) is is_known
+        assert held.shape == (size,)
 
 
 @pytest.mark.parametrize("opset", [9, 10])

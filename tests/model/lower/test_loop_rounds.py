@@ -713,6 +713,22 @@ def test_a_number_of_rounds_whose_rank_is_known_only_at_run_time_is_a_scalar(
     assert got.shape == ts.run(model, feed)["s"].shape == (2, 0)
 
 
+@pytest.mark.parametrize(("count", "is_kept"), [(1, True), ("A", False)])
+def test_a_number_of_rounds_stays_where_its_rank_is_known(count: int | str, is_kept: bool) -> None:
+    model = parse_model(
+        f'<ir_version: 8, opset_import: ["": 18]> g (float[?] x, int64[{count}] to)'
+        " => (float[?,?] s) <int64[1] two = {2}> { n = Reshape(two, to) y, s = Loop(n, , x) <body"
+        " = b (int64 i, bool c, float[?] h) => (bool d, float[?] o, float[?] r) { none = Constant"
+        "<value = int64[2] {0, 0}>() p, r = Split<axis=0>(h, none) d = Identity(c)"
+        " o = Concat<axis=0>(h, h) }> }"
+    )
+    lowered = ts.lower(model, target="openvino")
+    (loop,) = (each for each in lowered.graph.node if each.op_type == "Loop")
+    assert (loop.input[0] == "n") is is_kept
+    feed = {"x": X[:0].ravel(), "to": np.array([1])}
+    assert ts.run(lowered, feed)["s"].shape == ts.run(model, feed)["s"].shape == (2, 0)
+
+
 @pytest.mark.parametrize(
     "view", ["Identity(i)", "Reshape(i, one)", "Reshape(h, one)", "Split<num_outputs=1>(h)"]
 )
