@@ -1162,15 +1162,46 @@ def test_a_squeeze_without_axes_needs_a_known_shape(shape: str, tmp_path: Path) 
     assert ("rank is known only at run" in found) is ("?" in shape)
 
 
-def test_a_length_that_a_slice_gives_of_an_open_one_is_not_believed(tmp_path: Path) -> None:
-    """OpenVINO says that it is 0, and it is 3 for 3 rows."""
-    ir = IrFile()
-    bounds = [ir.int64(each) for each in (-3, 3, 1, 0)]
-    x = ir.parameter("x", "f32", "..8,4")
-    ir.result(ir.layer("Slice", (x, *bounds), 1, version="opset8", shape=(0, 4))[0])
-    path = ir.save(tmp_path, named(ir))
-    shape = ts.infer_shapes(path).graph.output[0].type.tensor_type.shape
-    assert [each.HasField("dim_value") for each in shape.dim] == [False, True]
+@pytest.mark.parametrize("after", ["nothing", "a layer", "a body"])
+@pytest.mark.parametrize(
+    ("kind", "bounds", "shrunk", "data", "is_believed"),
+    [
+        ("Slice", (-3, 3, 1, 0), "", "..8,4", False),
+        ("StridedSlice", (-3, 3, 1), "0", "..8,4", False),
+        ("StridedSlice", (-3, 3, 1), "0", "8,4", True),
+        ("StridedSlice", (0, 1, 1), "1", "?,0,4", True),
+    ],
+)
+def test_a_length_that_a_slice_gives_of_an_open_one_is_not_believed(
+    kind: str,
+    bounds: tuple[int, ...],
+    shrunk: str,
+    data: str,
+    after: str,
+    tmp_path: Path,
+    *,
+    is_believed: bool,
+) -> None:
+    """OpenVINO says that it is 0, and it is 3 for 3 rows; so it says of what comes after."""
+    ir, inner = IrFile(), IrFile()
+    into = inner if after == "a body" else ir
+    given = [into.int64(each) for each in bounds]
+    masks = f'<data begin_mask="" end_mask="" shrink_axis_mask="{shrunk}"/>'
+    inputs = (into.parameter("x", "f32", data), *given)
+    version = "opset8" if kind == "Slice" else "opset1"
+    (made,) = into.layer(kind, inputs, 1, masks, version=version, shape=(0, 4))
+    if after == "a layer":
+        (made,) = ir.layer("Relu", (made,), 1, shape=(0, 4))
+    elif after == "a body":
+        inner.result(made)
+        body = f"<layers>{''.join(inner.layers)}</layers><edges>{''.join(inner.edges)}</edges>"
+        outer = ir.parameter("y", "f32", "4")
+        (made,) = ir.layer("Around", (outer,), 1, f"<body>{body}</body>", shape=(0, 4))
+        ir.weights = inner.weights
+    ir.result(made)
+    shape = ts.infer_shapes(ir.save(tmp_path, named(ir))).graph.output[0].type.tensor_type.shape
+    assert shape.dim[0].HasField("dim_value") is is_believed
+    assert len(shape.dim) == 2
 
 
 @pytest.mark.parametrize(

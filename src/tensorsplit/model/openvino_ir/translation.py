@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count, pairwise
+from itertools import count, pairwise, zip_longest
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
@@ -200,6 +200,7 @@ class _Writer:
         self._weights = weights
         self._found = find_data(weights.name, weights.parent) if weights.exists() else None
         self._taken = taken
+        self._doubted: set[Layer] = set()  # those of which no number in a shape is believed
 
     def graph(
         self,
@@ -233,22 +234,38 @@ class _Writer:
                 self._add_constant(graph, layer, called, is_operand=layer in operands)
             elif layer.type not in ("Parameter", "Result"):
                 self._add_layer(graph, layer, names, depth)
+            if self._is_doubted(layer):
+                self._doubted.add(layer)
         for result, source, called in results:
             if names[source] != called:
                 node = graph.node.add(op_type="Identity", input=[names[source]], output=[called])
                 node.metadata_props.add(key=LAYER_PATH, value=result.path)
-            graph.output.append(_of_port(called, source))
+            graph.output.append(self._of_port(called, source))
         inner = {name for node in graph.node for name in node.output}
         inner -= {called for _, _, called in results}
-        known = (_of_port(name, source) for source, name in names.items() if name in inner)
+        known = (self._of_port(name, source) for source, name in names.items() if name in inner)
         graph.value_info.extend(value for value in known if value.HasField("type"))
         return graph
 
-    def _body(self, layers: Sequence[Layer], depth: int) -> GraphProto:
-        """Return the body that layers are."""
+    def _is_doubted(self, layer: Layer) -> bool:
+        """Return whether shapes that a layer says may follow from a wrong length of a slice."""
+        return _may_be_wrong(layer) or any(each.layer in self._doubted for each in layer.sources)
+
+    def _of_port(self, name: str, source: OutputPort) -> ValueInfoProto:
+        """Return a value as its port describes it, without the numbers that are doubted."""
+        entry = _of_port(name, source)
+        if source.layer in self._doubted:
+            for dim in entry.type.tensor_type.shape.dim:
+                dim.Clear()
+        return entry
+
+    def _body(self, layers: Sequence[Layer], depth: int, *, is_doubted: bool) -> GraphProto:
+        """Return the body that layers are; doubted, nothing is believed that follows from inputs."""
+        parameters = _of_type("Parameter", layers)
+        self._doubted.update(parameters if is_doubted else ())
         inputs = {
-            layer: _of_port(self._new_name(layer, 0), OutputPort(layer, *layer.outputs))
-            for layer in _of_type("Parameter", layers)
+            layer: self._of_port(self._new_name(layer, 0), OutputPort(layer, *layer.outputs))
+            for layer in parameters
         }
         outputs = [self._new_name(layer, 0) for layer in _of_type("Result", layers)]
         return self.graph("body", layers, inputs, outputs, depth)
@@ -274,8 +291,10 @@ class _Writer:
         for tag in _BODIES:
             if (body := layer.element.find(tag)) is not None:
                 inside = layers_of(body, f"{layer.path} / ", depth + 1)
-                values[tag] = self._body(inside, depth + 1)
+                values[tag] = self._body(inside, depth + 1, is_doubted=self._is_doubted(layer))
                 ports[LAYER_PORTS + tag] = ports_text(layer, tag, inside)
+                if not self._doubted.isdisjoint(_of_type("Result", inside)):
+                    self._doubted.add(layer)
         node = _add_node(graph, layer, inputs, outputs, values)
         for key, text in ports.items():
             node.metadata_props.add(key=key, value=text)
@@ -443,8 +462,7 @@ def _of_port(name: str, source: OutputPort) -> ValueInfoProto:
         element_type, dims, *_ = _declared_constant(layer)
         return _described(name, ELEMENT_TYPES[element_type], dims)
     is_split = layer.type in _FAMILY
-    said = _SAID.get(layer.type)
-    shape = port.shape if said is None else said(source)
+    shape = _of_any_round(source) if layer.type == "Loop" else port.shape
     return _described(name, None if is_split else _of_precision(port.precision), shape)
 
 
@@ -471,24 +489,21 @@ def _of_any_round(source: OutputPort) -> tuple[int | None, ...] | None:
     return tuple(a if a == b else None for a, b in zip(shape, before, strict=True))
 
 
-def _of_known_lengths(source: OutputPort) -> tuple[int | None, ...] | None:
-    """Return what a port of a Slice says of a shape, where the length of the data is known as well.
+def _may_be_wrong(layer: Layer) -> bool:
+    """Return whether a slice has a number as its length where its data has none.
 
-    OpenVINO calculates a wrong one from bounds of a length: of ..8, from -3 to 3, it says 0.
+    OpenVINO calculates a wrong one from bounds of a length: of ..8, from -3 to 3, it says 0. All
+    that comes after has a shape that follows from it.
     """
-    layer, shape = source.layer, source.layer.outputs[source.port].shape
-    if not layer.sources:
-        return shape
+    if layer.type not in ("Slice", "StridedSlice") or not layer.sources:
+        return False
     data, number = layer.sources[0]
-    is_input = data.type == "Parameter"
-    before = _input(data).shape if is_input else data.outputs[number].shape
-    if shape is None or before is None or len(shape) != len(before):
-        return shape
-    return tuple(a if b is not None else None for a, b in zip(shape, before, strict=True))
-
-
-_SAID = {"Loop": _of_any_round, "Slice": _of_known_lengths}
-"""Layers of whose ports not all is believed that they say of shapes."""
+    before = _input(data).shape if data.type == "Parameter" else data.outputs[number].shape
+    shrunk = layer.attributes.get("shrink_axis_mask", "").replace(" ", "").split(",")
+    kept = [dim for dim, gone in zip_longest(before or (), shrunk) if gone != "1"]
+    shapes = (port.shape or () for port in layer.outputs.values())
+    pairs = (pair for shape in shapes for pair in zip(shape, kept, strict=False))
+    return any(said is not None and length is None for said, length in pairs)
 
 
 def _of_precision(text: str) -> str | None:
