@@ -248,18 +248,19 @@ def _gives_unknown_rank(node: ir.Node, facts: Facts) -> bool:
     return any(isinstance(end, Tensor) and end.shape is None for end in ends)
 
 
-def _hides_rows(node: ir.Node, facts: Facts) -> bool:
+def _hides_rows(ref: NodeRef, facts: Facts) -> bool:
     """Return whether a Loop that may have no round puts together rows of shapes that it hides."""
+    node = ref.node
     if not is_loop(node) or not may_have_no_round(node, facts):
         return False
     states = len(states_of(node))
     pairs = zip(node.outputs[states:], body_of(node).outputs[1 + states :], strict=False)
     rows = [row for made, row in pairs if is_used(made)]
-    return _hides_ranks(node, rows, facts, has_lengths=True)
+    return _hides_ranks(ref, rows, facts, has_lengths=True)
 
 
 def _hides_ranks(
-    node: ir.Node, ends: Sequence[ir.Value], facts: Facts, *, has_lengths: bool = False
+    ref: NodeRef, ends: Sequence[ir.Value], facts: Facts, *, has_lengths: bool = False
 ) -> bool:
     """Return whether a body gives what follows from a sequence or a Loop, and declares no rank.
 
@@ -267,27 +268,43 @@ def _hides_ranks(
     matter, for how many rows it gives. Ranks that nobody knows are left out. Around the node so
     many steps are taken at most: each of many Scans would go through all the model.
     """
-    inside, steps = set(scopes_inside(node)), 0
+    inside, steps = set(scopes_inside(ref.node)), 0
     waiting = [end for end in ends if facts.tensor(end).shape is not None]
     known = set(waiting)
-    loops = filter(is_loop, nodes_within(node))
-    carried = {state for loop in loops for state in body_of(loop).inputs[2:]}
+    owners = (*ref.outer, *nodes_within(ref.node))
+    given = dict(chain(*map(_given_to_bodies, owners)))
     while waiting and steps < MOST_STEPS:
         held = waiting.pop()
         made = held.producer()
         steps += held.graph not in inside
-        is_said = _declares(held, facts) if has_lengths else held.shape is not None
-        if held in carried and not is_said:
-            return True
-        if is_said or made is None or operator_of(made) in _OF_A_NUMBER:
+        if _declares(held, facts) if has_lengths else held.shape is not None:
             continue
-        is_counted = has_lengths and operator_of(made) == "Loop"
-        sources = None if is_counted else _sources_of_rank(held, made, facts)
+        sources: set[ir.Value] | None
+        if made is None:
+            sources = given.get(held, set())
+        elif operator_of(made) in _OF_A_NUMBER:
+            continue
+        else:
+            is_counted = has_lengths and operator_of(made) == "Loop"
+            sources = None if is_counted else _sources_of_rank(held, made, facts)
         if sources is None:
             return True
         waiting += sources - known
         known |= sources
     return False
+
+
+def _given_to_bodies(node: ir.Node) -> Iterator[tuple[ir.Value, set[ir.Value] | None]]:
+    """Yield what a loop gives its body, and what ONNX Runtime finds the rank of each by.
+
+    It does not look for the rank of what a Loop carries: then that is None.
+    """
+    if is_loop(node):
+        yield from dict.fromkeys(body_of(node).inputs[2:]).items()
+    elif scanned_by(node):
+        inner = body_of(node).inputs
+        outer = node.inputs[max(0, len(node.inputs) - len(inner)) :]  # a batch has lengths before
+        yield from zip(inner, ({held} - {None} for held in outer), strict=False)
 
 
 def _declares(held: ir.Value, facts: Facts) -> bool:
@@ -406,8 +423,8 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "empty_rows_may_be_0": node.op_type == "Scan" and empty_rows_may_be_0(ref, facts),
         "rows_may_be_0": node.op_type == "Scan" and rows_may_be_0(ref, facts),
         "undeclared_ranks": node.op_type == "Scan"
-        and _hides_ranks(node, [end for _, body in bodies(node) for end in body.outputs], facts),
-        "hidden_rows": _hides_rows(node, facts),
+        and _hides_ranks(ref, [end for _, body in bodies(node) for end in body.outputs], facts),
+        "hidden_rows": _hides_rows(ref, facts),
         "unread_rows": has_unread_rows(node),
         "scanned_across": ref.opset >= FIRST_SCAN_WITHOUT_BATCHES and scanned_across(node, facts),
         "unused_in_loop": unused_and_changing(node, facts, seen),

@@ -260,7 +260,7 @@ class _Writer:
         return entry
 
     def _body(self, layers: Sequence[Layer], depth: int, *, is_doubted: bool) -> GraphProto:
-        """Return the body that layers are; doubted, nothing is believed that follows from inputs."""
+        """Return the body that layers are; its inputs, and what follows, may be doubted."""
         parameters = _of_type("Parameter", layers)
         self._doubted.update(parameters if is_doubted else ())
         inputs = {
