@@ -885,3 +885,38 @@ def test_functions_are_put_in_place_only_for_a_target_that_differs_there(
     monkeypatch.setattr(ir.Model, "clone", clone)
     check(made, target)
     assert clone.call_count == copies
+
+
+@pytest.mark.parametrize(
+    ("opset", "first", "second", "said"),
+    [
+        (10, "Identity(p)", "Identity(q)", "branches give different shapes"),
+        (9, "Flatten(p)", "ReduceMax<axes = [0], keepdims = 0>(p)", "branches give different"),
+        (10, "Identity(p)", "Neg(p)", ""),
+        (10, "Identity(p)", "Identity(o)", ""),
+        (11, "Identity(p)", "Identity(q)", ""),
+    ],
+)
+@pytest.mark.engine("onnxruntime")
+def test_branches_of_different_shapes_are_refused_before_opset_11(
+    opset: int, first: str, second: str, said: str
+) -> None:
+    """The standard asks for one shape there, and ONNX Runtime 1.32.0 does not load the model."""
+    model = parse_model(f"""<ir_version: 4, opset_import: ["": {opset}]> g (bool c, float[3,2] x,
+        float[N,2] o) => (float[] y) {{ p, q = Split<axis = 0, split = [1, 2]>(x) y = If(c)
+        <then_branch = t () => (float[] v) {{ v = {first} }}, else_branch = e () => (float[] w)
+        {{ w = {second} }}> }}""")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    found = [each for each in ts.check(model, "onnxruntime") if each.severity == "error"]
+    assert [each.node for each in found] == (["graph/If[1]"] if said else [])
+    feed = {"c": np.array(True), "x": np.ones((3, 2), np.float32), "o": np.ones((2, 2), np.float32)}
+    if said:
+        assert said in found[0].message
+        assert "--opset 13" in found[0].fix
+        with refused("TS513", "opset 13"):
+            ts.lower(model, "onnxruntime")
+        with refused("TS603", "inferred"):
+            ts.run(model, feed, engine="onnxruntime")
+        model = ts.convert(model, opset=13)
+    got = ts.run(model, feed, engine="onnxruntime")["y"]
+    np.testing.assert_array_equal(got, np.ones((1, 2), np.float32), strict=True)

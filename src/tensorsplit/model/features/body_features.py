@@ -7,7 +7,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, names_in
+from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, may_be_same, names_in
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
 from tensorsplit.model.features.rounds import (
@@ -57,6 +57,9 @@ _AS_CALCULATED = frozenset(
 _OF_HIDDEN_RANK = frozenset({"ConcatFromSequence", "Loop", "SequenceAt"})
 """Operators of which ONNX Runtime takes the rank of the result from declarations only."""
 
+
+_FIRST_IF_OF_ANY_SHAPES = 11
+"""From here on the branches of an If may give different shapes."""
 
 _OF_A_NUMBER = OF_SHAPES | {"SequenceLength"}
 """Operators whose results have the same rank, whatever they are given."""
@@ -354,6 +357,14 @@ def has_ranked_condition(node: ir.Node, seen: Facts) -> bool:
     return node.op_type == "If" and len(seen.tensor(first_input(node)).shape or ()) > 1
 
 
+def _has_uneven_branches(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether an If is seen to give different shapes, which is illegal before opset 11."""
+    if ref.op_type != "If" or ref.opset >= _FIRST_IF_OF_ANY_SHAPES:
+        return False
+    ends = ([seen.tensor(end).shape for end in body.outputs] for _, body in bodies(ref.node))
+    return not all(may_be_same(*pair) for pair in zip(*ends, strict=False))
+
+
 def _is_undeclared(node: ir.Node, place: int) -> bool:
     """Return whether a Loop's body declares no shape for one of its inputs."""
     inputs = body_of(node).inputs[place : place + 1] if is_loop(node) else ()
@@ -433,6 +444,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "uneven_rows": has_uneven_rows(node, facts),
         "ranked_condition": has_ranked_condition(node, seen),
         "output_in_branch": read_as_outputs(node),
+        "uneven_branches": _has_uneven_branches(ref, seen),
         "undeclared_round": _is_undeclared(node, 0),
         "undeclared_condition": _is_undeclared(node, 1) and ref.input(1) is None,
         "undeclared_rows": any(row.type is None for row in scanned_by(node)),

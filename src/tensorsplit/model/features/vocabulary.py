@@ -91,6 +91,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " is used than what it carries on",
         "ranked_condition": "is an If whose condition has more than one axis",
         "output_in_branch": "is an If whose branches read what is an output as well",
+        "uneven_branches": "is an If before opset 11 whose branches give different shapes",
         "undeclared_round": "is a Loop whose body does not declare that the number of the round is"
         " a scalar",
         "undeclared_condition": "is a Loop without a condition, whose body does not declare that"

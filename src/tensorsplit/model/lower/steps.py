@@ -276,7 +276,7 @@ def _check(lowering: Lowering) -> None:
             with at(lowering.refs[node]):
                 check_loop(entries)
                 _check_type(lowering, entry)
-                _check_version(lowering, entry)
+                _check_opset(lowering, entry)
             if not _may_be_written(entry):
                 lowering.note(entry)
     refs, inputs = lowering.refs.values(), lowering.model.graph.inputs
@@ -292,9 +292,13 @@ def _check_type(lowering: Lowering, entry: Limitation) -> None:
         raise refusal(f"{lowering.profile.name} can't hold data of {types}: {entry.note}")
 
 
-def _check_version(lowering: Lowering, entry: Limitation) -> None:
-    """Refuse a version of an operator that the target does not have: no other can be written."""
-    if entry.feature == "version" and entry.extent == "all":
+_OF_OPSETS = ("uneven_branches", "version")
+"""Features of nodes for which another opset is needed."""
+
+
+def _check_opset(lowering: Lowering, entry: Limitation) -> None:
+    """Refuse what the target does not have at this opset: nothing else can be written."""
+    if entry.feature in _OF_OPSETS and entry.extent == "all":
         raise refusal(lowering.profile.says(entry), "convert it to opset 13")
 
 

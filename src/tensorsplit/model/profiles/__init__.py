@@ -65,6 +65,7 @@ ELSEWHERE = "run it in another engine, if data without elements matter"
 LEFT = {
     "version": f"convert it to opset 13 {CONVERT}",
     "unchecked_lengths": f"convert it to opset 13 {CONVERT}",
+    "uneven_branches": f"convert it to opset 13 {CONVERT}",
     "if_in_scan": "move the If out of the Scan",
     "unused": "use a part of it, or leave it out",
     "empty_in_loop": ELSEWHERE,
