@@ -136,8 +136,7 @@ def _of_inlined(ref: NodeRef, facts: Facts, inlined: Inlined | None) -> Iterator
     for each in refs:
         yield from of_channels(each.node, known)
         yield from of_requantized(each, known)
-    if inlined is not None and inlined.is_lost(ref.node):
-        yield "lost_result"
+    yield from sorted(inlined.of_taken(ref.node) if inlined is not None else ())
 
 
 def _of_any_operator(

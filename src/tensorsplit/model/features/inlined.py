@@ -18,6 +18,7 @@ from tensorsplit.model.graph.building import Edits, take_out
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.held_tensors import fixed_tensor_of, tensor_of
+from tensorsplit.model.graph.loops import is_loop
 from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, branch_label, scopes, walk
 from tensorsplit.model.graph.producers import first_input, passed_from, passed_on
 from tensorsplit.model.infer.analysis import Facts, analyse
@@ -31,7 +32,7 @@ _ORIGIN = "tensorsplit.origin"
 OF_COPIES = frozenset(
     {
         *("joined_by_channels", "lost_result", "moved_into_body", "moved_signed"),
-        *("moved_without_zero_point", "rounded_once", "turned_by_channels"),
+        *("moved_without_zero_point", "rounded_once", "shortened_loop", "turned_by_channels"),
     }
 )
 """The features that nodes have where the engine has put them."""
@@ -43,12 +44,12 @@ class _Copies(NamedTuple):
     Attributes:
         nodes: The nodes of the copy that each node of the model became.
         facts: What is known of the copy.
-        lost: The Ifs of the model that the engine loses.
+        taken: What holds of Ifs of the model whose branch the engine puts in their place.
     """
 
     nodes: Mapping[ir.Node, list[NodeRef]]
     facts: Facts
-    lost: frozenset[ir.Node]
+    taken: Mapping[ir.Node, set[str]]
 
 
 class Inlined:
@@ -69,9 +70,9 @@ class Inlined:
         made = self._copies
         return ([ref], self._facts) if made is None else (made.nodes.get(ref.node, []), made.facts)
 
-    def is_lost(self, node: ir.Node) -> bool:
-        """Return whether the engine loses what an If gives, in any of its copies."""
-        return self._copies is not None and node in self._copies.lost
+    def of_taken(self, node: ir.Node) -> set[str]:
+        """Return what holds of an If in whose place the engine puts a branch, in any copy."""
+        return set() if self._copies is None else self._copies.taken.get(node, set())
 
     @cached_property
     def _copies(self) -> _Copies | None:
@@ -100,19 +101,17 @@ def _changed(copy: ir.Model, nodes_before: list[ir.Node]) -> _Copies:
     for node, own in zip(_nodes(copy), nodes_before, strict=True):
         node.meta[_ORIGIN] = own
     inline(copy)
-    facts, edits = analyse(copy), Edits()
-    lost = {
-        ref.node.meta[_ORIGIN]
-        for ref in walk(copy)
-        if ref.around and branch_taken(ref.node, facts) and is_lost(ref.node, facts)
-    }
+    facts, edits, taken = analyse(copy), Edits(), defaultdict[ir.Node, set[str]](set)
+    for ref in walk(copy):
+        if found := [*_of_taken(ref, facts)]:
+            taken[ref.node.meta[_ORIGIN]].update(found)
     _take_branches(copy.graph, facts, edits)
     edits.finish()
     nodes = defaultdict[ir.Node, list[NodeRef]](list)
     for ref in walk(copy):
         if _ORIGIN in ref.node.meta:
             nodes[ref.node.meta[_ORIGIN]].append(ref)
-    return _Copies(nodes, facts, frozenset(lost))
+    return _Copies(nodes, facts, taken)
 
 
 def _take_branches(scope: Scope, facts: Facts, edits: Edits) -> None:
@@ -151,6 +150,20 @@ def branch_taken(node: ir.Node, facts: Facts) -> ir.Graph | None:
     branch = dict(bodies(node)).get(branch_label(known[0]))
     has_ends = branch is not None and len(branch.outputs) == len(node.outputs)
     return branch if has_ends else None
+
+
+def _of_taken(ref: NodeRef, facts: Facts) -> Iterator[str]:
+    """Yield what the engine does wrongly as it puts a branch in the place of an If.
+
+    It leaves out the condition of a Loop that has none, which comes last if nothing is carried.
+    """
+    branch = branch_taken(ref.node, facts)
+    if branch is None:
+        return
+    if ref.around and is_lost(ref.node, facts):
+        yield "lost_result"
+    if any(is_loop(node) and not any(node.inputs[1:]) for node in branch):
+        yield "shortened_loop"
 
 
 def is_lost(node: ir.Node, facts: Facts) -> bool:

@@ -109,6 +109,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " to an output",
         "lost_result": "is an If in a body on a constant condition, and nodes read what it gives"
         " beside a Shape",
+        "shortened_loop": "is an If on a constant condition, around a Loop without a condition that"
+        " carries nothing",
         "strings_passed_on": "is an Identity of strings",
         "strings_repeated": "is an Expand or a Tile of strings",
         "strings_sliced": "is a Slice of strings",

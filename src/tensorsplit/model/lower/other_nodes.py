@@ -602,6 +602,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "empty_range": (("Range",), _limit_range),
         "many_repeated": (("Tile",), _repeat_in_turn),
         "lost_result": (("If",), take_branch),
+        "shortened_loop": (("If",), take_branch),
         "moved_signed": (("DequantizeLinear",), _give_back_by_product),
         "moved_without_zero_point": (("DequantizeLinear",), _give_back_by_product),
         "rounded_once": (("DequantizeLinear",), _give_back_by_product),
