@@ -218,3 +218,36 @@ def test_data_that_is_turned_by_factors_of_one_column_is_right(
     feeds = {key: rng.uniform(1, 2, held).astype(np.float32) for key, held in shapes.items()}
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     np.testing.assert_allclose(got, ts.run(made, feeds)["y"], rtol=1e-5, atol=1e-6)
+
+
+CHOSEN = {
+    "the first": ("o = Where(c, c, a)", "c or a", True),
+    "the second": ("o = Where(c, a, c)", "c and a", True),
+    "both": ("o = Where(c, c, c)", "c", True),
+    "by an Identity": ("d = Identity(c) o = Where(d, c, a)", "c or a", True),
+    "by a Cast": ("d = Cast<to = 9>(c) o = Where(c, d, a)", "c or a", True),
+    "what is made twice": ("d = Not(c) e = Not(c) o = Where(d, a, e)", "a and not c", True),
+    "its opposite": ("d = Not(c) o = Where(c, d, a)", "a and not c", False),
+    "what a number is": (
+        "i = Cast<to = 6>(c) d = Cast<to = 9>(i) o = Where(c, a, d)",
+        "c and a",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", ["2,3", "N,M"])
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_choice_does_not_give_its_condition(name: str, shape: str, process: Runner) -> None:
+    """OpenVINO 2026.4.1 refuses the model, or a run: `unsupported dst_prc: boolean`."""
+    nodes, _, is_refused = CHOSEN[name]
+    model = made_of(17, f"bool[{shape}] c, bool[{shape}] a", f"bool[{shape}] o", nodes)
+    found = [each for each in ts.check(model, "openvino") if "the condition" in each.message]
+    assert len(found) == is_refused
+    feed = {each: RANDOM.integers(0, 2, (2, 3)).astype(bool) for each in "ca"}
+    c, a = feed["c"], feed["a"]
+    wanted = {"c or a": c | a, "c and a": c & a, "c": c, "a and not c": a & ~c}[CHOSEN[name][1]]
+    lowered = lowered_for("openvino", model)
+    assert (lowered != model) == is_refused
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 1])
+    np.testing.assert_array_equal(got, wanted, strict=True)

@@ -813,3 +813,33 @@ def test_random_calculations_are_the_same_in_onnx(seed: int, kind: Any, tmp_path
         names = [each.name for each in model.graph.input]
         (got,) = ts.run(model, dict(zip(names, made.feeds, strict=True))).values()
         np.testing.assert_array_equal(got, made.expected, strict=True)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize(
+    ("places", "choose"),
+    [
+        ((0, 1), lambda c, a: c | a),
+        ((1, 0), lambda c, a: c & a),
+        ((0, 0), lambda c, a: c),
+        ((1, 1), lambda c, a: a),
+    ],
+)
+def test_a_choice_does_not_give_its_condition(
+    places: tuple[int, int],
+    choose: Callable[[Array, Array], Array],
+    rng: np.random.Generator,
+    tmp_path: Path,
+    *,
+    is_open: bool,
+) -> None:
+    """OpenVINO 2026.4.1 refuses it: `unsupported dst_prc: boolean`, or as it loads the model."""
+    values = [rng.integers(0, 2, (2, 3)).astype(bool) for _ in range(2)]
+    inputs = [fed(each, None if is_open else each.shape) for each in values]
+    given = ops.select(inputs[0], *(inputs[place] for place in places))
+    used = inputs if 1 in places else inputs[:1]
+    made = Made(used, given, values[: len(used)], choose(*values))
+    assert any("the condition itself" in text for text in found(made, tmp_path)) == (0 in places)
+    check_all([made], tmp_path)
+    if 0 not in places:
+        check_stays(made, tmp_path)

@@ -10,12 +10,14 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import is_known, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import is_constant
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
-from tensorsplit.model.graph.producers import first_input, producer_of
+from tensorsplit.model.graph.producers import first_input, origins, producer_of
+from tensorsplit.model.graph.rejoined import may_pass
+from tensorsplit.model.graph.uses import twins_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir.attributes import marked
 
@@ -144,6 +146,30 @@ def _repeats_many_axes(ref: NodeRef, seen: Facts) -> bool:
     return are_many and not is_constant(counts, seen)
 
 
+def chosen_conditions(node: ir.Node, seen: Facts) -> list[int]:
+    """Return the places of what a choice of booleans gives that is the condition itself.
+
+    Nodes that change nothing may be in between, and two that do the same are one.
+    """
+
+    def unchanged(made: ir.Node) -> ir.Value | None:
+        held = first_input(made)
+        shapes = [seen.tensor(each).shape for each in (held, *made.outputs[:1])]
+        is_same = operator_of(made) in ("Cast", "Identity") or same_shape(*shapes)
+        are_truths = seen.element_types(held) == {ir.DataType.BOOL}
+        is_passed = may_pass(made, 0) or operator_of(made) == "Cast"
+        return held if is_passed and is_same and are_truths else None
+
+    condition, *chosen = ([held, *origins(held, unchanged)][-1] for held in node.inputs)
+    made = producer_of(condition)
+    alike = {condition, *(each.outputs[0] for each in (() if made is None else twins_of(made)))}
+    return [i for i, held in enumerate(chosen, 1) if held is not None and held in alike]
+
+
+def _chooses_condition(ref: NodeRef, seen: Facts) -> bool:
+    return bool(ref.node.inputs and chosen_conditions(ref.node, seen))
+
+
 def _operands(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:
     """Return what the node that makes a value reads, if it is one of some operators."""
     made = producer_of(held)
@@ -158,9 +184,12 @@ _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
 }
 """What may hold of nodes and layers of one name."""
 
+_OF_CHOICE: tuple[tuple[str, _Holds], ...] = (("chosen_condition", _chooses_condition),)
+
 _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
         **_OF_BOTH,
+        "Where": _OF_CHOICE,
         "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
         "DFT": (
             ("axis_from_back", _counts_from_back),
@@ -177,7 +206,11 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
 )
 
 _OF_LAYERS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
-    {**_OF_BOTH, "StridedSlice": (("partly_indexed", _is_partly_indexed),)}
+    {
+        **_OF_BOTH,
+        "Select": _OF_CHOICE,
+        "StridedSlice": (("partly_indexed", _is_partly_indexed),),
+    }
 )
 
 

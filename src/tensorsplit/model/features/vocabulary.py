@@ -199,6 +199,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "lost_dimension": "is a Squeeze or an Unsqueeze of data without elements, one dimension of"
         " which is not known, or a Transpose, or an Einsum, that changes the place of axes of"
         " length 1",
+        "chosen_condition": "chooses between booleans, one of them the condition itself",
         "rotation": "adds data and its negated second part beside its first, each times a factor"
         " of one column",
         "misshapen": "is a Reshape of data without elements to a shape that is calculated",

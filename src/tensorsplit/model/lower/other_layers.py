@@ -12,7 +12,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.core.records.openvino import ELEMENT_TYPES
 from tensorsplit.model.features.body_features import results_to_settle, unread_rows
 from tensorsplit.model.features.integers import SMALL
-from tensorsplit.model.features.misread import MOST_REPEATED
+from tensorsplit.model.features.misread import MOST_REPEATED, chosen_conditions
 from tensorsplit.model.features.recurrences import recurrences_of
 from tensorsplit.model.features.shared_memory import overwriting_layers, shared_layer_states
 from tensorsplit.model.graph.axes import in_range
@@ -36,6 +36,7 @@ from tensorsplit.model.openvino_ir.layer_types import (
     negative_float,
     of_hidden_lengths,
     repeated,
+    truth,
     turned,
     with_nothing,
     without_difference,
@@ -255,6 +256,14 @@ def _keep_apart(old: _OtherLayer) -> None:
     old.graph.feed(old.layer, 0, old.make.layer(copy_of(old.precision), old.sources[:1]))
 
 
+def _choose_constants(old: _OtherLayer) -> None:
+    """Choose true where the condition holds, and false elsewhere, in the place of the condition."""
+    if old.layer.attributes.get("auto_broadcast", "numpy").lower() != "numpy":
+        raise refusal("its operands are not broadcast as NumPy does", "broadcast them before")
+    for place in chosen_conditions(old.node, old.facts):
+        old.graph.feed(old.layer, place, old.make.layer(truth(of=place == 1), []))
+
+
 def _repeat_in_turn(old: _OtherLayer) -> None:
     """Repeat a few axes at a time, which the target does rightly."""
     data, counts = old.sources
@@ -289,6 +298,9 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "unread_rows": OtherLayer(_read_rows, "the same, with a Result for its rows"),
         "overwritten": OtherLayer(_keep_data, "the same, with copies of what it would overwrite"),
         "unseen_axes": OtherLayer(_calculate_start, "the same, with a start that is calculated"),
+        "chosen_condition": OtherLayer(
+            _choose_constants, "the same, with constants in the place of its condition"
+        ),
         "rotation": OtherLayer(_keep_apart, "the same, of the larger of what it reads and itself"),
         "many_repeated": OtherLayer(_repeat_in_turn, "Tiles of two axes each"),
         "empty_range": OtherLayer(

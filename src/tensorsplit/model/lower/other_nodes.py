@@ -16,7 +16,11 @@ from tensorsplit.model.features.forms import axes_of_rows
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
-from tensorsplit.model.features.misread import MOST_REPEATED, axis_of_transform
+from tensorsplit.model.features.misread import (
+    MOST_REPEATED,
+    axis_of_transform,
+    chosen_conditions,
+)
 from tensorsplit.model.features.quantized import constants_given_back, shared_zero_points
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
@@ -229,6 +233,14 @@ def _measure_element(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     is_shape = ref.op_type == "Shape"
     new = make.empty((0,), ir.DataType.INT64) if is_shape else make.constant(1)
     make.put_instead(ref, new, "a constant", entry)
+
+
+def _choose_constants(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Choose true where the condition holds, and false elsewhere, in the place of the condition."""
+    make = InsertionPoint.before(lowering, ref)
+    places = chosen_conditions(ref.node, lowering.imported)
+    change_inputs(ref.node, {i: make.constant(i == 1, np.bool_) for i in places})
+    lowering.changed(ref, "the same, with constants in the place of its condition", entry)
 
 
 def _write_shape(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -588,6 +600,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "vector_first": _multiply_row,
         "compressed_whole": _compress_row,
         "measured_element": _measure_element,
+        "chosen_condition": _choose_constants,
         "abs_of_shapes": _choose_sign,
         "equal_below_0": _compare_difference,
     }

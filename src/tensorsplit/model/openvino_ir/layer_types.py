@@ -186,6 +186,11 @@ def copy_of(precision: str) -> LayerType:
     return _elementwise("Maximum", precision, (0, 0))
 
 
+def truth(*, of: bool) -> LayerType:
+    """Return what gives true, or false, as a scalar."""
+    return converted("boolean")._replace(operands=(_scalar((int(of),)),))
+
+
 def with_nothing() -> LayerType:
     """Return what adds numbers less themselves to others, which the engine does not know then."""
     return _elementwise("Add", operands=(0, _elementwise("Subtract", operands=(1, 1))))
