@@ -546,6 +546,7 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
         ("(float[0,2,1] x) => (float[A,B] y) <int64[1] k = {2}> { y = Squeeze(x, k) }", False),
         ("(float[3,?,1] x) => (float[A,B] y) <int64[1] k = {2}> { y = Squeeze(x, k) }", False),
         ("(float[0,?,?,1] x) => (float[A,B,C] y) <int64[1] k = {3}> { y = Squeeze(x, k) }", False),
+        ("(float[0,?,1] x) => (float[A,B] y) { y = Squeeze(x) }", False),
     ],
     ("Transpose", "lost_dimension"): [
         ("(float[0,?,1] x) => (float[A,B,C] y) { y = Transpose<perm = [2, 0, 1]>(x) }", True),

@@ -251,3 +251,32 @@ def test_a_choice_does_not_give_its_condition(name: str, shape: str, process: Ru
     assert (lowered != model) == is_refused
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 1])
     np.testing.assert_array_equal(got, wanted, strict=True)
+
+
+LOST = {
+    "a Squeeze": ("0,1,N", "z = Squeeze(x, one)", (0, 3)),
+    "an Unsqueeze": ("N,0", "z = Unsqueeze(x, one)", (3, 1, 0)),
+    "a Transpose": ("0,1,N", "z = Transpose<perm = [1, 0, 2]>(x)", (1, 0, 3)),
+    "an Einsum": ("0,1,N", 'z = Einsum<equation = "abc->bac">(x)', (1, 0, 3)),
+    "part of a split": (
+        "N,0",
+        "p, q = Split<axis = 0>(x, lengths) z = Unsqueeze(q, one)",
+        (2, 1, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_data_without_elements_keeps_its_dimensions(name: str, process: Runner) -> None:
+    """OpenVINO 2026.4.1 calculates an unknown one from the number of elements, and gives 0."""
+    shape, nodes, wanted = LOST[name]
+    constants = "int64[1] one = {1}, int64[2] lengths = {1, -1}"
+    nodes, last = nodes.replace("lengths)", "l)"), ",".join("?" * len(wanted))
+    nodes = f"n = Shape<end = 1>(x) m = Sub(n, one) l = Concat<axis = 0>(one, m) {nodes}"
+    model = made_of(17, f"float[{shape}] x", f"float[{last}] y", f"{nodes} y = Relu(z)", constants)
+    found = ts.check(model, "openvino")
+    assert any("from the number of elements" in each.message for each in found)
+    lowered = lowered_for("openvino", model)
+    x = np.zeros([3 if dim == "N" else int(dim) for dim in shape.split(",")], np.float32)
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 1])
+    np.testing.assert_array_equal(got, np.zeros(wanted, np.float32), strict=True)

@@ -843,3 +843,22 @@ def test_a_choice_does_not_give_its_condition(
     check_all([made], tmp_path)
     if 0 not in places:
         check_stays(made, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("shape", "make", "wanted"),
+    [
+        ((0, 1, -1), lambda x: ops.squeeze(x, const([1])), (0, 3)),
+        ((0, -1), lambda x: ops.unsqueeze(x, const([1])), (0, 1, 3)),
+        ((0, 1, -1), lambda x: ops.transpose(x, const([1, 0, 2])), (1, 0, 3)),
+    ],
+)
+def test_data_without_elements_keeps_its_dimensions(
+    shape: tuple[int, ...], make: Callable[[Node], Node], wanted: tuple[int, ...], tmp_path: Path
+) -> None:
+    """OpenVINO 2026.4.1 calculates an unknown one from the number of elements, and gives 0."""
+    x = np.zeros([3 if dim < 0 else dim for dim in shape], np.float32)
+    outer = fed(x, shape)
+    made = Made([outer], ops.relu(make(outer)), [x], np.zeros(wanted, np.float32))
+    assert any("from the number of elements" in text for text in found(made, tmp_path))
+    check_all([made], tmp_path)

@@ -111,10 +111,14 @@ def _is_flattened(node: ir.Node, known: _Known) -> bool:
 def _loses_dimension(node: ir.Node, known: _Known) -> bool:
     """Return whether a node gives an empty tensor another shape, of which one number is not seen.
 
-    That one follows from the number of elements, which is 0 whatever it is.
+    That one follows from the number of elements, which is 0 whatever it is. A Squeeze without axes
+    needs to know it.
     """
     shape = _shape_of(node, known.seen)
-    return 0 in shape and shape.count(None) == 1
+    is_by_shape = (
+        node.op_type == "Squeeze" and len(node.inputs) == 1 and "axes" not in node.attributes
+    )
+    return 0 in shape and shape.count(None) == 1 and not is_by_shape
 
 
 def _is_misshapen(node: ir.Node, known: _Known) -> bool:

@@ -245,6 +245,13 @@ def _hide_limit(old: _OtherLayer) -> None:
     old.graph.feed(old.layer, 0, old.make.layer(hidden, old.sources[:1]))
 
 
+def _hide_shape(old: _OtherLayer) -> None:
+    """Reshape what has no elements to its own shape, where the target would lose a dimension."""
+    precision = _precision_of(old.facts.tensor(old.node.inputs[0]).element_type)
+    same = old.make.layer(of_hidden_lengths(precision, ()), old.sources[:1])
+    old.graph.feed(old.layer, 0, same)
+
+
 def _calculate_start(old: _OtherLayer) -> None:
     """Add its axes less themselves to the start of a Slice, which the target can't know then."""
     start, *_, axes = (old.make.layer(converted("i64"), [end]) for end in old.sources[1:])
@@ -294,6 +301,7 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "taken_from_nothing": OtherLayer(_give_nothing, "a constant without elements"),
         "used_result": OtherLayer(_settle, "the same, with a Loop that passes on what it gives"),
         "limited_slice": OtherLayer(_hide_limit, "the same, of data whose length is hidden"),
+        "lost_dimension": OtherLayer(_hide_shape, "the same, of data whose shape is hidden"),
         "shares_states": OtherLayer(_copy_states, "the same, with copies of what it carries"),
         "unread_rows": OtherLayer(_read_rows, "the same, with a Result for its rows"),
         "overwritten": OtherLayer(_keep_data, "the same, with copies of what it would overwrite"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -481,10 +481,29 @@ def _hide_limit(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, of data whose length is hidden", entry)
 
 
-def _of_hidden_length(make: InsertionPoint, data: ir.Value, axes: list[int]) -> ir.Value:
+def _hide_shape(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Reshape what has no elements to its own shape, where the target would lose a dimension.
+
+    Nodes of opsets before 11 stay, which have no CumSum: of that, the target knows nothing.
+    """
+    data = ref.input(0)
+    if ref.opset < FIRST_WITH_SUMS:
+        lowering.note(entry)
+        return
+    assert data is not None  # noqa: S101 - see the feature
+    axes = range(len(lowering.facts.tensor(data).shape or ()))
+    make = InsertionPoint.before(lowering, ref)
+    hidden = _of_hidden_length(make, data, axes, is_given_again=False)
+    change_inputs(ref.node, {0: hidden})
+    lowering.changed(ref, "the same, of data whose shape is hidden", entry)
+
+
+def _of_hidden_length(
+    make: InsertionPoint, data: ir.Value, axes: Sequence[int], *, is_given_again: bool = True
+) -> ir.Value:
     """Return the same tensor, of which OpenVINO does not know the most that lengths may be.
 
-    Of a shape of which it does not know one number it knows none; those that are known are given
+    Of a shape of which it does not know one number it knows none; those that are known may be given
     again afterwards.
     """
     lowering = make.lowering
@@ -492,7 +511,7 @@ def _of_hidden_length(make: InsertionPoint, data: ir.Value, axes: list[int]) -> 
     dims = [lowering.length(data, axis) for axis in range(len(known))]
     hidden = [sums((dim,)) if axis in axes else dim for axis, dim in enumerate(dims)]
     same = make.op("Reshape", [data, make.make(listed(tuple(hidden)))])
-    if any(map(is_known, known)):
+    if is_given_again and any(map(is_known, known)):
         again = [dim if is_known(dim) else dimension(same, axis) for axis, dim in enumerate(known)]
         same = make.op("Reshape", [same, make.make(listed(tuple(again)))])
     lowering.describe(same, data)
@@ -621,6 +640,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "rounded_once": (("DequantizeLinear",), _give_back_by_product),
         "moved_into_body": (("DequantizeLinear",), _give_back_by_product),
         "limited_slice": (("Slice",), _hide_limit),
+        "lost_dimension": (("Einsum", "Squeeze", "Transpose", "Unsqueeze"), _hide_shape),
         "misshapen": (("Reshape",), _write_shape),
         "rotation": (("Add",), _keep_apart),
     }

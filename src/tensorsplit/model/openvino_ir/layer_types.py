@@ -199,12 +199,14 @@ def with_nothing() -> LayerType:
 def of_hidden_lengths(precision: str, known: tuple[int, ...]) -> LayerType:
     """Return what gives a tensor of the same shape, of which the engine knows no length.
 
-    Those that are `known` are given again, with 0 for the others.
+    Those that are `known` are given again, with 0 for the others, if there are any.
     """
     columns = LayerType("Unsqueeze", "opset1", (_SHAPE, (1,)))
     sums = LayerType("CumSum", "opset3", (columns, _scalar((1,))), _FORWARD)
     shape = LayerType("Squeeze", "opset1", (sums, (1,)))
     hidden = LayerType("Reshape", "opset1", (0, shape), {"special_zero": "false"}, precision)
+    if not known:
+        return hidden
     return LayerType("Reshape", "opset1", (hidden, known), {"special_zero": "true"}, precision)
 
 

@@ -86,7 +86,6 @@ LEFT = {
     "scalar_or_list": "give a list in both branches, for example by an Unsqueeze of the scalar",
     "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",
     "empty_part": "leave the part out",
-    "lost_dimension": "declare the dimension, or run it in another engine, if such data matter",
     "long_slice": "use Split in its place, or run it in another engine",
     "from_one_side": "use another engine",
 }
