@@ -1343,6 +1343,72 @@ def test_branches_read_copies_of_what_is_an_output(
     assert is_right(lowered_for("openvino", model))
 
 
+IN_BODIES = {
+    "the condition of a Loop": (
+        (
+            "y, w = Loop(two, c, x) <body = b (int64 i, bool m, float[5] z) =>"
+            " (bool a, float[5] p, float[5] q) { a = Less(i, two) p = Neg(z)"
+            " q = If(c) <then_branch = t () => (float[5] r) { f = Cast<to = 1>(a)"
+            " r = Add(x, f) }, else_branch = e () => (float[5] u)"
+            " { u = Neg(x) }> }>"
+        ),
+        True,
+    ),
+    "what a Loop carries": (
+        (
+            "y, w = Loop(two, c, x) <body = b (int64 i, bool m, float[5] z) =>"
+            " (bool a, float[5] p, float[5] q) { a = Less(i, two) p = Neg(z)"
+            " q = If(c) <then_branch = t () => (float[5] r) { r = Add(p, p) },"
+            " else_branch = e () => (float[5] u) { u = Neg(x) }> }>"
+        ),
+        False,
+    ),
+    "the first of a branch": (
+        (
+            "y, w = If(c) <then_branch = t () => (float[5] p, float[5] q) { p = Neg(x) q = If(d)"
+            " <then_branch = t () => (float[5] r) { r = Abs(p) }, else_branch = e () =>"
+            " (float[5] u) { u = Neg(p) }> }, else_branch = e2 () =>"
+            " (float[5] v, float[5] s) { v = Abs(x)"
+            " s = Neg(v) }>"
+        ),
+        True,
+    ),
+    "the second of a branch": (
+        (
+            "y, w = If(c) <then_branch = t () => (float[5] q, float[5] p) { p = Neg(x) q = If(d)"
+            " <then_branch = t () => (float[5] r) { r = Abs(p) }, else_branch = e () =>"
+            " (float[5] u) { u = Neg(p) }> }, else_branch = e2 () =>"
+            " (float[5] v, float[5] s) { v = Abs(x)"
+            " s = Neg(v) }>"
+        ),
+        False,
+    ),
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("name", IN_BODIES)
+def test_only_the_first_output_of_a_body_is_read_wrongly(
+    name: str, openvino: Runner, tmp_path: Path
+) -> None:
+    """OpenVINO 2026.4.1 does not load a file where a branch reads it."""
+    nodes, is_wrong = IN_BODIES[name]
+    rows = "?,5" if "Loop" in name else "5"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[5] x, bool c, bool d) => (float[5] y,
+        float[{rows}] w) <int64 two = {{2}}> {{ {nodes} }}"""
+    )
+    found = [each for each in ts.check(model, "openvino") if "output as well" in each.message]
+    assert bool(found) == is_wrong
+    feed = {"x": X, "c": np.array(True), "d": np.array(False)}
+    wanted = [each.tolist() for each in ts.run(model, feed).values()]
+    for made in (model, lowered_for("openvino", model)):
+        onnx.save(made, tmp_path / "m.onnx")
+        (got,) = openvino.call(["openvino", str(tmp_path / "m.onnx"), [feed], 2])
+        is_right = not isinstance(got, str) and [each.tolist() for each in got] == wanted
+        assert is_right == (made is not model or not is_wrong)
+
+
 AROUND = {
     "an If": "y = If(c) <then_branch = t () => (float[5] p) {{ {} p = Neg(d) }},"
     " else_branch = e () => (float[5] q) {{ q = Identity(x) }}>",

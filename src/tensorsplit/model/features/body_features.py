@@ -410,9 +410,10 @@ def to_carry(node: ir.Node, facts: Facts) -> list[ir.Value]:
 
 
 def read_as_outputs(node: ir.Node) -> list[ir.Value]:
-    """Return what branches of an If read and the graph around them gives out as well."""
+    """Return what branches of an If read and a graph around them makes and gives out first."""
     read = captured_by(node) if (node.domain, node.op_type) == ("", "If") else []
-    return [held for held in read if held.is_graph_output()]
+    outputs = ((held, held.graph.outputs) for held in read if held.graph and held.producer())
+    return [held for held, given in outputs if given and held is given[0]]
 
 
 def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
