@@ -1195,12 +1195,16 @@ def test_a_length_that_a_slice_gives_of_an_open_one_is_not_believed(
     elif after == "a body":
         inner.result(made)
         body = f"<layers>{''.join(inner.layers)}</layers><edges>{''.join(inner.edges)}</edges>"
+        last = len(inner.layers) - 1
+        ends = f'<output external_port_id="1" internal_layer_id="{last}"/>'
+        text = f"<port_map>{ends}</port_map><body>{body}</body>"
         outer = ir.parameter("y", "f32", "4")
-        (made,) = ir.layer("Around", (outer,), 1, f"<body>{body}</body>", shape=(0, 4))
+        (made,) = ir.layer("TensorIterator", (outer,), 1, text, shape=(0, 4))
         ir.weights = inner.weights
     ir.result(made)
     shape = ts.infer_shapes(ir.save(tmp_path, named(ir))).graph.output[0].type.tensor_type.shape
     assert shape.dim[0].HasField("dim_value") is is_believed
+    assert shape.dim[1].HasField("dim_value") is (is_believed or after == "nothing")
     assert len(shape.dim) == 2
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count, pairwise, zip_longest
+from contextlib import contextmanager, suppress
+from itertools import count, pairwise
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
@@ -35,7 +36,7 @@ from tensorsplit.model.openvino_ir.layers import (
     read_network,
     whole,
 )
-from tensorsplit.model.openvino_ir.port_maps import ports_text
+from tensorsplit.model.openvino_ir.port_maps import BodyPorts, ports_text, read_ports
 from tensorsplit.model.reached import each_once
 
 _OPSET = 18
@@ -200,7 +201,7 @@ class _Writer:
         self._weights = weights
         self._found = find_data(weights.name, weights.parent) if weights.exists() else None
         self._taken = taken
-        self._doubted: set[Layer] = set()  # those of which no number in a shape is believed
+        self._doubted: dict[OutputPort, bool] = {}  # whether no number in a shape is believed
 
     def graph(
         self,
@@ -234,8 +235,7 @@ class _Writer:
                 self._add_constant(graph, layer, called, is_operand=layer in operands)
             elif layer.type not in ("Parameter", "Result"):
                 self._add_layer(graph, layer, names, depth)
-            if self._is_doubted(layer):
-                self._doubted.add(layer)
+            self._doubt(layer)
         for result, source, called in results:
             if names[source] != called:
                 node = graph.node.add(op_type="Identity", input=[names[source]], output=[called])
@@ -247,22 +247,44 @@ class _Writer:
         graph.value_info.extend(value for value in known if value.HasField("type"))
         return graph
 
-    def _is_doubted(self, layer: Layer) -> bool:
-        """Return whether shapes that a layer says may follow from a wrong length of a slice."""
-        return _may_be_wrong(layer) or any(each.layer in self._doubted for each in layer.sources)
+    def _doubt(self, layer: Layer) -> None:
+        """Note the ports of a layer whose shapes may follow from a wrong length of a slice."""
+        is_after = not self._doubted.keys().isdisjoint(layer.sources)
+        ports = [OutputPort(layer, number) for number in layer.outputs]
+        if layer.type in ("Slice", "StridedSlice"):
+            said = {each: layer.outputs[each.port].shape for each in ports}
+            wrong = (each for each in ports if _of_known_lengths(each) != said[each])
+            self._doubted.update(dict.fromkeys(wrong, False))
+        if is_after and not any(layer.element.find(tag) is not None for tag in _BODIES):
+            self._doubted.update(dict.fromkeys(ports, True))
+
+    @contextmanager
+    def _doubting(self, layer: Layer, text: str, inside: Sequence[Layer]) -> Iterator[None]:
+        """Doubt what a body is given, as far as that is doubted, and what the layer gives of it."""
+        maps = BodyPorts((), (), ())
+        with suppress(SplitError):  # it is refused elsewhere
+            maps = read_ports(text, "")
+        given, made = _of_type("Parameter", inside), _of_type("Result", inside)
+        for port in maps.inputs:
+            if port.outer is not None and layer.sources[port.outer] in self._doubted:
+                self._doubted[OutputPort(given[port.inner], *given[port.inner].outputs)] = True
+        yield
+        numbers = list(layer.outputs)
+        for port in maps.outputs:
+            if port.outer is not None and made[port.inner].sources[0] in self._doubted:
+                self._doubted[OutputPort(layer, numbers[port.outer])] = True
 
     def _of_port(self, name: str, source: OutputPort) -> ValueInfoProto:
         """Return a value as its port describes it, without the numbers that are doubted."""
         entry = _of_port(name, source)
-        if source.layer in self._doubted:
+        if self._doubted.get(source):
             for dim in entry.type.tensor_type.shape.dim:
                 dim.Clear()
         return entry
 
-    def _body(self, layers: Sequence[Layer], depth: int, *, is_doubted: bool) -> GraphProto:
-        """Return the body that layers are; its inputs, and what follows, may be doubted."""
+    def _body(self, layers: Sequence[Layer], depth: int) -> GraphProto:
+        """Return the body that layers are."""
         parameters = _of_type("Parameter", layers)
-        self._doubted.update(parameters if is_doubted else ())
         inputs = {
             layer: self._of_port(self._new_name(layer, 0), OutputPort(layer, *layer.outputs))
             for layer in parameters
@@ -291,10 +313,9 @@ class _Writer:
         for tag in _BODIES:
             if (body := layer.element.find(tag)) is not None:
                 inside = layers_of(body, f"{layer.path} / ", depth + 1)
-                values[tag] = self._body(inside, depth + 1, is_doubted=self._is_doubted(layer))
-                ports[LAYER_PORTS + tag] = ports_text(layer, tag, inside)
-                if not self._doubted.isdisjoint(_of_type("Result", inside)):
-                    self._doubted.add(layer)
+                ports[LAYER_PORTS + tag] = text = ports_text(layer, tag, inside)
+                with self._doubting(layer, text, inside):
+                    values[tag] = self._body(inside, depth + 1)
         node = _add_node(graph, layer, inputs, outputs, values)
         for key, text in ports.items():
             node.metadata_props.add(key=key, value=text)
@@ -462,7 +483,8 @@ def _of_port(name: str, source: OutputPort) -> ValueInfoProto:
         element_type, dims, *_ = _declared_constant(layer)
         return _described(name, ELEMENT_TYPES[element_type], dims)
     is_split = layer.type in _FAMILY
-    shape = _of_any_round(source) if layer.type == "Loop" else port.shape
+    said = _SAID.get(layer.type)
+    shape = port.shape if said is None else said(source)
     return _described(name, None if is_split else _of_precision(port.precision), shape)
 
 
@@ -489,21 +511,25 @@ def _of_any_round(source: OutputPort) -> tuple[int | None, ...] | None:
     return tuple(a if a == b else None for a, b in zip(shape, before, strict=True))
 
 
-def _may_be_wrong(layer: Layer) -> bool:
-    """Return whether a slice has a number as its length where its data has none.
+def _of_known_lengths(source: OutputPort) -> tuple[int | None, ...] | None:
+    """Return what a port of a slice says of a shape, where the length of the data is known as well.
 
-    OpenVINO calculates a wrong one from bounds of a length: of ..8, from -3 to 3, it says 0. All
-    that comes after has a shape that follows from it.
+    OpenVINO calculates a wrong one from bounds of a length: of ..8, from -3 to 3, it says 0.
     """
-    if layer.type not in ("Slice", "StridedSlice") or not layer.sources:
-        return False
+    layer, shape = source.layer, source.layer.outputs[source.port].shape
+    if not layer.sources:
+        return shape
     data, number = layer.sources[0]
     before = _input(data).shape if data.type == "Parameter" else data.outputs[number].shape
     shrunk = layer.attributes.get("shrink_axis_mask", "").replace(" ", "").split(",")
-    kept = [dim for dim, gone in zip_longest(before or (), shrunk) if gone != "1"]
-    shapes = (port.shape or () for port in layer.outputs.values())
-    pairs = (pair for shape in shapes for pair in zip(shape, kept, strict=False))
-    return any(said is not None and length is None for said, length in pairs)
+    kept = [dim for axis, dim in enumerate(before or ()) if shrunk[axis : axis + 1] != ["1"]]
+    if shape is None or before is None or len(shape) != len(kept):
+        return shape
+    return tuple(a if b is not None else None for a, b in zip(shape, kept, strict=True))
+
+
+_SAID = {"Loop": _of_any_round, "Slice": _of_known_lengths, "StridedSlice": _of_known_lengths}
+"""Layers of whose ports not all is believed that they say of shapes."""
 
 
 def _of_precision(text: str) -> str | None:
