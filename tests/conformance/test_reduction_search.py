@@ -124,6 +124,14 @@ def test_each_axis_becomes_shorter_alone(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [each.size for each in found.after.inputs.values()] == [6, 1]
 
 
+def test_what_is_read_beside_the_result_of_a_node_is_fed(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "g (float[2] x, float[2] y) => (float[2] z) { a = Neg(x) b = Add(a, y) z = Abs(b) }"
+    rule = fails(lambda each: kinds(each)[:2] == ["Neg", "Add"])
+    found = search(monkeypatch, text, {"x": numbers(2), "y": numbers(2)}, rule)
+    assert kinds(found.after) == ["Neg", "Add"]
+    assert list(found.after.inputs) == ["x", "y"]
+
+
 CHAIN = "g (float[N] x) => (float[M] z) { a = Neg(x) b, c = Split<num_outputs=2>(a) z = Abs(b) }"
 
 
