@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import SupportsIndex, TypeAlias, overload
 
@@ -23,7 +23,7 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.given import as_dict
 from tensorsplit.model.graph.building import full_collections_deferred
-from tensorsplit.model.graph.facts import SequenceFact, Tensor
+from tensorsplit.model.graph.facts import SequenceFact, Tensor, declared
 from tensorsplit.model.graph.nodes import Scope, bodies
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.reading import ModelLike, OnnxModel, open_model, read_model
@@ -165,3 +165,16 @@ def _says(before: ir.Shape | None, shape: tuple[Dim, ...]) -> bool:
 
 def _dim(dim: Dim) -> int | str | None:
     return dim if dim is None or isinstance(dim, (int, str)) else text_of(dim)
+
+
+def described(values: Iterable[ir.Value]) -> list[str]:
+    """Return a line for each value of a node, such as ``q: tensor(float) (N, 6, 4)``."""
+    return [_line(value) for value in values if not value.is_graph_input()]
+
+
+def _line(value: ir.Value) -> str:
+    fact = declared(value)
+    kind = "sequence of " if isinstance(fact, SequenceFact) else ""
+    text = f"{value.name}: {kind}tensor({(value.dtype or ir.DataType.UNDEFINED).name.lower()})"
+    shape = fact.part if isinstance(fact, SequenceFact) else fact.shape
+    return text if shape is None else f"{text} {show_shape(shape)}"
