@@ -495,7 +495,7 @@ def test_of_ifs_in_each_other_the_innermost_has_an_open_rank() -> None:
 def test_an_engine_may_know_the_rank_of_what_another_domain_gives() -> None:
     text = """(float[N] x) => (float[A] w)
         { z = own.Op(x) y, s, t = DynamicQuantizeLinear(z) w = Cast<to = 1>(y) }"""
-    assert not which_hold(of_node("DynamicQuantizeLinear", text))
+    assert which_hold(of_node("DynamicQuantizeLinear", text)) == {"odd_zero_point"}
 
 
 def test_what_is_calculated_from_one_number_in_many_ways_is_looked_at_once() -> None:
@@ -552,6 +552,113 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
         ("(float[0,?,1] x) => (float[A,B,C] y) { y = Transpose<perm = [2, 0, 1]>(x) }", True),
         ("(float[0,?,1] x) => (float[A,B,C] y) { y = Transpose<perm = [1, 0, 2]>(x) }", False),
         ("(float[0,?] x) => (float[A,B] y) { y = Transpose(x) }", False),
+    ],
+    ("ConcatFromSequence", "lost_in_rows"): [
+        (
+            f"""({kind} x) => ({kind} y)
+            {{ s = SequenceConstruct(x, x) y = ConcatFromSequence<{axis}>(s) }}""",
+            is_lost,
+        )
+        for kind, axis, is_lost in [
+            ("float[0,?]", "axis = 0, new_axis = 1", True),
+            ("float[0,?]", "axis = 0", False),
+            ("float[0,3]", "axis = 0, new_axis = 1", False),
+            ("float[0,?,?]", "axis = 0, new_axis = 1", False),
+        ]
+    ],
+    ("Loop", "lost_in_rows"): [
+        (
+            f"""(float[4,?] x, float[0,?] z, int64 n, bool c) => (float[A,B] w, float[A,B,C] y)
+            <int64[1] end = {{4}}> {{ w, y = Loop(n, c, z) <body = b
+            (int64 i, bool d, float[0,?] v) => (bool e, float[?,?] u, float[?,?] r)
+            {{ e = Identity(d) u = Neg(v) r = {row} }}> }}""",
+            is_lost,
+        )
+        for row, is_lost in [("Slice(x, end, end)", True), ("Neg(x)", False)]
+    ],
+    ("Scan", "lost_in_rows"): [
+        (
+            f"""({kind} x) => (float[A,B] y) <int64[1] end = {{4}}> {{ y = Scan(x)
+            <num_scan_inputs = 1, body = b (float[4,?] v) => (float[?,?] r)
+            {{ r = Slice(v, end, end) }}> }}""",
+            is_lost,
+        )
+        for kind, is_lost in [("float[2,4,?]", True), ("float[2,4,3]", False)]
+    ],
+    ("MatMul", "calculated_from_nothing"): [
+        (
+            f"""(float[6,N] x, float[A,4] z) => (float[B,C] y) <float[3,4] w = {{
+            1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}, int64[2] l = {{0, 3}}, int64[1] zero = {{0}}>
+            {{ {nodes} }}""",
+            is_wrong,
+        )
+        for nodes, is_wrong in [
+            ("v, u = Split(w, l) y = MatMul(x, v)", True),
+            ("v = Slice(w, zero, zero) y = MatMul(x, v)", True),
+            ("n = Neg(z) v = Slice(n, zero, zero) y = MatMul(x, v)", False),
+            ("v, u = Split(w, l) y = MatMul(x, u)", False),
+        ]
+    ],
+    ("MatMul", "empty_constant"): [
+        (
+            f"""({kind}[6,N] x) => ({kind}[B,C] y) <{kind}[{shape}] w = {{}}>
+            {{ y = MatMul({factors}) }}""",
+            is_wrong,
+        )
+        for kind, shape, factors, is_wrong in [
+            ("float", "0,4", "x, w", True),
+            ("float", "4,4", "x, w", False),
+        ]
+    ],
+    ("GroupNormalization", "joined_groups"): [
+        (
+            f"""(float[{shape}] x, float[2,3,1,1] s) => (float[A,B,C,D] y)
+            <float[3] w = {{1, 2, 3}}, float k = {{2}}>
+            {{ g = GroupNormalization<num_groups = 1>(x, w, w) {nodes} }}""",
+            is_joined,
+        )
+        for shape, nodes, is_joined in [
+            ("2,3,4,4", "a = Neg(s) y = Mul(g, a)", True),
+            ("2,3,4,4", "a = Neg(s) y = Add(a, g)", True),
+            ("2,3,4,4", "a = Neg(s) h = Mul(g, k) i = Identity(h) y = Sub(i, a)", True),
+            ("N,3,4,4", "a = Neg(s) y = Mul(g, a)", False),
+            ("2,3,4,4", "y = Mul(g, s)", False),
+            ("2,3,4,4", "y = Mul(g, k)", False),
+            ("2,3,4,4", "a = Neg(k) y = Mul(g, a)", False),
+            ("2,3,4,4", "a = Sigmoid(g) y = Mul(g, a)", False),
+            ("2,3,4,4", "h = Abs(g) a = Neg(s) y = Mul(h, a)", False),
+            ("2,3,4,4", "h = Max(g, g) a = Neg(s) y = Mul(h, a)", False),
+        ]
+    ],
+    ("DynamicQuantizeLinear", "odd_zero_point"): [
+        (
+            "(float[N] x) => (uint8[N] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear(x) }",
+            True,
+        )
+    ],
+    ("QuantizeLinear", "odd_zero_point"): [
+        (
+            f"""(float[N] x, int8 f) => ({kind}[N] y) <float s = {{2}}{zero}>
+            {{ y = QuantizeLinear(x, s{name}) }}""",
+            may_be,
+        )
+        for kind, zero, name, may_be in [
+            ("int8", ", int8 z = {3}", ", z", True),
+            ("uint8", ", uint8 z = {255}", ", z", True),
+            ("int8", ", int8 z = {-1}", ", z", True),
+            ("int8", ", int8 z = {-4}", ", z", False),
+            ("int8", "", ", f", True),
+            ("uint8", "", "", False),
+        ]
+    ],
+    ("QLinearMatMul", "odd_zero_point"): [
+        (
+            f"""(int8[2,3] x, int8[3,4] w) => (int8[2,4] y) <float s = {{1}},
+            int8 a = {{{given}}}, int8 b = {{{made}}}>
+            {{ y = QLinearMatMul(x, s, a, w, s, a, s, b) }}""",
+            is_odd,
+        )
+        for given, made, is_odd in [(1, 2, False), (2, 1, True)]
     ],
     ("Add", "uncounted_axes"): [
         ("(float[N,M] x, float[K] k) => (float[A,B] y) { y = Add(x, k) }", False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from onnx.parser import parse_model
 
 import tensorsplit as ts
-from tests.model.lower.running import Runner, lowered_for
+from tensorsplit import SplitError
+from tensorsplit.model.lower import LoweredIr
+from tests.model.lower.running import Runner, lowered_for, with_own
 
 RANDOM = np.random.default_rng(29)
 X = RANDOM.uniform(1, 2, (1, 2, 3)).astype(np.float32)
@@ -280,3 +283,122 @@ def test_data_without_elements_keeps_its_dimensions(name: str, process: Runner) 
     x = np.zeros([3 if dim == "N" else int(dim) for dim in shape.split(",")], np.float32)
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 1])
     np.testing.assert_array_equal(got, np.zeros(wanted, np.float32), strict=True)
+
+
+NO_SUMS = {
+    "MatMul": ("6,N", "0,4", "y = MatMul(x, w)"),
+    "of more axes": ("2,6,N", "0,4", "y = MatMul(x, w)"),
+    "of two tables": ("2,6,N", "2,0,4", "y = MatMul(x, w)"),
+    "of a vector": ("N", "0,4", "y = MatMul(x, w)"),
+    "Gemm": ("6,N", "0,4", "y = Gemm<alpha = 0.5>(x, w)"),
+    "turned": ("N,6", "4,0", "y = Gemm<transA = 1, transB = 1>(x, w)"),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("kind", ["float", "float16", "double", "int32", "int64"])
+@pytest.mark.parametrize("opset", [11, 13, 18])
+@pytest.mark.parametrize("name", NO_SUMS)
+def test_a_product_by_a_constant_without_rows_is_of_zeros(
+    name: str, kind: str, opset: int, engine: Any
+) -> None:
+    """With a slice of nothing in its place, OpenVINO gives memory that was never written."""
+    data, factor, nodes = NO_SUMS[name]
+    rank = data.count(",") + 1
+    made = f"{kind}[{','.join('ABC'[:rank])}] y"
+    model = made_of(opset, f"{kind}[{data}] x", made, nodes, f"{kind}[{factor}] w = {{}}")
+    lowered = lowered_for("openvino", model)
+    for count in (0, 3):
+        shape = tuple(count if each == "N" else int(each) for each in data.split(","))
+        feed = {"x": np.ones(shape, "float32" if kind == "float" else kind)}
+        if count and engine == "openvino":
+            continue  # which takes any number of columns to multiply by a constant
+        if count:
+            with pytest.raises(SplitError):
+                ts.run(lowered, feed, engine=engine)
+            continue
+        y = ts.run(lowered, feed, engine=engine)["y"]
+        assert y.shape == ((2, 6, 4)[-rank:] if rank > 1 else (4,))
+        assert not y.any()
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        """y = Scan<num_scan_inputs = 1, body = b (float[4,?] v) => (float[K,L] r)
+        { r = Slice(v, end, end) }>(x)""",
+        """y = Loop(two, on) <body = b (int64 i, bool c) => (bool d, float[K,L] r)
+        { d = Identity(c) e = Gather(x, i) r = Slice(e, end, end) }>""",
+        """a = Gather(x, zero) e = Slice(a, end, end) s = SequenceConstruct(e, e)
+        y = ConcatFromSequence<axis = 0, new_axis = 1>(s)""",
+    ],
+)
+def test_rows_without_elements_that_lose_a_dimension_are_warned_of(nodes: str) -> None:
+    constants = "int64[1] end = {4}, int64 two = {2}, bool on = {1}, int64 zero = {0}"
+    model = made_of(17, "float[2,4,?] x", "float[A,B,C] y", nodes, constants)
+    feed = {"x": np.ones((2, 4, 3), np.float32)}
+    assert ts.run(model, feed)["y"].shape == (2, 0, 3)
+    assert ts.run(model, feed, engine="openvino")["y"].shape == (2, 0, 0)
+    found = ts.check(model, target="openvino")
+    assert any("of rows or parts without elements" in each.message for each in found)
+
+
+GROUPS = {
+    "scaled": "a = Neg(s) y = Mul(g, a)",
+    "shifted by a part": "b, c = Split<axis = 1, num_outputs = 2>(r) a = Add(b, k) y = Add(g, a)",
+    "scaled by 1 first": "h = Mul(g, one) a = Neg(s) y = Mul(h, a)",
+    "added to what it reads": "a = Relu(x) y = Add(a, g)",
+    "read twice": "a = Neg(s) z = Abs(g) h = Mul(g, a) y = Add(h, z)",
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("name", GROUPS)
+def test_a_group_normalization_that_is_joined_with_others_does_not_end_the_process(
+    name: str, engine: Any
+) -> None:
+    model = made_of(
+        21,
+        "float[2,4,4,4] x, float[2,4,1,1] s, float[2,8,1,1] r",
+        "float[A,B,C,D] y",
+        f"g = GroupNormalization<num_groups = 2>(x, w, w) {GROUPS[name]}",
+        "float[4] w = {1, 2, 3, 4}, float k = {2}, float one = {1}",
+    )
+    feed = {
+        name: RANDOM.uniform(-2, 2, shape).astype(np.float32)
+        for name, shape in (("x", (2, 4, 4, 4)), ("s", (2, 4, 1, 1)), ("r", (2, 8, 1, 1)))
+    }
+    right = ts.run(model, feed)["y"]
+    found = [each.message for each in ts.check(model, target="openvino")]
+    assert any("where the model is loaded: the nodes become one" in each for each in found)
+    if engine == "openvino":
+        with pytest.raises(SplitError):
+            ts.run(model, feed, engine="openvino")
+    lowered = lowered_for("openvino", model)
+    assert np.allclose(ts.run(lowered, feed, engine=engine)["y"], right, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.engine("openvino")
+def test_a_layer_of_groups_that_is_joined_with_others_is_lowered(tmp_path: Path) -> None:
+    model = made_of(
+        21,
+        "float[2,4,4,4] x, float[2,4,1,1] s",
+        "float[2,4,4,4] y",
+        "g = GroupNormalization<num_groups = 2>(x, w, w) a = Neg(s) y = Mul(g, a)",
+        "float[4] w = {1, 2, 3, 4}",
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    openvino = pytest.importorskip("openvino")
+    openvino.save_model(openvino.convert_model(path), tmp_path / "model.xml", False)
+    feed = {
+        name: RANDOM.uniform(-2, 2, shape).astype(np.float32)
+        for name, shape in (("x", (2, 4, 4, 4)), ("s", (2, 4, 1, 1)))
+    }
+    lowered = ts.lower(tmp_path / "model.xml", target="openvino")
+    assert isinstance(lowered, LoweredIr)
+    lowered.save(tmp_path / "lowered.xml")
+    assert not ts.check(tmp_path / "lowered.xml", target="openvino")
+    got = ts.run(tmp_path / "lowered.xml", feed, engine="openvino")["y"]
+    assert np.allclose(got, ts.run(model, feed)["y"], rtol=1e-4, atol=1e-4)

@@ -235,6 +235,26 @@ def test_a_graph_is_not_gone_through_for_each_pair(monkeypatch: pytest.MonkeyPat
     assert walks(9, monkeypatch) == walks(3, monkeypatch)
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("zero", [-3, 0, 1, 4])
+@pytest.mark.parametrize("scale", [1, 2, 3])
+def test_halves_that_are_quantised_by_an_odd_zero_point_are_warned_of(
+    zero: int, scale: int
+) -> None:
+    """OpenVINO rounds them to the even number after it has added the zero point."""
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[N] x) => (int8[N] y)
+        <float s = {{{scale}}}, int8 z = {{{zero}}}> {{ y = QuantizeLinear(x, s, z) }}"""
+    )
+    halves = np.random.default_rng(7).permutation(np.arange(-20, 20)) + 0.5
+    feed = {"x": np.float32(halves * scale)}
+    right = np.rint(halves) + zero
+    assert (ts.run(model, feed)["y"] == right).all()
+    found = [each for each in ts.check(model, target="openvino") if "a half" in each.message]
+    is_wrong = (ts.run(model, feed, engine="openvino")["y"] != right).any()
+    assert bool(found) == is_wrong == bool(zero % 2)
+
+
 class Shared(NamedTuple):
     """Nodes that give data back by one zero point, and whether OpenVINO takes it away."""
 

@@ -54,11 +54,17 @@ def is_of_constants(ref: NodeRef) -> bool:
 
 
 def is_calculated(
-    value: ir.Value | None, facts: Facts, *, of_shapes: bool = True, in_bodies: bool = False
+    value: ir.Value | None,
+    facts: Facts,
+    *,
+    of_shapes: bool = True,
+    in_bodies: bool = False,
+    of_nothing: bool = True,
 ) -> bool:
     """Return whether a number is calculated from constants alone, and from shapes if these count.
 
-    Not so one that is given as a constant, and what loops and branches give only if they count.
+    Not so one that is given as a constant. What loops and branches give, and what is the same in
+    each run because it has no elements, counts only if that is to.
     """
     source = passed_from(value)
     if source is None or tensor_of(source) is not None:
@@ -68,7 +74,8 @@ def is_calculated(
     while waiting and len(seen) < MOST_STEPS:
         held = waiting.pop()
         made = producer_of(held)
-        if held is None or is_constant(held, facts) or (of_shapes and gives_shape(made)):
+        is_known = is_constant(held, facts) and (of_nothing or not _is_only_empty(held, facts))
+        if held is None or is_known or (of_shapes and gives_shape(made)):
             continue
         if made is None or not (is_evaluated(made) or (in_bodies and bodies(made))):
             return False
@@ -91,6 +98,13 @@ def is_constant(held: ir.Value | None, facts: Facts) -> bool:
     if source is not None and fixed_tensor_of(source) is not None:
         return True
     return facts.tensor(held).constant is not None
+
+
+def _is_only_empty(held: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a value is not a constant, and only its lack of elements is known."""
+    source = passed_from(held)
+    is_given = source is not None and fixed_tensor_of(source) is not None
+    return not is_given and 0 in (facts.tensor(held).shape or ())
 
 
 def is_fixed(held: ir.Value | None, facts: Facts) -> bool:

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import is_known, same_shape
+from tensorsplit.core.dimensions import are_known, is_known, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.from_constants import is_constant
+from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import first_input, origins, producer_of
@@ -170,6 +170,48 @@ def _chooses_condition(ref: NodeRef, seen: Facts) -> bool:
     return bool(ref.node.inputs and chosen_conditions(ref.node, seen))
 
 
+_VIEWS = frozenset({"Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
+"""What OpenVINO passes on, or leaves to the next node."""
+
+_FUSED_WITH_GROUPS = frozenset(
+    {
+        *("Add", "Div", "Divide", "Max", "Maximum", "Mean", "Min", "Minimum", "Mul", "Multiply"),
+        *("PRelu", "PReLU", "Pow", "Power", "Select", "Sub", "Subtract", "Sum", "Where"),
+    }
+)
+"""What OpenVINO calculates together with the GroupNormalization before it, of nodes and layers."""
+
+
+def _joins_groups(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a normalization of a known shape is joined with what others calculate."""
+    made = next(iter(ref.node.outputs), None)
+    shape = seen.tensor(first_input(ref.node)).shape  # that of the result, too
+    if made is None or shape is None or not are_known(shape):
+        return False
+    waiting = [made]
+    for held in waiting:
+        for reader in (use.node for use in held.uses()):
+            operator = operator_of(reader)
+            if operator in _FUSED_WITH_GROUPS:
+                others = [each for each in reader.inputs if each not in (None, *waiting)]
+                if any(_is_calculated_apart(each, waiting, seen) for each in others):
+                    return True
+                passed = not all(each in waiting for each in reader.inputs)
+            else:
+                passed = operator in _VIEWS
+            if passed and len(waiting) < MOST_STEPS:
+                waiting += [each for each in reader.outputs[:1] if each not in waiting]
+    return False
+
+
+def _is_calculated_apart(held: ir.Value | None, made: list[ir.Value], seen: Facts) -> bool:
+    """Return whether nodes calculate a value, from others than some."""
+    by = producer_of(held)
+    if by is None or is_fixed(held, seen):
+        return False
+    return not all(each is None or each in made or is_fixed(each, seen) for each in by.inputs)
+
+
 def _operands(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:
     """Return what the node that makes a value reads, if it is one of some operators."""
     made = producer_of(held)
@@ -180,6 +222,7 @@ _Holds: TypeAlias = Callable[[NodeRef, Facts], bool]
 
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
     "Add": (("rotation", _is_rotation),),
+    "GroupNormalization": (("joined_groups", _joins_groups),),
     "Tile": (("many_repeated", _repeats_many_axes),),
 }
 """What may hold of nodes and layers of one name."""

@@ -48,6 +48,11 @@ JOINED = frozenset({*_LIMITS, *BYTES})
 ZERO_POINT = 2
 """The place of the zero point."""
 
+_ZERO_POINTS_OF_RESULTS: Mapping[str, int] = MappingProxyType(
+    {"QLinearConv": 7, "QLinearMatMul": 7, "QuantizeLinear": ZERO_POINT}
+)
+"""The place of the zero point of what a node rounds to, by operator."""
+
 _SUMMING = frozenset({"Einsum", "Pad", "ReduceSum"})
 """The operators before which OpenVINO takes a zero point away, and so from all that read it."""
 
@@ -72,6 +77,8 @@ def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
     Blocks with a scale each are left out: engines write nothing else for these.
     """
     node = ref.node
+    if _may_add_odd_zero_point(node, facts):
+        yield "odd_zero_point"
     if shared_zero_points(node, facts):
         yield "shared_zero_point"
     if constants_given_back(node, facts):
@@ -84,6 +91,18 @@ def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "given_back"
     if ref.op_type == "DequantizeLinear" and _makes_bfloat16(node, facts):
         yield "given_back_in_bfloat16"
+
+
+def _may_add_odd_zero_point(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a node rounds to integers and adds a zero point that is, or may be, odd."""
+    if node.op_type == "DynamicQuantizeLinear":  # it calculates the zero point
+        return True
+    place = _ZERO_POINTS_OF_RESULTS.get(node.op_type, len(node.inputs))
+    zero_point = passed_from(node.inputs[place]) if place < len(node.inputs) else None
+    if not any(each.is_integer() for each in facts.element_types(zero_point)):
+        return False
+    value = constant(zero_point)
+    return value is None or bool((value % 2 != 0).any())
 
 
 def shared_zero_points(node: ir.Node, facts: Facts) -> list[ir.Node]:

@@ -155,8 +155,11 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " QuantizeLinear to 8 bits, one of them, of a Sub the first, of a constant",
         "shared_zero_point": "is a ReduceSum, an Einsum or a Pad of what a DequantizeLinear of 8"
         " bits gives, and other nodes give back by its zero point, too",
+        "odd_zero_point": "quantises by a zero point that is odd, or known only at run time",
         "many_repeated": "is a Tile that may repeat more than two of four axes or more, by counts"
         " that are known only at run time",
+        "joined_groups": "is a GroupNormalization of a known shape, and an Add, Mul or the like"
+        " reads its result and what other nodes calculate",
         "empty_range": "is a Range that may be empty, its limit on the other side of its start",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
         "strings_gathered": "is a Gather of strings on an axis that may not be the last",
@@ -200,6 +203,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " which is not known, or a Transpose, or an Einsum, that changes the place of axes of"
         " length 1",
         "chosen_condition": "chooses between booleans, one of them the condition itself",
+        "lost_in_rows": "puts rows or parts without elements together on a new axis, one dimension"
+        " of which is not known",
         "rotation": "adds data and its negated second part beside its first, each times a factor"
         " of one column",
         "misshapen": "is a Reshape of data without elements to a shape that is calculated",

@@ -14,13 +14,15 @@ from onnx import defs
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_at_least, is_known
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.forms import sparse_initializers
-from tensorsplit.model.features.from_constants import is_fixed
+from tensorsplit.model.features.from_constants import is_calculated, is_fixed
 from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.called_in_onnx import operator_of
+from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of, tensor_of
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of
+from tensorsplit.model.graph.loops import body_of, states_of
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies
 from tensorsplit.model.graph.producers import first_input, origins, passed_from
 from tensorsplit.model.graph.split_records import is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
@@ -55,6 +57,25 @@ def empty_operands(ref: NodeRef) -> list[int]:
         return []
     last = len(schema.inputs) - 1
     return [place for place in empty if _is_data(schema, schema.inputs[min(place, last)])]
+
+
+_PRODUCTS = frozenset({"Gemm", "MatMul"})
+
+
+def summed_axis(product: ir.Node) -> int | None:
+    """Return the one axis of length 0 of a constant factor, if a product sums along that.
+
+    It is that of the first factor, from the back.
+    """
+    factor = product.inputs[1] if operator_of(product) in _PRODUCTS else None
+    tensor = None if factor is None else fixed_tensor_of(factor)
+    if tensor is None or len(tensor.shape) < 2:
+        return None
+    is_turned = bool(attribute_of(product, "transB", ir.AttributeType.INT))
+    empty = [axis - len(tensor.shape) for axis, dim in enumerate(tensor.shape) if dim == 0]
+    if empty != [-1 if is_turned else -2]:
+        return None
+    return -2 if attribute_of(product, "transA", ir.AttributeType.INT) else -1
 
 
 def _holds_none(held: ir.Value) -> bool:
@@ -114,11 +135,29 @@ def _loses_dimension(node: ir.Node, known: _Known) -> bool:
     That one follows from the number of elements, which is 0 whatever it is. A Squeeze without axes
     needs to know it.
     """
-    shape = _shape_of(node, known.seen)
     is_by_shape = (
         node.op_type == "Squeeze" and len(node.inputs) == 1 and "axes" not in node.attributes
     )
-    return 0 in shape and shape.count(None) == 1 and not is_by_shape
+    return _has_one_open(_shape_of(node, known.seen)) and not is_by_shape
+
+
+def _has_one_open(shape: Shape) -> bool:
+    """Return whether a shape without elements has one dimension that is not seen."""
+    return 0 in shape and shape.count(None) == 1
+
+
+def _loses_dimension_of_rows(node: ir.Node, known: _Known) -> bool:
+    """Return whether a loop, or a stack of a sequence, puts such tensors together on a new axis."""
+    if node.op_type == "ConcatFromSequence":
+        held = known.seen.of(node.inputs[0])
+        is_stack = attribute_of(node, "new_axis", ir.AttributeType.INT)
+        parts = [held.part] if is_stack and isinstance(held, SequenceFact) else []
+    elif "body" not in dict(bodies(node)):  # a layer, whose body has an Unsqueeze for its rows
+        return False
+    else:
+        rows = body_of(node).outputs[len(states_of(node)) + (node.op_type == "Loop") :]
+        parts = [known.seen.tensor(row).shape for row in rows]
+    return any(_has_one_open(part or ()) for part in parts)
 
 
 def _is_misshapen(node: ir.Node, known: _Known) -> bool:
@@ -161,7 +200,8 @@ def _multiplies_nothing(node: ir.Node, known: _Known) -> bool:
 
     OpenVINO leaves a Transpose of the last two axes to the product. One of integers needs none, nor
     one of no sums that other nodes read, which may be calculated with it, or that adds to them; nor
-    has a layer to multiply by a variable, of which no import makes a scalar.
+    has a layer to multiply by a variable, of which no import makes a scalar. Sums are wrong of what
+    is calculated from constants and empty, which is folded into a constant: nothing is written.
     """
     factors, facts = node.inputs[:2], known.facts
     if len(factors) == 1 or not any(is_empty(held, facts) for held in factors):
@@ -172,7 +212,8 @@ def _multiplies_nothing(node: ir.Node, known: _Known) -> bool:
     if _is_fixed_factor(factors[1], facts):
         return are_sums and node.domain == DOMAIN
     return (
-        not facts.element_types(factors[0]) <= set(FLOATS)
+        (are_sums and is_calculated(factors[1], facts, of_nothing=False))
+        or not facts.element_types(factors[0]) <= set(FLOATS)
         or (are_sums and (bool(made.uses()) or any(node.inputs[2:])))
         or any(_is_turned(node, i, facts) for i in range(2))
     )
@@ -395,6 +436,9 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "Reshape": (("misshapen", _is_misshapen),),
         **dict.fromkeys(("Squeeze", "Unsqueeze"), (("lost_dimension", _loses_dimension),)),
         "Transpose": (("lost_dimension", _loses_moved),),
+        **dict.fromkeys(
+            ("ConcatFromSequence", "Loop", "Scan"), (("lost_in_rows", _loses_dimension_of_rows),)
+        ),
         "Einsum": (
             ("calculated_from_nothing", _joins_nothing),
             ("lost_dimension", _loses_moved_by_einsum),

@@ -203,9 +203,13 @@ class Calculation(Maker[ir.Value]):
         return self.op("Cast", [condition], {"to": int(ir.DataType.INT64)})
 
     def _total(self, numbers: ir.Value) -> ir.Value:
+        return self.total(numbers, 0)
+
+    def total(self, numbers: ir.Value, axis: int) -> ir.Value:
+        """Return the sums along an axis, which then has length 1."""
         if self.opset >= _FIRST_WITH_AXES_AS_INPUT:
-            return self.op("ReduceSum", [numbers, self.make(0)], {"keepdims": 1})
-        return self.op("ReduceSum", [numbers], {"axes": [0], "keepdims": 1})
+            return self.op("ReduceSum", [numbers, self.make(axis)], {"keepdims": 1})
+        return self.op("ReduceSum", [numbers], {"axes": [axis], "keepdims": 1})
 
     _near_total = _total
 

@@ -14,9 +14,18 @@ from tensorsplit.core.errors import SplitError, show
 from tensorsplit.model.features.forms import sparse_initializers
 from tensorsplit.model.features.from_constants import to_calculate
 from tensorsplit.model.features.integers import folded_quotient
-from tensorsplit.model.features.without_elements import empty_operands, gives_empty_constant
+from tensorsplit.model.features.without_elements import (
+    empty_operands,
+    gives_empty_constant,
+    summed_axis,
+)
 from tensorsplit.model.graph.axes import in_range
-from tensorsplit.model.graph.held_tensors import LARGEST_CONSTANT, constant, held_by, tensor_of
+from tensorsplit.model.graph.held_tensors import (
+    LARGEST_CONSTANT,
+    constant,
+    held_by,
+    tensor_of,
+)
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs, is_used
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.tensors import SparseTensor
@@ -42,12 +51,32 @@ def _slice_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     if any(_elements(_shape_of(held)) > _MOST_SLICED for held in (*old.values(), *made)):
         lowering.note(entry)
         return
-    change_inputs(node, {place: _nothing(before, held) for place, held in old.items()})
+    one_more = _one_more_row(before, lowering, node)
+    change_inputs(node, {place: _nothing(before, held) for place, held in old.items()} | one_more)
     if made:
         before.replace(node.outputs[0], _nothing(before, node.outputs[0]))
         lowering.edits.retire(node)
     _drop(lowering, old.values())
     lowering.changed(ref, "the same, with a slice of nothing for a constant", entry)
+
+
+def _one_more_row(make: InsertionPoint, lowering: Lowering, node: ir.Node) -> dict[int, ir.Value]:
+    """Return the factors of a product of sums of nothing with a zero to sum; nothing of others.
+
+    The target folds a slice of nothing, and what it then gives for such sums was never written. A
+    first factor with elements to sum is refused as before.
+    """
+    axis = summed_axis(node)
+    data, factor = node.inputs[:2] if axis is not None else (None, None)
+    shape, element_type = (
+        lowering.facts.tensor(data).shape,
+        lowering.facts.tensor(factor).element_type,
+    )
+    if axis is None or data is None or shape is None or element_type is None:
+        return {}
+    rows = make.filled([size or 1 for size in _shape_of(factor)], element_type)
+    axis += len(shape)
+    return {0: make.concat([data, make.total(data, axis)], axis), 1: rows}
 
 
 _MOST_SLICED = 1 << 20

@@ -271,6 +271,13 @@ def _choose_constants(old: _OtherLayer) -> None:
         old.graph.feed(old.layer, place, old.make.layer(truth(of=place == 1), []))
 
 
+def _keep_result_apart(old: _OtherLayer) -> None:
+    """Feed what reads a layer the larger of its result and itself, as in `_keep_apart`."""
+    number = next(iter(old.layer.outputs))
+    kept = old.make.layer(copy_of(old.precision), [End(old.layer.id, number)])
+    old.graph.feed_readers(old.layer, number, kept)
+
+
 def _repeat_in_turn(old: _OtherLayer) -> None:
     """Repeat a few axes at a time, which the target does rightly."""
     data, counts = old.sources
@@ -310,6 +317,9 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
             _choose_constants, "the same, with constants in the place of its condition"
         ),
         "rotation": OtherLayer(_keep_apart, "the same, of the larger of what it reads and itself"),
+        "joined_groups": OtherLayer(
+            _keep_result_apart, "the same, and the larger of its result and itself"
+        ),
         "many_repeated": OtherLayer(_repeat_in_turn, "Tiles of two axes each"),
         "empty_range": OtherLayer(
             _limit_range, "the same, with its start as its limit if it is empty"

@@ -293,6 +293,16 @@ def _keep_rounding(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with an Identity before what gives it back", entry)
 
 
+def _keep_groups_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have others read the larger of the result and itself, which no target joins with them."""
+    made = ref.node.outputs[0]
+    readers = list(made.uses())
+    kept = InsertionPoint.after(lowering, ref).op("Max", [made, made])
+    for reader, place in readers:
+        change_inputs(reader, {place: kept})
+    lowering.changed(ref, "the same, and the larger of its result and itself", entry)
+
+
 def _give_back_in_float(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Give back in float, and cast that, where the target can't give back in bfloat16."""
     node = ref.node
@@ -632,6 +642,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "part_to_bool": (("Cast", "CastLike"), _cast_negative),
         "later_part_to_bool": (("Cast", "CastLike"), _cast_negative),
         "empty_range": (("Range",), _limit_range),
+        "joined_groups": (("GroupNormalization",), _keep_groups_apart),
         "many_repeated": (("Tile",), _repeat_in_turn),
         "lost_result": (("If",), take_branch),
         "shortened_loop": (("If",), take_branch),

@@ -87,6 +87,8 @@ LEFT = {
     "uncounted_axes": "declare how many axes or counts there are, or give them as a constant",
     "empty_part": "leave the part out",
     "long_slice": "use Split in its place, or run it in another engine",
+    "lost_in_rows": "declare the dimension, or run it in another engine, if such data matter",
+    "odd_zero_point": "quantise by an even zero point, or use another engine, if halves matter",
     "from_one_side": "use another engine",
 }
 """Features that a node keeps, whatever it is rewritten to, and what to do about each."""
