@@ -149,6 +149,23 @@ def test_quotients_are_rounded_toward_zero(
     check_all(quotients(*numbers(rng, kind), says_down=says_down), tmp_path)
 
 
+@pytest.mark.parametrize(("kind", "low"), [("i4", -8), ("u4", 0)])
+def test_quotients_of_4_bits_are_rounded_toward_zero(
+    kind: str, low: int, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """Which is wrong for what is below 0, if the layer says that it rounds down."""
+    x = rng.integers(low, low + 16, (4, 3)).astype(np.int32)
+    x[0, :2] = low, low + 15
+    y = rng.integers(1, 8, (4, 3)).astype(np.int32)
+    y[0, 0] = 3
+    left, right = fed(x), fed(y)
+    small = divided(ops.convert(left, kind), ops.convert(right, kind), says_down=True)
+    made = Made([left, right], ops.convert(small, "i32"), [x, y], quotient(x, y))
+    said = any("a Divide of integers that rounds down" in text for text in found(made, tmp_path))
+    assert said == (low < 0)
+    check_all([made], tmp_path)
+
+
 def test_a_quotient_that_the_layer_says_is_rounded_down_is_found_and_stays(
     rng: np.random.Generator, tmp_path: Path
 ) -> None:

@@ -28,10 +28,12 @@ from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.graph.uses import twins_of
 from tensorsplit.model.infer.analysis import Facts
 
-SMALL = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
-"""Integers whose quotient is rounded to the nearest in any place."""
+SMALL = frozenset({ir.DataType.INT4, ir.DataType.INT8, ir.DataType.UINT4, ir.DataType.UINT8})
+"""Integers whose quotient is rounded to the nearest in any place; ONNX has no Div of 4 bits."""
 
 _INTEGERS = frozenset(kind for kind in ir.DataType if kind.is_integer())
+"""Integers that engines divide; OpenVINO 2026.4.1 runs no Divide of 2 bits."""
+
 _UNSIGNED = frozenset(kind for kind in _INTEGERS if not kind.is_signed())
 _FUSED_WITH_MUL = frozenset({ir.DataType.INT32, ir.DataType.INT64})
 """Integers of which engines multiply a quotient of 1 as they multiply floats."""
