@@ -589,3 +589,14 @@ def test_a_guarded_split_in_a_branch_that_is_not_taken_does_not_stop(tmp_path: P
     path = save(tmp_path, *in_body(["If"], "2,?", "i64", has_axis=False))
     fed = {"x": X[:2, :6], "l": np.array([-1, 7]), "f": np.array(False)}
     assert [part.shape for part in ts.run(path, fed).values()] == [(2, 6), (2, 6)]
+
+
+def test_inputs_that_openvino_renames_are_fed_in_their_order() -> None:
+    """Each has the name of what a Dropout gives there."""
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[5] x, float[5] w) => (float[5] y)
+        { d = Dropout(x) e = Dropout(w) y = Sub(d, e) }"""
+    )
+    x, w = np.random.default_rng(8).integers(1, 99, (2, 5)).astype(np.float32)
+    (got,) = ts.run(made, {"w": w, "x": x}, engine="openvino").values()
+    assert got.tolist() == (x - w).tolist()

@@ -183,6 +183,7 @@ class Generator:
 
     def __init__(self, seed: int, nodes: tuple[int, int] = (5, 40)) -> None:
         self._random = np.random.default_rng(seed)
+        self._passes = np.random.default_rng(~seed % 2**64)  # apart, so that other choices stay
         self._nodes = nodes
         opset = int(self._one(OPSETS))
         self._count = 0
@@ -343,6 +344,10 @@ class Generator:
 
     def _identity(self, name: str) -> str:
         return self._step("Identity", [name], 1, lambda v, *_: [v[0]])[0]
+
+    def _passed(self, name: str) -> str:
+        """Give out what a body is given, as it is or through an Identity."""
+        return name if self._passes.random() < 0.4 else self._identity(name)
 
     def _step(
         self,
@@ -1144,7 +1149,7 @@ class Generator:
         def fill() -> list[str]:
             negative = self._negate_joined() if self._chance(0.3) else None
             self._some_steps(3, depth + 1)
-            go = self._identity(condition)
+            go = self._passed(condition)
             if self._chance(0.4):  # without a condition what the body gives is ignored
                 two = self._constant(np.array(1))
                 go = self._step("Less", [number, two], 1, one(np.less))[0]
@@ -1160,7 +1165,7 @@ class Generator:
             if type_of([self._value(part)]) != type_of(fed[parts]):
                 raise Skip
             longer = self._step("SequenceInsert", [parts, part], 1, sequence_insert)[0]
-            return [go, changed, longer, self._identity(state)]
+            return [go, changed, longer, self._passed(state)]
 
         body = self._inner(fill, fed)
         self._step("Loop", inputs, len(body.outputs) - 1, loop, body=body)
@@ -1187,7 +1192,7 @@ class Generator:
                 if self._body.opset >= 18 and size:
                     return self._step("Split", [state], 2, first, num_outputs=2)[0]
             case 2:
-                return self._identity(state)
+                return self._passed(state)
         return self._step("Add", [state, state], 1, one(np.add), calculated=True)[0]
 
     def _scan(self) -> None:

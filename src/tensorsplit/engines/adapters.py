@@ -241,7 +241,29 @@ def openvino_tensors(
         next((name for name in port.names if name in inputs), port.get_node().get_friendly_name())
         for port in network.inputs
     ]
-    return dict(enumerate(map(to_openvino, ordered(model, inputs, names))))
+    fed = ordered(model, inputs, _of_model(model, inputs, names))
+    return dict(enumerate(map(to_openvino, fed)))
+
+
+def _of_model(
+    model: str | bytes, inputs: Mapping[str, object], names: Sequence[str]
+) -> Sequence[str]:
+    """Return OpenVINO's names of inputs, but those of the model where it gave them others.
+
+    An input of a Dropout, and one that is taken out of a sequence, have the name of what comes out
+    (measured on 2026.4.1); their order stays.
+    """
+    if inputs.keys() >= set(names) or (isinstance(model, bytes) and is_ir(model)):
+        return names
+    import onnx
+
+    whole = model if isinstance(model, bytes) else Path(model).read_bytes()
+    graph = onnx.load_from_string(whole).graph
+    left = [each.name for each in graph.input if each.name in inputs and each.name not in names]
+    if len(left) != sum(name not in inputs for name in names):
+        return names
+    of_model = iter(left)
+    return [name if name in inputs else next(of_model) for name in names]
 
 
 _OPENVINO_NAMES = {name: other for other, name in ELEMENT_TYPES.items()}

@@ -337,6 +337,36 @@ def test_what_nothing_depends_on_is_a_warning() -> None:
     assert "depends on it" not in finding.message
 
 
+MODES = {
+    "none": ("", "n = Neg(x) d = Dropout(n, r)", False),
+    "off": (", bool m = {0}", "n = Neg(x) d = Dropout(n, r, m)", False),
+    "on": (", bool m = {1}", "n = Neg(x) d = Dropout(n, r, m)", True),
+    "calculated": (", bool k = {1}", "n = Neg(x) m = Not(k) d = Dropout(n, r, m)", True),
+}
+
+
+@also_run_by("openvino")
+@pytest.mark.parametrize(("given", "nodes", "is_refused"), MODES.values(), ids=MODES)
+def test_openvino_takes_no_dropout_in_training_mode(
+    given: str, nodes: str, is_refused: bool, runs: bool
+) -> None:
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[5] x) => (float[3] y)
+        <float r = {{0.5}}{given}, int64[2] l = {{2, 3}}>
+        {{ {nodes} z, y = Split<axis = 0>(d, l) }}"""
+    )
+    found = [each.node for each in check(made, "openvino") if "training mode" in each.message]
+    assert found == [f"graph/Dropout[{len(made.graph.node) - 2}]"] * is_refused
+    if not runs:
+        return
+    x = np.random.default_rng(3).random(5, np.float32)
+    if is_refused:
+        with refused("TS603", "Dropout"):
+            ts.run(made, {"x": x}, engine="openvino")
+    else:
+        assert ts.run(made, {"x": x}, engine="openvino")["y"].tolist() == (-x[2:]).tolist()
+
+
 SEQUENCES_OF_KNOWN_LENGTH = {
     "parts": "v = Slice(x, zero, zero, c) s = ReduceSum<axes = [0]>(v)"
     " p = SplitToSequence<keepdims = 1>(s) y = SequenceLength(p)",
@@ -361,7 +391,7 @@ def test_openvino_reads_nothing_of_a_sequence_whose_length_it_knows(nodes: str, 
         return
     x = {"x": np.arange(3)}
     if is_read:
-        with refused("TS603", "value"):
+        with refused("TS603", "Constant"):
             ts.run(made, x, engine="openvino")
     else:
         assert ts.run(made, x, engine="openvino")["y"] == ts.run(made, x)["y"]

@@ -211,6 +211,114 @@ def test_the_number_of_the_round_is_declared(
     assert got.tolist() == X[[2, 3, 4, 0, 1]].tolist()
 
 
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize(
+    ("node", "given", "wanted"),
+    [
+        (
+            (
+                "Loop(three, , z, x) <body = b (int64 i, bool c, float[0] s, float[5] h) =>"
+                " (bool d, float[0] t, float[5] o) { d = Identity(c) t = Neg(s) o = Neg(h) }>"
+            ),
+            (0,),
+            (-X, (0,)),
+        ),
+        (
+            (
+                "Scan<num_scan_inputs = 1, body = b (float[0] s, float e) => (float[0] t, float o)"
+                " { t = Neg(s) o = Neg(e) }>(z, x)"
+            ),
+            (0,),
+            (-X, (0,)),
+        ),
+        (
+            (
+                "Scan<num_scan_inputs = 1, body = b (float[5] h, float[0] e) => (float[5] o,"
+                " float[0] t) { o = Neg(h) t = Neg(e) }>(x, z)"
+            ),
+            (3, 0),
+            (-X, (3, 0)),
+        ),
+    ],
+    ids=["Loop", "state of a Scan", "rows of a Scan"],
+)
+def test_an_empty_list_that_a_body_declares_is_left_open(
+    node: str, given: tuple[int, ...], wanted: tuple[Any, Any], target: Any, process: Runner
+) -> None:
+    """OpenVINO takes it for a constant, and not for what the body is given."""
+    dims = ",".join(map(str, given))
+    outs = "y, r" if node.startswith("Scan") and given != (0,) else "r, y"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[5] x, float[{dims}] z) => (float[5] y,
+        float[{dims}] r) <int64 three = {{3}}> {{ {outs} = {node} }}"""
+    )
+    found = [each.node for each in ts.check(model, target) if each.severity == "error"]
+    assert found == [f"graph/{model.graph.node[0].op_type}[0]"]
+    lowered = lowered_for(target, model)
+    assert not [each for each in ts.check(lowered, target) if each.severity == "error"]
+    feeds = {"x": X, "z": np.zeros(given, np.float32)}
+    ((got, rest),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert (got.tolist(), rest.shape) == (wanted[0].tolist(), wanted[1])
+
+
+DROPPED = {
+    "an input": ("d = Dropout(x) a, b = Split(d, k) y = Concat<axis=0>(b, a)", X[[2, 3, 4, 0, 1]]),
+    "around a branch": (
+        """n = Neg(x) y = If(c) <then_branch = t () => (float[5] u)
+        { d = Dropout(n) a, b = Split(d, k) u = Concat<axis=0>(b, a) },
+        else_branch = e () => (float[5] v) { v = Abs(n) }>""",
+        -X[[2, 3, 4, 0, 1]],
+    ),
+    "around a loop": (
+        """n = Neg(x) y = Loop(one, c, x)
+        <body = b (int64 i, bool o, float[5] s) => (bool o_, float[5] s_)
+        { o_ = Identity(o) d = Dropout(n) a, b = Split(d, k) s_ = Concat<axis=0>(b, a) }>""",
+        -X[[2, 3, 4, 0, 1]],
+    ),
+}
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize(("nodes", "wanted"), DROPPED.values(), ids=DROPPED)
+def test_a_dropout_of_what_its_graph_is_given_is_an_identity(
+    nodes: str, wanted: Any, target: Any, process: Runner
+) -> None:
+    """OpenVINO renames an input that one reads, and loads no body that takes one from around."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[5] x, bool c) => (float[5] y)
+        <int64[2] k = {{2, 3}}, int64 one = {{1}}> {{ {nodes} }}"""
+    )
+    said = [each.severity for each in ts.check(model, target) if "a Dropout of" in each.message]
+    assert said == ["warning"]
+    lowered = lowered_for(target, model)
+    assert not [each for each in ts.check(lowered, target) if each.severity == "error"]
+    feeds = {"x": X, "c": np.array(True)}
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got.tolist() == wanted.tolist()
+
+
+def test_a_dropout_whose_mask_is_used_stays_and_is_noted() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[5] x) => (float[5] y, bool[5] m)
+        { y, m = Dropout(x) }"""
+    )
+    report = lower_graph(open_model(model), "openvino")
+    assert (report.changes, ["of what the Dropout gives" in note for note in report.notes]) == (
+        [],
+        [True],
+    )
+
+
+@pytest.mark.parametrize(("dims", "is_lost"), [("0", True), ("0,3", False), ("N", False)])
+def test_an_input_of_an_empty_list_is_lost_in_openvino(dims: str, is_lost: bool) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[5] x, float[{dims}] z)
+        => (float[5] y, float[{dims}] r) {{ y = Neg(x) r = Neg(z) }}"""
+    )
+    said = [(each.code, each.node) for each in ts.check(model, "openvino")]
+    assert said == [("TS843", "graph")] * is_lost
+
+
 @pytest.mark.parametrize("is_given", [False, True])
 @pytest.mark.parametrize("target", ["onnxruntime", "portable"])
 def test_a_condition_that_a_loop_is_not_given_is_declared(

@@ -201,7 +201,7 @@ SUBJECTS: Mapping[str, Adapter] = {
         formats=("onnx", "ir"),
         modules=("openvino",),
         says=r"No conversion rule found for operations: [A-Za-z]+-\d+"  # of the model
-        r"|Unsupported data type|does not support string|can ?not be created for string data",
+        r"|Unsupported (data )?type|does not support string|can ?not be created for string data",
     ),
     "tvm": Adapter(
         call=runtimes.run_tvm,

@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.body_features import (
+    is_declared_empty,
     joins_across,
     of_bodies,
     results_to_settle,
@@ -242,6 +243,7 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
         "opset": opset,
         "sequence_input": any(isinstance(value.type, ir.SequenceType) for value in graph.inputs),
         "sequence_output": any(isinstance(value.type, ir.SequenceType) for value in graph.outputs),
+        "empty_input": any(map(is_declared_empty, graph.inputs)),
         "local_function": bool(functions),
         "function_opset": any(
             function.opset_imports.get("", opset) != opset for function in functions

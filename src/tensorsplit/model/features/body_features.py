@@ -10,6 +10,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, may_be_same, names_in
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
+from tensorsplit.model.features.given_as_is import given_inputs
 from tensorsplit.model.features.rounds import (
     empty_rows_may_be_0,
     has_no_rows,
@@ -371,6 +372,17 @@ def _is_undeclared(node: ir.Node, place: int) -> bool:
     return any(each.shape is None for each in inputs)
 
 
+def declared_empty(node: ir.Node) -> list[ir.Value]:
+    """Return what the body of a Loop or a Scan is given that it declares to be of shape (0)."""
+    body = dict(bodies(node)).get("body") if node.op_type in ("Loop", "Scan") else None
+    return [each for each in (body.inputs if body else ()) if is_declared_empty(each)]
+
+
+def is_declared_empty(held: ir.Value) -> bool:
+    """Return whether a value is declared to be a list of no elements."""
+    return held.shape is not None and tuple(held.shape) == (0,)
+
+
 def has_uneven_rows(node: ir.Node, facts: Facts) -> bool:
     """Return whether what a Loop collects may have another shape in each round.
 
@@ -448,6 +460,8 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "uneven_branches": _has_uneven_branches(ref, seen),
         "undeclared_round": _is_undeclared(node, 0),
         "undeclared_condition": _is_undeclared(node, 1) and ref.input(1) is None,
+        "empty_body_input": declared_empty(node),
+        "gives_inputs": given_inputs(node),
         "undeclared_rows": any(row.type is None for row in scanned_by(node)),
         "rounds_may_be_0": rounds_may_be_0(node, ref.opset, facts, seen),
         "used_result": results_to_settle(ref, seen),

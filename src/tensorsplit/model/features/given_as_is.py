@@ -16,9 +16,7 @@ AROUND = "a value from around it"
 TWICE = "one value twice"
 ROW = "a row"
 STATE = "what it carries"
-MOVED = "what it carries elsewhere"
 ROUND = "the number of the round"
-CONDITION = "the condition of a Loop"
 
 
 class GivenValue(NamedTuple):
@@ -32,11 +30,11 @@ class GivenValue(NamedTuple):
 def given_as_is(node: ir.Node) -> Iterator[GivenValue]:
     """Yield what the bodies of a node give out as it is, but for initializers of their own.
 
-    Values from around a body are among them though nothing reads what becomes of these. Of a Loop,
-    what it carries is not, where that stays in its place or is given as rows.
+    Values from around a body are among them though nothing reads what becomes of these. Of what the
+    body of a Loop is given, the number of the round alone is.
     """
     for _, body in bodies(node):
-        own = _given_by_loop(node, body) if is_loop(node) else _own_given(node, body)
+        own = _given_by_loop(body) if is_loop(node) else _own_given(node, body)
         given = zip(body.outputs, own, _are_read(node, body), strict=False)
         for place, (held, what, is_read) in enumerate(given):
             made = held.producer()
@@ -79,17 +77,22 @@ def _own_given(node: ir.Node, body: ir.Graph) -> list[str]:
     ]
 
 
-def _given_by_loop(node: ir.Node, body: ir.Graph) -> list[str]:
-    """Do as `_own_given` of a Loop, which may give what it carries in its place, or as rows."""
-    kinds = dict.fromkeys(body.inputs, MOVED)
-    kinds |= zip(body.inputs, (ROUND, CONDITION), strict=False)
-    states = states_of(node)
-    found = [""]  # the condition
-    for place, held in enumerate(body.outputs[1:]):
-        what = kinds.get(held, "")
-        stays = place >= len(states) or states[place] is held
-        found.append("" if what == MOVED and stays else what)
-    return found
+def _given_by_loop(body: ir.Graph) -> list[str]:
+    """Do as `_own_given` of a Loop, which may give what it carries anywhere."""
+    number = body.inputs[:1]
+    return ["", *(ROUND if held in number else "" for held in body.outputs[1:])]
+
+
+def given_inputs(node: ir.Node) -> list[int]:
+    """Return the places at which the body of a Loop or a Scan gives an input of its own as it is.
+
+    Among them are those of which nothing reads what becomes of it.
+    """
+    body = dict(bodies(node)).get("body") if node.op_type in ("Loop", "Scan") else None
+    if body is None:
+        return []
+    own = set(body.inputs)
+    return [place for place, held in enumerate(body.outputs) if held in own]
 
 
 def given_by_function(function: ir.Function) -> list[int]:

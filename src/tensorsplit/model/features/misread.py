@@ -14,6 +14,7 @@ from tensorsplit.core.dimensions import are_known, is_known, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
 from tensorsplit.model.graph.called_in_onnx import operator_of
+from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import first_input, origins, producer_of
 from tensorsplit.model.graph.rejoined import may_pass
@@ -218,6 +219,27 @@ def _operands(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:
     return [] if made is None or operator_of(made) not in operators else [*made.inputs]
 
 
+_FIRST_WITHOUT_TEST_MODE = 7
+"""Before, an attribute of a Dropout says whether it only passes on its data."""
+
+
+def is_in_training(ref: NodeRef, _: Facts) -> bool:
+    """Return whether the mode of a Dropout is anything but the constant false."""
+    if ref.opset < _FIRST_WITHOUT_TEST_MODE:
+        return not attribute_of(ref.node, "is_test", ir.AttributeType.INT, 0)
+    mode = constant(ref.input(2))
+    return ref.input(2) is not None and (mode is None or bool(mode.any()))
+
+
+def _drops_given(ref: NodeRef, _: Facts) -> bool:
+    """Return whether a Dropout is of an input of the model, or of what a body takes from around."""
+    data = ref.input(0)
+    if data is None or tensor_of(data) is not None:
+        return False
+    is_main = not ref.around and ref.function is None
+    return data.is_graph_input() if is_main else data.graph is not ref.node.graph
+
+
 _Holds: TypeAlias = Callable[[NodeRef, Facts], bool]
 
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
@@ -241,6 +263,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("real_or_complex", _may_be_real),
             ("transformed_axis", _has_other_axis),
         ),
+        "Dropout": (("training_mode", is_in_training), ("drops_given", _drops_given)),
         "MatMulInteger": (
             ("omitted_zero_point", _omits_zero_point),
             ("vector_first", _has_vector_first),

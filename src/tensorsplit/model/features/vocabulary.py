@@ -81,6 +81,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "optional": "makes or takes an optional value",
         "unsorted_axes": "is a Squeeze or Unsqueeze before opset 11 with axes that are not in"
         " order, or count from the back",
+        "training_mode": "is a Dropout that is in training mode, or whose mode is not written as"
+        " a constant",
+        "drops_given": "is a Dropout of an input of the model, or of a tensor from around a body",
         "constant_form": "is a Constant that gives {}",
         "constant_form_before_13": "is a Constant before opset 13 that gives {}",
         "sparse_initializer": "takes an initializer that is written as a sparse tensor",
@@ -96,6 +99,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " a scalar",
         "undeclared_condition": "is a Loop without a condition, whose body does not declare that"
         " the condition is a scalar",
+        "empty_body_input": "is a Loop or a Scan whose body declares an input of shape (0)",
         "undeclared_rows": "is a Scan whose body does not declare the type of a row",
         "undeclared_results": "is a SequenceMap whose body does not declare the types of what it"
         " gives",
@@ -104,6 +108,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " hold",
         "reads_condition": "is a Loop whose body reads its condition, which the body passes on, or"
         " the loop is given none",
+        "gives_inputs": "is a Loop or a Scan whose body gives out an input of its own as it is",
         "given_as_is": "has a body that gives out as it is {}",
         "used_result": "is an If that gives a tensor of a shape known only at run time to nodes, or"
         " to an output",
@@ -264,6 +269,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "passing_function": "has a function that gives out an input as it is, or one value twice",
         "shortened_call": "has a call of a function that lacks the last outputs",
         "duplicate_node_name": "has two nodes of one name in a graph or function",
+        "empty_input": "has an input of shape (0)",
         "unread_rank": "has an input of unknown rank that no node reads",
         "overridable_initializer": "has an input with a default (D20)",
         "calculated_integers": "has nodes, made by lowering, that calculate whole numbers above"

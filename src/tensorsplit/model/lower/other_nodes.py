@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension, listed, sums
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.features.body_features import read_as_outputs
+from tensorsplit.model.features.body_features import declared_empty, read_as_outputs
 from tensorsplit.model.features.forms import axes_of_rows
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
@@ -20,6 +20,7 @@ from tensorsplit.model.features.misread import (
     MOST_REPEATED,
     axis_of_transform,
     chosen_conditions,
+    is_in_training,
 )
 from tensorsplit.model.features.quantized import constants_given_back, shared_zero_points
 from tensorsplit.model.features.values import ends_before_largest
@@ -33,7 +34,13 @@ from tensorsplit.model.graph.calculation import (
 )
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.loops import body_of, scanned_by
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs, nodes_within
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    attribute_of,
+    change_inputs,
+    is_used,
+    nodes_within,
+)
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
@@ -576,6 +583,23 @@ _OF_ROUND: Mapping[str, tuple[str, int, ir.DataType]] = MappingProxyType(
 """What the body of a Loop is given first, its place and its type, by the feature."""
 
 
+def _pass_dropped_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Write a Dropout that changes nothing as an Identity; one whose mask is used stays."""
+    data, rest = ref.input(0), ref.node.outputs[1:]
+    if data is None or any(map(is_used, rest)) or is_in_training(ref, lowering.facts):
+        lowering.note(entry)
+        return
+    make = InsertionPoint.instead_of(lowering, ref)
+    make.put_instead(ref, make.passed_on(data), "Identity", entry)
+
+
+def _open_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Leave the length of what is declared to be of shape (0) open, in the body of a node."""
+    for held in declared_empty(ref.node):
+        held.shape = ir.Shape([None])
+    lowering.changed(ref, "the same, with the lengths of empty inputs of its body open", entry)
+
+
 def _declare_rows(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Declare what the rows are in the body of a Scan."""
     _declare(lowering, scanned_by(ref.node))
@@ -601,6 +625,8 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "output_in_branch": _copy_outputs,
         "undeclared_round": _declare_round,
         "undeclared_condition": _declare_round,
+        "drops_given": _pass_dropped_on,
+        "empty_body_input": _open_empty,
         "undeclared_rows": _declare_rows,
         "undeclared_results": _declare_results,
         "undeclared_ranks": _declare_results,
