@@ -427,7 +427,7 @@ class Generator:
         numbers: Choices = (self._binary, self._binary, self._unary, self._compare, self._reduce)
         numbers += (self._arg_max, self._top_k, self._mat_mul, self._gemm, self._quantize)
         numbers += (self._non_zero, self._shape_of, self._slice_of_shape, self._quotient)
-        images: Choices = (self._conv, self._pool, self._resize)
+        images: Choices = (self._conv, self._pool, self._resize, self._normalize)
         splits: Choices = (self._split, self._split, self._split_to_sequence)
         sequences: Choices = (
             self._at,
@@ -994,6 +994,22 @@ class Generator:
         op_type, apply = self._one((("MaxPool", max_pool), ("AveragePool", average_pool)))
         data = self._image()
         self._step(op_type, [data], 1, apply, calculated=True, kernel_shape=[2, 2])
+
+    def _normalize(self) -> None:
+        """Channels in groups, of zeros, as all else is not exact; often with others then."""
+        data = self._image()
+        shape = self._value(data).shape
+        if self._body.opset < 21 or 0 in shape:
+            raise Skip
+        bias = self._data(np.dtype(np.float32), shape[1:2])
+        by = [self._initializer(bias + 1), self._initializer(bias)]
+        zeros = self._step("Sub", [data, data], 1, one(np.subtract), calculated=True)[0]
+        apply = one(lambda x, _, b: np.zeros_like(x) + b[:, None, None])
+        kind = "GroupNormalization"
+        made = self._step(kind, [zeros, *by], 1, apply, calculated=True, num_groups=shape[1])[0]
+        if self._chance(0.7):
+            other = self._step("Neg", [data], 1, one(np.negative), calculated=True)[0]
+            self._step("Add", [made, other], 1, one(np.add), calculated=True)
 
     def _resize(self) -> None:
         data, opset = self._image(), self._body.opset
