@@ -221,3 +221,20 @@ def test_elements_are_not_those_of_the_operator_that_stands_for_it(
     made = model(body, 17, (), **{"com.microsoft": 1})
     assert [each for each in ts.check(made) if each.severity == "error"] == []
     assert inferred(made) == (FLOAT, ("",))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "opset"),
+    [
+        ("h = GroupNormalization <num_groups = 2> (x, s, s)", 21),
+        ("h = MeanVarianceNormalization <axes = [0, 2]> (x)", 13),
+    ],
+)
+def test_a_normalisation_that_onnx_does_not_infer_keeps_the_type_and_shape(
+    nodes: str, opset: int
+) -> None:
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 9, opset_import: ["": {opset}]> g (float16[N,4,M] x, float16[4] s) => (y)
+        <int64[2] l = {{1, 3}}> {{ {nodes} y, z = Split <axis = 1> (h, l) }}"""
+    )
+    assert inferred(made) == (TensorProto.FLOAT16, ("N", 1, "M"))

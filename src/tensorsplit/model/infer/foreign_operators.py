@@ -95,7 +95,11 @@ def _pooled(op_type: str, inputs: Inputs, attributes: Numbers) -> Alike | None:
 
 _WINDOWS = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
+NOT_INFERRED = ("GroupNormalization", "MeanVarianceNormalization")
+"""Operators of ONNX itself of which onnx infers nothing, not even the type (measured on 1.23.2)."""
+
 _SAME = (
+    *NOT_INFERRED,
     *("BiasGelu", "FastGelu", "Gelu", "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax"),
     *("QuickGelu", "RotaryEmbedding", "SkipLayerNormalization"),
     *("SkipSimplifiedLayerNormalization", "Trilu"),

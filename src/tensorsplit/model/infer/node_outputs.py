@@ -40,7 +40,7 @@ from tensorsplit.model.graph.nodes import GRAPH_TYPES
 from tensorsplit.model.graph.tensors import MAX_RANK, Array, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
-from tensorsplit.model.infer.foreign_operators import alike
+from tensorsplit.model.infer.foreign_operators import NOT_INFERRED, alike
 from tensorsplit.model.infer.shape_rules import ALONE, COUNTED_WRONG, followed_shape, rule_of
 from tensorsplit.model.validity.node_errors import wrong_signature
 
@@ -72,7 +72,8 @@ def infer_outputs(
         return [of_constant(tensor, opsets.get("", 0))]
     asked = asked_of(node, inputs, held)
     in_force: Opsets = tuple(opsets.items())
-    if asked is not None and node.domain == FOREIGN:
+    is_own = node.domain == "" and node.op_type in NOT_INFERRED
+    if asked is not None and (is_own or node.domain == FOREIGN):
         asked, in_force = _stand_in(asked), _OF_FOREIGN
     found = () if asked is None else _inferred(asked, in_force)
     return [*found, *[UNKNOWN] * (len(node.outputs) - len(found))]
