@@ -269,7 +269,7 @@ def test_what_a_process_has_started_is_known() -> None:
                 break
             time.sleep(0.05)
         assert len(started) == 1
-        assert descendants(os.getpid())[-2:] == [child.pid, *started]
+        assert set(descendants(os.getpid())) >= {child.pid, *started}  # beside others of ours
         child.communicate(b"\n")
 
 
