@@ -441,6 +441,19 @@ def test_damaged_models_give_findings_or_a_refusal(tmp_path: Path, seed: int) ->
         assert refusal in (None, "TS501")
 
 
+@pytest.mark.parametrize("names", [["then_branch"], ["body"], ["body", "other"], ["a", "b", "c"]])
+@pytest.mark.parametrize("target", [None, "onnxruntime", "openvino", "portable"])
+def test_an_old_if_without_both_branches_gives_findings(target: Any, names: list[str]) -> None:
+    """Before opset 11 what both give is compared."""
+    dims = [[2], [3], [4]]
+    made = [graph([node("Relu", "x", "q")], [], [value("q", FLOAT, each)]) for each in dims]
+    held = dict(zip(names, made, strict=False))
+    whole = graph([node("If", "c", "y", **held)], [X, value("c", BOOL, [])], ["y"])
+    found = ts.check(model(whole, opset=10), target)
+    assert "error" in {each.severity for each in found}
+    assert not any("different shapes" in each.message for each in found)
+
+
 def test_wrong_splits_in_bodies_that_onnx_would_expand_do_not_end_the_process() -> None:
     """onnx's inference aborts where num_outputs is 2 and the node has 3 outputs (D5)."""
     program = """

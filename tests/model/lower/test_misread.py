@@ -256,6 +256,26 @@ def test_a_choice_does_not_give_its_condition(name: str, shape: str, process: Ru
     np.testing.assert_array_equal(got, wanted, strict=True)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "wanted"),
+    [
+        ("o = Where(e, g, a)", lambda d, e, a: e | a),
+        ("o = Where(e, f, a)", lambda d, e, a: np.where(e, d, a)),
+        ("o = Where(d, e, a)", np.where),
+    ],
+)
+def test_another_part_than_its_condition_is_chosen(
+    nodes: str, wanted: Any, process: Runner
+) -> None:
+    """Of two nodes that do the same, OpenVINO makes one, but its results are not one."""
+    nodes = f"d, e = Split(c) f, g = Split(c) {nodes}"
+    model = made_of(17, "bool[2,3] c, bool[1,3] a", "bool[1,3] o", nodes)
+    c, a = (RANDOM.integers(0, 2, (rows, 3)).astype(bool) for rows in (2, 1))
+    lowered = lowered_for("openvino", model).SerializeToString()
+    ((got,),) = process.call(["openvino", lowered, [{"c": c, "a": a}], 1])
+    np.testing.assert_array_equal(got, wanted(c[:1], c[1:], a), strict=True)
+
+
 LOST = {
     "a Squeeze": ("0,1,N", "z = Squeeze(x, one)", (0, 3)),
     "an Unsqueeze": ("N,0", "z = Unsqueeze(x, one)", (3, 1, 0)),

@@ -41,7 +41,14 @@ from tensorsplit.model.graph.loops import (
     scanned_by,
     states_of,
 )
-from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, nodes_within, scopes_inside
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    bodies,
+    branch_label,
+    is_used,
+    nodes_within,
+    scopes_inside,
+)
 from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
 from tensorsplit.model.graph.uses import calculated_from, is_needed, is_passed_on
 from tensorsplit.model.infer.analysis import Facts
@@ -362,8 +369,11 @@ def _has_uneven_branches(ref: NodeRef, seen: Facts) -> bool:
     """Return whether an If is seen to give different shapes, which is illegal before opset 11."""
     if ref.op_type != "If" or ref.opset >= _FIRST_IF_OF_ANY_SHAPES:
         return False
-    ends = ([seen.tensor(end).shape for end in body.outputs] for _, body in bodies(ref.node))
-    return not all(may_be_same(*pair) for pair in zip(*ends, strict=False))
+    held = dict(bodies(ref.node))
+    labels = [label for label in map(branch_label, (True, False)) if label in held]
+    ends = ([seen.tensor(end).shape for end in held[label].outputs] for label in labels)
+    pairs = zip(*ends, strict=False) if len(labels) > 1 else ()
+    return not all(may_be_same(*pair) for pair in pairs)
 
 
 def _is_undeclared(node: ir.Node, place: int) -> bool:

@@ -163,7 +163,10 @@ def chosen_conditions(node: ir.Node, seen: Facts) -> list[int]:
 
     condition, *chosen = ([held, *origins(held, unchanged)][-1] for held in node.inputs)
     made = producer_of(condition)
-    alike = {condition, *(each.outputs[0] for each in (() if made is None else twins_of(made)))}
+    alike = {condition}
+    if made is not None:
+        place = made.outputs.index(condition)
+        alike |= {held for twin in twins_of(made) for held in twin.outputs[place : place + 1]}
     return [i for i, held in enumerate(chosen, 1) if held is not None and held in alike]
 
 
