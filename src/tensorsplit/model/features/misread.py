@@ -18,7 +18,7 @@ from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import first_input, origins, producer_of
 from tensorsplit.model.graph.rejoined import may_pass
-from tensorsplit.model.graph.uses import twins_of
+from tensorsplit.model.graph.uses import are_twins
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir.attributes import marked
 
@@ -162,12 +162,17 @@ def chosen_conditions(node: ir.Node, seen: Facts) -> list[int]:
         return held if is_passed and is_same and are_truths else None
 
     condition, *chosen = ([held, *origins(held, unchanged)][-1] for held in node.inputs)
-    made = producer_of(condition)
-    alike = {condition}
-    if made is not None:
-        place = made.outputs.index(condition)
-        alike |= {held for twin in twins_of(made) for held in twin.outputs[place : place + 1]}
-    return [i for i, held in enumerate(chosen, 1) if held is not None and held in alike]
+    return [i for i, held in enumerate(chosen, 1) if _is_made_alike(held, condition)]
+
+
+def _is_made_alike(held: ir.Value | None, other: ir.Value | None) -> bool:
+    """Return whether two values are one, or of two nodes that do the same, at the same place."""
+    if held is None or other is None or held is other:
+        return held is not None and held is other
+    one, two = held.producer(), other.producer()
+    if one is None or two is None or not are_twins(one, two):
+        return False
+    return held.index() == other.index()
 
 
 def _chooses_condition(ref: NodeRef, seen: Facts) -> bool:

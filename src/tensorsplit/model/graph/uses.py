@@ -110,13 +110,19 @@ def twins_of(node: ir.Node) -> Iterator[ir.Node]:
     """Yield the other nodes that do the same with the same inputs; engines make one of them."""
     first = next((each for each in node.inputs if each is not None), None)
     for other in () if first is None else first.consumers():
-        if (
-            other is not node
-            and (other.domain, other.op_type) == (node.domain, node.op_type)
-            and tuple(other.inputs) == tuple(node.inputs)
-            and other.attributes == node.attributes
-        ):
+        if are_twins(node, other):
             yield other
+
+
+def are_twins(node: ir.Node, other: ir.Node) -> bool:
+    """Return whether two nodes that read something do the same with the same inputs."""
+    return (
+        other is not node
+        and (other.domain, other.op_type) == (node.domain, node.op_type)
+        and tuple(other.inputs) == tuple(node.inputs)
+        and any(node.inputs)
+        and other.attributes == node.attributes
+    )
 
 
 def gives_only_shapes(node: ir.Node, owners: Owners = NO_OWNERS) -> bool:
