@@ -275,6 +275,17 @@ DROPPED = {
         { o_ = Identity(o) d = Dropout(n) a, b = Split(d, k) s_ = Concat<axis=0>(b, a) }>""",
         -X[[2, 3, 4, 0, 1]],
     ),
+    "a row": (
+        """n = Neg(x) a, b = Split(n, k) u = Concat<axis=0>(b, a)
+        y = Scan<num_scan_inputs = 1, body = b (float r) => (float s) { s = Dropout(r) }>(u)""",
+        -X[[2, 3, 4, 0, 1]],
+    ),
+    "a state, given out twice": (
+        """a, b = Split(x, k) u = Concat<axis=0>(b, a) v, w = Loop(one, c, u, x)
+        <body = b (int64 i, bool o, float[5] s, float[5] t) => (bool o_, float[5] d, float[5] d)
+        { o_ = Identity(o) d = Dropout(s) }> y = Neg(w)""",
+        -X[[2, 3, 4, 0, 1]],
+    ),
 }
 
 

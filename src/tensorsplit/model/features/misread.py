@@ -240,12 +240,26 @@ def is_in_training(ref: NodeRef, _: Facts) -> bool:
 
 
 def _drops_given(ref: NodeRef, _: Facts) -> bool:
-    """Return whether a Dropout is of an input of the model, or of what a body takes from around."""
+    """Return whether a Dropout is of an input of the model, or of what a body takes from around.
+
+    Of an input of a body, it is if the body gives out the result.
+    """
     data = ref.input(0)
     if data is None or tensor_of(data) is not None:
         return False
     is_main = not ref.around and ref.function is None
-    return data.is_graph_input() if is_main else data.graph is not ref.node.graph
+    if is_main or data.graph is not ref.node.graph:
+        return not is_main or data.is_graph_input()
+    return data.is_graph_input() and _is_given_out(ref.node)
+
+
+def _is_given_out(node: ir.Node) -> bool:
+    """Return whether a graph gives out the result of a Dropout, or of Dropouts of that."""
+    results = [*node.outputs[:1]]
+    for held in results:
+        after = (each for each in held.consumers() if each.op_type == "Dropout")
+        results += [made for each in after for made in each.outputs[:1] if made not in results]
+    return any(held.is_graph_output() for held in results)
 
 
 _Holds: TypeAlias = Callable[[NodeRef, Facts], bool]

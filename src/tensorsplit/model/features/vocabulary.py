@@ -83,7 +83,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " order, or count from the back",
         "training_mode": "is a Dropout that is in training mode, or whose mode is not written as"
         " a constant",
-        "drops_given": "is a Dropout of an input of the model, or of a tensor from around a body",
+        "drops_given": "is a Dropout of an input of the model, of a tensor from around a body, or"
+        " of what the body is given and gives out",
         "constant_form": "is a Constant that gives {}",
         "constant_form_before_13": "is a Constant before opset 13 that gives {}",
         "sparse_initializer": "takes an initializer that is written as a sparse tensor",
