@@ -653,3 +653,53 @@ def test_a_scan_without_rows_gives_what_it_starts_with(
     (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     assert got[0].tolist() == [3, 4]
     assert [each.shape for each in got[1:]] == [(0, 2), (2, 0)]
+
+
+ONES = np.ones(6, np.float32)
+Step: TypeAlias = Callable[[Any, Any], tuple[Any, Any]]
+
+OVER_ROWS: dict[str, tuple[str, Step, bool]] = {
+    "a row and a state": ("o = Add(r, s) q = Abs(k)", lambda s, r: (r + s, ONES), True),
+    "and of that": ("t = Add(r, s) o = Neg(t) q = Abs(k)", lambda s, r: (-r - s, ONES), True),
+    "that two read": (
+        "o = Abs(r) u = Neg(o) t = Neg(s) q = Max(u, t)",
+        lambda s, r: (r, -np.minimum(r, s)),
+        True,
+    ),
+    "calculated alone": (
+        "t = LeakyRelu(r) o = Add(s, t) q = Abs(k)",
+        lambda s, r: (r + s, ONES),
+        True,
+    ),
+    "a state and a row": ("o = Add(s, r) q = Abs(k)", lambda s, r: (r + s, ONES), False),
+    "a row that two read": ("o = Add(r, s) q = Neg(r)", lambda s, r: (r + s, -r), False),
+    "calculated with another": (
+        "t = Neg(r) o = Add(t, s) q = Abs(k)",
+        lambda s, r: (s - r, ONES),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "step", "is_wrong"), OVER_ROWS.values(), ids=OVER_ROWS)
+def test_what_is_calculated_where_a_row_was_overwrites_what_a_scan_carries(
+    body: str, step: Step, is_wrong: bool, process: Runner
+) -> None:
+    """OpenVINO adds the last row to itself in the place of all rows."""
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[3,6] x, float[6] w) => (float[6] y,
+        float[3,6] z) {{ y, z = Scan (w, x) <num_scan_inputs = 1, body = b (float[6] s, float[6] r)
+        => (float[6] o, float[6] q) <float[6] k = {{1, 1, 1, 1, 1, 1}}> {{ {body} }}> }}"""
+    )
+    said = [
+        each.severity for each in ts.check(model, "openvino") if "in one memory" in each.message
+    ]
+    assert said == ["warning"] * is_wrong
+    lowered = lowered_for("openvino", model) if is_wrong else model
+    ((got, rows),) = process.call(["openvino", lowered.SerializeToString(), [{"x": X, "w": W}], 2])
+    state, wanted = W, []
+    for row in X:
+        state, made = step(state, row)
+        wanted.append(made)
+    np.testing.assert_allclose(got, state, rtol=1e-6)
+    np.testing.assert_allclose(rows, wanted, rtol=1e-6)

@@ -55,6 +55,12 @@ _BY_ELEMENT = frozenset(
 )
 """What it writes so where the data is a Concat of what is around, without memory of its own."""
 
+_NOT_FUSED = frozenset({"LayerNormalization", "LeakyRelu"})
+"""What it calculates alone, so that the node that reads the result may write it there as well."""
+
+_OVER_ROWS = _IN_PLACE | _AT_ONCE | _BY_ELEMENT | _NOT_FUSED | {"Abs", "Ceil", "Floor"}
+"""What it writes where a row was that nothing else reads."""
+
 
 _LOOP_LAYERS = frozenset({"Loop", "TensorIterator"})
 """The layers of an IR that run their body again and again."""
@@ -178,8 +184,9 @@ def shared_states(node: ir.Node, facts: Facts) -> list[int]:
     """Return the places of what a Scan carries in the memory of a row or of something else carried.
 
     These are rows, states of other places, what another place is given as well, and what nodes that
-    may be left out make of them; what a row is joined into; and what two nodes calculate alike,
-    which are one for an engine. A state that stays in its place is its own.
+    may be left out make of them; what a row is joined into, or is calculated by elements where the
+    row was; and what two nodes calculate alike, which are one for an engine. A state that stays in
+    its place is its own.
     """
     rows = scanned_by(node)
     if not rows:
@@ -211,10 +218,50 @@ def _shared(
     for place, (state, end) in enumerate(pairs):
         sources = _sources(end) - {state}
         is_shared = sources & {*body.inputs, *taken} or rows & _joined(sources, facts)
-        if is_shared or any(map(_is_made_twice, sources)):
+        is_over_row = _is_known_and_read(state, facts) and _is_over_row(end, rows, body)
+        if is_shared or is_over_row or any(map(_is_made_twice, sources)):
             found.append(place)
         taken |= sources
     return found
+
+
+def _is_known_and_read(state: ir.Value, facts: Facts) -> bool:
+    """Return whether a body reads a state of a known shape."""
+    shape = facts.tensor(state).shape
+    return shape is not None and are_known(shape) and bool(state.uses())
+
+
+def _is_over_row(end: ir.Value, rows: set[ir.Value], body: ir.Graph) -> bool:
+    """Return whether what is carried is calculated by elements where a row was.
+
+    A node of the row alone is calculated with the node of several tensors that reads the result, in
+    other memory.
+    """
+    counts, first = list[int](), ""
+    held: ir.Value | None = end
+    while held is not None and held not in rows:
+        made = held.producer()
+        if made is None or held is not made.outputs[0]:
+            return False
+        passed = next(iter(passed_by(made)), None)
+        if passed is None:
+            first = operator_of(made)
+            if first not in _OVER_ROWS:
+                return False
+            tensors = [each for each in made.inputs if each and fixed_tensor_of(each) is None]
+            counts.append(len(tensors))
+            passed = next(filter(_is_not_fused, tensors), first_input(made))
+        held = passed
+    if held is None or not counts or not _is_read_once(held, set(scopes_in(body))):
+        return False
+    is_read_on = bool(end.uses()) or [*body.outputs].count(end) > 1
+    is_alone = first in _NOT_FUSED | _IN_PLACE
+    return counts[-1] > 1 or is_alone or (max(counts) == 1 and is_read_on)
+
+
+def _is_not_fused(held: ir.Value) -> bool:
+    made = held.producer()
+    return made is not None and operator_of(made) in _NOT_FUSED
 
 
 def _sources(held: ir.Value | None, *, parts: bool = True) -> set[ir.Value]:
