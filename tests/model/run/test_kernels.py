@@ -166,6 +166,26 @@ def test_norms_of_windows_and_planes() -> None:
     assert pooled(2, "GlobalLpPool", x, p=1)[0].tolist() == [[[19]]]
 
 
+@pytest.mark.parametrize(
+    ("kind", "stage"), [("f2", "f4"), ("f4", "f4"), ("f8", "f4"), ("f8", "f8")]
+)
+def test_group_normalization_is_by_groups_of_channels(kind: str, stage: str) -> None:
+    """A group is normalised in the type of the stage; each channel has a scale and a bias."""
+    random = np.random.default_rng(12)
+    x, scale, bias = (random.normal(1, 3, shape).astype(kind) for shape in ((2, 4, 3, 5), 4, 4))
+    stash = {"f4": onnx.TensorProto.FLOAT, "f8": onnx.TensorProto.DOUBLE}[stage]
+    given = node("GroupNormalization", "x s b", "y", num_groups=2, epsilon=0.5, stash_type=stash)
+    got = result(21, given, x=x, s=scale, b=bias)
+    for row, group, channel in np.ndindex(2, 2, 2):
+        held = x[row, 2 * group : 2 * group + 2].astype(stage)
+        normal = (held[channel] - held.mean()) / np.sqrt(held.var() + np.dtype(stage).type(0.5))
+        place = 2 * group + channel
+        wanted = scale[place] * normal.astype(kind) + bias[place]
+        tolerance = {"f2": 1e-2, "f4": 1e-5, "f8": 1e-5 if stage == "f4" else 1e-12}[kind]
+        np.testing.assert_allclose(got[row, place], wanted, atol=tolerance)
+    assert got.dtype == x.dtype
+
+
 def test_lp_normalization_takes_absolute_values() -> None:
     x = np.array([[3, -1], [0, 0]], np.float32)
     got = result(13, node("LpNormalization", "x", "y", p=1), x=x)

@@ -14,6 +14,7 @@ from tensorsplit.model.features.split_features import split_length
 from tensorsplit.model.graph.calculation import (
     FIRST_WITH_BOUNDS_AS_INPUTS,
     FIRST_WITH_INTEGERS_COMPARED,
+    FIRST_WITH_SUMS,
 )
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.loops import FIRST_SCAN_WITHOUT_BATCHES
@@ -109,11 +110,17 @@ _LEFT_WHERE: Mapping[str, tuple[Callable[[ir.Node, Facts], bool], str]] = Mappin
 """Where lowering leaves a feature that it removes elsewhere, and what to do before."""
 
 
+_LOWERED_FROM: Mapping[str, int] = MappingProxyType(
+    {"limited_slice": FIRST_WITH_SUMS, "lost_dimension": FIRST_WITH_SUMS}
+)
+"""From which opset on lowering removes a feature, by a CumSum of the shape."""
+
+
 def advice(
     profile: Profile,
     entry: Limitation,
     first: str = "",
-    at: tuple[ir.Node, Facts] | None = None,
+    at: tuple[NodeRef, Facts] | None = None,
 ) -> str:
     """Return the advice for a limitation: lowering only where lowering removes it.
 
@@ -125,7 +132,10 @@ def advice(
     """
     if at is not None and entry.feature in _LEFT_WHERE:
         is_left, wanted = _LEFT_WHERE[entry.feature]
-        first = first or (wanted if is_left(*at) else "")
+        first = first or (wanted if is_left(at[0].node, at[1]) else "")
+    if at is not None and at[0].opset < _LOWERED_FROM.get(entry.feature, 0):
+        why = f"as there is no CumSum before opset {_LOWERED_FROM[entry.feature]}"
+        first = first or f"convert it to opset 13, {why} {CONVERT}"
     is_about_type = entry.feature == "element_type" and not entry.operators
     is_lowered = entry.feature not in _REFUSED and not is_about_type
     if must_go(entry) and is_lowered:

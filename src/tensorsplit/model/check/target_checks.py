@@ -80,7 +80,7 @@ class TargetChecks:
             return list(found.values())
         features = features_of(ref, self.facts, self._seen, self._inlined)
         first = self._first or before_lowering(ref, self.facts)
-        fix = partial(advice, first=first, at=(ref.node, self.facts))
+        fix = partial(advice, first=first, at=(ref, self.facts))
         if has_fed_floats(ref, self.facts):
             fix = partial(advice_with_lengths, fix)
         found = of_features(self.profile, features, ref.path, fix)

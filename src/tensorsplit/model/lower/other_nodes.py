@@ -512,6 +512,7 @@ def _hide_shape(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make = InsertionPoint.before(lowering, ref)
     hidden = _of_hidden_length(make, data, axes, is_given_again=False)
     change_inputs(ref.node, {0: hidden})
+    fill_value(ref.node.outputs[0], lowering.facts)  # it can't be inferred any more
     lowering.changed(ref, "the same, of data whose shape is hidden", entry)
 
 

@@ -405,7 +405,7 @@ CORRECTED: Mapping[str, RunCall] = {
     "GlobalLpPool": computed(kernels.global_lp_pool),
     "GlobalMaxPool": computed(kernels.global_max_pool),
     "GridSample": _sampled,
-    "GroupNormalization": _unless_empty(Call.run),
+    "GroupNormalization": computed(kernels.group_normalization),
     "LRN": computed(kernels.local_response_normalization),
     "LSTM": _recurrent("Sigmoid", "Tanh", "Tanh"),
     "LayerNormalization": _normalized_in_float,

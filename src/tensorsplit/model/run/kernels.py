@@ -218,6 +218,31 @@ def lp_normalization(data: Array, *, p: float = 2, axis: int = -1, **_: object) 
     return [np.where(norm == 0, 0, data / norm).astype(data.dtype)]
 
 
+def group_normalization(
+    data: Array,
+    scale: Array,
+    bias: Array,
+    *,
+    num_groups: int,
+    epsilon: float = 1e-5,
+    stash_type: int = ir.DataType.FLOAT,
+    **_: object,
+) -> list[Array]:
+    """Normalize groups of channels in float32 or double, then scale and shift each channel."""
+    channels = data.shape[1]
+    if num_groups < 1 or channels % num_groups:
+        raise ValueError(f"{channels} channels can't be put into {num_groups} groups")
+    kind = np.dtype(np.float64 if stash_type == ir.DataType.DOUBLE else np.float32)
+    shape = len(data), num_groups, channels // num_groups * math.prod(data.shape[2:])
+    grouped = data.astype(kind).reshape(shape)
+    if grouped.size:
+        spread = grouped.var(2, keepdims=True) + kind.type(epsilon)
+        grouped = (grouped - grouped.mean(2, keepdims=True)) / np.sqrt(spread)
+    sides = (channels, *[1] * (data.ndim - 2))
+    normal = grouped.reshape(data.shape).astype(data.dtype)
+    return [scale.reshape(sides) * normal + bias.reshape(sides)]
+
+
 def local_response_normalization(
     data: Array,
     *,
