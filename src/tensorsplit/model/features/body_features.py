@@ -37,6 +37,7 @@ from tensorsplit.model.graph.loops import (
     captured_in_scan,
     carried_by,
     is_loop,
+    loop_body,
     obeys_condition,
     scanned_by,
     states_of,
@@ -384,8 +385,8 @@ def _is_undeclared(node: ir.Node, place: int) -> bool:
 
 def declared_empty(node: ir.Node) -> list[ir.Value]:
     """Return what the body of a Loop or a Scan is given that it declares to be of shape (0)."""
-    body = dict(bodies(node)).get("body") if node.op_type in ("Loop", "Scan") else None
-    return [each for each in (body.inputs if body else ()) if is_declared_empty(each)]
+    body = loop_body(node)
+    return [] if body is None else [each for each in body.inputs if is_declared_empty(each)]
 
 
 def is_declared_empty(held: ir.Value) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.loops import is_loop, scanned_by, states_of
+from tensorsplit.model.graph.loops import is_loop, loop_body, scanned_by, states_of
 from tensorsplit.model.graph.message import ADDED
 from tensorsplit.model.graph.nodes import bodies, is_used
 
@@ -88,7 +88,7 @@ def given_inputs(node: ir.Node) -> list[int]:
 
     Among them are those of which nothing reads what becomes of it.
     """
-    body = dict(bodies(node)).get("body") if node.op_type in ("Loop", "Scan") else None
+    body = loop_body(node)
     if body is None:
         return []
     own = set(body.inputs)

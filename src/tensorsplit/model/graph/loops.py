@@ -68,6 +68,12 @@ def body_of(node: ir.Node) -> ir.Graph:
     return dict(bodies(node))["body"]
 
 
+def loop_body(node: ir.Node) -> ir.Graph | None:
+    """Return the body of a Loop or a Scan; None for other nodes, and for one that lacks it."""
+    is_one = node.domain == "" and node.op_type in ("Loop", "Scan")
+    return dict(bodies(node)).get("body") if is_one else None
+
+
 def states_of(node: ir.Node) -> list[ir.Value]:
     """Return what the body of a Loop or a Scan that has one is given of what it carries."""
     first = 2 if node.op_type == "Loop" else 0  # after the number of the round and the condition

@@ -1,6 +1,7 @@
 """Operators of ONNX Runtime: what they give has the type and shape of what one of ONNX gives.
 
-Its optimiser and its tools for quantisation write them. They do not declare what these give.
+Its optimiser and its tools for quantisation write them. They do not declare what these give. So it
+is with those operators of ONNX of which onnx infers nothing.
 """
 
 from __future__ import annotations

@@ -20,12 +20,7 @@ from tensorsplit.model.features.without_elements import (
     summed_axis,
 )
 from tensorsplit.model.graph.axes import in_range
-from tensorsplit.model.graph.held_tensors import (
-    LARGEST_CONSTANT,
-    constant,
-    held_by,
-    tensor_of,
-)
+from tensorsplit.model.graph.held_tensors import LARGEST_CONSTANT, constant, held_by, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs, is_used
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.tensors import SparseTensor
@@ -67,12 +62,12 @@ def _one_more_row(make: InsertionPoint, lowering: Lowering, node: ir.Node) -> di
     first factor with elements to sum is refused as before.
     """
     axis = summed_axis(node)
-    data, factor = node.inputs[:2] if axis is not None else (None, None)
-    shape, element_type = (
-        lowering.facts.tensor(data).shape,
-        lowering.facts.tensor(factor).element_type,
-    )
-    if axis is None or data is None or shape is None or element_type is None:
+    if axis is None:
+        return {}
+    data, factor = node.inputs[:2]
+    shape = lowering.facts.tensor(data).shape
+    element_type = lowering.facts.tensor(factor).element_type
+    if data is None or shape is None or element_type is None:
         return {}
     rows = make.filled([size or 1 for size in _shape_of(factor)], element_type)
     axis += len(shape)

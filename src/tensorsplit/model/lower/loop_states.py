@@ -11,12 +11,7 @@ from functools import reduce
 import onnx_ir as ir
 
 from tensorsplit.model.features.body_features import results_to_settle, unused_and_changing
-from tensorsplit.model.features.given_as_is import (
-    AROUND,
-    given_as_is,
-    given_inputs,
-    keep_added,
-)
+from tensorsplit.model.features.given_as_is import AROUND, given_as_is, given_inputs, keep_added
 from tensorsplit.model.features.shared_memory import carried_numbers, shared_states
 from tensorsplit.model.graph.calculation import EQUAL_BEFORE_11, FIRST_WITH_INTEGERS_COMPARED
 from tensorsplit.model.graph.loops import body_of, is_loop
@@ -98,10 +93,8 @@ def _give_own_values(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
 
 def _pass_inputs_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Put an Identity before each input that the body gives out."""
-    places = given_inputs(ref.node)
-    if places:  # else that was done for another limitation
-        _give_instead(lowering, ref, places, InsertionPoint.passed_on)
-        lowering.changed(ref, "the same, with an Identity before what its body passes on", entry)
+    _give_instead(lowering, ref, given_inputs(ref.node), InsertionPoint.passed_on)
+    lowering.changed(ref, "the same, with an Identity before what its body passes on", entry)
 
 
 def copy_numbers(lowering: Lowering) -> None:

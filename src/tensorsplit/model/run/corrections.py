@@ -213,11 +213,6 @@ def _also_of_rank_0(call: Call) -> Values:
     return [np.asarray(made[0]) for made in call.given(data.reshape(1)).run()]
 
 
-def _unless_empty(run: RunCall) -> RunCall:
-    """Return what runs an operator that changes no shape, of data without elements too."""
-    return lambda call: run(call) if call.inputs[0].size else [call.inputs[0]]
-
-
 def _lost(call: Call) -> Values:
     """Run a loss, of no labels too: their sum is 0, and their mean is not a number."""
     data, labels, *_ = call.inputs
