@@ -484,14 +484,41 @@ def test_strings_that_are_split_twice(tmp_path: Path, run: Any) -> None:
     assert isinstance(text, str)
 
 
+def looped(body: IrFile, ports: str = "") -> str:
+    layers, edges = "".join(body.layers), "".join(body.edges)
+    return f"{ports}<body><layers>{layers}</layers><edges>{edges}</edges></body>"
+
+
 def test_a_layer_in_the_body_of_another_one_is_lowered(tmp_path: Path) -> None:
     body, ir = open_split(), IrFile()
-    text = f"<body><layers>{''.join(body.layers)}</layers><edges>{''.join(body.edges)}</edges>"
-    ir.result(ir.layer("Loop", [ir.parameter("x", "f32", "?,8")], 1, f"{text}</body>")[0])
+    text = looped(body)
+    ir.result(ir.layer("Loop", [ir.parameter("x", "f32", "?,8")], 1, text)[0])
     ir.weights = body.weights
     path = saved(ir, tmp_path)
     before = (tmp_path / "before" / "model.xml").read_text()
     assert path.read_text().count("<layer ") > before.count("<layer ")
+    assert lowered(path).text == path.read_bytes()
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_check_of_joined_parts_that_a_body_gives_is_known_again(
+    tmp_path: Path, *, is_read: bool
+) -> None:
+    """Where nothing reads what the body gives, the check needs no part of length 0."""
+    body, ir = IrFile(), IrFile()
+    x = body.parameter("x", "f32", "?,8")
+    body.result(body.layer("Relu", (x,), 1)[0])
+    lengths = body.int64(2, -1)
+    joined_again(body, body.variadic_split(x, body.int64(0, scalar=True), lengths, 2))
+    ends = '<input external_port_id="0" internal_layer_id="0"/>'
+    for port, inner in ((1, 2), (2, len(body.layers) - 1)):
+        ends += f'<output external_port_id="{port}" internal_layer_id="{inner}"/>'
+    text = looped(body, f"<port_map>{ends}</port_map>")
+    rows, joined = ir.layer("TensorIterator", [ir.parameter("x", "f32", "?,8")], 2, text)
+    ir.result(joined if is_read else rows)
+    ir.weights = body.weights
+    path = saved(ir, tmp_path)
+    assert "Reshape" in path.read_text()
     assert lowered(path).text == path.read_bytes()
 
 
@@ -1194,10 +1221,9 @@ def test_a_length_that_a_slice_gives_of_an_open_one_is_not_believed(
         (made,) = ir.layer("Relu", (made,), 1, shape=(0, 4))
     elif after == "a body":
         inner.result(made)
-        body = f"<layers>{''.join(inner.layers)}</layers><edges>{''.join(inner.edges)}</edges>"
         last = len(inner.layers) - 1
         ends = f'<output external_port_id="1" internal_layer_id="{last}"/>'
-        text = f"<port_map>{ends}</port_map><body>{body}</body>"
+        text = looped(inner, f"<port_map>{ends}</port_map>")
         outer = ir.parameter("y", "f32", "4")
         (made,) = ir.layer("TensorIterator", (outer,), 1, text, shape=(0, 4))
         ir.weights = inner.weights

@@ -308,5 +308,5 @@ def of_layer_lengths(intent: Intent, ref: NodeRef, facts: Facts) -> Iterator[tup
     lengths = node.inputs[2]
     if lengths is not None and lengths.is_graph_input() and facts.tensor(lengths).shape == (None,):
         yield "uncounted_lengths", True
-    if are_checked(intent, node, facts.tensor(node.inputs[1]).element_type, dim):
+    if are_checked(intent, ref, facts.tensor(node.inputs[1]).element_type, dim):
         yield "checked_lengths", True

@@ -33,6 +33,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent
 from tensorsplit.core.rules import Chunks, Sizes
 from tensorsplit.model.graph.held_tensors import constant
+from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.rejoined import is_rejoined
 from tensorsplit.model.openvino_ir.layer_types import JOINED, LAYER_TYPES, LayerOperand, LayerType
 
@@ -77,21 +78,25 @@ def _checked(dim: Number, sizes: Sizes, count: int, *, has_more: bool) -> Formul
 
 
 def are_checked(
-    intent: Intent, node: ir.Node, axis_type: ir.DataType | None, known: Dim = None
+    intent: Intent, ref: NodeRef, axis_type: ir.DataType | None, known: Dim = None
 ) -> bool:
     """Return whether layers before a VariadicSplit make sure that its lengths fit.
 
-    They may measure the axis even where its length is ``known``.
+    They may measure the axis even where its length is ``known``. Where the parts are only joined
+    again, OpenVINO takes a check out with them, unless they have one more.
     """
-    return next(_checks(intent, node, axis_type, known), None) is not None
+    found = _checks(intent, ref.node, axis_type, known)
+    is_taken_out = is_rejoined(ref.node, ref.owners)
+    return any(each.has_more or not is_taken_out for each in found)
 
 
 def lengths_before_check(
     intent: Intent, node: ir.Node, axis_type: ir.DataType | None, known: Dim = None
 ) -> ir.Value | None:
-    """Return the lengths that the check before a VariadicSplit gets; arguments as `are_checked`.
+    """Return the lengths that the check before a VariadicSplit gets.
 
-    None if there is no check, or it makes equal lengths of a dimension.
+    They are so whether OpenVINO keeps the check or not. None if there is none, or if it makes equal
+    lengths of a dimension; other arguments as `are_checked`.
     """
     return next((found.given for found in _checks(intent, node, axis_type, known)), None)
 
@@ -107,31 +112,32 @@ def _checks(
     dims: list[Number] = [dimension(data, axis_of(intent, data, given))]
     if is_known(known):
         dims.append(known)
-    for way in chain.from_iterable(_ways(intent, dim, node) for dim in dims):
-        found = _Matching()
+    for has_more, way in chain.from_iterable(_ways(intent, dim, len(node.outputs)) for dim in dims):
+        found = _Matching(has_more)
         if found.holds(way, lengths):
             yield found
 
 
-def _ways(intent: Intent, dim: Number, node: ir.Node) -> Iterator[Formula]:
-    """Yield what lowering may have made of a layer."""
-    if not is_rejoined(node):
-        yield checked_lengths(intent, dim, _ANYTHING)
-    if (count := len(node.outputs) - 1) > 0:
-        fewer = replace(intent, outputs=count)
-        yield checked_lengths(fewer, dim, _ANYTHING, has_more=True)
+def _ways(intent: Intent, dim: Number, count: int) -> Iterator[tuple[bool, Formula]]:
+    """Yield what lowering may have made of a layer, and whether it asks for one more part."""
+    yield False, checked_lengths(intent, dim, _ANYTHING)
+    if count > 1:
+        fewer = replace(intent, outputs=count - 1)
+        yield True, checked_lengths(fewer, dim, _ANYTHING, has_more=True)
         if isinstance(dim, Formula):
-            yield equal_lengths(dim, count)
+            yield True, equal_lengths(dim, count - 1)
 
 
 class _Matching:
     """Compares formulas with the layers that a value comes from.
 
     Attributes:
+        has_more: Whether the formulas ask for one part of length 0 more.
         given: What is found in the place of the lengths before the check.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, has_more: bool) -> None:
+        self.has_more = has_more
         self.given: ir.Value | None = None
         self._found: dict[tuple[Formula, ir.Value], bool] = {}
 
