@@ -351,6 +351,7 @@ def slice_(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
         starts, ends = ints(v[1]), ints(v[2])
         axes = ints(v[3]) if len(v) > 3 else range(len(starts))
         steps = ints(v[4]) if len(v) > 4 else [1] * len(starts)
+    know(len({axis % v[0].ndim for axis in axes}) == len(axes))
     index = [slice(None)] * v[0].ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         # backwards from before the data the text begins at the first element, and Python nowhere

@@ -506,6 +506,144 @@ def test_narrow_floats_are_normalised_in_float(dtype: Any) -> None:
     np.testing.assert_allclose(made.astype(float), 2 * expected + 0.5, rtol=3e-2, atol=2e-2)
 
 
+def floats(*shape: int) -> Any:
+    return np.asarray(np.random.default_rng(7).random(shape) + 1, np.float32)
+
+
+_X = floats(4, 6)
+_SQUARE = floats(1, 1, 4, 4)
+_REGIONS = {"output_height": 2, "output_width": 2}
+_LAYER = [floats(3, 2, 4), floats(1, 2, 4), floats(1, 2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("op_type", "opset", "attributes", "right", "wrong", "fix"),
+    [
+        ("BatchNormalization", 9, {}, [_X, *[floats(6)] * 4], [_X, *[floats(1)] * 4], "shape (6,)"),
+        ("BatchNormalization", 15, {}, [floats(4), *[floats(1)] * 4], [floats(4)] * 5, "(1,)"),
+        ("CenterCropPad", 18, {}, [_X, [3, 2]], [_X, [3]], "shape (2,)"),
+        ("CenterCropPad", 18, {"axes": [0, 1]}, [_X, [3, 2]], [_X, [3]], "shape (2,)"),
+        ("Clip", 13, {}, [_X, floats(), None], [_X, None, floats(4, 6)], "one number"),
+        ("CumSum", 14, {}, [_X, 0], [floats(), 0], "rank 1 or more"),
+        ("EyeLike", 9, {}, [_X], [floats(4)], "rank 2"),
+        ("EyeLike", 9, {}, [_X], [floats(4, 2, 2)], "rank 2"),
+        ("Gather", 13, {}, [_X, 0], [floats(), 0], "rank 1 or more"),
+        (
+            "GridSample",
+            16,
+            {},
+            [_SQUARE, floats(1, 3, 3, 2)],
+            [_SQUARE, floats(2, 3, 3, 2)],
+            "batch",
+        ),
+        (
+            "InstanceNormalization",
+            6,
+            {},
+            [_X[None], *[floats(4)] * 2],
+            [_X[None], *[floats(1)] * 2],
+            "(4,)",
+        ),
+        ("LayerNormalization", 17, {}, [_X, floats(6)], [floats(4, 1), floats(6)], "(4, 1)"),
+        (
+            "LayerNormalization",
+            17,
+            {},
+            [_X, floats(1), floats(6)],
+            [_X[:, :1], floats(1), floats(6)],
+            "(4, 1)",
+        ),
+        ("LayerNormalization", 17, {}, [_X, floats(4, 1)], [_X, floats(1, 4, 1)], "(4, 6)"),
+        ("Mod", 13, {}, [[7], [3]], [_X, _X], "fmod"),
+        (
+            "NonMaxSuppression",
+            11,
+            {},
+            [floats(1, 4, 4), floats(1, 1, 4)],
+            [floats(1, 4, 4), floats(2, 1, 4)],
+            "batch",
+        ),
+        ("OneHot", 11, {}, [[1, 2], [3], [0, 5]], [[1, 2], [3], [0, 5, 6]], "two values"),
+        ("OneHot", 11, {}, [[1, 2], [3], [0, 5]], [[1, 2], [-3], [0, 5]], "0 or more"),
+        ("Pad", 13, {}, [_X, [1, 1, 1, 1], floats()], [_X, [1, 1, 1, 1], floats(2)], "one value"),
+        (
+            "Pad",
+            18,
+            {},
+            [_X, [1, 1], None, [-1]],
+            [_X, [1, 1, 1, 1], None, [1, -1]],
+            "each axis once",
+        ),
+        ("RMSNormalization", 23, {}, [_X, floats(6)], [_X[:, :1], floats(6)], "(4, 1)"),
+        ("RNN", 14, {"hidden_size": 2}, _LAYER, [*_LAYER[:2], floats(1, 2, 3)], "hidden_size to 3"),
+        ("ReverseSequence", 10, {}, [_X, [4] * 6], [_X, [5] * 6], "from 0 to 4"),
+        ("ReverseSequence", 10, {}, [_X, [0] * 6], [_X, [-1] * 6], "from 0 to 4"),
+        ("ReverseSequence", 10, {}, [_X, [1] * 6], [_X, [1] * 4], "shape (6,)"),
+        ("ReverseSequence", 10, {}, [_X, [1] * 6], [floats(4), [1]], "rank 2"),
+        (
+            "RoiAlign",
+            10,
+            _REGIONS,
+            [_SQUARE, floats(2, 4), [0, 0]],
+            [_SQUARE, floats(2, 4), [0]],
+            "(2,)",
+        ),
+        (
+            "RoiAlign",
+            10,
+            _REGIONS,
+            [_SQUARE, floats(1, 4), [0]],
+            [_SQUARE, floats(1, 4), [-1]],
+            "0 to 0",
+        ),
+        (
+            "RoiAlign",
+            10,
+            _REGIONS,
+            [_SQUARE, floats(1, 4), [0]],
+            [_SQUARE, floats(1, 4), [1]],
+            "0 to 0",
+        ),
+        ("Scatter", 9, {}, [_X, [[0, 1]], floats(1, 2)], [_X, [[0, 1]], floats(1, 3)], "(1, 2)"),
+        (
+            "ScatterElements",
+            16,
+            {},
+            [_X, [[0, 1]], floats(1, 2)],
+            [_X, [[0, 1]], floats(2, 2)],
+            "(1, 2)",
+        ),
+        (
+            "ScatterND",
+            16,
+            {},
+            [_X, [[0], [1]], floats(2, 6)],
+            [_X, [[0], [1]], floats(6)],
+            "(2, 6)",
+        ),
+        ("Slice", 13, {}, [_X, [0, 0], [1, 1], [0, -1]], [_X, [0, 0], [1, 1], [1, -1]], "[1, -1]"),
+        ("Tile", 13, {}, [_X, [2, 1]], [_X, [2]], "shape (2,)"),
+        ("TopK", 11, {}, [_X, [0]], [_X, [-1]], "one k"),
+        ("TopK", 11, {}, [_X, [1]], [_X, [1, 1]], "one k"),
+        ("Trilu", 14, {}, [_X], [floats(4)], "rank 2 or more"),
+    ],
+)
+def test_operands_are_as_the_standard_wants_them(
+    op_type: str, opset: int, attributes: Any, right: list[Any], wrong: list[Any], fix: str
+) -> None:
+    """What an operator makes of others is not said: they are refused, and give nothing."""
+    for operands, is_right in ((right, True), (wrong, False)):
+        held = {f"i{k}": np.asarray(v) for k, v in enumerate(operands) if v is not None}
+        names = [f"i{k}" if v is not None else "_" for k, v in enumerate(operands)]
+        outs = "y z" if op_type == "TopK" else "y"
+        made = node(op_type, " ".join(names), outs, **attributes)
+        if is_right:
+            result(opset, made, **held)
+        else:
+            with refused("TS510", f"{op_type} failed on", fix):
+                result(opset, made, **held)
+
+
 def test_pads_are_all_the_starts_and_then_all_the_ends(x: Any) -> None:
     pads = tensor("p", [1, 0, 2, 3])
     for given, widths in (([0, 1], [(1, 2), (0, 3), (0, 0)]), ([-1, 0], [(0, 3), (0, 0), (1, 2)])):

@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorsplit.model.run.corrections import CORRECTED
 from tensorsplit.model.run.older_versions import OLDER
+from tensorsplit.model.run.operand_checks import CHECKS, checked
 from tensorsplit.model.run.program import Kernel, Step, Values, node_failed
 from tensorsplit.model.run.reference_calls import Call, RunCall, reference_kernel
 from tensorsplit.model.run.sequence_kernels import SEQUENCES
@@ -48,8 +49,13 @@ def _prepared(step: Step) -> Kernel:
 
 
 def _version(step: Step) -> RunCall | None:
-    """Return what runs a node that the reference alone does not run right; None for others."""
+    """Return what runs a node that the reference alone does not run right, or does not refuse.
+
+    None for others.
+    """
     if step.domain != "":
         return None
     until, older = OLDER.get(step.op_type, (0, None))
-    return older if step.opset < until else CORRECTED.get(step.op_type)
+    run = older if step.opset < until else CORRECTED.get(step.op_type)
+    checks = CHECKS.get(step.op_type)
+    return run if checks is None else checked(Call.run if run is None else run, checks)
