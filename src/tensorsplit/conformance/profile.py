@@ -68,11 +68,12 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
         kept, left = _kept(before, observations, features)
         findings, unexplained = derive(left)
         package = next(iter(subject.versions), subject.title)
-        content = {
+        content: dict[str, object] = {
             **({} if package == subject.title else {"package": package}),
             "measured": _measured(document, subject, observations),
             **({} if view is None else {"view": asdict(view)}),
             **({"sorts": before.sorts} if before is not None and before.sorts else {}),
+            **({"kernels": before.kernels} if before is not None and before.kernels else {}),
             "entries": [*kept, *_entries(findings)],
             "unexplained": [entry.result.case for entry in unexplained],
         }

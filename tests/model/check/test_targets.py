@@ -8,10 +8,12 @@ from itertools import chain
 from typing import Any
 from unittest.mock import MagicMock
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
+from onnx import TensorProto, helper
 from onnx.parser import parse_model
 from onnx.reference import ReferenceEvaluator
 
@@ -19,6 +21,7 @@ import tensorsplit as ts
 from tensorsplit import SplitError
 from tensorsplit.model import profiles
 from tensorsplit.model.check.advice import advice, advice_on_layer
+from tensorsplit.model.check.engine_kernels import kernel_of, takes
 from tensorsplit.model.check.target_checks import of_features
 from tensorsplit.model.profiles import Extent, Limitation, Profile, Verdict
 from tests.marks import also_run_by
@@ -200,6 +203,97 @@ def test_onnx_runtime_has_not_every_kernel() -> None:
     data = value("x", onnx.TensorProto.UINT8, [4])
     made = model(graph([split], [data], [sequence("s", onnx.TensorProto.UINT8)]))
     assert codes(made, "onnxruntime") == ["TS841"]
+
+
+def of_one_node(opset: int, text: str) -> onnx.ModelProto:
+    """A model of a node, such as ``int16 x => Max(x, x)``, and of what it gives."""
+    inputs, call = text.split(" => ")
+    start = f'<ir_version: 10, opset_import: ["": {opset}]>'
+    return parse_model(f"{start} g ({inputs}) => (float y) {{ y = {call} }}")
+
+
+RUN = [
+    ("onnxruntime", 13, "int16 x => Max(x, x)", "Max-13 with T = int16"),
+    ("onnxruntime", 13, "int32 x => Max(x, x)", ""),
+    ("onnxruntime", 14, "bfloat16 x => Add(x, x)", "Add-14 with T = bfloat16"),
+    ("onnxruntime", 14, "float16 x => Add(x, x)", ""),
+    ("onnxruntime", 6, "float x => Add(x, x)", "Add-6"),
+    ("onnxruntime", 8, "float x => Add(x, x)", ""),
+    ("onnxruntime", 27, "float x, float s => QuantizeLinear(x, s)", ""),
+    ("onnxruntime", 28, "float x, float s => QuantizeLinear(x, s)", "QuantizeLinear-28"),
+    ("onnxruntime", 20, "uint8[?] x => ImageDecoder(x)", "ImageDecoder-20"),
+    ("onnxruntime", 18, "double x => HardSwish(x)", ""),  # of its function body nothing is said
+    ("openvino", 11, "float[2,2] x => Det(x)", "Det-11"),
+    ("openvino", 13, "string[3] x, int64[2,1] i => GatherND(x, i)", "GatherND-13 with T = string"),
+    ("openvino", 13, "float[3] x, int64[2,1] i => GatherND(x, i)", ""),
+    ("openvino", 13, "string[3] x, int64[2] i => Gather(x, i)", ""),
+    ("openvino", 13, "string[3] x => Cast<to = 1>(x)", "Cast-13 with T1 = string"),
+    ("openvino", 16, "bool[3] c, string[3] x => Where(c, x, x)", "Where-16 with T = string"),
+]
+"""A target, an opset, a node, and what of it the engine does not run."""
+
+
+@pytest.mark.parametrize(("target", "opset", "text", "said"), RUN)
+def test_what_an_engine_does_not_run_at_all_is_a_warning(
+    target: Any, opset: int, text: str, said: str
+) -> None:
+    found = [
+        each for each in check(of_one_node(opset, text), target) if " does not run " in each.message
+    ]
+    assert [each.severity for each in found] == ["warning"] * bool(said)
+    assert not found or said in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("opset", "text", "fix"),
+    [
+        (13, "int16 x => Max(x, x)", "cast its data"),
+        (6, "float x => Add(x, x)", "convert the model to another opset"),
+        (20, "uint8[?] x => ImageDecoder(x)", "use another engine"),
+    ],
+)
+def test_the_fix_is_of_what_an_engine_lacks(opset: int, text: str, fix: str) -> None:
+    (found,) = [
+        each
+        for each in check(of_one_node(opset, text), "onnxruntime")
+        if " does not run " in each.message
+    ]
+    assert found.fix.startswith(fix)
+
+
+@pytest.mark.parametrize(
+    ("target", "opset", "text", "said"),
+    [
+        pytest.param(*row, marks=pytest.mark.engine(row[0]))
+        for row in RUN
+        if "HardSwish" not in row[2]
+    ],
+)
+def test_the_engine_does_not_run_it(target: Any, opset: int, text: str, said: str) -> None:
+    made = of_one_node(opset, text)
+    kinds = {TensorProto.STRING: object, TensorProto.BFLOAT16: ml_dtypes.bfloat16}
+    feeds = {}
+    for entry in made.graph.input:
+        kind = entry.type.tensor_type
+        shape = [dim.dim_value or 1 for dim in kind.shape.dim]
+        dtype = kinds.get(kind.elem_type) or helper.tensor_dtype_to_np_dtype(kind.elem_type)
+        feeds[entry.name] = np.full(shape, "a" if dtype is object else 1, dtype)
+    made.graph.output[0].ClearField("type")
+    if said:
+        with pytest.raises(SplitError, match="TS60"):
+            ts.run(made, feeds, engine=target)
+    else:
+        ts.run(made, feeds, engine=target)
+
+
+def test_a_line_of_a_profile_names_versions_and_types() -> None:
+    kernel = kernel_of("7-12 T: float int64; U: !string")
+    assert [version for version in range(15) if kernel.is_of(version)] == [7, 8, 9, 10, 11, 12]
+    assert takes(kernel, {"T": {"int64"}, "U": {"bool"}, "V": {"string"}})
+    assert takes(kernel, {})
+    assert not takes(kernel, {"T": {"int64", "int32"}})
+    assert not takes(kernel, {"U": {"bool", "string"}})
+    assert [version for version in range(30) if kernel_of("13- T: float").is_of(version)] == [13]
 
 
 def test_the_portable_target_has_no_sequences() -> None:

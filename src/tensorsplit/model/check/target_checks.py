@@ -16,6 +16,7 @@ from tensorsplit.model.check.advice import (
     before_lowering,
 )
 from tensorsplit.model.check.checks import TARGET_DEPENDS, TARGET_REFUSES, TARGET_WRONG
+from tensorsplit.model.check.engine_kernels import of_kernels
 from tensorsplit.model.check.findings import Finding, of_check
 from tensorsplit.model.check.node_checks import has_fed_floats
 from tensorsplit.model.features import data_features, features_of, layer_features, model_features
@@ -88,7 +89,8 @@ class TargetChecks:
         if self.facts.never_runs(ref.path):
             return [each.as_warning(NEVER_RUNS) for each in found.values()]
         is_used = ref.node in self._used
-        return [each if is_used else each.as_warning(_NOBODY) for each in found.values()]
+        of_entries = [each if is_used else each.as_warning(_NOBODY) for each in found.values()]
+        return [*of_entries, *of_kernels(self.profile, ref, self.facts)]
 
     def of_data(self, refs: Iterable[NodeRef]) -> list[Finding]:
         """Return the findings on the data of nodes, but for what was found of one of them."""

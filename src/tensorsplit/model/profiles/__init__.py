@@ -13,13 +13,13 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import msgspec
 from packaging.version import InvalidVersion, Version
@@ -101,6 +101,9 @@ as a dimension of 0; only inputs that the standard refuses, which lowering leave
 only elements of some values, whatever operator moves them."""
 
 
+KernelLine: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^\d{1,9}-\d{0,9}( .*)?$")]
+
+
 @dataclass(frozen=True, slots=True)
 class Limitation:
     """One thing that an engine was measured not to do right, or that a target leaves out.
@@ -153,6 +156,8 @@ class Profile:
         view: What the engine knows of a model at import; None if it looks at shapes when it runs.
         sorts: Which nodes of a main graph it runs whatever their order: ``all``, ``own`` for those
             that read nothing later in their bodies, or none if it is empty.
+        kernels: The kernels of operators: by type of the node, for which versions and element types
+            it has one, or for which it has none; see `tensorsplit.model.check.engine_kernels`.
         package: The distribution whose version it is of; empty for the engine's name.
         remarks: What a user has to know of how it was chosen, such as that another version is
             installed.
@@ -164,6 +169,7 @@ class Profile:
     entries: tuple[Limitation, ...]
     view: View | None = None
     sorts: Literal["", "own", "all"] = ""
+    kernels: Mapping[str, tuple[KernelLine, ...]] = field(default_factory=dict)
     package: str = ""
     remarks: tuple[str, ...] = ()
 

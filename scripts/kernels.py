@@ -1,0 +1,159 @@
+"""Write the kernels of the ONNX Runtime that is installed into its profile, each one tried.
+
+``python scripts/kernels.py`` asks the engine which versions and element types each of its kernels
+on the CPU is for, and then has it load a node of each operator, version and type of the standard:
+what it loads though no kernel is for it is added. Of an operator with a function body it may take
+that, whatever the types.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+from onnx import AttributeProto, ModelProto, TensorProto, defs, helper
+from onnxruntime.capi import onnxruntime_pybind11_state as engine
+
+from tensorsplit.model.check.engine_kernels import Kernel, kernel_of, takes
+
+PROFILES = Path(__file__).parents[1] / "src" / "tensorsplit" / "model" / "profiles"
+NO_KERNEL = ("Could not find an implementation", "Failed to find kernel")
+OPEN = (1 << 31) - 1
+LEFT = {"Constant", "If", "Loop", "Scan", "Split", "SplitToSequence"}
+"""Operators without a kernel, with bodies, or of which the profile says more."""
+
+TYPES = {name.lower(): number for name, number in TensorProto.DataType.items()}
+USUAL = ("float", "int64", "bool", "string")
+VALUES = {
+    AttributeProto.INT: 1,
+    AttributeProto.INTS: [1],
+    AttributeProto.FLOAT: 1.0,
+    AttributeProto.FLOATS: [1.0],
+    AttributeProto.STRING: "a",
+    AttributeProto.STRINGS: ["a"],
+}
+
+Types = Mapping[str, frozenset[str]]
+
+
+def tensors(names: Any) -> frozenset[str]:
+    """The element types in a list of types; float16 is cast where there is a kernel of float."""
+    found = {name[7:-1] for name in map(str, names) if name.startswith("tensor(")}
+    return frozenset(found | ({"float16"} if "float" in found else set()))
+
+
+def kernels() -> dict[tuple[str, int, int], list[Types]]:
+    """The element types of each kernel, by operator and versions."""
+    found: dict[tuple[str, int, int], list[Types]] = defaultdict(list)
+    for each in engine.get_all_opkernel_def():
+        if (each.provider, each.domain) == (
+            "CPUExecutionProvider",
+            "",
+        ) and each.op_name not in LEFT:
+            held = {name: tensors(types) for name, types in each.type_constraints.items()}
+            taken = {name: types for name, types in held.items() if types}
+            found[each.op_name, *each.version_range].append(taken)
+    return found
+
+
+def merged(held: list[Types]) -> list[Types]:
+    """The same in one, if it is for each type of a parameter with each of the others."""
+    names = [*held[0]]
+    if any(each.keys() != held[0].keys() for each in held):
+        return held
+    every = {name: frozenset[str]().union(*(each[name] for each in held)) for name in names}
+
+    def ways(types: Types) -> set[tuple[str, ...]]:
+        return set(itertools.product(*(types[name] for name in names)))
+
+    return [every] if set().union(*map(ways, held)) == ways(every) else held
+
+
+def line(first: int, last: int, held: Types) -> str:
+    """A line of a profile."""
+    types = "; ".join(f"{name}: {' '.join(sorted(types))}" for name, types in sorted(held.items()))
+    return f"{first}-{'' if last == OPEN else last} {types}".strip()
+
+
+def model(schema: Any, parameter: str, kind: str) -> tuple[Types, ModelProto] | None:
+    """A node of an operator version, one of whose parameters is of a type; None if none is made."""
+    types: dict[str, frozenset[str]] = {}
+    entries = []
+    for place in range(max(schema.min_input, min(schema.max_input, 1))):
+        given = schema.inputs[min(place, len(schema.inputs) - 1)]
+        allowed = tensors(given.types)
+        usual = next((each for each in USUAL if each in allowed), min(allowed, default=""))
+        element = kind if given.type_str == parameter else usual
+        if not element:
+            return None
+        types[given.type_str] = types.get(given.type_str, frozenset()) | {element}
+        entries.append(helper.make_tensor_value_info(f"i{place}", TYPES[element], None))
+    wanted = {name: each.type for name, each in schema.attributes.items() if each.required}
+    attributes: dict[str, Any] = {name: VALUES.get(each.value) for name, each in wanted.items()}
+    if parameter not in types or None in attributes.values():
+        return None
+    outputs = [f"o{place}" for place in range(max(schema.min_output, 1))]
+    node = helper.make_node(schema.name, [each.name for each in entries], outputs, **attributes)
+    ends = [helper.make_empty_tensor_value_info(name) for name in outputs]
+    graph = helper.make_graph([node], "one", entries, ends)
+    imports = [helper.make_opsetid("", schema.since_version)]
+    return types, helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+def is_loaded(made: ModelProto) -> bool | None:
+    """Whether the engine loads a model; None if it refuses it, and not for want of a kernel."""
+    try:
+        onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    except Exception as error:  # noqa: BLE001 - it has several, of no common type
+        return False if any(text in str(error) for text in NO_KERNEL) else None
+    return True
+
+
+def tried(schema: Any, kernels: list[Kernel]) -> Iterator[tuple[Types, bool, bool]]:
+    """The types of a node, whether a kernel is for them, and whether the engine loads it."""
+    for constraint in schema.type_constraints:
+        for name in sorted(tensors(constraint.allowed_type_strs) & TYPES.keys()):
+            made = model(schema, constraint.type_param_str, name)
+            loaded = made and is_loaded(made[1])
+            if made is not None and loaded is not None:
+                yield made[0], any(takes(each, made[0]) for each in kernels), bool(loaded)
+
+
+def main() -> None:
+    """Write the lines, and say how many nodes were tried."""
+    onnxruntime.set_default_logger_severity(4)
+    lines, seen = defaultdict[str, list[str]](list), Counter[tuple[bool, bool]]()
+    for (name, first, last), held in sorted(kernels().items()):
+        lines[name] += [line(first, last, each) for each in merged(held)]
+    schemas: Sequence[Any] = defs.get_all_schemas_with_history()
+    for schema in schemas:
+        if schema.domain or schema.deprecated or schema.name in LEFT:
+            continue
+        version = schema.since_version
+        usable = [each for each in map(kernel_of, lines[schema.name]) if each.is_of(version)]
+        if schema.has_function or schema.has_context_dependent_function:
+            lines[schema.name].append(f"{version}-{version}")
+            continue
+        for types, has_kernel, loaded in tried(schema, usable):
+            seen[has_kernel, loaded] += 1
+            if loaded and not has_kernel:
+                lines[schema.name].append(line(version, version, types))
+    path = PROFILES / f"onnxruntime-{onnxruntime.__version__}.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["kernels"] = {name: sorted(texts, key=order) for name, texts in sorted(lines.items())}
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print("nodes, by whether a kernel is for them and whether they are loaded:", dict(seen))
+
+
+def order(text: str) -> tuple[int, str]:
+    """What lines are sorted by: the first version."""
+    return int(text.partition("-")[0]), text
+
+
+if __name__ == "__main__":
+    main()

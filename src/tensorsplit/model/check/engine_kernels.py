@@ -1,0 +1,98 @@
+"""The operators and element types that an engine has kernels of, as its profile lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import lru_cache
+from itertools import chain, repeat
+from typing import Any, NamedTuple
+
+from tensorsplit.model.check.checks import TARGET_DEPENDS
+from tensorsplit.model.check.findings import Finding, of_check
+from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.split_records import is_onnx_split
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.profiles import Profile
+
+
+class Kernel(NamedTuple):
+    """One line of a profile, such as ``7-12 T: float int64; T1: !string``.
+
+    Attributes:
+        first: The operator version from which on it is.
+        last: That up to which it is; None if it is of the first alone.
+        types: By type parameter of the schema: whether these types are those that it takes, and not
+            all others; and the types.
+    """
+
+    first: int
+    last: int | None
+    types: tuple[tuple[str, bool, frozenset[str]], ...]
+
+    def is_of(self, version: int) -> bool:
+        """Return whether it is of an operator version."""
+        return version == self.first or self.first < version <= (self.last or self.first)
+
+
+@lru_cache(maxsize=1024)
+def kernel_of(line: str) -> Kernel:
+    """Read a line of a profile."""
+    versions, _, types = line.partition(" ")
+    first, _, last = versions.partition("-")
+    listed = []
+    for each in filter(None, types.split("; ")):
+        parameter, _, names = each.partition(": ")
+        is_taken = not names.startswith("!")
+        listed.append((parameter, is_taken, frozenset(names.removeprefix("!").split())))
+    return Kernel(int(first), int(last) if last else None, tuple(listed))
+
+
+def takes(kernel: Kernel, types: Mapping[str, Set[str]]) -> bool:
+    """Return whether a kernel is for element types, given by type parameter of the schema."""
+    return all(
+        (types.get(parameter, frozenset()) <= listed)
+        if is_taken
+        else types.get(parameter, frozenset()).isdisjoint(listed)
+        for parameter, is_taken, listed in kernel.types
+    )
+
+
+def of_kernels(profile: Profile, ref: NodeRef, facts: Facts) -> Iterator[Finding]:
+    """Yield a finding on a node of ONNX's own operators for which the engine has no kernel.
+
+    It is a warning: before it looks for kernels, the engine may leave the node out.
+    """
+    lines = profile.kernels.get(ref.op_type) if ref.node.domain == "" else None
+    schema = ref.schema
+    if lines is None or schema is None or is_onnx_split(ref.node):
+        return
+    version = schema.since_version
+    kernels = [each for each in map(kernel_of, lines) if each.is_of(version)]
+    types = _types(ref, facts, schema)
+    if any(takes(kernel, types) for kernel in kernels):
+        return
+    asked = {name for kernel in kernels for name, *_ in kernel.types}
+    shown = (f"{name} = {'/'.join(sorted(types[name]))}" for name in types if name in asked)
+    named = f" with {', '.join(shown)}" if kernels else ""
+    what = "cast its data to another type" if kernels else "convert the model to another opset"
+    fix = f"{what}, or use another engine" if lines else "use another engine"
+    message = f"{profile.name} does not run {ref.op_type}-{version}{named}"
+    yield of_check(TARGET_DEPENDS, ref.path, message, fix)
+
+
+def _types(ref: NodeRef, facts: Facts, schema: Any) -> dict[str, set[str]]:
+    """Return the element types of what a node reads and gives, by type parameter of its schema."""
+    found: dict[str, set[str]] = {}
+    inputs = zip(_parameters(schema.inputs), ref.node.inputs, strict=False)
+    outputs = zip(_parameters(schema.outputs), ref.node.outputs, strict=False)
+    for parameter, value in (*inputs, *outputs):
+        names = {kind.name.lower() for kind in facts.element_types(value)}
+        if names and parameter.isidentifier():
+            found.setdefault(parameter, set()).update(names)
+    return found
+
+
+def _parameters(ends: Sequence[Any]) -> Iterator[str]:
+    """Yield the type parameters of inputs or outputs; the last one may stand for any number."""
+    names = [end.type_str for end in ends]
+    return chain(names, repeat(names[-1]) if names else ())
