@@ -24,7 +24,7 @@ from tensorsplit.model.graph.loops import (
 )
 from tensorsplit.model.graph.nodes import Scope, attribute_of, bodies, is_used, scopes_in
 from tensorsplit.model.graph.producers import first_input, origins, passed_from
-from tensorsplit.model.graph.rejoined import may_pass, passed_by
+from tensorsplit.model.graph.rejoined import first_passed, may_pass, passed_by
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.uses import is_unused, twins_of
 from tensorsplit.model.infer.analysis import Facts
@@ -239,11 +239,13 @@ def _is_over_row(end: ir.Value, rows: set[ir.Value], body: ir.Graph) -> bool:
     """
     counts, first = list[int](), ""
     held: ir.Value | None = end
+    walked = set[ir.Value]()
     while held is not None and held not in rows:
         made = held.producer()
-        if made is None or held is not made.outputs[0]:
+        if made is None or held is not made.outputs[0] or held in walked:
             return False
-        passed = next(iter(passed_by(made)), None)
+        walked.add(held)
+        passed = first_passed(made)
         if passed is None:
             first = operator_of(made)
             if first not in _OVER_ROWS:
