@@ -209,7 +209,64 @@ def of_one_node(opset: int, text: str) -> onnx.ModelProto:
     """A model of a node, such as ``int16 x => Max(x, x)``, and of what it gives."""
     inputs, call = text.split(" => ")
     start = f'<ir_version: 10, opset_import: ["": {opset}]>'
-    return parse_model(f"{start} g ({inputs}) => (float y) {{ y = {call} }}")
+    made = parse_model(f"{start} g ({inputs}) => (float y) {{ y = {call} }}")
+    made.graph.output[0].ClearField("type")
+    return made
+
+
+def fed(made: onnx.ModelProto) -> dict[str, Any]:
+    """Random data for a model; 1 or "a" where it takes no floats."""
+    kinds = {TensorProto.STRING: object, TensorProto.BFLOAT16: ml_dtypes.bfloat16}
+    feeds, rng = {}, np.random.default_rng(29)
+    for entry in made.graph.input:
+        kind = entry.type.tensor_type
+        shape = [dim.dim_value if dim.HasField("dim_value") else 1 for dim in kind.shape.dim]
+        dtype = kinds.get(kind.elem_type) or helper.tensor_dtype_to_np_dtype(kind.elem_type)
+        if dtype == np.float32:
+            feeds[entry.name] = np.asarray(rng.random(shape), np.float32)
+        else:
+            feeds[entry.name] = np.full(shape, "a" if dtype is object else 1, dtype)
+    return feeds
+
+
+MISREAD = [
+    ("openvino", "float[6,4] x, int64[2,3] i => GatherElements<axis = 0>(x, i)", "TS841"),
+    ("openvino", "float[6,4] x, int64[2,4] i => GatherElements<axis = 0>(x, i)", ""),
+    ("openvino", "float[6,4] x, int64[6,3] i => GatherElements<axis = -1>(x, i)", ""),
+    ("openvino", "float[6,4] x, int64[5,3] i => GatherElements<axis = -1>(x, i)", "TS841"),
+    ("openvino", "float[6,4] x, int64[3,0] i => GatherND(x, i)", "TS842"),
+    ("openvino", "float[6,4] x, int64[3,1] i => GatherND(x, i)", ""),
+    ("openvino", "float[6,4] x, int64[0] i, float[6,4] u => ScatterND(x, i, u)", "TS842"),
+    ("openvino", "float[6,4] x, int64[1] i, float[4] u => ScatterND(x, i, u)", ""),
+    ("onnxruntime", "int64 x, int64 d, float[2] v => OneHot(x, d, v)", "TS841"),
+    ("onnxruntime", "int64[3] x, int64 d, float[2] v => OneHot(x, d, v)", ""),
+]
+"""A target, a node, and the code of what the engine makes of it."""
+
+
+@pytest.mark.parametrize(("target", "text", "code"), MISREAD)
+def test_indices_that_an_engine_misreads_are_found(target: Any, text: str, code: str) -> None:
+    """`lower` leaves them, as nothing else would do."""
+    made = of_one_node(13, text)
+    errors = [each.code for each in check(made, target) if each.severity == "error"]
+    assert errors == [code] * bool(code)
+    with warnings.catch_warnings(action="ignore"):
+        assert ts.lower(made, target) == made
+
+
+@pytest.mark.parametrize(
+    ("target", "text", "code"),
+    [pytest.param(*row, marks=pytest.mark.engine(row[0])) for row in MISREAD],
+)
+def test_the_engine_misreads_the_indices(target: Any, text: str, code: str) -> None:
+    made = of_one_node(13, text)
+    feeds = fed(made)
+    wanted = ts.run(made, feeds)["y"]
+    try:
+        is_right = bool((ts.run(made, feeds, engine=target)["y"] == wanted).all())
+    except SplitError:
+        is_right = False
+    assert is_right is not bool(code)
 
 
 RUN = [
@@ -271,19 +328,11 @@ def test_the_fix_is_of_what_an_engine_lacks(opset: int, text: str, fix: str) -> 
 )
 def test_the_engine_does_not_run_it(target: Any, opset: int, text: str, said: str) -> None:
     made = of_one_node(opset, text)
-    kinds = {TensorProto.STRING: object, TensorProto.BFLOAT16: ml_dtypes.bfloat16}
-    feeds = {}
-    for entry in made.graph.input:
-        kind = entry.type.tensor_type
-        shape = [dim.dim_value or 1 for dim in kind.shape.dim]
-        dtype = kinds.get(kind.elem_type) or helper.tensor_dtype_to_np_dtype(kind.elem_type)
-        feeds[entry.name] = np.full(shape, "a" if dtype is object else 1, dtype)
-    made.graph.output[0].ClearField("type")
     if said:
         with pytest.raises(SplitError, match="TS60"):
-            ts.run(made, feeds, engine=target)
+            ts.run(made, fed(made), engine=target)
     else:
-        ts.run(made, feeds, engine=target)
+        ts.run(made, fed(made), engine=target)
 
 
 def test_a_line_of_a_profile_names_versions_and_types() -> None:

@@ -147,6 +147,18 @@ def test_the_engine_runs_what_it_does_not_see(
 EMPTY = "<float[0] z = {}, float[0,2] zs = {}, float[2,0] zt = {}"
 STRINGS = ", string[0] w = {}"
 OF_NOTHING: dict[str, tuple[str, str, list[tuple[int, ...]]]] = {
+    "indices of numbers": (
+        "float[A] y, float[B] q",
+        """i = Constant <value = int64[0, 1] {}> () y = GatherND(x, i)
+        u = Constant <value = float[0] {}> () q = ScatterND(x, i, u)""",
+        [(0,), (5,)],
+    ),
+    "indices of elements": (
+        "float[A] y, float[B] q",
+        """i = Constant <value = int64[0] {}> () y = GatherElements<axis = 0>(x, i)
+        u = Constant <value = float[0] {}> () q = ScatterElements<axis = 0>(x, i, u)""",
+        [(0,), (5,)],
+    ),
     "a split": ("float[P] y, float[Q] v", "y, v = Split<axis=0>(z)", [(0,), (0,)]),
     "a split of a matrix": ("float[P,Q] y", "y, v = Split<axis=1>(zs)", [(0, 1)]),
     "on the axis without elements": ("float[P,Q] y", "y, v = Split<axis=1>(zt)", [(2, 0)]),
@@ -497,7 +509,8 @@ def test_openvino_takes_constants_without_elements_for_what_they_are(
 ) -> None:
     """Its import makes a scalar of each."""
     outputs, text, shapes = OF_NOTHING[name]
-    if opset < 11 and any(part in text for part in ("Sequence", "Loop", "If", "(w)")):
+    newer = ("Sequence", "Loop", "If", "(w)", "GatherElements", "GatherND")
+    if opset < 11 and any(part in text for part in newer):
         opset = 12
     if opset > 17:
         text = text.replace("Split<axis=", "Split<num_outputs=2, axis=")

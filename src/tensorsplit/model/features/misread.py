@@ -262,6 +262,28 @@ def _is_given_out(node: ir.Node) -> bool:
     return any(held.is_graph_output() for held in results)
 
 
+def _has_narrow_indices(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether indices are fewer than the data along an axis that they do not count."""
+    data, indices = (seen.tensor(held).shape or () for held in (ref.input(0), ref.input(1)))
+    axis = attribute_of(ref.node, "axis", ir.AttributeType.INT, 0)
+    others = [
+        places
+        for k, places in enumerate(zip(data, indices, strict=False))
+        if axis not in (k, k - len(data))
+    ]
+    return any(is_known(dim) and is_known(count) and dim != count for dim, count in others)
+
+
+def _has_no_coordinates(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether each index has no number, and so stands for all of the data."""
+    return (seen.tensor(ref.input(1)).shape or (None,))[-1] == 0
+
+
+def _is_of_a_number(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether the first input is one number, of rank 0."""
+    return seen.tensor(ref.input(0)).shape == ()
+
+
 _Holds: TypeAlias = Callable[[NodeRef, Facts], bool]
 
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
@@ -286,10 +308,14 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("transformed_axis", _has_other_axis),
         ),
         "Dropout": (("training_mode", is_in_training), ("drops_given", _drops_given)),
+        "GatherElements": (("narrow_indices", _has_narrow_indices),),
+        "GatherND": (("no_coordinates", _has_no_coordinates),),
         "MatMulInteger": (
             ("omitted_zero_point", _omits_zero_point),
             ("vector_first", _has_vector_first),
         ),
+        "OneHot": (("one_index", _is_of_a_number),),
+        "ScatterND": (("no_coordinates", _has_no_coordinates),),
     }
 )
 

@@ -83,6 +83,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " order, or count from the back",
         "training_mode": "is a Dropout that is in training mode, or whose mode is not written as"
         " a constant",
+        "narrow_indices": "has indices that are fewer than the data along another axis",
+        "no_coordinates": "has indices of no numbers, which stand for all of the data",
+        "one_index": "is a OneHot of one number",
         "drops_given": "is a Dropout of an input of the model, of a tensor from around a body, or"
         " of what the body is given and gives out",
         "constant_form": "is a Constant that gives {}",

@@ -55,8 +55,14 @@ def empty_operands(ref: NodeRef) -> list[int]:
     schema = ref.schema
     if schema is None or not schema.inputs:
         return []
+    if operator_of(ref.node) in _INDEXED:
+        return empty
     last = len(schema.inputs) - 1
     return [place for place in empty if _is_data(schema, schema.inputs[min(place, last)])]
+
+
+_INDEXED = frozenset({"GatherElements", "GatherND", "ScatterElements", "ScatterND", "Tile"})
+"""Operators that OpenVINO refuses where their indices or counts are a number."""
 
 
 _PRODUCTS = frozenset({"Gemm", "MatMul"})

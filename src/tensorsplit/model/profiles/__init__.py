@@ -88,6 +88,9 @@ LEFT = {
     "empty_part": "leave the part out",
     "long_slice": "use Split in its place, or run it in another engine",
     "lost_in_rows": "declare the dimension, or run it in another engine, if such data matter",
+    "narrow_indices": "take a Slice of the data, as long as the indices along the other axes",
+    "no_coordinates": "leave the node out",
+    "one_index": "give a list of one index, and Squeeze the result",
     "odd_zero_point": "quantise by an even zero point, or use another engine, if halves matter",
     "from_one_side": "use another engine",
 }
