@@ -295,6 +295,27 @@ def test_a_branch_may_be_declared_wrong_where_its_shape_is_known() -> None:
     np.testing.assert_array_equal(found, np.concatenate([data, data]))
 
 
+@pytest.mark.parametrize("given", ['n, ""', "n, on", '"", on'])
+@pytest.mark.parametrize("rounds", [0, 3])
+def test_a_loop_carries_something_before_opset_11(given: str, rounds: int) -> None:
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[5] x, int64 n, bool on, int64 last)
+        => (float[N, 2] y, int64[N] z) {{ y, z = Loop({given}) <body = b (int64 i, bool c)
+        => (bool o, float[2] p, int64 j) {{ o = Less(i, last) p, q = Split<num_outputs = 2>(h)
+        h = Slice(x, zero, four) j = Add(i, last) }}> }}"""
+    )
+    body = made.graph.node[0].attribute[0].g
+    body.initializer.extend([tensor("zero", [0]), tensor("four", [4])])
+    body.node.insert(0, body.node.pop(2))
+    feeds = {"x": X.ravel()[:5], "n": np.array(rounds), "on": np.array(rounds > 0)}
+    feeds["last"] = np.array(9 if "n" in given.split(", ") else rounds - 1)
+    for opset in (10, 9):
+        older = converted(made, opset)
+        y, z = outputs(older, **feeds)
+        np.testing.assert_array_equal(y, np.tile(feeds["x"][:2], (rounds, 1)))
+        assert z.tolist() == [i + int(feeds["last"]) for i in range(rounds)]
+
+
 @pytest.mark.parametrize("names", ["y m", "y _ v", "y m v s"])
 def test_batch_normalization_that_gives_its_mean_is_in_training(names: str) -> None:
     given: dict[str, Any] = dict.fromkeys("abcd", X[0, 0])
@@ -1031,6 +1052,14 @@ def test_another_cumulative_sum_is_scanned_at_opset_9(
     assert any(each.op_type == "Scan" for each in long.graph.node)
     with refused("TS512", "CumSum", "convert to opset 9 or newer"):
         convert(summing(data, [None] * len(dims), axis), 8)
+
+
+@pytest.mark.engine("onnxruntime")
+def test_onnx_runtime_knows_the_rank_of_a_sum_that_is_scanned() -> None:
+    data = RNG.integers(-9, 9, (2, 5, 3))
+    older = converted(summing(data, [None, None, None], 1), 9)
+    (found,) = ts.run(older, {"x": data}, engine="onnxruntime").values()
+    np.testing.assert_array_equal(found, np.cumsum(data, 1), strict=True)
 
 
 def test_a_cumulative_sum_is_along_a_constant_axis_before_opset_11() -> None:

@@ -298,6 +298,24 @@ def _branches(node: NodeConversion) -> None:
                 value.shape = None
 
 
+def _carrying(node: NodeConversion) -> None:
+    """Carry a number in a Loop that carries nothing, which is legal only since opset 11."""
+    body, given = node.attribute("body"), [*node.node.inputs]
+    if body is None or len(given) > 2:
+        return
+    make, inner = node.make, node.make.inner()
+    state = make.new("state", ir.DataType.INT64, [])
+    kept = inner.op("Identity", [state])
+    kept.type, kept.shape = state.type, state.shape
+    node.take("body")
+    body.extend(inner.nodes)
+    body.inputs.append(state)
+    body.outputs.insert(1, kept)
+    carried = [*given, make.constant(0)]
+    ends = ("kept", *(f"rows_{place}" for place in range(len(node.node.outputs))))
+    node.replace(*make.ops("Loop", carried, {"body": body}, ends)[1:], is_exact=True)
+
+
 def _not_training(node: NodeConversion) -> None:
     """Refuse a BatchNormalization that is in training mode."""
     if node.op_type == "BatchNormalization":
@@ -498,6 +516,7 @@ ADAPTERS = table(
     ("Concat", 4, stated("axis", 1), None),
     ("MeanVarianceNormalization", 13, stated("axes", [0, 2, 3]), None),  # onnx needs its default
     ("If", 11, None, _branches),
+    ("Loop", 11, None, _carrying),
     ("Scan", 9, _scan, _scan),
     ("Pad", 19, None, only("mode", "constant", "reflect", "edge")),
     ("ScatterElements ScatterND", 18, None, only("reduction", "none", "add", "mul")),

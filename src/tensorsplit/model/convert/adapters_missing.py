@@ -99,7 +99,7 @@ def _scan_sums(node: NodeConversion, axis: int) -> None:
     is_back, is_exclusive = (bool(node.attribute(name)) for name in ("reverse", "exclusive"))
     zeros = _zeros_of_a_part(node, axis, kind)
     parts = [make.unsqueeze(zeros, [0]), make.moved(node.given(0), rank, axis, 0)]
-    attributes = {"body": _adding(make, kind), "num_scan_inputs": 1}
+    attributes = {"body": _adding(make, kind, rank - 1), "num_scan_inputs": 1}
     if is_back:
         attributes |= {f"scan_{end}_directions": [1] for end in ("input", "output")}
         parts.reverse()
@@ -108,13 +108,17 @@ def _scan_sums(node: NodeConversion, axis: int) -> None:
     node.replace(make.moved(make.slice(sums, *limits, 0), rank, 0, axis))
 
 
-def _adding(make: Calculation, kind: ir.DataType) -> ir.Graph:
-    """Return the body of a Scan that gives the sum of each part and those before it."""
+def _adding(make: Calculation, kind: ir.DataType, rank: int) -> ir.Graph:
+    """Return the body of a Scan that gives the sum of each part and those before it.
+
+    It declares their rank, which onnxruntime 1.32.0 has to know.
+    """
     inner = make.inner()
     before, part = make.new("before", kind), make.new("part", kind)
     total = inner.op("Add", [before, part])
     row = inner.op("Identity", [total])
-    total.type = row.type = ir.TensorType(kind)
+    for each in (total, row):
+        each.type, each.shape = ir.TensorType(kind), ir.Shape([None] * rank)
     name = make.names.fresh(f"{make.stem}_body")
     return ir.Graph([before, part], [total, row], nodes=inner.nodes, name=name)
 
