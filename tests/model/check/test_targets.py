@@ -229,6 +229,35 @@ def fed(made: onnx.ModelProto) -> dict[str, Any]:
     return feeds
 
 
+@pytest.mark.parametrize("target", ["portable", "openvino"])
+def test_an_identity_of_a_tensor_of_any_rank_is_none_of_a_sequence(target: Any) -> None:
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 13]> g (float[N] x) => (float[N] y)
+        { y = Identity(x) }"""
+    )
+    for end in (*made.graph.input, *made.graph.output):
+        end.type.tensor_type.ClearField("shape")
+    assert not [each for each in check(made, target) if "sequence" in each.message]
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("is_declared", [False, True])
+def test_openvino_counts_the_one_length_of_what_a_loop_carries(*, is_declared: bool) -> None:
+    """Without a declared rank, too: it knows that of what the loop is given."""
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 15]> g (float[6,4] x, int64 n) => (float[A,B] y) {
+        y = Loop(n, "", x) <body = b (int64 i, bool c, float[M,N] s) => (bool o, float[P,Q] t) {
+        o = Identity(c) k = Shape<start = 0, end = 1>(s) q = Split(s, k) t = Neg(q) }> }"""
+    )
+    body = made.graph.node[0].attribute[0].g
+    for end in (body.input[2], body.output[1]) if not is_declared else ():
+        end.type.tensor_type.ClearField("shape")
+    assert not [each for each in check(made, "openvino") if each.severity == "error"]
+    data = np.random.default_rng(6).random((6, 4), np.float32)
+    (found,) = ts.run(made, {"x": data, "n": np.array(3)}, engine="openvino").values()
+    np.testing.assert_array_equal(found, -data)
+
+
 MISREAD = [
     ("openvino", "float[6,4] x, int64[2,3] i => GatherElements<axis = 0>(x, i)", "TS841"),
     ("openvino", "float[6,4] x, int64[2,4] i => GatherElements<axis = 0>(x, i)", ""),

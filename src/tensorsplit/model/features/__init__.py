@@ -162,7 +162,7 @@ def _of_any_operator(
         *of_gathered_strings(ref.node, facts),
         *_of_strings(ref.node, facts, has_sequences),
     ]
-    if {*found} - {"strings_passed_on"}:  # profiles mean an Identity of sequences by its name
+    if found and ref.op_type != "Identity":  # profiles mean one of sequences by its name
         yield "operator", ref.op_type
     yield from ((name, True) for name in found)
 

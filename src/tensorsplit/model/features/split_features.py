@@ -56,7 +56,10 @@ def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
         if _has_external_lengths(ref, split.plan):
             found["external_lengths"] = True
         imported = seen.split(ref)
-        found.update(_of_import(imported.intent or split.intent, split.plan, node, seen))
+        # of one part the number may follow from what the loop around it is given
+        is_of_round = "Loop" in ref.around and len(node.outputs) == 1
+        counting = facts if is_of_round else seen
+        found.update(_of_import(imported.intent or split.intent, split.plan, node, seen, counting))
     return found
 
 
@@ -207,7 +210,11 @@ def takes_floats(operator: Operator, source: str | None) -> bool:
 
 
 def _of_import(
-    intent: Intent, made: SplitPlan | UncountedPlan | None, node: ir.Node, seen: Facts
+    intent: Intent,
+    made: SplitPlan | UncountedPlan | None,
+    node: ir.Node,
+    seen: Facts,
+    counting: Facts,
 ) -> Iterator[tuple[str, object]]:
     """Yield what an engine has to know at import and does not."""
     dim = dimension_of(intent, node, seen)
@@ -217,7 +224,7 @@ def _of_import(
             yield "count_on_dynamic_axis", True
     if intent.rule in (equal, ceil) and not is_known(dim) and split_length(made) == 0:
         yield "unseen_empty_axis", True
-    if _has_known_count(intent, dim, node, seen):
+    if _has_known_count(intent, dim, node, counting):
         return
     if intent.operator.is_sequence:
         yield "unknown_number_of_parts", True
