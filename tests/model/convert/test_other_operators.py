@@ -530,6 +530,26 @@ def keeping_zeros(rank: int, shape: int, kind: int = FLOAT) -> Any:
     )
 
 
+@pytest.mark.parametrize(
+    "engine", ["tensorsplit", pytest.param("onnxruntime", marks=pytest.mark.engine("onnxruntime"))]
+)
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 1), (0, 0)])
+def test_parts_of_a_constant_shape_with_a_0_are_known_before_opset_14(
+    shape: tuple[int, ...], engine: Any
+) -> None:
+    """As onnxruntime infers the shape, which the lengths of a Split have to fit."""
+    axis = shape.index(0)
+    nodes = [node("Reshape", "x s", "v", allowzero=1)]
+    nodes.append(node("Split", "v", "y z", axis=axis, num_outputs=2))
+    ends = [value(name, FLOAT, [None] * len(shape)) for name in "yz"]
+    made = model(graph(nodes, [value("x", FLOAT, [None])], ends, [tensor("s", shape)]))
+    older = converted(made, 13)
+    found = ts.run(older, {"x": np.ones(0, np.float32)}, engine=engine)
+    assert [part.shape for part in found.values()] == [shape, shape]
+    with pytest.raises(ts.SplitError):
+        ts.run(older, {"x": np.ones(6, np.float32)}, engine=engine)
+
+
 @pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax", "Hardmax"])
 @pytest.mark.parametrize("dims", [(None, None), (0, 0), None])
 @pytest.mark.parametrize("target", [13, 14, 21])

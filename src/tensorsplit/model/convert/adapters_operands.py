@@ -365,6 +365,9 @@ def _reshape_zero(node: NodeConversion) -> None:
         return
     data, shape = node.given(0), node.given(1)
     element = make.filled([1], node.needed_dtype())
+    if known is not None:
+        node.replace(_empty_of_shape(make, data, element, known))
+        return
     zero, one = make.make(0), make.make(1)
     listed = make.concat([one, shape], 0)  # a shape may be empty, of which there is no least
     has_zero = make.op("Equal", [_least(make, make.op("Abs", [listed])), zero])
@@ -375,6 +378,20 @@ def _reshape_zero(node: NodeConversion) -> None:
     made = make.op("Reshape", [filled, make.op("Where", [has_zero, ones, shape])])
     is_open = make.op("Less", [shape, zero])
     node.replace(make.op("Expand", [made, make.op("Where", [is_open, one, shape])]))
+
+
+def _empty_of_shape(make: Calculation, data: ir.Value, element: ir.Value, shape: Array) -> ir.Value:
+    """Do as `_reshape_zero` where the shape is constant, and has a 0.
+
+    A Slice makes the 0: onnxruntime 1.32.0 leaves out an Expand to a constant with one.
+    """
+    ones = make.constant([-1 if (shape < 0).any() else 1] * len(shape))
+    made = make.op("Reshape", [make.concat([make.elements(data), element], 0), ones])
+    if shape.max() > 1:
+        made = make.op("Expand", [made, make.constant(np.maximum(shape, 1))])
+    for axis in np.flatnonzero(shape == 0).tolist():
+        made = make.slice(made, 0, 0, axis)
+    return made
 
 
 def _least(make: Calculation, numbers: ir.Value) -> ir.Value:
