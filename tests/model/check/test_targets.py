@@ -258,6 +258,65 @@ def test_openvino_counts_the_one_length_of_what_a_loop_carries(*, is_declared: b
     np.testing.assert_array_equal(found, -data)
 
 
+TURNED = {
+    "ij,kj->ik": ((3, 0), (2, 0)),
+    "bqhd,bkhd->bhqk": ((0, 3, 2, 4), (0, 5, 2, 4)),
+    "abc,dc->abd": ((2, 3, 0), (4, 0)),
+    "ij,jk,lk->il": ((2, 3), (3, 0), (4, 0)),
+}
+IN_ORDER = {
+    "ij,jk->ik": ((3, 0), (0, 2)),
+    "bhqd,bhdk->bhqk": ((0, 2, 3, 4), (0, 2, 4, 5)),
+    "ji,jk->ik": ((0, 3), (0, 2)),
+    "...ij,...jk": ((0, 2, 3), (0, 3, 4)),
+    "ab,ac->abc": ((0, 2), (0, 3)),
+    "ij,jk,kl->il": ((2, 3), (3, 0), (0, 4)),
+}
+
+
+@pytest.mark.parametrize("equation", [*TURNED, *IN_ORDER])
+def test_onnx_runtime_dies_of_a_factor_without_elements_that_it_turns(equation: str) -> None:
+    pytest.importorskip("onnxruntime")
+    shapes = (TURNED | IN_ORDER)[equation]
+    feeds = {f"x{place}": np.ones(shape, np.float32) for place, shape in enumerate(shapes)}
+    found = []
+    for is_open in (True, False):
+        inputs = ", ".join(
+            f"float[{','.join('?' if is_open else str(dim or 1) for dim in value.shape)}] {name}"
+            for name, value in feeds.items()
+        )
+        made = of_one_node(
+            13, f"{inputs} => Einsum<equation = '{equation}'>({', '.join(feeds)})".replace("'", '"')
+        )
+        found.append([each.code for each in check(made, "onnxruntime") if "Einsum" in each.message])
+        if is_open and equation in TURNED:
+            with refused("TS604", "signal 8"):
+                ts.run(made, feeds, engine="onnxruntime")
+        elif is_open:
+            ts.run(made, feeds, engine="onnxruntime")
+    assert found == [["TS843"] * (equation in TURNED), []]
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    ("use", "wanted"),
+    [("int64[A] y) { v, y", [1, 5, 2, 3, 4, 7]), ("float[A] y) { y, i", [3, 3, 2, 2, 2, 2])],
+)
+def test_openvino_gives_the_places_of_equal_elements_in_any_order(
+    use: str, wanted: list[int]
+) -> None:
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[N] x, int64[1] k)
+        => ({use} = TopK(x, k) }}"""
+    )
+    found = [each for each in check(made, "openvino") if "equal elements" in each.message]
+    assert [each.severity for each in found] == ["warning"] * (" v" in use)
+    data = np.array([1, 3, 2, 2, 2, 3, 1, 2], np.float32)
+    (got,) = ts.run(made, {"x": data, "k": np.array([6])}, engine="openvino").values()
+    assert sorted(got.tolist()) == sorted(wanted)
+    assert (got.tolist() == wanted) is not (" v" in use)
+
+
 MISREAD = [
     ("openvino", "float[6,4] x, int64[2,3] i => GatherElements<axis = 0>(x, i)", "TS841"),
     ("openvino", "float[6,4] x, int64[2,4] i => GatherElements<axis = 0>(x, i)", ""),

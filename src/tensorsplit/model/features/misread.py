@@ -15,7 +15,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_used
 from tensorsplit.model.graph.producers import first_input, origins, producer_of
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.uses import are_twins
@@ -279,6 +279,11 @@ def _has_no_coordinates(ref: NodeRef, seen: Facts) -> bool:
     return (seen.tensor(ref.input(1)).shape or (None,))[-1] == 0
 
 
+def _gives_places(ref: NodeRef, _: Facts) -> bool:
+    """Return whether the places of the elements are used that a TopK gives."""
+    return any(map(is_used, ref.node.outputs[1:]))
+
+
 def _is_of_a_number(ref: NodeRef, seen: Facts) -> bool:
     """Return whether the first input is one number, of rank 0."""
     return seen.tensor(ref.input(0)).shape == ()
@@ -316,6 +321,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         ),
         "OneHot": (("one_index", _is_of_a_number),),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
+        "TopK": (("ties", _gives_places),),
     }
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
@@ -19,6 +19,7 @@ from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.called_in_onnx import operator_of
+from tensorsplit.model.graph.equations import turns_a_factor
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of, tensor_of
 from tensorsplit.model.graph.loops import body_of, states_of
@@ -55,7 +56,7 @@ def empty_operands(ref: NodeRef) -> list[int]:
     schema = ref.schema
     if schema is None or not schema.inputs:
         return []
-    if operator_of(ref.node) in _INDEXED:
+    if operator_of(ref.node) in _INDEXED or _is_number_expanded(ref.node):
         return empty
     last = len(schema.inputs) - 1
     return [place for place in empty if _is_data(schema, schema.inputs[min(place, last)])]
@@ -63,6 +64,12 @@ def empty_operands(ref: NodeRef) -> list[int]:
 
 _INDEXED = frozenset({"GatherElements", "GatherND", "ScatterElements", "ScatterND", "Tile"})
 """Operators that OpenVINO refuses where their indices or counts are a number."""
+
+
+def _is_number_expanded(node: ir.Node) -> bool:
+    """Return whether an Expand is of what is not declared to have axes; OpenVINO gives it one."""
+    data = first_input(node)
+    return operator_of(node) == "Expand" and not (data is not None and data.shape)
 
 
 _PRODUCTS = frozenset({"Gemm", "MatMul"})
@@ -267,6 +274,14 @@ def _joins_nothing(node: ir.Node, known: _Known) -> bool:
     return len(node.inputs) > 1 and any(is_empty(held, known.facts) for held in node.inputs)
 
 
+def _may_turn_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether an Einsum turns the axes of a factor, and a dimension of one may be 0."""
+    equation = attribute_of(node, "equation", ir.AttributeType.STRING, "")
+    dims = [known.facts.tensor(held).shape or (None,) for held in node.inputs]
+    is_open = any(dim == 0 or _may_be_0_later(dim) for dim in chain.from_iterable(dims))
+    return is_open and turns_a_factor(equation or "")
+
+
 _RIGHT_OF_NOTHING = frozenset(
     {ir.DataType.FLOAT16, ir.DataType.INT8, ir.DataType.INT32, ir.DataType.UINT8}
 )
@@ -448,6 +463,7 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "Einsum": (
             ("calculated_from_nothing", _joins_nothing),
             ("lost_dimension", _loses_moved_by_einsum),
+            ("turned_factor", _may_turn_nothing),
         ),
         **dict.fromkeys(("Gemm", "MatMul"), (("calculated_from_nothing", _multiplies_nothing),)),
         "MatMulInteger": (

@@ -28,3 +28,21 @@ def terms_of(equation: str) -> tuple[list[EinsumTerm], EinsumTerm | None] | None
     if len(terms) < len(matches):
         return None
     return terms[:-1], terms[-1] if arrow else None
+
+
+def turns_a_factor(equation: str) -> bool:
+    """Return whether a factor after the first has not its axes in the order of a matrix product.
+
+    That is: axes that the product keeps and those before have, too; axes that are summed; its own.
+    """
+    operands, result = terms_of(equation) or ([], None)
+    labels = [term.head + term.ellipsis[:1] + term.tail for term in operands]
+    every = "".join(labels)
+    once = {label for label in every if every.count(label) == 1}
+    kept = once if result is None else {*result.head, *result.ellipsis, *result.tail}
+    for place, own in enumerate(labels[1:], 1):
+        before, later = "".join(labels[:place]), kept | {*"".join(labels[place + 1 :])}
+        order = [2 if label not in before else int(label not in later) for label in own]
+        if order != sorted(order):
+            return True
+    return False
