@@ -109,6 +109,78 @@ def test_the_branch_takes_the_place_of_its_if(target: Any, name: str, engine: An
             ts.run(model, feeds, engine=engine)
 
 
+ELSE = "w = Neg(x)"
+OPERANDS = {
+    "a Shape": ("v = Add(x, c) s = Shape(v)", ELSE, True),
+    "two Shapes": ("v = Add(x, c) t = Shape(v) s = Shape(v)", ELSE, True),
+    "of what is made of it": ("v = Add(x, c) n = Neg(v) s = Shape(n)", ELSE, True),
+    "another reader": ("v = Add(x, c) s = Shape(v) r = Abs(v)", "w = Neg(r)", False),
+    "no Shape": ("v = Add(x, c) s = Shape(x)", ELSE, False),
+    "a Size": ("v = Add(x, c) m = Size(v) s = Reshape(m, one)", ELSE, False),
+    "an unknown shape": ("v = Neg(x) s = Shape(v)", ELSE, False),
+    "an input": ("v = Add(x, c) s = Shape(x)", ELSE, False),
+}
+"""What is before an If, the other branch, and whether ONNX Runtime loses an operand."""
+
+
+@with_own("onnxruntime")
+@pytest.mark.parametrize(
+    "use",
+    [
+        "y_ = Neg(v)",
+        "y_ = Identity(v)",
+        "h, y_ = Split<axis = 0>(v, k)",
+        """y_ = If(yes) <then_branch = t2 () => (float[I, J] a) { a = Neg(v) },
+        else_branch = e2 () => (float[M, N] b) { b = Neg(x) }>""",
+    ],
+)
+@pytest.mark.parametrize("name", OPERANDS)
+def test_what_a_branch_reads_is_not_left_out_with_a_shape(name: str, use: str, engine: Any) -> None:
+    before, other, is_lost = OPERANDS[name]
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[A, B] x) => (float[C, D] y, int64[E] s)
+        <bool yes = {{1}}, float[2, 2] c = {{1, 2, 3, 4}}, int64[2] k = {{0, 2}},
+        int64[1] one = {{1}}> {{ {before} y = If(yes)
+        <then_branch = t () => (float[F, G] y_) {{ {use} }},
+        else_branch = e () => (float[H, K] w) {{ {other} }}> }}"""
+    )
+    said = [
+        each.severity for each in ts.check(model, "onnxruntime") if "only the shape" in str(each)
+    ]
+    assert said == ["error"] * is_lost
+    x = np.random.default_rng(5).standard_normal((2, 2)).astype(np.float32)
+    lowered = lowered_for("onnxruntime", model)
+    for given, wanted in ts.run(model, {"x": x}).items():
+        np.testing.assert_array_equal(ts.run(lowered, {"x": x}, engine=engine)[given], wanted)
+    if engine == "onnxruntime" and is_lost:
+        with pytest.raises(SplitError, match="is not a graph input"):
+            ts.run(model, {"x": x}, engine=engine)
+
+
+@with_own("onnxruntime")
+@pytest.mark.parametrize("where", ["after", "in a loop", "an output"])
+def test_what_others_read_too_is_not_left_out(where: str, engine: Any) -> None:
+    after = {
+        "after": "s = Shape(v)",
+        "in a loop": """t = Loop(n, , x) <body = b (int64 i, bool o, float[M, N] q) =>
+            (bool o2, float[P, Q] r) { o2 = Identity(o) r = Add(q, v) }>""",
+        "an output": "",
+    }[where]
+    early = "" if where == "after" else "s = Shape(v)"
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[A, B] x, int64 n)
+        => (float[C, D] y, int64[E] s{", float[R, S] t" if where == "in a loop" else ""}
+        {", float[R, S] v" if where == "an output" else ""})
+        <bool yes = {{1}}, float[2, 2] c = {{1, 2, 3, 4}}> {{ v = Add(x, c) {early}
+        y = If(yes) <then_branch = t () => (float[F, G] y_) {{ y_ = Neg(v) }},
+        else_branch = e () => (float[H, K] w) {{ w = Neg(x) }}> {after} }}"""
+    )
+    assert not [each for each in ts.check(model, "onnxruntime") if "only the shape" in str(each)]
+    x = np.random.default_rng(5).standard_normal((2, 2)).astype(np.float32)
+    made = ts.run(model, {"x": x, "n": np.array(2)}, engine=engine)
+    np.testing.assert_array_equal(made["y"], -(x + np.array([[1, 2], [3, 4]], np.float32)))
+
+
 SHORT = """v = Loop(n) <body = b (int64 i, bool c) => (bool g, float[4] r) { g = Identity(c)
     r = Gather(x, i) }>"""
 CARRIES = SHORT.replace("Loop(n)", "Loop(n, , n)").replace("bool c)", "bool c, int64 s)")

@@ -6,6 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from graphlib import CycleError
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 import onnx_ir as ir
@@ -19,7 +20,15 @@ from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.calls import inline
 from tensorsplit.model.graph.held_tensors import fixed_tensor_of, tensor_of
 from tensorsplit.model.graph.loops import is_loop
-from tensorsplit.model.graph.nodes import NodeRef, Scope, bodies, branch_label, scopes, walk
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    Scope,
+    bodies,
+    branch_label,
+    nodes_within,
+    scopes,
+    walk,
+)
 from tensorsplit.model.graph.producers import first_input, passed_from, passed_on
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile
@@ -31,7 +40,7 @@ _ORIGIN = "tensorsplit.origin"
 
 OF_COPIES = frozenset(
     {
-        *("joined_by_channels", "lost_result", "moved_into_body", "moved_signed"),
+        *("joined_by_channels", "lost_operand", "lost_result", "moved_into_body", "moved_signed"),
         *("moved_without_zero_point", "rounded_once", "shortened_loop", "turned_by_channels"),
     }
 )
@@ -164,6 +173,32 @@ def _of_taken(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "lost_result"
     if any(is_loop(node) and not any(node.inputs[1:]) for node in branch):
         yield "shortened_loop"
+    read = {*chain.from_iterable(node.inputs for node in _nodes_taken(branch, facts))}
+    if any(_is_lost_with_shape(held, ref.node, facts) for held in read if held is not None):
+        yield "lost_operand"
+
+
+def _nodes_taken(branch: ir.Graph, facts: Facts) -> Iterator[ir.Node]:
+    """Yield the nodes of a branch, and of those that are taken in it."""
+    for node in branch:
+        yield node
+        inner = branch_taken(node, facts)
+        if inner is not None:
+            yield from _nodes_taken(inner, facts)
+
+
+def _is_lost_with_shape(held: ir.Value, taken: ir.Node, facts: Facts) -> bool:
+    """Return whether the engine loses what a branch reads: before the If, only Shapes read it.
+
+    It leaves out each Shape that is known, with what only that reads, before it sees the branch.
+    """
+    scope = held.graph
+    if held.producer() is None or scope is not taken.graph or held.is_graph_output():
+        return False
+    inside = {*nodes_within(taken)}
+    readers = {use.node for use in held.uses()} - inside
+    before = {*takewhile(lambda node: node is not taken, scope or ())}
+    return bool(readers) and readers <= before and all(_leads_to_shape(r, facts) for r in readers)
 
 
 def is_lost(node: ir.Node, facts: Facts) -> bool:

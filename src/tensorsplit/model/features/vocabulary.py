@@ -121,6 +121,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " to an output",
         "lost_result": "is an If in a body on a constant condition, and nodes read what it gives"
         " beside a Shape",
+        "lost_operand": "is an If on a constant condition whose branch reads a tensor of which only"
+        " the shape is read before",
         "shortened_loop": "is an If on a constant condition, around a Loop without a condition that"
         " carries nothing",
         "strings_passed_on": "is an Identity of strings",

@@ -671,6 +671,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "empty_range": (("Range",), _limit_range),
         "joined_groups": (("GroupNormalization",), _keep_groups_apart),
         "many_repeated": (("Tile",), _repeat_in_turn),
+        "lost_operand": (("If",), take_branch),
         "lost_result": (("If",), take_branch),
         "shortened_loop": (("If",), take_branch),
         "moved_signed": (("DequantizeLinear",), _give_back_by_product),
