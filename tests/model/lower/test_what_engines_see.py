@@ -538,6 +538,35 @@ def test_openvino_takes_constants_without_elements_for_what_they_are(
     assert got[-1].tolist() == (-X).tolist()
 
 
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+def test_no_strings_are_gathered_by_no_constant_indices(kind: str, process: Runner) -> None:
+    """OpenVINO gathered the first one."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (string[A, 2] x) => (string[B, C] y)
+        {{ i = Constant <value = {kind}[0] {{}}> () t = Transpose(x)
+        y = Gather<axis = 1>(t, i) }}"""
+    )
+    assert [each.code for each in ts.check(model, "openvino")] == ["TS843"]
+    lowered = lowered_for("openvino", model)
+    feeds = {"x": np.array([["a", "b"], ["c", "d"], ["e", "f"]], object)}
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    assert got[0].shape == (2, 0)
+
+
+@pytest.mark.parametrize("is_dead", [False, True])
+def test_an_input_of_an_unknown_rank_is_read_by_what_is_needed(*, is_dead: bool) -> None:
+    """OpenVINO leaves other nodes out, and does not load the input."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 17]> g (float[5] x, float[A] u) => (float[B] y)
+        { n = NonZero(u) y = Neg(x) }"""
+    )
+    model.graph.input[1].type.tensor_type.ClearField("shape")
+    if not is_dead:
+        model.graph.output.add(name="n")
+    said = [each for each in ts.check(model, "openvino") if "of unknown rank" in str(each)]
+    assert len(said) == is_dead
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_branch_without_elements_is_portable_as_a_slice(is_first: bool, process: Runner) -> None:
     """Decoders that are merged of two, for the first word and for others, have such branches."""

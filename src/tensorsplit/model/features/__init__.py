@@ -104,7 +104,7 @@ def features_of(
         return of_split(ref, facts, seen)
     if is_vendor_split(node):
         found = {"operator": node.op_type, "vendor_operator": True} | of_data(node, facts)
-        return found | dict(of_constant_operands(ref))
+        return found | dict(of_constant_operands(ref, facts))
     if node.overload and ref.scope is ref.function:
         return {"overload_in_function": True}
     own = node.domain == ""
@@ -113,7 +113,7 @@ def features_of(
     has_sequences = own and any(
         is_sequence(value, facts) for value in (*node.inputs, *node.outputs)
     )
-    found = dict(of_constant_operands(ref)) if own else {}
+    found = dict(of_constant_operands(ref, facts)) if own else {}
     if own and (given := {each.what for each in given_as_is(node)}):
         found |= {"operator": node.op_type, "given_as_is": tuple(sorted(given))}
     if has_sequences and node.op_type in _BODIES:

@@ -66,8 +66,8 @@ def reads_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
 
 
 def has_unread_rank(inputs: Iterable[ir.Value], facts: Facts) -> bool:
-    """Return whether a model has an input of unknown rank that no node reads."""
-    return any(_is_unknown(held, facts) and not is_used(held) for held in inputs)
+    """Return whether a model has an input of unknown rank that no node reads that is needed."""
+    return any(_is_unknown(held, facts) and not is_needed(held) for held in inputs)
 
 
 def gives_unknown_rank(ref: NodeRef, facts: Facts) -> bool:

@@ -41,7 +41,8 @@ def of_split(ref: NodeRef, facts: Facts, seen: Facts) -> Features:
     """Return the features of one of ONNX's splits."""
     node = ref.node
     found: Features = {"operator": node.op_type} | of_data(node, facts)
-    found |= dict(_of_place(ref, facts)) | dict(of_uses(node)) | dict(of_constant_operands(ref))
+    found |= dict(_of_place(ref, facts)) | dict(of_uses(node))
+    found |= dict(of_constant_operands(ref, facts))
     found |= dict.fromkeys(of_constants(ref, seen), True)
     if any(not value.name for value in node.outputs):
         found["unnamed_output"] = True

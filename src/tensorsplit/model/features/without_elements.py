@@ -44,7 +44,7 @@ class _Known(NamedTuple):
     opset: int
 
 
-def empty_operands(ref: NodeRef) -> list[int]:
+def empty_operands(ref: NodeRef, facts: Facts) -> list[int]:
     """Return the places of a node's data that are constants without elements.
 
     Operands that are left out so, as those of `Resize` are (up to opset 12 they can't be absent),
@@ -56,7 +56,7 @@ def empty_operands(ref: NodeRef) -> list[int]:
     schema = ref.schema
     if schema is None or not schema.inputs:
         return []
-    if operator_of(ref.node) in _INDEXED or _is_number_expanded(ref.node):
+    if operator_of(ref.node) in _INDEXED or _is_read_as_number(ref.node, facts):
         return empty
     last = len(schema.inputs) - 1
     return [place for place in empty if _is_data(schema, schema.inputs[min(place, last)])]
@@ -66,10 +66,16 @@ _INDEXED = frozenset({"GatherElements", "GatherND", "ScatterElements", "ScatterN
 """Operators that OpenVINO refuses where their indices or counts are a number."""
 
 
-def _is_number_expanded(node: ir.Node) -> bool:
-    """Return whether an Expand is of what is not declared to have axes; OpenVINO gives it one."""
-    data = first_input(node)
-    return operator_of(node) == "Expand" and not (data is not None and data.shape)
+def _is_read_as_number(node: ir.Node, facts: Facts) -> bool:
+    """Return whether OpenVINO gives another shape for a list of none that is a constant.
+
+    It does for an Expand of what may have no axes, and for a Gather of strings, of which it takes
+    the first; of others it is said that they take nothing.
+    """
+    data, operator = facts.tensor(first_input(node)), operator_of(node)
+    if operator == "Gather":
+        return data.element_type == ir.DataType.STRING
+    return operator == "Expand" and not data.shape
 
 
 _PRODUCTS = frozenset({"Gemm", "MatMul"})
@@ -107,11 +113,11 @@ def gives_empty_constant(node: ir.Node) -> bool:
     return any(value.is_graph_output() and _holds_none(value) for value in node.outputs)
 
 
-def of_constant_operands(ref: NodeRef) -> Iterator[tuple[str, object]]:
+def of_constant_operands(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:
     """Yield what holds of the constants that a node takes or gives out."""
     if sparse_initializers(ref.node):
         yield "sparse_initializer", True
-    if gives_empty_constant(ref.node) or empty_operands(ref):
+    if gives_empty_constant(ref.node) or empty_operands(ref, facts):
         yield "empty_constant", True
 
 

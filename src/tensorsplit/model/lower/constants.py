@@ -41,7 +41,7 @@ def slice_empty(lowering: Lowering) -> bool:
 def _slice_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     node = ref.node
     before = InsertionPoint.before(lowering, ref)
-    old = {place: ref.input(place) for place in empty_operands(ref)}
+    old = {place: ref.input(place) for place in empty_operands(ref, lowering.facts)}
     made = node.outputs if gives_empty_constant(node) else ()
     if any(_elements(_shape_of(held)) > _MOST_SLICED for held in (*old.values(), *made)):
         lowering.note(entry)
