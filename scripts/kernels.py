@@ -2,8 +2,8 @@
 
 ``python scripts/kernels.py`` asks the engine which versions and element types each of its kernels
 on the CPU is for, and then has it load a node of each operator, version and type of the standard:
-what it loads though no kernel is for it is added. Of an operator with a function body it may take
-that, whatever the types.
+what it loads though no kernel is for it is added. An operator with a function body may be of
+any types, if it is loaded for one.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def line(first: int, last: int, held: Types) -> str:
 def model(schema: Any, parameter: str, kind: str) -> tuple[Types, ModelProto] | None:
     """A node of an operator version, one of whose parameters is of a type; None if none is made."""
     types: dict[str, frozenset[str]] = {}
-    entries = []
+    elements = []
     for place in range(max(schema.min_input, min(schema.max_input, 1))):
         given = schema.inputs[min(place, len(schema.inputs) - 1)]
         allowed = tensors(given.types)
@@ -92,16 +92,19 @@ def model(schema: Any, parameter: str, kind: str) -> tuple[Types, ModelProto] | 
         if not element:
             return None
         types[given.type_str] = types.get(given.type_str, frozenset()) | {element}
-        entries.append(helper.make_tensor_value_info(f"i{place}", TYPES[element], None))
+        elements.append(TYPES[element])
     wanted = {name: each.type for name, each in schema.attributes.items() if each.required}
     attributes: dict[str, Any] = {name: VALUES.get(each.value) for name, each in wanted.items()}
     if parameter not in types or None in attributes.values():
         return None
     outputs = [f"o{place}" for place in range(max(schema.min_output, 1))]
-    node = helper.make_node(schema.name, [each.name for each in entries], outputs, **attributes)
+    inputs = [f"i{place}" for place in range(len(elements))]
+    node = helper.make_node(schema.name, inputs, outputs, **attributes)
     ends = [helper.make_empty_tensor_value_info(name) for name in outputs]
-    graph = helper.make_graph([node], "one", entries, ends)
     imports = [helper.make_opsetid("", schema.since_version)]
+    pairs = zip(inputs, elements, strict=True)
+    entries = [helper.make_tensor_value_info(name, each, None) for name, each in pairs]
+    graph = helper.make_graph([node], "one", entries, ends)
     return types, helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
@@ -136,13 +139,14 @@ def main() -> None:
             continue
         version = schema.since_version
         usable = [each for each in map(kernel_of, lines[schema.name]) if each.is_of(version)]
-        if schema.has_function or schema.has_context_dependent_function:
+        found = list(tried(schema, usable))
+        has_body = schema.has_function or schema.has_context_dependent_function
+        if has_body and (len(schema.inputs) > 1 or any(loaded for *_, loaded in found)):
             lines[schema.name].append(f"{version}-{version}")
             continue
-        for types, has_kernel, loaded in tried(schema, usable):
-            seen[has_kernel, loaded] += 1
-            if loaded and not has_kernel:
-                lines[schema.name].append(line(version, version, types))
+        seen.update((has_kernel, loaded) for _, has_kernel, loaded in found)
+        others = [types for types, has_kernel, loaded in found if loaded and not has_kernel]
+        lines[schema.name] += [line(version, version, each) for each in others and merged(others)]
     path = PROFILES / f"onnxruntime-{onnxruntime.__version__}.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     content["kernels"] = {name: sorted(texts, key=order) for name, texts in sorted(lines.items())}

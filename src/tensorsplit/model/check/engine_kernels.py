@@ -86,9 +86,9 @@ def _types(ref: NodeRef, facts: Facts, schema: Any) -> dict[str, set[str]]:
     inputs = zip(_parameters(schema.inputs), ref.node.inputs, strict=False)
     outputs = zip(_parameters(schema.outputs), ref.node.outputs, strict=False)
     for parameter, value in (*inputs, *outputs):
-        names = {kind.name.lower() for kind in facts.element_types(value)}
-        if names and parameter.isidentifier():
-            found.setdefault(parameter, set()).update(names)
+        kinds = facts.element_types(value)
+        if len(kinds) == 1 and parameter.isidentifier():  # of calls that differ nothing is said
+            found.setdefault(parameter, set()).update(kind.name.lower() for kind in kinds)
     return found
 
 

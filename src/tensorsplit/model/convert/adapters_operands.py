@@ -387,11 +387,11 @@ def _empty_of_shape(make: Calculation, data: ir.Value, element: ir.Value, shape:
     """
     ones = make.constant([-1 if (shape < 0).any() else 1] * len(shape))
     made = make.op("Reshape", [make.concat([make.elements(data), element], 0), ones])
-    if shape.max() > 1:
-        made = make.op("Expand", [made, make.constant(np.maximum(shape, 1))])
     for axis in np.flatnonzero(shape == 0).tolist():
         made = make.slice(made, 0, 0, axis)
-    return made
+    return (
+        make.op("Expand", [made, make.constant(np.maximum(shape, 1))]) if shape.max() > 1 else made
+    )
 
 
 def _least(make: Calculation, numbers: ir.Value) -> ir.Value:

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, Shape, are_known, is_known, may_be_same, names_in
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
+from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
 from tensorsplit.model.features.given_as_is import given_inputs
 from tensorsplit.model.features.rounds import (
     empty_rows_may_be_0,
@@ -53,6 +53,7 @@ from tensorsplit.model.graph.nodes import (
 from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
 from tensorsplit.model.graph.uses import calculated_from, is_needed, is_passed_on
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
 _AS_CALCULATED = frozenset(
     {
@@ -65,6 +66,10 @@ _AS_CALCULATED = frozenset(
 
 _OF_HIDDEN_RANK = frozenset({"ConcatFromSequence", "Loop", "SequenceAt"})
 """Operators of which ONNX Runtime takes the rank of the result from declarations only."""
+
+
+_RANKED_BY = frozenset({"Split", "Squeeze", "Unsqueeze", *REDUCTIONS})
+"""Operators of which ONNX Runtime finds no rank where their lengths or axes are not constant."""
 
 
 _FIRST_IF_OF_ANY_SHAPES = 11
@@ -334,9 +339,12 @@ def _sources_of_rank(held: ir.Value, made: ir.Node, facts: Facts) -> set[ir.Valu
         return {body_of(made).outputs[1 + place]}  # the rows that it puts together
     if made.domain == "" and made.op_type in _OF_HIDDEN_RANK:
         return None
-    shape = made.inputs[1] if operator_of(made) == "Reshape" and len(made.inputs) > 1 else None
-    if shape is not None and facts.tensor(shape).shape is not None:
-        return {shape}
+    operand = made.inputs[1] if len(made.inputs) > 1 else None
+    if operand is not None and operator_of(made) in _RANKED_BY and not is_fixed(operand, facts):
+        return None
+    is_shape = operator_of(made) == "Reshape" and facts.tensor(operand).shape is not None
+    if operand is not None and is_shape:
+        return {operand}
     return {*filter(None, made.inputs), *(end for _, b in bodies(made) for end in b.outputs)}
 
 

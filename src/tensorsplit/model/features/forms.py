@@ -46,7 +46,9 @@ def of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:
 
 
 def of_axes(ref: NodeRef, facts: Facts) -> Iterator[str]:
-    """Yield whether axes are written in an order or a form that an engine may misread."""
+    """Yield whether axes, or operands, are written in a form that an engine may misread."""
+    if ref.node.inputs and ref.node.inputs[-1] is None:
+        yield "empty_end"
     if ref.op_type in REDUCTIONS_OF_ALL_AXES and ref.opset in _WITH_AXES_AS_ATTRIBUTE:
         axes = attribute_of(ref.node, "axes", ir.AttributeType.INTS) or ()
         shape = facts.tensor(ref.input(0)).shape

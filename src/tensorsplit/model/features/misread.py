@@ -266,6 +266,8 @@ def _has_narrow_indices(ref: NodeRef, seen: Facts) -> bool:
     """Return whether indices are fewer than the data along an axis that they do not count."""
     data, indices = (seen.tensor(held).shape or () for held in (ref.input(0), ref.input(1)))
     axis = attribute_of(ref.node, "axis", ir.AttributeType.INT, 0)
+    if axis is None:  # that of a call
+        return False
     others = [
         places
         for k, places in enumerate(zip(data, indices, strict=False))
@@ -276,7 +278,8 @@ def _has_narrow_indices(ref: NodeRef, seen: Facts) -> bool:
 
 def _has_no_coordinates(ref: NodeRef, seen: Facts) -> bool:
     """Return whether each index has no number, and so stands for all of the data."""
-    return (seen.tensor(ref.input(1)).shape or (None,))[-1] == 0
+    shape = seen.tensor(ref.input(1)).shape or (None,)
+    return shape[-1] == 0 and 0 not in (*shape[:-1], *(seen.tensor(ref.input(0)).shape or ()))
 
 
 def _gives_places(ref: NodeRef, _: Facts) -> bool:

@@ -83,12 +83,12 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " order, or count from the back",
         "training_mode": "is a Dropout that is in training mode, or whose mode is not written as"
         " a constant",
+        "empty_end": "leaves out its last input by an empty name",
         "narrow_indices": "has indices that are fewer than the data along another axis",
         "no_coordinates": "has indices of no numbers, which stand for all of the data",
         "one_index": "is a OneHot of one number",
         "ties": "is a TopK that gives the indices of equal elements, too",
-        "turned_factor": "is an Einsum that changes the order of a factor's axes, one of which may"
-        " be of length 0",
+        "moved_axis": "is an Einsum that moves one axis of an operand, and a dimension may be 0",
         "drops_given": "is a Dropout of an input of the model, of a tensor from around a body, or"
         " of what the body is given and gives out",
         "constant_form": "is a Constant that gives {}",

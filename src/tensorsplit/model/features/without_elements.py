@@ -19,7 +19,7 @@ from tensorsplit.model.features.values import is_empty
 from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.called_in_onnx import operator_of
-from tensorsplit.model.graph.equations import turns_a_factor
+from tensorsplit.model.graph.equations import moves_one_axis
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of, tensor_of
 from tensorsplit.model.graph.loops import body_of, states_of
@@ -280,12 +280,12 @@ def _joins_nothing(node: ir.Node, known: _Known) -> bool:
     return len(node.inputs) > 1 and any(is_empty(held, known.facts) for held in node.inputs)
 
 
-def _may_turn_nothing(node: ir.Node, known: _Known) -> bool:
-    """Return whether an Einsum turns the axes of a factor, and a dimension of one may be 0."""
+def _may_move_nothing(node: ir.Node, known: _Known) -> bool:
+    """Return whether an Einsum moves one axis of an operand, and a dimension may be 0."""
     equation = attribute_of(node, "equation", ir.AttributeType.STRING, "")
     dims = [known.facts.tensor(held).shape or (None,) for held in node.inputs]
     is_open = any(dim == 0 or _may_be_0_later(dim) for dim in chain.from_iterable(dims))
-    return is_open and turns_a_factor(equation or "")
+    return is_open and moves_one_axis(equation or "")
 
 
 _RIGHT_OF_NOTHING = frozenset(
@@ -469,7 +469,7 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "Einsum": (
             ("calculated_from_nothing", _joins_nothing),
             ("lost_dimension", _loses_moved_by_einsum),
-            ("turned_factor", _may_turn_nothing),
+            ("moved_axis", _may_move_nothing),
         ),
         **dict.fromkeys(("Gemm", "MatMul"), (("calculated_from_nothing", _multiplies_nothing),)),
         "MatMulInteger": (

@@ -30,19 +30,20 @@ def terms_of(equation: str) -> tuple[list[EinsumTerm], EinsumTerm | None] | None
     return terms[:-1], terms[-1] if arrow else None
 
 
-def turns_a_factor(equation: str) -> bool:
-    """Return whether a factor after the first has not its axes in the order of a matrix product.
+def moves_one_axis(equation: str) -> bool:
+    """Return whether one axis of an operand has to move for the axes to be in order.
 
-    That is: axes that the product keeps and those before have, too; axes that are summed; its own.
+    The order is that in which the equation names them, an ellipsis before all.
     """
-    operands, result = terms_of(equation) or ([], None)
+    operands, _ = terms_of(equation) or ([], None)
     labels = [term.head + term.ellipsis[:1] + term.tail for term in operands]
-    every = "".join(labels)
-    once = {label for label in every if every.count(label) == 1}
-    kept = once if result is None else {*result.head, *result.ellipsis, *result.tail}
-    for place, own in enumerate(labels[1:], 1):
-        before, later = "".join(labels[:place]), kept | {*"".join(labels[place + 1 :])}
-        order = [2 if label not in before else int(label not in later) for label in own]
-        if order != sorted(order):
-            return True
-    return False
+    order = [*dict.fromkeys("." + "".join(labels))]
+    return any(
+        _is_one_moved([order.index(label) for label in dict.fromkeys(own)]) for own in labels
+    )
+
+
+def _is_one_moved(places: list[int]) -> bool:
+    """Return whether some numbers are in order but for one."""
+    others = (places[:at] + places[at + 1 :] for at in range(len(places)))
+    return places != sorted(places) and any(each == sorted(each) for each in others)

@@ -347,6 +347,12 @@ def _give_back_by_product(lowering: Lowering, ref: NodeRef, entry: Limitation) -
     make.put_instead(ref, new, "Cast, Sub and Mul", entry)
 
 
+def _leave_out_end(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Leave out the inputs at the end that have an empty name."""
+    ref.set_inputs(ref.node.inputs)
+    lowering.changed(ref, "the same, without inputs of an empty name", entry)
+
+
 def _keep_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take the larger of what is given back and itself, which the target makes no one node of."""
     _take_larger(lowering, ref, [0])
@@ -637,6 +643,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "flattened": _turn_flattened,
         "turned_beside_recurrence": _turn_apart,
         "small_quotient": _widen_quotient,
+        "empty_end": _leave_out_end,
         "folded_quotient": write_quotient,
         "fused_quotient": _keep_from_fusing,
         "unit_quotient": _divide_minus_one,

@@ -92,7 +92,7 @@ LEFT = {
     "no_coordinates": "leave the node out",
     "one_index": "give a list of one index, and Squeeze the result",
     "ties": "use another engine, if the order of equal elements matters",
-    "turned_factor": "feed no batch of 0, or write a Transpose and a MatMul",
+    "moved_axis": "feed no batch of 0, or write a Transpose and a MatMul",
     "odd_zero_point": "quantise by an even zero point, or use another engine, if halves matter",
     "from_one_side": "use another engine",
 }

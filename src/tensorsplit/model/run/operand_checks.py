@@ -57,8 +57,10 @@ def _is_broadcast(given: Sequence[int], shape: Sequence[int]) -> bool:
 
 
 def _within_limits(call: Call) -> Iterator[str]:
-    if any(each is not None and each.size != 1 for each in call.inputs[1:]):
-        yield "give one number as each limit"
+    data, *limits = call.inputs
+    for limit in limits:  # ONNX Runtime takes a list of one, too
+        if limit is not None and (limit.size != 1 or limit.ndim > min(1, data.ndim)):
+            yield "give one number as each limit"
 
 
 def _of_one_batch(call: Call) -> Iterator[str]:
@@ -77,7 +79,7 @@ def _of_two_values(call: Call) -> Iterator[str]:
     _, depth, values = call.inputs
     if values.shape != (2,):
         yield "give two values, that for off and that for on"
-    if depth.size != 1 or depth.item() < 0:
+    if depth.ndim > 1 or depth.size != 1 or depth.item() < 0:
         yield "give one depth of 0 or more"
 
 
@@ -137,8 +139,8 @@ def _with_a_count_for_each_axis(call: Call) -> Iterator[str]:
 
 
 def _of_one_count(call: Call) -> Iterator[str]:
-    if len(call.inputs) > 1 and (call.inputs[1].size != 1 or call.inputs[1].item() < 0):
-        yield "give one k of 0 or more"
+    if len(call.inputs) > 1 and (call.inputs[1].shape != (1,) or call.inputs[1].item() < 0):
+        yield "give one k of 0 or more, in a list"
 
 
 def _padded_with_one_value(call: Call) -> Iterator[str]:
