@@ -370,6 +370,7 @@ MISREAD = [
     ("openvino", "float[6,4] x, int64[0] i, float[6,4] u => ScatterND(x, i, u)", "TS842"),
     ("openvino", "float[6,4] x, int64[1] i, float[4] u => ScatterND(x, i, u)", ""),
     ("onnxruntime", "int64 x, int64 d, float[2] v => OneHot(x, d, v)", "TS841"),
+    ("onnxruntime", "int64 x, int64 d, float[2] v => OneHot<axis = 0>(x, d, v)", "TS841"),
     ("onnxruntime", "int64[3] x, int64 d, float[2] v => OneHot(x, d, v)", ""),
 ]
 """A target, a node, and the code of what the engine makes of it."""
@@ -377,12 +378,15 @@ MISREAD = [
 
 @pytest.mark.parametrize(("target", "text", "code"), MISREAD)
 def test_indices_that_an_engine_misreads_are_found(target: Any, text: str, code: str) -> None:
-    """`lower` leaves them, as nothing else would do."""
+    """`lower` leaves those that stand for all of the data."""
     made = of_one_node(13, text)
     errors = [each.code for each in check(made, target) if each.severity == "error"]
     assert errors == [code] * bool(code)
     with warnings.catch_warnings(action="ignore"):
-        assert ts.lower(made, target) == made
+        lowered = ts.lower(made, target)
+    assert (lowered == made) is (code != "TS841")
+    left = [each for each in check(lowered, target) if each.severity == "error"]
+    assert len(left) == (code == "TS842")
 
 
 @pytest.mark.parametrize(
@@ -398,6 +402,10 @@ def test_the_engine_misreads_the_indices(target: Any, text: str, code: str) -> N
     except SplitError:
         is_right = False
     assert is_right is not bool(code)
+    if code == "TS841":
+        lowered = ts.lower(made, target)
+        np.testing.assert_array_equal(ts.run(lowered, feeds, engine=target)["y"], wanted)
+        np.testing.assert_array_equal(ts.run(lowered, feeds)["y"], wanted)
 
 
 RUN = [

@@ -262,18 +262,23 @@ def _is_given_out(node: ir.Node) -> bool:
     return any(held.is_graph_output() for held in results)
 
 
-def _has_narrow_indices(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether indices are fewer than the data along an axis that they do not count."""
+def narrow_axes(ref: NodeRef, seen: Facts) -> list[tuple[int, int]]:
+    """Return the axes along which there are fewer indices than data, and how many.
+
+    They are those that the indices do not count.
+    """
     data, indices = (seen.tensor(held).shape or () for held in (ref.input(0), ref.input(1)))
     axis = attribute_of(ref.node, "axis", ir.AttributeType.INT, 0)
     if axis is None:  # that of a call
-        return False
-    others = [
-        places
-        for k, places in enumerate(zip(data, indices, strict=False))
-        if axis not in (k, k - len(data))
+        return []
+    return [
+        (place, count)
+        for place, (dim, count) in enumerate(zip(data, indices, strict=False))
+        if axis not in (place, place - len(data))
+        and isinstance(dim, int)
+        and isinstance(count, int)
+        and count < dim
     ]
-    return any(is_known(dim) and is_known(count) and dim != count for dim, count in others)
 
 
 def _has_no_coordinates(ref: NodeRef, seen: Facts) -> bool:
@@ -292,7 +297,7 @@ def _is_of_a_number(ref: NodeRef, seen: Facts) -> bool:
     return seen.tensor(ref.input(0)).shape == ()
 
 
-_Holds: TypeAlias = Callable[[NodeRef, Facts], bool]
+_Holds: TypeAlias = Callable[[NodeRef, Facts], object]
 
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
     "Add": (("rotation", _is_rotation),),
@@ -316,7 +321,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("transformed_axis", _has_other_axis),
         ),
         "Dropout": (("training_mode", is_in_training), ("drops_given", _drops_given)),
-        "GatherElements": (("narrow_indices", _has_narrow_indices),),
+        "GatherElements": (("narrow_indices", narrow_axes),),
         "GatherND": (("no_coordinates", _has_no_coordinates),),
         "MatMulInteger": (
             ("omitted_zero_point", _omits_zero_point),

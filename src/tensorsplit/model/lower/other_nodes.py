@@ -21,6 +21,7 @@ from tensorsplit.model.features.misread import (
     axis_of_transform,
     chosen_conditions,
     is_in_training,
+    narrow_axes,
 )
 from tensorsplit.model.features.quantized import constants_given_back, shared_zero_points
 from tensorsplit.model.features.values import ends_before_largest
@@ -177,6 +178,30 @@ def _multiply_row(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     product = make.op(ref.op_type, [make.unsqueeze(data, [0]), *ref.node.inputs[1:]])
     new = make.squeeze(product, [max(len(shape) - 2, 0)])
     make.put_instead(ref, new, "the same of a row, without its axis", entry)
+
+
+def _choose_in_list(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have a OneHot be of a list of its one number, and take the axis of the list away again."""
+    number = ref.input(0)
+    assert number is not None  # noqa: S101 - see the feature
+    make = InsertionPoint.instead_of(lowering, ref)
+    listed = [make.unsqueeze(number, [0]), *ref.node.inputs[1:]]
+    new = make.squeeze(make.op("OneHot", listed, {"axis": -1}), [0])
+    make.put_instead(ref, new, "the same of a list, without its axis", entry)
+
+
+def _gather_from_first(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Gather from as many elements along other axes as there are indices.
+
+    These are gathered themselves: OpenVINO leaves out a Slice before such a node.
+    """
+    data = ref.input(0)
+    assert data is not None  # noqa: S101 - see the feature
+    make = InsertionPoint.before(lowering, ref)
+    for axis, count in narrow_axes(ref, lowering.facts):
+        data = make.op("Gather", [data, make.range(0, count)], {"axis": axis})
+    change_inputs(ref.node, {0: data})
+    lowering.changed(ref, "the same, of the first elements of the data", entry)
 
 
 def _give_zero_point(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -657,6 +682,8 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "unseen_axes": _calculate_start,
         "strings_gathered": _gather_on_last_axis,
         "omitted_zero_point": _give_zero_point,
+        "narrow_indices": _gather_from_first,
+        "one_index": _choose_in_list,
         "axis_from_back": _count_from_front,
         "transformed_axis": _transform_axis_1,
         "one_sided": _take_half,
