@@ -441,10 +441,13 @@ def to_carry(node: ir.Node, facts: Facts) -> list[ir.Value]:
 
 
 def read_as_outputs(node: ir.Node) -> list[ir.Value]:
-    """Return what branches of an If read and a graph around them makes and gives out first."""
+    """Return what branches of an If read that a graph around makes, and gives out at such a place.
+
+    It is a place at which the branches give out something, too.
+    """
     read = captured_by(node) if (node.domain, node.op_type) == ("", "If") else []
     outputs = ((held, held.graph.outputs) for held in read if held.graph and held.producer())
-    return [held for held, given in outputs if given and held is given[0]]
+    return [held for held, given in outputs if held in given[: len(node.outputs)]]
 
 
 def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:

@@ -100,7 +100,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "rounds_may_be_0": "is a Loop whose number of rounds may be 0 or below, and of which more"
         " is used than what it carries on",
         "ranked_condition": "is an If whose condition has more than one axis",
-        "output_in_branch": "is an If whose branches read what is the first output as well",
+        "output_in_branch": "is an If whose branches read what the graph gives out, at a place at"
+        " which they give out something themselves",
         "uneven_branches": "is an If before opset 11 whose branches give different shapes",
         "undeclared_round": "is a Loop whose body does not declare that the number of the round is"
         " a scalar",
