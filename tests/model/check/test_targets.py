@@ -357,6 +357,40 @@ def test_lower_leaves_out_an_end_of_empty_names(
         ts.run(made, feeds, engine=target)
 
 
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize(
+    ("dims", "target", "is_refused"),
+    [
+        ("0, 4", "Concat<axis = 0>(zero, c)", True),
+        ("4, 0", "Concat<axis = 0>(c, zero)", True),
+        ("4, 0", "Concat<axis = 0>(c, one, zero)", False),
+        ("0, 4", "Concat<axis = 0>(one, c, zero)", False),
+        ("0, 4", "Concat<axis = 0>(zero, c, d)", False),
+        ("0, 4", "Identity(s)", False),
+    ],
+)
+def test_a_length_beside_a_copied_0_is_calculated_for_nothing(
+    dims: str, target: str, *, is_refused: bool
+) -> None:
+    """ONNX Runtime writes -1 in its place."""
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[{dims}] x, float[C, D] z) => (float y)
+        <int64[1] zero = {{0}}, int64[1] one = {{1}}> {{ s = Shape(z) c = Gather(s, zero)
+        d = Gather(s, one) t = {target} y = Reshape(x, t) }}"""
+    )
+    made.graph.output[0].ClearField("type")
+    found = [each for each in check(made, "onnxruntime") if "product of 0" in each.message]
+    assert [each.severity for each in found] == ["warning"] * is_refused
+    feeds = {"x": np.zeros([int(d) for d in dims.split(",")], np.float32)}
+    feeds["z"] = np.zeros((0 if "one" in target or "(s)" in target else 5, 3), np.float32)
+    if is_refused:
+        assert 0 in ts.run(made, feeds)["y"].shape
+        with refused("TS603", "product of 0"):
+            ts.run(made, feeds, engine="onnxruntime")
+    elif "one" not in target:
+        ts.run(made, feeds, engine="onnxruntime")
+
+
 MISREAD = [
     ("openvino", "float[6,4] x, int64[2,3] i => GatherElements<axis = 0>(x, i)", "TS841"),
     ("openvino", "float[6,4] x, int64[2,4] i => GatherElements<axis = 0>(x, i)", ""),

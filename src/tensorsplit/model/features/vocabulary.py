@@ -83,6 +83,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " order, or count from the back",
         "training_mode": "is a Dropout that is in training mode, or whose mode is not written as"
         " a constant",
+        "copied_zero": "is a Reshape that copies a dimension of 0 beside a length that is"
+        " calculated",
         "empty_end": "leaves out its last input by an empty name",
         "narrow_indices": "has indices that are fewer than the data along another axis",
         "no_coordinates": "has indices of no numbers, which stand for all of the data",

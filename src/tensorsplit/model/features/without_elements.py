@@ -24,7 +24,7 @@ from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of, tensor_of
 from tensorsplit.model.graph.loops import body_of, states_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies
-from tensorsplit.model.graph.producers import first_input, origins, passed_from
+from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.split_records import is_vendor_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir.attributes import is_set
@@ -192,6 +192,22 @@ def _is_misshapen(node: ir.Node, known: _Known) -> bool:
         constant(passed_from(by)) is None and known.facts.tensor(by).constant is not None
         for by in node.inputs[1:2]
     )
+
+
+def _copies_zero(node: ir.Node, known: _Known) -> bool:
+    """Return whether a Reshape copies a dimension of 0, beside one length that is calculated.
+
+    ONNX Runtime makes -1 of that length where it is joined to others that are constant.
+    """
+    joined = producer_of(node.inputs[1]) if len(node.inputs) > 1 else None
+    if joined is None or operator_of(joined) != "Concat":
+        return False
+    lengths: list[Dim] = []
+    for held in joined.inputs:
+        fact = known.facts.tensor(held)
+        lengths += [*fact.constant] if fact.constant is not None else [None] * len(fact.shape or ())
+    copied = zip(lengths, _shape_of(node, known.facts), strict=False)
+    return lengths.count(None) == 1 and any(length == dim == 0 for length, dim in copied)
 
 
 def _loses_moved(node: ir.Node, known: _Known) -> bool:
@@ -460,7 +476,7 @@ _Holds: TypeAlias = Callable[[ir.Node, _Known], bool]
 _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
         "Flatten": (("flattened", _is_flattened),),
-        "Reshape": (("misshapen", _is_misshapen),),
+        "Reshape": (("misshapen", _is_misshapen), ("copied_zero", _copies_zero)),
         **dict.fromkeys(("Squeeze", "Unsqueeze"), (("lost_dimension", _loses_dimension),)),
         "Transpose": (("lost_dimension", _loses_moved),),
         **dict.fromkeys(

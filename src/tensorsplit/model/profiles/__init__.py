@@ -71,6 +71,7 @@ LEFT = {
     "empty_in_loop": ELSEWHERE,
     "calculated_from_nothing": ELSEWHERE,
     "empty_planes": ELSEWHERE,
+    "copied_zero": ELSEWHERE,
     "sum_of_nothing": ELSEWHERE,
     "slices_of_nothing": ELSEWHERE,
     "batch_may_be_0": "feed no batch of 0",
