@@ -101,7 +101,8 @@ def _slice_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         make.put_instead(ref, make.slice(data, 0, 0, axis), "a Slice of length 0", entry)
         return
     rank = len(lowering.facts.tensor(data).shape or ())
-    if (axis < 0 and not rank) or max(dims) > _MOST_COPIES:
+    is_there = -rank <= axis < rank if rank else 0 <= axis < _MOST_COPIES
+    if not is_there or max(dims) > _MOST_COPIES:
         return
     axis, place = axis % rank if axis < 0 else axis, dims.index(0)
     # the other way around, OpenVINO loses dimensions that it does not see
