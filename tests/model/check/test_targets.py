@@ -14,6 +14,7 @@ import onnx
 import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper
+from onnx.defs import onnx_opset_version
 from onnx.parser import parse_model
 from onnx.reference import ReferenceEvaluator
 
@@ -468,6 +469,8 @@ RUN = [
 def test_what_an_engine_does_not_run_at_all_is_a_warning(
     target: Any, opset: int, text: str, said: str
 ) -> None:
+    if opset > onnx_opset_version():
+        pytest.skip("the installed onnx does not know this opset")
     found = [
         each for each in check(of_one_node(opset, text), target) if " does not run " in each.message
     ]

@@ -584,7 +584,7 @@ _LAYER = [floats(3, 2, 4), floats(1, 2, 4), floats(1, 2, 2)]
         ("RMSNormalization", 23, {}, [_X, floats(6)], [_X[:, :1], floats(6)], "(4, 1)"),
         ("RNN", 14, {"hidden_size": 2}, _LAYER, [*_LAYER[:2], floats(1, 2, 3)], "hidden_size to 3"),
         ("ReverseSequence", 10, {}, [_X, [4] * 6], [_X, [5] * 6], "from 0 to 4"),
-        ("ReverseSequence", 10, {}, [_X, [0] * 6], [_X, [-1] * 6], "from 0 to 4"),
+        ("ReverseSequence", 10, {}, [_X, [1] * 6], [_X, [-1] * 6], "from 0 to 4"),
         ("ReverseSequence", 10, {}, [_X, [1] * 6], [_X, [1] * 4], "shape (6,)"),
         ("ReverseSequence", 10, {}, [_X, [1] * 6], [floats(4), [1]], "rank 2"),
         (
@@ -647,6 +647,8 @@ def test_operands_are_as_the_standard_wants_them(
     op_type: str, opset: int, attributes: Any, right: list[Any] | None, wrong: list[Any], fix: str
 ) -> None:
     """What an operator makes of others is not said: they are refused, and give nothing."""
+    if opset > onnx_opset_version():
+        pytest.skip("the installed onnx does not know this opset")
     for operands, is_right in ((right, True), (wrong, False)):
         if operands is None:
             continue
