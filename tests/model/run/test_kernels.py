@@ -577,6 +577,20 @@ def test_indices_out_of_range_are_refused_where_nothing_is_gathered() -> None:
         result(13, node("GatherND", "x i", "y"), x=floats(2, 3), i=np.array([[-3]]))
 
 
+@pytest.mark.parametrize(
+    ("shape", "axis", "indices"),
+    [((0, 3), 1, [3]), ((0, 3), 1, [0, -4]), ((0, 0, 3), 1, [-2]), ((2, 0), 0, [2])],
+)
+def test_slices_without_elements_are_gathered_by_indices_in_range(
+    shape: tuple[int, ...], axis: int, indices: list[int]
+) -> None:
+    made = node("Gather", "x i", "y", axis=axis)
+    with refused("TS510", "Gather"):
+        result(13, made, x=floats(*shape), i=np.array(indices))
+    made = node("Gather", "x i", "y", axis=1)
+    assert result(13, made, x=floats(0, 3), i=np.array([2, -3])).shape == (0, 2)
+
+
 def test_no_elements_are_gathered_of_data_without_any() -> None:
     made = node("GatherND", "x i", "y")
     assert result(13, made, x=floats(2, 0), i=np.zeros((3, 0, 2), np.int64)).shape == (3, 0)

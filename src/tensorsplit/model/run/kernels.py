@@ -16,7 +16,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import show_shape
-from tensorsplit.model.graph.axes import clamped
+from tensorsplit.model.graph.axes import clamped, in_range
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.run.program import node_failed
 
@@ -336,8 +336,14 @@ def requantized(values: Array, scale: Array, zero: Array) -> Array:
 
 
 def gather(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[Array]:
-    """Take slices along an axis; onnx 1.20 takes no list of none, nor indices that lie apart."""
+    """Take slices along an axis; onnx 1.20 takes no list of none, nor indices that lie apart.
+
+    NumPy looks at no index where the slices have no elements.
+    """
     taken: Any = np.take(data, indices.astype(np.int64), axis)
+    if not taken.size and not in_range(indices, length := data.shape[axis]):
+        problem = f"an index is out of range for an axis of length {length}"
+        raise node_failed(problem, f"give indices from {-length} to {length - 1}")
     return [np.asarray(taken, data.dtype)]  # of no dimensions, NumPy gives no array
 
 
