@@ -341,10 +341,11 @@ def gather(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[A
     NumPy looks at no index where the slices have no elements.
     """
     taken: Any = np.take(data, indices.astype(np.int64), axis)
-    if not taken.size and not in_range(indices, length := data.shape[axis]):
+    made = np.asarray(taken, data.dtype)  # of no dimensions, NumPy gives no array
+    if not made.size and not in_range(indices, length := data.shape[axis]):
         problem = f"an index is out of range for an axis of length {length}"
         raise node_failed(problem, f"give indices from {-length} to {length - 1}")
-    return [np.asarray(taken, data.dtype)]  # of no dimensions, NumPy gives no array
+    return [made]
 
 
 def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0, **_: object) -> list[Array]:
