@@ -2,8 +2,8 @@
 
 ``python scripts/kernels.py`` asks the engine which versions and element types each of its kernels
 on the CPU is for, and then has it load a node of each operator, version and type of the standard:
-what it loads though no kernel is for it is added. An operator with a function body may be of
-any types, if it is loaded for one.
+what it loads though no kernel is for it is added. An operator with a function body may be of any
+types, if it is loaded for one, or has several operands, of which not each pair is tried.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as engine
 from tensorsplit.model.check.engine_kernels import Kernel, kernel_of, takes
 
 PROFILES = Path(__file__).parents[1] / "src" / "tensorsplit" / "model" / "profiles"
+PROVIDER = "CPUExecutionProvider"
 NO_KERNEL = ("Could not find an implementation", "Failed to find kernel")
 OPEN = (1 << 31) - 1
 LEFT = {"Constant", "If", "Loop", "Scan", "Split", "SplitToSequence"}
@@ -51,10 +52,7 @@ def kernels() -> dict[tuple[str, int, int], list[Types]]:
     """The element types of each kernel, by operator and versions."""
     found: dict[tuple[str, int, int], list[Types]] = defaultdict(list)
     for each in engine.get_all_opkernel_def():
-        if (each.provider, each.domain) == (
-            "CPUExecutionProvider",
-            "",
-        ) and each.op_name not in LEFT:
+        if each.provider == PROVIDER and not each.domain and each.op_name not in LEFT:
             held = {name: tensors(types) for name, types in each.type_constraints.items()}
             taken = {name: types for name, types in held.items() if types}
             found[each.op_name, *each.version_range].append(taken)
@@ -111,20 +109,20 @@ def model(schema: Any, parameter: str, kind: str) -> tuple[Types, ModelProto] | 
 def is_loaded(made: ModelProto) -> bool | None:
     """Whether the engine loads a model; None if it refuses it, and not for want of a kernel."""
     try:
-        onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+        onnxruntime.InferenceSession(made.SerializeToString(), providers=[PROVIDER])
     except Exception as error:  # noqa: BLE001 - it has several, of no common type
         return False if any(text in str(error) for text in NO_KERNEL) else None
     return True
 
 
-def tried(schema: Any, kernels: list[Kernel]) -> Iterator[tuple[Types, bool, bool]]:
+def tried(schema: Any, usable: list[Kernel]) -> Iterator[tuple[Types, bool, bool]]:
     """The types of a node, whether a kernel is for them, and whether the engine loads it."""
     for constraint in schema.type_constraints:
         for name in sorted(tensors(constraint.allowed_type_strs) & TYPES.keys()):
             made = model(schema, constraint.type_param_str, name)
             loaded = made and is_loaded(made[1])
             if made is not None and loaded is not None:
-                yield made[0], any(takes(each, made[0]) for each in kernels), bool(loaded)
+                yield made[0], any(takes(each, made[0]) for each in usable), bool(loaded)
 
 
 def main() -> None:

@@ -206,6 +206,11 @@ def test_onnx_runtime_has_not_every_kernel() -> None:
     assert codes(made, "onnxruntime") == ["TS841"]
 
 
+def on_engines(rows: list[Any]) -> list[Any]:
+    """The same rows, each for the engine that it begins with."""
+    return [pytest.param(*row, marks=pytest.mark.engine(row[0])) for row in rows]
+
+
 def of_one_node(opset: int, text: str) -> onnx.ModelProto:
     """A model of a node, such as ``int16 x => Max(x, x)``, and of what it gives."""
     inputs, call = text.split(" => ")
@@ -338,7 +343,7 @@ ENDS = [
 
 @pytest.mark.parametrize(
     ("target", "opset", "inputs", "call"),
-    [pytest.param(*row, marks=pytest.mark.engine(row[0])) for row in ENDS],
+    on_engines(ENDS),
 )
 def test_lower_leaves_out_an_end_of_empty_names(
     target: Any, opset: int, inputs: str, call: str
@@ -426,7 +431,7 @@ def test_indices_that_an_engine_misreads_are_found(target: Any, text: str, code:
 
 @pytest.mark.parametrize(
     ("target", "text", "code"),
-    [pytest.param(*row, marks=pytest.mark.engine(row[0])) for row in MISREAD],
+    on_engines(MISREAD),
 )
 def test_the_engine_misreads_the_indices(target: Any, text: str, code: str) -> None:
     made = of_one_node(13, text)
@@ -497,7 +502,7 @@ def test_the_fix_is_of_what_an_engine_lacks(opset: int, text: str, fix: str) -> 
 
 @pytest.mark.parametrize(
     ("target", "opset", "text", "said"),
-    [pytest.param(*row, marks=pytest.mark.engine(row[0])) for row in RUN],
+    on_engines(RUN),
 )
 def test_the_engine_does_not_run_it(target: Any, opset: int, text: str, said: str) -> None:
     made = of_one_node(opset, text)

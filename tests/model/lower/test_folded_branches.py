@@ -118,7 +118,6 @@ OPERANDS = {
     "no Shape": ("v = Add(x, c) s = Shape(x)", ELSE, False),
     "a Size": ("v = Add(x, c) m = Size(v) s = Reshape(m, one)", ELSE, False),
     "an unknown shape": ("v = Neg(x) s = Shape(v)", ELSE, False),
-    "an input": ("v = Add(x, c) s = Shape(x)", ELSE, False),
 }
 """What is before an If, the other branch, and whether ONNX Runtime loses an operand."""
 

@@ -10,12 +10,8 @@ import onnx
 import pytest
 
 from tests.model.build import graph, model, node, outputs, run, untyped
-from tests.model.run.test_operators import result
+from tests.model.run.test_operators import floats, result
 from tests.refusals import refused
-
-
-def floats(*shape: int) -> Any:
-    return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
 
 
 @pytest.mark.parametrize("opset", [1, 11, 12])

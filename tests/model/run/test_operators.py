@@ -507,7 +507,7 @@ def test_narrow_floats_are_normalised_in_float(dtype: Any) -> None:
 
 
 def floats(*shape: int) -> Any:
-    return np.asarray(np.random.default_rng(7).random(shape) + 1, np.float32)
+    return np.random.default_rng(len(shape)).normal(size=shape).astype(np.float32)
 
 
 _X = floats(4, 6)

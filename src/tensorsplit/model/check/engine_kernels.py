@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from functools import lru_cache
-from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from tensorsplit.model.check.checks import TARGET_DEPENDS
@@ -13,6 +12,7 @@ from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.profiles import Profile
+from tensorsplit.model.validity.node_errors import signature_of
 
 
 class Kernel(NamedTuple):
@@ -20,7 +20,7 @@ class Kernel(NamedTuple):
 
     Attributes:
         first: The operator version from which on it is.
-        last: That up to which it is; None if it is of the first alone.
+        last: That up to which it is; None if it is of the first alone, as in ``13- T: float``.
         types: By type parameter of the schema: whether these types are those that it takes, and not
             all others; and the types.
     """
@@ -83,16 +83,11 @@ def of_kernels(profile: Profile, ref: NodeRef, facts: Facts) -> Iterator[Finding
 def _types(ref: NodeRef, facts: Facts, schema: Any) -> dict[str, set[str]]:
     """Return the element types of what a node reads and gives, by type parameter of its schema."""
     found: dict[str, set[str]] = {}
-    inputs = zip(_parameters(schema.inputs), ref.node.inputs, strict=False)
-    outputs = zip(_parameters(schema.outputs), ref.node.outputs, strict=False)
-    for parameter, value in (*inputs, *outputs):
-        kinds = facts.element_types(value)
-        if len(kinds) == 1 and parameter.isidentifier():  # of calls that differ nothing is said
-            found.setdefault(parameter, set()).update(kind.name.lower() for kind in kinds)
+    pairs = zip(signature_of(schema).sides, (ref.node.inputs, ref.node.outputs), strict=True)
+    for side, values in pairs:
+        for index, value in enumerate(values):
+            formal, kinds = side.at(index), facts.element_types(value)
+            # of calls that differ nothing is said
+            if formal is not None and formal.like.isidentifier() and len(kinds) == 1:
+                found.setdefault(formal.like, set()).update(kind.name.lower() for kind in kinds)
     return found
-
-
-def _parameters(ends: Sequence[Any]) -> Iterator[str]:
-    """Yield the type parameters of inputs or outputs; the last one may stand for any number."""
-    names = [end.type_str for end in ends]
-    return chain(names, repeat(names[-1]) if names else ())

@@ -389,9 +389,9 @@ def _empty_of_shape(make: Calculation, data: ir.Value, element: ir.Value, shape:
     made = make.op("Reshape", [make.concat([make.elements(data), element], 0), ones])
     for axis in np.flatnonzero(shape == 0).tolist():
         made = make.slice(made, 0, 0, axis)
-    return (
-        make.op("Expand", [made, make.constant(np.maximum(shape, 1))]) if shape.max() > 1 else made
-    )
+    if shape.max() > 1:
+        made = make.op("Expand", [made, make.constant(np.maximum(shape, 1))])
+    return made
 
 
 def _least(make: Calculation, numbers: ir.Value) -> ir.Value:

@@ -339,11 +339,10 @@ def _sources_of_rank(held: ir.Value, made: ir.Node, facts: Facts) -> set[ir.Valu
         return {body_of(made).outputs[1 + place]}  # the rows that it puts together
     if made.domain == "" and made.op_type in _OF_HIDDEN_RANK:
         return None
-    operand = made.inputs[1] if len(made.inputs) > 1 else None
-    if operand is not None and operator_of(made) in _RANKED_BY and not is_fixed(operand, facts):
+    operator, operand = operator_of(made), made.inputs[1] if len(made.inputs) > 1 else None
+    if operand is not None and operator in _RANKED_BY and not is_fixed(operand, facts):
         return None
-    is_shape = operator_of(made) == "Reshape" and facts.tensor(operand).shape is not None
-    if operand is not None and is_shape:
+    if operand is not None and operator == "Reshape" and facts.tensor(operand).shape is not None:
         return {operand}
     return {*filter(None, made.inputs), *(end for _, b in bodies(made) for end in b.outputs)}
 

@@ -173,8 +173,7 @@ def _of_taken(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "lost_result"
     if any(is_loop(node) and not any(node.inputs[1:]) for node in branch):
         yield "shortened_loop"
-    read = {*chain.from_iterable(node.inputs for node in _nodes_taken(branch, facts))}
-    if any(_is_lost_with_shape(held, ref.node, facts) for held in read if held is not None):
+    if _loses_operand(ref.node, branch, facts):
         yield "lost_operand"
 
 
@@ -187,18 +186,24 @@ def _nodes_taken(branch: ir.Graph, facts: Facts) -> Iterator[ir.Node]:
             yield from _nodes_taken(inner, facts)
 
 
-def _is_lost_with_shape(held: ir.Value, taken: ir.Node, facts: Facts) -> bool:
+def _loses_operand(taken: ir.Node, branch: ir.Graph, facts: Facts) -> bool:
     """Return whether the engine loses what a branch reads: before the If, only Shapes read it.
 
     It leaves out each Shape that is known, with what only that reads, before it sees the branch.
     """
-    scope = held.graph
-    if held.producer() is None or scope is not taken.graph or held.is_graph_output():
-        return False
+    read = {*chain.from_iterable(node.inputs for node in _nodes_taken(branch, facts))} - {None}
     inside = {*nodes_within(taken)}
-    readers = {use.node for use in held.uses()} - inside
-    before = {*takewhile(lambda node: node is not taken, scope or ())}
-    return bool(readers) and readers <= before and all(_leads_to_shape(r, facts) for r in readers)
+    readers = [
+        {use.node for use in held.uses()} - inside
+        for held in read
+        if held is not None
+        and held.producer() is not None
+        and held.graph is taken.graph
+        and not held.is_graph_output()
+    ]
+    lost = [each for each in readers if each and all(_leads_to_shape(r, facts) for r in each)]
+    before = {*takewhile(lambda node: node is not taken, taken.graph or ())} if lost else set()
+    return any(each <= before for each in lost)
 
 
 def is_lost(node: ir.Node, facts: Facts) -> bool:

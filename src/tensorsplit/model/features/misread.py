@@ -275,8 +275,8 @@ def narrow_axes(ref: NodeRef, seen: Facts) -> list[tuple[int, int]]:
         (place, count)
         for place, (dim, count) in enumerate(zip(data, indices, strict=False))
         if axis not in (place, place - len(data))
-        and isinstance(dim, int)
-        and isinstance(count, int)
+        and is_known(dim)
+        and is_known(count)
         and count < dim
     ]
 

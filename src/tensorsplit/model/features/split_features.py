@@ -217,7 +217,7 @@ def _of_import(
     seen: Facts,
     counting: Facts,
 ) -> Iterator[tuple[str, object]]:
-    """Yield what an engine has to know at import and does not."""
+    """Yield what an engine has to know at import and does not; ``counting`` is for the lengths."""
     dim = dimension_of(intent, node, seen)
     if intent.rule is ceil and not is_known(dim) and len(node.outputs) > 1:
         sizes = made.sizes if isinstance(made, SplitPlan) else ()

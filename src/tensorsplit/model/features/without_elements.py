@@ -300,7 +300,7 @@ def _may_move_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether an Einsum moves one axis of an operand, and a dimension may be 0."""
     equation = attribute_of(node, "equation", ir.AttributeType.STRING, "")
     dims = [known.facts.tensor(held).shape or (None,) for held in node.inputs]
-    is_open = any(dim == 0 or _may_be_0_later(dim) for dim in chain.from_iterable(dims))
+    is_open = not all(is_at_least(dim, 1) for dim in chain.from_iterable(dims))
     return is_open and moves_one_axis(equation or "")
 
 

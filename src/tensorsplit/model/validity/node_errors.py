@@ -49,7 +49,7 @@ def wrong_signature(
         f"{schema.name} at opset {opset}",
         f"{schema.domain or 'ai.onnx'}.{schema.name}",
     )
-    ends = zip(("inputs", "outputs"), (inputs, outputs), _signature(schema).sides, strict=True)
+    ends = zip(("inputs", "outputs"), (inputs, outputs), signature_of(schema).sides, strict=True)
     found = chain.from_iterable(_wrong_ends(what, given, side, where) for what, given, side in ends)
     for error in chain(found, _wrong_attributes(schema, attributes, where)):
         yield error.located(operator=operator)
@@ -72,7 +72,7 @@ def _wrong_ends(
 
 def _wrong_attributes(schema: Any, attributes: Attributes, where: str) -> Iterator[SplitError]:
     """Yield which attributes are unknown, of another type, not readable or missing."""
-    declared = _signature(schema).attributes
+    declared = signature_of(schema).attributes
     for name, attribute in attributes.items():
         seen = attribute.type.name
         if name not in declared:
@@ -89,7 +89,7 @@ def _wrong_attributes(schema: Any, attributes: Attributes, where: str) -> Iterat
                 f"its attribute '{name}' is {show(attribute.value)}",
                 "write letters for axes, as in 'ij,jk->ik' or '...ij->...ji'",
             )
-    for name in _signature(schema).required:
+    for name in signature_of(schema).required:
         if name not in attributes:
             yield malformed(f"it has no attribute '{name}'", f"give it; {where} requires it")
 
@@ -140,7 +140,8 @@ class _Signature(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _signature(schema: Any) -> _Signature:
+def signature_of(schema: Any) -> _Signature:
+    """Return what a schema says of its inputs, outputs and attributes, which is kept."""
     attributes = schema.attributes
     return _Signature(
         (
@@ -258,7 +259,7 @@ def not_taken(
     """
     bound: dict[str, str] = {}
     is_wrong = False  # then the outputs follow
-    own, old = _signature(schema), None if before is None else _signature(before)
+    own, old = signature_of(schema), None if before is None else signature_of(before)
     for end, values in enumerate((node.inputs, node.outputs)):
         for index, value in enumerate(() if is_wrong else values):
             entry, was = own.sides[end].at(index), old.sides[end].at(index) if old else None
