@@ -394,7 +394,9 @@ def expand(v: list[Any], *_: Any) -> list[Array]:
 
 
 def gather(v: list[Any], a: dict[str, Any], _: Scope) -> list[Array]:
-    made = np.take(v[0], v[1], axis=a.get("axis", 0))
+    length = v[0].shape[axis := a.get("axis", 0)]
+    know(bool(np.all((v[1] >= -length) & (v[1] < length))))  # NumPy lets all pass of empty slices
+    made = np.take(v[0], v[1], axis=axis)
     return [np.asarray(made, v[0].dtype)]  # one string of a list comes out as a plain str
 
 
