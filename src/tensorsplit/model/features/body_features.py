@@ -44,6 +44,7 @@ from tensorsplit.model.graph.loops import (
 )
 from tensorsplit.model.graph.nodes import (
     NodeRef,
+    attribute_of,
     bodies,
     branch_label,
     is_used,
@@ -64,12 +65,25 @@ _AS_CALCULATED = frozenset(
 """Element types that OpenVINO calculates in, so that it converts no output of them."""
 
 
-_OF_HIDDEN_RANK = frozenset({"ConcatFromSequence", "Loop", "SequenceAt"})
+_OF_HIDDEN_RANK = frozenset(
+    {"ConcatFromSequence", "Loop", "MeanVarianceNormalization", "SequenceAt"}
+)
 """Operators of which ONNX Runtime takes the rank of the result from declarations only."""
 
 
 _RANKED_BY = frozenset({"Split", "Squeeze", "Unsqueeze", *REDUCTIONS})
 """Operators of which ONNX Runtime finds no rank where their lengths or axes are not constant."""
+
+_HIDDEN_AT = {
+    "Compress": range(9, 11),
+    "GreaterOrEqual": range(12, 16),
+    "GroupNormalization": range(21, 29),
+    "LessOrEqual": range(12, 16),
+}
+"""Opsets at which ONNX Runtime finds no rank of the results of an operator."""
+
+_FIRST_RANKED_BY_LENGTH = 14
+"""From here on ONNX Runtime finds the rank of a Reshape by how many lengths it is given."""
 
 
 _FIRST_IF_OF_ANY_SHAPES = 11
@@ -281,8 +295,8 @@ def _hides_ranks(
 ) -> bool:
     """Return whether a body gives what follows from a sequence or a Loop, and declares no rank.
 
-    ONNX Runtime does not look for the ranks of these, nor of what a Loop carries, or, if lengths
-    matter, for how many rows it gives. Ranks that nobody knows are left out. Around the node so
+    ONNX Runtime does not look for the ranks of these, nor of what a Loop carries, of a Reshape by
+    lengths of run time before opset 14, or, if lengths matter, for how many rows a Loop gives. Ranks that nobody knows are left out. Around the node so
     many steps are taken at most: each of many Scans would go through all the model.
     """
     inside, steps = set(scopes_inside(ref.node)), 0
@@ -303,7 +317,7 @@ def _hides_ranks(
             continue
         else:
             is_counted = has_lengths and operator_of(made) == "Loop"
-            sources = None if is_counted else _sources_of_rank(held, made, facts)
+            sources = None if is_counted else _sources_of_rank(held, made, ref.opset, facts)
         if sources is None:
             return True
         waiting += sources - known
@@ -333,18 +347,31 @@ def _declares(held: ir.Value, facts: Facts) -> bool:
     return all(isinstance(said, int) for said, length in pairs if is_known(length))
 
 
-def _sources_of_rank(held: ir.Value, made: ir.Node, facts: Facts) -> set[ir.Value] | None:
+def _sources_of_rank(
+    held: ir.Value, made: ir.Node, opset: int, facts: Facts
+) -> set[ir.Value] | None:
     """Return what ONNX Runtime finds the rank of a result by; None if it does not look for it."""
     if is_loop(made) and (place := made.outputs.index(held)) >= len(states_of(made)):
         return {body_of(made).outputs[1 + place]}  # the rows that it puts together
     if made.domain == "" and made.op_type in _OF_HIDDEN_RANK:
         return None
     operator, operand = operator_of(made), made.inputs[1] if len(made.inputs) > 1 else None
-    if operand is not None and operator in _RANKED_BY and not is_fixed(operand, facts):
+    if opset in _HIDDEN_AT.get(operator, ()) or (operator == "Slice" and _mixes_axes(made)):
         return None
-    if operand is not None and operator == "Reshape" and facts.tensor(operand).shape is not None:
-        return {operand}
+    is_reshape = operator == "Reshape"
+    if operand is not None and (operator in _RANKED_BY or is_reshape):
+        is_seen = is_fixed(operand, facts)
+        if not is_seen and not (is_reshape and opset >= _FIRST_RANKED_BY_LENGTH):
+            return None
+        if is_reshape and facts.tensor(operand).shape is not None:
+            return {operand}
     return {*filter(None, made.inputs), *(end for _, b in bodies(made) for end in b.outputs)}
+
+
+def _mixes_axes(node: ir.Node) -> bool:
+    """Return whether an attribute gives axes that are not in order."""
+    axes = attribute_of(node, "axes", ir.AttributeType.INTS) or ()
+    return [*axes] != sorted(axes)
 
 
 def keeps_strings(node: ir.Node, facts: Facts, seen: Facts) -> bool:

@@ -245,7 +245,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "hidden_rows": "is a Loop that may have no round, whose body does not declare the shape of"
         " rows that follow from a sequence or a Loop",
         "undeclared_ranks": "is a Scan whose body does not declare the shape of what follows from a"
-        " sequence or a Loop",
+        " sequence, a Loop, lengths known only at run time, or an operator of which no rank is"
+        " found",
         "unranked_in_scan": "is a Scan whose body gives a tensor of which the rank is not known",
         "scanned_across": "is a loop along another axis than the first, of what may be empty",
         "empty_in_loop": "has a dimension of 0, in a Loop",
