@@ -660,7 +660,7 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
         )
         for given, made, is_odd in [(1, 2, False), (2, 1, True)]
     ],
-    ("Add", "uncounted_axes"): [
+    ("Add", "unseen_operand"): [
         ("(float[N,M] x, float[K] k) => (float[A,B] y) { y = Add(x, k) }", False),
     ],
     ("If", "uneven_rows"): [
@@ -758,12 +758,38 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
         ("(float[0,3] x, int64 i) => (float[3] y) { y = Gather(x, i) }", False),
         ("(float[2,3] x, int64[2] i) => (float[2,2] y) { y = Gather<axis = 1>(x, i) }", False),
     ],
-    ("ReduceSum", "uncounted_axes"): [
+    ("ReduceSum", "unseen_operand"): [
         ("(float[2,3] x, int64[K] i) => (float[A,B] y) { y = ReduceSum(x, i) }", True),
         ("(float[2,3] x, int64[1] i) => (float[A,B] y) { y = ReduceSum(x, i) }", False),
         ("(float[2,3] x) => (float[A,B] y) { y = ReduceSum(x) }", False),
     ],
-    ("Tile", "uncounted_axes"): [
+    ("Conv", "unseen_operand"): [
+        ("(float[N,2,5] x, float[2,2,3] w) => (float[A,B,C] y) { y = Conv(x, w) }", False),
+        ("(float[1,2,5] x, float[K,2,3] w) => (float[A,B,C] y) { y = Conv(x, w) }", True),
+    ],
+    ("RotaryEmbedding", "unseen_operand"): [
+        (
+            f"""(float[1,2,3,8] x, float[{dims}] c, int64[1,3] p) => (float[1,2,3,8] y)
+            {{ y = RotaryEmbedding(x, c, c, p) }}""",
+            is_unseen,
+        )
+        for dims, is_unseen in [("5,4", False), ("K,4", False), ("5,K", True)]
+    ],
+    ("PRelu", "list_of_slopes"): [
+        (f"(float[{dims}] x, float[{slopes}] s) => (float[{dims}] y) {{ y = PRelu(x, s) }}", holds)
+        for dims, slopes, holds in [
+            *(("2,3,4", "4", True), ("A,B,C", "K", True), ("2,3,4", "1", False)),
+            *(("2,3,4", "3,1", False), ("3,4", "4", False)),
+        ]
+    ],
+    ("Resize", "uncounted_sizes"): [
+        (
+            f"(float[{dims}] x, int64[{sizes}] s) => (float[P,Q] y) {{ y = Resize(x, , , s) }}",
+            holds,
+        )
+        for dims, sizes, holds in [("N,3", "2", False), ("N,3", "K", True), ("", "K", False)]
+    ],
+    ("Tile", "unseen_operand"): [
         ("(float[2,3] x, int64[K] i) => (float[A,B] y) { y = Tile(x, i) }", True),
         ("(float[2,3] x, int64[2] i) => (float[A,B] y) { y = Tile(x, i) }", False),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -1646,10 +1647,11 @@ def test_a_tensor_from_around_a_body_is_not_taken_out_of_a_sequence(
 @pytest.mark.parametrize("text", RANKS.values(), ids=RANKS.keys())
 def test_a_tensor_whose_rank_is_open_is_refused_and_found(text: str, openvino: Runner) -> None:
     model = of_open_rank(text)
-    (found,) = [each for each in ts.check(model, target="openvino") if "rank" in each.message]
+    findings = ts.check(model, target="openvino")
+    (found,) = [each for each in findings if "has to know" in each.message]
     assert (found.code, found.severity) == ("TS843", "warning")
     assert found.node == f"graph/{model.graph.node[0].op_type}[0]"
-    assert "declare how" in found.fix
+    assert "declare" in found.fix
     (said,) = openvino.call(["openvino", model.SerializeToString(), [{}], 1])
     assert "dynamic rank" in said or "Conversion is failed" in said
 
@@ -2551,3 +2553,140 @@ def test_a_slice_along_axes_that_are_fed_has_a_start_that_is_calculated(
     if engine == "openvino" and is_faulty:
         with pytest.raises(SplitError, match="signal"):
             ts.run(model, feeds, engine=engine)
+
+
+JOINED = "l = Constant<value_ints = [1, 1]>() a, b = Split(v, l) w = Concat<axis = 0>(a, b)"
+SHOWN = {  # the data, what a Split and a Concat make w of, and the node that reads it
+    "Conv": ("float[N,2,3,3]", "float[K,2,2,2]", "y = Conv(x, w)"),
+    "ConvTranspose": ("float[N,2,3,3]", "float[K,3,2,2]", "y = ConvTranspose(x, w)"),
+    "ConvInteger": (
+        *("float[N,2,3,3]", "float[K,2,2,2]"),
+        "p = Cast<to = 2>(x) q = Cast<to = 2>(w) r = ConvInteger(p, q) y = Cast<to = 1>(r)",
+    ),
+    "ReduceSum": ("float[N,2,3]", "int64[K]", "y = ReduceSum(x, w)"),
+    "Tile": ("float[N,2]", "int64[K]", "y = Tile(x, w)"),
+    "RotaryEmbedding": (
+        *("int64[2,3] p, float[2,1,3,4]", "float[K,4]"),
+        "z = Transpose(w) y = RotaryEmbedding(x, z, z, p)",
+    ),
+    "GlobalLpPool": ("float[N,2]", "float[K,2,3]", "y = GlobalLpPool(w)"),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("name", SHOWN)
+def test_shapes_of_operands_that_a_check_hides_are_shown(name: str, engine: Any) -> None:
+    """OpenVINO 2026.4.1 does not load a Conv by weights of an open dimension, for one."""
+    data, given, node = SHOWN[name]
+    out = {"Tile": "P,Q", "ReduceSum": "P,Q,R", "GlobalLpPool": "P,Q,R"}.get(name, "P,Q,R,S")
+    opset = 23 if name == "RotaryEmbedding" else 13
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g ({data} x, {given} v) => (float[{out}] y)
+        <int64[1] one = {{1}}, int64[1] four = {{4}}> {{ {JOINED} {node} }}"""
+    )
+    assert not [each for each in ts.check(model, "openvino") if "operands" in each.message]
+    lowered = lowered_for("openvino", model)
+    assert not [each for each in ts.check(lowered, "openvino") if "operands" in each.message]
+    feeds = fed(model, {"N": 3, "K": 2})
+    expected = ts.run(model, feeds)["y"]
+    np.testing.assert_allclose(ts.run(lowered, feeds, engine=engine)["y"], expected, rtol=1e-5)
+
+
+NUMBERS = {
+    "CumSum": ("float[2,3] x, int64[K] k", "y = CumSum(x, k)"),
+    "OneHot": ("float[2,3] x, int64[K] k", "i = Cast<to = 7>(x) y = OneHot(i, k, pair)"),
+    "NonMaxSuppression": (
+        "float[1,2,4] x, int64[K] k",
+        "t = Transpose<perm = [0, 2, 1]>(x) i = NonMaxSuppression(x, t, k) y = Cast<to = 1>(i)",
+    ),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_in_a_list_of_open_length_is_one_for_openvino(name: str, engine: Any) -> None:
+    declared, node = NUMBERS[name]
+    out = "P,Q,R" if name == "OneHot" else "P,Q"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 14]> g ({declared}) => (float[{out}] y)
+        <float[2] pair = {{0, 1}}> {{ {node} }}"""
+    )
+    found = [each.severity for each in ts.check(model, "openvino") if "operands" in each.message]
+    assert found == ["warning"]
+    lowered = lowered_for("openvino", model)
+    assert not [each for each in ts.check(lowered, "openvino") if "operands" in each.message]
+    feeds = fed(model, {"K": 1})
+    expected = ts.run(model, feeds)["y"]
+    np.testing.assert_allclose(ts.run(lowered, feeds, engine=engine)["y"], expected, rtol=1e-5)
+
+
+def fed(model: onnx.ModelProto, sizes: dict[str, int]) -> dict[str, Any]:
+    """Random floats, and the integers from 1 on."""
+    rng = np.random.default_rng(5)
+    feeds: dict[str, Any] = {}
+    for given in model.graph.input:
+        held = given.type.tensor_type
+        shape = [sizes.get(dim.dim_param, dim.dim_value) for dim in held.shape.dim]
+        is_float = held.elem_type == onnx.TensorProto.FLOAT
+        some = rng.random(shape) if is_float else np.arange(1, math.prod(shape) + 1) % 4
+        feeds[given.name] = some.reshape(shape).astype(np.float32 if is_float else np.int64)
+    return feeds
+
+
+@with_own("openvino")
+@pytest.mark.parametrize(
+    ("dims", "is_wrong"), [("1,3,2,3", True), ("A,B,C,D", True), ("2,3", False), ("A,B", False)]
+)
+def test_slopes_in_a_list_are_along_the_last_axis(dims: str, is_wrong: bool, engine: Any) -> None:
+    """OpenVINO 2026.4.1 takes them for one of each channel, and gives other values."""
+    slopes = np.array([0.25, 0.5, 2], np.float32)
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 16]> g (float[{dims}] x) => (float[{dims}] y)
+        <float[3] slopes = {{0.25, 0.5, 2}}> {{ y = PRelu(x, slopes) }}"""
+    )
+    found = [each.severity for each in ts.check(model, "openvino") if "slopes" in each.message]
+    assert found == ["warning"] * is_wrong
+    lowered = lowered_for("openvino", model)
+    assert (lowered != model) is is_wrong
+    shape = (1, 3, 2, 3) if is_wrong else (2, 3)
+    x = np.random.default_rng(8).standard_normal(shape).astype(np.float32)
+    got = ts.run(lowered, {"x": x}, engine=engine)["y"]
+    np.testing.assert_array_equal(got, np.where(x < 0, x * slopes, x), strict=True)
+
+
+SIZES = {
+    "fed": ("int64[K] s", "z = Identity(s)"),
+    "parts of an open list": (
+        "int64[K] s",
+        "l = Constant<value_ints = [1, 3]>() a, b = Split(s, l) z = Concat<axis = 0>(a, b)",
+    ),
+    "parts by lengths of run time": (
+        "int64[4] s, int64[2] l",
+        "a, b = Split(s, l) z = Concat<axis = 0>(a, b)",
+    ),
+    "some axes": ("int64[K] s", "m = Cast<to = 9>(s) z = Compress(s, m)"),
+    "parts": ("int64[4] s", "a, b = Split(s) z = Concat<axis = 0>(a, b)"),
+}
+
+
+@with_own("onnxruntime")
+@pytest.mark.parametrize("name", SIZES)
+def test_onnxruntime_is_shown_how_many_sizes_there_are(name: str, engine: Any) -> None:
+    """`Number of elements of input 'sizes' (0) must be same as rank of input 'X'`: 1.32.0."""
+    declared, nodes = SIZES[name]
+    axes = ", axes = [1, 3]" if name == "some axes" else ""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {18 if axes else 13}]>
+        g (float[1,2,A,3] x, {declared}) => (float[P,Q,R,S] y)
+        {{ {nodes} y = Resize<mode = "nearest", nearest_mode = "floor",
+        coordinate_transformation_mode = "asymmetric"{axes}>(x, , , z) }}"""
+    )
+    found = [each.severity for each in ts.check(model, "onnxruntime") if "sizes" in each.message]
+    assert found == ["error"] * (name != "parts")
+    lowered = lowered_for("onnxruntime", model)
+    x = np.random.default_rng(9).random((1, 2, 2, 3), np.float32)
+    sizes = np.array([4, 6] if axes else [1, 4, 2, 6])
+    feeds = {"x": x, "s": sizes, "l": np.array([1, 3])}
+    fitting = {each.name: feeds[each.name] for each in model.graph.input}
+    got = ts.run(lowered, fitting, engine=engine)["y"]
+    np.testing.assert_array_equal(got, x.repeat(2, axis=1).repeat(2, axis=3), strict=True)

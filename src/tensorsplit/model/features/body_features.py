@@ -287,17 +287,18 @@ def _hides_rows(ref: NodeRef, facts: Facts) -> bool:
     states = len(states_of(node))
     pairs = zip(node.outputs[states:], body_of(node).outputs[1 + states :], strict=False)
     rows = [row for made, row in pairs if is_used(made)]
-    return _hides_ranks(ref, rows, facts, has_lengths=True)
+    return hides_ranks(ref, rows, facts, has_lengths=True)
 
 
-def _hides_ranks(
+def hides_ranks(
     ref: NodeRef, ends: Sequence[ir.Value], facts: Facts, *, has_lengths: bool = False
 ) -> bool:
     """Return whether a body gives what follows from a sequence or a Loop, and declares no rank.
 
     ONNX Runtime does not look for the ranks of these, nor of what a Loop carries, of a Reshape by
-    lengths of run time before opset 14, or, if lengths matter, for how many rows a Loop gives. Ranks that nobody knows are left out. Around the node so
-    many steps are taken at most: each of many Scans would go through all the model.
+    lengths of run time before opset 14, or, if lengths matter, for how many rows a Loop gives.
+    Ranks that nobody knows are left out. Around the node so many steps are taken at most: each of
+    many Scans would go through all the model.
     """
     inside, steps = set(scopes_inside(ref.node)), 0
     waiting = [end for end in ends if facts.tensor(end).shape is not None]
@@ -495,7 +496,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "empty_rows_may_be_0": node.op_type == "Scan" and empty_rows_may_be_0(ref, facts),
         "rows_may_be_0": node.op_type == "Scan" and rows_may_be_0(ref, facts),
         "undeclared_ranks": node.op_type == "Scan"
-        and _hides_ranks(ref, [end for _, body in bodies(node) for end in body.outputs], facts),
+        and hides_ranks(ref, [end for _, body in bodies(node) for end in body.outputs], facts),
         "hidden_rows": _hides_rows(ref, facts),
         "unread_rows": has_unread_rows(node),
         "scanned_across": ref.opset >= FIRST_SCAN_WITHOUT_BATCHES and scanned_across(node, facts),

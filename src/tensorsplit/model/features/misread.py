@@ -297,6 +297,13 @@ def _is_of_a_number(ref: NodeRef, seen: Facts) -> bool:
     return seen.tensor(ref.input(0)).shape == ()
 
 
+def _has_list_of_slopes(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether the slopes are a list, and may be of more axes than two of the data."""
+    data, slopes = (seen.tensor(held).shape for held in ref.node.inputs[:2])
+    is_list = slopes is not None and len(slopes) == 1 and slopes != (1,)
+    return is_list and (data is None or len(data) > 2)
+
+
 _Holds: TypeAlias = Callable[[NodeRef, Facts], object]
 
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
@@ -328,6 +335,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("vector_first", _has_vector_first),
         ),
         "OneHot": (("one_index", _is_of_a_number),),
+        "PRelu": (("list_of_slopes", _has_list_of_slopes),),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
         "TopK": (("ties", _gives_places),),
     }

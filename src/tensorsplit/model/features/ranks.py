@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.dimensions import are_known, is_known
+from tensorsplit.model.features.body_features import hides_ranks
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
 from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
@@ -20,9 +21,27 @@ from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
-_COUNTED = frozenset({*REDUCTIONS, "Tile"})
-"""Operators with a number for each axis, or with axes, as their second input."""
+SEEN_OPERANDS: Mapping[str, tuple[int, ...]] = {
+    **dict.fromkeys(REDUCTIONS, (1,)),
+    "Col2Im": (1, 2),
+    "Conv": (1,),
+    "ConvInteger": (1,),
+    "ConvTranspose": (1,),
+    "CumSum": (1,),
+    "GlobalLpPool": (0,),
+    "NonMaxSuppression": (2, 3, 4),
+    "OneHot": (1,),
+    "QLinearConv": (3,),
+    "RotaryEmbedding": (1,),
+    "Tile": (1,),
+}
+"""Operands whose shape OpenVINO has to know as it loads a model: weights, axes, single numbers."""
 
+OF_ONE_ELEMENT = frozenset({"CumSum", "NonMaxSuppression", "OneHot"})
+"""Operators of which these operands are lists of one element, or scalars."""
+
+SIZES = 3
+"""The operand of a Resize that gives the sizes."""
 
 _RANKED_BY = {
     "Expand": False,
@@ -47,15 +66,58 @@ def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
         yield "measured_element"
     if any(map(is_needed, _scalars_or_lists(node, seen))):
         yield "scalar_or_list"
-    given = node.inputs[1:2] if node.op_type in _COUNTED else ()
-    if not all(has_known_shape(held, seen) for held in filter(None, given)):
-        feature, made = "uncounted_axes", list(node.outputs)
+    if _hides_sizes(ref, seen):
+        yield "uncounted_sizes"
+    if unseen_operands(node, seen):
+        feature, made = "unseen_operand", list(node.outputs)
     elif node.op_type == "Compress" and _is_whole(node, seen):
         feature, made = "compressed_whole", list(node.outputs)
     else:
         feature, made = "unknown_rank", _open_at_first(ref, seen)
     if any(map(is_needed, made)):
         yield feature
+
+
+def unseen_operands(node: ir.Node, seen: Facts) -> list[int]:
+    """Return which operands of a node have a shape that is not seen where it has to be.
+
+    Of the cosines of a RotaryEmbedding that is the last dimension.
+    """
+    places = SEEN_OPERANDS.get(node.op_type, ()) if node.domain == "" else ()
+    given = [(place, node.inputs[place]) for place in places if place < len(node.inputs)]
+    unseen = [place for place, held in given if held and not has_known_shape(held, seen)]
+    if node.op_type != "RotaryEmbedding" or not unseen:
+        return unseen
+    shape = seen.tensor(node.inputs[1]).shape
+    return [] if shape and is_known(shape[-1]) else unseen
+
+
+def _hides_sizes(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether it is not seen how many sizes a Resize is given, of data of a known rank."""
+    held = ref.input(SIZES) if ref.op_type == "Resize" else None
+    if held is None or seen.tensor(ref.input(0)).shape is None:
+        return False
+    return _is_of_parts(held, seen) or hides_ranks(ref, [held], seen)
+
+
+def _is_of_parts(held: ir.Value, seen: Facts) -> bool:
+    """Return whether a length is open, or that of parts of an open axis, which engines do not add.
+
+    ONNX Runtime knows the lengths of a Split only where it knows the length of the axis.
+    """
+    waiting, known = [held], {held}
+    while waiting:
+        each = waiting.pop()
+        made, shape = each.producer(), seen.tensor(each).shape
+        if shape is None or not are_known(shape):
+            return True
+        if made is None or made.op_type not in ("Concat", "Split"):
+            continue
+        joined = made.inputs if made.op_type == "Concat" else made.inputs[:1]
+        fresh = {one for one in joined if one is not None} - known
+        waiting += fresh
+        known |= fresh
+    return False
 
 
 def reads_unknown_rank(ref: NodeRef, facts: Facts) -> bool:

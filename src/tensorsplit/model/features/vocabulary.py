@@ -205,8 +205,10 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "unknown_rank": "gives, or takes from an input, a tensor whose rank is known only at run"
         " time",
         "scalar_or_list": "is an If that gives a scalar in one branch and a list in the other",
-        "uncounted_axes": "is a reduction along axes, or a Tile of counts, whose number is known"
-        " only at run time",
+        "unseen_operand": "reads weights, axes, counts or a single number whose shape is known only"
+        " at run time",
+        "uncounted_sizes": "is a Resize to sizes whose number is known only at run time",
+        "list_of_slopes": "is a PRelu of data of three axes or more by a list of slopes",
         "omitted_zero_point": "has the second of two zero points, and not the first",
         "axis_from_back": "is a whole DFT along an axis that counts from the back",
         "one_sided": "is a DFT that gives one half of the result",

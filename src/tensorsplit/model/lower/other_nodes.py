@@ -24,6 +24,7 @@ from tensorsplit.model.features.misread import (
     narrow_axes,
 )
 from tensorsplit.model.features.quantized import constants_given_back, shared_zero_points
+from tensorsplit.model.features.ranks import SEEN_OPERANDS
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.axes import order_of
@@ -46,6 +47,7 @@ from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
 from tensorsplit.model.lower.preparing import take_branch
+from tensorsplit.model.lower.shown_operands import show_operands, show_sizes, spread_slope
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, refusal
 from tensorsplit.model.profiles import Limitation
 
@@ -692,6 +694,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "measured_element": _measure_element,
         "chosen_condition": _choose_constants,
         "abs_of_shapes": _choose_sign,
+        "list_of_slopes": spread_slope,
         "equal_below_0": _compare_difference,
     }
 )
@@ -716,6 +719,8 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "lost_dimension": (("Einsum", "Squeeze", "Transpose", "Unsqueeze"), _hide_shape),
         "misshapen": (("Reshape",), _write_shape),
         "rotation": (("Add",), _keep_apart),
+        "unseen_operand": (tuple(SEEN_OPERANDS), show_operands),
+        "uncounted_sizes": (("Resize",), show_sizes),
     }
 )
 """How nodes are written after splits are, and their operators, by what the target can't do."""

@@ -1,0 +1,64 @@
+"""Operands whose shape a target has to see as it loads a model: a Reshape shows it what we know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.features.ranks import OF_ONE_ELEMENT, SIZES, unseen_operands
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
+from tensorsplit.model.lower.state import InsertionPoint, Lowering
+from tensorsplit.model.profiles import Limitation
+
+
+def show_operands(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Show the shape of each operand that the target has to see; what nobody knows stays."""
+    for place in unseen_operands(ref.node, lowering.imported):
+        shape = lowering.facts.tensor(ref.input(place)).shape
+        if ref.op_type in OF_ONE_ELEMENT:
+            _show(lowering, ref, place, [1])
+        elif shape is not None and any(map(is_known, shape)):
+            _show(lowering, ref, place, [dim if is_known(dim) else 0 for dim in shape])
+    if unseen_operands(ref.node, lowering.imported):
+        lowering.note(entry)
+    else:
+        lowering.changed(ref, "the same, with the shapes of its operands shown", entry)
+
+
+def show_sizes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Show how many sizes a Resize is given: one for each axis that it has, or that it names."""
+    axes = attribute_of(ref.node, "axes", ir.AttributeType.INTS)
+    shape = lowering.facts.tensor(ref.input(0)).shape
+    if axes is None and shape is None:
+        lowering.note(entry)
+        return
+    _show(lowering, ref, SIZES, [len(shape or ()) if axes is None else len(axes)])
+    lowering.changed(ref, "the same, with the number of its sizes shown", entry)
+
+
+def spread_slope(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Give the slopes of a PRelu as many axes as the data has, so that they are along the last."""
+    shape, slope = lowering.facts.tensor(ref.input(0)).shape, ref.input(1)
+    if shape is None or slope is None:
+        lowering.note(entry)
+        return
+    spread = InsertionPoint.before(lowering, ref).unsqueeze(slope, list(range(len(shape) - 1)))
+    change_inputs(ref.node, {1: spread})
+    lowering.changed(ref, "the same, with slopes of as many axes as the data", entry)
+
+
+def _show(lowering: Lowering, ref: NodeRef, place: int, lengths: Sequence[int]) -> None:
+    """Put a Reshape to lengths, of which 0 takes that of the data, before an operand."""
+    held = ref.input(place)
+    assert held is not None  # noqa: S101 - see the feature
+    make = InsertionPoint.before(lowering, ref)
+    shown = make.op("Reshape", [held, make.constant([*lengths])])
+    for facts in (lowering.facts, lowering.imported):
+        known = facts.tensor(held)
+        dims = known.shape or (None,) * len(lengths)
+        shape = tuple(size or dim for size, dim in zip(lengths, dims, strict=False))
+        facts.set(shown, replace(known, shape=shape))
+    change_inputs(ref.node, {place: shown})
