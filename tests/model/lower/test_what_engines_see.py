@@ -2595,6 +2595,8 @@ def test_shapes_of_operands_that_a_check_hides_are_shown(name: str, engine: Any)
 NUMBERS = {
     "CumSum": ("float[2,3] x, int64[K] k", "y = CumSum(x, k)"),
     "OneHot": ("float[2,3] x, int64[K] k", "i = Cast<to = 7>(x) y = OneHot(i, k, pair)"),
+    "values of OneHot": ("float[2,3] x, float[D] v", "i = Cast<to = 7>(x) y = OneHot(i, two, v)"),
+    "TopK": ("float[2,3] x, int64[K] k", "y, i = TopK(x, k)"),
     "NonMaxSuppression": (
         "float[1,2,4] x, int64[K] k",
         "t = Transpose<perm = [0, 2, 1]>(x) i = NonMaxSuppression(x, t, k) y = Cast<to = 1>(i)",
@@ -2606,16 +2608,16 @@ NUMBERS = {
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_in_a_list_of_open_length_is_one_for_openvino(name: str, engine: Any) -> None:
     declared, node = NUMBERS[name]
-    out = "P,Q,R" if name == "OneHot" else "P,Q"
+    out = "P,Q,R" if "OneHot" in name else "P,Q"
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": 14]> g ({declared}) => (float[{out}] y)
-        <float[2] pair = {{0, 1}}> {{ {node} }}"""
+        <float[2] pair = {{0, 1}}, int64 two = {{2}}> {{ {node} }}"""
     )
     found = [each.severity for each in ts.check(model, "openvino") if "operands" in each.message]
     assert found == ["warning"]
     lowered = lowered_for("openvino", model)
     assert not [each for each in ts.check(lowered, "openvino") if "operands" in each.message]
-    feeds = fed(model, {"K": 1})
+    feeds = fed(model, {"K": 1, "D": 2})
     expected = ts.run(model, feeds)["y"]
     np.testing.assert_allclose(ts.run(lowered, feeds, engine=engine)["y"], expected, rtol=1e-5)
 
@@ -2665,6 +2667,14 @@ SIZES = {
         "a, b = Split(s, l) z = Concat<axis = 0>(a, b)",
     ),
     "some axes": ("int64[K] s", "m = Cast<to = 9>(s) z = Compress(s, m)"),
+    "some axes of hidden data": (
+        "int64[K] s, int64[2] l",
+        "c, d = Split(x, l) xx = Concat<axis = 0>(c, d) z = Identity(s)",
+    ),
+    "hidden data": (
+        "int64[K] s, int64[2] l",
+        "c, d = Split(x, l) xx = Concat<axis = 0>(c, d) z = Identity(s)",
+    ),
     "parts": ("int64[4] s", "a, b = Split(s) z = Concat<axis = 0>(a, b)"),
 }
 
@@ -2674,19 +2684,21 @@ SIZES = {
 def test_onnxruntime_is_shown_how_many_sizes_there_are(name: str, engine: Any) -> None:
     """`Number of elements of input 'sizes' (0) must be same as rank of input 'X'`: 1.32.0."""
     declared, nodes = SIZES[name]
-    axes = ", axes = [1, 3]" if name == "some axes" else ""
+    axes = ", axes = [1, 3]" if "some axes" in name else ""
+    data = "xx" if "hidden" in name else "x"
     model = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": {18 if axes else 13}]>
         g (float[1,2,A,3] x, {declared}) => (float[P,Q,R,S] y)
         {{ {nodes} y = Resize<mode = "nearest", nearest_mode = "floor",
-        coordinate_transformation_mode = "asymmetric"{axes}>(x, , , z) }}"""
+        coordinate_transformation_mode = "asymmetric"{axes}>({data}, , , z) }}"""
     )
     found = [each.severity for each in ts.check(model, "onnxruntime") if "sizes" in each.message]
-    assert found == ["error"] * (name != "parts")
+    assert found == ["error"] * (name not in ("parts", "hidden data"))
     lowered = lowered_for("onnxruntime", model)
     x = np.random.default_rng(9).random((1, 2, 2, 3), np.float32)
     sizes = np.array([4, 6] if axes else [1, 4, 2, 6])
-    feeds = {"x": x, "s": sizes, "l": np.array([1, 3])}
+    lengths = [1, 0] if "hidden" in name else [1, 3]
+    feeds = {"x": x, "s": sizes, "l": np.array(lengths)}
     fitting = {each.name: feeds[each.name] for each in model.graph.input}
     got = ts.run(lowered, fitting, engine=engine)["y"]
     np.testing.assert_array_equal(got, x.repeat(2, axis=1).repeat(2, axis=3), strict=True)

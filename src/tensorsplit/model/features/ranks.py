@@ -21,27 +21,32 @@ from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
-SEEN_OPERANDS: Mapping[str, tuple[int, ...]] = {
-    **dict.fromkeys(REDUCTIONS, (1,)),
-    "Col2Im": (1, 2),
-    "Conv": (1,),
-    "ConvInteger": (1,),
-    "ConvTranspose": (1,),
-    "CumSum": (1,),
-    "GlobalLpPool": (0,),
-    "NonMaxSuppression": (2, 3, 4),
-    "OneHot": (1,),
-    "QLinearConv": (3,),
-    "RotaryEmbedding": (1,),
-    "Tile": (1,),
+_WITH_WEIGHTS = ("Conv", "ConvInteger", "ConvTranspose")
+
+SEEN_OPERANDS: Mapping[str, Mapping[int, int | None]] = {
+    **{each: {1: None} for each in (*REDUCTIONS, *_WITH_WEIGHTS, "Tile")},
+    "Col2Im": {1: None, 2: None},
+    "CumSum": {1: 1},
+    "GlobalLpPool": {0: None},
+    "NonMaxSuppression": {2: 1, 3: 1, 4: 1},
+    "OneHot": {1: 1, 2: 2},
+    "QLinearConv": {3: None},
+    "RotaryEmbedding": {1: None},
+    "TopK": {1: 1},
 }
-"""Operands whose shape OpenVINO has to know as it loads a model: weights, axes, single numbers."""
+"""Operands whose shape OpenVINO has to know as it loads a model; how many numbers they always are.
 
-OF_ONE_ELEMENT = frozenset({"CumSum", "NonMaxSuppression", "OneHot"})
-"""Operators of which these operands are lists of one element, or scalars."""
+Those are weights, axes, counts and single numbers.
+"""
 
-SIZES = 3
-"""The operand of a Resize that gives the sizes."""
+_SEEN_BY_LAST_AXIS = frozenset({"RotaryEmbedding"})
+"""Operators of which it has to know the last dimension of these alone."""
+
+SIZES = {"Resize": 3}
+"""The operand that gives the sizes."""
+
+_JOINED = {"Concat": None, "Split": 1}
+"""Operators whose results are as long as so many of their first inputs together, or as all."""
 
 _RANKED_BY = {
     "Expand": False,
@@ -79,24 +84,35 @@ def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
 
 
 def unseen_operands(node: ir.Node, seen: Facts) -> list[int]:
-    """Return which operands of a node have a shape that is not seen where it has to be.
-
-    Of the cosines of a RotaryEmbedding that is the last dimension.
-    """
-    places = SEEN_OPERANDS.get(node.op_type, ()) if node.domain == "" else ()
+    """Return which operands of a node have a shape that is not seen where it has to be."""
+    places = SEEN_OPERANDS.get(node.op_type, {}) if node.domain == "" else {}
     given = [(place, node.inputs[place]) for place in places if place < len(node.inputs)]
-    unseen = [place for place, held in given if held and not has_known_shape(held, seen)]
-    if node.op_type != "RotaryEmbedding" or not unseen:
-        return unseen
-    shape = seen.tensor(node.inputs[1]).shape
-    return [] if shape and is_known(shape[-1]) else unseen
+    return [
+        place
+        for place, held in given
+        if held is not None and not has_known_shape(held, seen) and not _is_seen(node, held, seen)
+    ]
+
+
+def _is_seen(node: ir.Node, held: ir.Value, seen: Facts) -> bool:
+    """Return whether so much is seen of a shape that is not known as a node needs."""
+    shape = seen.tensor(held).shape
+    return bool(shape and is_known(shape[-1])) and node.op_type in _SEEN_BY_LAST_AXIS
 
 
 def _hides_sizes(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether it is not seen how many sizes a Resize is given, of data of a known rank."""
-    held = ref.input(SIZES) if ref.op_type == "Resize" else None
-    if held is None or seen.tensor(ref.input(0)).shape is None:
+    """Return whether it is not seen how many sizes a Resize is given, and how many there have to be.
+
+    That is one for each axis that it names, or that the data has.
+    """
+    held = ref.input(SIZES[ref.op_type]) if ref.op_type in SIZES else None
+    data = ref.input(0)
+    if held is None or data is None:
         return False
+    if "axes" not in ref.node.attributes:
+        is_open = seen.tensor(data).shape is None or hides_ranks(ref, [data], seen)
+        if is_open:
+            return False
     return _is_of_parts(held, seen) or hides_ranks(ref, [held], seen)
 
 
@@ -111,9 +127,7 @@ def _is_of_parts(held: ir.Value, seen: Facts) -> bool:
         made, shape = each.producer(), seen.tensor(each).shape
         if shape is None or not are_known(shape):
             return True
-        if made is None or made.op_type not in ("Concat", "Split"):
-            continue
-        joined = made.inputs if made.op_type == "Concat" else made.inputs[:1]
+        joined = () if made is None else made.inputs[: _JOINED.get(made.op_type, 0)]
         fresh = {one for one in joined if one is not None} - known
         waiting += fresh
         known |= fresh

@@ -8,7 +8,7 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.features.ranks import OF_ONE_ELEMENT, SIZES, unseen_operands
+from tensorsplit.model.features.ranks import SEEN_OPERANDS, SIZES, unseen_operands
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
@@ -18,8 +18,8 @@ def show_operands(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Show the shape of each operand that the target has to see; what nobody knows stays."""
     for place in unseen_operands(ref.node, lowering.imported):
         shape = lowering.facts.tensor(ref.input(place)).shape
-        if ref.op_type in OF_ONE_ELEMENT:
-            _show(lowering, ref, place, [1])
+        if (count := SEEN_OPERANDS[ref.op_type][place]) is not None:
+            _show(lowering, ref, place, [count])
         elif shape is not None and any(map(is_known, shape)):
             _show(lowering, ref, place, [dim if is_known(dim) else 0 for dim in shape])
     if unseen_operands(ref.node, lowering.imported):
@@ -35,7 +35,7 @@ def show_sizes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     if axes is None and shape is None:
         lowering.note(entry)
         return
-    _show(lowering, ref, SIZES, [len(shape or ()) if axes is None else len(axes)])
+    _show(lowering, ref, SIZES[ref.op_type], [len(shape or ()) if axes is None else len(axes)])
     lowering.changed(ref, "the same, with the number of its sizes shown", entry)
 
 
