@@ -101,7 +101,7 @@ def _is_seen(node: ir.Node, held: ir.Value, seen: Facts) -> bool:
 
 
 def _hides_sizes(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether it is not seen how many sizes a Resize is given, and how many there have to be.
+    """Return whether it is not seen how many sizes a Resize is given, but how many there must be.
 
     That is one for each axis that it names, or that the data has.
     """
