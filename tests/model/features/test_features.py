@@ -974,6 +974,10 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
             (1, "v, m", False),  # as exported by PyTorch
         ]
     ],
+    ("Equal", "folded_quotient"): [
+        ("""(string[N] x) => (bool[N] y) <string[1] k = {"-1"}> { y = Equal(x, k) }""", False),
+        ("""(string[N] x) => (bool[N] y) <string k = {"-1"}> { y = Equal(k, x) }""", False),
+    ],
     ("Loop", "unused_in_loop"): [
         (
             f"""(float[2] x, int64 n, bool c) => (float[A] y) {{ a, z = Loop(n, c, x, x) <body = b

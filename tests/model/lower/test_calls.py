@@ -80,6 +80,26 @@ def test_onnxruntime_keeps_the_axis_whatever_a_call_gives(operands: str, given: 
     assert Reference("it", {"y": x[:2]}).differences(made, {"x": x}, "onnxruntime") == []
 
 
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize(("opset", "is_inlined"), [(9, False), (13, True), (18, True)])
+def test_a_function_with_a_node_that_onnx_infers_no_types_of_is_inlined(
+    opset: int, is_inlined: bool
+) -> None:
+    """`One and only one of the attributes`: onnxruntime does not load it."""
+    model = parse_model(f"""<ir_version: 8, opset_import: ["": {opset}, "own": 1]>
+        g (float[2,3,2,2] x) => (float[2,3,2,2] y) {{ y = own.F(x) }}
+        <domain: "own", opset_import: ["": {opset}]> F (x) => (y)
+        {{ v = MeanVarianceNormalization(x) y = Neg(v) }}""")
+    said = [each.severity for each in check(model, "onnxruntime") if "load" in each.message]
+    assert said == ["error"] * is_inlined
+    made = lower(model, target="onnxruntime")
+    assert bool(made.functions) is not is_inlined
+    x = np.random.default_rng(4).random((2, 3, 2, 2), np.float32)
+    y = (x.mean((0, 2, 3), keepdims=True) - x) / x.std((0, 2, 3), keepdims=True)
+    (got,) = run(made, {"x": x}, engine="onnxruntime").values()
+    np.testing.assert_allclose(got, y, rtol=1e-4, atol=1e-5)
+
+
 OVERLOADS = {
     "the graph": ("F:o(x)", {}),
     "a function": ("G(x)", {"G": "F:o(a)"}),

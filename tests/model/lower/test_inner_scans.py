@@ -386,6 +386,24 @@ def test_ranks_that_onnxruntime_does_not_find_at_opsets_are_declared(
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_a_part_by_a_length_that_onnx_does_not_infer_has_no_rank_there(process: Runner) -> None:
+    """The pool has one element along an axis, however many there were, of which onnx is unaware."""
+    model = parse_model("""<ir_version: 8, opset_import: ["": 15]> g (float[2,A,B,C,D] x) =>
+        (float[E,F,G,H,I] y) { y = Scan<num_scan_inputs = 1, body = b (float[A,B,C,D] row) =>
+        (float[] o) { p = GlobalAveragePool(row) n = Shape<start = 3>(p)
+        o = Split<axis = 3>(p, n) }>(x) }""")
+    model.graph.node[0].attribute[1].g.output[0].type.tensor_type.ClearField("shape")
+    found = [
+        each.severity for each in ts.check(model, "onnxruntime") if "shape set" in each.message
+    ]
+    assert found == ["warning"]
+    lowered = ts.lower(model, "onnxruntime")
+    assert not [each for each in ts.check(lowered, "onnxruntime") if "shape set" in each.message]
+    x = np.random.default_rng(5).uniform(1, 2, (2, 3, 2, 4, 3)).astype(np.float32)
+    ((got,),) = process.call(["onnxruntime", lowered.SerializeToString(), [{"x": x}], 1])
+    np.testing.assert_allclose(got, x.mean((3, 4), keepdims=True), rtol=1e-5)
+
+
 @pytest.mark.parametrize(("name", "opset"), of_opsets(1))
 def test_ranks_that_onnxruntime_finds_from_an_opset_on_are_left_alone(
     name: str, opset: int, process: Runner

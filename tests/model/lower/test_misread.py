@@ -160,6 +160,30 @@ def test_a_transform_is_along_its_axis_and_has_the_shape_that_the_standard_says(
     assert_right(lowered, {"x": SIGNAL}, process)
 
 
+@pytest.mark.parametrize(("axis", "length"), [(-2, 3), (0, 4), (1, 5)])
+def test_a_transform_of_what_a_loop_carries_of_undeclared_shape_is_along_its_axis(
+    axis: int, length: int
+) -> None:
+    """The rank is known from around the Loop, which OpenVINO does not see: lowering has an end."""
+    model = made_of(
+        20,
+        "float[4,5,3,1] x",
+        "float[E,F,G,H] y",
+        """z, y = Loop(one, , x)
+        <body = b (int64 i, bool c, float[] v) => (bool c2, float[] v2, w) { c2 = Identity(c)
+        v2 = Identity(v) w = DFT(v, , k) }>""",
+        f"int64 one = {{1}}, int64 k = {{{axis}}}",
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    body = model.graph.node[0].attribute[0].g
+    for each in (body.input[2], body.output[1]):
+        each.type.tensor_type.ClearField("shape")
+    lowered = ts.lower(model, target="openvino")
+    wanted = np.fft.fft(SIGNAL[..., 0], length, axis + 1 if axis < 0 else axis)
+    (got,) = ts.run(lowered, {"x": SIGNAL}).values()
+    assert np.allclose(got, np.stack([wanted.real, wanted.imag], -1)[None], atol=1e-4)
+
+
 @pytest.mark.parametrize("shape", ["4,1", ""])
 def test_a_transform_without_an_axis_1_to_go_along_stays(shape: str) -> None:
     made = "y = DFT(x, , first)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -10,6 +12,7 @@ from onnx import checker, parser
 import tensorsplit as ts
 from tensorsplit.model.lower import lower_graph
 from tensorsplit.model.reading import open_model
+from tests.model.lower.running import Runner
 
 WRITTEN = [
     (13, "(float[N,5] x) => (float[A,B] y) { y = ReduceLogSumExp<axes = [1]>(x) }"),
@@ -108,3 +111,54 @@ def test_a_node_that_can_not_be_written_otherwise_stays_and_is_noted(
     report = lower_graph(open_model(made), "openvino")
     assert report.changes == []
     assert [noted in note for note in report.notes].count(True) == 1
+
+
+WORDS = {
+    "uint32": (onnx.TensorProto.UINT32, "uint64_data"),
+    "bfloat16": (onnx.TensorProto.BFLOAT16, "int32_data"),
+    "float8e4m3fn": (onnx.TensorProto.FLOAT8E4M3FN, "int32_data"),
+    "float8e5m2": (onnx.TensorProto.FLOAT8E5M2, "int32_data"),
+}
+
+
+def held_in_words(kind: str, place: str) -> onnx.ModelProto:
+    """Return a model that casts 1, 2, 3, 4 to float: a constant as `helper.make_tensor` has it."""
+    elements = 1 if place == "ConstantOfShape" else 4
+    tensor = onnx.helper.make_tensor("c", WORDS[kind][0], [elements], [1, 2, 3, 4][-elements:])
+    assert len(getattr(tensor, WORDS[kind][1])) == elements
+    model = parser.parse_model("""<ir_version: 10, opset_import: ["": 21]> g (int64[1] n, bool b) =>
+        (float[N] y) { y = Cast<to = 1>(c) }""")
+    inner = model.graph
+    if place == "a branch":
+        model = parser.parse_model("""<ir_version: 10, opset_import: ["": 21]> g (int64[1] n,
+            bool b) => (float[N] y) { y = If(b) <then_branch = t () => (float[N] p)
+            { p = Cast<to = 1>(c) },
+            else_branch = e () => (float[N] q) { q = Cast<to = 1>(n) }> }""")
+        inner = model.graph.node[0].attribute[0].g
+    if place == "an initializer":
+        inner.initializer.append(tensor)
+    else:
+        made = "Constant" if place != "ConstantOfShape" else place
+        given = ["n"] if place == "ConstantOfShape" else []
+        inner.node.insert(0, onnx.helper.make_node(made, given, ["c"], value=tensor))
+    return model
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+@pytest.mark.parametrize("place", ["an initializer", "a node", "a branch", "ConstantOfShape"])
+@pytest.mark.parametrize("kind", WORDS)
+def test_constants_that_are_written_in_words_become_bytes(
+    kind: str, place: str, target: Any, process: Runner
+) -> None:
+    """OpenVINO reads the words as bytes: 3 of bfloat16 is 16448, and uint32 has a 0 between two."""
+    model = held_in_words(kind, place)
+    said = [each.severity for each in ts.check(model, target) if "bytes" in each.message]
+    if target == "openvino":
+        assert said == ["warning"]
+    lowered = ts.lower(model, target)
+    assert not [each for each in ts.check(lowered, target) if "bytes" in each.message]
+    assert ts.lower(lowered, target) == lowered
+    feed = {"n": np.array([4]), "b": np.array(True)}
+    wanted = [4.0] * 4 if place == "ConstantOfShape" else [1.0, 2.0, 3.0, 4.0]
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 1])
+    assert got.tolist() == wanted

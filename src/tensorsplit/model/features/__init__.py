@@ -61,6 +61,7 @@ from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.calls import called_in_part
+from tensorsplit.model.graph.held_tensors import is_in_words, tensors
 from tensorsplit.model.graph.message import NAMED_DOMAIN
 from tensorsplit.model.graph.nodes import NodeRef, Scope, namesakes, nodes_in, scopes_in
 from tensorsplit.model.graph.opsets import domain_opsets
@@ -253,6 +254,12 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
         "shortened_call": bool(called_in_part(model, without)),
         "duplicate_node_name": any(
             any(namesakes(scope)) for each in owners for scope in scopes_in(each)
+        ),
+        "constant_in_words": any(
+            is_in_words(tensor)
+            for each in owners
+            for scope in scopes_in(each)
+            for tensor in tensors(scope)
         ),
         "overridable_initializer": any(value.name in graph.initializers for value in graph.inputs),
     }

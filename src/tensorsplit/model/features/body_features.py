@@ -361,7 +361,7 @@ def _sources_of_rank(
         return None
     is_reshape = operator == "Reshape"
     if operand is not None and (operator in _RANKED_BY or is_reshape):
-        is_seen = is_fixed(operand, facts)
+        is_seen = _is_fixed_for_onnx(operand, facts)
         if not is_seen and not (is_reshape and opset >= _FIRST_RANKED_BY_LENGTH):
             return None
         if is_reshape and facts.tensor(operand).shape is not None:
@@ -373,6 +373,23 @@ def _mixes_axes(node: ir.Node) -> bool:
     """Return whether an attribute gives axes that are not in order."""
     axes = attribute_of(node, "axes", ir.AttributeType.INTS) or ()
     return [*axes] != sorted(axes)
+
+
+def _is_fixed_for_onnx(held: ir.Value, facts: Facts) -> bool:
+    """Return whether numbers are constant, and from no shape but one that is declared.
+
+    We may know others by what onnx does not infer.
+    """
+    waiting, known = [held], {held}
+    while waiting and len(known) < MOST_STEPS:
+        made = waiting.pop().producer()
+        sources = set[ir.Value]() if made is None else {*filter(None, made.inputs)} - known
+        if not gives_shape(made):
+            waiting += sources
+        elif any(each.shape is None or not each.shape.is_static() for each in sources):
+            return False
+        known |= sources
+    return is_fixed(held, facts)
 
 
 def keeps_strings(node: ir.Node, facts: Facts, seen: Facts) -> bool:

@@ -31,8 +31,18 @@ _WITH_SOFTMAX_OF_ROWS = range(11, 13)
 """Opsets at which OpenVINO takes Softmax for that of opset 13, which is along one axis."""
 
 
+_FIRST_UNINFERRED = {"MeanVarianceNormalization": 13}
+"""Operators of which onnx infers no types in a function of a model, from an opset on."""
+
+
 def of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:
-    """Yield the form in which a Constant that is used gives its value, if not as a tensor."""
+    """Yield the form in which a Constant that is used gives its value, if not as a tensor.
+
+    Of other nodes, yield whether they are written in a function, which onnx has to infer.
+    """
+    first = _FIRST_UNINFERRED.get(ref.op_type)
+    if ref.function is not None and first is not None and ref.opset >= first:
+        yield "uninferred_in_function", True
     if ref.op_type != "Constant":
         return
     form = next(iter(ref.node.attributes), "value")

@@ -315,11 +315,12 @@ def _fed(node: ir.Node, facts: Facts) -> list[ir.Value | None]:
 
 
 def _elements(held: ir.Value | None, facts: Facts) -> Array | None:
-    """Return the integers of a small constant, or of what is calculated from such."""
+    """Return the numbers of a small constant, or of what is calculated from such."""
     values, shape = facts.tensor(held).constant, facts.tensor(held).shape
     if values is not None and shape is not None and are_known(shape):
         return np.array(values, np.int64).reshape(shape)
-    return constant(passed_from(held))
+    found = constant(passed_from(held))
+    return found if found is not None and found.dtype.kind in "iuf" else None
 
 
 def _types(node: ir.Node, facts: Facts) -> frozenset[ir.DataType]:

@@ -81,8 +81,14 @@ def _may_be_real(ref: NodeRef, seen: Facts) -> bool:
 
 
 def _has_other_axis(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether a transform is along another axis than 1, where that is an input."""
-    return ref.opset >= FIRST_WITH_AXIS_OF_DFT and axis_of_transform(ref, seen) != 1
+    """Return whether a transform is along another axis than 1, where that is an input.
+
+    An axis that is 1 is so for data of any rank, which an engine may not see.
+    """
+    if ref.opset < FIRST_WITH_AXIS_OF_DFT:
+        return False
+    is_first = seen.tensor(ref.input(2)).constant in (1, (1,))
+    return not is_first and axis_of_transform(ref, seen) != 1
 
 
 def _is_rotation(ref: NodeRef, seen: Facts) -> bool:

@@ -254,6 +254,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "empty_in_loop": "has a dimension of 0, in a Loop",
         "empty_axis": "splits an axis of length 0",
         "empty_part": "has a part of length 0",
+        "uninferred_in_function": "is a MeanVarianceNormalization in a function",
         "overload_in_function": "calls an overload of a function from within another function",
         "unused": "is a Split that nothing uses, with lengths that may not fit",
         "vendor_operator": "is of the domain org.openvinotoolkit",
@@ -287,6 +288,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "duplicate_node_name": "has two nodes of one name in a graph or function",
         "empty_input": "has an input of shape (0)",
         "unread_rank": "has an input of unknown rank that no node reads",
+        "constant_in_words": "has constants of bfloat16, uint32 or float8, not written as bytes",
         "overridable_initializer": "has an input with a default (D20)",
         "calculated_integers": "has nodes, made by lowering, that calculate whole numbers above"
         " 2^24",

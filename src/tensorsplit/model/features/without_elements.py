@@ -326,8 +326,14 @@ def _compares_nothing(node: ir.Node, known: _Known) -> bool:
 def _sums_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether a product of integers has elements, each the sum of none."""
     made = known.facts.tensor(node.outputs[0]).shape
-    shape = _shape_of(node, known.facts)
-    return shape[-1:] == (0,) and made is not None and 0 not in made
+    other = node.inputs[1] if len(node.inputs) <= _MOST_OF_INTEGERS else node.inputs[3]
+    rows = (known.facts.tensor(other).shape or ())[-2:][:1]
+    is_of_none = (0,) in (rows, _shape_of(node, known.facts)[-1:])
+    return is_of_none and made is not None and 0 not in made
+
+
+_MOST_OF_INTEGERS = 4
+"""So many inputs a MatMulInteger has; a QLinearMatMul has scales between its factors."""
 
 
 def _compares_slices_of_nothing(node: ir.Node, known: _Known) -> bool:

@@ -68,6 +68,21 @@ def held_by(attributes: Mapping[str, ir.Attr]) -> ir.TensorProtocol | None:
     return ir.tensor(np.array(attribute.value, np.int64 if "int" in name else np.float32))
 
 
+_READ_AS_BYTES = frozenset(
+    {
+        *(ir.DataType.BFLOAT16, ir.DataType.UINT32),
+        *(ir.DataType.FLOAT8E4M3FN, ir.DataType.FLOAT8E5M2),
+    }
+)
+"""Types of which OpenVINO 2026.4.1 reads the words in which a message holds elements as bytes."""
+
+
+def is_in_words(tensor: ir.TensorProtocol) -> bool:
+    """Return whether a tensor of such a type is a message with a wider word for each element."""
+    is_message = isinstance(tensor, ir.TensorProtoTensor) and tensor.dtype in _READ_AS_BYTES
+    return is_message and bool(tensor.raw.int32_data or tensor.raw.uint64_data)
+
+
 def tensors(scope: Scope) -> Iterator[ir.TensorProtocol]:
     """Yield every tensor that a graph or function holds, without those in bodies."""
     if isinstance(scope, ir.Graph):

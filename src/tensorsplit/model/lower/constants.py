@@ -20,11 +20,24 @@ from tensorsplit.model.features.without_elements import (
     summed_axis,
 )
 from tensorsplit.model.graph.axes import in_range
-from tensorsplit.model.graph.held_tensors import LARGEST_CONSTANT, constant, held_by, tensor_of
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs, is_used
+from tensorsplit.model.graph.held_tensors import (
+    LARGEST_CONSTANT,
+    constant,
+    held_by,
+    is_in_words,
+    tensor_of,
+)
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    Scope,
+    attribute_of,
+    change_inputs,
+    is_used,
+    scopes_in,
+)
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.tensors import SparseTensor
-from tensorsplit.model.lower.state import InsertionPoint, Lowering, is_own, refusal
+from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, is_own, refusal
 from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import Block, compile_graph
@@ -225,6 +238,39 @@ def _write_initializers(lowering: Lowering, ref: NodeRef, entry: Limitation) -> 
             raise refusal(problem, fix)
         value.const_value = ir.tensor(held.numpy(), name=value.name)
         lowering.changed(ref, "the same, with a dense initializer", entry)
+
+
+def write_words(lowering: Lowering) -> bool:
+    """Write constants as bytes, where the target does not read their words as the elements.
+
+    Returns whether there were any.
+    """
+    entry = lowering.limitation("constant_in_words")
+    if entry is None:
+        return False
+    before = len(lowering.report.changes)
+    owners: list[Scope] = [lowering.model.graph, *lowering.model.functions.values()]
+    for scope in (inner for owner in owners for inner in scopes_in(owner)):
+        held = scope.initializers.values() if isinstance(scope, ir.Graph) else ()
+        for each in held:
+            if each.const_value is not None and is_in_words(each.const_value):
+                each.const_value = _as_bytes(each.const_value)
+                _note_words(lowering, f"initializer {show(each.name)}", entry)
+        for node in scope:
+            value = attribute_of(node, "value", ir.AttributeType.TENSOR)
+            if value is not None and is_in_words(value):
+                node.attributes["value"] = ir.AttrTensor("value", _as_bytes(value))
+                _note_words(lowering, lowering.refs[node].path, entry)
+    return len(lowering.report.changes) > before
+
+
+def _as_bytes(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
+    return ir.Tensor(tensor.numpy(), dtype=tensor.dtype, name=tensor.name)
+
+
+def _note_words(lowering: Lowering, path: str, entry: Limitation) -> None:
+    reason = lowering.profile.says(entry)
+    lowering.report.changes.append(LoweredNode(path, "constant", "the same, as bytes", reason))
 
 
 def calculate_constants(lowering: Lowering) -> bool:

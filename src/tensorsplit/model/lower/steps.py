@@ -34,6 +34,7 @@ from tensorsplit.model.lower.constants import (
     slice_nothing,
     write_initializers,
     write_tensors,
+    write_words,
 )
 from tensorsplit.model.lower.inlining import inline
 from tensorsplit.model.lower.inner_scans import loop_for_no_rows, loop_inner_scans
@@ -208,6 +209,7 @@ _BEFORE_SPLITS: tuple[Callable[[Lowering], bool], ...] = (
     inline,
     write_tensors,
     write_initializers,
+    write_words,
     slice_empty,
     slice_nothing,
     give_nothing,
