@@ -120,6 +120,22 @@ def test_bodies_and_functions_are_no_end() -> None:
     ]
 
 
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+def test_a_call_with_too_many_outputs_beside_an_if_is_an_error_for_each_target(
+    target: Any,
+) -> None:
+    """What ONNX Runtime makes of an If is seen in a copy, in which such calls can't be inlined."""
+    one = function("F", "i", "o", [node("Neg", "i", "o")])
+    branch = graph([node("Relu", "x", "p")], [], ["p"])
+    nodes = [
+        node("F", "x", "a b", domain="custom"),
+        node("If", "c", "d", then_branch=branch, else_branch=branch),
+    ]
+    made = graph(nodes, [X], ["b", "d"], [tensor("c", True, np.bool_)])
+    checked = check(model(made, functions=[one], custom=1), target=target)
+    assert [each.message for each in checked if each.severity == "error" and each.code == "TS502"]
+
+
 WRONG = node("Split", "x", "b c", num_outputs=3)
 OF_WRONG = "it makes 3 parts, but there are 2 outputs"
 

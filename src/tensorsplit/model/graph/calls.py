@@ -374,9 +374,21 @@ def inline(model: ir.Model, wanted: Container[ir.OperatorIdentifier] | None = No
         model.functions.pop(function.identifier())
 
 
+def check_ends(call: ir.Node, function: ir.Function) -> None:
+    """Refuse a call with more inputs or outputs than its function has (TS502)."""
+    for what, given, declared in (
+        ("inputs", call.inputs, function.inputs),
+        ("outputs", call.outputs, function.outputs),
+    ):
+        if len(given) > len(declared):
+            fix = f"give it at most {len(declared)}, as the {function_label(function)} has"
+            raise malformed(f"the call has {len(given)} {what}", fix)
+
+
 def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) -> list[ir.Node]:
     """Put a function in the place of one call; returns its nodes, also those in bodies."""
     call, passed = ref.node, passed_to(function, ref.node.attributes)
+    check_ends(call, function)
     _check_references(function, passed)
     given = dict(zip_longest(function.inputs, call.inputs))
     known = partial(attributes_of, passed=passed)

@@ -25,6 +25,7 @@ from tensorsplit.model.graph.calls import (
     Place,
     attributes_of,
     called_by,
+    check_ends,
     check_references,
     check_specialised,
     functions_of,
@@ -257,13 +258,7 @@ class _Search:
             raise malformed(problem, "name one that the model defines")
         if function is None:
             return None
-        for what, given, declared in (
-            ("inputs", node.inputs, function.inputs),
-            ("outputs", node.outputs, function.outputs),
-        ):
-            if len(given) > len(declared):
-                fix = f"give it at most {len(declared)}, as the {function_label(function)} has"
-                raise malformed(f"the call has {len(given)} {what}", fix)
+        check_ends(node, function)
         return function
 
     def _call(
