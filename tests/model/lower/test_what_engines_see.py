@@ -2702,3 +2702,46 @@ def test_onnxruntime_is_shown_how_many_sizes_there_are(name: str, engine: Any) -
     fitting = {each.name: feeds[each.name] for each in model.graph.input}
     got = ts.run(lowered, fitting, engine=engine)["y"]
     np.testing.assert_array_equal(got, x.repeat(2, axis=1).repeat(2, axis=3), strict=True)
+
+
+def batch_first(operator: str, outputs: str) -> onnx.ModelProto:
+    """Two directions of 3 hidden numbers; 2 series of 4 and 2 steps, and a state for each."""
+    rows, shapes = 3 * GATES[operator], {"y": "2,4,2,3", "last": "2,2,3", "cells": "2,2,3"}
+    cell = (", float[2,2,3] c", ", c") if operator == "LSTM" else ("", "")
+    names = outputs.split()
+    made = ", ".join(f"float[{shapes[each]}] {each}" for each in names if each in shapes)
+    return onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 22]>
+        g (float[2,4,5] x, float[2,{rows},5] w, float[2,{rows},3] r, float[2,2,3] h{cell[0]})
+        => ({made}) <int32[2] n = {{4, 2}}>
+        {{ {", ".join(each if each in shapes else "" for each in names)} = {operator}
+        <layout = 1, hidden_size = 3, direction = "bidirectional">(x, w, r, , n, h{cell[1]}) }}"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("operator", "outputs"),
+    [("RNN", "y"), ("GRU", "_ last"), ("GRU", "y last"), ("LSTM", "y last cells")],
+)
+@pytest.mark.parametrize(
+    "target",
+    [pytest.param(each, marks=pytest.mark.engine(each)) for each in ("onnxruntime", "openvino")],
+)
+def test_recurrent_nodes_whose_batch_comes_first_have_their_steps_first(
+    operator: str, outputs: str, target: Any, rng: np.random.Generator
+) -> None:
+    """ONNX Runtime 1.32.0 refuses them, and OpenVINO 2026.4.1 takes the batch for the steps."""
+    model = batch_first(operator, outputs)
+    found = [each.severity for each in ts.check(model, target) if "layout" in each.message]
+    assert found == ["error"]
+    feeds = {}
+    for given in model.graph.input:
+        shape = [dim.dim_value for dim in given.type.tensor_type.shape.dim]
+        feeds[given.name] = rng.standard_normal(shape).astype(np.float32)
+    expected = ts.run(model, feeds)
+    for made in (lowered_for(target, model), ts.convert(model, opset=13)):
+        assert not [each for each in ts.check(made, target) if "layout" in each.message]
+        for engine in ("tensorsplit", target):
+            got = ts.run(made, feeds, engine=engine)
+            for name, wanted in expected.items():
+                np.testing.assert_allclose(got[name], wanted, rtol=1e-4, atol=1e-6)

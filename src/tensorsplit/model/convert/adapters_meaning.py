@@ -23,6 +23,7 @@ from tensorsplit.model.convert.broadcasting import (
     of_product,
 )
 from tensorsplit.model.convert.conversion import NodeConversion
+from tensorsplit.model.graph.batch_first import has_batch_first, with_steps_first
 from tensorsplit.model.graph.calculation import (
     EQUAL_BEFORE_11,
     FIRST_WITH_ANY_CONSTANT,
@@ -484,6 +485,11 @@ def plain_constant(node: NodeConversion) -> None:
     node.put(to=tensor.dtype.value if by_number else tensor.dtype.name)
 
 
+def _steps_first(node: NodeConversion) -> None:
+    if has_batch_first(node.node):
+        node.replace(*with_steps_first(node.make, node.node))
+
+
 def _scan(node: NodeConversion) -> None:
     raise node.refusal(
         "opset 9 changed what it scans: the second axis of each item of a batch before, any axis"
@@ -512,6 +518,7 @@ ADAPTERS = table(
     ("BatchNormalization", 14, _not_training, _not_training),
     ("GroupNormalization", 21, _scales_of_groups, None),
     ("GRU", 3, stated("direction", "forward"), None),
+    ("GRU LSTM RNN", 14, None, _steps_first),
     ("GRU LSTM RNN", 7, dropped("output_sequence"), _sequence_asked_for),
     ("Concat", 4, stated("axis", 1), None),
     ("MeanVarianceNormalization", 13, stated("axes", [0, 2, 3]), None),  # onnx needs its default

@@ -13,6 +13,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import are_known, is_known, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
+from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_used
@@ -319,12 +320,17 @@ _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
 }
 """What may hold of nodes and layers of one name."""
 
+_OF_RECURRENCE: tuple[tuple[str, _Holds], ...] = (
+    ("batch_first", lambda ref, _: has_batch_first(ref.node)),
+)
+
 _OF_CHOICE: tuple[tuple[str, _Holds], ...] = (("chosen_condition", _chooses_condition),)
 
 _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
         **_OF_BOTH,
         "Where": _OF_CHOICE,
+        **dict.fromkeys(("GRU", "LSTM", "RNN"), _OF_RECURRENCE),
         "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
         "DFT": (
             ("axis_from_back", _counts_from_back),

@@ -28,6 +28,7 @@ from tensorsplit.model.features.ranks import SEEN_OPERANDS
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.axes import order_of
+from tensorsplit.model.graph.batch_first import with_steps_first
 from tensorsplit.model.graph.calculation import (
     FIRST_WITH_ANY_CONSTANT,
     FIRST_WITH_INTEGERS_COMPARED,
@@ -653,6 +654,15 @@ def _declare(lowering: Lowering, values: Iterable[ir.Value]) -> None:
             raise refusal(f"the type of '{held.name}' is not known", "declare it")
 
 
+def _put_steps_first(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Have the steps of a recurrent node come first, where the target takes no batch there."""
+    made = with_steps_first(InsertionPoint.instead_of(lowering, ref), ref.node)
+    pairs = [(old, new) for old, new in zip(ref.node.outputs, made, strict=True) if new is not None]
+    lowering.stand_in(*pairs)
+    lowering.edits.retire(ref.node)
+    lowering.changed(ref, "the same with its steps first, between Transposes", entry)
+
+
 _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
     {
         "ranked_condition": _squeeze_condition,
@@ -695,6 +705,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "chosen_condition": _choose_constants,
         "abs_of_shapes": _choose_sign,
         "list_of_slopes": spread_slope,
+        "batch_first": _put_steps_first,
         "equal_below_0": _compare_difference,
     }
 )
