@@ -10,10 +10,10 @@ import pytest
 
 from tensorsplit.core.rules import equal, explicit
 from tensorsplit.model.infer.analysis import analyse
-from tensorsplit.model.infer.calculated import always_fit, are_in_order, rule_of_lengths
+from tensorsplit.model.infer.calculated import always_fit, are_in_order, rule_of, rule_of_lengths
 from tensorsplit.model.infer.length_program import program_of
 
-HEAD = """<ir_version: 8, opset_import: ["": 18]> g (DATA x) => (y) <int64[1] zero = {0},
+HEAD = """<ir_version: 8, opset_import: ["": 18, "c": 1]> g (DATA x) => (y) <int64[1] zero = {0},
 int64[1] one = {1}, int64[1] two = {2}, int64[1] four = {4}, int64[2] pair = {2, 2},
 int64[2] from_0 = {0, 0}> { n = Shape(x) """
 
@@ -60,11 +60,31 @@ def test_lengths_that_always_fit(text: str, count: int, fits: bool, data: str) -
             (explicit, (2, 2)),
         ),
         ("rest = Sub(n, two) l = Concat<axis = 0>(two, rest)", 2, None),
+        ("half = c.Div(n, two) l = Concat<axis = 0>(half, half)", 2, None),  # not ONNX's own
     ],
 )
 def test_the_rule_by_which_lengths_are_calculated(text: str, count: int, rule: Any) -> None:
     facts, data, (lengths,) = values(text, "l")
     assert rule_of_lengths(lengths, data, 0, count, facts) == rule
+
+
+@pytest.mark.parametrize(
+    ("bounds", "rule"),
+    [
+        ("zero n", (equal, (1,))),
+        ("zero half half n", None),  # the parts of an odd dimension differ
+        ("zero four", None),  # which stops nowhere, where the dimension is not 4
+        ("zero two two four", None),
+        ("one n", None),
+        ("zero zero zero n", None),
+        ("zero half zero half", None),  # each half twice
+    ],
+)
+def test_the_rule_by_which_bounds_are_calculated(bounds: str, rule: Any) -> None:
+    facts, data, ends = values("half = Div(n, two)", *bounds.split())
+    program = program_of(ends, data, 0, facts)
+    assert program is not None
+    assert rule_of(program, len(ends) // 2) == rule
 
 
 @pytest.mark.parametrize(

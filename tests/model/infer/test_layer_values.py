@@ -255,3 +255,29 @@ def test_a_tile_with_more_counts_than_axes_is_not_one_of_onnx(
     kind = infer_shapes(ir.save(tmp_path)).graph.output[0].type.tensor_type
     known = tuple(dim.dim_value for dim in kind.shape.dim) if kind.HasField("shape") else None
     assert known == expected
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "shrunk", "expected"),
+    [
+        ((2, 10), (9, 50), "", (7, 40)),
+        ((2, 10), (3, 50), "1,0", (40,)),
+        ((2, -1), (9, 0), "0,1", (7,)),
+        ((-1, 10), (0, 11), "1,1", ()),
+    ],
+)
+def test_a_strided_slice_loses_the_axes_that_it_shrinks(
+    begins: tuple[int, ...],
+    ends: tuple[int, ...],
+    shrunk: str,
+    expected: tuple[int, ...],
+    tmp_path: Path,
+) -> None:
+    ir = IrFile()
+    bounds = (ir.int64(*begins), ir.int64(*ends), ir.int64(1, 1))
+    data = f'<data begin_mask="" end_mask="" shrink_axis_mask="{shrunk}"/>'
+    x = ir.parameter("x", "f32", "12,90")
+    ir.result(ir.layer("StridedSlice", (x, *bounds), 1, data)[0])
+    kind = infer_shapes(ir.save(tmp_path)).graph.output[0].type.tensor_type
+    assert kind.HasField("shape")
+    assert tuple(dim.dim_value for dim in kind.shape.dim) == expected

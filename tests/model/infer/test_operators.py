@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import chain, product
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -644,6 +645,24 @@ def test_how_many_elements_a_slice_of_a_named_dimension_has(
     op = node("Slice", "x start end axes step", "y")
     held = {"start": [start], "end": [end], "axes": [0], "step": [step]}
     assert shape_after(13, op, "N", **held) == (expected,)
+
+
+@pytest.mark.parametrize("step", [1, 2, -1, -2])
+def test_what_is_told_of_a_slice_holds_for_every_dimension(step: int) -> None:
+    """As Python slices; from the front to a number from the front, it is told of each."""
+    bounds = list(product((-(1 << 62), -2, -1, 0, 1, 3, 1 << 62), repeat=2))
+    held = {f"b{end}": [end] for end in {*chain(*bounds)}} | {"axes": [0], "step": [step]}
+    ends = [f"y{start}_{end}" for start, end in bounds]
+    pairs = zip(bounds, ends, strict=True)
+    nodes = [node("Slice", f"x b{start} b{end} axes step", name) for (start, end), name in pairs]
+    constants = [tensor(name, items) for name, items in held.items()]
+    found = shapes(model(graph(nodes, [value("x", FLOAT, ("N",))], ends, constants), 13))
+    for (start, end), name in zip(bounds, ends, strict=True):
+        (told,) = found[name]
+        assert told is not None or step < 0 or start < 0 or end < 0
+        for dim in range(6) if told is not None else ():
+            got = eval(str(told), {"floor": floor, "N": dim})
+            assert got == len(range(dim)[start:end:step]), (start, end)
 
 
 @pytest.mark.parametrize(

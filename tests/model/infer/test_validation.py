@@ -65,6 +65,57 @@ def test_a_node_is_open_where_the_data_is_not_known(declared: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("declared", "needed"),
+    [
+        (value("x", FLOAT, [6, 2]), ["l"]),
+        (value("x", FLOAT), ["d", "l"]),
+        (value("x", FLOAT, [6, None]), ["d", "l"]),
+        (value("x", FLOAT, ["N", 2]), ["d", "l"]),
+        (value("x", TensorProto.UNDEFINED, [6, 2]), ["d", "l"]),
+        (untyped("x"), ["d", "l"]),
+    ],
+)
+def test_data_is_needed_unless_its_type_and_each_dimension_are_known(
+    declared: Any, needed: list[str]
+) -> None:
+    nodes = [node("Neg", "x", "d"), node("Abs", "s", "l"), node("Split", "d l", "a b")]
+    made = model(graph(nodes, [declared, value("s", INT64, [2])], ["a"]))
+    assert [each.name for each in values_needed(validate(onnx_model(made).model))] == needed
+
+
+def test_splits_without_lengths_are_counted_with_those_of_the_same_kind_of_data() -> None:
+    """Those that give lengths are not, nor those along another axis or of another shape."""
+    nodes = [
+        node("Split", "x", "a b", num_outputs=2),
+        node("Split", "y", "c d e", num_outputs=3),
+        node("Split", "x s", "f g h i j k"),
+        node("Split", "y", "l m n o", num_outputs=4, axis=1),
+        node("Split", "z", "p q r t u", num_outputs=5),
+    ]
+    inputs = [value(name, FLOAT, [6, 8]) for name in "xy"] + [value("z", FLOAT, [6, 9])]
+    made = onnx_model(model(graph(nodes, inputs, ["a"], [tensor("s", [1] * 6)]))).model
+    counts = analyse(made).counts_alike
+    found = [counts.get(each) for each in made.graph]
+    assert found == [{2, 3}, {2, 3}, None, {4}, {5}]
+
+
+def test_calls_that_are_nested_deeper_than_python_can_follow_are_refused() -> None:
+    def chain(depth: int) -> Any:
+        calls = [
+            function(f"F{place}", "a", "b", [node(f"F{place + 1}", "a", "b", domain="custom")])
+            for place in range(depth - 1)
+        ]
+        last = function(f"F{depth - 1}", "a", "b", [node("Neg", "a", "b")])
+        call = node("F0", "x", "y", domain="custom")
+        made = model(graph([call], [value("x", FLOAT, [6])], ["y"]), 18, [*calls, last], custom=1)
+        return ir.from_proto(made)
+
+    analyse(chain(96))
+    with refused("TS502", "nested more than 96 deep"):
+        analyse(chain(97))
+
+
+@pytest.mark.parametrize(
     ("lengths", "code"), [([-1, 7], "TS301"), ([2, 2, 2], "TS305"), ([[2, 4]], "TS106")]
 )
 def test_lengths_are_refused_without_any_data(lengths: Any, code: str) -> None:

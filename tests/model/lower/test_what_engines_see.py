@@ -16,7 +16,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit import SplitError
 from tensorsplit.engines.process import EngineProcess
-from tensorsplit.model.graph.facts import SequenceFact
+from tensorsplit.model.graph.facts import SequenceFact, as_tensor
 from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.lower import lower_graph
 from tensorsplit.model.profiles import load
@@ -2133,6 +2133,33 @@ def test_an_engine_sees_the_other_axes_of_parts(split: str, part: tuple[int | No
     held = seen(model, view).of(model.graph[0].outputs[0])
     assert isinstance(held, SequenceFact)
     assert held.part == part
+
+
+@pytest.mark.parametrize(
+    ("split", "part"),
+    [
+        ("Split<axis = 1>(x, l)", (2, 3)),
+        ("Split<axis = 1>(x, f)", (2, None)),
+        ("Split<axis = 1, num_outputs = 2>(x)", (2, None)),
+        ("Split<axis = 0>(x, one)", (1, None)),
+        ("SplitToSequence<axis = 1>(x, l)", (2, None)),
+        ("SplitToSequence<axis = 0>(x, one)", (1, None)),
+        ("SplitToSequence<axis = 1, keepdims = 0>(x, l)", (2, None)),
+    ],
+)
+def test_an_engine_sees_the_length_of_a_part_that_is_constant(
+    split: str, part: tuple[int | None, ...]
+) -> None:
+    """That of a sequence only where the length that is split is known as well."""
+    outputs = "s" if "Sequence" in split else "s, t"
+    model = onnx_ir.from_onnx_text(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[2,N] x, int64[2] f) => (float[] s)
+        <int64[2] l = {{3, 4}}, int64[2] one = {{1, 1}}> {{ {outputs} = {split} }}"""
+    )
+    view = load("openvino").view
+    assert view is not None
+    held = seen(model, view).of(model.graph[0].outputs[0])
+    assert (held.part if isinstance(held, SequenceFact) else as_tensor(held).shape) == part
 
 
 @pytest.mark.parametrize("opset", [11, 13, 18])
