@@ -151,6 +151,7 @@ def test_lengths_known_only_at_run_time() -> None:
         (node("Split", "x", "a b"), 13, [("TS825", "note")]),
         (node("Split", "x", "a b", split=[1, 2]), 11, [("TS825", "note")]),
         (node("SplitToSequence", "x", "a"), 18, []),
+        (node("Split", "x", "a"), 13, [("TS811", "note")]),
     ],
 )
 def test_cuts_that_only_some_dimensions_allow(
@@ -338,6 +339,29 @@ def test_a_scalar_and_a_list_do_not_fit_together() -> None:
     ]
     made = model(graph(nodes, [], ["y"], [tensor("c", 1), tensor("l", [1, 2])]))
     assert [code for code, _ in found(made)] == ["TS803"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s = c.F(x) y = ConcatFromSequence<axis = 0>(s)",
+        "s = SequenceConstruct(x) y = c.SequenceInsert(s, k)",
+        "s = SplitToSequence(x, k) y = c.ConcatFromSequence<axis = 0>(s)",
+    ],
+)
+def test_nothing_is_said_of_what_may_be_no_sequence_or_of_operators_that_are_not_onnxs(
+    text: str,
+) -> None:
+    head = '<ir_version: 8, opset_import: ["": 18, "c": 1]> g (float[3,4] x) => (y)'
+    made = onnx.parser.parse_model(f"{head} <int64[2] k = {{1, 2}}> {{ {text} }}")
+    assert [code for code, _ in found(made)] == []
+
+
+def test_lengths_that_can_not_be_read_are_an_error_of_their_split() -> None:
+    made = one(node("Split", "x l", "a b"), l=[2, 2])
+    made.graph.initializer[0].raw_data = b""
+    (first, *_) = check(made)
+    assert (first.severity, first.code, first.node) == ("error", "TS502", "graph/Split[0]")
 
 
 def test_a_tensor_put_into_a_sequence_has_its_element_type() -> None:

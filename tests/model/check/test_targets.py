@@ -21,9 +21,11 @@ from onnx.reference import ReferenceEvaluator
 import tensorsplit as ts
 from tensorsplit import SplitError
 from tensorsplit.model import profiles
-from tensorsplit.model.check.advice import advice, advice_on_layer
+from tensorsplit.model.check.advice import advice, advice_on_layer, before_lowering
 from tensorsplit.model.check.engine_kernels import kernel_of, takes
 from tensorsplit.model.check.target_checks import of_features
+from tensorsplit.model.graph.nodes import walk
+from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.profiles import Extent, Limitation, Profile, Verdict
 from tests.marks import also_run_by
 from tests.model.build import (
@@ -629,6 +631,58 @@ def test_before_opset_10_no_lengths_are_computed(opset: int, dim: Any, is_first:
     else:
         rewrite = "rewrite it with: tensorsplit check MODEL --for portable --fix"
         assert found == {"TS841": rewrite}
+
+
+@pytest.mark.parametrize(
+    ("element", "operator", "wanted"),
+    [
+        (TensorProto.INT8, "SplitToSequence", "rewrite it with: "),  # as a Split, which takes them
+        (TensorProto.COMPLEX64, "SplitToSequence", "use another element type, or another engine"),
+        (TensorProto.COMPLEX64, "Split", "use another element type, or another engine"),
+    ],
+)
+def test_a_type_that_no_tensor_of_an_engine_has_stays_where_one_of_an_operator_goes(
+    element: int, operator: str, wanted: str
+) -> None:
+    nodes = [node(operator, "x l", "s" if operator == "SplitToSequence" else "s y")]
+    nodes += [node("SequenceAt", "s one", "y")] if operator == "SplitToSequence" else []
+    held = [tensor("l", [2, 4]), tensor("one", 1)]
+    made = model(graph(nodes, [value("x", element, [6])], ["y"], held))
+    fixes = [each.fix for each in check(made, "onnxruntime") if "type" in each.message]
+    assert fixes
+    assert all(fix.startswith(wanted) for fix in fixes)
+
+
+_SCAN = """y, z = Scan <num_scan_inputs = 2, body = s (float[2] r, float[2] q) =>
+    (float[2] a, float[2] b) { a = Neg(r) b = Neg(q) }> (x, w)"""
+_LOOP = """y = Loop (, c, x) <body = s (int64 i, bool d, float[2] v) => (bool e, float[2] a)
+    { e = Identity(d) a = Neg(v) }>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "opset", "dim", "wanted"),
+    [
+        ("y = Neg(x)", 8, "N", ""),
+        ("y = Neg(x)", 9, "N", ""),
+        (_LOOP, 8, "N", "integers can't be compared before opset 9"),
+        (_LOOP, 9, "N", ""),
+        (_SCAN.replace("(x", "(, x"), 8, "4", "a Scan of opset 9 or newer"),
+        (_SCAN, 9, "4", ""),
+        (_SCAN, 9, "N", "lengths can't be computed before opset 10"),
+        (_SCAN, 10, "N", ""),
+        ("y, z = Split(x)", 8, "4", ""),
+        ("y, z = Split(x)", 9, "N", "lengths can't be computed before opset 10"),
+        ("y, z = Split(x)", 10, "N", ""),
+    ],
+)
+def test_what_is_done_before_a_node_can_be_lowered(
+    text: str, opset: int, dim: str, wanted: str
+) -> None:
+    """Integers are compared from opset 9 on; bounds of Slice are inputs from opset 10 on."""
+    head = f'<ir_version: 4, opset_import: ["": {opset}]> g (float[{dim},2] x, float[4,2] w, '
+    made = ir.from_proto(parse_model(f"{head}bool c) => (y) {{ {text} }}"))
+    told = before_lowering(next(iter(walk(made))), analyse(made))
+    assert told == wanted or (wanted and wanted in told)
 
 
 @pytest.mark.parametrize(

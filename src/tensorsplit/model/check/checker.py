@@ -134,9 +134,9 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     """Look at the nodes of a model, for the target of a profile if there is one."""
     model, is_layers = read.model, read.openvino is not None
     facts = analyse(model)
-    refused = defaultdict[str, list[SplitError]](list)
+    refused = defaultdict[str | None, list[SplitError]](list)
     for error in facts.errors:
-        refused[error.node or "graph"].append(error)
+        refused[error.node].append(error)
     findings: list[Finding] = []
     if is_layers and profile is not None and (problem := profile.problem_with_irs()):
         findings.append(of_check(TARGET_REFUSES, "model", problem, "start from the ONNX model"))
