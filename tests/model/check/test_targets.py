@@ -669,6 +669,7 @@ _LOOP = """y = Loop (, c, x) <body = s (int64 i, bool d, float[2] v) => (bool e,
         (_SCAN.replace("(x", "(, x"), 8, "4", "a Scan of opset 9 or newer"),
         (_SCAN, 9, "4", ""),
         (_SCAN, 9, "N", "lengths can't be computed before opset 10"),
+        (_SCAN, 9, "3", "lengths can't be computed before opset 10"),  # and of w there are 4
         (_SCAN, 10, "N", ""),
         ("y, z = Split(x)", 8, "4", ""),
         ("y, z = Split(x)", 9, "N", "lengths can't be computed before opset 10"),

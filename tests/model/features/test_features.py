@@ -146,6 +146,28 @@ def test_a_range_up_to_a_number_of_elements_is_not_below_0(
         assert ("empty_range" in of_node("Range", text)) is may_be_empty
 
 
+@pytest.mark.parametrize(
+    ("ends", "may_be_empty"),
+    [
+        ("two, more, one", False),
+        ("two, more, two", False),
+        ("more, two, minus", False),
+        ("two, two, one", False),
+        ("more, two, one", True),
+        ("two, more, minus", True),
+        ("two, n, one", True),  # which may be 0
+        ("n, two, minus", True),
+        ("two, more, fed", True),
+    ],
+)
+def test_a_range_is_not_empty_where_its_limit_is_known_to_lie_ahead(
+    ends: str, may_be_empty: bool
+) -> None:
+    text = f"""(float[N] x, int64 fed) => (int64[K] y) <int64 one = {{1}}, int64 two = {{2}},
+        int64 minus = {{-1}}> {{ n = Size(x) more = Add(n, two) y = Range({ends}) }}"""
+    assert ("empty_range" in of_node("Range", text)) is may_be_empty
+
+
 @pytest.mark.parametrize("ends", ["0.5, 5, 1", "0, 4.5, 1", "0, 5, 0.5"])
 def test_a_range_of_numbers_that_are_known_is_calculated_at_import(ends: str) -> None:
     start, limit, step = ends.split(", ")

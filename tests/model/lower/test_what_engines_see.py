@@ -1129,6 +1129,31 @@ def test_lengths_of_a_sequence_that_are_always_the_same_and_fit_are_a_constant(
     assert [change.became for change in report.changes].count(became) == is_written
 
 
+@pytest.mark.parametrize(
+    ("text", "is_written"),
+    [
+        ("u = Unique(two) l = Reshape(lengths, u)", True),  # of a rank that is known of its rows
+        ("l = GatherND(most, places)", True),
+        ("l = GatherND(many, places)", False),
+    ],
+)
+def test_lengths_are_calculated_from_few_numbers_even_of_an_unknown_rank(
+    text: str, is_written: bool
+) -> None:
+    """A table of more than 1024 numbers is left to the target."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[6] x) => (float[A] y, float[B] z)
+        <int64[2] lengths = {{2, 4}}, int64[1] two = {{2}}, int64[2,1] places = {{1, 2}}>
+        {{ {text} y, z = Split(x, l) }}"""
+    )
+    for name, count in (("most", 1024), ("many", 1025)):
+        held = onnx.numpy_helper.from_array(np.arange(count) * 2, name)
+        model.graph.initializer.append(held)
+    report = lower_graph(open_model(read_model(model)), "openvino")
+    became = "the same, with its lengths as a constant"
+    assert [change.became for change in report.changes].count(became) == is_written
+
+
 @pytest.mark.parametrize("table", ["1, 1", "-1, 4"])
 def test_lengths_of_constants_that_do_not_fit_are_left_to_the_target(table: str) -> None:
     """The model is refused when it runs, as it was: the branch may never be taken (D22)."""
