@@ -897,6 +897,37 @@ def test_what_an_if_gives_to_an_output_that_is_converted_is_there_in_the_first_r
     np.testing.assert_array_equal(got[0], np.concatenate([x, x]))
 
 
+NUMBERED = """y, r = Loop(n, yes, zero) <body = b (int64 i, bool d, int64 s) =>
+    (bool e, int64 t, int64 u) { e = Identity(d) t = Identity(i) u = Identity(s) }>
+    f = Cast<to = 1>(r) v = Neg(f)"""
+
+
+@pytest.mark.parametrize(
+    ("text", "node", "became", "wanted"),
+    [
+        (
+            f"s {CHOSEN} v = Neg(s)",
+            *("If", "the same, with a Loop that passes on what it gives", X),
+        ),
+        (
+            NUMBERED,
+            *("Loop", "the same, with the number that it carries calculated", [0, 0, -1, -2]),
+        ),
+    ],
+)
+def test_results_that_openvino_keeps_too_short_are_written_otherwise_and_reported(
+    text: str, node: str, became: str, wanted: Any
+) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N] x, bool yes, int64 n) =>'
+        f" (float[?] v) <int64 zero = {{0}}> {{ {text} }}"
+    )
+    changes = lower_graph(open_model(read_model(model)), "openvino").changes
+    assert (f"graph/{node}[0]", became) in [(each.node, each.became) for each in changes]
+    feeds = {"x": X, "yes": np.array(True), "n": np.array(4)}
+    assert ts.run(ts.lower(model, "openvino"), feeds)["v"].tolist() == list(wanted)
+
+
 @pytest.mark.parametrize(
     "text",
     [
