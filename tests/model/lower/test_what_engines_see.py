@@ -2332,6 +2332,27 @@ def test_a_slice_of_an_axis_of_which_openvino_knows_the_most_keeps_a_length_of_i
     assert [each.tolist() for each in got] == [want[each].tolist() for each in "pqr"]
 
 
+def test_a_length_is_hidden_where_what_a_body_slices_is_made() -> None:
+    """In the body, OpenVINO would take one's shape for another's."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 18]>
+        g (float[N, 6] x, int64[1] a, int64[1] c, int64[1] d, int64 n, bool yes, float[6] s)
+        => (float[?] y) <int64[1] one = {1}, int64[1] five = {5}>
+        { u = Slice(x, a, five, one) y = Loop(n, yes, s) <body = b (int64 i, bool g, float[?] h)
+        => (bool e, float[?] o) { e = Identity(g) v = Slice(u, c, d, one)
+        w = ReduceSum<keepdims = 0>(v) o = Add(h, w) }> }"""
+    )
+    x = np.arange(36, dtype=np.float32).reshape(6, 6)
+    numbers = {"a": [0], "c": [1], "d": [3], "n": 2, "yes": True}
+    feeds = {"x": x, "s": x[0], **{name: np.array(held) for name, held in numbers.items()}}
+    changes = [
+        each.became for each in lower_graph(open_model(read_model(model)), "openvino").changes
+    ]
+    assert "the same, of data whose length is hidden" in changes
+    got = ts.run(lowered_for("openvino", model), feeds)["y"]
+    assert got.tolist() == (x[0] + 2 * x[:, 1:3].sum()).tolist()
+
+
 @pytest.mark.parametrize(
     "changes",
     [
