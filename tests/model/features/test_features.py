@@ -286,6 +286,23 @@ def test_a_loop_that_reads_the_number_of_a_round_it_carries(
 
 
 @pytest.mark.parametrize(
+    ("given", "may_have_none"),
+    [
+        *[("n, ", True), ("zero, ", True), ("one, ", False), (", c", True), ("one, c", True)],
+        *[("n, yes", True), ("one, yes", False), (", yes", False), ("one, no", True)],
+    ],
+)
+def test_rows_of_a_hidden_shape_matter_where_there_may_be_none(
+    given: str, may_have_none: bool
+) -> None:
+    text = f"""(float[4] x, int64 n, bool c) => (float[A,B] y) <int64 one = {{1}},
+        int64 zero = {{0}}, bool yes = {{1}}, bool no = {{0}}> {{ y = Loop({given})
+        <body = b (int64 i, bool d) => (bool e, r) {{ e = Identity(d)
+        s = SequenceConstruct(x) r = SequenceAt(s, zero) }}> }}"""
+    assert ("hidden_rows" in of_node("Loop", text)) is may_have_none
+
+
+@pytest.mark.parametrize(
     ("shape", "axis", "has"),
     [
         *(("", axis, axis != -1) for axis in (-1, -2, 0)),
