@@ -162,3 +162,89 @@ def test_constants_that_are_written_in_words_become_bytes(
     wanted = [4.0] * 4 if place == "ConstantOfShape" else [1.0, 2.0, 3.0, 4.0]
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 1])
     assert got.tolist() == wanted
+
+
+@pytest.mark.parametrize("shape", ["6", "N"])
+@pytest.mark.parametrize("bits", ["n", "one"])
+def test_bytes_that_are_shifted_to_the_right_are_not_rounded(
+    bits: str, shape: str, process: Runner
+) -> None:
+    """OpenVINO divides: 3 shifted by 1 is 2."""
+    more = f", uint8[{shape}] n" if bits == "n" else ""
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+        g (uint8[{shape}] x{more}) => (uint8[{shape}] y) <uint8[1] one = {{1}}>
+        {{ y = BitShift<direction = "RIGHT">(x, {bits}) }}""")
+    (found,) = [each for each in ts.check(model, "openvino") if "shifted" in each.message]
+    assert (found.code, found.severity) == ("TS843", "warning")
+    lowered = ts.lower(model, "openvino")
+    assert not [each for each in ts.check(lowered, "openvino") if "shifted" in each.message]
+    rng = np.random.default_rng(7)
+    x, n = rng.integers(0, 256, 6, np.uint8), rng.integers(0, 8, 6, np.uint8)
+    feed = {"x": x, "n": n} if bits == "n" else {"x": x}
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 1])
+    by = 2 ** (n if bits == "n" else np.ones_like(n)).astype(int)
+    assert got.tolist() == (x.astype(int) // by).tolist()
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+@pytest.mark.parametrize("number", [0, 3])
+def test_one_number_has_no_places(number: int, engine: Any, process: Runner) -> None:
+    """The page of NonZero: for scalar input the shape is (0, N), which is different from NumPy."""
+    model = parser.parse_model("""<ir_version: 8, opset_import: ["": 13]> g (float[N] x) =>
+        (int64[A,B] y) <int64 first = {0}> { p = Gather(x, first) y = NonZero(p) }""")
+    (found,) = [each for each in ts.check(model, engine) if "one row" in each.message]
+    assert (found.code, found.severity) == ("TS842", "error")
+    lowered = ts.lower(model, engine)
+    assert not [each for each in ts.check(lowered, engine) if "one row" in each.message]
+    feed = {"x": np.array([number], np.float32)}
+    ((got,),) = process.call([engine, lowered.SerializeToString(), [feed], 1])
+    assert (got.shape, str(got.dtype)) == ((0, int(number != 0)), "int64")
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    ("kind", "is_limited"), [("uint8", True), ("int8", True), ("int16", False)]
+)
+@pytest.mark.parametrize("operator", ["Add", "Mul", "Sub"])
+def test_what_8_bits_do_not_hold_is_warned_of(operator: str, kind: str, is_limited: bool) -> None:
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]> g ({kind}[2] x,
+        {kind}[2] w) => ({kind}[2] y) {{ y = {operator}(x, w) }}""")
+    found = [each.severity for each in ts.check(model, "openvino") if "lowest 8" in each.message]
+    assert found == ["warning"] * is_limited
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    x = np.array([low if operator == "Sub" else high, 7], kind)
+    feed = {"x": x, "w": np.array([2, 3], kind)}
+    (got,), (own,) = (ts.run(model, feed, engine=each).values() for each in ("openvino", "numpy"))
+    beyond, right = {"Add": (high + 2, 10), "Mul": (high * 2, 21), "Sub": (low - 2, 4)}[operator]
+    assert own.tolist() == [np.array(beyond).astype(kind), right]
+    assert got.tolist() == [x[0] if is_limited else own[0], right]
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(("dims", "is_open"), [("N,3,4", True), ("2,C,4", True), ("2,3,W", False)])
+def test_openvino_loads_no_pool_of_unknown_planes(dims: str, is_open: bool) -> None:
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 13]> g (float[{dims}] x) =>
+        (float[A,B,C] y) {{ y = GlobalLpPool<p = 1>(x) }}""")
+    found = [
+        each.severity for each in ts.check(model, "openvino") if "First dimension" in each.message
+    ]
+    assert found == ["error"] * is_open
+    x = np.random.default_rng(8).uniform(1, 2, (2, 3, 4)).astype(np.float32)
+    if is_open:
+        with pytest.raises(ts.SplitError, match="is_static"):
+            ts.run(model, {"x": x}, engine="openvino")
+    else:
+        (got,) = ts.run(model, {"x": x}, engine="openvino").values()
+        np.testing.assert_allclose(got, x.sum(-1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "is_of_none"),
+    [("A,B | 0,3", True), ("4,0 | K,3", True), ("4,B | K,3", False), ("4,B | 0,0", False)],
+)
+def test_a_product_of_integers_is_of_none_by_either_factor(shapes: str, is_of_none: bool) -> None:
+    one, other = shapes.split(" | ")
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 13]> g (int8[{one}] x,
+        int8[{other}] w) => (int32[C,D] y) {{ y = MatMulInteger(x, w) }}""")
+    found = [each for each in ts.check(model, "onnxruntime") if "never written" in each.message]
+    assert bool(found) is is_of_none

@@ -21,7 +21,7 @@ from tensorsplit.model.features.from_constants import (
 from tensorsplit.model.graph.called_in_onnx import OF_SHAPES, gives_shape, operator_of
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import constant
-from tensorsplit.model.graph.nodes import NodeRef
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.tensors import Array
@@ -77,6 +77,15 @@ def of_integers(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "equal_below_0"
     elif operator == "Range" and count == 3 and _may_be_empty(node, facts):
         yield "empty_range"
+    elif node.domain == "" and operator in _OVERFLOWING and _types(node, facts) & _BYTES:
+        is_right = attribute_of(node, "direction", ir.AttributeType.STRING) == "RIGHT"
+        yield "small_shift" if is_right else "limited_result"
+
+
+_OVERFLOWING = frozenset({"Add", "BitShift", "Mul", "Sub"})
+"""What they give of integers of 8 bits may need more; OpenVINO takes the nearest that fits."""
+
+_BYTES = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
 
 
 def _is_of_lower(node: ir.Node, facts: Facts) -> bool:

@@ -47,6 +47,12 @@ def axis_of_transform(ref: NodeRef, facts: Facts) -> int | None:
     return None if not shape or along is None else int(along) % len(shape)
 
 
+def _has_open_planes(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether it is not seen how many planes the data has."""
+    shape = seen.tensor(ref.input(0)).shape
+    return shape is None or not are_known(shape[:2])
+
+
 def _has_vector_first(ref: NodeRef, seen: Facts) -> bool:
     """Return whether the first factor is a vector, without a zero point, or with a list of one."""
     zero = ref.input(_ZERO_POINT)
@@ -346,6 +352,8 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("omitted_zero_point", _omits_zero_point),
             ("vector_first", _has_vector_first),
         ),
+        "GlobalLpPool": (("open_planes", _has_open_planes),),
+        "NonZero": (("places_in_a_number", _is_of_a_number),),
         "OneHot": (("one_index", _is_of_a_number),),
         "PRelu": (("list_of_slopes", _has_list_of_slopes),),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),

@@ -131,6 +131,10 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "strings_passed_on": "is an Identity of strings",
         "strings_repeated": "is an Expand or a Tile of strings",
         "strings_sliced": "is a Slice of strings",
+        "small_shift": "shifts integers of 8 bits to the right",
+        "limited_result": "calculates integers of 8 bits",
+        "open_planes": "is a GlobalLpPool of data of which the batch or the channels are not known",
+        "places_in_a_number": "is a NonZero of one number",
         "small_quotient": "is a Div of integers of 8 or 4 bits",
         "floored_quotient": "is a Divide of integers that rounds down, of which one may be below 0",
         "partly_indexed": "is a StridedSlice that adds an axis and drops one, and does not list all"

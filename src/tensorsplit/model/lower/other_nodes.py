@@ -78,6 +78,22 @@ def _widen_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     make.put_instead(ref, make.op("Cast", [make.op("Div", wide)], narrow), "Div of int32", entry)
 
 
+def _widen_shift(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Shift integers of 8 bits as those of 32, where the target rounds what comes out."""
+    make = InsertionPoint.instead_of(lowering, ref)
+    wide = [make.op("Cast", [held], {"to": ir.DataType.UINT32}) for held in ref.node.inputs]
+    shifted = make.op("BitShift", wide, {"direction": "RIGHT"})
+    new = make.op("Cast", [shifted], {"to": ir.DataType.UINT8})
+    make.put_instead(ref, new, "BitShift of uint32", entry)
+
+
+def _find_no_places(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Take no row of what NonZero gives of one number, which has no axes."""
+    make = InsertionPoint.instead_of(lowering, ref)
+    made = make.op("NonZero", [make.op("Reshape", [ref.input(0), make.constant([1])])])
+    make.put_instead(ref, make.slice(made, 0, 0, 0), "NonZero of a list, without its row", entry)
+
+
 def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Put nodes that are not fused before quotients that would be rounded otherwise.
 
@@ -680,6 +696,8 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "flattened": _turn_flattened,
         "turned_beside_recurrence": _turn_apart,
         "small_quotient": _widen_quotient,
+        "small_shift": _widen_shift,
+        "places_in_a_number": _find_no_places,
         "empty_end": _leave_out_end,
         "folded_quotient": write_quotient,
         "fused_quotient": _keep_from_fusing,
