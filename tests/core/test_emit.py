@@ -65,7 +65,10 @@ def test_lengths_that_may_be_negative_are_no_remainder() -> None:
     target = operators["openvino.VariadicSplit-1"]
     lengths = intent("onnx.Split-13", split=AT_RUN_TIME)
     assert said(emit(lengths, target)) == ({}, {"split_lengths": AtRunTime.COMPUTED})
+    empty = intent("onnx.Split-11", split=constants([0, 4], "attribute"))
+    assert said(emit(empty, target)) == ({}, {"split_lengths": (0, 4)})
     negative = intent("onnx.Split-11", split=constants([-1, 7], "attribute"))
+    assert said(emit(negative, target)) == ({}, {"split_lengths": AtRunTime.COMPUTED})
     with refused("TS301"):
         emit(negative, target, 6)
 

@@ -569,6 +569,18 @@ def test_a_process_that_ended_leaves_no_file_open(engine: EngineProcess) -> None
     assert len(list(OPEN_FILES.iterdir())) == before
 
 
+@pytest.mark.skipif(not OPEN_FILES.exists(), reason="Linux lists the files that are open")
+def test_a_fork_closes_what_ties_it_to_the_process(engine: EngineProcess) -> None:
+    """Else the process would live as long as the fork does."""
+    before = len(list(OPEN_FILES.iterdir()))
+    pid = engine.call(("pid",))
+    child = os.fork()
+    if not child:
+        os._exit(len(list(OPEN_FILES.iterdir())) != before)
+    assert os.waitpid(child, 0)[1] == 0
+    assert engine.call(("pid",)) == pid
+
+
 @LINUX
 def test_a_process_is_the_first_to_be_killed_for_memory_and_leaves_no_core_dump(
     engine: EngineProcess,

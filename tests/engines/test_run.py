@@ -525,6 +525,31 @@ def test_an_engine_gets_the_path_of_an_onnx_file_and_the_bytes_of_any_other(
     )
 
 
+@foreign_engine
+@pytest.mark.parametrize("is_calculated", [True, False])
+def test_only_openvino_has_splits_checked_and_only_by_lengths_that_are_calculated(
+    engine: str, monkeypatch: pytest.MonkeyPatch, *, is_calculated: bool
+) -> None:
+    monkeypatch.setattr(outside, "_PROBE", "tests.missing")
+    source = model(
+        [
+            node("Sqrt", "squares", "r"),
+            node("Cast", "r", "lengths", to=INT64),
+            node("Split", "x lengths" if is_calculated else "x split", "a b"),
+        ],
+        [tensor("x", shape=[6]), tensor("squares", shape=[2])],
+        [tensor("a"), tensor("b")],
+        split=np.array([2, 4]),
+    )
+    inputs = {"x": DATA, "squares": np.array([4, 16], np.float32)}
+    with ts.session(source, engine=engine, isolate=False) as session:
+        if is_calculated and engine == "openvino":
+            with pytest.raises(ts.SplitError, match=r"TS602.*tests\.missing"):
+                session.run(inputs)
+        else:
+            np.testing.assert_array_equal(session.run(inputs)["b"], DATA[2:])
+
+
 def test_strings_are_told_from_other_arrays_and_lists() -> None:
     numbers, strings = np.zeros(2, np.float32), np.array(["a", "b"], object)
     assert outside._has_strings([numbers, [numbers], strings])

@@ -68,6 +68,15 @@ def test_what_is_rewritten_for_other_sizes_is_verified_at_its_own(
     assert bool(verification.verify_sizes(source, made)) is is_equal
 
 
+def test_where_no_size_fits_it_is_said_why() -> None:
+    nodes = [node("Split", "x split", "a b"), node("Split", "x other", "c d")]
+    inputs, outputs = [tensor("x", shape=["N"])], [tensor(name) for name in "abcd"]
+    lengths = {"split": np.array([2, 4]), "other": np.array([2, 5])}
+    source = read_model(model(nodes, inputs, outputs, **lengths))
+    with refused("TS302", "must be 6 for", "and 7 for", "which no number satisfies"):
+        verification.verify_sizes(source, source)
+
+
 def test_what_is_computed_may_be_rounded_and_what_is_moved_may_not() -> None:
     x = {"x": np.linspace(1, 2, 7, dtype=np.float32)}
     rounded = scaled_part(float(np.nextafter(np.float32(0.3), np.float32(1))))

@@ -96,7 +96,7 @@ def _equal(left: Number, right: Number) -> Formula | None:
 def _chosen(condition: Formula, yes: Number, no: Number) -> Number | None:
     if _is_small(yes) and _is_small(no):
         return None
-    return no + Formula("one_if", condition, is_natural=True) * (yes - no)
+    return no + Formula("one_if", condition) * (yes - no)
 
 
 def _divided(dividend: Number, divisor: Number) -> Number:

@@ -31,8 +31,6 @@ def node_paths(parent: str, nodes: Iterable[ir.Node | NodeProto]) -> list[str]:
     nodes = list(nodes)
     places = _places(nodes)
     paths = [node_path(parent, *each) for each in zip(nodes, places, strict=True)]
-    if len(set(paths)) == len(paths):
-        return paths
     times, numbered = Counter(paths), zip(paths, places, strict=True)
     return [f"{path}[{place}]" if times[path] > 1 else path for path, place in numbered]
 
