@@ -23,6 +23,7 @@ CONTAINERS: list[Callable[[list[int]], Any]] = [
     lambda items: array("b", items),
     lambda items: array("Q", items),
     lambda items: UserList(map(np.uint8, items)),
+    lambda items: list(map(np.array, items)),
 ]
 
 
@@ -55,6 +56,9 @@ def test_a_sequence_that_changes_is_read_anew() -> None:
         (array("d", [1, 5]), "give int64"),
         (deque(["1", "5"]), "'1'"),
         (UserList([True, 5]), "bool"),
+        ([np.array(True), 5], "it is array(True) of type ndarray; give integers"),
+        ([np.array(1.0), 5], "it is array(1.) of type ndarray; give integers"),
+        ([np.array([1]), 5], "it is array([1]) of type ndarray; give integers"),
         (b"\1\5", "bytes"),
         ("15", "str; give a list of integers"),
     ],

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 
 from tensorsplit.conformance.case import Case
 from tensorsplit.conformance.cases import all_cases
-from tensorsplit.conformance.repro import contents, model_text, script
+from tensorsplit.conformance.repro import _literal, contents, model_text, script
 from tests.conformance.fakes import case
 
 needs_onnxruntime = pytest.mark.engine("onnxruntime")
@@ -47,6 +48,26 @@ def test_a_pass_is_shown_as_one(tmp_path: Path) -> None:
     done = run(script(case("legal"), "onnx-reference"), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "y0: as the standard says\ny1: as the standard says\n"
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([1.1, -0.0, 3e-45], np.float32),
+        np.array([[np.inf], [-0.0]]),
+        np.frombuffer(b"\1\0\xa0\x7f", np.float32),  # a NaN that signals
+        np.array(2.5, np.float16),
+        np.array([[1, 2]], ml_dtypes.bfloat16),
+        np.array([7, -8], ml_dtypes.int4),
+        np.array([[True], [False]]),
+        np.array([complex(-0.0, 1), complex(1, -0.0)], np.complex64),
+        np.array(1 << 63, np.uint64),
+        np.zeros((0, 3), np.int8),
+    ],
+)
+def test_an_array_has_the_same_bits_in_a_script(array: np.ndarray) -> None:
+    made = eval(_literal(array), {"np": np, "ml_dtypes": ml_dtypes})
+    assert (made.dtype, made.shape, made.tobytes()) == (array.dtype, array.shape, array.tobytes())
 
 
 def test_a_script_imports_in_order() -> None:

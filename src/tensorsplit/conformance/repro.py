@@ -283,6 +283,6 @@ def _literal(value: object) -> str:
         return f"np.array({array.reshape(-1).tolist()!r}, dtype=object){shape}"
     is_native = hasattr(np, array.dtype.name)
     kind = f"np.{array.dtype.name}" if is_native else f"ml_dtypes.{array.dtype.name}"
-    if is_native and np.isfinite(array).all():
+    if is_native and array.dtype.kind != "c" and np.isfinite(array).all():  # -0.0 + 1j is 1j
         return f"np.array({array.reshape(-1).tolist()!r}, dtype={kind}){shape}"
     return f'np.frombuffer(bytes.fromhex("{array.tobytes().hex()}"), dtype={kind}){shape}'

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import onnx_ir as ir
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, defs, helper
 
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.axes import order_of
+from tensorsplit.model.graph import opsets
 from tensorsplit.model.graph.message import message_opsets
+from tensorsplit.model.graph.node_paths import node_paths
 from tensorsplit.model.graph.nodes import change_inputs, namesakes, walk
-from tensorsplit.model.graph.opsets import domain_name
+from tensorsplit.model.graph.opsets import domain_name, is_unchanged
 from tensorsplit.model.reading import OnnxModel, read_model
 from tests.model.build import function, graph, model, node, onnx_model, untyped, value
 from tests.refusals import refused
@@ -82,6 +84,28 @@ def test_the_order_of_a_transpose_is_an_attribute_or_an_input(
     held = [ir.Value(name="x"), ir.Value(name="order", const_value=ir.tensor([1, 2, 0]))]
     made = ir.Node(domain, "Transpose", held[:inputs], attributes)
     assert order_of(made, 3) == order
+
+
+def test_nodes_of_one_name_are_called_by_their_places() -> None:
+    names = ["a", "b", "a", "", "a", "Neg[3]"]
+    assert node_paths("graph", [node("Neg", "x", "y", name=name) for name in names]) == [
+        *("graph/a[0]", "graph/b", "graph/a[2]"),
+        *("graph/Neg[3][3]", "graph/a[4]", "graph/Neg[3][5]"),
+    ]
+    assert node_paths("graph", []) == []
+
+
+def test_onnx_is_asked_whether_an_operator_is_as_the_records_have_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(opsets, "NEWEST_OPSET", 20)  # before SplitToSequence-24
+    later = [("Split", 21), ("Split", 24), ("SplitToSequence", 23), ("SplitToSequence", 24)]
+    assert [is_unchanged(*each) for each in later] == [True, True, True, False]
+    others = [("Split", 20), ("Split", 13), ("Splat", 21)]
+    others.append(("Split", defs.onnx_opset_version() + 1))
+    assert not any(is_unchanged(*each) for each in others)
+    monkeypatch.setattr(opsets, "NEWEST_OPSET", 24)
+    assert is_unchanged("SplitToSequence", 25)
 
 
 def test_ai_onnx_is_spelled_as_nothing() -> None:
