@@ -25,7 +25,7 @@ from tensorsplit.conformance.case import CaseSplit
 from tensorsplit.conformance.document import OUTCOMES, Document, Result, SubjectInfo
 from tensorsplit.conformance.known import Deviation
 from tensorsplit.conformance.report import Matrix, html, markdown
-from tensorsplit.conformance.report.summary import Counts, OutcomeChange, observation
+from tensorsplit.conformance.report.summary import Counts, OutcomeChange, Summary, observation
 from tests.conformance import documents
 from tests.conformance.documents import CHUNK, LOOP, PLAIN, REST, STRINGS
 
@@ -366,6 +366,27 @@ def test_a_newer_version_is_better_or_worse_or_alike(
 ) -> None:
     outcomes = {each.key: each for each in OUTCOMES}
     assert OutcomeChange(outcomes[before], outcomes[after], ("case",)).direction == direction
+
+
+def test_versions_are_compared_by_the_cases_that_both_ran() -> None:
+    """The old one skipped the remainder, the new one the strings."""
+    run = documents.small()
+    assert not Summary(run).successions
+    old = next(subject for subject in run.subjects if subject.name == "onnxruntime")
+    new = dataclasses.replace(old, name="onnxruntime 9.9.0", engine="onnxruntime")
+    words = {PLAIN: "wrong", STRINGS: "skipped", CHUNK: "pass", LOOP: "pass", REST: "pass"}
+    results = (Result(told.id, new.name, word) for told, word in words.items())
+    both = dataclasses.replace(run, subjects=(*run.subjects, new), results=(*run.results, *results))
+    (found,) = Summary(both).successions
+    assert (found.before, found.after, found.compared) == (old, new, 3)
+    assert found.to_json() == {
+        "before": old.name,
+        "after": new.name,
+        "cases": [
+            {"case": PLAIN.id, "before": "pass", "after": "wrong"},
+            {"case": CHUNK.id, "before": "crash", "after": "pass"},
+        ],
+    }
 
 
 @pytest.mark.parametrize(

@@ -49,11 +49,10 @@ def _signal(number: int) -> None:
     time.sleep(60)
 
 
-def _fork(seconds: float) -> int:
+def _fork(seconds: float, own_seconds: float = 0.0) -> int:
     """Go on in two processes; the one that was asked stays, with the other's number."""
     child = os.fork()
-    if child == 0:
-        time.sleep(seconds)
+    time.sleep(own_seconds if child else seconds)
     return child
 
 

@@ -206,8 +206,35 @@ def test_a_process_that_works_is_looked_at_20_times_a_second(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_an_engine_that_forks_answers_once(engine: EngineProcess) -> None:
-    assert engine.call(("fork", 0)) > 0
+@pytest.mark.parametrize("is_working", [False, True])
+def test_a_process_ends_with_its_pipe_where_nothing_else_watches_it(*, is_working: bool) -> None:
+    def hang(_called: str, _request: list[Any]) -> dict[str, Any]:
+        time.sleep(600)
+        return {}
+
+    ours, theirs = multiprocessing.Pipe()
+    child = os.fork()
+    if not child:
+        ours.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        messages.serve(theirs, hang)
+    theirs.close()
+    if is_working:
+        messages.send_packed(ours, messages.pack_message([1, "run", []]))
+        ours.recv_bytes()  # it has begun
+    ours.close()
+    timer = threading.Timer(20, os.kill, (child, signal.SIGKILL))
+    timer.start()
+    assert os.waitpid(child, 0)[1] == 0
+    timer.cancel()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("seconds", [(0, 0.3), (0.3, 0)])
+def test_an_engine_that_forks_answers_once(
+    engine: EngineProcess, seconds: tuple[float, float]
+) -> None:
+    assert engine.call(("fork", *seconds)) > 0
     assert [engine.call(("echo", number)) for number in range(20)] == list(range(20))
 
 

@@ -528,7 +528,7 @@ def test_an_engine_gets_the_path_of_an_onnx_file_and_the_bytes_of_any_other(
 @foreign_engine
 @pytest.mark.parametrize("is_calculated", [True, False])
 def test_only_openvino_has_splits_checked_and_only_by_lengths_that_are_calculated(
-    engine: str, monkeypatch: pytest.MonkeyPatch, *, is_calculated: bool
+    engine: Any, monkeypatch: pytest.MonkeyPatch, *, is_calculated: bool
 ) -> None:
     monkeypatch.setattr(outside, "_PROBE", "tests.missing")
     source = model(

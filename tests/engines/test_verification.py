@@ -71,8 +71,8 @@ def test_what_is_rewritten_for_other_sizes_is_verified_at_its_own(
 def test_where_no_size_fits_it_is_said_why() -> None:
     nodes = [node("Split", "x split", "a b"), node("Split", "x other", "c d")]
     inputs, outputs = [tensor("x", shape=["N"])], [tensor(name) for name in "abcd"]
-    lengths = {"split": np.array([2, 4]), "other": np.array([2, 5])}
-    source = read_model(model(nodes, inputs, outputs, **lengths))
+    held = model(nodes, inputs, outputs, split=np.array([2, 4]), other=np.array([2, 5]))
+    source = read_model(held)
     with refused("TS302", "must be 6 for", "and 7 for", "which no number satisfies"):
         verification.verify_sizes(source, source)
 

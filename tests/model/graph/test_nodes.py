@@ -7,8 +7,8 @@ import pytest
 from onnx import ModelProto, TensorProto, defs, helper
 
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph import opsets
+from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.message import message_opsets
 from tensorsplit.model.graph.node_paths import node_paths
 from tensorsplit.model.graph.nodes import change_inputs, namesakes, walk
@@ -122,9 +122,9 @@ def test_opsets_of_a_model() -> None:
         OnnxModel(made, None).model  # noqa: B018 - made on demand
     del made.opset_import[:]
     assert message_opsets(made) == {}
-    for ir_version, opsets in ((0, {}), (1, {"": 1}), (2, {"": 1}), (3, {})):  # 0: not given
+    for ir_version, found in ((0, {}), (1, {"": 1}), (2, {"": 1}), (3, {})):  # 0: not given
         made.ir_version = ir_version
-        assert message_opsets(made) == opsets
+        assert message_opsets(made) == found
 
 
 def test_bodies_that_are_nested_too_deep_are_refused_as_the_model_is_read() -> None:
