@@ -86,6 +86,13 @@ def test_subject_defines_what_the_suite_needs(name: str) -> None:
     compile(script(case("legal"), name), name, "exec")
 
 
+def test_few_tools_state_shapes_or_convert_upwards_only() -> None:
+    shapes = {"onnx-shape-inference", "onnxruntime-shape-inference", "onnx-tool"}
+    assert {name for name in SUBJECTS if SUBJECTS[name].states_shapes} == shapes
+    upwards = {"onnxscript-converter"}
+    assert {name for name in SUBJECTS if not SUBJECTS[name].downwards} == upwards
+
+
 def test_subjects_are_looked_at_without_importing_an_engine() -> None:
     program = """
     import sys
