@@ -599,14 +599,15 @@ def test_a_process_that_ended_leaves_no_file_open(engine: EngineProcess) -> None
     assert len(list(OPEN_FILES.iterdir())) == before
 
 
-@pytest.mark.skipif(not OPEN_FILES.exists(), reason="Linux lists the files that are open")
+@LINUX
 def test_a_fork_closes_what_ties_it_to_the_process(engine: EngineProcess) -> None:
     """Else the process would live as long as the fork does."""
-    before = len(list(OPEN_FILES.iterdir()))
-    pid = engine.call(("pid",))
+    pid, running = engine.call(("pid",)), engine._running
+    assert running is not None
+    ties = running.pipe.fileno(), running.errors.fileno(), running.lifeline
     child = os.fork()
     if not child:
-        os._exit(len(list(OPEN_FILES.iterdir())) != before)
+        os._exit(sum(Path(f"/proc/self/fd/{number}").exists() for number in ties))
     assert os.waitpid(child, 0)[1] == 0
     assert engine.call(("pid",)) == pid
 
