@@ -81,7 +81,27 @@ def test_the_rule_by_which_lengths_are_calculated(text: str, count: int, rule: A
     ],
 )
 def test_the_rule_by_which_bounds_are_calculated(bounds: str, rule: Any) -> None:
-    facts, data, ends = values("half = Div(n, two)", *bounds.split())
+    check_rule(bounds, rule, "float[N]")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "rule"),
+    [
+        ("zero two two four", (equal, (2,))),
+        ("zero one one four", (explicit, (1, 3))),
+        ("zero one one two two four", (explicit, (1, 1, 2))),
+        ("zero two one four", None),  # the second element twice
+        ("zero one two four", None),  # and not at all
+        ("one two two four", None),
+        ("zero one one two", None),
+    ],
+)
+def test_the_rule_of_bounds_in_four_elements(bounds: str, rule: Any) -> None:
+    check_rule(bounds, rule, "float[4]")
+
+
+def check_rule(bounds: str, rule: Any, data_type: str) -> None:
+    facts, data, ends = values("half = Div(n, two)", *bounds.split(), data=data_type)
     program = program_of(ends, data, 0, facts)
     assert program is not None
     assert rule_of(program, len(ends) // 2) == rule
