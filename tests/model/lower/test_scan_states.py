@@ -703,3 +703,18 @@ def test_what_is_calculated_where_a_row_was_overwrites_what_a_scan_carries(
         wanted.append(made)
     np.testing.assert_allclose(got, state, rtol=1e-6)
     np.testing.assert_allclose(rows, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("more", ["", "a = SequenceAt(s, k) t = SequenceInsert(s, a) "])
+def test_rows_of_which_only_tensors_are_counted_are_read(more: str, process: Runner) -> None:
+    """The number is a constant for OpenVINO, which does not count such rows: it ends (SIGSEGV)."""
+    model = parse_model(f"""<ir_version: 8, opset_import: ["": 17]> g (float[2,6] x) => (int64[A] y)
+        {{ y = Scan<num_scan_inputs = 1, body = b (float[6] r) => (int64 n) {{
+        k = Constant<value_int = 1>() l = Constant<value_ints = [1, 2, 3]>()
+        s = SplitToSequence(r, l) {more} n = SequenceLength({"t" if more else "s"}) }}>(x) }}""")
+    found = [each.severity for each in ts.check(model, "openvino") if "not counted" in each.message]
+    assert found == ["warning"]
+    lowered = ts.lower(model, "openvino")
+    x = np.random.default_rng(2).random((2, 6), np.float32)
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 1])
+    assert got.tolist() == [4 if more else 3] * 2

@@ -89,7 +89,9 @@ _FIRST_RANKED_BY_LENGTH = 14
 _FIRST_IF_OF_ANY_SHAPES = 11
 """From here on the branches of an If may give different shapes."""
 
-_OF_A_NUMBER = OF_SHAPES | {"SequenceLength"}
+_OF_TENSORS = frozenset({"SequenceLength"})
+
+_OF_A_NUMBER = OF_SHAPES | _OF_TENSORS
 """Operators whose results have the same rank, whatever they are given."""
 
 
@@ -204,9 +206,16 @@ def scanned_across(node: ir.Node, facts: Facts) -> bool:
 
 
 def has_unread_rows(node: ir.Node) -> bool:
-    """Return whether nothing that a Scan gives goes back to its rows."""
+    """Return whether nothing that a Scan gives goes back to its rows.
+
+    A number of tensors does not, of which the import makes a constant.
+    """
     rows = scanned_by(node)
-    return bool(rows) and not any(is_passed_on(row, node) for row in rows)
+    return bool(rows) and not any(is_passed_on(row, node, but=_counts_tensors) for row in rows)
+
+
+def _counts_tensors(node: ir.Node) -> bool:
+    return operator_of(node) in _OF_TENSORS
 
 
 def unread_rows(node: ir.Node, facts: Facts) -> list[int]:

@@ -80,15 +80,15 @@ def _makers(values: Iterable[ir.Value | None]) -> Iterator[ir.Node]:
     return (node for node in made if node is not None)
 
 
-def is_passed_on(inside: ir.Value, node: ir.Node) -> bool:
+def is_passed_on(inside: ir.Value, node: ir.Node, but: _Test = _no_node) -> bool:
     """Return whether something that a loop gives goes back to a value in its body.
 
     What it carries counts though nothing uses it but the body, and scan outputs that nothing uses
-    do not.
+    do not. What some nodes calculate may be left out.
     """
     after = _after_round(node, body_of(node))
     ends = {end for end, made in after if made is None or is_used(made)}
-    return not ends.isdisjoint(calculated_from(inside))
+    return not ends.isdisjoint(calculated_from(inside, but))
 
 
 def is_needed(value: ir.Value, but: _Test = _no_node) -> bool:
