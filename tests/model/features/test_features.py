@@ -818,7 +818,7 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
         (f"(float[{dims}] x, float[{slopes}] s) => (float[{dims}] y) {{ y = PRelu(x, s) }}", holds)
         for dims, slopes, holds in [
             *(("2,3,4", "4", True), ("A,B,C", "K", True), ("2,3,4", "1", False)),
-            *(("2,3,4", "3,1", False), ("3,4", "4", False)),
+            *(("2,3,4", "3,1", False), ("3,4", "4", False), ("2,3,4", "3", False)),
         ]
     ],
     ("Resize", "uncounted_sizes"): [

@@ -404,6 +404,24 @@ def test_a_part_by_a_length_that_onnx_does_not_infer_has_no_rank_there(process: 
     np.testing.assert_allclose(got, x.mean((3, 4), keepdims=True), rtol=1e-5)
 
 
+@pytest.mark.parametrize("dims", ["2,3", "A,B"])
+def test_lengths_from_a_shape_that_onnx_infers_hide_no_rank(dims: str, process: Runner) -> None:
+    """The shape of the sum is not declared: it follows where that of the row is known."""
+    model = parse_model(f"""<ir_version: 8, opset_import: ["": 13]> g (float[2,{dims}] x) =>
+        (float[E,F,G] y) {{ y = Scan<num_scan_inputs = 1, body = b (float[{dims}] row) =>
+        (float[] o) {{ r = Relu(row) s = Add(r, row) n = Shape(s) o = Reshape(row, n) }}>(x) }}""")
+    model.graph.node[0].attribute[1].g.output[0].type.tensor_type.ClearField("shape")
+    found = [
+        each.severity for each in ts.check(model, "onnxruntime") if "shape set" in each.message
+    ]
+    assert found == ["warning"] * (dims == "A,B")
+    feed = {"x": np.random.default_rng(7).random((2, 2, 3), np.float32)}
+    made = ts.lower(model, "onnxruntime")
+    assert (made != model) is (dims == "A,B")
+    ((got,),) = process.call(["onnxruntime", made.SerializeToString(), [feed], 1])
+    np.testing.assert_array_equal(got, feed["x"], strict=True)
+
+
 @pytest.mark.parametrize(("name", "opset"), of_opsets(1))
 def test_ranks_that_onnxruntime_finds_from_an_opset_on_are_left_alone(
     name: str, opset: int, process: Runner

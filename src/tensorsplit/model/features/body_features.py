@@ -385,18 +385,23 @@ def _mixes_axes(node: ir.Node) -> bool:
 
 
 def _is_fixed_for_onnx(held: ir.Value, facts: Facts) -> bool:
-    """Return whether numbers are constant, and from no shape but one that is declared.
+    """Return whether numbers are constant, and from no shape but one that is declared or follows.
 
-    We may know others by what onnx does not infer.
+    It follows where all before it is known, too. We may know others by what onnx does not infer.
     """
-    waiting, known = [held], {held}
+    waiting, known, measured = [held], {held}, set[ir.Value]()
     while waiting and len(known) < MOST_STEPS:
-        made = waiting.pop().producer()
-        sources = set[ir.Value]() if made is None else {*filter(None, made.inputs)} - known
-        if not gives_shape(made):
-            waiting += sources
-        elif any(each.shape is None or not each.shape.is_static() for each in sources):
-            return False
+        each = waiting.pop()
+        made = each.producer()
+        sources = set[ir.Value]() if made is None else {*filter(None, made.inputs)}
+        if each in measured:
+            if each.shape is not None and each.shape.is_static():
+                continue
+            if not are_known(facts.tensor(each).shape or (None,)):
+                return False
+        if each in measured or gives_shape(made):
+            measured |= sources
+        waiting += sources - known
         known |= sources
     return is_fixed(held, facts)
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known, is_known, same_shape
+from tensorsplit.core.dimensions import are_known, is_known, may_be_same, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
 from tensorsplit.model.graph.batch_first import has_batch_first
@@ -310,11 +310,19 @@ def _is_of_a_number(ref: NodeRef, seen: Facts) -> bool:
     return seen.tensor(ref.input(0)).shape == ()
 
 
+_FIRST_BY_LAST_AXIS = 7
+"""Before, the slopes of a PRelu are one for each channel."""
+
+
 def _has_list_of_slopes(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether the slopes are a list, and may be of more axes than two of the data."""
-    data, slopes = (seen.tensor(held).shape for held in ref.node.inputs[:2])
-    is_list = slopes is not None and len(slopes) == 1 and slopes != (1,)
-    return is_list and (data is None or len(data) > 2)
+    """Return whether the slopes are a list along the last axis of data of three axes or more.
+
+    Before opset 7 they are one for each channel, and so are those that do not fit that axis.
+    """
+    data, slopes = seen.tensor(ref.input(0)).shape, seen.tensor(ref.input(1)).shape
+    if ref.opset < _FIRST_BY_LAST_AXIS or slopes is None or len(slopes) != 1 or slopes == (1,):
+        return False
+    return data is None or (len(data) > 2 and may_be_same(data[-1:], slopes))
 
 
 _Holds: TypeAlias = Callable[[NodeRef, Facts], object]

@@ -45,8 +45,16 @@ _SEEN_BY_LAST_AXIS = frozenset({"RotaryEmbedding"})
 SIZES = {"Resize": 3}
 """The operand that gives the sizes."""
 
-_JOINED = {"Concat": None, "Split": 1}
-"""Operators whose results are as long as so many of their first inputs together, or as all."""
+_BROADCASTING = frozenset(
+    {"Add", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mul", "Sub", "Where"}
+)
+"""Operators whose result is as long as one of their inputs says."""
+
+_LENGTH_FROM = {
+    **dict.fromkeys(("Cast", "Ceil", "Floor", "Identity", "Round", "Slice", "Split"), 1),
+    **dict.fromkeys(("Concat", *_BROADCASTING)),
+}
+"""Operators whose results are as long as so many of their first inputs say, or all of them."""
 
 _RANKED_BY = {
     "Expand": False,
@@ -113,25 +121,31 @@ def _hides_sizes(ref: NodeRef, seen: Facts) -> bool:
         is_open = seen.tensor(data).shape is None or hides_ranks(ref, [data], seen)
         if is_open:
             return False
-    return _is_of_parts(held, seen) or hides_ranks(ref, [held], seen)
+    return _is_of_parts(held, seen, {}) or hides_ranks(ref, [held], seen)
 
 
-def _is_of_parts(held: ir.Value, seen: Facts) -> bool:
+def _is_of_parts(held: ir.Value, seen: Facts, known: dict[ir.Value, bool]) -> bool:
     """Return whether a length is open, or that of parts of an open axis, which engines do not add.
 
-    ONNX Runtime knows the lengths of a Split only where it knows the length of the axis.
+    ONNX Runtime knows the lengths of a Split only where it knows the length of the axis. So many
+    values are looked at at most.
     """
-    waiting, known = [held], {held}
-    while waiting:
-        each = waiting.pop()
-        made, shape = each.producer(), seen.tensor(each).shape
-        if shape is None or not are_known(shape):
-            return True
-        joined = () if made is None else made.inputs[: _JOINED.get(made.op_type, 0)]
-        fresh = {one for one in joined if one is not None} - known
-        waiting += fresh
-        known |= fresh
-    return False
+    if held in known or len(known) >= MOST_STEPS:
+        return known.get(held, False)
+    made, shape = held.producer(), seen.tensor(held).shape
+    known[held] = is_open = shape is None or not are_known(shape)
+    if is_open or made is None:
+        return is_open
+    operator = operator_of(made)
+    if operator == "If":
+        sources = given_in_branches(made, held)
+    else:
+        sources = [*filter(None, made.inputs[: _LENGTH_FROM.get(operator, 0)])]
+    if operator in _BROADCASTING:
+        sources = [each for each in sources if seen.tensor(each).shape in (shape, None)]
+    of_parts = [_is_of_parts(each, seen, known) for each in sources]
+    known[held] = bool(of_parts) and (all if operator in _BROADCASTING else any)(of_parts)
+    return known[held]
 
 
 def reads_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
