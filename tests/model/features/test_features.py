@@ -614,6 +614,17 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
             is_lost,
         )
         for row, is_lost in [("Slice(x, end, end)", True), ("Neg(x)", False)]
+    ]
+    + [
+        (
+            f"""(float[{dims}] x) => (float[A,B,C] w, float[D,E,F,G] y)
+            <int64 n = {{2}}, bool c = {{1}}> {{ w, y = Loop(n, c, x) <body = b
+            (int64 i, bool d, float[?,?,?] v) => (bool e, float[?,?,?] u, float[?,?,?] r)
+            {{ e = Identity(d) k = Constant<value_ints = [0, 3]>() r, u = Split<axis = 2>(v, k) }}>
+            }}""",
+            is_lost,
+        )
+        for dims, is_lost in [("4,N,3", True), ("4,2,3", False), ("M,N,3", False)]
     ],
     ("Scan", "lost_in_rows"): [
         (

@@ -162,11 +162,14 @@ def _loses_dimension(node: ir.Node, known: _Known) -> bool:
 
 def _has_one_open(shape: Shape) -> bool:
     """Return whether a shape without elements has one dimension that is not seen."""
-    return 0 in shape and shape.count(None) == 1
+    return 0 in shape and sum(not is_known(dim) for dim in shape) == 1
 
 
 def _loses_dimension_of_rows(node: ir.Node, known: _Known) -> bool:
-    """Return whether a loop, or a stack of a sequence, puts such tensors together on a new axis."""
+    """Return whether a loop, or a stack of a sequence, puts such tensors together on a new axis.
+
+    Of what a loop carries an engine may know more than its body declares.
+    """
     if node.op_type == "ConcatFromSequence":
         held = known.seen.of(node.inputs[0])
         is_stack = attribute_of(node, "new_axis", ir.AttributeType.INT)
@@ -175,7 +178,8 @@ def _loses_dimension_of_rows(node: ir.Node, known: _Known) -> bool:
         return False
     else:
         rows = body_of(node).outputs[len(states_of(node)) + (node.op_type == "Loop") :]
-        parts = [known.seen.tensor(row).shape for row in rows]
+        views = (known.seen, known.facts)
+        parts = [facts.tensor(row).shape for row in rows for facts in views]
     return any(_has_one_open(part or ()) for part in parts)
 
 
