@@ -86,6 +86,21 @@ _FIRST_RANKED_BY_LENGTH = 14
 """From here on ONNX Runtime finds the rank of a Reshape by how many lengths it is given."""
 
 
+_IMPORTED_BY_RANK = {
+    **dict.fromkeys(("ArgMax", "ArgMin", "Conv", "ConvInteger", "DepthToSpace", "SpaceToDepth")),
+    **dict.fromkeys(("InstanceNormalization", "LpNormalization", "RotaryEmbedding")),
+    "DFT": 19,
+    "LogSoftmax": 12,
+    "Pad": 10,
+    "Softmax": 12,
+}
+"""Operators that OpenVINO does not import for data of a rank that it does not know; up to an opset.
+
+ArgMax and ArgMin are among them without the axis in the result.
+"""
+
+_OF_A_PLACE = frozenset({"ArgMax", "ArgMin"})
+
 _FIRST_IF_OF_ANY_SHAPES = 11
 """From here on the branches of an If may give different shapes."""
 
@@ -449,6 +464,31 @@ def _is_undeclared(node: ir.Node, place: int) -> bool:
     return any(each.shape is None for each in inputs)
 
 
+def undeclared_ranks(node: ir.Node, facts: Facts) -> list[ir.Value]:
+    """Return what the body of a loop is given of a rank that is known, and not declared."""
+    body = loop_body(node)
+    given = () if body is None else body.inputs
+    return [each for each in given if each.shape is None and facts.tensor(each).shape is not None]
+
+
+def _needs_ranks(ref: NodeRef, facts: Facts, seen: Facts) -> bool:
+    """Return whether a body with such inputs has a node that is imported for known ranks only."""
+    return bool(undeclared_ranks(ref.node, facts)) and any(
+        _is_by_rank(inner, ref.opset)
+        and seen.tensor(first_input(inner)).shape is None
+        and facts.tensor(first_input(inner)).shape is not None
+        for inner in nodes_within(ref.node)
+    )
+
+
+def _is_by_rank(node: ir.Node, opset: int) -> bool:
+    if node.domain != "" or node.op_type not in _IMPORTED_BY_RANK:
+        return False
+    last = _IMPORTED_BY_RANK[node.op_type]
+    keeps = attribute_of(node, "keepdims", ir.AttributeType.INT, 1)
+    return (last is None or opset <= last) and not (node.op_type in _OF_A_PLACE and keeps)
+
+
 def declared_empty(node: ir.Node) -> list[ir.Value]:
     """Return what the body of a Loop or a Scan is given that it declares to be of shape (0)."""
     body = loop_body(node)
@@ -541,6 +581,7 @@ def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
         "undeclared_round": _is_undeclared(node, 0),
         "undeclared_condition": _is_undeclared(node, 1) and ref.input(1) is None,
         "empty_body_input": declared_empty(node),
+        "undeclared_inputs": _needs_ranks(ref, facts, seen),
         "gives_inputs": given_inputs(node),
         "undeclared_rows": any(row.type is None for row in scanned_by(node)),
         "rounds_may_be_0": rounds_may_be_0(node, ref.opset, facts, seen),

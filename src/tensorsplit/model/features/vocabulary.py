@@ -110,6 +110,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "undeclared_condition": "is a Loop without a condition, whose body does not declare that"
         " the condition is a scalar",
         "empty_body_input": "is a Loop or a Scan whose body declares an input of shape (0)",
+        "undeclared_inputs": "is a Loop or Scan whose body does not declare the rank of what such a"
+        " node reads",
         "undeclared_rows": "is a Scan whose body does not declare the type of a row",
         "undeclared_results": "is a SequenceMap whose body does not declare the types of what it"
         " gives",

@@ -11,7 +11,11 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension, listed, sums
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.features.body_features import declared_empty, read_as_outputs
+from tensorsplit.model.features.body_features import (
+    declared_empty,
+    read_as_outputs,
+    undeclared_ranks,
+)
 from tensorsplit.model.features.forms import axes_of_rows
 from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
@@ -651,6 +655,13 @@ def _open_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with the lengths of empty inputs of its body open", entry)
 
 
+def _declare_ranks(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Declare the ranks of what the body of a loop is given; lengths may change in each round."""
+    for held in undeclared_ranks(ref.node, lowering.facts):
+        held.shape = ir.Shape([None] * len(lowering.facts.tensor(held).shape or ()))
+    lowering.changed(ref, "the same, with the ranks of what its body is given declared", entry)
+
+
 def _declare_rows(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Declare what the rows are in the body of a Scan."""
     _declare(lowering, scanned_by(ref.node))
@@ -688,6 +699,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "drops_given": _pass_dropped_on,
         "empty_body_input": _open_empty,
         "undeclared_rows": _declare_rows,
+        "undeclared_inputs": _declare_ranks,
         "undeclared_results": _declare_results,
         "undeclared_ranks": _declare_results,
         "hidden_rows": _declare_results,
