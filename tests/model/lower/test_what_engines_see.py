@@ -753,7 +753,6 @@ def test_what_recurrent_layers_read_is_turned_right_in_other_ways(
     [
         {"perm": "[0, 2, 1]"},
         {"reads": "(x, w"},
-        {"layer": "<layout = 1, hidden"},
         {"turn": "t = Neg(e) u = Transpose<perm = [1, 0, 2]>(t)"},
         {"turn": "t = Transpose<perm = [1, 2, 0]>(e) u = Transpose(t)"},
         {
@@ -769,6 +768,41 @@ def test_other_turns_beside_recurrent_layers_stay(
     found = ts.check(model, target="openvino")
     assert [each for each in found if "batch may be 0" not in each.message] == []
     assert ts.lower(model, target="openvino") == model
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("operator", GATES)
+def test_a_turn_beside_a_recurrent_layer_whose_batch_comes_first_is_right(
+    operator: str, rng: np.random.Generator, engine: Any
+) -> None:
+    """Lowered, the layer reads such a turn, too."""
+    model = turned(operator, 14, "N", rng, layer="<layout = 1, hidden")
+    lowered = lowered_for("openvino", model)
+    x = rng.standard_normal((6, 2, 8)).astype(np.float32)
+    expected, got = ts.run(model, {"x": x}), ts.run(lowered, {"x": x}, engine=engine)
+    np.testing.assert_array_equal(got["u"], np.maximum(x, 0).transpose(1, 0, 2))
+    np.testing.assert_allclose(got["y"], expected["y"], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.engine("openvino")
+def test_openvino_ignores_the_peepholes_of_an_lstm(rng: np.random.Generator) -> None:
+    """With 2026.4.1: it gives what an LSTM without them does."""
+    peeking = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 14]>
+        g (float[3,2,4] x, float[1,8,4] w, float[1,8,2] r, float[1,6] p) => (float[3,1,2,2] y)
+        { y = LSTM<hidden_size = 2>(x, w, r, , , , , p) }"""
+    )
+    plain = onnx.ModelProto.FromString(peeking.SerializeToString())
+    del plain.graph.node[0].input[3:]
+    del plain.graph.input[3:]
+    found = [each.severity for each in ts.check(peeking, "openvino") if "peep" in each.message]
+    assert found == ["error"]
+    assert not [each for each in ts.check(plain, "openvino") if "peep" in each.message]
+    feeds = fed(peeking, {})
+    got = ts.run(peeking, feeds, engine="openvino")["y"]
+    others = {name: values for name, values in feeds.items() if name != "p"}
+    np.testing.assert_allclose(got, ts.run(plain, others)["y"], rtol=1e-4)
+    assert np.abs(got - ts.run(peeking, feeds)["y"]).max() > 1e-3
 
 
 @pytest.mark.parametrize("opset", [12, 18])

@@ -126,6 +126,7 @@ def held_in_words(kind: str, place: str) -> onnx.ModelProto:
     elements = 1 if place == "ConstantOfShape" else 4
     tensor = onnx.helper.make_tensor("c", WORDS[kind][0], [elements], [1, 2, 3, 4][-elements:])
     assert len(getattr(tensor, WORDS[kind][1])) == elements
+    tensor.doc_string = "said of it"
     model = parser.parse_model("""<ir_version: 10, opset_import: ["": 21]> g (int64[1] n, bool b) =>
         (float[N] y) { y = Cast<to = 1>(c) }""")
     inner = model.graph
@@ -158,6 +159,7 @@ def test_constants_that_are_written_in_words_become_bytes(
     lowered = ts.lower(model, target)
     assert not [each for each in ts.check(lowered, target) if "bytes" in each.message]
     assert ts.lower(lowered, target) == lowered
+    assert b"said of it" in lowered.SerializeToString()
     feed = {"n": np.array([4]), "b": np.array(True)}
     wanted = [4.0] * 4 if place == "ConstantOfShape" else [1.0, 2.0, 3.0, 4.0]
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 1])

@@ -334,6 +334,9 @@ _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
 }
 """What may hold of nodes and layers of one name."""
 
+_PEEPHOLES = 7
+"""The input of an LSTM by which its gates look at the cell."""
+
 _OF_RECURRENCE: tuple[tuple[str, _Holds], ...] = (
     ("batch_first", lambda ref, _: has_batch_first(ref.node)),
 )
@@ -344,7 +347,8 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
         **_OF_BOTH,
         "Where": _OF_CHOICE,
-        **dict.fromkeys(("GRU", "LSTM", "RNN"), _OF_RECURRENCE),
+        **dict.fromkeys(("GRU", "RNN"), _OF_RECURRENCE),
+        "LSTM": (*_OF_RECURRENCE, ("peepholes", lambda ref, _: ref.input(_PEEPHOLES))),
         "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
         "DFT": (
             ("axis_from_back", _counts_from_back),

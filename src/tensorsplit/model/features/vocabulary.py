@@ -214,6 +214,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "unseen_operand": "reads weights, axes, counts or a single number whose shape is known only"
         " at run time",
         "uncounted_sizes": "is a Resize to sizes whose number is known only at run time",
+        "peepholes": "is an LSTM with peepholes, its last input",
         "batch_first": "is a GRU, LSTM or RNN with layout 1",
         "list_of_slopes": "is a PRelu of data of three axes or more by a list of slopes",
         "omitted_zero_point": "has the second of two zero points, and not the first",

@@ -265,7 +265,14 @@ def write_words(lowering: Lowering) -> bool:
 
 
 def _as_bytes(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
-    return ir.Tensor(tensor.numpy(), dtype=tensor.dtype, name=tensor.name)
+    """Return the same tensor, with what the model says of it."""
+    return ir.Tensor(
+        tensor.numpy(),
+        dtype=tensor.dtype,
+        name=tensor.name,
+        doc_string=tensor.doc_string,
+        metadata_props=dict(tensor.metadata_props),
+    )
 
 
 def _note_words(lowering: Lowering, path: str, entry: Limitation) -> None:

@@ -85,6 +85,7 @@ LEFT = {
     "strings_repeated": ELSEWHERE,
     "unread_rank": "declare its shape, or leave the input out",
     "scalar_or_list": "give a list in both branches, for example by an Unsqueeze of the scalar",
+    "peepholes": "use another engine",
     "unseen_operand": "declare the shape of the operand, or give it as a constant",
     "empty_part": "leave the part out",
     "long_slice": "use Split in its place, or run it in another engine",
