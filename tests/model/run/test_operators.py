@@ -532,6 +532,16 @@ _LAYER = [floats(3, 2, 4), floats(1, 2, 4), floats(1, 2, 2)]
         ("CumProd", 26, {}, [_X, 0], [floats(), 0], "rank 1 or more"),
         ("Clip", 13, {}, [_X, floats(), None], [_X, None, floats(4, 6)], "one number"),
         ("CumSum", 14, {}, [_X, 0], [floats(), 0], "rank 1 or more"),
+        *(
+            ("Compress", opset, axis, [data, kept], [data, [*kept, True]], f"first {len(kept)} is")
+            for opset in (9, 11)
+            for axis, data, kept in [
+                ({"axis": 1}, floats(0, 3), [True, False, True]),
+                ({"axis": 0}, floats(0, 3), []),
+                ({"axis": 1}, floats(4, 2), [False, True]),
+                ({}, floats(0, 3), []),
+            ]
+        ),
         ("EyeLike", 9, {}, [_X], [floats(4)], "rank 2"),
         ("EyeLike", 9, {}, [_X], [floats(4, 2, 2)], "rank 2"),
         ("Gather", 13, {}, [_X, 0], [floats(), 0], "rank 1 or more"),

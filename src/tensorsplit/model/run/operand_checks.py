@@ -56,6 +56,15 @@ def _is_broadcast(given: Sequence[int], shape: Sequence[int]) -> bool:
     return len(given) <= len(shape) and all(one in (1, other) for one, other in ends)
 
 
+def _within_its_axis(call: Call) -> Iterator[str]:
+    """Check what NumPy looks at only where there are elements: a condition beyond the axis."""
+    data, condition = call.inputs
+    axis = call.attribute("axis", None)
+    length = data.size if axis is None else data.shape[axis]
+    if condition[length:].any():
+        yield f"give a condition of which nothing after the first {length} is true"
+
+
 def _within_limits(call: Call) -> Iterator[str]:
     data, *limits = call.inputs
     for limit in limits:  # ONNX Runtime takes a list of one, too
@@ -162,6 +171,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
     "BatchNormalization": (_with_numbers_by_channel,),
     "CenterCropPad": (_with_a_count_for_each_axis, _along_axes(2)),
     "Clip": (_within_limits,),
+    "Compress": (_within_its_axis,),
     "CumProd": (_of_rank(1),),
     "CumSum": (_of_rank(1),),
     "EyeLike": (_of_rank(2, 2),),
