@@ -93,7 +93,7 @@ class Inlined:
             return None
         try:
             copy = self._model.clone()
-        except RuntimeError:  # onnx-ir's, of whatever a model that is not well-formed reads
+        except (RuntimeError, ValueError):  # onnx-ir's, of a model that is not well-formed
             return None
         try:
             return _changed(copy, inside)

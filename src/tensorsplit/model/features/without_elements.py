@@ -330,7 +330,8 @@ def _compares_nothing(node: ir.Node, known: _Known) -> bool:
 def _sums_nothing(node: ir.Node, known: _Known) -> bool:
     """Return whether a product of integers has elements, each the sum of none."""
     made = known.facts.tensor(node.outputs[0]).shape
-    other = node.inputs[1] if len(node.inputs) <= _MOST_OF_INTEGERS else node.inputs[3]
+    place = 1 if len(node.inputs) <= _MOST_OF_INTEGERS else 3
+    other = next(iter(node.inputs[place:]), None)  # a malformed node lacks it
     rows = (known.facts.tensor(other).shape or ())[-2:][:1]
     is_of_none = (0,) in (rows, _shape_of(node, known.facts)[-1:])
     return is_of_none and made is not None and 0 not in made

@@ -195,7 +195,7 @@ def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.
 def _takes(op_type: str, opset: int, fact: Tensor) -> bool:
     """Return whether an operator takes a tensor, or one of an unknown type, as its first input."""
     schema, name = schema_of(op_type, opset), type_name(fact)
-    return not name or name in types_of(schema, schema.inputs[0])
+    return not name or schema is None or name in types_of(schema, schema.inputs[0])
 
 
 def _leave_out(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
