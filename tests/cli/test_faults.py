@@ -96,8 +96,13 @@ def test_a_folder_in_place_of_another(faulty: Faulty, tensorsplit: Command, tmp_
     pytest.importorskip("zarr").save_array(source, ARRAY)
     (tmp_path / "before").mkdir()
     assert tensorsplit(*split(source, tmp_path / "before" / name, 0)).status == 0
-    failed = faulty("one", *split(source, tmp_path / "out" / name, 1), "--overwrite")
-    assert failed >= WRITING - {"rename"} | {"renameat2", "unlinkat"}  # of the draft as a whole
+    wanted = WRITING - {"rename"} | {"renameat2", "unlinkat"}  # of the draft as a whole
+    failed: set[str] = set()
+    for _ in range(4):  # chunks are written by threads: from run to run calls change places
+        failed |= faulty("one", *split(source, tmp_path / "out" / name, 1), "--overwrite")
+        if failed >= wanted:
+            break
+    assert failed >= wanted
 
 
 @pytest.mark.parametrize("is_there", [False, True])
