@@ -2827,10 +2827,6 @@ SIZES = {
         "int64[4] s, int64[2] l",
         "a, b = Split(s, l) z = Concat<axis = 0>(a, b)",
     ),
-    "parts by lengths of a shape": (
-        "int64[4] s",
-        "l = Shape(s) a = Split(s, l) z = Concat<axis = 0>(a)",
-    ),
     "some axes": ("int64[K] s", "m = Cast<to = 9>(s) z = Compress(s, m)"),
     "some axes of hidden data": (
         "int64[K] s, int64[2] l",

@@ -13,7 +13,6 @@ from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
 from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.facts import SequenceFact
-from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.loops import carried_by
 from tensorsplit.model.graph.nodes import NodeRef, given_in_branches, is_used
 from tensorsplit.model.graph.producers import first_input, origins
@@ -56,9 +55,6 @@ _LENGTH_FROM = {
     **dict.fromkeys(("Concat", *_BROADCASTING)),
 }
 """Operators whose results are as long as so many of their first inputs say, or all of them."""
-
-_BY_LENGTHS = frozenset({"Split"})
-"""Operators whose results are as long as constants say, and open where nodes calculate them."""
 
 _RANKED_BY = {
     "Expand": False,
@@ -141,9 +137,6 @@ def _is_of_parts(held: ir.Value, seen: Facts, known: dict[ir.Value, bool]) -> bo
     if is_open or made is None:
         return is_open
     operator = operator_of(made)
-    if operator in _BY_LENGTHS and any(constant(each) is None for each in made.inputs[1:2] if each):
-        known[held] = True
-        return True
     if operator == "If":
         sources = given_in_branches(made, held)
     else:
