@@ -464,7 +464,7 @@ def _is_undeclared(node: ir.Node, place: int) -> bool:
     return any(each.shape is None for each in inputs)
 
 
-def undeclared_ranks(node: ir.Node, facts: Facts) -> list[ir.Value]:
+def undeclared_inputs(node: ir.Node, facts: Facts) -> list[ir.Value]:
     """Return what the body of a loop is given of a rank that is known, and not declared."""
     body = loop_body(node)
     given = () if body is None else body.inputs
@@ -473,7 +473,7 @@ def undeclared_ranks(node: ir.Node, facts: Facts) -> list[ir.Value]:
 
 def _needs_ranks(ref: NodeRef, facts: Facts, seen: Facts) -> bool:
     """Return whether a body with such inputs has a node that is imported for known ranks only."""
-    return bool(undeclared_ranks(ref.node, facts)) and any(
+    return bool(undeclared_inputs(ref.node, facts)) and any(
         _is_by_rank(inner, ref.opset)
         and seen.tensor(first_input(inner)).shape is None
         and facts.tensor(first_input(inner)).shape is not None

@@ -13,6 +13,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import are_known, is_known, may_be_same, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
+from tensorsplit.model.features.ranks import unseen_operands
 from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
@@ -45,12 +46,6 @@ def axis_of_transform(ref: NodeRef, facts: Facts) -> int | None:
     else:
         along = -2 if axis is None else next(iter(facts.tensor(axis).constant or ()), None)
     return None if not shape or along is None else int(along) % len(shape)
-
-
-def _has_open_planes(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether it is not seen how many planes the data has."""
-    shape = seen.tensor(ref.input(0)).shape
-    return shape is None or not are_known(shape[:2])
 
 
 def _has_vector_first(ref: NodeRef, seen: Facts) -> bool:
@@ -364,7 +359,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("omitted_zero_point", _omits_zero_point),
             ("vector_first", _has_vector_first),
         ),
-        "GlobalLpPool": (("open_planes", _has_open_planes),),
+        "GlobalLpPool": (("open_planes", lambda ref, seen: unseen_operands(ref.node, seen)),),
         "NonZero": (("places_in_a_number", _is_of_a_number),),
         "OneHot": (("one_index", _is_of_a_number),),
         "PRelu": (("list_of_slopes", _has_list_of_slopes),),

@@ -7,7 +7,7 @@ from itertools import islice
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known, is_known
+from tensorsplit.core.dimensions import are_known
 from tensorsplit.model.features.body_features import hides_ranks
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
 from tensorsplit.model.features.values import has_known_shape
@@ -39,8 +39,8 @@ SEEN_OPERANDS: Mapping[str, Mapping[int, int | None]] = {
 Those are weights, axes, counts and single numbers.
 """
 
-_SEEN_BY_LAST_AXIS = frozenset({"RotaryEmbedding"})
-"""Operators of which it has to know the last dimension of these alone."""
+_SEEN_IN_PART = {"GlobalLpPool": slice(2), "RotaryEmbedding": slice(-1, None)}
+"""Operators of which it has to know some dimensions of these alone: planes, or the last one."""
 
 SIZES = {"Resize": 3}
 """The operand that gives the sizes."""
@@ -95,17 +95,9 @@ def unseen_operands(node: ir.Node, seen: Facts) -> list[int]:
     """Return which operands of a node have a shape that is not seen where it has to be."""
     places = SEEN_OPERANDS.get(node.op_type, {}) if node.domain == "" else {}
     given = [(place, node.inputs[place]) for place in places if place < len(node.inputs)]
-    return [
-        place
-        for place, held in given
-        if held is not None and not has_known_shape(held, seen) and not _is_seen(node, held, seen)
-    ]
-
-
-def _is_seen(node: ir.Node, held: ir.Value, seen: Facts) -> bool:
-    """Return whether so much is seen of a shape that is not known as a node needs."""
-    shape = seen.tensor(held).shape
-    return bool(shape and is_known(shape[-1])) and node.op_type in _SEEN_BY_LAST_AXIS
+    part = _SEEN_IN_PART.get(node.op_type, slice(None))
+    shapes = [(place, seen.tensor(held).shape) for place, held in given if held is not None]
+    return [place for place, shape in shapes if shape is None or not are_known(shape[part])]
 
 
 def _hides_sizes(ref: NodeRef, seen: Facts) -> bool:

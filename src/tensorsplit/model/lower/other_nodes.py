@@ -14,7 +14,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.features.body_features import (
     declared_empty,
     read_as_outputs,
-    undeclared_ranks,
+    undeclared_inputs,
 )
 from tensorsplit.model.features.forms import axes_of_rows
 from tensorsplit.model.features.from_constants import is_calculated
@@ -657,7 +657,7 @@ def _open_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 def _declare_ranks(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Declare the ranks of what the body of a loop is given; lengths may change in each round."""
-    for held in undeclared_ranks(ref.node, lowering.facts):
+    for held in undeclared_inputs(ref.node, lowering.facts):
         held.shape = ir.Shape([None] * len(lowering.facts.tensor(held).shape or ()))
     lowering.changed(ref, "the same, with the ranks of what its body is given declared", entry)
 
@@ -761,6 +761,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "misshapen": (("Reshape",), _write_shape),
         "rotation": (("Add",), _keep_apart),
         "unseen_operand": (tuple(SEEN_OPERANDS), show_operands),
+        "open_planes": (("GlobalLpPool",), show_operands),
         "uncounted_sizes": (("Resize",), show_sizes),
     }
 )
