@@ -2,8 +2,9 @@
 
 ``python scripts/kernels.py`` asks the engine which versions and element types each of its kernels
 on the CPU is for, and then has it load a node of each operator, version and type of the standard:
-what it loads though no kernel is for it is added. An operator with a function body may be of any
-types, if it is loaded for one, or has several operands, of which not each pair is tried.
+what it loads though no kernel is for it is added. An operator with a function body is tried at each
+opset, because the engine takes that body at some of them only; it may be of any types if its
+operands have several, of which not each pair is tried.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ import onnxruntime
 from onnx import AttributeProto, ModelProto, TensorProto, defs, helper
 from onnxruntime.capi import onnxruntime_pybind11_state as engine
 
-from tensorsplit.model.check.engine_kernels import Kernel, kernel_of, takes
+from tensorsplit.model.check.engine_kernels import OPEN, Kernel, kernel_of, takes
 
 PROFILES = Path(__file__).parents[1] / "src" / "tensorsplit" / "model" / "profiles"
 PROVIDER = "CPUExecutionProvider"
 NO_KERNEL = ("Could not find an implementation", "Failed to find kernel")
-OPEN = (1 << 31) - 1
 LEFT = {"Constant", "If", "Loop", "Scan", "Split", "SplitToSequence"}
 """Operators without a kernel, with bodies, or of which the profile says more."""
 
@@ -72,10 +72,10 @@ def merged(held: list[Types]) -> list[Types]:
     return [every] if set().union(*map(ways, held)) == ways(every) else held
 
 
-def line(first: int, last: int, held: Types) -> str:
+def line(first: int, last: int, held: Types, opsets: str = "") -> str:
     """A line of a profile."""
     types = "; ".join(f"{name}: {' '.join(sorted(types))}" for name, types in sorted(held.items()))
-    return f"{first}-{'' if last == OPEN else last} {types}".strip()
+    return f"{first}-{'' if last == OPEN else last}{opsets} {types}".strip()
 
 
 def model(schema: Any, parameter: str, kind: str) -> tuple[Types, ModelProto] | None:
@@ -115,14 +115,47 @@ def is_loaded(made: ModelProto) -> bool | None:
     return True
 
 
-def tried(schema: Any, usable: list[Kernel]) -> Iterator[tuple[Types, bool, bool]]:
-    """The types of a node, whether a kernel is for them, and whether the engine loads it."""
+def tried(schema: Any) -> Iterator[tuple[Types, ModelProto]]:
+    """A node of each element type of each parameter, with the types that it has."""
     for constraint in schema.type_constraints:
         for name in sorted(tensors(constraint.allowed_type_strs) & TYPES.keys()):
             made = model(schema, constraint.type_param_str, name)
-            loaded = made and is_loaded(made[1])
-            if made is not None and loaded is not None:
-                yield made[0], any(takes(each, made[0]) for each in usable), bool(loaded)
+            if made is not None:
+                yield made
+
+
+def of_body(schema: Any, last: int, usable: list[Kernel]) -> Iterator[str]:
+    """The lines of an operator version with a function body, which is in force up to an opset."""
+    version = schema.since_version
+    any_types = len({each.type_str for each in schema.inputs}) > 1
+    found: dict[tuple[int, ...], list[Types]] = defaultdict(list)
+    nodes = list(tried(schema))
+    if not nodes:  # it has an attribute that is a graph: nothing is known
+        yield line(version, version, {})
+    for types, made in nodes:
+        if not any_types and any(takes(each, types) for each in usable):
+            continue
+        opsets = []
+        for opset in range(version, last + 1):
+            made.opset_import[0].version = opset
+            if is_loaded(made) is not False:  # or refused for something else: nothing is known
+                opsets.append(opset)
+        found[tuple(opsets)].append({} if any_types else types)
+    if any_types and found:
+        found = {tuple(sorted(set().union(*found))): [{}]}
+    for opsets, held in found.items():
+        for first, end in ranges(opsets):
+            at = f"@{first}-{'' if end == last else end}"
+            where = "" if (first, end) == (version, last) else f" {at}"
+            for each in merged(held):
+                yield line(version, version, each, where)
+
+
+def ranges(opsets: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first and last of each run of opsets without a gap."""
+    for _, run in itertools.groupby(enumerate(opsets), lambda pair: pair[1] - pair[0]):
+        held = [opset for _, opset in run]
+        yield held[0], held[-1]
 
 
 def main() -> None:
@@ -132,18 +165,26 @@ def main() -> None:
     for (name, first, last), held in sorted(kernels().items()):
         lines[name] += [line(first, last, each) for each in merged(held)]
     schemas: Sequence[Any] = defs.get_all_schemas_with_history()
-    for schema in schemas:
+    ended = {(each.name, each.domain): defs.onnx_opset_version() for each in schemas}
+    for schema in sorted(schemas, key=lambda each: -each.since_version):
         if schema.domain or schema.deprecated or schema.name in LEFT:
             continue
-        version = schema.since_version
-        usable = [each for each in map(kernel_of, lines[schema.name]) if each.is_of(version)]
-        found = list(tried(schema, usable))
-        has_body = schema.has_function or schema.has_context_dependent_function
-        if has_body and (len(schema.inputs) > 1 or any(loaded for *_, loaded in found)):
-            lines[schema.name].append(f"{version}-{version}")
+        version, last = schema.since_version, ended[schema.name, ""]
+        ended[schema.name, ""] = version - 1
+        usable = [
+            each for each in map(kernel_of, lines[schema.name]) if each.is_of(version, version)
+        ]
+        if schema.has_function or schema.has_context_dependent_function:
+            lines[schema.name] += of_body(schema, last, usable)
             continue
-        seen.update((has_kernel, loaded) for _, has_kernel, loaded in found)
-        others = [types for types, has_kernel, loaded in found if loaded and not has_kernel]
+        others = []
+        for types, made in tried(schema):
+            has_kernel, loaded = any(takes(each, types) for each in usable), is_loaded(made)
+            if loaded is None:
+                continue
+            seen[has_kernel, loaded] += 1
+            if loaded and not has_kernel:
+                others.append(types)
         lines[schema.name] += [line(version, version, each) for each in others and merged(others)]
     path = PROFILES / f"onnxruntime-{onnxruntime.__version__}.json"
     content = json.loads(path.read_text(encoding="utf-8"))

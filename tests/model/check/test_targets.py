@@ -462,6 +462,11 @@ RUN = [
     ("onnxruntime", 20, "uint8[?] x => ImageDecoder(x)", "ImageDecoder-20"),
     ("onnxruntime", 18, "double x => HardSwish(x)", ""),  # by its function body, too
     ("onnxruntime", 18, "float x => HardSwish(x)", ""),  # by its function body
+    ("onnxruntime", 17, "double x => HardSwish(x)", "HardSwish-14 with T = double"),
+    ("onnxruntime", 18, "double[3] x, double[3] s => PRelu(x, s)", ""),
+    ("onnxruntime", 19, "double[3] x, double[3] s => PRelu(x, s)", "PRelu-16 with T = double"),
+    ("onnxruntime", 24, "float x => Swish(x)", ""),
+    ("onnxruntime", 25, "float x => Swish(x)", "Swish-24"),
     ("openvino", 11, "float[2,2] x => Det(x)", "Det-11"),
     ("openvino", 13, "string[3] x, int64[2,1] i => GatherND(x, i)", "GatherND-13 with T = string"),
     ("openvino", 13, "float[3] x, int64[2,1] i => GatherND(x, i)", ""),
@@ -538,12 +543,24 @@ def test_an_axis_that_a_call_gives_is_not_taken_for_the_first() -> None:
 
 def test_a_line_of_a_profile_names_versions_and_types() -> None:
     kernel = kernel_of("7-12 T: float int64; U: !string")
-    assert [version for version in range(15) if kernel.is_of(version)] == [7, 8, 9, 10, 11, 12]
+    assert [each for each in range(15) if kernel.is_of(each, 30)] == [7, 8, 9, 10, 11, 12]
     assert takes(kernel, {"T": {"int64"}, "U": {"bool"}, "V": {"string"}})
     assert takes(kernel, {})
     assert not takes(kernel, {"T": {"int64", "int32"}})
     assert not takes(kernel, {"U": {"bool", "string"}})
-    assert [version for version in range(30) if kernel_of("13- T: float").is_of(version)] == [13]
+    kernel = kernel_of("13- T: float")
+    assert [each for each in range(30) if kernel.is_of(each, 30)] == [13]
+
+
+@pytest.mark.parametrize(
+    ("line", "opsets"),
+    [("6-6 @18-19 T: double", [18, 19]), ("6-6 @28-", [28, 29]), ("6-6 T: double", range(6, 30))],
+)
+def test_a_line_of_a_profile_may_name_opsets(line: str, opsets: Any) -> None:
+    kernel = kernel_of(line)
+    assert [each for each in range(6, 30) if kernel.is_of(6, each)] == list(opsets)
+    assert takes(kernel, {"T": {"double"}})
+    assert takes(kernel, {"T": {"float"}}) == ("T" not in line)
 
 
 def test_the_portable_target_has_no_sequences() -> None:

@@ -14,6 +14,9 @@ from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.profiles import Profile
 from tensorsplit.model.validity.node_errors import signature_of
 
+OPEN = (1 << 31) - 1
+"""Where opsets end that have no last one."""
+
 
 class Kernel(NamedTuple):
     """One line of a profile, such as ``7-12 T: float int64; T1: !string``.
@@ -23,15 +26,19 @@ class Kernel(NamedTuple):
         last: That up to which it is; None if it is of the first alone, as in ``13- T: float``.
         types: By type parameter of the schema: whether these types are those that it takes, and not
             all others; and the types.
+        opsets: The only opsets at which it is loaded, as in ``24-24 @24-24``; None for all. An
+            engine puts the body of an operator in its place at some opsets, and not at others.
     """
 
     first: int
     last: int | None
     types: tuple[tuple[str, bool, frozenset[str]], ...]
+    opsets: range | None = None
 
-    def is_of(self, version: int) -> bool:
-        """Return whether it is of an operator version."""
-        return version == self.first or self.first < version <= (self.last or self.first)
+    def is_of(self, version: int, opset: int) -> bool:
+        """Return whether it is of an operator version, at an opset."""
+        is_of_version = version == self.first or self.first < version <= (self.last or self.first)
+        return is_of_version and (self.opsets is None or opset in self.opsets)
 
 
 @lru_cache(maxsize=1024)
@@ -39,12 +46,17 @@ def kernel_of(line: str) -> Kernel:
     """Read a line of a profile."""
     versions, _, types = line.partition(" ")
     first, _, last = versions.partition("-")
+    opsets = None
+    if types.startswith("@"):
+        at, _, types = types.partition(" ")
+        begin, _, end = at[1:].partition("-")
+        opsets = range(int(begin), int(end) + 1 if end else OPEN)
     listed = []
     for each in filter(None, types.split("; ")):
         parameter, _, names = each.partition(": ")
         is_taken = not names.startswith("!")
         listed.append((parameter, is_taken, frozenset(names.removeprefix("!").split())))
-    return Kernel(int(first), int(last) if last else None, tuple(listed))
+    return Kernel(int(first), int(last) if last else None, tuple(listed), opsets)
 
 
 def takes(kernel: Kernel, types: Mapping[str, Set[str]]) -> bool:
@@ -67,7 +79,7 @@ def of_kernels(profile: Profile, ref: NodeRef, facts: Facts) -> Iterator[Finding
     if lines is None or schema is None or is_onnx_split(ref.node):
         return
     version = schema.since_version
-    kernels = [each for each in map(kernel_of, lines) if each.is_of(version)]
+    kernels = [each for each in map(kernel_of, lines) if each.is_of(version, ref.opset)]
     types = _types(ref, facts, schema)
     if any(takes(kernel, types) for kernel in kernels):
         return

@@ -107,7 +107,9 @@ as a dimension of 0; only inputs that the standard refuses, which lowering leave
 only elements of some values, whatever operator moves them."""
 
 
-KernelLine: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^\d{1,9}-\d{0,9}( .*)?$")]
+KernelLine: TypeAlias = Annotated[
+    str, msgspec.Meta(pattern=r"^\d{1,9}-\d{0,9}( @\d{1,9}-\d{0,9})?( .*)?$")
+]
 
 
 @dataclass(frozen=True, slots=True)
