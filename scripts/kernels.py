@@ -135,12 +135,12 @@ def of_body(schema: Any, last: int, usable: list[Kernel]) -> Iterator[str]:
     for types, made in nodes:
         if not any_types and any(takes(each, types) for each in usable):
             continue
-        opsets = []
+        loaded = []
         for opset in range(version, last + 1):
             made.opset_import[0].version = opset
             if is_loaded(made) is not False:  # or refused for something else: nothing is known
-                opsets.append(opset)
-        found[tuple(opsets)].append({} if any_types else types)
+                loaded.append(opset)
+        found[tuple(loaded)].append({} if any_types else types)
     if any_types and found:
         found = {tuple(sorted(set().union(*found))): [{}]}
     for opsets, held in found.items():

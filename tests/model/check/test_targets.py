@@ -541,6 +541,26 @@ def test_an_axis_that_a_call_gives_is_not_taken_for_the_first() -> None:
     assert not [each for each in check(made, "openvino") if "fewer" in each.message]
 
 
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize(
+    ("opset", "is_used", "said"),
+    [(7, True, True), (11, True, True), (11, False, False), (12, True, False)],
+)
+def test_a_mask_of_a_dropout_is_not_filled(opset: int, is_used: bool, said: bool) -> None:
+    kind = "bool" if opset >= 10 else "float"
+    ends = f"float[3] y, {kind}[3] m" if is_used else "float[3] y"
+    made = parse_model(
+        f"""<ir_version: 7, opset_import: ["": {opset}]> g (float[3] x) => ({ends})
+        {{ y, m = Dropout(x) }}"""
+    )
+    found = [each for each in check(made, "onnxruntime") if each.code == "TS843"]
+    assert [each.severity for each in found] == ["warning"] * said
+    assert all("mask" in each.message and "opset 13" in each.fix for each in found)
+    given = ts.run(made, fed(made), engine="onnxruntime")
+    if is_used:
+        assert not given["m"].any() if said else given["m"].all()
+
+
 def test_a_line_of_a_profile_names_versions_and_types() -> None:
     kernel = kernel_of("7-12 T: float int64; U: !string")
     assert [each for each in range(15) if kernel.is_of(each, 30)] == [7, 8, 9, 10, 11, 12]

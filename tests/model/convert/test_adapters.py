@@ -316,6 +316,26 @@ def test_a_loop_carries_something_before_opset_11(given: str, rounds: int) -> No
         assert z.tolist() == [i + int(feeds["last"]) for i in range(rounds)]
 
 
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("opset", "to", "is_bool"),
+    [(7, 13, False), (9, 12, False), (9, 10, False), (13, 11, True), (12, 7, True), (10, 9, True)],
+)
+def test_the_mask_of_dropout_is_of_what_is_kept(
+    opset: int, to: int, is_bool: bool, dtype: Any
+) -> None:
+    """ONNX Runtime fills a mask with zeros before opset 12: it is written as what is true."""
+    x = X.astype(dtype)
+    x[0, 1] = np.nan
+    made = convert(of(node("Dropout", "x", "y m"), opset, out="y m", x=x), to)
+    for found in (ts.run(made, {"x": x}), ts.run(made, {"x": x}, engine="onnxruntime")):
+        np.testing.assert_array_equal(found["y"], x)
+        assert found["m"].dtype == (bool if is_bool else dtype)
+        if to != 10 or not is_bool:
+            np.testing.assert_array_equal(found["m"], np.ones(x.shape))
+
+
 @pytest.mark.parametrize("names", ["y m", "y _ v", "y m v s"])
 def test_batch_normalization_that_gives_its_mean_is_in_training(names: str) -> None:
     given: dict[str, Any] = dict.fromkeys("abcd", X[0, 0])

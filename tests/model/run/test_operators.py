@@ -333,6 +333,13 @@ def test_from_opset_7_on_dropout_need_not_be_told_that_it_is_a_test(x: Any) -> N
         result(6, node("Dropout", "x", "y"), x=x)
 
 
+@pytest.mark.parametrize(("opset", "dtype"), [(7, np.float32), (9, np.float32), (10, bool)])
+def test_dropout_that_is_a_test_gives_a_mask_of_ones(x: Any, opset: int, dtype: Any) -> None:
+    mask = result(opset, node("Dropout", "x", "d y"), x=x)
+    assert mask.dtype == dtype
+    np.testing.assert_array_equal(mask, np.ones(x.shape))
+
+
 @pytest.mark.parametrize("op_type", ["Max", "Mean", "Min", "Sum"])
 @pytest.mark.parametrize("opset", [1, 6, 7])
 def test_operands_before_opset_8_have_one_shape(opset: int, op_type: str, x: Any) -> None:

@@ -30,6 +30,7 @@ from tensorsplit.model.convert.adapter_kinds import (
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.axes import axes_from_front
 from tensorsplit.model.graph.calculation import FLOATS, TO_THE_END, Calculation, few_numbers
+from tensorsplit.model.graph.nodes import is_used
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
@@ -432,13 +433,31 @@ def _largest_of_negatives(node: NodeConversion) -> None:
 
 
 def _dropout_down(node: NodeConversion) -> None:
-    """Replace Dropout by its data, which it gives outside training whatever the ratio."""
+    """Have Dropout pass on its data, which it gives outside training whatever the ratio."""
     if node.input(2) is not None and node.needed(2, "training_mode").any():
         raise node.refusal(f"it is in training mode, not expressible at opset {node.opset}")
     node.take("seed")
     if node.known(1) is not None:
         input_to_attribute(node, 1, "ratio")
     node.keep_inputs(1)
+    _mask_of_all(node)  # of which engines made something else before
+
+
+def _mask_of_all(node: NodeConversion) -> None:
+    """Write a mask that is used as what is true of each element, of NaN as well."""
+    if any(map(is_used, node.node.outputs[1:])):
+        data = node.given(0)
+        mask = node.make.op("Not", [node.make.op("Less", [data, data])])
+        node.replace(node.make.op("Identity", [data]), mask)
+
+
+def _mask_of_ones(node: NodeConversion) -> None:
+    """Write a mask that is used as ones of the type of the data."""
+    if any(map(is_used, node.node.outputs[1:])):
+        data, kind = node.given(0), node.needed_dtype()
+        shape = node.make.op("Shape", [data])
+        ones = node.make.op("Expand", [node.make.constant(1, kind.numpy()), shape])
+        node.replace(node.make.op("Identity", [data]), ones)
 
 
 def _tile_down(node: NodeConversion) -> None:
@@ -591,6 +610,7 @@ ADAPTERS = table(
     ("Reshape", 14, None, _reshape_zero),
     ("TopK", 10, _topk_up, _topk_down),
     ("TopK", 11, None, _topk_ascending),
+    ("Dropout", 10, _mask_of_ones, _mask_of_all),
     ("Dropout", 12, to_inputs("ratio"), _dropout_down),
     ("Tile", 6, _tile_up, _tile_down),
     ("Gemm", 11, None, _gemm_zero),

@@ -238,6 +238,9 @@ def _operands(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:
 _FIRST_WITHOUT_TEST_MODE = 7
 """Before, an attribute of a Dropout says whether it only passes on its data."""
 
+_FIRST_WITH_TRAINING_MODE = 12
+"""From then on an input of a Dropout says so."""
+
 
 def is_in_training(ref: NodeRef, _: Facts) -> bool:
     """Return whether the mode of a Dropout is anything but the constant false."""
@@ -245,6 +248,12 @@ def is_in_training(ref: NodeRef, _: Facts) -> bool:
         return not attribute_of(ref.node, "is_test", ir.AttributeType.INT, 0)
     mode = constant(ref.input(2))
     return ref.input(2) is not None and (mode is None or bool(mode.any()))
+
+
+def _uses_old_mask(ref: NodeRef, _: Facts) -> bool:
+    """Return whether something reads the mask of a Dropout that can't be in training mode."""
+    in_force = range(_FIRST_WITHOUT_TEST_MODE, _FIRST_WITH_TRAINING_MODE)
+    return ref.opset in in_force and any(map(is_used, ref.node.outputs[1:]))
 
 
 def _drops_given(ref: NodeRef, _: Facts) -> bool:
@@ -352,7 +361,11 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("real_or_complex", _may_be_real),
             ("transformed_axis", _has_other_axis),
         ),
-        "Dropout": (("training_mode", is_in_training), ("drops_given", _drops_given)),
+        "Dropout": (
+            ("training_mode", is_in_training),
+            ("drops_given", _drops_given),
+            ("unfilled_mask", _uses_old_mask),
+        ),
         "GatherElements": (("narrow_indices", narrow_axes),),
         "GatherND": (("no_coordinates", _has_no_coordinates),),
         "MatMulInteger": (

@@ -89,6 +89,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "narrow_indices": "has indices that are fewer than the data along another axis",
         "no_coordinates": "has indices of no numbers, which stand for all of the data",
         "one_index": "is a OneHot of one number",
+        "unfilled_mask": "is a Dropout before opset 12 whose mask is used",
         "ties": "is a TopK that gives the indices of equal elements, too",
         "moved_axis": "is an Einsum that moves one axis of an operand, and a dimension may be 0",
         "drops_given": "is a Dropout of an input of the model, of a tensor from around a body, or"

@@ -86,6 +86,7 @@ LEFT = {
     "unread_rank": "declare its shape, or leave the input out",
     "scalar_or_list": "give a list in both branches, for example by an Unsqueeze of the scalar",
     "peepholes": "use another engine",
+    "unfilled_mask": f"convert it to opset 13 {CONVERT}",
     "unseen_operand": "declare the shape of the operand, or give it as a constant",
     "empty_part": "leave the part out",
     "long_slice": "use Split in its place, or run it in another engine",

@@ -108,9 +108,13 @@ def _cast(call: Call) -> list[Array]:
 
 
 def _not_dropped(call: Call) -> list[Array]:
-    """Run Dropout before opset 7, which drops at random unless `is_test` is set."""
-    is_random = call.names_more or not call.attribute("is_test")
-    return unsupported(call) if is_random else [call.inputs[0]]
+    """Run Dropout before opset 10: before 7 it drops at random unless `is_test` is set.
+
+    Its mask is of the type of the data; before opset 7 it holds nothing that the standard names.
+    """
+    data, is_newer = call.inputs[0], call.step.opset >= 7
+    is_random = not is_newer and (call.names_more or not call.attribute("is_test"))
+    return unsupported(call) if is_random else [data, np.ones_like(data)][: 1 + call.names_more]
 
 
 def _multiplied(call: Call) -> list[Array]:
@@ -156,7 +160,7 @@ OLDER: Mapping[str, tuple[int, RunCall]] = {
     "BatchNormalization": (14, _normalized),
     "Cast": (6, _cast),
     "DequantizeLinear": (19, _as(19)),
-    "Dropout": (7, _not_dropped),
+    "Dropout": (10, _not_dropped),
     "Gemm": (7, _multiplied),
     "Max": (8, alike(Call.run)),
     "Min": (8, alike(Call.run)),
