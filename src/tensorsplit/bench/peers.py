@@ -142,7 +142,7 @@ def _torch_join(task: Task, *, ours: bool = False, out: bool = False) -> Prepare
 
 
 def _ours_pooled(task: Task) -> Prepared:
-    """Return the parts come from a `BufferPool` that can hold all of them."""
+    """Split into memory of a `BufferPool` that can hold all parts."""
     if task.source.dtype.hasobject:
         raise UnableError("a pool holds no references to Python objects")
     return _ours(task, out=ts.BufferPool(2 * task.workload.nbytes + (1 << 20)))
@@ -155,7 +155,7 @@ def _ours_planned(task: Task) -> Prepared:
 
 
 def _numpy_out(task: Task) -> Prepared:
-    """Return each slice copied into its buffer."""
+    """Copy each slice into its buffer."""
     source, indices, buffers = task.source, task.workload.indices, list(task.buffers)
 
     def call() -> list[Array]:

@@ -61,7 +61,7 @@ class Chunks:
     size: Number
 
     def parts(self, count: int) -> tuple[Number, ...]:
-        """Return the lengths; there are so many."""
+        """Return the lengths of so many parts."""
         _few(count)
         if not count:
             return ()

@@ -446,3 +446,134 @@ def test_a_layer_of_groups_that_is_joined_with_others_is_lowered(tmp_path: Path)
     assert not ts.check(tmp_path / "lowered.xml", target="openvino")
     got = ts.run(tmp_path / "lowered.xml", feed, engine="openvino")["y"]
     assert np.allclose(got, ts.run(model, feed)["y"], rtol=1e-4, atol=1e-4)
+
+
+UNMOVED = {
+    "a part": ("p, q = Split<axis = 0>(x)", "ab->ab"),
+    "a part of its own length": ("q, p = Split<axis = 0>(x, l)", "ba->ba"),
+    "a part passed on": ("q, r = Split<axis = 0>(x) p = Reshape(q, two)", "...->..."),
+    "an element of a sequence": ("q = SplitToSequence(x, two) p = SequenceAt(q, one)", "ab"),
+    "the largest": ("p, q = TopK(x, one)", "a...->a..."),
+    "what differs": ("p, q = Unique<axis = 1>(x)", "ab->ab"),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("name", UNMOVED)
+def test_an_einsum_that_gives_one_of_several_results_is_an_identity(name: str, engine: Any) -> None:
+    nodes, equation = UNMOVED[name]
+    model = made_of(
+        13,
+        "float[4,3] x",
+        "float[N,M] y",
+        f'{nodes} e = Einsum<equation = "{equation}">(p) y = Neg(e)',
+        "int64[2] l = {1, 3}, int64[2] two = {2, 3}, int64[1] one = {1}",
+    )
+    if "SequenceAt" in nodes:
+        model.graph.initializer[1].CopyFrom(onnx.numpy_helper.from_array(np.array([2, 2]), "two"))
+        model.graph.initializer[2].CopyFrom(onnx.numpy_helper.from_array(np.array(1), "one"))
+    feed = {"x": RANDOM.uniform(1, 2, (4, 3)).astype(np.float32)}
+    right = ts.run(model, feed)["y"]
+    found = [each for each in ts.check(model, target="openvino") if "Einsum" in each.message]
+    assert [each.severity for each in found] == ["warning"]
+    if engine == "openvino":
+        with pytest.raises(SplitError):
+            ts.run(model, feed, engine="openvino")
+    lowered = lowered_for("openvino", model)
+    assert "Einsum" not in {node.op_type for node in lowered.graph.node}
+    np.testing.assert_array_equal(ts.run(lowered, feed, engine=engine)["y"], right)
+
+
+@pytest.mark.parametrize("equation", ["ab->ba", "ba", "aa->a", "ab->a", "ab,->ab", "a...->...a"])
+def test_an_einsum_that_changes_something_stays(equation: str) -> None:
+    operands = "p, one" if "," in equation else "p"
+    model = made_of(
+        13,
+        "float[4,3] x",
+        "float[] y",
+        f'p, q = Split<axis = 0>(x) e = Einsum<equation = "{equation}">({operands}) y = Neg(e)',
+        "float one = {1}",
+    )
+    assert "Einsum" in {node.op_type for node in ts.lower(model, target="openvino").graph.node}
+
+
+@pytest.mark.engine("openvino")
+def test_a_layer_of_an_einsum_that_gives_a_part_is_left_out(tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    from openvino import opset13
+
+    data = opset13.parameter([4, 3], np.float32, name="x")
+    part = opset13.split(data, 0, 2).output(1)
+    given = opset13.negative(opset13.einsum([part], "ab->ab"))
+    openvino.save_model(openvino.Model([given], [data]), tmp_path / "model.xml", False)
+    x = RANDOM.uniform(1, 2, (4, 3)).astype(np.float32)
+    found = ts.check(tmp_path / "model.xml", target="openvino")
+    assert any("Einsum" in each.message for each in found)
+    with pytest.raises(SplitError):
+        ts.run(tmp_path / "model.xml", {"x": x}, engine="openvino")
+    lowered = ts.lower(tmp_path / "model.xml", target="openvino")
+    assert isinstance(lowered, LoweredIr)
+    lowered.save(tmp_path / "lowered.xml")
+    (got,) = ts.run(tmp_path / "lowered.xml", {"x": x}, engine="openvino").values()
+    np.testing.assert_array_equal(got, -x[2:])
+
+
+SCALES = {  # shapes of the data, the scales and the zero points; whether OpenVINO loads the model
+    "open scales": ("4,3", "M", "3", False),
+    "open zero points": ("N,3", "3", "M", False),
+    "both": ("4,3", "K", "M", False),
+    "an open axis": ("4,M", "M", "3", True),
+    "all known": ("4,3", "3", "3", True),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("opset", [13, 21])
+@pytest.mark.parametrize("name", SCALES)
+def test_the_number_of_scales_is_shown_where_that_of_the_channels_is(
+    name: str, opset: int, engine: Any
+) -> None:
+    data, scales, zeros, is_loaded = SCALES[name]
+    model = made_of(
+        opset,
+        f"float[{data}] x, float[{scales}] s, uint8[{zeros}] z",
+        "uint8[A,B] y",
+        "p = Neg(x) y = QuantizeLinear(p, s, z)",
+    )
+    x = -RANDOM.uniform(1, 2, (4, 3)).astype(np.float32)
+    scale, zero = np.array([0.5, 0.25, 0.125], np.float32), np.array([1, 2, 3], np.uint8)
+    found = [each for each in ts.check(model, target="openvino") if "elements ?" in each.message]
+    assert [each.severity for each in found] == ["error"] * (not is_loaded)
+    if engine == "openvino" and not is_loaded:
+        with pytest.raises(SplitError):
+            ts.run(model, {"x": x, "s": scale, "z": zero}, engine="openvino")
+    lowered = lowered_for("openvino", model)
+    assert ("Reshape" in {node.op_type for node in lowered.graph.node}) != is_loaded
+    got = ts.run(lowered, {"x": x, "s": scale, "z": zero}, engine=engine)["y"]
+    np.testing.assert_array_equal(got, np.rint(-x / scale).astype(np.uint8) + zero)
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    ("rank", "said"), [("1,2,3,3", []), ("1,2,3,3,3", ["error"]), ("1,2,3", ["error"])]
+)
+def test_openvino_samples_planes_alone(rank: str, said: list[str]) -> None:
+    shape = tuple(map(int, rank.split(",")))
+    grid = (1, *[2] * (len(shape) - 2), len(shape) - 2)
+    model = made_of(
+        20,
+        f"float[{rank}] x, float[{','.join(map(str, grid))}] g",
+        "float[] y",
+        "z = GridSample(x, g) y = Neg(z)",
+    )
+    model.graph.output[0].ClearField("type")
+    found = ts.check(model, target="openvino")
+    assert [each.severity for each in found if "4-dimensional" in each.message] == said
+    feed = {"x": RANDOM.random(shape), "g": RANDOM.uniform(-1, 1, grid)}
+    feed = {name: held.astype(np.float32) for name, held in feed.items()}
+    if said:
+        with pytest.raises(SplitError):
+            ts.run(model, feed, engine="openvino")
+    else:
+        got = ts.run(model, feed, engine="openvino")["y"]
+        assert np.allclose(got, ts.run(model, feed)["y"], rtol=1e-4, atol=1e-4)

@@ -56,7 +56,6 @@ _BROKEN = (MALFORMED_MODEL, EXTERNAL_DATA, UNKNOWN_OPERATOR)
 _ILL_FORMED = (MALFORMED_MODEL, UNSUPPORTED_NODE)
 """Refusals of a node that nothing could make right but another model."""
 
-
 _OF_ENGINES = "some engines have it"
 
 

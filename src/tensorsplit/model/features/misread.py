@@ -13,9 +13,10 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import are_known, is_known, may_be_same, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
-from tensorsplit.model.features.ranks import unseen_operands
+from tensorsplit.model.features.ranks import uncounted_scales, unseen_operands
 from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.called_in_onnx import operator_of
+from tensorsplit.model.graph.equations import moves_nothing
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_used
 from tensorsplit.model.graph.producers import first_input, origins, producer_of
@@ -331,8 +332,25 @@ def _has_list_of_slopes(ref: NodeRef, seen: Facts) -> bool:
 
 _Holds: TypeAlias = Callable[[NodeRef, Facts], object]
 
+
+def _moves_nothing(ref: NodeRef, _: Facts) -> bool:
+    """Return whether an Einsum gives what it reads."""
+    equation = attribute_of(ref.node, "equation", ir.AttributeType.STRING, "")
+    return moves_nothing(equation or "")
+
+
+_RANK_OF_PLANES = 4
+
+
+def _samples_others(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a GridSample is of data whose rank is known, and not that of planes."""
+    shape = seen.tensor(ref.input(0)).shape
+    return shape is not None and len(shape) != _RANK_OF_PLANES
+
+
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
     "Add": (("rotation", _is_rotation),),
+    "Einsum": (("unmoved", _moves_nothing),),
     "GroupNormalization": (("joined_groups", _joins_groups),),
     "Tile": (("many_repeated", _repeats_many_axes),),
 }
@@ -373,9 +391,13 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("vector_first", _has_vector_first),
         ),
         "GlobalLpPool": (("open_planes", lambda ref, seen: unseen_operands(ref.node, seen)),),
+        "GridSample": (("sampled_volume", _samples_others),),
         "NonZero": (("places_in_a_number", _is_of_a_number),),
         "OneHot": (("one_index", _is_of_a_number),),
         "PRelu": (("list_of_slopes", _has_list_of_slopes),),
+        "QuantizeLinear": (
+            ("uncounted_scales", lambda ref, seen: uncounted_scales(ref.node, seen)),
+        ),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
         "TopK": (("ties", _gives_places),),
     }

@@ -7,14 +7,14 @@ from itertools import islice
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known
+from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.model.features.body_features import hides_ranks
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
 from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.loops import carried_by
-from tensorsplit.model.graph.nodes import NodeRef, given_in_branches, is_used
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, given_in_branches, is_used
 from tensorsplit.model.graph.producers import first_input, origins
 from tensorsplit.model.graph.rejoined import first_passed
 from tensorsplit.model.graph.uses import is_needed
@@ -98,6 +98,28 @@ def unseen_operands(node: ir.Node, seen: Facts) -> list[int]:
     part = _SEEN_IN_PART.get(node.op_type, slice(None))
     shapes = [(place, seen.tensor(held).shape) for place, held in given if held is not None]
     return [place for place, shape in shapes if shape is None or not are_known(shape[part])]
+
+
+def uncounted_scales(node: ir.Node, seen: Facts) -> list[int]:
+    """Return which operands of a QuantizeLinear are lists whose length is not seen, but has to be.
+
+    That is where the dimension of the data is seen that it has to equal.
+    """
+    if channels_of(node, seen) is None:
+        return []
+    shapes = [seen.tensor(held).shape for held in node.inputs[1:3] if held is not None]
+    is_open = [shape is not None and len(shape) == 1 and not is_known(shape[0]) for shape in shapes]
+    return [place for place, is_unseen in enumerate(is_open, 1) if is_unseen]
+
+
+def channels_of(node: ir.Node, facts: Facts) -> int | None:
+    """Return how long the data of a QuantizeLinear is along its axis; None if it is not known."""
+    shape = facts.tensor(first_input(node)).shape or ()
+    axis = attribute_of(node, "axis", ir.AttributeType.INT, 1)
+    if axis is None or not -len(shape) <= axis < len(shape):
+        return None
+    count = shape[axis]
+    return count if is_known(count) else None
 
 
 def _hides_sizes(ref: NodeRef, seen: Facts) -> bool:

@@ -154,6 +154,10 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "ignored_axes": "is a ReduceL1, ReduceLogSum or ReduceLogSumExp by some axes, at opset"
         " 13 to 17",
         "softmax_of_rows": "is a Softmax at opset 11 or 12, along several axes",
+        "unmoved": "is an Einsum that gives what it reads",
+        "sampled_volume": "is a GridSample of data of another rank than 4",
+        "uncounted_scales": "is a QuantizeLinear along an axis of a known dimension, by scales or"
+        " zero points whose number is known only at run time",
         "part_to_bool": "is a Cast to bool of a part of a Split, or of what a TopK or LSTM gives",
         "later_part_to_bool": "is a Cast to bool of a part of a Split into equal parts, or of what"
         " a MaxPool, Unique, GRU or RNN gives, not of the first",

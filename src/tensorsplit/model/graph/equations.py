@@ -30,6 +30,19 @@ def terms_of(equation: str) -> tuple[list[EinsumTerm], EinsumTerm | None] | None
     return terms[:-1], terms[-1] if arrow else None
 
 
+def moves_nothing(equation: str) -> bool:
+    """Return whether the result is the only operand, axis by axis."""
+    operands, result = terms_of(equation) or ([], None)
+    if len(operands) != 1:
+        return False
+    (own,) = operands
+    letters = own.head + own.tail
+    if result is None:  # the letters come in their order, and after an ellipsis
+        result = EinsumTerm("", own.ellipsis, "".join(sorted(letters)))
+        own = own if own.ellipsis else EinsumTerm("", "", letters)
+    return own == result and len({*letters}) == len(letters)
+
+
 def moves_one_axis(equation: str) -> bool:
     """Return whether one axis of an operand has to move for the axes to be in order.
 

@@ -120,6 +120,11 @@ def _cast_negative(old: _OtherLayer) -> None:
     old.graph.feed(old.layer, 0, old.make.layer(made, old.sources[:1]))
 
 
+def _leave_out(old: _OtherLayer) -> None:
+    """Put what a layer reads in the place of what it gives, which is the same."""
+    old.replace(old.sources[0])
+
+
 def _take_larger(old: _OtherLayer) -> None:
     """Put the larger one of a number and its negative in the place of an Abs."""
     old.replace(old.make.layer(absolute(old.precision), old.sources))
@@ -299,6 +304,7 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         ),
         "part_to_bool": OtherLayer(_cast_negative, "Convert of the negative"),
         "later_part_to_bool": OtherLayer(_cast_negative, "Convert of the negative"),
+        "unmoved": OtherLayer(_leave_out, "what it reads"),
         "abs_of_joined": OtherLayer(_negate, "Abs of the negative"),
         "abs_of_shapes": OtherLayer(_take_larger, "Maximum of it and its negative"),
         "equal_below_0": OtherLayer(_compare_difference, "Equal of the difference and 0"),

@@ -52,7 +52,12 @@ from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
 from tensorsplit.model.lower.preparing import take_branch
-from tensorsplit.model.lower.shown_operands import show_operands, show_sizes, spread_slope
+from tensorsplit.model.lower.shown_operands import (
+    show_operands,
+    show_scales,
+    show_sizes,
+    spread_slope,
+)
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, NodeChange, refusal
 from tensorsplit.model.profiles import Limitation
 
@@ -648,6 +653,14 @@ def _pass_dropped_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     make.put_instead(ref, make.passed_on(data), "Identity", entry)
 
 
+def _pass_unmoved_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Write an Einsum that gives what it reads as an Identity."""
+    data = ref.input(0)
+    assert data is not None  # noqa: S101 - see the feature
+    make = InsertionPoint.instead_of(lowering, ref)
+    make.put_instead(ref, make.passed_on(data), "Identity", entry)
+
+
 def _open_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Leave the length of what is declared to be of shape (0) open, in the body of a node."""
     for held in declared_empty(ref.node):
@@ -697,6 +710,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "undeclared_round": _declare_round,
         "undeclared_condition": _declare_round,
         "drops_given": _pass_dropped_on,
+        "unmoved": _pass_unmoved_on,
         "empty_body_input": _open_empty,
         "undeclared_rows": _declare_rows,
         "undeclared_inputs": _declare_ranks,
@@ -762,6 +776,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "rotation": (("Add",), _keep_apart),
         "unseen_operand": (tuple(SEEN_OPERANDS), show_operands),
         "open_planes": (("GlobalLpPool",), show_operands),
+        "uncounted_scales": (("QuantizeLinear",), show_scales),
         "uncounted_sizes": (("Resize",), show_sizes),
     }
 )

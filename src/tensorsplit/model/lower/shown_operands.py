@@ -8,7 +8,13 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
-from tensorsplit.model.features.ranks import SEEN_OPERANDS, SIZES, unseen_operands
+from tensorsplit.model.features.ranks import (
+    SEEN_OPERANDS,
+    SIZES,
+    channels_of,
+    uncounted_scales,
+    unseen_operands,
+)
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, change_inputs
 from tensorsplit.model.lower.state import InsertionPoint, Lowering
 from tensorsplit.model.profiles import Limitation
@@ -26,6 +32,15 @@ def show_operands(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         lowering.note(entry)
     else:
         lowering.changed(ref, "the same, with the shapes of its operands shown", entry)
+
+
+def show_scales(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Show how many scales and zero points a QuantizeLinear has: one for each channel."""
+    count = channels_of(ref.node, lowering.imported)
+    assert count is not None  # noqa: S101 - see the feature
+    for place in uncounted_scales(ref.node, lowering.imported):
+        _show(lowering, ref, place, [count])
+    lowering.changed(ref, "the same, with the number of its scales shown", entry)
 
 
 def show_sizes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

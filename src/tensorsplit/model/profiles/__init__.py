@@ -96,6 +96,7 @@ LEFT = {
     "moved_axis": "feed no batch of 0, or write a Transpose and a MatMul",
     "odd_zero_point": "quantise by an even zero point, or use another engine, if halves matter",
     "from_one_side": "use another engine",
+    "sampled_volume": "use another engine",
     "open_planes": "declare the first two dimensions, or use ReduceL1 or ReduceL2",
 }
 """Features that a node keeps, whatever it is rewritten to, and what to do about each."""
