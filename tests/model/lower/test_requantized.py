@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -407,6 +409,72 @@ def test_what_is_given_back_and_moved_is_as_it_was(name: str, engine: Any) -> No
     expected = without_optimiser(model, feeds)
     for each, is_sound in ((lowered, True), (model, not case.says or engine == "tensorsplit")):
         assert gives(each, feeds, engine, expected) is is_sound
+
+
+MOVES = (
+    "Transpose({})",
+    "Slice({}, zero, most)",
+    "Slice({}, zero, one)",
+    "Abs({})",
+    "Reshape({}, column)",
+    "Reshape<allowzero = 0>({}, row)",
+    "Reshape<allowzero = 1>({}, row)",
+)
+"""Nodes that move elements, one of everything, and one that does not."""
+
+HARD = (
+    ["Transpose(d)", "Transpose(d)", "Abs(v0)", "Abs(v1)"],
+    ["Slice(d, zero, most)", "Slice(d, zero, most)", "Abs(v0)", "Transpose(v1)"],
+    ["Reshape(d, row)", "Reshape(v0, column)", "Abs(v1)", "Neg(v1)"],
+    ["Reshape(d, row)", "Identity(v0)", "Reshape(v1, column)", "Abs(v2)", "Neg(v2)"],
+    ["Reshape(d, row)", "Reshape(v0, column)", "Reshape(v0, column)", "Abs(v1)", "Neg(v2)"],
+    ["Reshape(d, row)", "Reshape<allowzero = 0>(v0, column)", "Abs(v1)", "Neg(v1)"],
+    ["Reshape(d, row)", "Reshape<allowzero = 1>(v0, column)", "Abs(v1)", "Neg(v1)"],
+    ["Reshape<allowzero = 1>(d, row)", "Reshape(v0, column)", "Abs(v1)", "Neg(v1)"],
+    ["Reshape(d, row)", "Reshape(v0, column)", "Abs(v1)", "Neg(v0)"],
+    ["Transpose(d)", "Abs(v0)", "Reshape(v0, row)", "Reshape(v2, column)", "Abs(v3)", "Neg(v3)"],
+)
+
+
+def trees(count: int, seed: int) -> Iterator[list[str]]:
+    """Yield nodes of which each reads what is given back, or what one before it gives."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        names = ["d", *(f"v{place}" for place in range(rng.randint(1, 4)))]
+        nodes = [
+            rng.choice(MOVES).format(rng.choice(names[: place + 1]))
+            for place in range(len(names) - 1)
+        ]
+        if "most" not in str(nodes) or "Transpose" not in str(nodes):  # not all of these are known
+            yield nodes
+
+
+@pytest.mark.engine
+def test_exactly_what_onnxruntime_does_not_load_is_said() -> None:
+    """Nodes that do the same are one, and two that reshape; each that is read once moves on."""
+    runtime = pytest.importorskip("onnxruntime")
+    errors = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
+    wrong = []
+    for nodes in (*HARD, *trees(250, 23)):
+        names = ["d", *(f"v{place}" for place in range(len(nodes)))]
+        given = [name for name in names if not any(f"({name}" in node for node in nodes)]
+        model = parse_model(
+            f"""<ir_version: 10, opset_import: ["": 21]>
+            g (int8[2, 3] x) => ({", ".join(f"float[A{name}, B{name}] {name}" for name in given)})
+            <float s = {{0.25}}, int8 z = {{3}}, int64[1] zero = {{0}}, int64[1] one = {{1}},
+            int64[1] most = {{9223372036854775807}}, int64[2] row = {{1, -1}},
+            int64[2] column = {{-1, 1}}> {{ {BY_ZERO_POINT}
+            {" ".join(f"v{place} = {node}" for place, node in enumerate(nodes))} }}"""
+        )
+        said = REFUSED in said_by_runtime(model)
+        try:
+            runtime.InferenceSession(model.SerializeToString())
+            is_loaded = True
+        except (errors.Fail, errors.NotImplemented, errors.InvalidGraph):
+            is_loaded = False
+        if said is is_loaded:
+            wrong.append((nodes, said))
+    assert wrong == []
 
 
 def said_by_runtime(model: onnx.ModelProto) -> list[str]:

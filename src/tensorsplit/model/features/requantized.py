@@ -22,7 +22,7 @@ from tensorsplit.model.features.quantized import (
     has_blocks,
 )
 from tensorsplit.model.graph.held_tensors import constant
-from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies, is_used
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.reached import each_once
@@ -159,9 +159,22 @@ class _Moves:
         uses = Counter[object]()
         for held in moved:
             node = producer_of(held)
-            if node is not None and not _takes_all(node):
+            if node is not None and not _takes_all(node) and not self._is_reshaped_again(held):
                 uses[node if node.inputs[0] is made else _sort(node)] += self.uses(held)
         return 1 in uses.values()
+
+    def _is_reshaped_again(self, held: ir.Value) -> bool:
+        """Return whether only a Reshape reads what a Reshape gives: ONNX Runtime makes one of both.
+
+        Not of those whose zeros are lengths.
+        """
+        made, readers = producer_of(held), [node for node, _ in self._readers(held)]
+        if made is None or len(set(map(_sort, readers))) != 1 or held.is_graph_output():
+            return False
+        return all(
+            each.op_type == "Reshape" and not attribute_of(each, "allowzero", ir.AttributeType.INT)
+            for each in (made, readers[0])
+        )
 
     def _readers(self, held: ir.Value) -> list[_Use]:
         if held not in self._known:
