@@ -782,6 +782,25 @@ def test_a_wrong_split_is_let_be_in_a_scan_without_rounds() -> None:
         infer_shapes(_parsed(text.replace("ROWS", "1")))
 
 
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_wrong_split_is_refused_in_a_map_of_any_tensors(count: int) -> None:
+    """It is let be where the sequence is empty: the body never runs."""
+    given = (
+        f"SequenceConstruct({', '.join(['x'] * count)})" if count else "SequenceEmpty<dtype=1>()"
+    )
+    text = f"g (float[5] x) => (y) {{ s = {given}  y = SequenceMap<body = b (float[5] r)"
+    made = _parsed(text + " => (float[M] p) { p, q = Split<axis = 1>(r) }>(s) }", 17)
+    feeds = {"x": np.ones(5, np.float32)}
+    if not count:
+        infer_shapes(made)
+        assert ts.run(made, feeds) == {"y": []}
+        return
+    with pytest.raises(Exception, match="index"):
+        onnx.reference.ReferenceEvaluator(made).run(None, feeds)
+    with refused("TS203", "graph/SequenceMap[1].body/Split[0]"):
+        infer_shapes(made)
+
+
 @pytest.mark.parametrize(("goes_on", "rounds"), [(1, 3), (0, None)])
 def test_a_loop_whose_condition_is_a_constant(goes_on: int, rounds: int | None) -> None:
     """One that ends by its condition has an unknown number of rounds."""

@@ -308,9 +308,7 @@ class Analysis:
             self.facts = outer
 
     def _declared(self, value: ir.Value, fact: Fact) -> Fact:
-        if not self._declarations or (value.type is None and value.shape is None):
-            return fact
-        return merge_declared(fact, declared(value))
+        return merge_declared(fact, declared(value)) if self._declarations else fact
 
     def node(self, node: ir.Node, path: str, around: Surroundings) -> list[Fact]:
         """Analyse a node; returns what is known of its outputs."""
