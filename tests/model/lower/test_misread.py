@@ -577,3 +577,94 @@ def test_openvino_samples_planes_alone(rank: str, said: list[str]) -> None:
     else:
         got = ts.run(model, feed, engine="openvino")["y"]
         assert np.allclose(got, ts.run(model, feed)["y"], rtol=1e-4, atol=1e-4)
+
+
+CHANNELS = {  # shapes of the data and the scales, the axis; whether OpenVINO takes that axis
+    "a number of scales": ("A,B,C", "3", 1, False),
+    "no number": ("A,B,C", "M", 0, False),
+    "the last axis": ("A,B,C", "M", -1, True),
+    "a known axis": ("A,3,C", "3", -2, True),
+    "another known axis": ("3,B,3", "M", 1, False),
+    "one scale": ("A,B,C", "", 1, True),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("opset", [13, 23])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_scales_are_along_an_axis_whose_dimension_is_not_known(
+    name: str, opset: int, engine: Any
+) -> None:
+    """OpenVINO 2026.4.1 takes them for those of the last axis."""
+    data, count, axis, is_right = CHANNELS[name]
+    scales = f"float[{count}] s, uint8[{count}] z" if count else "float s, uint8 z"
+    model = made_of(
+        opset,
+        f"float[{data}] x, {scales}",
+        "uint8[P,Q,R] y",
+        f"n = Neg(x) y = QuantizeLinear<axis = {axis}>(n, s, z)",
+    )
+    x = RANDOM.uniform(1, 9, (3, 3, 3)).astype(np.float32)
+    scale, zero = np.array([0.5, 0.25, 0.125], np.float32), np.array([1, 2, 3], np.uint8)
+    scale, zero = (scale, zero) if count else (scale[0], zero[0])
+    along = [-1 if place == axis % 3 else 1 for place in range(3)] if count else ()
+    right = np.rint(x / scale.reshape(along)).astype(np.uint8) + zero.reshape(along)
+    feed = {"x": -x, "s": np.asarray(scale), "z": np.asarray(zero)}
+    found = [each for each in ts.check(model, target="openvino") if "last axis" in each.message]
+    assert [each.severity for each in found] == ["warning"] * (not is_right)
+    if engine == "openvino":
+        got = ts.run(model, feed, engine="openvino")["y"]
+        assert np.array_equal(got, right) == is_right
+    lowered = lowered_for("openvino", model)
+    np.testing.assert_array_equal(ts.run(lowered, feed, engine=engine)["y"], right)
+    assert not [each for each in ts.check(lowered, "openvino") if "last axis" in each.message]
+
+
+OF_FACTORS = {  # shapes of the scales of rows and columns; what each engine says
+    "of rows": ("[2]", "", "error", "error"),
+    "of columns": ("", "[3]", "", "error"),
+    "of rows and columns": ("[2]", "[3]", "error", "error"),
+    "of each row, in a column": ("[2,1]", "", "error", "error"),
+    "one of each, in a list": ("[1]", "[1]", "", ""),
+    "one of each": ("", "", "", ""),
+    "of a number that is not known": ("[N]", "[M]", "", "warning"),
+}
+
+
+@pytest.mark.parametrize(
+    "target",
+    [pytest.param(each, marks=pytest.mark.engine(each)) for each in ("onnxruntime", "openvino")],
+)
+@pytest.mark.parametrize("name", OF_FACTORS)
+def test_the_scales_of_a_quantized_product_that_an_engine_takes(name: str, target: Any) -> None:
+    rows, columns, *said = OF_FACTORS[name]
+    model = made_of(
+        13,
+        f"uint8[2,4] a, float{rows} s, uint8{rows} z, uint8[4,3] b, float{columns} t,"
+        f" uint8{columns} w",
+        "uint8[P,Q] y",
+        "y = QLinearMatMul(a, s, z, b, t, w, o, p)",
+        "float o = {20}, uint8 p = {3}",
+    )
+    feed = {"a": RANDOM.integers(1, 99, (2, 4)), "b": RANDOM.integers(1, 99, (4, 3))}
+    for names, shape in (("sz", rows), ("tw", columns)):
+        dims = [int(dim) if dim.isdigit() else 1 for dim in shape[1:-1].split(",") if dim]
+        feed |= {
+            names[0]: RANDOM.choice([0.5, 0.25, 2], dims),
+            names[1]: RANDOM.integers(0, 9, dims),
+        }
+    feed = {
+        each: np.asarray(held, np.float32 if each in "st" else np.uint8)
+        for each, held in feed.items()
+    }
+    found = [each for each in ts.check(model, target=target) if "QLinearMatMul" in each.node]
+    told = sorted({each.severity for each in found if "half" not in each.message})
+    assert told == [each for each in [said[target == "openvino"]] if each]
+    if told:
+        with pytest.raises(SplitError):
+            ts.run(model, feed, engine=target)
+    if told != ["error"]:
+        lowered = lowered_for(target, model)
+        right = ts.run(model, feed)["y"].astype(int)
+        got = ts.run(lowered, feed, engine=target)["y"].astype(int)
+        assert np.abs(got - right).max() <= 1

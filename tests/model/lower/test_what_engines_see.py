@@ -2941,6 +2941,31 @@ BY_RANK = {
     "ArgMax with its axis": ("k = ArgMax<axis = 1>(v) r = Cast<to = 1>(k)", 13, False),
     "DepthToSpace": ("m = Neg(v) r = DepthToSpace<blocksize = 2>(m)", 13, True),
     "Conv": ("r = Conv(v, w)", 13, True),
+    "ArgMax of the last": (
+        "k = ArgMax<axis = 1, select_last_index = 1>(v) r = Cast<to = 1>(k)",
+        13,
+        True,
+    ),
+    "ReverseSequence": ("r = ReverseSequence<batch_axis = 0, time_axis = 1>(v, three)", 13, True),
+    "MaxPool by columns": (
+        "r, k = MaxPool<kernel_shape = [1, 1], storage_order = 1>(v) l = Neg(k)",
+        13,
+        True,
+    ),
+    "DequantizeLinear of channels": (
+        "q = QuantizeLinear(v, o) r = DequantizeLinear<axis = 1>(q, four)",
+        13,
+        True,
+    ),
+    "DequantizeLinear": ("q = QuantizeLinear(v, o) r = DequantizeLinear(q, o)", 13, False),
+    "QLinearMatMul": (
+        (
+            "q = QuantizeLinear(v, o) k = QLinearMatMul(q, o, zero, two, o, zero, o, zero)"
+            " r = Cast<to = 1>(k)"
+        ),
+        13,
+        True,
+    ),
     "Neg": ("r = Neg(v)", 13, False),
 }
 
@@ -2956,7 +2981,9 @@ def test_ranks_of_what_a_body_is_given_are_declared(name: str, dims: str, engine
         f"""<ir_version: 8, opset_import: ["": {opset}]>
         g (float[1,4,2,N] x) => (float[?,?,?,?] z, float[{rank}] y)
         <int64 n = {{2}}, bool c = {{1}}, float[1,4,1,1] w = {{1, 2, 3, 4}},
-        int64[8] pads = {{0, 0, 0, 0, 0, 0, 0, 1}}>
+        int64[8] pads = {{0, 0, 0, 0, 0, 0, 0, 1}}, int64[1] three = {{3}}, float o = {{0.01}},
+        float[4] four = {{0.25, 0.5, 0.125, 0.25}}, uint8 zero = {{0}},
+        uint8[3,2] two = {{1, 2, 3, 4, 5, 6}}>
         {{ z, y = Loop(n, c, x) <body = b (int64 i, bool d, float[{dims}] v)
         => (bool e, float[{dims}] u, float[] r) {{ {node} u = Neg(v) e = Identity(d) }}> }}"""
     )

@@ -268,6 +268,24 @@ def test_halves_are_rounded_before_the_zero_point_is_added() -> None:
     assert got.tolist() == [[[5, 7]]]
 
 
+@pytest.mark.parametrize("rows", [2, 3])
+@pytest.mark.parametrize("shape", [(), (4,)])
+def test_rows_of_a_quantized_product_have_scales_of_their_own(rows: int, shape: Any) -> None:
+    """As the text of QLinearMatMul has it: an element for each row of `a`, each column of `b`."""
+    rng = np.random.default_rng(7)
+    x = rng.integers(0, 99, (*shape, rows, 3)).astype(np.uint8)
+    w = rng.integers(0, 99, (3, 2)).astype(np.uint8)
+    scales, zeros = np.array([0.5, 0.25, 2], np.float32), np.array([1, 2, 3], np.uint8)
+    fed: dict[str, Any] = {"s": scales[:rows], "z": zeros[:rows], "t": scales[1:], "u": zeros[1:]}
+    fed |= {"o": np.float32(16), "p": np.uint8(3)}
+    got = result(13, node("QLinearMatMul", "x s z w t u o p", "y"), x=x, w=w, **fed)
+    left = (x.astype(int) - fed["z"][:, None]) * fed["s"][:, None]
+    right = (w.astype(int) - fed["u"]) * fed["t"]
+    wanted = np.clip(np.rint(left @ right / 16) + 3, 0, 255)
+    assert np.abs(got.astype(int) - wanted).max() <= 1  # of products in float32
+    assert np.mean(got == wanted) > 0.9
+
+
 def test_each_group_of_a_transposed_convolution_has_its_weights() -> None:
     x, w = floats(1, 4, 3), floats(4, 2, 1)
     got = result(11, node("ConvTranspose", "x w", "y", group=2), x=x, w=w)

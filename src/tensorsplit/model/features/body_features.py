@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import TypeAlias
 
 import onnx_ir as ir
 
@@ -85,21 +86,6 @@ _HIDDEN_AT = {
 _FIRST_RANKED_BY_LENGTH = 14
 """From here on ONNX Runtime finds the rank of a Reshape by how many lengths it is given."""
 
-
-_IMPORTED_BY_RANK = {
-    **dict.fromkeys(("ArgMax", "ArgMin", "Conv", "ConvInteger", "DepthToSpace", "SpaceToDepth")),
-    **dict.fromkeys(("InstanceNormalization", "LpNormalization", "RotaryEmbedding")),
-    "DFT": 19,
-    "LogSoftmax": 12,
-    "Pad": 10,
-    "Softmax": 12,
-}
-"""Operators that OpenVINO does not import for data of a rank that it does not know; up to an opset.
-
-ArgMax and ArgMin are among them without the axis in the result.
-"""
-
-_OF_A_PLACE = frozenset({"ArgMax", "ArgMin"})
 
 _FIRST_IF_OF_ANY_SHAPES = 11
 """From here on the branches of an If may give different shapes."""
@@ -474,19 +460,71 @@ def undeclared_inputs(node: ir.Node, facts: Facts) -> list[ir.Value]:
 def _needs_ranks(ref: NodeRef, facts: Facts, seen: Facts) -> bool:
     """Return whether a body with such inputs has a node that is imported for known ranks only."""
     return bool(undeclared_inputs(ref.node, facts)) and any(
-        _is_by_rank(inner, ref.opset)
-        and seen.tensor(first_input(inner)).shape is None
-        and facts.tensor(first_input(inner)).shape is not None
+        seen.tensor(held).shape is None and facts.tensor(held).shape is not None
         for inner in nodes_within(ref.node)
+        for held in _imported_by_rank(inner, ref.opset, seen)
     )
 
 
-def _is_by_rank(node: ir.Node, opset: int) -> bool:
-    if node.domain != "" or node.op_type not in _IMPORTED_BY_RANK:
-        return False
-    last = _IMPORTED_BY_RANK[node.op_type]
-    keeps = attribute_of(node, "keepdims", ir.AttributeType.INT, 1)
-    return (last is None or opset <= last) and not (node.op_type in _OF_A_PLACE and keeps)
+def _imported_by_rank(node: ir.Node, opset: int, seen: Facts) -> list[ir.Value]:
+    """Return what a node reads whose ranks OpenVINO has to know to import the node."""
+    of_rank = _OF_RANK.get(node.op_type) if node.domain == "" else None
+    if of_rank is None or not of_rank(node, opset, seen):
+        return []
+    given = enumerate(node.inputs)
+    places = _RANKED_AT.get(node.op_type, range(1))
+    return [held for place, held in given if held is not None and place in places]
+
+
+_OfRank: TypeAlias = Callable[[ir.Node, int, Facts], bool]
+
+
+def _always(_: ir.Node, __: int, ___: Facts) -> bool:
+    return True
+
+
+def _up_to(last: int) -> _OfRank:
+    return lambda _, opset, __: opset <= last
+
+
+def _says(name: str, value: int) -> _OfRank:
+    """Return whether an attribute has a value that is not its default."""
+    return lambda node, _, __: attribute_of(node, name, ir.AttributeType.INT, 1 - value) == value
+
+
+def _finds_place(node: ir.Node, opset: int, seen: Facts) -> bool:
+    """Return whether an ArgMax or ArgMin drops the axis, or takes the last of equal elements."""
+    without = _says("keepdims", 0), _says("select_last_index", 1)
+    return any(holds(node, opset, seen) for holds in without)
+
+
+def _is_along_axis(node: ir.Node, opset: int, seen: Facts) -> bool:
+    """Return whether a DequantizeLinear is not known to be by one scale."""
+    shape = seen.tensor(node.inputs[1]).shape
+    return opset >= FIRST_ALONG_AXIS and shape not in ((), (1,))
+
+
+FIRST_ALONG_AXIS = 13
+"""From here on QuantizeLinear and DequantizeLinear may have a scale for each channel."""
+
+_OF_RANK: Mapping[str, _OfRank] = {
+    **dict.fromkeys(("ArgMax", "ArgMin"), _finds_place),
+    **dict.fromkeys(("Attention", "Conv", "ConvInteger", "DepthToSpace", "SpaceToDepth"), _always),
+    **dict.fromkeys(("InstanceNormalization", "LpNormalization", "QLinearMatMul"), _always),
+    **dict.fromkeys(("ReverseSequence", "RotaryEmbedding"), _always),
+    **dict.fromkeys(("LogSoftmax", "Softmax"), _up_to(12)),
+    "DFT": _up_to(19),
+    "DequantizeLinear": _is_along_axis,
+    "MaxPool": _says("storage_order", 1),
+    "Pad": _up_to(10),
+}
+"""Operators that OpenVINO does not import for data of a rank that it does not know, and when."""
+
+_RANKED_AT: Mapping[str, Container[int]] = {
+    **dict.fromkeys(("Attention", "DequantizeLinear"), range(3)),
+    "QLinearMatMul": (0, 3),
+}
+"""The operands whose rank it has to know, where that is not the first one alone."""
 
 
 def declared_empty(node: ir.Node) -> list[ir.Value]:

@@ -13,7 +13,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import are_known, is_known, may_be_same, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
-from tensorsplit.model.features.ranks import uncounted_scales, unseen_operands
+from tensorsplit.model.features.ranks import has_open_channels, uncounted_scales, unseen_operands
 from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.equations import moves_nothing
@@ -348,6 +348,12 @@ def _samples_others(ref: NodeRef, seen: Facts) -> bool:
     return shape is not None and len(shape) != _RANK_OF_PLANES
 
 
+def _has_scales(place: int, ref: NodeRef, seen: Facts) -> bool:
+    """Return whether an operand is known to be several scales, not one."""
+    shape = seen.tensor(ref.input(place)).shape
+    return shape is not None and any(is_known(dim) and dim != 1 for dim in shape)
+
+
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
     "Add": (("rotation", _is_rotation),),
     "Einsum": (("unmoved", _moves_nothing),),
@@ -395,8 +401,13 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "NonZero": (("places_in_a_number", _is_of_a_number),),
         "OneHot": (("one_index", _is_of_a_number),),
         "PRelu": (("list_of_slopes", _has_list_of_slopes),),
+        "QLinearMatMul": (
+            ("scales_of_rows", partial(_has_scales, 1)),
+            ("scales_of_columns", partial(_has_scales, 4)),
+        ),
         "QuantizeLinear": (
             ("uncounted_scales", lambda ref, seen: uncounted_scales(ref.node, seen)),
+            ("open_channels", has_open_channels),
         ),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
         "TopK": (("ties", _gives_places),),

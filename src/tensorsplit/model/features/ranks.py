@@ -7,8 +7,8 @@ from itertools import islice
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known, is_known
-from tensorsplit.model.features.body_features import hides_ranks
+from tensorsplit.core.dimensions import Shape, are_known, is_known
+from tensorsplit.model.features.body_features import FIRST_ALONG_AXIS, hides_ranks
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
 from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
@@ -31,6 +31,7 @@ SEEN_OPERANDS: Mapping[str, Mapping[int, int | None]] = {
     "NonMaxSuppression": {2: 1, 3: 1, 4: 1},
     "OneHot": {1: 1, 2: 2},
     "QLinearConv": {3: None},
+    "QLinearMatMul": {1: 1, 2: 1, 4: 1, 5: 1},
     "RotaryEmbedding": {1: None},
     "TopK": {1: 1},
 }
@@ -112,13 +113,31 @@ def uncounted_scales(node: ir.Node, seen: Facts) -> list[int]:
     return [place for place, is_unseen in enumerate(is_open, 1) if is_unseen]
 
 
+def has_open_channels(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a QuantizeLinear has scales along an axis whose dimension is not seen.
+
+    Along the last axis of a known rank it need not be.
+    """
+    node, scales = ref.node, seen.tensor(ref.input(1)).shape
+    is_along_axis = ref.opset >= FIRST_ALONG_AXIS and "block_size" not in node.attributes
+    if not is_along_axis or (scales is not None and scales in ((), (1,))):
+        return False
+    shape = seen.tensor(ref.input(0)).shape
+    is_last = shape is not None and axis_of_scales(node, shape) == len(shape) - 1
+    return channels_of(node, seen) is None and not is_last
+
+
+def axis_of_scales(node: ir.Node, shape: Shape) -> int | None:
+    """Return the axis, from the front, along which QuantizeLinear has scales; None for none."""
+    axis = attribute_of(node, "axis", ir.AttributeType.INT, 1)
+    return None if axis is None or not -len(shape) <= axis < len(shape) else axis % len(shape)
+
+
 def channels_of(node: ir.Node, facts: Facts) -> int | None:
     """Return how long the data of a QuantizeLinear is along its axis; None if it is not known."""
     shape = facts.tensor(first_input(node)).shape or ()
-    axis = attribute_of(node, "axis", ir.AttributeType.INT, 1)
-    if axis is None or not -len(shape) <= axis < len(shape):
-        return None
-    count = shape[axis]
+    axis = axis_of_scales(node, shape)
+    count = None if axis is None else shape[axis]
     return count if is_known(count) else None
 
 

@@ -154,8 +154,12 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "ignored_axes": "is a ReduceL1, ReduceLogSum or ReduceLogSumExp by some axes, at opset"
         " 13 to 17",
         "softmax_of_rows": "is a Softmax at opset 11 or 12, along several axes",
+        "scales_of_rows": "is a QLinearMatMul with scales for the rows of its first factor",
+        "scales_of_columns": "is a QLinearMatMul with scales for the columns of its second factor",
         "unmoved": "is an Einsum that gives what it reads",
         "sampled_volume": "is a GridSample of data of another rank than 4",
+        "open_channels": "is a QuantizeLinear with scales along an axis that may not be the last,"
+        " and whose dimension is known only at run time",
         "uncounted_scales": "is a QuantizeLinear along an axis of a known dimension, by scales or"
         " zero points whose number is known only at run time",
         "part_to_bool": "is a Cast to bool of a part of a Split, or of what a TopK or LSTM gives",

@@ -53,6 +53,7 @@ from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
 from tensorsplit.model.lower.preparing import take_branch
 from tensorsplit.model.lower.shown_operands import (
+    show_channels,
     show_operands,
     show_scales,
     show_sizes,
@@ -776,6 +777,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "rotation": (("Add",), _keep_apart),
         "unseen_operand": (tuple(SEEN_OPERANDS), show_operands),
         "open_planes": (("GlobalLpPool",), show_operands),
+        "open_channels": (("QuantizeLinear",), show_channels),
         "uncounted_scales": (("QuantizeLinear",), show_scales),
         "uncounted_sizes": (("Resize",), show_sizes),
     }

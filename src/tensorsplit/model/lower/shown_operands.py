@@ -11,6 +11,7 @@ from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.features.ranks import (
     SEEN_OPERANDS,
     SIZES,
+    axis_of_scales,
     channels_of,
     uncounted_scales,
     unseen_operands,
@@ -41,6 +42,29 @@ def show_scales(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     for place in uncounted_scales(ref.node, lowering.imported):
         _show(lowering, ref, place, [count])
     lowering.changed(ref, "the same, with the number of its scales shown", entry)
+
+
+def show_channels(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Show how many channels a QuantizeLinear has, or turn its data so that they are last."""
+    facts, node = lowering.facts, ref.node
+    shape, scales = facts.tensor(ref.input(0)).shape, facts.tensor(ref.input(1)).shape
+    axis = None if shape is None else axis_of_scales(node, shape)
+    if shape is None or axis is None:
+        lowering.note(entry)
+        return
+    count = channels_of(node, facts) or (scales[0] if scales is not None and scales else None)
+    if is_known(count):
+        _show(lowering, ref, 0, [count if place == axis else 0 for place in range(len(shape))])
+        lowering.changed(ref, "the same, with the number of its channels shown", entry)
+        return
+    make = InsertionPoint.instead_of(lowering, ref)
+    order = [*(place for place in range(len(shape)) if place != axis), axis]
+    turned = make.op("Transpose", [ref.input(0)], {"perm": order})
+    others = {name: held for name, held in node.attributes.items() if name != "axis"}
+    made = make.op("QuantizeLinear", [turned, *node.inputs[1:]], {**others, "axis": -1})
+    back = [order.index(place) for place in range(len(shape))]
+    result = make.op("Transpose", [made], {"perm": back})
+    make.put_instead(ref, result, "the same, of channels that are last", entry)
 
 
 def show_sizes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

@@ -97,6 +97,8 @@ LEFT = {
     "odd_zero_point": "quantise by an even zero point, or use another engine, if halves matter",
     "from_one_side": "use another engine",
     "sampled_volume": "use another engine",
+    "scales_of_rows": "write it as a DequantizeLinear, a MatMul and a QuantizeLinear",
+    "scales_of_columns": "write it as a DequantizeLinear, a MatMul and a QuantizeLinear",
     "open_planes": "declare the first two dimensions, or use ReduceL1 or ReduceL2",
 }
 """Features that a node keeps, whatever it is rewritten to, and what to do about each."""

@@ -324,9 +324,16 @@ def _row(call: Call, row: int, length: int, by_batch: int) -> list[Array]:
 
 
 def _quantized_product(call: Call) -> list[Array]:
-    """Run QLinearMatMul; the reference rounds after it added the zero point: halves get odd."""
+    """Run QLinearMatMul; the reference rounds after it added the zero point: halves get odd.
+
+    It also takes the scales of rows for those of columns.
+    """
     left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = call.inputs
+    if left.ndim > 1:
+        rows = [each[:, np.newaxis] if each.ndim == 1 else each for each in (left_scale, left_zero)]
+        left_scale, left_zero = rows
     if zero.dtype.kind not in "iu":
+        call = call.given(left, left_scale, left_zero, *call.inputs[3:])
         return call.run()
     wide = [left.astype(np.int32) - left_zero, right.astype(np.int32) - right_zero]
     product = np.matmul(*wide).astype(np.float32)
