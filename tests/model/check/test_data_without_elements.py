@@ -288,6 +288,28 @@ def test_engines_that_do_wrong_where_no_elements_are_fed_are_warned_of(
     assert is_right(made, feeds, engine) == (engine not in wrong_in)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("steps", [0, 3])
+@pytest.mark.parametrize(("op_type", "gates"), [("GRU", 3), ("LSTM", 4), ("RNN", 1)])
+def test_recurrent_layers_that_may_have_no_steps_are_warned_of(
+    op_type: str, gates: int, steps: int, engine: Any
+) -> None:
+    """The last state is the first one then, which neither engine gives back."""
+    pytest.importorskip(engine)
+    declared = "T" if steps == 0 else steps
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[{declared},2,3] x,
+        float[1,{gates},3] w, float[1,{gates},1] r, float[1,2,1] h) => (float[1,2,1] y)
+        {{ all, y = {op_type}<hidden_size = 1>(x, w, r, "", "", h) }}"""
+    )
+    found = {each.severity for each in check(made, engine) if "may have no steps" in each.message}
+    assert found == ({"warning"} if steps == 0 else set())
+    rng = np.random.default_rng(6)
+    shapes = {"x": (steps, 2, 3), "w": (1, gates, 3), "r": (1, gates, 1), "h": (1, 2, 1)}
+    feeds = {name: rng.uniform(0.5, 1, size).astype(np.float32) for name, size in shapes.items()}
+    assert is_right(made, feeds, engine) == (steps > 0)
+
+
 X = np.random.default_rng(2).standard_normal((4, 4, 2)).astype(np.float32)
 BOTH = '<data mode="bidirectional"/>'
 NUMPY, ALONG = '<data mode="numpy"/>', '<data keep_dims="true"/>'

@@ -770,6 +770,37 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
             (1, "2,N,4", False),
         )
     ],
+    ("LSTM", "steps_may_be_0"): [
+        (
+            (
+                f"(float[{shape}] x, float[1,12,4] w, float[1,12,3] r) => (float[A,B,C,D] y)"
+                f" {{ y = LSTM<hidden_size = 3, layout = {layout}>(x, w, r) }}"
+            ),
+            may_be,
+        )
+        for layout, shape, may_be in (
+            (0, "N,2,4", True),
+            (0, "7,N,4", False),
+            (0, "0,2,4", False),
+            (1, "2,N,4", True),
+            (1, "N,7,4", False),
+        )
+    ],
+    ("RNN", "state_may_stay"): [
+        (
+            (
+                f"(float[{shape}] x, float[1,3,4] w, float[1,3,3] r, float[1,2,3] h) =>"
+                f" (float[A,B,C,D] y) {{ y = RNN<hidden_size = 3>(x, w, r{state}) }}"
+            ),
+            may_stay,
+        )
+        for shape, state, may_stay in (
+            ("N,2,4", ', "", "", h', True),
+            ("0,2,4", ', "", "", h', True),
+            ("1,2,4", ', "", "", h', False),
+            ("N,2,4", "", False),
+        )
+    ],
     ("Expand", "expanded_to_nothing"): [
         ("(float[3,1] x) => (float[A,B] y) <int64[2] k = {3, 0}> { y = Expand(x, k) }", True),
         ("(float[3,N] x) => (float[A,B] y) <int64[2] k = {3, 0}> { y = Expand(x, k) }", True),

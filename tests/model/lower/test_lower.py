@@ -1942,6 +1942,23 @@ def test_splits_that_lowering_makes_alike_get_more_axes_at_once(target: Any) -> 
 
 
 @with_own("onnxruntime")
+@pytest.mark.parametrize("opset", [7, 9, 12, 13, 17])
+def test_splits_whose_axes_become_the_same_stay_two(opset: int, engine: Any) -> None:
+    """onnxruntime takes them for one where both count the axis from the front."""
+    model = onnx.parser.parse_model(
+        f'<ir_version: 4, opset_import: ["": {opset}]> g (float[2,M] x) => (float[2,A] a,'
+        " float[2,B] b) { p, q, r = Split<axis = -1>(x) a = Neg(q)"
+        " v, w = Split<axis = 1>(x) b = Neg(w) }"
+    )
+    lowered = lower(model, target="portable")
+    assert lower(lowered, target="portable") == lowered
+    data = np.random.default_rng(4).uniform(1, 2, (2, 6)).astype(np.float32)
+    made = run(lowered, {"x": data}, engine=engine)
+    assert np.array_equal(made["a"], -data[:, 2:4])
+    assert np.array_equal(made["b"], -data[:, 3:])
+
+
+@with_own("onnxruntime")
 @pytest.mark.parametrize("kind", [np.int32, np.int64])
 @pytest.mark.parametrize(
     ("end", "step", "is_wrong"),

@@ -251,6 +251,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "sum_of_nothing": "is a product of integers along an axis without elements",
         "slices_of_nothing": "is a Unique of slices without elements",
         "batch_may_be_0": "is a recurrent layer whose batch may be 0",
+        "steps_may_be_0": "is a recurrent layer that may have no steps",
+        "state_may_stay": "is a recurrent layer with a first state that may have no steps",
         "expanded_to_nothing": "is an Expand to a dimension of 0 of one that is 1",
         "top_of_none": "is a TopK of 0 elements",
         "top_may_be_none": "is a TopK whose number of elements is known only at run time",

@@ -30,6 +30,9 @@ from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir.attributes import is_set
 from tensorsplit.model.validity.node_errors import types_of
 
+_FIRST_STATE = 5
+"""The place of `initial_h` among the inputs of a recurrent layer."""
+
 _INDICES = {"tensor(int32)", "tensor(int64)"}
 
 _FIRST_RIGHT = MappingProxyType({"LogSoftmax": 13, "Softmax": 11})
@@ -384,11 +387,29 @@ def _takes_nothing_twice(node: ir.Node, known: _Known) -> bool:
 
 def _may_have_no_batch(node: ir.Node, known: _Known) -> bool:
     """Return whether the batch of a recurrent layer may be 0, as may be seen only at run time."""
+    return _may_be_0_later(_steps_and_batch(node, known)[1])
+
+
+def _may_have_no_steps(node: ir.Node, known: _Known) -> bool:
+    """Return whether a recurrent layer may have no steps, as may be seen only at run time."""
+    return _may_be_0_later(_steps_and_batch(node, known)[0])
+
+
+def _may_end_as_it_began(node: ir.Node, known: _Known) -> bool:
+    """Return whether a recurrent layer is given its first state, and may have no steps."""
+    steps, _ = _steps_and_batch(node, known)
+    is_given = len(node.inputs) > _FIRST_STATE and node.inputs[_FIRST_STATE] is not None
+    return is_given and (steps == 0 or _may_be_0_later(steps))
+
+
+def _steps_and_batch(node: ir.Node, known: _Known) -> tuple[Dim, Dim]:
+    """Return the numbers of steps and batches of a recurrent layer; 1 where no layer is asked."""
     shape = known.facts.tensor(first_input(node)).shape
     layout: int | None = attribute_of(node, "layout", ir.AttributeType.INT, 0)
     if node.domain != "" or layout not in (0, 1):
-        return False
-    return _may_be_0_later(None if shape is None else (*shape, 1, 1)[1 - layout])
+        return 1, 1
+    steps, batch = (None, None) if shape is None else (*shape, 1, 1)[:2]
+    return (batch, steps) if layout else (steps, batch)
 
 
 def _reduces_nothing(node: ir.Node, known: _Known) -> bool:
@@ -509,6 +530,8 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             (
                 ("calculated_from_nothing", _calculates_from_nothing),
                 ("batch_may_be_0", _may_have_no_batch),
+                ("steps_may_be_0", _may_have_no_steps),
+                ("state_may_stay", _may_end_as_it_began),
             ),
         ),
         "Unique": (

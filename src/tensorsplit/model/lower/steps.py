@@ -172,7 +172,7 @@ def _lower_once(lowering: Lowering) -> tuple[bool, bool]:
     rename_duplicates(lowering)
     forget_domain(lowering)
     changes = lowering.report.changes
-    had_alike, before = bool(lowering.limited("equal_parts_alike")), len(changes)
+    had_alike, before = any(map(lowering.limited, _MAKE_ALIKE)), len(changes)
     had_vendor_nodes = any(node.domain == DOMAIN for node in lowering.refs)
     had_sequences = _lower_splits(lowering)
     written = len(changes)
@@ -202,6 +202,9 @@ def _calculate_in_bodies(lowering: Lowering) -> None:
     if lowering.look_for("of_constants", bodies) and calculate_constants(lowering):
         lowering.look()
 
+
+_MAKE_ALIKE = ("equal_parts_alike", "negative_axis")
+"""Writing what has these features may make Splits without lengths alike."""
 
 _BEFORE_SPLITS: tuple[Callable[[Lowering], bool], ...] = (
     inline_lengths,

@@ -75,6 +75,8 @@ LEFT = {
     "sum_of_nothing": ELSEWHERE,
     "slices_of_nothing": ELSEWHERE,
     "batch_may_be_0": "feed no batch of 0",
+    "steps_may_be_0": "feed at least one step",
+    "state_may_stay": "feed at least one step",
     "lengths_of_constants": "lower the model, or give the lengths as a constant",
     "real_or_complex": "declare the last dimension of its data",
     "expanded_from_nothing": ELSEWHERE,
