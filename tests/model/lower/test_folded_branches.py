@@ -180,6 +180,50 @@ def test_what_others_read_too_is_not_left_out(where: str, engine: Any) -> None:
     np.testing.assert_array_equal(made["y"], -(x + np.array([[1, 2], [3, 4]], np.float32)))
 
 
+FOLLOWS = {
+    "the Shape": ("s = Shape(v)", "s", False),
+    "the Shape of what is made of it": ("n = Neg(v) u = Shape(n) s = Shape(x)", "u", False),
+    "one Shape, and another is read": ("u = Shape(v) t = Shape(v) s = Neg(t)", "u", False),
+    "one Shape, and another is given out": ("u = Shape(v) s = Shape(v)", "u", True),
+    "the Shape of another": ("n = Neg(x) u = Add(n, c) s = Shape(v) t = Shape(u)", "t", True),
+    "the Shape, and that of what is made of it is given out": (
+        "u = Shape(v) n = Neg(v) s = Shape(n)",
+        "u",
+        True,
+    ),
+    "the Shape of what is made of it, and its own is given out": (
+        "s = Shape(v) n = Neg(v) u = Shape(n)",
+        "u",
+        True,
+    ),
+}
+"""What the condition of an If follows from, and whether ONNX Runtime loses what a branch reads."""
+
+
+@with_own("onnxruntime")
+@pytest.mark.parametrize("name", FOLLOWS)
+def test_a_shape_that_decides_an_if_is_not_left_out_before(name: str, engine: Any) -> None:
+    before, shape, is_lost = FOLLOWS[name]
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[A, B] x) => (float[C, D] y, int64[E] s)
+        <float[2, 2] c = {{1, 2, 3, 4}}, int64 one = {{1}}> {{ v = Add(x, c) {before}
+        d = ReduceMax<keepdims = 0>({shape}) yes = Greater(d, one) y = If(yes)
+        <then_branch = t () => (float[F, G] y_) {{ y_ = Neg(v) }},
+        else_branch = e () => (float[H, K] w) {{ w = Neg(x) }}> }}"""
+    )
+    said = [
+        each.severity for each in ts.check(model, "onnxruntime") if "only the shape" in str(each)
+    ]
+    assert said == ["error"] * is_lost
+    x = np.random.default_rng(5).standard_normal((2, 2)).astype(np.float32)
+    for each in (lowered_for("onnxruntime", model), *([] if is_lost else [model])):
+        made = ts.run(each, {"x": x}, engine=engine)
+        np.testing.assert_array_equal(made["y"], -(x + np.array([[1, 2], [3, 4]], np.float32)))
+    if engine == "onnxruntime" and is_lost:
+        with pytest.raises(SplitError, match="is not a graph input"):
+            ts.run(model, {"x": x}, engine=engine)
+
+
 SHORT = """v = Loop(n) <body = b (int64 i, bool c) => (bool g, float[4] r) { g = Identity(c)
     r = Gather(x, i) }>"""
 CARRIES = SHORT.replace("Loop(n)", "Loop(n, , n)").replace("bool c)", "bool c, int64 s)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from graphlib import CycleError
 from itertools import chain, takewhile
@@ -189,7 +189,8 @@ def _nodes_taken(branch: ir.Graph, facts: Facts) -> Iterator[ir.Node]:
 def _loses_operand(taken: ir.Node, branch: ir.Graph, facts: Facts) -> bool:
     """Return whether the engine loses what a branch reads: before the If, only Shapes read it.
 
-    It leaves out each Shape that is known, with what only that reads, before it sees the branch.
+    It leaves out each Shape that is known, with what only that reads, before it sees the branch;
+    not so where the condition follows from the Shape.
     """
     read = {*chain.from_iterable(node.inputs for node in _nodes_taken(branch, facts))} - {None}
     inside = {*nodes_within(taken)}
@@ -201,9 +202,35 @@ def _loses_operand(taken: ir.Node, branch: ir.Graph, facts: Facts) -> bool:
         and held.graph is taken.graph
         and not held.is_graph_output()
     ]
-    lost = [each for each in readers if each and all(_leads_to_shape(r, facts) for r in each)]
+    deciding = _deciding(taken)
+    lost = [
+        each
+        for each in readers
+        if all(_leads_to_shape(reader, facts) for reader in each)
+        and not each <= deciding
+        and not _are_folded_in_time(each, deciding)
+    ]
     before = {*takewhile(lambda node: node is not taken, taken.graph or ())} if lost else set()
     return any(each <= before for each in lost)
+
+
+def _are_folded_in_time(readers: set[ir.Node], deciding: set[ir.Node]) -> bool:
+    """Return whether readers are Shapes that leave a tensor when an If is decided, by one."""
+    return not readers.isdisjoint(deciding) and all(
+        _is_shape(node) and not any(made.is_graph_output() for made in node.outputs)
+        for node in readers - deciding
+    )
+
+
+def _deciding(node: ir.Node) -> set[ir.Node]:
+    """Return the nodes that the condition of an If follows from."""
+
+    def producers(values: Iterable[ir.Value | None]) -> list[ir.Node]:
+        made = (held.producer() for held in values if held is not None)
+        return [each for each in made if each is not None]
+
+    first = producers([first_input(node)])
+    return {*each_once(first, lambda made: producers(made.inputs))}
 
 
 def is_lost(node: ir.Node, facts: Facts) -> bool:
@@ -243,7 +270,11 @@ def _leads_to_shape(reader: ir.Node, facts: Facts) -> bool:
 
 
 def _is_known_shape(node: ir.Node, facts: Facts) -> bool:
-    return operator_of(node) == "Shape" and has_known_shape(first_input(node), facts)
+    return _is_shape(node) and has_known_shape(first_input(node), facts)
+
+
+def _is_shape(node: ir.Node) -> bool:
+    return operator_of(node) == "Shape"
 
 
 def _is_folded(condition: ir.Value | None, facts: Facts) -> bool:
