@@ -180,6 +180,34 @@ def test_what_others_read_too_is_not_left_out(where: str, engine: Any) -> None:
     np.testing.assert_array_equal(made["y"], -(x + np.array([[1, 2], [3, 4]], np.float32)))
 
 
+@with_own("onnxruntime")
+@pytest.mark.parametrize(
+    ("use", "is_lost"),
+    [
+        ("k = Shape(v) y_ = Expand(x, k)", False),
+        ("n = Neg(v) k = Shape(n) y_ = Expand(x, k)", False),
+        ("k = Shape(v) n = Neg(v) y_ = Expand(n, k)", True),
+    ],
+)
+def test_only_the_shape_of_what_a_branch_reads_may_be_left_out(
+    use: str, is_lost: bool, engine: Any
+) -> None:
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[A, B] x) => (float[C, D] y, int64[E] s)
+        <bool yes = {{1}}, float[2, 2] c = {{1, 2, 3, 4}}> {{ v = Add(x, c) s = Shape(v) y = If(yes)
+        <then_branch = t () => (float[F, G] y_) {{ {use} }},
+        else_branch = e () => (float[H, K] w) {{ {ELSE} }}> }}"""
+    )
+    said = [
+        each.severity for each in ts.check(model, "onnxruntime") if "only the shape" in str(each)
+    ]
+    assert said == ["error"] * is_lost
+    x = np.random.default_rng(5).standard_normal((2, 2)).astype(np.float32)
+    expected = -(x + np.array([[1, 2], [3, 4]], np.float32)) if is_lost else x
+    for each in (lowered_for("onnxruntime", model), *([] if is_lost else [model])):
+        np.testing.assert_array_equal(ts.run(each, {"x": x}, engine=engine)["y"], expected)
+
+
 FOLLOWS = {
     "the Shape": ("s = Shape(v)", "s", False),
     "the Shape of what is made of it": ("n = Neg(v) u = Shape(n) s = Shape(x)", "u", False),

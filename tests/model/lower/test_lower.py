@@ -1942,6 +1942,22 @@ def test_splits_that_lowering_makes_alike_get_more_axes_at_once(target: Any) -> 
 
 
 @with_own("onnxruntime")
+@pytest.mark.parametrize("opset", [10, 13, 17])
+def test_strings_of_a_scan_that_becomes_a_loop_are_all_there(opset: int, engine: Any) -> None:
+    """onnxruntime gathers only the first string of each row, but on the last axis."""
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]> g (string[N,2,2] x) => (string[A,2,2] y)
+        {{ y = Scan<num_scan_inputs = 1,
+        body = b (string[2,2] row) => (string[2,2] r) {{ r = Identity(row) }}>(x) }}"""
+    )
+    lowered = lower(model, target="portable")
+    assert lower(lowered, target="portable") == lowered
+    assert "Loop" in {node.op_type for node in lowered.graph.node}
+    data = np.array([f"s{number}" for number in range(12)], object).reshape(3, 2, 2)
+    assert run(lowered, {"x": data}, engine=engine)["y"].tolist() == data.tolist()
+
+
+@with_own("onnxruntime")
 @pytest.mark.parametrize("opset", [7, 9, 12, 13, 17])
 def test_splits_whose_axes_become_the_same_stay_two(opset: int, engine: Any) -> None:
     """onnxruntime takes them for one where both count the axis from the front."""

@@ -192,7 +192,8 @@ def _loses_operand(taken: ir.Node, branch: ir.Graph, facts: Facts) -> bool:
     It leaves out each Shape that is known, with what only that reads, before it sees the branch;
     not so where the condition follows from the Shape.
     """
-    read = {*chain.from_iterable(node.inputs for node in _nodes_taken(branch, facts))} - {None}
+    nodes = (node for node in _nodes_taken(branch, facts) if not _leads_to_shape(node, facts))
+    read = {*chain.from_iterable(node.inputs for node in nodes)} - {None}
     inside = {*nodes_within(taken)}
     readers = [
         {use.node for use in held.uses()} - inside
@@ -201,6 +202,7 @@ def _loses_operand(taken: ir.Node, branch: ir.Graph, facts: Facts) -> bool:
         and held.producer() is not None
         and held.graph is taken.graph
         and not held.is_graph_output()
+        and not _is_folded(held, facts)
     ]
     deciding = _deciding(taken)
     lost = [
@@ -277,8 +279,8 @@ def _is_shape(node: ir.Node) -> bool:
     return operator_of(node) == "Shape"
 
 
-def _is_folded(condition: ir.Value | None, facts: Facts) -> bool:
-    """Return whether a condition is calculated from constants and known shapes, not sequences."""
+def _is_folded(value: ir.Value | None, facts: Facts) -> bool:
+    """Return whether a value is calculated from constants and known shapes, not sequences."""
 
     def operands(held: ir.Value) -> list[ir.Value]:
         made = None if tensor_of(held) is not None else held.producer()
@@ -286,7 +288,7 @@ def _is_folded(condition: ir.Value | None, facts: Facts) -> bool:
             return []
         return [each for each in made.inputs if each is not None]
 
-    source = passed_from(condition)
+    source = passed_from(value)
     if source is None:
         return False
     held = each_once([source], operands)
