@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -364,6 +365,56 @@ def test_neighbouring_slices_with_calculated_bounds_are_one_split(
     assert [each.op_type for each in there.graph.node] == ["Split", "Split"]
     halves = np.split(X[:rows], [rows // 2])
     check_equal(there, [*halves, *halves], x=X[:rows])
+
+
+@pytest.mark.parametrize("target", [9, 11])
+def test_slices_of_equal_length_elsewhere_are_no_parts(target: int) -> None:
+    """Where the second one does not start at the end of the first, no Split gives them."""
+    made = parse_model("""<ir_version: 8, opset_import: ["": 13]>
+        g (float[6, 4] x) => (float[A, 4] a, float[B, 4] b)
+        <int64[1] zero = {0}, int64[1] two = {2}> {
+            shape = Shape(x)
+            n = Gather(shape, zero)
+            half = Div(n, two)
+            end = Add(half, two)
+            a = Slice(x, zero, half, zero)
+            b = Slice(x, two, end, zero)
+        }""")
+    there = converted(made, target)
+    assert "Split" not in [each.op_type for each in there.graph.node]
+    check_equal(there, [X[:3], X[2:5]], x=X[:6])
+
+
+BOUNDS: dict[str, Callable[[int], int]] = {
+    "zero": lambda _: 0,
+    "two": lambda _: 2,
+    "n": lambda n: n,
+    "half": lambda n: n // 2,
+    "before": lambda n: n - 2,
+    "between": lambda n: n // 2 - 2,
+}
+
+
+@pytest.mark.parametrize("start", BOUNDS)
+@pytest.mark.parametrize("end", BOUNDS)
+def test_neighbours_with_calculated_bounds_are_those_of_numpy(start: str, end: str) -> None:
+    """A Slice takes the place of a Gather only where it gives the same for every length.
+
+    Indices below 0 count from the back; between bounds that are not in order lie none.
+    """
+    text = f"""<ir_version: 8, opset_import: ["": 13]> g (float[N] x) => (float[M] y)
+        <int64[1] first = {{0}}, int64 zero = {{0}}, int64 one = {{1}}, int64 two = {{2}}>
+        {{ shape = Shape(x) n = Squeeze(shape, first) half = Div(n, two) before = Sub(n, two)
+        between = Sub(half, two) taken = Range({start}, {end}, one) y = Gather(x, taken) }}"""
+    made = converted(parse_model(text), 10)
+    for length in range(1, 7):
+        x = np.arange(1, length + 1, dtype=np.float32)
+        indices = np.arange(BOUNDS[start](length), BOUNDS[end](length))
+        if any(not -length <= index < length for index in indices):
+            with pytest.raises(SplitError):
+                run(made, x=x)
+        else:
+            np.testing.assert_array_equal(run(made, x=x)["y"], x[indices])
 
 
 @pytest.mark.parametrize("target", [9, 11, 13, 17])
