@@ -175,6 +175,18 @@ SORTING: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("tool", SORTING)
+def test_the_type_of_an_output_that_is_no_tensor_comes_back(tool: str) -> None:
+    """A ZipMap gives a sequence of maps, which onnx-ir does not have; scikit-learn writes it."""
+    text = """<ir_version: 8, opset_import: ["" : 18, "ai.onnx.ml" : 1]>
+        g (float[2, 6] x) => (float[2, 3] p, seq(map(int64, float)) y) {
+            p, q = Split<axis = 1, num_outputs = 2>(x)
+            y = ai.onnx.ml.ZipMap<classlabels_int64s = [1, 2, 3]>(q)
+        }"""
+    model = onnx.parser.parse_model(text)
+    assert SORTING[tool](model).graph.output[1] == model.graph.output[1]
+
+
+@pytest.mark.parametrize("tool", SORTING)
 @pytest.mark.parametrize("version", [8, 11])
 def test_all_of_it_comes_back_where_nodes_are_put_in_order(tool: str, version: int) -> None:
     model = stuffed(version)

@@ -410,3 +410,28 @@ def test_lengths_that_may_always_sum_to_the_dimension_are_not_doubted(
     inputs = [value("x", FLOAT, names[:1]), value("y", FLOAT, names[1:])]
     found = check(model(graph(nodes, inputs, ["a", "b"])))
     assert "TS825" not in [finding.code for finding in found]
+
+
+READ_BY_NOTHING = {
+    "what a recurrent layer reads": """g (float[5, 2, 3] x, float[1, 16, 3] w, float[1, 16, 4] r)
+        => (float[A, B, C, D] y)
+        { t = Transpose<perm = [1, 0, 2]>(x) y = LSTM<hidden_size = 4>(t, w, r) }""",
+    "parts": "g (float[6] x) => (float[A] y) { p, q = Split(x) y = Concat<axis = 0>(p, q) }",
+    "a reciprocal": "g (int64[6] x) => (int64[A] y) <int64 one = {1}> { y = Div(one, x) }",
+}
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino"])
+@pytest.mark.parametrize("name", READ_BY_NOTHING)
+def test_a_node_without_outputs_is_named_whatever_it_reads(name: str, target: Any) -> None:
+    """Engines refuse it; rules that follow what a node gives pass it by."""
+    made = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 14]> {READ_BY_NOTHING[name]}'
+    )
+    for held in ["x", *(output for each in made.graph.node for output in each.output)]:
+        other = onnx.ModelProto.FromString(made.SerializeToString())
+        other.graph.node.append(node("Identity", held, ""))
+        if held == "y":
+            other.graph.output[0].name = "x"
+        assert ("TS502", "error") in [(each.code, each.severity) for each in check(other)]
+        assert "TS502" in [each.code for each in ts.check(other, target=target)]

@@ -190,7 +190,7 @@ def check_specialised(count: int, functions: int, path: str) -> None:
         raise malformed(problem, "call them with fewer attributes", path)
 
 
-def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
+def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> None:
     """Make functions once for each combination of attributes that calls pass, where it is needed.
 
     The first keeps the function's name. A function that no node calls can't be made so, and is
@@ -200,9 +200,6 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
         model: The model, which is well-formed, and is changed.
         needs: Whether the attributes of a node with references have to be known.
 
-    Returns:
-        Whether any function was.
-
     Raises:
         SplitError: TS502 for more calls than are taken; TS509 for a body that is passed.
     """
@@ -211,7 +208,7 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
     if functions:  # else the walk would be for nothing
         wanted = called_with_need(filter(_references, walk(model)), functions, needs)
     if not wanted:
-        return False
+        return
     made: dict[Key, dict[object, ir.Function]] = {key: {} for key in wanted}
     taken = {key[:2] for key in functions}
     calls = [ref for ref in walk(model) if ref.function is None or key_of(ref.function) not in made]
@@ -233,7 +230,6 @@ def specialise(model: ir.Model, needs: Callable[[NodeRef], bool]) -> bool:
     kept = [f for key, each in functions.items() for f in made.get(key, {"": each}).values()]
     model.functions.clear()
     model.functions.update((function.identifier(), function) for function in kept)
-    return True
 
 
 def _references(ref: NodeRef) -> bool:
