@@ -1941,6 +1941,43 @@ def test_splits_that_lowering_makes_alike_get_more_axes_at_once(target: Any) -> 
         assert np.array_equal(got, want)
 
 
+@with_own("openvino")
+@pytest.mark.parametrize("in_branch", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "length", "is_loaded"),
+    [
+        *(("STRING", length, length > 0) for length in (0, 2)),
+        *((kind, 2, False) for kind in ("COMPLEX64", "COMPLEX128", "FLOAT8E4M3FNUZ", "UINT2")),
+        *((kind, 0, False) for kind in ("FLOAT8E5M2FNUZ", "INT2", "FLOAT6E2M3", "FLOAT6E3M2")),
+        *((kind, 2, True) for kind in ("FLOAT8E4M3FN", "INT4", "BFLOAT16", "FLOAT4E2M1")),
+        *((kind, 0, True) for kind in ("FLOAT", "BOOL")),
+    ],
+)
+def test_initializers_that_nothing_reads_are_left_out_where_they_are_not_loaded(
+    kind: str, length: int, is_loaded: bool, in_branch: bool, engine: Any
+) -> None:
+    model = parse_model("""<ir_version: 12, opset_import: ["": 19]>
+        g (float[2] x, bool c) => (float[2] y) {
+            y = If(c) <then_branch = t () => (float[2] a) { a = Neg(x) },
+            else_branch = e () => (float[2] b) { b = Abs(x) }>
+        }""")
+    held: Any = [b"a" if kind == "STRING" else 1] * length
+    tensor = onnx.helper.make_tensor("unread", getattr(onnx.TensorProto, kind), [length], held)
+    branch = next(each.g for each in model.graph.node[0].attribute if each.name == "else_branch")
+    (branch if in_branch else model.graph).initializer.append(tensor)
+    said = [each for each in check(model, target="openvino") if "that no node reads" in str(each)]
+    assert [each.severity for each in said] == (
+        [] if is_loaded else ["warning" if kind == "STRING" else "error"]
+    )
+    lowered = lower(model, target="openvino")
+    assert is_loaded or lowered != model
+    feeds = {"x": np.array([1, 2], np.float32), "c": np.array(True)}
+    assert run(lowered, feeds, engine=engine)["y"].tolist() == [-1, -2]
+    if engine == "openvino" and not is_loaded and kind != "STRING":
+        with pytest.raises(SplitError):
+            run(model, feeds, engine=engine)
+
+
 @with_own("onnxruntime")
 @pytest.mark.parametrize("opset", [10, 13, 17])
 def test_strings_of_a_scan_that_becomes_a_loop_are_all_there(opset: int, engine: Any) -> None:

@@ -61,7 +61,7 @@ from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.calls import called_in_part
-from tensorsplit.model.graph.held_tensors import is_in_words, tensors
+from tensorsplit.model.graph.held_tensors import is_in_words, tensors, unread_initializers
 from tensorsplit.model.graph.message import NAMED_DOMAIN
 from tensorsplit.model.graph.nodes import NodeRef, Scope, namesakes, nodes_in, scopes_in
 from tensorsplit.model.graph.opsets import domain_opsets
@@ -261,6 +261,14 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
             for scope in scopes_in(each)
             for tensor in tensors(scope)
         ),
+        **{
+            name: any(
+                unread_initializers(scope, are_strings=name == "unread_strings")
+                for each in owners
+                for scope in scopes_in(each)
+            )
+            for name in ("unread_initializer", "unread_strings")
+        },
         "overridable_initializer": any(value.name in graph.initializers for value in graph.inputs),
     }
     return {name: value for name, value in found.items() if value}

@@ -308,6 +308,9 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "empty_input": "has an input of shape (0)",
         "unread_rank": "has an input of unknown rank that no node reads",
         "constant_in_words": "has constants of bfloat16, uint32 or float8, not written as bytes",
+        "unread_initializer": "has an initializer that no node reads, of complex numbers or of a"
+        " type of few bits",
+        "unread_strings": "has an initializer of strings without elements that no node reads",
         "overridable_initializer": "has an input with a default (D20)",
         "calculated_integers": "has nodes, made by lowering, that calculate whole numbers above"
         " 2^24",

@@ -83,6 +83,38 @@ def is_in_words(tensor: ir.TensorProtocol) -> bool:
     return is_message and bool(tensor.raw.int32_data or tensor.raw.uint64_data)
 
 
+_NOT_LOADED = frozenset(
+    {
+        *("COMPLEX64", "COMPLEX128", "FLOAT8E4M3FNUZ", "FLOAT8E5M2FNUZ"),
+        *("FLOAT6E2M3", "FLOAT6E3M2", "INT2", "UINT2"),
+    }
+)
+"""Types of which OpenVINO 2026.4.1 loads no initializer, whether a node reads it or not."""
+
+
+def unread_initializers(scope: Scope, *, are_strings: bool) -> list[ir.Value]:
+    """Return the initializers that nothing reads and OpenVINO does not load.
+
+    Strings without elements are not loaded from bytes; from a file they are.
+    """
+    held = scope.initializers.values() if isinstance(scope, ir.Graph) else ()
+    found = _are_empty_strings if are_strings else _is_not_loaded
+    return [each for each in held if not _is_needed(each) and found(each)]
+
+
+def _is_needed(held: ir.Value) -> bool:
+    return bool(held.uses()) or held.is_graph_input() or held.is_graph_output()
+
+
+def _is_not_loaded(held: ir.Value) -> bool:
+    return held.const_value is not None and held.const_value.dtype.name in _NOT_LOADED
+
+
+def _are_empty_strings(held: ir.Value) -> bool:
+    tensor = held.const_value
+    return tensor is not None and tensor.dtype == ir.DataType.STRING and 0 in tensor.shape
+
+
 def tensors(scope: Scope) -> Iterator[ir.TensorProtocol]:
     """Yield every tensor that a graph or function holds, without those in bodies."""
     if isinstance(scope, ir.Graph):

@@ -26,6 +26,7 @@ from tensorsplit.model.graph.held_tensors import (
     held_by,
     is_in_words,
     tensor_of,
+    unread_initializers,
 )
 from tensorsplit.model.graph.nodes import (
     NodeRef,
@@ -255,12 +256,31 @@ def write_words(lowering: Lowering) -> bool:
         for each in held:
             if each.const_value is not None and is_in_words(each.const_value):
                 each.const_value = _as_bytes(each.const_value)
-                _note_words(lowering, f"initializer {show(each.name)}", entry)
+                _note(lowering, f"initializer {show(each.name)}", _BYTES, entry)
         for node in scope:
             value = attribute_of(node, "value", ir.AttributeType.TENSOR)
             if value is not None and is_in_words(value):
                 node.attributes["value"] = ir.AttrTensor("value", _as_bytes(value))
-                _note_words(lowering, lowering.refs[node].path, entry)
+                _note(lowering, lowering.refs[node].path, _BYTES, entry)
+    return len(lowering.report.changes) > before
+
+
+def drop_unread(lowering: Lowering) -> bool:
+    """Leave out initializers that nothing reads, where the target does not load them.
+
+    Returns whether there were any.
+    """
+    before = len(lowering.report.changes)
+    owners: list[Scope] = [lowering.model.graph, *lowering.model.functions.values()]
+    for feature in ("unread_initializer", "unread_strings"):
+        entry = lowering.limitation(feature)
+        for scope in (inner for owner in owners if entry for inner in scopes_in(owner)):
+            for each in unread_initializers(scope, are_strings=feature == "unread_strings"):
+                assert isinstance(scope, ir.Graph)  # noqa: S101 - it has initializers
+                assert entry is not None  # noqa: S101 - see above
+                assert each.name is not None  # noqa: S101 - likewise
+                del scope.initializers[each.name]
+                _note(lowering, f"initializer {show(each.name)}", "left out", entry)
     return len(lowering.report.changes) > before
 
 
@@ -275,9 +295,12 @@ def _as_bytes(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
     )
 
 
-def _note_words(lowering: Lowering, path: str, entry: Limitation) -> None:
+_BYTES = "the same, as bytes"
+
+
+def _note(lowering: Lowering, path: str, became: str, entry: Limitation) -> None:
     reason = lowering.profile.says(entry)
-    lowering.report.changes.append(LoweredNode(path, "constant", "the same, as bytes", reason))
+    lowering.report.changes.append(LoweredNode(path, "constant", became, reason))
 
 
 def calculate_constants(lowering: Lowering) -> bool:

@@ -28,6 +28,7 @@ from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.analysis import analyse
 from tensorsplit.model.lower.constants import (
     calculate_constants,
+    drop_unread,
     give_nothing,
     give_nothing_for_parts,
     slice_empty,
@@ -213,6 +214,7 @@ _BEFORE_SPLITS: tuple[Callable[[Lowering], bool], ...] = (
     write_tensors,
     write_initializers,
     write_words,
+    drop_unread,
     slice_empty,
     slice_nothing,
     give_nothing,
