@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -342,10 +342,16 @@ def gather(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[A
     """
     taken: Any = np.take(data, indices.astype(np.int64), axis)
     made = np.asarray(taken, data.dtype)  # of no dimensions, NumPy gives no array
-    if not made.size and not in_range(indices, length := data.shape[axis]):
-        problem = f"an index is out of range for an axis of length {length}"
-        raise node_failed(problem, f"give indices from {-length} to {length - 1}")
+    _check_unread(made, [(indices, data.shape[axis])])
     return [made]
+
+
+def _check_unread(made: Array, indices: Iterable[tuple[Array, int]]) -> None:
+    """Refuse indices beyond the lengths of their axes where NumPy looks at none: it gives none."""
+    for each, length in indices if not made.size else ():
+        if not in_range(each, length):
+            problem = f"an index is out of range for an axis of length {length}"
+            raise node_failed(problem, f"give indices from {-length} to {length - 1}")
 
 
 def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0, **_: object) -> list[Array]:
@@ -359,7 +365,10 @@ def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0, **_: object) 
     lists = at[:-1]
     batch = np.indices(lists, sparse=True)[:batch_dims]
     first = np.zeros(lists, np.int64)  # of an axis of length 1: lists of no indices are lists too
-    return [np.asarray(data[None][(first, *batch, *np.moveaxis(indices, -1, 0))], data.dtype)]
+    places = np.moveaxis(indices, -1, 0)
+    made = np.asarray(data[None][(first, *batch, *places)], data.dtype)
+    _check_unread(made, zip(places, shape[batch_dims:], strict=False))
+    return [made]
 
 
 def gather_elements(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[Array]:
