@@ -158,6 +158,27 @@ def ranges(opsets: Sequence[int]) -> Iterator[tuple[int, int]]:
         yield held[0], held[-1]
 
 
+def unregistered(schemas: Sequence[Any]) -> Iterator[str]:
+    """The operators of other domains than ONNX's own that the engine does not know at all."""
+    for schema in schemas:
+        if not schema.domain or schema.deprecated:
+            continue
+        inputs, outputs = (["x"] * max(count, 1) for count in (schema.min_input, schema.min_output))
+        names = [f"y{place}" for place in range(len(outputs))]
+        node = helper.make_node(schema.name, inputs, names, domain=schema.domain)
+        ends = [helper.make_empty_tensor_value_info(name) for name in names]
+        data = helper.make_tensor_value_info("x", TensorProto.FLOAT, None)
+        imports = [helper.make_opsetid(schema.domain, schema.since_version)]
+        graph = helper.make_graph([node], "one", [data], ends)
+        imports.append(helper.make_opsetid("", 13))
+        made = helper.make_model(graph, opset_imports=imports, ir_version=10)
+        try:
+            onnxruntime.InferenceSession(made.SerializeToString(), providers=[PROVIDER])
+        except Exception as error:  # noqa: BLE001 - it has several, of no common type
+            if "is not a registered function" in str(error):
+                yield f"{schema.domain}.{schema.name}"
+
+
 def main() -> None:
     """Write the lines, and say how many nodes were tried."""
     onnxruntime.set_default_logger_severity(4)
@@ -186,6 +207,7 @@ def main() -> None:
             if loaded and not has_kernel:
                 others.append(types)
         lines[schema.name] += [line(version, version, each) for each in others and merged(others)]
+    lines |= {name: [] for name in unregistered(schemas)}
     path = PROFILES / f"onnxruntime-{onnxruntime.__version__}.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     content["kernels"] = {name: sorted(texts, key=order) for name, texts in sorted(lines.items())}

@@ -490,6 +490,46 @@ def test_what_an_engine_does_not_run_at_all_is_a_warning(
     assert not found or said in found[0].message
 
 
+OTHER_DOMAINS = on_engines(
+    [
+        ("openvino", "ai.onnx.ml", "Binarizer", True),
+        ("openvino", "ai.onnx.ml", "Normalizer", False),
+        ("openvino", "ai.onnx.preview.training", "Momentum", True),
+        ("onnxruntime", "ai.onnx.ml", "Binarizer", False),
+        ("onnxruntime", "ai.onnx.preview.training", "Momentum", True),
+    ]
+)
+
+
+@pytest.mark.parametrize(("target", "domain", "operator", "said"), OTHER_DOMAINS)
+def test_operators_of_other_domains_that_an_engine_does_not_run(
+    target: Any, domain: str, operator: str, said: bool
+) -> None:
+    attributes: dict[str, Any] = {}
+    inputs = "x"
+    if operator == "Momentum":
+        attributes = {"alpha": 0.9, "beta": 1.0, "mode": "standard", "norm_coefficient": 0.0}
+        inputs = "r t x x x"
+    made = node(operator, inputs, "y z" if operator == "Momentum" else "y", **attributes)
+    made.domain = domain
+    given = [value("x", FLOAT, [2, 3])]
+    if operator == "Momentum":
+        given += [value("r", FLOAT, []), value("t", TensorProto.INT64, [])]
+    whole = model(graph([made], given, "y"), 13)
+    whole.opset_import.append(helper.make_opsetid(domain, 1))
+    found = [each for each in check(whole, target) if " does not run " in each.message]
+    assert [each.severity for each in found] == ["warning"] * said
+    assert all(f"{domain}.{operator}-1" in each.message for each in found)
+    feed = {"x": np.random.default_rng(5).random((2, 3), np.float32)}
+    if operator == "Momentum":
+        feed |= {"r": np.array(0.1, np.float32), "t": np.array(3)}
+    if said:
+        with pytest.raises(SplitError, match="TS60"):
+            ts.run(whole, feed, engine=target)
+    else:
+        assert ts.run(whole, feed, engine=target)["y"].shape == (2, 3)
+
+
 @pytest.mark.parametrize(
     ("opset", "text", "fix"),
     [

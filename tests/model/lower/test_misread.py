@@ -668,3 +668,58 @@ def test_the_scales_of_a_quantized_product_that_an_engine_takes(name: str, targe
         right = ts.run(model, feed)["y"].astype(int)
         got = ts.run(lowered, feed, engine=target)["y"].astype(int)
         assert np.abs(got - right).max() <= 1
+
+
+CHOICES = {  # the inputs, the node, what check says, and whether the engine loads the model
+    "antialias": ('Resize<mode = "linear", antialias = 1>(x, , half)', "warning", True),
+    "no antialias": ('Resize<mode = "linear", antialias = 0>(x, , half)', "", True),
+    "elements outside": ('Resize<mode = "cubic", exclude_outside = 1>(x, , half)', "warning", True),
+    "not larger": (
+        'Resize<keep_aspect_ratio_policy = "not_larger">(x, , , sizes)',
+        "warning",
+        True,
+    ),
+    "stretched": ('Resize<keep_aspect_ratio_policy = "stretch">(x, , , sizes)', "", True),
+    "symmetric": (
+        'Resize<coordinate_transformation_mode = "half_pixel_symmetric">(x, , half)',
+        "error",
+        False,
+    ),
+    "wrapped": ('Pad<mode = "wrap">(x, pads)', "error", False),
+    "reflected": ('Pad<mode = "reflect">(x, pads)', "", True),
+    "volumes": ("Col2Im(c, three, three)", "error", False),
+    "a window": ("Attention<left_window_size = 1>(x, x, x)", "warning", True),
+    "no window": ("Attention<left_window_size = -1>(x, x, x)", "", True),
+    "a fed step": ("STFT(t, k, , eight)", "error", False),
+    "a constant step": ("STFT(t, four, , eight)", "", True),
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("name", CHOICES)
+def test_attributes_and_operands_that_openvino_ignores_or_refuses(name: str) -> None:
+    call, said, is_loaded = CHOICES[name]
+    if "Attention" in call and onnx.defs.onnx_opset_version() < 25:
+        pytest.skip("the installed onnx does not know this opset")
+    model = made_of(
+        25 if "Attention" in call else 19,
+        "float[1,2,4,4] x, float[1,8,1] c, float[1,16,1] t, int64 k",
+        "float[] y",
+        f"z = {call} y = Neg(z)",
+        "float[4] half = {1, 1, 0.5, 0.5}, int64[4] sizes = {1, 2, 3, 2}, int64 eight = {8},"
+        " int64[3] three = {1, 1, 1}, int64[8] pads = {0, 0, 1, 0, 0, 0, 0, 1}, int64 four = {4}",
+    )
+    model.graph.output[0].ClearField("type")
+    found = ts.check(model, target="openvino")
+    at = [each.severity for each in found if each.code in ("TS841", "TS842", "TS843")]
+    assert at == [each for each in [said] if each]
+    shapes = {"x": (1, 2, 4, 4), "c": (1, 8, 1), "t": (1, 16, 1)}
+    feed = {each: RANDOM.uniform(1, 2, shape) for each, shape in shapes.items()}
+    feed = {each: held.astype(np.float32) for each, held in feed.items()} | {"k": np.array(4)}
+    if not is_loaded:
+        with pytest.raises(SplitError, match="TS603"):
+            ts.run(model, feed, engine="openvino")
+        return
+    got, right = (ts.run(model, feed, engine=each)["y"] for each in ("openvino", "tensorsplit"))
+    is_right = got.shape == right.shape and np.allclose(got, right, rtol=1e-3, atol=1e-3)
+    assert is_right == (not said)

@@ -70,11 +70,12 @@ def takes(kernel: Kernel, types: Mapping[str, Set[str]]) -> bool:
 
 
 def of_kernels(profile: Profile, ref: NodeRef, facts: Facts) -> Iterator[Finding]:
-    """Yield a finding on a node of ONNX's own operators for which the engine has no kernel.
+    """Yield a finding on a node of the standard's operators for which the engine has no kernel.
 
     It is a warning: before it looks for kernels, the engine may leave the node out.
     """
-    lines = profile.kernels.get(ref.op_type) if ref.node.domain == "" else None
+    operator = f"{ref.node.domain}.{ref.op_type}".removeprefix(".")
+    lines = profile.kernels.get(operator)
     schema = ref.schema
     if lines is None or schema is None or is_onnx_split(ref.node):
         return
@@ -88,7 +89,7 @@ def of_kernels(profile: Profile, ref: NodeRef, facts: Facts) -> Iterator[Finding
     named = f" with {', '.join(shown)}" if kernels else ""
     what = "cast its data to another type" if kernels else "convert the model to another opset"
     fix = f"{what}, or use another engine" if lines else "use another engine"
-    message = f"{profile.name} does not run {ref.op_type}-{version}{named}"
+    message = f"{profile.name} does not run {operator}-{version}{named}"
     yield of_check(TARGET_DEPENDS, ref.path, message, fix)
 
 

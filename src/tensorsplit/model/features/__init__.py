@@ -20,7 +20,7 @@ from tensorsplit.model.features.body_features import (
     takes_strings,
     unread_rows,
 )
-from tensorsplit.model.features.forms import of_axes, of_form
+from tensorsplit.model.features.forms import of_axes, of_choices, of_form
 from tensorsplit.model.features.from_constants import is_packed_constant, of_constants
 from tensorsplit.model.features.given_as_is import given_as_is, given_by_function
 from tensorsplit.model.features.inlined import Inlined
@@ -146,6 +146,7 @@ def _of_any_operator(
 ) -> Iterator[tuple[str, object]]:
     """Yield what holds of nodes of ONNX's own domain whether they have sequences or not."""
     yield from of_form(ref)
+    yield from of_choices(ref.node)
     found = [
         *of_axes(ref, facts),
         *of_bodies(ref, facts, seen),

@@ -35,6 +35,37 @@ _FIRST_UNINFERRED = {"MeanVarianceNormalization": 13}
 """Operators of which onnx infers no types in a function of a model, from an opset on."""
 
 
+_CHOICES = {
+    "Attention": ("left_window_size", "right_window_size"),
+    "Pad": ("mode",),
+    "Resize": (
+        "antialias",
+        "coordinate_transformation_mode",
+        "exclude_outside",
+        "keep_aspect_ratio_policy",
+    ),
+}
+"""Attributes that say how an operator calculates, and of which engines know some values."""
+
+
+def of_choices(node: ir.Node) -> Iterator[tuple[str, object]]:
+    """Yield what attributes of a node say, such as ``antialias = 1``."""
+    chosen = [
+        f"{name} = {held.value}"
+        for name in _CHOICES.get(node.op_type, ())
+        if (held := node.attributes.get(name)) is not None and not held.is_ref()
+    ]
+    if chosen:
+        yield "operator", node.op_type
+        yield "choice", tuple(chosen)
+        windows = {each.partition(" = ")[0] for each in chosen if not each.endswith(" = -1")}
+        if not windows.isdisjoint(_WINDOWS):
+            yield "window", True
+
+
+_WINDOWS = frozenset(_CHOICES["Attention"])
+
+
 def of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:
     """Yield the form in which a Constant that is used gives its value, if not as a tensor.
 

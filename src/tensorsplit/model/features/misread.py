@@ -354,6 +354,14 @@ def _has_scales(place: int, ref: NodeRef, seen: Facts) -> bool:
     return shape is not None and any(is_known(dim) and dim != 1 for dim in shape)
 
 
+def _is_of_volumes(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a Col2Im is known to make images of another rank than 2."""
+    shape = seen.tensor(ref.input(1)).shape
+    return shape is not None and len(shape) == 1 and is_known(shape[0]) and shape[0] != _OF_IMAGES
+
+
+_OF_IMAGES = 2
+
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
     "Add": (("rotation", _is_rotation),),
     "Einsum": (("unmoved", _moves_nothing),),
@@ -377,6 +385,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "Where": _OF_CHOICE,
         **dict.fromkeys(("GRU", "RNN"), _OF_RECURRENCE),
         "LSTM": (*_OF_RECURRENCE, ("peepholes", lambda ref, _: ref.input(_PEEPHOLES))),
+        "Col2Im": (("columns_of_volumes", _is_of_volumes),),
         "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
         "DFT": (
             ("axis_from_back", _counts_from_back),
@@ -410,6 +419,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("open_channels", has_open_channels),
         ),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
+        "STFT": (("fed_step", lambda ref, _: constant(ref.input(1)) is None),),
         "TopK": (("ties", _gives_places),),
     }
 )

@@ -156,6 +156,10 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "softmax_of_rows": "is a Softmax at opset 11 or 12, along several axes",
         "scales_of_rows": "is a QLinearMatMul with scales for the rows of its first factor",
         "scales_of_columns": "is a QLinearMatMul with scales for the columns of its second factor",
+        "choice": "has the attribute {}",
+        "window": "is an Attention whose keys are those of a window",
+        "fed_step": "is an STFT whose step is not written as a constant",
+        "columns_of_volumes": "is a Col2Im of images of another rank than 2",
         "unmoved": "is an Einsum that gives what it reads",
         "sampled_volume": "is a GridSample of data of another rank than 4",
         "open_channels": "is a QuantizeLinear with scales along an axis that may not be the last,"
