@@ -154,6 +154,11 @@ def test_what_does_not_fit_is_refused_by_openvino_too(
             "k = Reshape(y, two) p, q = Split<axis = 1, num_outputs = 2>(k)"
             " r = Concat<axis = 0>(p, q) z = Reshape(r, flat)"
         ),  # another axis
+        (
+            "k = Reshape(y, two) p, q = Split(k, l) r = Concat<axis = 1>(p, q)"
+            " s = Concat<axis = 0>(p, q) t = Reshape(r, flat) u = Reshape(s, flat)"
+            " z = Concat<axis = 0>(t, u)"
+        ),  # once along another axis
     ],
 )
 def test_a_split_that_something_needs_gets_no_other_part(body: str) -> None:
