@@ -169,12 +169,7 @@ def test_files_of_python_2_and_odd_headers_are_no_news(tmp_path: Path) -> None:
     assert odd.err.startswith("tensorsplit: error: [TS705]")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says how much was taken")
-def test_in_little_memory(tmp_path: Path) -> None:
-    pytest.importorskip("safetensors")
-    for number, (name, data, _) in enumerate(HOSTILE.values()):
-        (tmp_path / f"{number}{Path(name).suffix}").write_bytes(data)
-    code = """
+IN_LITTLE_MEMORY = """
 import pathlib, re, sys
 import tensorsplit as ts
 for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
@@ -185,7 +180,46 @@ for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
         assert error.code == "TS705", error
 print(re.search("VmHWM:[^0-9]*([0-9]+)", pathlib.Path("/proc/self/status").read_text())[1])
 """
-    assert int(printed(code, tmp_path)) < 100_000  # kilobytes
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only it says how much was taken")
+
+
+@on_linux
+def test_in_little_memory(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    for number, (name, data, _) in enumerate(HOSTILE.values()):
+        (tmp_path / f"{number}{Path(name).suffix}").write_bytes(data)
+    assert int(printed(IN_LITTLE_MEMORY, tmp_path)) < 100_000  # kilobytes
+
+
+def index_of(folder: Path, more: bytes) -> None:
+    folder.mkdir()
+    (folder / "a.safetensors").write_bytes(tensors({"a": F32}, b"1234"))
+    text = b'{"weight_map": {"a": "a.safetensors"}, "more": %b}' % more
+    (folder / "model.safetensors.index.json").write_bytes(text)
+
+
+def huge_directory(place: Path, size: int) -> None:
+    """An archive that takes no room on the disk, and says that its directory does."""
+    end = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, size, 0)
+    end += struct.pack("<4sLQL", b"PK\6\7", 0, size, 1)
+    end += struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, *[2**16 - 1] * 2, *[2**32 - 1] * 2, 0)
+    with place.open("wb") as file:
+        file.seek(size)
+        file.write(end)
+
+
+@on_linux
+def test_what_would_be_parsed_to_much(tmp_path: Path) -> None:
+    """Documents of which a few bytes make an object each, and a directory of a gigabyte."""
+    pytest.importorskip("safetensors")
+    huge_directory(tmp_path / "x.npz", 1 << 30)
+    index_of(tmp_path / "lists", b"[%b1]" % (b"[]," * 9_000_000))
+    index_of(tmp_path / "objects", b"[%b1]" % (b"{}," * 9_000_000))
+    header = b'{%b,"more":[%b1]}' % (ONCE, b"[]," * 3_900_000)
+    (tmp_path / "x.safetensors").write_bytes(tensors(header, b"1234"))
+    text = json.dumps({"__metadata__": {"tensorsplit.layouts": "[{}" + ",{}" * 3_900_000 + "]"}})
+    (tmp_path / "y.safetensors").write_bytes(tensors(text.encode()))
+    assert int(printed(IN_LITTLE_MEMORY, tmp_path)) < 160_000  # kilobytes
 
 
 @pytest.fixture

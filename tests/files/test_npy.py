@@ -9,7 +9,7 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pytest
@@ -315,9 +315,9 @@ def test_the_directory_of_an_archive_is_not_read_for_each_array(
     np.savez(tmp_path / "x.npz", **arrays)  # type: ignore[arg-type]  # numpy's stubs
     opened = []
 
-    def counted(path: str) -> zipfile.ZipFile:
-        opened.append(path)
-        return open_archive(path)
+    def counted(file: IO[bytes]) -> zipfile.ZipFile:
+        opened.append(file)
+        return open_archive(file)
 
     monkeypatch.setattr(byte_copies, "open_archive", counted)
     ts.files.split(tmp_path / "x.npz", tmp_path / "parts.npz", [1, 2], axis=1, verify=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from io import FileIO
 from itertools import accumulate, groupby
 from operator import attrgetter
+from pathlib import Path
 from typing import IO, TypeVar
 from zipfile import ZipFile
 
@@ -235,7 +236,8 @@ class MemberCopies:
             archives: dict[str, ZipFile] = {}
             for path in dict.fromkeys(each.path for move in self.moves for each in move.sources):
                 with refusing(path):
-                    archives[path] = closing.enter_context(open_archive(path))
+                    file = closing.enter_context(Path(path).open("rb"))
+                    archives[path] = closing.enter_context(open_archive(file))
             for move in self.moves:
                 yield from _members_copied(move, archives, memory)
 

@@ -19,7 +19,7 @@ from tensorsplit.files.byte_checks import PaddingCheck, SameBytes
 from tensorsplit.files.byte_moves import Move, RowPlace
 from tensorsplit.files.dense_files import DenseFile, DenseWriting, Place, move_of
 from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTensor
-from tensorsplit.files.sources import FileState, check_regular, refusing
+from tensorsplit.files.sources import FileState, check_regular, refusing, values_in
 from tensorsplit.files.tensor_names import check_file_names
 from tensorsplit.storage.drafts import is_draft
 
@@ -29,6 +29,7 @@ INDEX = ".safetensors.index.json"
 _LONGEST_HEADER = 12 << 20
 _LONGEST_INDEX = 64 << 20
 _MOST_NAMES = 1 << 19  # in an index
+_MOST_VALUES = 1 << 21
 _METADATA = "__metadata__"
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _UNPADDED = "tensorsplit.unpadded"
@@ -126,8 +127,9 @@ def read_header(path: Path) -> Header:
         length = struct.unpack("<Q", field)[0]
         if not 0 < length <= size - 8:
             raise ValueError(f"its header can't be {length} bytes long: the file has {size}")
-        if length > _LONGEST_HEADER:
-            raise ValueError(f"its header is longer than {_LONGEST_HEADER} bytes")
+        if length > _LONGEST_HEADER or values_in(text := file.read(length)) > _MOST_VALUES:
+            problem = f"longer than {_LONGEST_HEADER} bytes or {_MOST_VALUES} values"
+            raise ValueError(f"its header is {problem}")
         try:
             with safe_open(path, framework="numpy"):
                 pass
@@ -136,7 +138,7 @@ def read_header(path: Path) -> Header:
         except FileNotFoundError:  # of a file that is open here
             path.open("rb").close()  # which says what the library does not
             raise ValueError("it could not be opened a second time") from None
-        found = json.loads(file.read(length), object_pairs_hook=_pairs)
+        found = json.loads(text, object_pairs_hook=_pairs)
     metadata = found.pop(_METADATA, None)
     if "" in found:
         raise ValueError("its header has a tensor without a name")
@@ -236,7 +238,8 @@ def _indexed(place: Path) -> _Checkpoint:
 
 def _is_too_long(index: bytes) -> bool:
     """Return whether an index, which has the name of each tensor and of its file, is not read."""
-    return len(index) > _LONGEST_INDEX or index.count(b'"') > 4 * _MOST_NAMES
+    names = index.count(b'"') / 4
+    return len(index) > _LONGEST_INDEX or max(names, values_in(index) / 2) > _MOST_NAMES
 
 
 def _header(path: Path) -> Header:

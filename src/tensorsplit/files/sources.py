@@ -8,7 +8,7 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, cast
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from tensorsplit.core.errors import (
@@ -23,6 +23,7 @@ from tensorsplit.core.errors import (
 )
 
 _LONGEST_ANSWER = 100
+_LONGEST_DIRECTORY = 8 << 20
 
 
 class PickledError(ValueError):
@@ -121,17 +122,43 @@ def check_regular(path: Path) -> None:
         raise ValueError("it is not a file")
 
 
-def open_archive(file: IO[bytes] | str) -> ZipFile:
+def values_in(text: bytes) -> int:
+    """Return how many values a JSON document may hold, at most, before it is parsed."""
+    return 1 + sum(map(text.count, (b",", b"[", b"{")))
+
+
+class _ArchiveFile:
+    """A file in which a `ZipFile` finds its directory, of which no more than so much is read.
+
+    Python reads all of it at once, and the file says how long it is.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.is_open = False
+
+    def read(self, size: int = -1) -> bytes:
+        if size > _LONGEST_DIRECTORY and not self.is_open:
+            raise ValueError(f"its directory is longer than {_LONGEST_DIRECTORY} bytes")
+        return self._file.read(size)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._file, name)
+
+
+def open_archive(file: IO[bytes]) -> ZipFile:
     """Open an ``.npz`` for reading; BadZipFile, ValueError or OSError for one that can't be read.
 
     NumPy does not write other compressions, of which Python decodes all of a member at once.
     """
+    bounded = _ArchiveFile(file)
     try:
-        archive = ZipFile(file)
+        archive = ZipFile(cast("IO[bytes]", bounded))
     except BadZipFile as error:
         if isinstance(hidden := error.__context__, OSError):  # which it does not tell
             raise hidden from None
         raise
+    bounded.is_open = True
     for each in archive.infolist():
         if each.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
             archive.close()

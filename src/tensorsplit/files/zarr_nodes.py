@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorsplit.core.dimensions import MAX_DIM
 from tensorsplit.core.errors import LARGE_METADATA, SplitError, show, show_int, show_path
-from tensorsplit.files.sources import PickledError, refusing
+from tensorsplit.files.sources import PickledError, refusing, values_in
 from tensorsplit.files.zarr_codecs import Metadata, runs_code
 from tensorsplit.files.zarr_internals import ArrayV2Metadata, ArrayV3Metadata, RegularChunkGrid
 from tensorsplit.files.zarr_stores import (
@@ -227,7 +227,7 @@ class _DocumentReader:
             return ZarrNode(path, documents, metadata)
 
     def _parsed(self, name: str, text: bytes) -> dict[str, object]:
-        self._bounds.values += sum(map(text.count, (b",", b"[", b"{")))
+        self._bounds.values += values_in(text)
         if self._bounds.values > _MOST_VALUES:
             raise self._beyond(f"is described in more than {_MOST_VALUES} values")
         described = json.loads(text)
