@@ -9,6 +9,7 @@ import struct
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -267,6 +268,16 @@ class _Server(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
+    def answer_slowly(self, size: int) -> None:
+        """Answer with a byte now and then."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(size))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            for _ in range(100):
+                self.wfile.write(b" ")
+                time.sleep(0.1)
+
     def do_GET(self) -> None:
         """Answer by the name of the store, and the key in there."""
         answers: dict[str, bytes] = {
@@ -301,6 +312,9 @@ class _Server(BaseHTTPRequestHandler):
         store, _, _ = self.path.lstrip("/").partition("/")
         if store == "silent":
             time.sleep(1)
+        if store in ("slow", "long"):
+            self.answer_slowly({"slow": 1 << 10, "long": 1 << 60}[store])
+            return
         if place := {"circle": self.path, "astray": "file:///etc/passwd"}.get(store):
             self.answer_in_brief(302, Location=place)
             return
@@ -373,6 +387,20 @@ def test_what_describes_arrays_of_version_2_is_not_asked_for_in_version_3(
     assert (tmp_path / "out.zarr" / "x.0" / "zarr.json").is_file()
 
 
+def test_what_describes_an_array_is_asked_for_again_once_and_nothing_else_is(
+    address: str, tmp_path: Path
+) -> None:
+    """Each of several threads would ask for all names that a document may have."""
+    pytest.importorskip("aiohttp")
+    _Server.asked.clear()
+    ts.files.split(f"{address}/right", tmp_path / "out", num_outputs=2)
+    documents = {"zarr.json": 1, ".zgroup": 1, ".zattrs": 1, ".zarray": 2}
+    assert Counter(each.rpartition("/")[2] for each in _Server.asked) == documents | {
+        "0": 1,
+        "1": 1,
+    }
+
+
 def test_documents_of_version_2_are_not_asked_for_in_groups_without_any(
     address: str, tmp_path: Path
 ) -> None:
@@ -433,3 +461,23 @@ def test_what_a_server_did_is_said(
         ts.files.split(f"{address}/{name}", tmp_path / "out.zarr", num_outputs=2)
     assert (caught.value.code, caught.value.fix) == ("TS705", "check the URL and its server")
     assert caught.value.problem.endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("slow", "TS705: '{}/slow/zarr.json': its server does not answer in 1 seconds"),
+        ("long", "TS716: '{}/long' is described in more than 10485760 bytes"),
+    ],
+)
+def test_a_server_that_has_much_to_say_or_says_it_slowly(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, said: str
+) -> None:
+    pytest.importorskip("aiohttp")
+    monkeypatch.setattr(zarr_stores, "_SECONDS_TO_BEGIN", 1)
+    monkeypatch.setattr(zarr_stores, "_BYTES_A_SECOND", 1 << 40)
+    begin = time.monotonic()
+    with pytest.raises(ts.SplitError) as caught:
+        ts.files.split(f"{address}/{name}", tmp_path / "out.zarr", num_outputs=2)
+    assert f"{caught.value.code}: {caught.value.problem}" == said.format(address)
+    assert time.monotonic() - begin < 8

@@ -12,6 +12,7 @@ import zlib
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -55,21 +56,34 @@ class ArrayPlace:
     Attributes:
         url: The path or URL of its store.
         path: Its path in there.
+        documents: The names of what describes it; nothing else is looked for again.
         digest: Of what describes it: a worker that finds something else there is refused.
     """
 
     url: str
     path: str
+    documents: tuple[str, ...]
     digest: str
 
 
-@lru_cache(maxsize=16)
 def open_array(place: ArrayPlace, memory: int) -> StoredArray:
     """Return the array at a place (TS705), to be read.
 
     A chunk of elements that have no fixed size may decode to so much memory.
     """
-    found = find(place.url, place.path)
+    with _turn_at(place):  # else each thread would ask a server for the same
+        return _opened(place, memory)
+
+
+@lru_cache(maxsize=64)
+def _turn_at(_place: ArrayPlace) -> Lock:
+    """Return what one thread at a time holds while it opens an array."""
+    return Lock()
+
+
+@lru_cache(maxsize=16)
+def _opened(place: ArrayPlace, memory: int) -> StoredArray:
+    found = find(place.url, place.path, names=place.documents)
     if found.metadata is None or found.digest != place.digest:
         raise unreadable(join(place.url, place.path), "it is another one than when it was planned")
     return StoredArray(place.url, place.path, found.metadata, memory)

@@ -90,11 +90,16 @@ def is_name(name: str) -> bool:
     return name not in ("", ".", "..") and "/" not in name
 
 
-def find(url: str, path: str = "", bounds: Bounds | None = None) -> ZarrNode:
-    """Return the array or group at a path in a store (TS705, TS716)."""
+def find(
+    url: str, path: str = "", bounds: Bounds | None = None, names: Sequence[str] = ()
+) -> ZarrNode:
+    """Return the array or group at a path in a store (TS705, TS716).
+
+    It is described by documents of these names; they are looked for if none are given.
+    """
     reader = _DocumentReader(url, bounds)
     reader.count()
-    (found,) = reader.nodes([path])
+    (found,) = reader.nodes([path], names=names)
     if found is None:
         with refusing(join(url, path)):
             raise ValueError("there is no zarr array or group")
@@ -159,16 +164,20 @@ class _DocumentReader:
         if self._bounds.nodes > _MOST_NODES:
             raise self._beyond(f"holds more than {_MOST_NODES} arrays and groups")
 
-    def nodes(self, paths: Sequence[str], new: Container[str] = ()) -> list[ZarrNode | None]:
+    def nodes(
+        self, paths: Sequence[str], new: Container[str] = (), names: Sequence[str] = ()
+    ) -> list[ZarrNode | None]:
         """Return what is at each path; None for nothing.
 
         Args:
             paths: Where arrays and groups may be.
             new: Groups around them that version 2 does not describe, and so nothing in them.
+            names: The documents of each, if they are known.
         """
+        rounds = [names] if names else [_READ[:1], _READ[1:]]
         with refusing(self._url):
             try:
-                documents = self._documents(paths, new)
+                documents = self._documents(paths, new, rounds)
             except BeyondAllowanceError:
                 problem = f"is described in more than {_MOST_BYTES} bytes"
                 raise self._beyond(problem) from None
@@ -178,14 +187,16 @@ class _DocumentReader:
         self._note_consolidated(documents, old)
         return found
 
-    def _documents(self, paths: Sequence[str], new: Container[str]) -> dict[str, dict[str, bytes]]:
+    def _documents(
+        self, paths: Sequence[str], new: Container[str], rounds: Sequence[Sequence[str]]
+    ) -> dict[str, dict[str, bytes]]:
         """Read the documents at each path, by name (BeyondAllowanceError).
 
         Those of version 2 are not asked for where there is an array of version 3 alone, or
         something of version 3 in a group of that version alone.
         """
         found: dict[str, dict[str, bytes]] = {path: {} for path in paths}
-        for names in (_READ[:1], _READ[1:]):
+        for names in rounds:
             left = [path for path in paths if not _is_new(path, found[path], new)]
             keys = [(path, name) for path in left for name in names]
             values = read_values(self._store, list(starmap(join, keys)), self._bounds.allowance)

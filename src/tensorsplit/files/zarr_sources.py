@@ -104,7 +104,7 @@ class ZarrSource:
     def _stored(self, name: str) -> tuple[ZarrNode, ArrayPlace]:
         """Return an array, and where it is."""
         array, url = self.tensors.node(name), self.tensors.url_of(name)
-        return array, ArrayPlace(url, array.path, array.digest)
+        return array, ArrayPlace(url, array.path, tuple(array.documents), array.digest)
 
     def _check_alike(self, whole: str, name: str, first: ZarrNode, other: ZarrNode) -> None:
         """Refuse (TS713) parts of a whole that are stored differently; note other attributes."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Coroutine, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarr.abc.store import Store
 from zarr.buffer import default_buffer_prototype
@@ -34,8 +34,9 @@ _T = TypeVar("_T")
 _LARGEST_LISTING = 2 << 20
 _LARGEST_ANSWER = 256 << 20
 _PIECE = 1 << 16
-_SECONDS_IN_ALL = 300
 _SECONDS_WITHOUT_ANSWER = 30
+_SECONDS_TO_BEGIN = 20
+_BYTES_A_SECOND = 1 << 20  # of what may be read, at least
 
 
 class BeyondAllowanceError(Exception):
@@ -75,6 +76,8 @@ async def _bounded_client(**settings: object) -> object:
     class BoundedResponse(ClientResponse):  # type: ignore[misc]  # it may not be installed
         async def read(self) -> bytes:
             allowed = _ALLOWED.get() or Allowance(_LARGEST_ANSWER)
+            if (self.content_length or 0) > allowed.left:
+                raise BeyondAllowanceError
             held = bytearray()
             async for piece in self.content.iter_chunked(_PIECE):
                 allowed.take(len(piece))
@@ -85,7 +88,7 @@ async def _bounded_client(**settings: object) -> object:
             return (await self.read()).decode(errors="replace")
 
     silence = _SECONDS_WITHOUT_ANSWER
-    timeout = ClientTimeout(total=_SECONDS_IN_ALL, sock_connect=silence, sock_read=silence)
+    timeout = ClientTimeout(total=None, sock_connect=silence, sock_read=silence)  # see `_in_time`
     return ClientSession(response_class=BoundedResponse, **{"timeout": timeout, **settings})
 
 
@@ -126,8 +129,8 @@ class GuardedStore(LocalStore):  # type: ignore[misc]  # it has no types
             return None
         allowance.take(size)
         path = self.root / key
-        with refusing(str(path)):
-            value: bytes = path.read_bytes()
+        with refusing(str(path)), path.open("rb") as file:
+            value: bytes = file.read(size)  # it may grow meanwhile
         return value
 
     def write(self, key: str, value: Buffer) -> None:
@@ -173,11 +176,28 @@ def sizes_of(store: Store, keys: Sequence[str]) -> list[int | None]:
 
 
 async def _size(store: FsspecStore, key: str) -> int | None:
-    with refusing(place_in(store, key)):
+    place = place_in(store, key)
+    with refusing(place):
         try:
-            return int(await store.getsize(key))
+            return int(await _in_time(store.getsize(key), place))
         except FileNotFoundError:
             return None
+
+
+async def _in_time(awaited: Coroutine[Any, Any, _T], place: str, most: int = 0) -> _T:
+    """Wait for what a server gives, of at most so many bytes (TS705 where it takes too long)."""
+    seconds = _SECONDS_TO_BEGIN + most / _BYTES_A_SECOND
+    try:
+        return await asyncio.wait_for(awaited, seconds)
+    except TimeoutError as error:
+        if type(error) is not TimeoutError:  # but one that says more
+            raise
+        raise SplitError(
+            UNREADABLE_TENSORS,
+            f"{show_path(place)}: its server does not answer in {seconds:.0f} seconds",
+            "check the URL and its server",
+            parameter="source",
+        ) from None
 
 
 def read_values(store: Store, keys: Sequence[str], allowance: Allowance) -> list[bytes | None]:
@@ -201,8 +221,10 @@ async def _fetched(
             if size is None:
                 return None
             allowance.take(size)
-        with refusing(place_in(store, key), but=BeyondAllowanceError):
-            value: Buffer | None = await store.get(key, default_buffer_prototype())
+        place, most = place_in(store, key), allowance.left
+        with refusing(place, but=BeyondAllowanceError):
+            got = store.get(key, default_buffer_prototype())
+            value: Buffer | None = await _in_time(got, place, most)
         return None if value is None else bytes(value.to_bytes())
 
     return await _all_of(map(fetch, keys))
@@ -223,10 +245,15 @@ async def _listed(store: FsspecStore, path: str) -> list[str]:
     """Return the names in a folder (TS705); a server may keep them to itself."""
     _ALLOWED.set(Allowance(_LARGEST_LISTING))
     place = place_in(store, path)
-    with refusing(place, but=BeyondAllowanceError):
+
+    async def names_in() -> list[str] | None:
         names = [name.rstrip("/") async for name in store.list_dir(path)]
-        if names or await store.exists(path):
-            return names
+        return names if names or await store.exists(path) else None
+
+    with refusing(place, but=BeyondAllowanceError):
+        names = await _in_time(names_in(), place, _LARGEST_LISTING)
+    if names is not None:
+        return names
     raise SplitError(
         UNREADABLE_TENSORS,
         f"{show_path(place)} does not list what it holds",
