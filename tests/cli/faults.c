@@ -11,16 +11,21 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 static char watched[4096];
 static int number;
+static bool reads;
 static atomic_long left = -1;
 static const char* _Atomic failed;
 
-// The call after so many others inside of a folder fails with an error, once.
-void fail_after(const char* folder, long calls, int error) {
+// The call after so many others inside of a folder fails with an error, once; calls that only look
+// at files count if they are asked for.
+void fail_after(const char* folder, long calls, int error, int reading) {
+    reads = reading != 0;
     snprintf(watched, sizeof watched, "%s", folder);
     failed = NULL;
     number = error;
@@ -114,6 +119,19 @@ DIR* opendir(const char* path) {
     return left >= 0 && is_inside(path) && fails("opendir") ? NULL : call(path);
 }
 
+// Reads a folder that was opened; null is its end, too.
+struct dirent64* readdir64(DIR* folder) {
+    NEXT(struct dirent64*, readdir64, (DIR*));
+    return left >= 0 && reads && is_open_inside(dirfd(folder)) && fails("readdir") ? NULL : call(folder);
+}
+
+void* mmap64(void* at, size_t size, int rights, int flags, int file, off64_t start) {
+    NEXT(void*, mmap64, (void*, size_t, int, int, int, off64_t));
+    const bool counts = left >= 0 && reads && file >= 0 && is_open_inside(file);
+    return counts && fails("mmap") ? MAP_FAILED : call(at, size, rights, flags, file, start);
+}
+
+typedef struct stat64* Found;
 typedef const char* Path;
 typedef const void* Data;
 
@@ -133,3 +151,22 @@ CALL(int, rename, (Path path, Path target), (path, target), is_inside(path))
 CALL(int, renameat2, (int folder, Path path, int into, Path target, unsigned flags),
      (folder, path, into, target, flags), is_below(folder, path))
 CALL(int, link, (Path source, Path path), (source, path), is_inside(path))
+CALL(ssize_t, read, (int f, void* data, size_t size), (f, data, size), reads && is_open_inside(f))
+CALL(ssize_t, pread64, (int f, void* data, size_t n, off64_t at), (f, data, n, at),
+     reads && is_open_inside(f))
+CALL(int, stat64, (Path path, Found found), (path, found), reads && is_inside(path))
+CALL(int, lstat64, (Path path, Found found), (path, found), reads && is_inside(path))
+CALL(int, fstat64, (int f, Found found), (f, found), reads && is_open_inside(f))
+CALL(int, fstatat64, (int folder, Path path, Found found, int flags), (folder, path, found, flags),
+     reads && is_below(folder, path))
+CALL(int, chmod, (Path path, mode_t mode), (path, mode), reads && is_inside(path))
+CALL(int, chown, (Path path, uid_t user, gid_t group), (path, user, group), reads && is_inside(path))
+CALL(int, setxattr, (Path path, Path name, Data value, size_t size, int flags),
+     (path, name, value, size, flags), reads && is_inside(path))
+CALL(ssize_t, getxattr, (Path path, Path name, void* value, size_t size), (path, name, value, size),
+     reads && is_inside(path))
+CALL(ssize_t, listxattr, (Path path, char* names, size_t size), (path, names, size),
+     reads && is_inside(path))
+CALL(int, flock, (int f, int how), (f, how), reads && is_open_inside(f))
+CALL(ssize_t, readlink, (Path path, char* target, size_t size), (path, target, size),
+     reads && is_inside(path))

@@ -1,4 +1,4 @@
-"""Each call of the system that a command writes with fails once, with each error.
+"""Each call of the system that a command reads or writes with fails once, with each error.
 
 After that the outputs are whole or as they were, what the command says is true, its status is 0
 only if nothing was lost, and no draft stays.
@@ -49,13 +49,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def faulty(library: Path, tmp_path: Path) -> Faulty:
     """Run a command whose outputs are in the folder ``out``, which holds what is in ``before``.
 
-    Returns the names of the calls that failed.
+    Calls fail there, or where it reads, too. Returns the names of those that failed.
     """
 
-    def run(errors: str, *words: object) -> set[str]:
+    def run(errors: str, *words: object, reading: bool = False) -> set[str]:
         folder, before = tmp_path / "out", tmp_path / "before"
         before.mkdir(exist_ok=True)
-        given = map(str, (library, errors, folder, before, *words))
+        watched = tmp_path if reading else folder
+        given = map(str, (library, errors, watched, folder, before, *words))
         done = subprocess.run(
             [sys.executable, "-m", "tests.cli.faulty_runs", *given],
             cwd=ROOT,
@@ -80,7 +81,7 @@ def split(source: Path, target: Path, axis: int) -> tuple[object, ...]:
 
 def test_a_new_folder_of_arrays(faulty: Faulty, tmp_path: Path) -> None:
     words = split(npy(tmp_path, ARRAY), tmp_path / "out" / "parts", 1)
-    assert faulty("six", *words) >= WRITING | {"posix_fallocate"}
+    assert faulty("all", *words) >= WRITING | {"posix_fallocate"}
 
 
 def test_a_file_in_place_of_another(faulty: Faulty, tensorsplit: Command, tmp_path: Path) -> None:
@@ -88,7 +89,7 @@ def test_a_file_in_place_of_another(faulty: Faulty, tensorsplit: Command, tmp_pa
     pytest.importorskip("safetensors.numpy").save_file({"x": ARRAY}, source)
     (tmp_path / "before").mkdir()
     assert tensorsplit(*split(source, tmp_path / "before" / name, 0)).status == 0
-    assert faulty("six", *split(source, tmp_path / "out" / name, 1), "--overwrite") >= WRITING
+    assert faulty("all", *split(source, tmp_path / "out" / name, 1), "--overwrite") >= WRITING
 
 
 def test_a_folder_in_place_of_another(faulty: Faulty, tensorsplit: Command, tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_the_files_of_ranks(
     target = tmp_path / "out" / {"merge": "whole.safetensors", "reshard": "2"}[command]
     counts = ("--from", 4, "--to", 2) if command == "reshard" else ()
     words = (command, ranks, "--rules", rules, "-o", target, *counts)
-    assert faulty("six", *words) >= WRITING | {"copy_file_range"}
+    assert faulty("all", *words) >= WRITING | {"copy_file_range"}
 
 
 @pytest.fixture
@@ -172,7 +173,7 @@ def test_a_model_and_its_weights(faulty: Faulty, weighty: Path, tmp_path: Path) 
     (tmp_path / "before").mkdir()
     (tmp_path / "before" / "m.onnx").write_bytes(b"before")
     words = ("lower", weighty, "--for", "openvino", "-o", tmp_path / "out" / "m.onnx")
-    assert faulty("six", *words, "--overwrite") >= WRITING | {"sendfile64"}  # of the weights
+    assert faulty("all", *words, "--overwrite") >= WRITING | {"sendfile64"}  # of the weights
 
 
 @pytest.mark.parametrize(
@@ -251,10 +252,70 @@ def test_the_outputs_of_a_run(faulty: Faulty, weighty: Path, tmp_path: Path) -> 
         (tmp_path / "before" / name).write_bytes(b"before")
     fed = npy(tmp_path, RANDOM.random(4, np.float32))
     words = ("run", weighty, "-i", f"x={fed}", "-o", tmp_path / "out")
-    assert faulty("six", *words, "--overwrite") >= WRITING
+    assert faulty("all", *words, "--overwrite") >= WRITING
 
 
 def test_the_outputs_of_a_run_in_new_folders(faulty: Faulty, weighty: Path, tmp_path: Path) -> None:
     fed = npy(tmp_path, RANDOM.random(4, np.float32))
     words = ("run", weighty, "-i", f"x={fed}", "-o", tmp_path / "out" / "a" / "b")
     assert faulty("one", *words, "--create-dirs", "--format", "npz") >= WRITING
+
+
+READING = {"open", "read", "close", "stat64", "fstat64", "lstat64"}
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A folder of sources of each kind."""
+    folder = tmp_path / "sources"
+    (folder / "checkpoint" / "inner").mkdir(parents=True)
+    (folder / "checkpoint" / "inner" / "notes.txt").write_text("carried over")
+    np.save(folder / "x.npy", ARRAY)
+    np.savez(folder / "x.npz", x=ARRAY)
+    tensors = pytest.importorskip("safetensors.numpy")
+    for rank, part in enumerate(np.split(ARRAY, 2)):
+        tensors.save_file({"x": part}, folder / f"rank-{rank}-of-2.safetensors")
+    tensors.save_file({"x": ARRAY}, folder / "checkpoint" / "x.safetensors")
+    pytest.importorskip("zarr").save_array(folder / "x.zarr", ARRAY)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        *(("x.npy", "parts"), ("x.npz", "parts.npz"), ("checkpoint", "parts")),
+        *(("checkpoint/x.safetensors", "parts.safetensors"), ("x.zarr", "parts")),
+    ],
+)
+def test_what_a_split_reads(
+    faulty: Faulty, sources: Path, tmp_path: Path, name: str, target: str
+) -> None:
+    """What can't be listed or read is not taken for what is not there."""
+    words = split(sources / name, tmp_path / "out" / target, 1)
+    assert faulty("one", *words, reading=True) >= READING
+
+
+@pytest.mark.parametrize("command", ["merge", "reshard"])
+def test_what_ranks_are_read_from(
+    faulty: Faulty, sources: Path, tmp_path: Path, command: str
+) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text('shard = [{ tensors = "x", axis = 0 }]')
+    counts = ("--from", 2, "--to", 3) if command == "reshard" else ("--ranks", 2)
+    words = (command, sources, "-o", tmp_path / "out" / "made", "--rules", rules, *counts)
+    assert faulty("one", *words, reading=True) >= READING
+
+
+@pytest.mark.parametrize("command", ["convert --opset 20", "lower --for openvino", "infer"])
+def test_what_models_are_read_from(
+    faulty: Faulty, weighty: Path, tmp_path: Path, command: str
+) -> None:
+    name, *options = command.split()
+    words = (name, weighty, *options, "-o", tmp_path / "out" / "m.onnx")
+    assert faulty("one", *words, reading=True) >= READING
+
+
+def test_what_a_run_reads(faulty: Faulty, weighty: Path, tmp_path: Path) -> None:
+    fed = npy(tmp_path, RANDOM.random(4, np.float32))
+    words = ("run", weighty, "-i", f"x={fed}", "-o", tmp_path / "out")
+    assert faulty("one", *words, reading=True) >= READING

@@ -222,6 +222,31 @@ def test_what_would_be_parsed_to_much(tmp_path: Path) -> None:
     assert int(printed(IN_LITTLE_MEMORY, tmp_path)) < 160_000  # kilobytes
 
 
+@on_linux
+def test_a_file_that_is_cut_short_while_the_library_reads_its_header(tmp_path: Path) -> None:
+    """The library maps what it reads, and the system ends a process that reads beyond the end."""
+    pytest.importorskip("safetensors")
+    header = {"__metadata__": {"long": "x" * 100_000}, "a": F32}
+    (tmp_path / "x.safetensors").write_bytes(tensors(header, b"1234"))
+    huge = tensors({"a": {**F32, "shape": [1 << 38], "data_offsets": [0, 1 << 40]}})
+    (tmp_path / "huge.safetensors").write_bytes(huge)
+    os.truncate(tmp_path / "huge.safetensors", len(huge) + (1 << 40))
+    code = """
+import os, sys
+from pathlib import Path
+import safetensors
+from tensorsplit.files.safetensors_files import read_header
+path, huge = Path(sys.argv[1], "x.safetensors"), Path(sys.argv[1], "huge.safetensors")
+opened = safetensors.safe_open
+def shortened(*words, **options):
+    os.truncate(path, 8)
+    return opened(*words, **options)
+safetensors.safe_open = shortened
+print(read_header(path).entries["a"].shape, read_header(huge).entries["a"].shape)
+"""
+    assert printed(code, tmp_path) == f"(1,) ({1 << 38},)\n"
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     pytest.importorskip("safetensors")

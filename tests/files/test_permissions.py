@@ -133,5 +133,45 @@ def test_a_folder_that_may_not_be_read_is_not_one_without_models(
     assert (ended.status, "1 split node" in ended.out) == (2, True)
     for each in (ended, *alone):
         assert (each.status, "[TS501]" in each.err) == (2, True)
-        assert "Permission denied; give the path of a model that can be read" in each.err
+        assert "Permission denied" in each.err
+        assert "run as a user who may read it" in each.err
     assert (adapter.status, "[TS602]" in adapter.err) == (2, True)
+
+
+def test_who_may_read_what_else_a_command_reads(
+    place: Path, tensorsplit: Command, refused: Callable[..., str]
+) -> None:
+    """Models, what they are fed, their weights, rules, the numbers of a model, and reports."""
+    onnx = pytest.importorskip("onnx")
+    ranks, files = place / "ranks", [place / name for name in ("m.onnx", "x.npy", "r.toml", "w")]
+    held = onnx.TensorProto(name="w", data_type=1, dims=[4], data_location=1)
+    held.external_data.add(key="location", value="w")
+    nodes = [node("Sum", "x w", "s"), node("Split", "s", "a b", num_outputs=2)]
+    made = model(graph(nodes, [value("x", shape=[4])], "ab", [held]))
+    made.ir_version = 10
+    onnx.save(made, files[0])
+    np.save(files[1], RANDOM.random(4, np.float32))
+    files[2].write_text('[[shard]]\ntensors = "x"\naxis = 0\n')
+    files[3].write_bytes(RANDOM.random(4, np.float32).tobytes())
+    ts.files.split(safetensors(place), ranks, rules=RULES, ranks=2)
+    run = ("run", files[0], "-i", f"x={files[1]}")
+    commands: list[tuple[str, tuple[object, ...]]] = [
+        *(("TS501", (name, files[0])) for name in ("check", "explain", "doctor")),
+        *(("TS501", (*words, files[0], "-o", place / "o.onnx")) for words in (["infer"],)),
+        ("TS501", run),
+        ("TS701", run),
+        ("TS703", ("merge", ranks, "-o", place / "o.safetensors", "--rules", files[2])),
+        ("TS504", run),
+    ]
+    for code, words in commands:
+        read = {"TS501": 0, "TS701": 1, "TS703": 2, "TS504": 3}[code]
+        assert tensorsplit(*words).status in (0, 1)  # all modules are loaded now
+        shutil.rmtree(place / "o.onnx", ignore_errors=True)
+        for left in (place / "o.onnx", place / "o.safetensors"):
+            left.unlink(missing_ok=True)
+        files[read].chmod(0)
+        with as_nobody():
+            said = refused(code, *words)
+        files[read].chmod(0o644)
+        assert "Permission denied; it belongs to " in said, words
+        assert "run as a user who may read it" in said, words

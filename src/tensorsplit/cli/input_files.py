@@ -17,10 +17,11 @@ from tensorsplit.cli.files import Array, NamedFile
 from tensorsplit.cli.parsing import parse_shape
 from tensorsplit.cli.screen import Command
 from tensorsplit.cli.sentences import amount, tr
-from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError, words_of
+from tensorsplit.core.errors import UNREADABLE_ARRAY, USAGE, SplitError
 from tensorsplit.files.npy_files import check_size, read_header
 from tensorsplit.files.sources import PickledError, open_archive
 from tensorsplit.storage.documents import likeness, read_file
+from tensorsplit.storage.paths import fix_unread, why_unread
 
 if TYPE_CHECKING:
     from tensorsplit.model.feeds import DeclaredInput
@@ -137,7 +138,7 @@ def _reading(path: Path) -> Iterator[None]:
     except SplitError as error:
         problem = error.problem
     except Exception as error:  # noqa: BLE001 - NumPy and protobuf raise whatever their parsers do
-        problem = words_of(error)
+        problem, fix = why_unread(error, str(path)), fix_unread(error, fix)
         if isinstance(error, FileNotFoundError):
             problem, fix = tr("there is no such file"), tr("give the path of a file")
         elif isinstance(error, PickledError):

@@ -21,10 +21,10 @@ from tensorsplit.core.errors import (
     short_name,
     show,
     show_path,
-    words_of,
 )
 from tensorsplit.core.given import is_a, is_mapping
 from tensorsplit.files.sources import check_regular, local_path, refusing_access
+from tensorsplit.storage.paths import fix_unread, why_unread
 
 _NUMBERS = (
     *("split", "segments", "groups", "heads", "num_outputs", "multiple_of"),
@@ -32,6 +32,7 @@ _NUMBERS = (
 )
 _CONFIG = "config.json"
 _LARGEST_CONFIG = 1 << 20
+_FIX = "put the config.json of the model there, or write numbers into a copy of the rules"
 _MOST_SHOWN = 8
 _SUFFIX = ".toml"
 
@@ -113,7 +114,7 @@ class _Config:
         value = next((held[key] for key in keys.split(" or ") if held.get(key) is not None), None)
         if type(value) is not int or value < 1:
             problem = f"{short_name(keys)} is {show(value)}, and should be a number, at least 1"
-            raise self._refusal(problem)
+            raise self._not_configured(problem)
         return value
 
     def _read(self) -> dict[str, object]:
@@ -129,16 +130,13 @@ class _Config:
                 if (place := local_path(self._source)) is not None:
                     with refusing_access(self._source):
                         place.stat()  # the source itself may be missing
-                raise self._refusal("there is no such file") from None
+                raise self._not_configured("there is no such file") from None
             except (OSError, ValueError, TypeError, RecursionError) as error:
-                raise self._refusal(words_of(error)) from None
+                problem = why_unread(error, str(self._path))
+                raise self._not_configured(problem, fix_unread(error, _FIX)) from None
             self._held = held
         return self._held
 
-    def _refusal(self, problem: str) -> SplitError:
-        return SplitError(
-            NOT_CONFIGURED,
-            f"{show_path(str(self._path))}: {problem}",
-            "put the config.json of the model there, or write numbers into a copy of the rules",
-            parameter="rules",
-        )
+    def _not_configured(self, problem: str, fix: str = _FIX) -> SplitError:
+        problem = f"{show_path(str(self._path))}: {problem}"
+        return SplitError(NOT_CONFIGURED, problem, fix, parameter="rules")

@@ -20,7 +20,6 @@ from tensorsplit.core.errors import (
     show,
     show_int,
     show_path,
-    words_of,
     wrong_type,
 )
 from tensorsplit.core.extras import needs
@@ -32,6 +31,7 @@ from tensorsplit.files.sharding import ShardRule
 from tensorsplit.files.tensor_names import fill
 from tensorsplit.files.tensor_rules import FollowRule, SplitRule, TensorRule
 from tensorsplit.storage.documents import read_file
+from tensorsplit.storage.paths import fix_unread, why_unread
 
 _MOST_BYTES = 16 << 20
 _RULES = "give the path of a TOML file, what such a file holds, or a name of built-in rules"
@@ -249,9 +249,9 @@ def read_rules(rules: str | PathLike[str] | Mapping[str, object], source: str) -
         raise
     except (OSError, ValueError, RecursionError, MsgspecError) as error:
         missing = "there is no such file" if isinstance(error, FileNotFoundError) else ""
-        reason = missing or words_of(error)
         near = did_you_mean(name or "", built_in()) if isinstance(error, OSError) else ""
-        raise SplitError(USAGE, f"{where}: {reason}", near + _HELP, parameter="rules") from None
+        reason, fix = missing or why_unread(error, name or ""), fix_unread(error, near + _HELP)
+        raise SplitError(USAGE, f"{where}: {reason}", fix, parameter="rules") from None
     counts = {count for table in tables.shard if (count := table.count()) is not None}
     if len(counts) > 1:
         found = ", ".join(map(str, sorted(counts)))

@@ -8,6 +8,7 @@ import re
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
@@ -22,6 +23,7 @@ from tensorsplit.files.formats import FileLayout, NewTensor, Recast, StoredTenso
 from tensorsplit.files.sources import FileState, check_regular, refusing, values_in
 from tensorsplit.files.tensor_names import check_file_names
 from tensorsplit.storage.drafts import is_draft
+from tensorsplit.storage.paths import walk
 
 SUFFIX = ".safetensors"
 INDEX = ".safetensors.index.json"
@@ -127,11 +129,12 @@ def read_header(path: Path) -> Header:
         length = struct.unpack("<Q", field)[0]
         if not 0 < length <= size - 8:
             raise ValueError(f"its header can't be {length} bytes long: the file has {size}")
-        if length > _LONGEST_HEADER or values_in(text := file.read(length)) > _MOST_VALUES:
-            problem = f"longer than {_LONGEST_HEADER} bytes or {_MOST_VALUES} values"
-            raise ValueError(f"its header is {problem}")
+        if length > _LONGEST_HEADER:
+            raise ValueError(f"its header is longer than {_LONGEST_HEADER} bytes")
+        if values_in(text := file.read(length)) > _MOST_VALUES:
+            raise ValueError(f"its header has more than {_MOST_VALUES} values")
         try:
-            with safe_open(path, framework="numpy"):
+            with _apart(path, field + text, size) as place, safe_open(place, framework="numpy"):
                 pass
         except SafetensorError as error:
             raise ValueError(str(error)) from None
@@ -150,6 +153,21 @@ def read_header(path: Path) -> Header:
     if type(layouts) is not dict or any(type(text) is not str for text in layouts.values()):
         raise ValueError(f"its {_LAYOUTS} is not of texts")
     return Header(path, state, metadata, dict(entries), 8 + length, unpadded, layouts)
+
+
+@contextmanager
+def _apart(path: Path, header: bytes, size: int) -> Iterator[str]:
+    """Yield a file in memory that begins as another one and is as long, or else that one.
+
+    The library maps a file, and the system ends a process whose mapped file others cut short.
+    """
+    if not hasattr(os, "memfd_create"):
+        yield str(path)
+        return
+    with os.fdopen(os.memfd_create("header"), "w+b") as copy:
+        copy.write(header)
+        copy.truncate(size)
+        yield f"/proc/self/fd/{copy.fileno()}"
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> Any:
@@ -251,7 +269,7 @@ def _header(path: Path) -> Header:
 def _other_files(folder: Path, read: Iterable[Path]) -> Iterator[tuple[str, int]]:
     """Yield path and size of what else a folder holds; ValueError for what can't be kept."""
     known = {path.name for path in read}
-    for place, folders, names in os.walk(folder):
+    for place, folders, names in walk(folder):
         folders[:] = [name for name in folders if not is_draft(name)]
         for name in (*folders, *names):
             path = Path(place, name)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -21,6 +19,7 @@ from tensorsplit.core.errors import (
     show_path,
     words_of,
 )
+from tensorsplit.storage.paths import fix_unread, why_unread
 
 _LONGEST_ANSWER = 100
 _LONGEST_DIRECTORY = 8 << 20
@@ -57,15 +56,14 @@ def refusing_access(source: str) -> Iterator[None]:
 
 def _refusal(source: str, error: Exception) -> SplitError:
     fix = "check the URL and its server" if _kinds_of_http(error) else "give a whole file"
-    problem, fix = f"{show_path(source)}: {_said_by(error)}", fix_of(error, fix)
+    problem, fix = f"{show_path(source)}: {_said_by(error)}", fix_unread(error, fix)
     if isinstance(error, FileNotFoundError):
         problem, fix = f"{show_path(source)}: there is no such file", "give the path of a file"
     if isinstance(error, PickledError):
         fix = "save it as numbers: its dtype is object"
     if isinstance(error, PermissionError):
         path = os.fsdecode(error.filename or source)
-        problem = f"{show_path(path)}: {words_of(error)}{_owner_of(path)}"
-        fix = "run as a user who may read it, or ask for permission to read it"
+        problem = f"{show_path(path)}: {why_unread(error, path)}"
     return SplitError(UNREADABLE_TENSORS, problem, fix, parameter="source")
 
 
@@ -88,21 +86,6 @@ def _said_by(error: Any) -> str:
     if "ServerTimeoutError" in kinds:
         return "its server does not answer"
     return words_of(error)
-
-
-def _owner_of(path: str) -> str:
-    """Return whose a path is, and who may read it; empty where that can't be known either."""
-    try:
-        found = Path(path).stat()
-    except OSError:
-        return ", on the way to it"
-    owner = str(found.st_uid)
-    if sys.platform != "win32":
-        import pwd
-
-        with contextlib.suppress(KeyError):
-            owner = pwd.getpwuid(found.st_uid).pw_name
-    return f"; it belongs to {owner}, and its mode is {stat.filemode(found.st_mode)}"
 
 
 @contextlib.contextmanager

@@ -38,6 +38,7 @@ from tensorsplit.files.zarr_stores import (
     unreadable,
     write_value,
 )
+from tensorsplit.storage.paths import walk
 from tensorsplit.storage.syncing import sync_files
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def open_array(place: ArrayPlace, memory: int) -> StoredArray:
     A chunk of elements that have no fixed size may decode to so much memory.
     """
     with _turn_at(place):  # else each thread would ask a server for the same
-        return _opened(place, memory)
+        return _opened_once(place, memory)
 
 
 @lru_cache(maxsize=64)
@@ -82,7 +83,7 @@ def _turn_at(_place: ArrayPlace) -> Lock:
 
 
 @lru_cache(maxsize=16)
-def _opened(place: ArrayPlace, memory: int) -> StoredArray:
+def _opened_once(place: ArrayPlace, memory: int) -> StoredArray:
     found = find(place.url, place.path, names=place.documents)
     if found.metadata is None or found.digest != place.digest:
         raise unreadable(join(place.url, place.path), "it is another one than when it was planned")
@@ -284,6 +285,8 @@ def _copy_file(source: Path, target: Path, size: int) -> None:
 
 def complete(folder: Path) -> None:
     """Remove files of processes that were killed while they wrote, and write down all others."""
-    for path in list(folder.rglob(f"*{_UNFINISHED}")):
-        path.unlink(missing_ok=True)
-    sync_files(path for path in folder.rglob("*") if path.is_file())
+    found = [Path(place, name) for place, _, names in walk(folder) for name in names]
+    for path in found:
+        if path.suffix == _UNFINISHED:
+            path.unlink(missing_ok=True)
+    sync_files(path for path in found if path.suffix != _UNFINISHED)

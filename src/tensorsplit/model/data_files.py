@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PureWindowsPath
 
-from tensorsplit.core.errors import EXTERNAL_DATA, SplitError, fix_of, show_path, words_of
+from tensorsplit.core.errors import EXTERNAL_DATA, SplitError, show_path, words_of
+from tensorsplit.storage.paths import fix_unread, why_unread
 
 _PIECE = 1 << 20
+_FIX = "keep external data in the model's folder, whole, and name it relative to the model"
 
 
 def find_data(location: str, folder: Path | None, parameter: str | None = None) -> tuple[Path, int]:
@@ -62,7 +64,7 @@ def _readable(path: Path, parameter: str | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        problem = f"{path.name!r} can't be read ({words_of(error)})"
+        problem = f"{path.name!r} can't be read ({why_unread(error, str(path))})"
         raise unusable(problem, parameter, error) from error
 
 
@@ -70,6 +72,5 @@ def unusable(
     problem: str, parameter: str | None = None, error: Exception | None = None
 ) -> SplitError:
     """Return the refusal of data that can't be used (TS504), perhaps for an error of the system."""
-    fix = "keep external data in the model's folder, whole, and name it relative to the model"
-    fix = fix if error is None else fix_of(error, fix)
+    fix = _FIX if error is None else fix_unread(error, _FIX)
     return SplitError(EXTERNAL_DATA, problem, fix, parameter=parameter)

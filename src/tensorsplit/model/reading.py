@@ -56,6 +56,7 @@ from tensorsplit.model.graph.weights import MAX_MESSAGE, FileWeights, parse_with
 from tensorsplit.model.refusals import malformed, own_fault
 from tensorsplit.model.validity.message_errors import check_text, message_errors
 from tensorsplit.storage.documents import likeness, read_file
+from tensorsplit.storage.paths import fix_unread, why_unread
 
 if TYPE_CHECKING:
     from tensorsplit.model.openvino_ir.translation import IrFile
@@ -316,8 +317,8 @@ def _read_path(name: str, *, without_weights: bool) -> OnnxModel:
     except SplitError:
         raise
     except (OSError, ValueError) as error:
-        fix = "give the path of a model that can be read"
-        raise _unreadable(name, words_of(error), fix) from None
+        fix = fix_unread(error, "give the path of a model that can be read")
+        raise _unreadable(name, why_unread(error, name), fix) from None
     proto, weights = parsed or (parse_model(octets, name), None)
     folder, place = (path.parent, path) if path.is_file() else (None, None)
     return _checked(OnnxModel(proto, folder, path=place, weights=weights), name)

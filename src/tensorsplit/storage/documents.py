@@ -13,7 +13,8 @@ from collections import Counter
 from io import FileIO
 from pathlib import Path
 
-from tensorsplit.core.errors import USAGE, SplitError, show, words_of
+from tensorsplit.core.errors import USAGE, SplitError, show
+from tensorsplit.storage.paths import fix_unread, why_unread
 
 _MOST_BYTES = 1 << 28
 _GZIP = b"\x1f\x8b"
@@ -66,7 +67,7 @@ def read_json(
     except RecursionError:
         problem = "it is nested too deep"
     except (OSError, ValueError, zlib.error) as error:
-        problem = words_of(error)
+        problem, fix = why_unread(error, str(path)), fix_unread(error, fix)
     raise SplitError(USAGE, f"{path} {what}: {problem}", fix, parameter=parameter)
 
 

@@ -78,7 +78,10 @@ def sweep(folder: Path) -> None:
     """Remove drafts that no run holds any more; the system releases the locks of one that ends."""
     if sys.platform == "win32":
         return
-    for drafts in folder.glob(_DRAFTS):
+    found: list[Path] = []
+    with contextlib.suppress(OSError):  # it can't be listed
+        found += folder.glob(_DRAFTS)
+    for drafts in found:
         with contextlib.suppress(OSError):  # it is another's, or in use
             number = os.open(drafts, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import stat
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from tensorsplit.core.errors import UNWRITABLE, SplitError, show_path
+from tensorsplit.core.errors import UNWRITABLE, SplitError, fix_of, show_path, words_of
 
 ELSEWHERE = "give another path"
 _MOST_LINKS = 40
@@ -57,6 +61,44 @@ def status_of(place: Path) -> os.stat_result | None:
         return place.stat()
     except FileNotFoundError:
         return None
+
+
+def walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Go through a folder as `os.walk` does, but raise an OSError for what can't be listed."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    return os.walk(folder, onerror=fail)
+
+
+def why_unread(error: Exception, path: str) -> str:
+    """Return why a file could not be read; of one that only others may read, whose it is."""
+    if not isinstance(error, PermissionError):
+        return words_of(error)
+    return f"{words_of(error)}{_owner_of(os.fsdecode(error.filename or path))}"
+
+
+def fix_unread(error: Exception, otherwise: str) -> str:
+    """Return what to do about a file that could not be read."""
+    if isinstance(error, PermissionError):
+        return "run as a user who may read it, or ask for permission to read it"
+    return fix_of(error, otherwise)
+
+
+def _owner_of(path: str) -> str:
+    """Return whose a path is, and who may read it; empty where that can't be known either."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return ", on the way to it"
+    owner = str(found.st_uid)
+    if sys.platform != "win32":
+        import pwd
+
+        with contextlib.suppress(KeyError):
+            owner = pwd.getpwuid(found.st_uid).pw_name
+    return f"; it belongs to {owner}, and its mode is {stat.filemode(found.st_mode)}"
 
 
 def unwritable(problem: str, fix: str = ELSEWHERE) -> SplitError:

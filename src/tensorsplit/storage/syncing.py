@@ -12,6 +12,8 @@ from operator import not_
 from pathlib import Path
 from typing import NamedTuple
 
+from tensorsplit.storage.paths import walk
+
 _SYNCED_AT_ONCE = 16
 _NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 _NEVER_SYNCED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)  # on this file system
@@ -24,12 +26,7 @@ def sync_folder(folder: Path) -> None:
 
 def sync_folders(folder: Path) -> None:
     """Write the names in a folder and in all folders below it down to the disk."""
-    paths = (Path(path) for path, _, _ in os.walk(folder, onerror=_raise))
-    _sync_each(paths, _opened_folder)
-
-
-def _raise(error: OSError) -> None:
-    raise error
+    _sync_each((Path(path) for path, _, _ in walk(folder)), _opened_folder)
 
 
 def sync_files(paths: Iterable[Path]) -> None:

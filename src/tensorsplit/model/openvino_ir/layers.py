@@ -21,10 +21,9 @@ from tensorsplit.core.errors import (
     UNSAFE_XML,
     SplitError,
     count_of,
-    fix_of,
-    words_of,
 )
 from tensorsplit.model.openvino_ir.layer_types import PRECISIONS
+from tensorsplit.storage.paths import fix_unread, why_unread
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -149,8 +148,8 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as file:
             yield file
     except OSError as error:
-        fix = fix_of(error, "give a file that can be read")
-        raise _unreadable(path, words_of(error), fix) from None
+        fix = fix_unread(error, "give a file that can be read")
+        raise _unreadable(path, why_unread(error, str(path)), fix) from None
 
 
 def parse_network(file: IO[bytes], path: Path, target: PlacedElements | None = None) -> Element:
