@@ -318,3 +318,20 @@ def test_an_address_without_a_port_is_refused_in_one_line(tmp_path: Path) -> Non
     (line,) = done.stderr.splitlines()
     assert "[TS710]" in line
     assert "missing port" in line
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limit here")
+@pytest.mark.parametrize("limit", [14, 24])
+def test_where_too_few_files_can_be_open_no_process_is_waited_for(
+    tmp_path: Path, limit: int
+) -> None:
+    np.save(tmp_path / "x.npy", np.arange(6))
+    words = "-m tensorsplit split x.npy -o out --num-outputs 2 --workers 2"
+    command = ["sh", "-c", f'ulimit -n {limit} && exec "$0" {words}', sys.executable]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
+    )
+    (line,) = done.stderr.splitlines()
+    assert "[TS710]" in line
+    assert "no process starts: Too many open files; raise the limit" in line
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,9 +29,18 @@ from uuid import uuid4
 
 from fsspec.core import url_to_fs
 
-from tensorsplit.core.errors import CLUSTER, TOO_LARGE, SplitError, show, show_bytes
+from tensorsplit.core.errors import (
+    CLUSTER,
+    TOO_LARGE,
+    SplitError,
+    fix_of,
+    show,
+    show_bytes,
+    words_of,
+)
 from tensorsplit.core.extras import needs
 from tensorsplit.files.formats import WriteTask
+from tensorsplit.files.sources import check_descriptors
 from tensorsplit.files.threads import BASE
 
 if TYPE_CHECKING:
@@ -44,6 +54,7 @@ _CONNECTING = 30.0
 _SETTLING = 60.0
 _LOOK = 1.0
 _AHEAD = 3
+_DESCRIPTORS, _DESCRIPTORS_EACH = 16, 12  # of a cluster, and of each of its processes
 
 
 Versions: TypeAlias = "tuple[tuple[str, str | None], ...]"
@@ -299,6 +310,7 @@ def _processes(count: int | None) -> LocalCluster:
 
     try:
         with _without_interrupts():
+            check_descriptors(_DESCRIPTORS + _DESCRIPTORS_EACH * (count or os.cpu_count() or 1))
             return LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
@@ -306,6 +318,9 @@ def _processes(count: int | None) -> LocalCluster:
                 scheduler_kwargs={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
                 silence_logs=logging.CRITICAL,
             )
+    except OSError as error:  # Dask would wait for ever, and write tracebacks
+        problem, fix = f"no process starts: {words_of(error)}", fix_of(error, "give fewer")
+        raise _refusal(problem, fix, "workers") from None
     except RuntimeError as error:
         # each of them imports the script, and none of those starts any
         fix = "in a script, call it below: if __name__ == '__main__':"

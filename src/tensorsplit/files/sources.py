@@ -149,6 +149,13 @@ def open_archive(file: IO[bytes]) -> ZipFile:
     return archive
 
 
+def check_descriptors(count: int) -> None:
+    """Raise the system's error where no more than so many files can be opened."""
+    with contextlib.ExitStack() as closing:
+        for _ in range(count):
+            closing.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+
+
 class FileState(NamedTuple):
     """What a file was like: its size, and when it was written.
 

@@ -6,9 +6,7 @@ chunk with a layout of its own, or waits for a store.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Coroutine
-from contextlib import ExitStack
 from functools import cache
 from typing import Any
 
@@ -16,6 +14,8 @@ from zarr.core import sync as waiting
 from zarr.core.array_spec import ArrayConfig, ArraySpec
 from zarr.core.chunk_grids import RegularChunkGrid
 from zarr.core.metadata import ArrayV2Metadata, ArrayV3Metadata
+
+from tensorsplit.files.sources import check_descriptors
 
 __all__ = [
     "ArrayConfig",
@@ -42,6 +42,4 @@ def sync(awaited: Coroutine[Any, Any, Any]) -> Any:
 @cache
 def _check_descriptors() -> None:
     """Raise the error of a loop that can't be started: Python prints a traceback of half a loop."""
-    with ExitStack() as closing:
-        for _ in range(_DESCRIPTORS_OF_LOOP):
-            closing.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+    check_descriptors(_DESCRIPTORS_OF_LOOP)
