@@ -723,3 +723,64 @@ def test_attributes_and_operands_that_openvino_ignores_or_refuses(name: str) -> 
     got, right = (ts.run(model, feed, engine=each)["y"] for each in ("openvino", "tensorsplit"))
     is_right = got.shape == right.shape and np.allclose(got, right, rtol=1e-3, atol=1e-3)
     assert is_right == (not said)
+
+
+PADDING = {  # what pads, and whether OpenVINO pads by it
+    "fed": ("p = Neg(v) y = Pad(x, pads, p)", False),
+    "fed along one axis": ("p = Neg(v) y = Pad(x, pair, p, one)", False),
+    "calculated from constants": ("p = Neg(c) y = Pad(x, pads, p)", True),
+    "a constant": ("y = Pad(x, pads, c)", True),
+    "left out": ("y = Pad(x, pads)", True),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("dims", ["2,3", "N,M"])
+@pytest.mark.parametrize("kind", ["float", "double", "int64", "int32", "uint8"])
+@pytest.mark.parametrize("name", PADDING)
+def test_padding_by_a_value_that_is_fed_is_not_of_zeros(
+    name: str, kind: str, dims: str, engine: Any
+) -> None:
+    nodes, is_right = PADDING[name]
+    if kind == "uint8":
+        nodes = nodes.replace("Neg", "Identity")
+    model = made_of(
+        18,
+        f"{kind}[{dims}] x, {kind} v",
+        f"{kind}[P,Q] y",
+        nodes,
+        f"int64[4] pads = {{1, 0, -1, 2}}, int64[2] pair = {{2, 1}}, int64[1] one = {{1}},"
+        f" {kind} c = {{3}}",
+    )
+    dtype = {"float": np.float32}.get(kind) or np.dtype(kind)
+    feed = {"x": RANDOM.integers(1, 9, (2, 3)).astype(dtype), "v": np.asarray(5, dtype)}
+    value = {"fed": 5, "calculated from constants": 3}.get(name.removesuffix(" along one axis"), 0)
+    value = 3 if name == "a constant" else value * (1 if kind == "uint8" else -1)
+    widths = ((0, 0), (2, 1)) if "along" in name else ((1, 0), (0, 2))
+    data = feed["x"] if "along" in name else feed["x"][:1]
+    right = np.pad(data, widths, constant_values=np.asarray(value, dtype))
+    found = [each for each in ts.check(model, target="openvino") if "of zeros" in each.message]
+    assert [each.severity for each in found] == ["warning"] * (not is_right)
+    lowered = lowered_for("openvino", model)
+    assert ("Where" in {node.op_type for node in lowered.graph.node}) != is_right
+    np.testing.assert_array_equal(ts.run(lowered, feed, engine=engine)["y"], right)
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize(
+    ("end", "said"), [("e", True), ("f", True), ("three", False), ("s", False)]
+)
+def test_bounds_that_are_fed_are_warned_of(end: str, said: bool) -> None:
+    """OpenVINO 2026.4.1 cuts them to 32 bits."""
+    model = made_of(
+        13,
+        "float[N] x, int64[1] e",
+        "float[M] y",
+        f"f = Identity(e) s = Shape(x) y = Slice(x, one, {end})",
+        "int64[1] one = {1}, int64[1] three = {3}",
+    )
+    found = [each for each in ts.check(model, target="openvino") if "32 bits" in each.message]
+    assert [each.severity for each in found] == ["warning"] * said
+    feed = {"x": X.ravel(), "e": np.array([2**63 - 1])}
+    got, right = (ts.run(model, feed, engine=each)["y"] for each in ("openvino", "tensorsplit"))
+    assert np.array_equal(got, right) != said

@@ -12,7 +12,12 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known, is_known, may_be_same, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
+from tensorsplit.model.features.from_constants import (
+    MOST_STEPS,
+    is_calculated,
+    is_constant,
+    is_fixed,
+)
 from tensorsplit.model.features.ranks import has_open_channels, uncounted_scales, unseen_operands
 from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.called_in_onnx import operator_of
@@ -360,6 +365,19 @@ def _is_of_volumes(ref: NodeRef, seen: Facts) -> bool:
     return shape is not None and len(shape) == 1 and is_known(shape[0]) and shape[0] != _OF_IMAGES
 
 
+def _pads_by_fed(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a Pad fills with a value that is known only at run time."""
+    mode = attribute_of(ref.node, "mode", ir.AttributeType.STRING, "constant")
+    value = ref.input(2)
+    return mode == "constant" and value is not None and not is_fixed(value, seen)
+
+
+def _slices_to_fed(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a Slice has a start or an end that follows from more than shapes."""
+    bounds = [held for held in (ref.input(1), ref.input(2)) if held is not None]
+    return not all(is_constant(held, seen) or is_calculated(held, seen) for held in bounds)
+
+
 _OF_IMAGES = 2
 
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
@@ -410,6 +428,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "NonZero": (("places_in_a_number", _is_of_a_number),),
         "OneHot": (("one_index", _is_of_a_number),),
         "PRelu": (("list_of_slopes", _has_list_of_slopes),),
+        "Pad": (("fed_padding", _pads_by_fed),),
         "QLinearMatMul": (
             ("scales_of_rows", partial(_has_scales, 1)),
             ("scales_of_columns", partial(_has_scales, 4)),
@@ -420,6 +439,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         ),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
         "STFT": (("fed_step", lambda ref, _: constant(ref.input(1)) is None),),
+        "Slice": (("fed_bounds", _slices_to_fed),),
         "TopK": (("ties", _gives_places),),
     }
 )

@@ -160,6 +160,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "window": "is an Attention whose keys are those of a window",
         "fed_step": "is an STFT whose step is not written as a constant",
         "columns_of_volumes": "is a Col2Im of images of another rank than 2",
+        "fed_padding": "is a Pad by a value that is known only at run time",
+        "fed_bounds": "is a Slice by bounds that are known only at run time",
         "unmoved": "is an Einsum that gives what it reads",
         "sampled_volume": "is a GridSample of data of another rank than 4",
         "open_channels": "is a QuantizeLinear with scales along an axis that may not be the last,"

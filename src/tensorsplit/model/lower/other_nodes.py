@@ -662,6 +662,19 @@ def _pass_unmoved_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     make.put_instead(ref, make.passed_on(data), "Identity", entry)
 
 
+def _choose_padding(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Write a Pad by a value that is fed as a choice between it and the data, padded by zeros."""
+    data, pads, value, axes = (ref.input(place) for place in range(4))
+    make = InsertionPoint.instead_of(lowering, ref)
+    more = [] if axes is None else [axes]
+    inside = make.op("ConstantOfShape", [make.op("Shape", [data])])  # zeros of float
+    around = make.op("Pad", [inside, pads, make.constant(1, np.float32), *more])
+    is_around = make.op("Cast", [around], {"to": ir.DataType.BOOL})
+    padded = make.op("Pad", [data, pads, None, *more] if more else [data, pads])
+    chosen = make.op("Where", [is_around, value, padded])
+    make.put_instead(ref, chosen, "Where of the value and of data padded by zeros", entry)
+
+
 def _open_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Leave the length of what is declared to be of shape (0) open, in the body of a node."""
     for held in declared_empty(ref.node):
@@ -712,6 +725,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "undeclared_condition": _declare_round,
         "drops_given": _pass_dropped_on,
         "unmoved": _pass_unmoved_on,
+        "fed_padding": _choose_padding,
         "empty_body_input": _open_empty,
         "undeclared_rows": _declare_rows,
         "undeclared_inputs": _declare_ranks,

@@ -99,6 +99,7 @@ LEFT = {
     "odd_zero_point": "quantise by an even zero point, or use another engine, if halves matter",
     "from_one_side": "use another engine",
     "sampled_volume": "use another engine",
+    "fed_bounds": "feed no bound of 2^31 or more",
     "choice": "use another value, or another engine",
     "window": "give the window as a mask, or use another engine",
     "fed_step": "give the step as a constant",
