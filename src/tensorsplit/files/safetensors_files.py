@@ -32,6 +32,7 @@ _LONGEST_HEADER = 12 << 20
 _LONGEST_INDEX = 64 << 20
 _MOST_NAMES = 1 << 19  # in an index
 _MOST_VALUES = 1 << 21
+_OPEN_FILES = "/proc/self/fd"
 _METADATA = "__metadata__"
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _UNPADDED = "tensorsplit.unpadded"
@@ -161,13 +162,13 @@ def _apart(path: Path, header: bytes, size: int) -> Iterator[str]:
 
     The library maps a file, and the system ends a process whose mapped file others cut short.
     """
-    if not hasattr(os, "memfd_create"):
+    if not hasattr(os, "memfd_create") or not Path(_OPEN_FILES).is_dir():
         yield str(path)
         return
     with os.fdopen(os.memfd_create("header"), "w+b") as copy:
         copy.write(header)
         copy.truncate(size)
-        yield f"/proc/self/fd/{copy.fileno()}"
+        yield f"{_OPEN_FILES}/{copy.fileno()}"
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> Any:
