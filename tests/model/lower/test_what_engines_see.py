@@ -16,6 +16,7 @@ import pytest
 import tensorsplit as ts
 from tensorsplit import SplitError
 from tensorsplit.engines.process import EngineProcess
+from tensorsplit.model.check.findings import Finding
 from tensorsplit.model.graph.facts import SequenceFact, as_tensor
 from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.lower import lower_graph
@@ -713,6 +714,13 @@ def turned(operator: str, opset: int, rows: str, rng: np.random.Generator, **cha
     return model
 
 
+def of_turns(model: onnx.ModelProto) -> list[Finding]:
+    """What check says for OpenVINO, but of layers that may have a batch of 0 or no steps."""
+    found = ts.check(model, target="openvino")
+    others = ("batch may be 0", "may have no steps")
+    return [each for each in found if not any(text in each.message for text in others)]
+
+
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize(("opset", "rows"), [(11, "N"), (13, "6"), (18, "N")])
 def test_what_recurrent_layers_read_is_turned_right(
@@ -723,10 +731,10 @@ def test_what_recurrent_layers_read_is_turned_right(
     process: Runner,
 ) -> None:
     model = turned(operator, opset, rows, rng)
-    (finding,) = ts.check(model, target="openvino")
+    (finding,) = of_turns(model)
     assert (finding.code, finding.severity) == ("TS843", "warning")
     lowered = lowered_for("openvino", model)
-    assert ts.check(lowered, target="openvino") == []
+    assert of_turns(lowered) == []
     x = rng.standard_normal((6, 2, 8)).astype(np.float32)
     (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
     np.testing.assert_array_equal(got[0], np.maximum(x, 0).transpose(1, 0, 2))
@@ -738,10 +746,10 @@ def test_what_recurrent_layers_read_is_turned_right_in_other_ways(
 ) -> None:
     reads = "(f, w" if "f =" in turn else "(e, w"
     model = turned("LSTM", 13, "N", rng, turn=turn, reads=reads)
-    (finding,) = ts.check(model, target="openvino")
+    (finding,) = of_turns(model)
     assert finding.code == "TS843"
     lowered = ts.lower(model, target="openvino")
-    assert ts.check(lowered, target="openvino") == []
+    assert of_turns(lowered) == []
     assert ts.lower(lowered, target="openvino") == lowered
     x = rng.standard_normal((6, 2, 8)).astype(np.float32)
     (got,) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
@@ -765,8 +773,7 @@ def test_other_turns_beside_recurrent_layers_stay(
     changes: dict[str, str], rng: np.random.Generator
 ) -> None:
     model = turned("GRU", 14, "N", rng, **changes)
-    found = ts.check(model, target="openvino")
-    assert [each for each in found if "batch may be 0" not in each.message] == []
+    assert of_turns(model) == []
     assert ts.lower(model, target="openvino") == model
 
 
