@@ -784,3 +784,78 @@ def test_bounds_that_are_fed_are_warned_of(end: str, said: bool) -> None:
     feed = {"x": X.ravel(), "e": np.array([2**63 - 1])}
     got, right = (ts.run(model, feed, engine=each)["y"] for each in ("openvino", "tensorsplit"))
     assert np.array_equal(got, right) != said
+
+
+OPEN = {  # the inputs, the node, and whether OpenVINO loads the model
+    "corners": (
+        "float[1,2,4,4] x, float[R,4] q, int64[S] b",
+        "RoiAlign<sampling_ratio = 0>(x, q, b)",
+        True,
+    ),
+    "open corners": (
+        "float[1,2,4,4] x, float[3,Q] q, int64[3] b",
+        "RoiAlign<sampling_ratio = 0>(x, q, b)",
+        False,
+    ),
+    "blocks": ("uint8[2,4] d, float[A,2] s", "DequantizeLinear<block_size = 2>(d, s)", True),
+    "open blocks": ("uint8[2,B] d, float[2,2] s", "DequantizeLinear<block_size = 2>(d, s)", False),
+    "open rows": ("uint8[A,4] d, float[2,2] s", "DequantizeLinear<block_size = 2>(d, s)", False),
+    "open blocks to give": (
+        "float[2,B] e, float[2,2] s",
+        "QuantizeLinear<block_size = 2>(e, s)",
+        False,
+    ),
+}
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("name", OPEN)
+def test_dimensions_that_openvino_has_to_know(name: str) -> None:
+    inputs, call, is_loaded = OPEN[name]
+    model = made_of(21, inputs, "float[] y", f"z = {call} y = Identity(z)")
+    model.graph.output[0].ClearField("type")
+    found = [each for each in ts.check(model, target="openvino") if "has to know" in each.message]
+    assert [each.severity for each in found] == ["warning"] * (not is_loaded)
+    feed: dict[str, Any] = {
+        "x": RANDOM.uniform(1, 2, (1, 2, 4, 4)),
+        "q": np.array([[0, 0, 2, 2], [1, 1, 3, 3], [0, 1, 3, 3]]),
+        "e": RANDOM.uniform(1, 9, (2, 4)),
+        "s": np.array([[0.5, 0.25], [1, 2]]),
+    }
+    feed = {each: held.astype(np.float32) for each, held in feed.items()}
+    feed |= {"b": np.zeros(3, np.int64), "d": RANDOM.integers(1, 9, (2, 4)).astype(np.uint8)}
+    feed = {each.name: feed[each.name] for each in model.graph.input}
+    if not is_loaded:
+        with pytest.raises(SplitError, match="TS603"):
+            ts.run(model, feed, engine="openvino")
+        return
+    got, right = (ts.run(model, feed, engine=each)["y"] for each in ("openvino", "tensorsplit"))
+    assert np.allclose(got, right, rtol=1e-4, atol=1e-4)
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("opset", [10, 16, 22])
+@pytest.mark.parametrize(
+    "more", ["output_height = 1", "output_height = 2, output_width = 3, spatial_scale = 0.5"]
+)
+def test_as_many_samples_are_taken_as_the_standard_says(opset: int, more: str, engine: Any) -> None:
+    """OpenVINO 2026.4.1 takes one where their number is left out, which means all."""
+    model = made_of(
+        opset,
+        "float[1,2,8,8] x, float[R,4] q",
+        "float[R,2,P,Q] y",
+        f"y = RoiAlign<{more}>(x, q, b)",
+        "int64[3] b = {0, 0, 0}",
+    )
+    feed = {"x": RANDOM.uniform(1, 2, (1, 2, 8, 8)), "q": RANDOM.uniform(0, 3, (3, 4))}
+    feed["q"][:, 2:] += 4
+    feed = {each: held.astype(np.float32) for each, held in feed.items()}
+    right = ts.run(model, feed)["y"]
+    found = [each for each in ts.check(model, target="openvino") if "one sample" in each.message]
+    assert [each.severity for each in found] == ["warning"]
+    if engine == "openvino":
+        got = ts.run(model, feed, engine=engine)["y"]
+        assert not np.allclose(got, right, rtol=1e-3, atol=1e-3)
+    lowered = lowered_for("openvino", model)
+    got = ts.run(lowered, feed, engine=engine)["y"]
+    assert np.allclose(got, right, rtol=1e-4, atol=1e-4)

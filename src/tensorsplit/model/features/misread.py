@@ -438,6 +438,9 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("open_channels", has_open_channels),
         ),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
+        "RoiAlign": (
+            ("omitted_sampling", lambda ref, _: "sampling_ratio" not in ref.node.attributes),
+        ),
         "STFT": (("fed_step", lambda ref, _: constant(ref.input(1)) is None),),
         "Slice": (("fed_bounds", _slices_to_fed),),
         "TopK": (("ties", _gives_places),),

@@ -27,21 +27,29 @@ SEEN_OPERANDS: Mapping[str, Mapping[int, int | None]] = {
     **{each: {1: None} for each in (*REDUCTIONS, *_WITH_WEIGHTS, "Tile")},
     "Col2Im": {1: None, 2: None},
     "CumSum": {1: 1},
-    "GlobalLpPool": {0: None},
+    **{each: {0: None} for each in ("DequantizeLinear", "GlobalLpPool", "QuantizeLinear")},
     "NonMaxSuppression": {2: 1, 3: 1, 4: 1},
     "OneHot": {1: 1, 2: 2},
     "QLinearConv": {3: None},
     "QLinearMatMul": {1: 1, 2: 1, 4: 1, 5: 1},
+    "RoiAlign": {1: None},
     "RotaryEmbedding": {1: None},
     "TopK": {1: 1},
 }
 """Operands whose shape OpenVINO has to know as it loads a model; how many numbers they always are.
 
-Those are weights, axes, counts and single numbers.
+Those are weights, axes, counts and single numbers, and data that are quantized in blocks.
 """
 
-_SEEN_IN_PART = {"GlobalLpPool": slice(2), "RotaryEmbedding": slice(-1, None)}
+_SEEN_IN_PART = {
+    "GlobalLpPool": slice(2),
+    "RoiAlign": slice(-1, None),
+    "RotaryEmbedding": slice(-1, None),
+}
 """Operators of which it has to know some dimensions of these alone: planes, or the last one."""
+
+_SEEN_IN_BLOCKS = frozenset({"DequantizeLinear", "QuantizeLinear"})
+"""Operators of which it has to know these only where they have the attribute `block_size`."""
 
 SIZES = {"Resize": 3}
 """The operand that gives the sizes."""
@@ -95,6 +103,8 @@ def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
 def unseen_operands(node: ir.Node, seen: Facts) -> list[int]:
     """Return which operands of a node have a shape that is not seen where it has to be."""
     places = SEEN_OPERANDS.get(node.op_type, {}) if node.domain == "" else {}
+    if node.op_type in _SEEN_IN_BLOCKS and "block_size" not in node.attributes:
+        return []
     given = [(place, node.inputs[place]) for place in places if place < len(node.inputs)]
     part = _SEEN_IN_PART.get(node.op_type, slice(None))
     shapes = [(place, seen.tensor(held).shape) for place, held in given if held is not None]

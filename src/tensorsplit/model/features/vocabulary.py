@@ -162,6 +162,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "columns_of_volumes": "is a Col2Im of images of another rank than 2",
         "fed_padding": "is a Pad by a value that is known only at run time",
         "fed_bounds": "is a Slice by bounds that are known only at run time",
+        "omitted_sampling": "is a RoiAlign that leaves out how many samples it takes",
         "unmoved": "is an Einsum that gives what it reads",
         "sampled_volume": "is a GridSample of data of another rank than 4",
         "open_channels": "is a QuantizeLinear with scales along an axis that may not be the last,"

@@ -662,6 +662,12 @@ def _pass_unmoved_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     make.put_instead(ref, make.passed_on(data), "Identity", entry)
 
 
+def _write_sampling(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Write how many samples a RoiAlign takes where it leaves that out: as many as there are."""
+    ref.node.attributes.add(ir.AttrInt64("sampling_ratio", 0))
+    lowering.changed(ref, "the same, with sampling_ratio = 0", entry)
+
+
 def _choose_padding(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Write a Pad by a value that is fed as a choice between it and the data, padded by zeros."""
     data, pads, value, axes = (ref.input(place) for place in range(4))
@@ -726,6 +732,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "drops_given": _pass_dropped_on,
         "unmoved": _pass_unmoved_on,
         "fed_padding": _choose_padding,
+        "omitted_sampling": _write_sampling,
         "empty_body_input": _open_empty,
         "undeclared_rows": _declare_rows,
         "undeclared_inputs": _declare_ranks,
