@@ -835,9 +835,7 @@ def test_dimensions_that_openvino_has_to_know(name: str) -> None:
 
 @with_own("openvino")
 @pytest.mark.parametrize("opset", [10, 16, 22])
-@pytest.mark.parametrize(
-    "more", ["output_height = 1", "output_height = 2, output_width = 3, spatial_scale = 0.5"]
-)
+@pytest.mark.parametrize("more", ["output_height = 1", "output_height = 2, spatial_scale = 0.75"])
 def test_as_many_samples_are_taken_as_the_standard_says(opset: int, more: str, engine: Any) -> None:
     """OpenVINO 2026.4.1 takes one where their number is left out, which means all."""
     model = made_of(
@@ -848,7 +846,7 @@ def test_as_many_samples_are_taken_as_the_standard_says(opset: int, more: str, e
         "int64[3] b = {0, 0, 0}",
     )
     feed = {"x": RANDOM.uniform(1, 2, (1, 2, 8, 8)), "q": RANDOM.uniform(0, 3, (3, 4))}
-    feed["q"][:, 2:] += 4
+    feed["q"][:, 2:] += 5  # so that bins are longer than an element
     feed = {each: held.astype(np.float32) for each, held in feed.items()}
     right = ts.run(model, feed)["y"]
     found = [each for each in ts.check(model, target="openvino") if "one sample" in each.message]
