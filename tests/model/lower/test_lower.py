@@ -1956,6 +1956,8 @@ def test_splits_that_lowering_makes_alike_get_more_axes_at_once(target: Any) -> 
 def test_initializers_that_nothing_reads_are_left_out_where_they_are_not_loaded(
     kind: str, length: int, is_loaded: bool, in_branch: bool, engine: Any
 ) -> None:
+    if not hasattr(onnx.TensorProto, kind):
+        pytest.skip("the installed onnx does not know this type")
     model = parse_model("""<ir_version: 12, opset_import: ["": 19]>
         g (float[2] x, bool c) => (float[2] y) {
             y = If(c) <then_branch = t () => (float[2] a) { a = Neg(x) },
