@@ -797,6 +797,14 @@ OPEN = {  # the inputs, the node, and whether OpenVINO loads the model
         "RoiAlign<sampling_ratio = 0>(x, q, b)",
         False,
     ),
+    "open boxes": (
+        "float[1,3,C] h, float[1,1,3] w",
+        "NonMaxSuppression(h, w, i, j)",
+        False,
+    ),
+    "boxes": ("float[A,B,4] h, float[A,1,B] w", "NonMaxSuppression(h, w, i, j)", True),
+    "an open signal": ("float[N,16,1] t", "STFT(t, four, , eight)", False),
+    "a signal": ("float[1,16,1] t", "STFT(t, four, , eight)", True),
     "blocks": ("uint8[2,4] d, float[A,2] s", "DequantizeLinear<block_size = 2>(d, s)", True),
     "open blocks": ("uint8[2,B] d, float[2,2] s", "DequantizeLinear<block_size = 2>(d, s)", False),
     "open rows": ("uint8[A,4] d, float[2,2] s", "DequantizeLinear<block_size = 2>(d, s)", False),
@@ -812,7 +820,13 @@ OPEN = {  # the inputs, the node, and whether OpenVINO loads the model
 @pytest.mark.parametrize("name", OPEN)
 def test_dimensions_that_openvino_has_to_know(name: str) -> None:
     inputs, call, is_loaded = OPEN[name]
-    model = made_of(21, inputs, "float[] y", f"z = {call} y = Identity(z)")
+    model = made_of(
+        21,
+        inputs,
+        "float[] y",
+        f"z = {call} y = Identity(z)",
+        "int64[1] i = {3}, float[1] j = {0.5}, int64 four = {4}, int64 eight = {8}",
+    )
     model.graph.output[0].ClearField("type")
     found = [each for each in ts.check(model, target="openvino") if "has to know" in each.message]
     assert [each.severity for each in found] == ["warning"] * (not is_loaded)
@@ -820,6 +834,9 @@ def test_dimensions_that_openvino_has_to_know(name: str) -> None:
         "x": RANDOM.uniform(1, 2, (1, 2, 4, 4)),
         "q": np.array([[0, 0, 2, 2], [1, 1, 3, 3], [0, 1, 3, 3]]),
         "e": RANDOM.uniform(1, 9, (2, 4)),
+        "h": np.array([[[0, 0, 1, 1], [0, 0, 1, 1.1], [0, 2, 1, 3]]]),
+        "w": np.array([[[0.9, 0.75, 0.6]]]),
+        "t": RANDOM.uniform(1, 2, (1, 16, 1)),
         "s": np.array([[0.5, 0.25], [1, 2]]),
     }
     feed = {each: held.astype(np.float32) for each, held in feed.items()}
@@ -856,4 +873,39 @@ def test_as_many_samples_are_taken_as_the_standard_says(opset: int, more: str, e
         assert not np.allclose(got, right, rtol=1e-3, atol=1e-3)
     lowered = lowered_for("openvino", model)
     got = ts.run(lowered, feed, engine=engine)["y"]
+    assert np.allclose(got, right, rtol=1e-4, atol=1e-4)
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("opset", [11, 22])
+@pytest.mark.parametrize("pad", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(
+    ("data", "more", "is_right"),
+    [
+        ("N,1,4,3", "strides = [1, 1]", False),
+        ("1,1,A,3", "strides = [2, 1]", False),
+        ("N,1,4,3", "strides = [2, 1], kernel_shape = [4, 3], dilations = [2, 1]", False),
+        ("N,1,4,3", "strides = [4, 3]", True),  # there is no padding
+        ("1,1,4,3", "strides = [2, 2]", True),
+    ],
+)
+def test_a_transposed_convolution_of_open_data_is_padded(
+    data: str, more: str, is_right: bool, pad: str, opset: int, engine: Any
+) -> None:
+    """OpenVINO 2026.4.1 does not pad it, where the batch alone is open, too."""
+    model = made_of(
+        opset,
+        f"float[{data}] x, float[1,2,4,3] w",
+        "float[P,Q,R,S] y",
+        f'y = ConvTranspose<auto_pad = "{pad}", {more}>(x, w)',
+    )
+    feed = {"x": RANDOM.uniform(1, 2, (1, 1, 4, 3)), "w": RANDOM.uniform(1, 2, (1, 2, 4, 3))}
+    feed = {each: held.astype(np.float32) for each, held in feed.items()}
+    right = ts.run(model, feed)["y"]
+    found = [each for each in ts.check(model, target="openvino") if "no padding" in each.message]
+    assert [each.severity for each in found] == ["warning"] * (data != "1,1,4,3")
+    if engine == "openvino":
+        assert (ts.run(model, feed, engine=engine)["y"].shape == right.shape) == is_right
+    got = ts.run(lowered_for("openvino", model), feed, engine=engine)["y"]
+    assert got.shape == right.shape
     assert np.allclose(got, right, rtol=1e-4, atol=1e-4)

@@ -365,6 +365,13 @@ def _is_of_volumes(ref: NodeRef, seen: Facts) -> bool:
     return shape is not None and len(shape) == 1 and is_known(shape[0]) and shape[0] != _OF_IMAGES
 
 
+def _pads_open_data(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a ConvTranspose pads as SAME data of which not each dimension is seen."""
+    pads = attribute_of(ref.node, "auto_pad", ir.AttributeType.STRING, "NOTSET") or ""
+    shape = seen.tensor(ref.input(0)).shape
+    return pads.startswith("SAME") and (shape is None or not are_known(shape))
+
+
 def _pads_by_fed(ref: NodeRef, seen: Facts) -> bool:
     """Return whether a Pad fills with a value that is known only at run time."""
     mode = attribute_of(ref.node, "mode", ir.AttributeType.STRING, "constant")
@@ -405,6 +412,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "LSTM": (*_OF_RECURRENCE, ("peepholes", lambda ref, _: ref.input(_PEEPHOLES))),
         "Col2Im": (("columns_of_volumes", _is_of_volumes),),
         "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
+        "ConvTranspose": (("open_same", _pads_open_data),),
         "DFT": (
             ("axis_from_back", _counts_from_back),
             ("one_sided", _is_one_sided),

@@ -28,21 +28,23 @@ SEEN_OPERANDS: Mapping[str, Mapping[int, int | None]] = {
     "Col2Im": {1: None, 2: None},
     "CumSum": {1: 1},
     **{each: {0: None} for each in ("DequantizeLinear", "GlobalLpPool", "QuantizeLinear")},
-    "NonMaxSuppression": {2: 1, 3: 1, 4: 1},
+    "NonMaxSuppression": {0: None, 2: 1, 3: 1, 4: 1},
     "OneHot": {1: 1, 2: 2},
     "QLinearConv": {3: None},
     "QLinearMatMul": {1: 1, 2: 1, 4: 1, 5: 1},
     "RoiAlign": {1: None},
     "RotaryEmbedding": {1: None},
+    "STFT": {0: None},
     "TopK": {1: 1},
 }
 """Operands whose shape OpenVINO has to know as it loads a model; how many numbers they always are.
 
-Those are weights, axes, counts and single numbers, and data that are quantized in blocks.
+Those are weights, axes, counts and single numbers, and data in blocks, of signals or of boxes.
 """
 
 _SEEN_IN_PART = {
     "GlobalLpPool": slice(2),
+    "NonMaxSuppression": slice(-1, None),
     "RoiAlign": slice(-1, None),
     "RotaryEmbedding": slice(-1, None),
 }

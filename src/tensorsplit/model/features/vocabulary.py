@@ -163,6 +163,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "fed_padding": "is a Pad by a value that is known only at run time",
         "fed_bounds": "is a Slice by bounds that are known only at run time",
         "omitted_sampling": "is a RoiAlign that leaves out how many samples it takes",
+        "open_same": "is a ConvTranspose whose padding follows from auto_pad, of data of open"
+        " dimensions",
         "unmoved": "is an Einsum that gives what it reads",
         "sampled_volume": "is a GridSample of data of another rank than 4",
         "open_channels": "is a QuantizeLinear with scales along an axis that may not be the last,"

@@ -662,6 +662,34 @@ def _pass_unmoved_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     make.put_instead(ref, make.passed_on(data), "Identity", entry)
 
 
+def _write_same_pads(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Write the padding of a ConvTranspose that its auto_pad stands for, if that is known."""
+    ints = partial(attribute_of, ref.node, kind=ir.AttributeType.INTS)
+    weights = lowering.facts.tensor(ref.input(1)).shape or ()
+    kernel = ints("kernel_shape", default=None) or weights[2:]
+    ones = [1] * len(kernel)
+    strides, dilations = (ints(name, default=ones) for name in ("strides", "dilations"))
+    extra = ints("output_padding", default=[0] * len(kernel))
+    totals = [
+        (size - 1) * dilation + 1 - stride + more if is_known(size) else -1
+        for size, dilation, stride, more in zip(kernel, dilations, strides, extra, strict=False)
+    ]
+    is_known_side = ref.opset >= _FIRST_WITH_MORE_AT_END or not any(total % 2 for total in totals)
+    is_given = "output_shape" in ref.node.attributes
+    if not totals or min(totals) < 0 or is_given or not is_known_side:
+        lowering.note(entry)
+        return
+    is_upper = ref.node.attributes.pop("auto_pad").as_string() == "SAME_UPPER"
+    less, more = [total // 2 for total in totals], [total - total // 2 for total in totals]
+    pads = [*less, *more] if is_upper else [*more, *less]
+    ref.node.attributes.add(ir.AttrInt64s("pads", pads))
+    lowering.changed(ref, f"the same, with pads = {pads}", entry)
+
+
+_FIRST_WITH_MORE_AT_END = 11
+"""Before, the text and engines differ in the side that gets more of an odd padding."""
+
+
 def _write_sampling(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Write how many samples a RoiAlign takes where it leaves that out: as many as there are."""
     ref.node.attributes.add(ir.AttrInt64("sampling_ratio", 0))
@@ -733,6 +761,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "unmoved": _pass_unmoved_on,
         "fed_padding": _choose_padding,
         "omitted_sampling": _write_sampling,
+        "open_same": _write_same_pads,
         "empty_body_input": _open_empty,
         "undeclared_rows": _declare_rows,
         "undeclared_inputs": _declare_ranks,
