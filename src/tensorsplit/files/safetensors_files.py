@@ -120,7 +120,7 @@ class Header:
 def read_header(path: Path) -> Header:
     """Read a header that the library accepts; ValueError for one that could still do harm."""
     with needs("files"):
-        from safetensors import SafetensorError, safe_open
+        import safetensors  # before a file is open: there may be few descriptors
     with path.open("rb") as file:
         field = file.read(8)
         state = FileState.of(os.fstat(file.fileno()))
@@ -134,14 +134,8 @@ def read_header(path: Path) -> Header:
             raise ValueError(f"its header is longer than {_LONGEST_HEADER} bytes")
         if values_in(text := file.read(length)) > _MOST_VALUES:
             raise ValueError(f"its header has more than {_MOST_VALUES} values")
-        try:
-            with _apart(path, field + text, size) as place, safe_open(place, framework="numpy"):
-                pass
-        except SafetensorError as error:
-            raise ValueError(str(error)) from None
-        except FileNotFoundError:  # of a file that is open here
-            path.open("rb").close()  # which says what the library does not
-            raise ValueError("it could not be opened a second time") from None
+        with _apart(path, field + text, size) as place:
+            _check_header(safetensors, place)
         found = json.loads(text, object_pairs_hook=_pairs)
     metadata = found.pop(_METADATA, None)
     if "" in found:
@@ -154,6 +148,18 @@ def read_header(path: Path) -> Header:
     if type(layouts) is not dict or any(type(text) is not str for text in layouts.values()):
         raise ValueError(f"its {_LAYOUTS} is not of texts")
     return Header(path, state, metadata, dict(entries), 8 + length, unpadded, layouts)
+
+
+def _check_header(library: Any, place: str) -> None:
+    """Have the library read a file that is open here."""
+    try:
+        with library.safe_open(place, framework="numpy"):
+            pass
+    except library.SafetensorError as error:
+        raise ValueError(str(error)) from None
+    except FileNotFoundError:
+        Path(place).open("rb").close()  # which says what the library does not
+        raise ValueError("it could not be opened a second time") from None
 
 
 @contextmanager
