@@ -163,14 +163,14 @@ def unregistered(schemas: Sequence[Any]) -> Iterator[str]:
     for schema in schemas:
         if not schema.domain or schema.deprecated:
             continue
-        inputs, outputs = (["x"] * max(count, 1) for count in (schema.min_input, schema.min_output))
-        names = [f"y{place}" for place in range(len(outputs))]
+        names = [f"y{place}" for place in range(max(schema.min_output, 1))]
+        inputs = ["x"] * max(schema.min_input, 1)
         node = helper.make_node(schema.name, inputs, names, domain=schema.domain)
         ends = [helper.make_empty_tensor_value_info(name) for name in names]
         data = helper.make_tensor_value_info("x", TensorProto.FLOAT, None)
-        imports = [helper.make_opsetid(schema.domain, schema.since_version)]
+        domains = (schema.domain, schema.since_version), ("", 13)
+        imports = [helper.make_opsetid(*each) for each in domains]
         graph = helper.make_graph([node], "one", [data], ends)
-        imports.append(helper.make_opsetid("", 13))
         made = helper.make_model(graph, opset_imports=imports, ir_version=10)
         try:
             onnxruntime.InferenceSession(made.SerializeToString(), providers=[PROVIDER])

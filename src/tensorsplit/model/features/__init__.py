@@ -267,6 +267,7 @@ def model_features(model: ir.Model, without: Sequence[ir.Function] = ()) -> Feat
                 unread_initializers(scope, are_strings=name == "unread_strings")
                 for each in owners
                 for scope in scopes_in(each)
+                if isinstance(scope, ir.Graph)
             )
             for name in ("unread_initializer", "unread_strings")
         },

@@ -498,13 +498,13 @@ def _finds_place(node: ir.Node, opset: int, seen: Facts) -> bool:
     return any(holds(node, opset, seen) for holds in without)
 
 
-def _is_along_axis(node: ir.Node, opset: int, seen: Facts) -> bool:
-    """Return whether a DequantizeLinear is not known to be by one scale."""
+def is_along_axis(node: ir.Node, opset: int, seen: Facts) -> bool:
+    """Return whether a QuantizeLinear or DequantizeLinear is not known to be by one scale."""
     shape = seen.tensor(node.inputs[1]).shape
-    return opset >= FIRST_ALONG_AXIS and shape not in ((), (1,))
+    return opset >= _FIRST_ALONG_AXIS and shape not in ((), (1,))
 
 
-FIRST_ALONG_AXIS = 13
+_FIRST_ALONG_AXIS = 13
 """From here on QuantizeLinear and DequantizeLinear may have a scale for each channel."""
 
 _OF_RANK: Mapping[str, _OfRank] = {
@@ -514,7 +514,7 @@ _OF_RANK: Mapping[str, _OfRank] = {
     **dict.fromkeys(("ReverseSequence", "RotaryEmbedding"), _always),
     **dict.fromkeys(("LogSoftmax", "Softmax"), _up_to(12)),
     "DFT": _up_to(19),
-    "DequantizeLinear": _is_along_axis,
+    "DequantizeLinear": is_along_axis,
     "MaxPool": _says("storage_order", 1),
     "Pad": _up_to(10),
 }

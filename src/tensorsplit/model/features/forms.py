@@ -36,7 +36,6 @@ _FIRST_UNINFERRED = {"MeanVarianceNormalization": 13}
 
 
 _CHOICES = {
-    "Attention": ("left_window_size", "right_window_size"),
     "Pad": ("mode",),
     "Resize": (
         "antialias",
@@ -59,12 +58,6 @@ def of_choices(node: ir.Node) -> Iterator[tuple[str, object]]:
     if chosen:
         yield "operator", node.op_type
         yield "choice", tuple(chosen)
-        windows = {each.partition(" = ")[0] for each in chosen if not each.endswith(" = -1")}
-        if not windows.isdisjoint(_WINDOWS):
-            yield "window", True
-
-
-_WINDOWS = frozenset(_CHOICES["Attention"])
 
 
 def of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:

@@ -344,6 +344,13 @@ def _moves_nothing(ref: NodeRef, _: Facts) -> bool:
     return moves_nothing(equation or "")
 
 
+def _has_window(ref: NodeRef, _: Facts) -> bool:
+    """Return whether an Attention limits how far before and after a query its keys may be."""
+    names = "left_window_size", "right_window_size"
+    sizes = (attribute_of(ref.node, name, ir.AttributeType.INT, -1) for name in names)
+    return any(size not in (-1, None) for size in sizes)
+
+
 _RANK_OF_PLANES = 4
 
 
@@ -410,6 +417,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "Where": _OF_CHOICE,
         **dict.fromkeys(("GRU", "RNN"), _OF_RECURRENCE),
         "LSTM": (*_OF_RECURRENCE, ("peepholes", lambda ref, _: ref.input(_PEEPHOLES))),
+        "Attention": (("window", _has_window),),
         "Col2Im": (("columns_of_volumes", _is_of_volumes),),
         "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
         "ConvTranspose": (("open_same", _pads_open_data),),

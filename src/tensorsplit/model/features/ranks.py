@@ -8,7 +8,7 @@ from itertools import islice
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape, are_known, is_known
-from tensorsplit.model.features.body_features import FIRST_ALONG_AXIS, hides_ranks
+from tensorsplit.model.features.body_features import hides_ranks, is_along_axis
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
 from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
@@ -130,9 +130,8 @@ def has_open_channels(ref: NodeRef, seen: Facts) -> bool:
 
     Along the last axis of a known rank it need not be.
     """
-    node, scales = ref.node, seen.tensor(ref.input(1)).shape
-    is_along_axis = ref.opset >= FIRST_ALONG_AXIS and "block_size" not in node.attributes
-    if not is_along_axis or (scales is not None and scales in ((), (1,))):
+    node = ref.node
+    if "block_size" in node.attributes or not is_along_axis(node, ref.opset, seen):
         return False
     shape = seen.tensor(ref.input(0)).shape
     is_last = shape is not None and axis_of_scales(node, shape) == len(shape) - 1

@@ -92,14 +92,14 @@ _NOT_LOADED = frozenset(
 """Types of which OpenVINO 2026.4.1 loads no initializer, whether a node reads it or not."""
 
 
-def unread_initializers(scope: Scope, *, are_strings: bool) -> list[ir.Value]:
-    """Return the initializers that nothing reads and OpenVINO does not load.
+def unread_initializers(graph: ir.Graph, *, are_strings: bool) -> list[str]:
+    """Return the names of the initializers that nothing reads and OpenVINO does not load.
 
     Strings without elements are not loaded from bytes; from a file they are.
     """
-    held = scope.initializers.values() if isinstance(scope, ir.Graph) else ()
     found = _are_empty_strings if are_strings else _is_not_loaded
-    return [each for each in held if not _is_needed(each) and found(each)]
+    held = graph.initializers.items()
+    return [name for name, each in held if not _is_needed(each) and found(each)]
 
 
 def _is_needed(held: ir.Value) -> bool:

@@ -272,15 +272,16 @@ def drop_unread(lowering: Lowering) -> bool:
     """
     before = len(lowering.report.changes)
     owners: list[Scope] = [lowering.model.graph, *lowering.model.functions.values()]
+    scopes = (scope for owner in owners for scope in scopes_in(owner))
+    graphs = [scope for scope in scopes if isinstance(scope, ir.Graph)]
     for feature in ("unread_initializer", "unread_strings"):
         entry = lowering.limitation(feature)
-        for scope in (inner for owner in owners if entry for inner in scopes_in(owner)):
-            for each in unread_initializers(scope, are_strings=feature == "unread_strings"):
-                assert isinstance(scope, ir.Graph)  # noqa: S101 - it has initializers
-                assert entry is not None  # noqa: S101 - see above
-                assert each.name is not None  # noqa: S101 - likewise
-                del scope.initializers[each.name]
-                _note(lowering, f"initializer {show(each.name)}", "left out", entry)
+        if entry is None:
+            continue
+        for graph in graphs:
+            for name in unread_initializers(graph, are_strings=feature == "unread_strings"):
+                del graph.initializers[name]
+                _note(lowering, f"initializer {show(name)}", "left out", entry)
     return len(lowering.report.changes) > before
 
 

@@ -650,12 +650,11 @@ def _pass_dropped_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
     if data is None or any(map(is_used, rest)) or is_in_training(ref, lowering.facts):
         lowering.note(entry)
         return
-    make = InsertionPoint.instead_of(lowering, ref)
-    make.put_instead(ref, make.passed_on(data), "Identity", entry)
+    _pass_on(lowering, ref, entry)
 
 
-def _pass_unmoved_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Write an Einsum that gives what it reads as an Identity."""
+def _pass_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Write a node that gives what it reads as an Identity."""
     data = ref.input(0)
     assert data is not None  # noqa: S101 - see the feature
     make = InsertionPoint.instead_of(lowering, ref)
@@ -758,7 +757,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "undeclared_round": _declare_round,
         "undeclared_condition": _declare_round,
         "drops_given": _pass_dropped_on,
-        "unmoved": _pass_unmoved_on,
+        "unmoved": _pass_on,
         "fed_padding": _choose_padding,
         "omitted_sampling": _write_sampling,
         "open_same": _write_same_pads,
