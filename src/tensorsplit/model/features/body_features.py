@@ -500,7 +500,7 @@ def _finds_place(node: ir.Node, opset: int, seen: Facts) -> bool:
 
 def is_along_axis(node: ir.Node, opset: int, seen: Facts) -> bool:
     """Return whether a QuantizeLinear or DequantizeLinear is not known to be by one scale."""
-    shape = seen.tensor(node.inputs[1]).shape
+    shape = seen.tensor(node.inputs[1]).shape if len(node.inputs) > 1 else None
     return opset >= _FIRST_ALONG_AXIS and shape not in ((), (1,))
 
 
