@@ -100,4 +100,4 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_measured(
     file = tmp_path / "file"
     file.touch()
     refused("TS702", "bench", "tiny", "-o", file / "x")
-    refused("TS703", "bench", "tiny", "-o", tmp_path)
+    refused("TS702", "bench", "tiny", "-o", tmp_path)

@@ -12,7 +12,7 @@ import click
 from tensorsplit.bench.peers import PEERS, choose_entries, installed
 from tensorsplit.bench.timing import PAUSE, Effort
 from tensorsplit.bench.workloads import choose_workloads
-from tensorsplit.cli.files import NotedPath, WritingCommand, write_files
+from tensorsplit.cli.files import FILE_TO_WRITE, WritingCommand, write_files
 from tensorsplit.cli.screen import FINDINGS, examples, format_option, is_terminal, say, show, write
 from tensorsplit.cli.sentences import WORDS, known, localized, tr
 from tensorsplit.cli.words import Count, Word
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @format_option("text", "json", text="How to write the figures.")
 @click.option(
     *("-o", "--output"),
-    type=NotedPath("file", "files", dir_okay=False, path_type=Path),
+    type=FILE_TO_WRITE,
     help="Write the figures to this file, not standard output.",
 )
 def bench(

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from tensorsplit.cli.files import NotedPath, outputs
+from tensorsplit.cli.files import NotedPath, outputs, refuse_empty, refuse_pipe
 from tensorsplit.cli.parsing import parse_bytes
 from tensorsplit.cli.screen import Table, listed, note, progress_of, say, show
 from tensorsplit.cli.sentences import amount, localized, tr
-from tensorsplit.core.errors import UNWRITABLE, SplitError, printable, show_bytes
+from tensorsplit.core.errors import printable, show_bytes
 
 if TYPE_CHECKING:
     from tensorsplit.files.formats import Recast
@@ -73,11 +73,10 @@ def parse_size(word: str | None) -> int | None:
 
 
 def checked_target(target: str | None, dry_run: bool) -> str:
-    """Return where the result goes; TS703 for none, unless it is a dry run."""
-    if target == "":
-        raise SplitError(
-            UNWRITABLE, tr("the name of OUT is empty"), tr("give the name of a file or folder")
-        )
+    """Return where the result goes; TS703 for none, unless it is a dry run; TS702 for - and ''."""
+    if target is not None:
+        refuse_empty(target)
+        refuse_pipe(target)
     if target is None and not dry_run:
         raise click.UsageError(tr("there is no -o OUT; say where the result goes, or --dry-run"))
     return target or ""

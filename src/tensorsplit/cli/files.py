@@ -85,11 +85,10 @@ class NotedPath(click.Path):
         self.noted_in = noted_in
 
     def convert(self, *given: Any) -> Any:
-        """Return the path; where dashes are allowed, - is none. TS702 if it names a folder."""
-        if not given[0]:
-            raise SplitError(
-                UNWRITABLE, tr("the name is empty"), tr("give the name of a file or folder")
-            )
+        """Return the path; where dashes are allowed, - is none. TS702 if it can't be written."""
+        refuse_empty(given[0])
+        if self.noted_in != "reads" and not self.allow_dash:
+            refuse_pipe(given[0])
         if self.noted_in == "files" and os.fsdecode(given[0]).endswith(os.sep):
             raise SplitError(
                 UNWRITABLE,
@@ -100,6 +99,24 @@ class NotedPath(click.Path):
         if not (self.allow_dash and path == PIPE):
             getattr(outputs(), self.noted_in).append(Path(os.fsdecode(path)))
         return path
+
+
+def refuse_empty(name: object) -> None:
+    """Refuse (TS702) the empty name of a file or folder."""
+    if not name:
+        raise SplitError(
+            UNWRITABLE, tr("the name is empty"), tr("give the name of a file or folder")
+        )
+
+
+def refuse_pipe(name: object) -> None:
+    """Refuse (TS702) standard output where only files and folders are written."""
+    if name == PIPE:
+        raise SplitError(
+            UNWRITABLE,
+            tr("- is standard output, and this does not write there"),
+            tr("give the name of a file or folder; ./- if that is its name"),
+        )
 
 
 MODEL = NotedPath("model", "reads", allow_dash=True)
