@@ -219,7 +219,11 @@ def test_what_can_not_be_raised_while_a_command_runs_is_shown(
         ("TS702", ["split", "x.npy", "-o", "", "--chunk", "3"], "the name is empty"),
         ("TS702", ["split", "x.npy", "-o", "-", "--chunk", "3"], "- is standard output"),
         ("TS702", ["merge", "parts", "-o", "-"], "- is standard output"),
-        ("TS702", ["reshard", "x", *"-o - --rules llama --from 2 --to 1".split()], "- is standard output"),
+        (
+            "TS702",
+            ["reshard", "x", *["-o", "-", "--rules", "llama", "--from", "2", "--to", "1"]],
+            "- is standard output",
+        ),
         ("TS702", ["run", str(EXAMPLE), "-o", "-"], "- is standard output"),
         ("TS702", ["bench", "--list", "-o", "-"], "- is standard output"),
         ("TS702", ["bench", "--list", "-o", "."], ". is a folder"),
