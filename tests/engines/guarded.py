@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
-from tensorsplit.engines.adapters import from_openvino, to_openvino
+from tensorsplit.engines.adapters import from_openvino, run_onnxruntime, to_openvino
 
 
 def run_all(
@@ -93,3 +94,20 @@ def _reference(model: bytes, threads: int) -> Any:
     del threads
     evaluator = ReferenceEvaluator(onnx.load_from_string(model))
     return lambda fed: evaluator.run(None, fed)
+
+
+def run_unoptimized(
+    model: bytes, weights: bytes, inputs: dict[str, Any], outputs: list[str]
+) -> dict[str, Any]:
+    """Run a model in onnxruntime as it is, without any optimisation; arguments as of an adapter."""
+    import onnxruntime
+
+    made = onnxruntime.SessionOptions
+
+    def plain() -> Any:
+        options = made()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        return options
+
+    with patch.object(onnxruntime, "SessionOptions", plain):
+        return run_onnxruntime(model, weights, inputs, outputs)
