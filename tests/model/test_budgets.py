@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -421,3 +422,27 @@ def test_very_many_ways_from_a_split_to_a_node_that_nothing_uses() -> None:
     nodes = [node("Split", "x s", "p0 q"), *sums, node("Neg", "x", "y")]
     made = model(graph(nodes, [value("x", FLOAT, ["N"]), value("s", INT64, [2])], ["y"]))
     assert any("nothing uses" in each.message for each in ts.check(made, target="openvino"))
+
+
+@limited
+def test_a_billion_lengths_of_which_nothing_is_on_the_disk() -> None:
+    count = 1 << 30
+    held = onnx.TensorProto(name="l", dims=[count], data_type=INT64)
+    held.data_location = onnx.TensorProto.EXTERNAL
+    held.external_data.add(key="location", value="l.bin")
+    made = model(graph([node("Split", "x l", "a b")], [value("x", FLOAT, [6])], ["a", "b"], [held]))
+    with tempfile.TemporaryDirectory() as folder:
+        path, weights = Path(folder, "m.onnx"), Path(folder, "l.bin")
+        onnx.save(made, path)
+        with weights.open("wb") as file:
+            file.truncate(8 * count)
+        assert "TS305" in [each.code for each in ts.check(path, target="openvino")]
+        for tool in (
+            ts.infer_shapes,
+            partial(ts.lower, target="portable"),
+            partial(ts.convert, opset=13),
+        ):
+            with refused("TS305", f"it makes {count} parts"):
+                tool(path)
+        with refused("TS305", f"it makes {count} parts"):
+            ts.run(path, {"x": np.ones(6, np.float32)})

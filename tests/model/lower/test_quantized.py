@@ -65,6 +65,10 @@ CASES = {
         True,
         ", float[3] t = {0.25, 0.5, 0.3}, uint16[3] u = {3, 4, 5}",
     ),
+    "of which nobody uses another reader": Pair(f"{PAIR} t = Transpose(q) h = Shape(t)", True),
+    "of which another reader is used": Pair(
+        f"{PAIR} t = Transpose(q) h = Shape(t)", False, outputs=", int64[2] h"
+    ),
     "of which one is given out": Pair(PAIR, False, outputs=", uint16[E, F] q"),
     "that is split between": Pair(
         "q = QuantizeLinear(x, s, z) c, d = Split(q, l) y = DequantizeLinear(c, s, z)"
@@ -142,6 +146,10 @@ IN_BFLOAT16 = {
         "q = QuantizeLinear(a, s, z) i = Identity(q) y = DequantizeLinear(i, s, z) w = Neg(b)",
         False,
         "int16",
+    ),
+    "that a node reads which nobody uses": Bfloat(
+        "q = QuantizeLinear(a, s, z) y = DequantizeLinear(q, t, z) w = Neg(b) c = Transpose(q)",
+        False,
     ),
     "that something else reads": Bfloat(
         "q = QuantizeLinear(a, s, z) y = DequantizeLinear(q, t, z) w = Cast<to = 16>(q)", True

@@ -27,6 +27,7 @@ from tensorsplit.model.graph.producers import (
     producer_of,
 )
 from tensorsplit.model.graph.tensors import Array
+from tensorsplit.model.graph.uses import is_unused
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.reached import each_once
 
@@ -179,13 +180,17 @@ def _shares_zero_point(node: ir.Node, facts: Facts) -> bool:
 
 
 def _is_given_back(node: ir.Node, facts: Facts) -> bool:
-    """Return whether only the inverse of a node reads what it quantises to 16 bits."""
+    """Return whether only the inverse of a node reads what it quantises to 16 bits.
+
+    What calculates something that nobody uses is left out before.
+    """
     (made,) = node.outputs
     limits = _LIMITS.get(facts.tensor(made).element_type)
-    readers = () if made.is_graph_output() else made.uses()
-    if limits is None or not readers:
+    if limits is None or made.is_graph_output():
         return False
-    return all(use.idx == 0 and _is_inverse(use.node, node, limits, facts) for use in readers)
+    readers = [use for use in made.uses() if not is_unused(use.node)]
+    inverse = (use.idx == 0 and _is_inverse(use.node, node, limits, facts) for use in readers)
+    return bool(readers) and all(inverse)
 
 
 def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
@@ -213,7 +218,8 @@ def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
 def _is_only_given_back(value: ir.Value) -> bool:
     """Return whether each node that reads a value gives it back, if only after an Identity."""
     return not any(
-        held.is_graph_output() or not all(_is_read_on(*use) for use in held.uses())
+        held.is_graph_output()
+        or not all(_is_read_on(*use) or is_unused(use.node) for use in held.uses())
         for held in each_once([value], passed_on)
     )
 

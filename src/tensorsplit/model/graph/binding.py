@@ -5,7 +5,6 @@ Static checks and execution both bind here, so that they can't disagree.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -30,6 +29,7 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.resolve import Intent, check_element_type, plan
+from tensorsplit.core.rules import MAX_PARTS
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import (
@@ -98,7 +98,7 @@ def bind(
                 try:
                     resolve.check_count(lengths.shape[0], intent)
                 except SplitError:
-                    constant(node.inputs[position], sys.maxsize)  # refuses data of another shape
+                    constant(node.inputs[position], MAX_PARTS)  # refuses data of another shape
                     raise
     except SplitError as error:
         raise error.located(operator=record.id) from None
