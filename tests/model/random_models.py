@@ -1004,7 +1004,7 @@ class Generator:
         bias = self._data(np.dtype(np.float32), shape[1:2])
         by = [self._initializer(bias + 1), self._initializer(bias)]
         zeros = self._step("Sub", [data, data], 1, one(np.subtract), calculated=True)[0]
-        apply = one(lambda x, _, b: np.zeros_like(x) + b[:, None, None])
+        apply = one(lambda x, _, b: np.zeros_like(x) + b.reshape(x.shape[1], 1, 1))
         kind = "GroupNormalization"
         made = self._step(kind, [zeros, *by], 1, apply, calculated=True, num_groups=shape[1])[0]
         if self._chance(0.7):

@@ -114,6 +114,17 @@ OPERANDS = {
     "a Shape": ("v = Add(x, c) s = Shape(v)", ELSE, True),
     "two Shapes": ("v = Add(x, c) t = Shape(v) s = Shape(v)", ELSE, True),
     "of what is made of it": ("v = Add(x, c) n = Neg(v) s = Shape(n)", ELSE, True),
+    "of what is made of it, and copied": (
+        "v = Add(x, c) n = Neg(v) s = Shape(n) m = Identity(n)",
+        ELSE,
+        True,
+    ),
+    "a copy that nobody uses": ("v = Add(x, c) s = Shape(v) m = Identity(v)", ELSE, True),
+    "a copy that is used": (
+        "v = Add(x, c) s = Shape(v) m = Identity(v) r = Abs(m)",
+        "w = Neg(r)",
+        False,
+    ),
     "another reader": ("v = Add(x, c) s = Shape(v) r = Abs(v)", "w = Neg(r)", False),
     "no Shape": ("v = Add(x, c) s = Shape(x)", ELSE, False),
     "a Size": ("v = Add(x, c) m = Size(v) s = Reshape(m, one)", ELSE, False),

@@ -553,6 +553,19 @@ def test_the_number_of_scales_is_shown_where_that_of_the_channels_is(
     np.testing.assert_array_equal(got, np.rint(-x / scale).astype(np.uint8) + zero)
 
 
+@with_own("openvino")
+@pytest.mark.parametrize("axis", [0, 1])
+def test_scales_of_no_channels_are_those_of_the_last_axis(axis: int, engine: Any) -> None:
+    """A Reshape can't show that there are none: 0 in its shape says that a dimension stays."""
+    made = f"y = QuantizeLinear<axis = {axis}>(x, s, z)"
+    none = "float[0] s = {}, int8[0] z = {}"
+    text = f"g (float[A,B,C] x) => (int8[D,E,F] y) <{none}> {{ {made} }}"
+    model = parse_model(f'<ir_version: 9, opset_import: ["": 20]> {text}')
+    lowered = lowered_for("openvino", model)
+    x = np.ones((0, 0, 2), np.float32)
+    assert ts.run(lowered, {"x": x}, engine=engine)["y"].shape == x.shape
+
+
 @pytest.mark.engine("openvino")
 @pytest.mark.parametrize(
     ("rank", "said"), [("1,2,3,3", []), ("1,2,3,3,3", ["error"]), ("1,2,3", ["error"])]

@@ -196,7 +196,7 @@ def _loses_operand(taken: ir.Node, branch: ir.Graph, facts: Facts) -> bool:
     read = {*chain.from_iterable(node.inputs for node in nodes)} - {None}
     inside = {*nodes_within(taken)}
     readers = [
-        {use.node for use in held.uses()} - inside
+        {*_readers(held)} - inside
         for held in read
         if held is not None
         and held.producer() is not None
@@ -256,16 +256,21 @@ def _is_read_after_shape(made: ir.Value, facts: Facts) -> bool:
 
 
 def _readers(made: ir.Value) -> Iterator[ir.Node]:
-    """Yield the nodes that read a value; not an Identity, but those that read what it gives."""
+    """Yield the nodes that read a value; not an Identity inside, but those that read its result."""
     for held in each_once([made], passed_on):
-        yield from (use.node for use in held.uses() if operator_of(use.node) != "Identity")
+        yield from (use.node for use in held.uses() if not _is_inner_identity(use.node))
+
+
+def _is_inner_identity(node: ir.Node) -> bool:
+    gives_out = any(made.is_graph_output() for made in node.outputs)
+    return operator_of(node) == "Identity" and not gives_out
 
 
 def _leads_to_shape(reader: ir.Node, facts: Facts) -> bool:
     """Return whether a known shape is all that is used of what a node gives, or it gives that."""
 
     def only_reader(node: ir.Node) -> list[ir.Node]:
-        uses = [use.node for made in node.outputs for use in made.uses()]
+        uses = [*chain.from_iterable(map(_readers, node.outputs))]
         return uses if len(uses) == 1 else []
 
     return any(_is_known_shape(each, facts) for each in each_once([reader], only_reader))
