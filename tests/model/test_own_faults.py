@@ -25,8 +25,8 @@ WRONG = {
 }
 
 
-def parsed(text: str) -> onnx.ModelProto:
-    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 18]> g {text}')
+def parsed(text: str, opset: int = 18) -> onnx.ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]> g {text}')
 
 
 def fail(*_: Any) -> Any:
@@ -76,6 +76,27 @@ def test_a_branch_with_a_split_of_another_count_is_refused_with_words(opset: int
     )
     with refused("TS305", "1 part", "2 outputs"):
         ts.convert(model, opset=opset)
+
+
+@pytest.mark.parametrize(
+    ("opset", "node", "code"),
+    [
+        (18, "Split<num_outputs = 2>(x, l)", "TS104"),
+        (18, "Split(x)", "TS104"),
+        (13, "Split<num_outputs = 2>(x)", "TS103"),
+    ],
+)
+def test_a_branch_with_a_split_that_asks_for_nothing_is_refused_with_words(
+    opset: int, node: str, code: str
+) -> None:
+    model = parsed(
+        f"""(float[6] x, bool c) => (float[N] y) <int64[2] l = {{3, 3}}> {{ y = If(c)
+        <then_branch = t () => (float[P] a) {{ a, b = {node} }},
+        else_branch = e () => (float[Q] q) {{ q = Neg(x) }}> }}""",
+        opset,
+    )
+    with refused(code, "Split"):
+        ts.convert(model, opset=11)
 
 
 @pytest.mark.parametrize("target", ["openvino", "portable"])

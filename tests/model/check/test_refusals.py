@@ -163,6 +163,20 @@ def test_nesting_without_end_is_a_finding() -> None:
     assert "TS502" in codes(made)
 
 
+@pytest.mark.parametrize("domain", ["", "ai.onnx.ml", "custom"])
+@pytest.mark.parametrize("opset", [(1 << 31) - 1, 1 << 31, 1 << 32, (1 << 63) - 1])
+def test_an_opset_beyond_all_is_a_finding_or_passes(domain: str, opset: int) -> None:
+    """For onnx it is a number of 32 bits; of another domain it may be any."""
+    made = model(graph([node("Split", "x", "y", domain=domain)], [X], ["y"]), 13, custom=1)
+    for imported in made.opset_import:
+        if imported.domain == domain:
+            break
+    else:
+        imported = made.opset_import.add(domain=domain)
+    imported.version = opset
+    assert codes(made) == ([] if domain else ["TS101"])
+
+
 def test_functions_are_looked_into_with_what_their_calls_give() -> None:
     """Four parts of 4 are right, four parts of 5 are not."""
     cut = function("F", "x", "a", [node("Split", "x", "a b c d", name="cut", num_outputs=4)])

@@ -140,10 +140,11 @@ def test_a_range_up_to_a_number_of_elements_is_not_below_0(
 ) -> None:
     """Range takes numbers while they lie before the limit, of integers and of floats."""
     for kind, to in (("int64", 7), ("float", 1)):
-        text = f"""(float[N] x, int64 fed) => ({kind}[K] y)
-            <{kind} zero = {{0}}, {kind} one = {{1}}> {{ n = {limit}
-            c = Cast <to = {to}> (n) y = Range({start}, c, one) }}"""
-        assert ("empty_range" in of_node("Range", text)) is may_be_empty
+        for dims in ("[N]", "[]"):  # of a known rank and of any
+            text = f"""(float{dims} x, int64 fed) => ({kind}[K] y)
+                <{kind} zero = {{0}}, {kind} one = {{1}}> {{ n = {limit}
+                c = Cast <to = {to}> (n) y = Range({start}, c, one) }}"""
+            assert ("empty_range" in of_node("Range", text)) is may_be_empty
 
 
 @pytest.mark.parametrize(
@@ -157,14 +158,16 @@ def test_a_range_up_to_a_number_of_elements_is_not_below_0(
         ("two, more, minus", True),
         ("two, n, one", True),  # which may be 0
         ("n, two, minus", True),
+        ("zero, n, minus", True),
         ("two, more, fed", True),
     ],
 )
 def test_a_range_is_not_empty_where_its_limit_is_known_to_lie_ahead(
     ends: str, may_be_empty: bool
 ) -> None:
-    text = f"""(float[N] x, int64 fed) => (int64[K] y) <int64 one = {{1}}, int64 two = {{2}},
-        int64 minus = {{-1}}> {{ n = Size(x) more = Add(n, two) y = Range({ends}) }}"""
+    text = f"""(float[N] x, int64 fed) => (int64[K] y) <int64 zero = {{0}}, int64 one = {{1}},
+        int64 two = {{2}}, int64 minus = {{-1}}>
+        {{ n = Size(x) more = Add(n, two) y = Range({ends}) }}"""
     assert ("empty_range" in of_node("Range", text)) is may_be_empty
 
 

@@ -7,10 +7,11 @@ import threading
 import weakref
 from collections.abc import Iterator
 
+import onnx_ir as ir
 import pytest
 
 from tensorsplit import infer_shapes
-from tensorsplit.model.graph.building import full_collections_deferred
+from tensorsplit.model.graph.building import Edits, full_collections_deferred
 from tests.model.build import FLOAT, graph, model, node, value
 from tests.refusals import refused
 
@@ -50,6 +51,19 @@ def test_they_run_again_after_a_refusal() -> None:
     with refused("TS305"):
         infer_shapes(model(graph([made], [value("x", FLOAT, (6,))], ["a", "b", "c"])))
     assert gc.get_threshold() == THRESHOLD
+
+
+def test_outputs_are_replaced_where_they_are_though_the_list_has_changed() -> None:
+    body = ir.from_onnx_text(
+        """<ir_version: 8, opset_import: ["": 18]> g (float[2] x) => (float[2] a, float[2] b)
+        { a = Neg(x) b = Abs(x) c = Exp(x) d = Sin(x) e = Cos(x) }"""
+    ).graph
+    a, b, c, d, e = (made.outputs[0] for made in body)
+    edits = Edits()
+    edits.replace([(a, c)])
+    body.outputs.insert(0, e)
+    edits.replace([(b, d)])
+    assert list(body.outputs) == [e, c, d]
 
 
 def test_young_garbage_is_freed_meanwhile() -> None:

@@ -797,7 +797,9 @@ def test_a_plain_mistake_is_refused(op: onnx.NodeProto, given: list[Any], is_wro
     ends = [ir.Value(name=name) if name else None for name in names]
     held = list(map(ir.serde.deserialize_attribute, op.attribute))
     made = ir.Node("", op.op_type, ends, held, outputs=[ir.Value(name="y")])
-    assert bool(refusal_of(made, inputs, {"": 18})) == is_wrong
+    opsets = (12, 18) if op.op_type == "Gemm" else (18,)  # at 12 onnx does not compare the sides
+    for opset in opsets:
+        assert bool(refusal_of(made, inputs, {"": opset})) == is_wrong
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,8 @@ def test_calls_that_are_nested_deeper_than_python_can_follow_are_refused() -> No
     analyse(chain(96))
     with refused("TS502", "nested more than 96 deep"):
         analyse(chain(97))
+    assert [each.code for each in ts.check(chain(96))] == ["TS806"]  # the output has no type
+    assert "TS502" in {each.code for each in ts.check(chain(97))}
 
 
 @pytest.mark.parametrize(
@@ -420,6 +422,31 @@ def test_d19_a_position_is_refused_before_a_run(tool: str, op_type: str, positio
         return
     with refused("TS511", position, "3 tensors", f"[-3, {last}]", "graph/at"):
         apply(made)
+
+
+@pytest.mark.parametrize(
+    ("changed", "count"),
+    [
+        ("q", 3),
+        ("SequenceErase(q, i)", 2),
+        ("SequenceErase(q)", 2),
+        ("SequenceInsert(q, x, i)", 4),
+        ("SequenceInsert(q, x)", 4),
+    ],
+)
+def test_d19_a_position_is_refused_after_a_change_at_one_that_is_fed(
+    changed: str, count: int
+) -> None:
+    """Whichever tensor is taken out, one fewer is left."""
+    change = f"r = {changed}" if "(" in changed else "r = Identity(q)"
+    for position in range(-count - 1, count + 1):
+        made = onnx.parser.parse_model(
+            f"""<ir_version: 8, opset_import: ["": 18]> g (float[N] x, int64 i) => (float[N] y)
+            <int64 at = {{{position}}}> {{ q = SequenceConstruct(x, x, x) {change}
+            y = SequenceAt(r, at) }}"""
+        )
+        found = [each.code for each in ts.check(made)]
+        assert found == [] if -count <= position < count else found == ["TS511"]
 
 
 def test_d19_a_position_outside_in_a_branch_that_is_never_taken_does_no_harm() -> None:
