@@ -1256,6 +1256,20 @@ def test_openvino_splits_strings_right_where_it_does_not_know_the_shape_of_a_par
         assert part.tolist() == np.split(strings, 2, axis)[1].tolist()
 
 
+@pytest.mark.parametrize("called_with", ["x", "s", "x s", "s x"])
+def test_a_function_may_split_strings_in_one_of_its_calls(called_with: str) -> None:
+    calls = " ".join(f"{name}1, {name}2 = own.F({name})" for name in called_with.split())
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13, "own": 1]>
+        g (float[4] x, string[4] s) => (float[A] x2, string[B] s2) {{ {calls}
+        {" ".join(f"{name}2 = Identity({name})" for name in {"x", "s"} - set(called_with))} }}
+        <opset_import: ["": 13], domain: "own"> F(d) => (a, b) {{ a, b = Split(d) }}"""
+    )
+    said = "later parts repeat the first elements"
+    found = [each.severity for each in check(made, "openvino") if said in each.message]
+    assert found == ["error"] * ("s" in called_with)
+
+
 STRINGS = {
     "a later part": ("int64[2] l = {1, 3}", "a, y = Split(x, l)", "error"),
     "a part of no elements": ("int64[3] l = {4, 0, 0}", "a, y, b = Split(x, l)", "warning"),

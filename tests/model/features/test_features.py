@@ -911,6 +911,50 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
         )
         for count, is_long in (((1 << 24) + 1, True), (1 << 24, False), ("N", False))
     ],
+    ("GatherElements", "narrow_indices"): [
+        (
+            f"""(float[3,4] x, int64[{shape}] i) => (float[{shape}] y)
+            {{ y = GatherElements<axis = {axis}>(x, i) }}""",
+            is_narrow,
+        )
+        for shape, axis, is_narrow in [
+            ("2,4", 0, False),
+            ("2,3", 0, True),
+            ("2,4", 1, True),
+            ("3,2", -1, False),
+            ("N,4", 1, False),
+        ]
+    ],
+    ("Reshape", "copied_zero"): [
+        (
+            f"""(float[{dims}] x, int64[1] fed) => (float[A,B] y) <int64[1] zero = {{0}},
+            int64[1] four = {{4}}> {{ l = Concat<axis = 0>({lengths}) y = Reshape(x, l) }}""",
+            is_copied,
+        )
+        for dims, lengths, is_copied in [
+            ("0,4", "zero, fed", True),
+            ("4,0", "fed, zero", True),
+            ("4,0", "zero, fed", False),  # which copies the 4
+            ("0,4", "four, fed", False),
+            ("0,4", "fed, four", False),
+            ("0,4", "zero, four", False),
+        ]
+    ],
+    ("SequenceInsert", "inserted_last"): [
+        (
+            f"""(float[2] x, int64 fed) => (seq(float[2]) r) <int64 none = {{0}}, int64 one = {{1}},
+            int64 back = {{-1}}> {{ q = {held} r = SequenceInsert(q, x, {place}) }}""",
+            may_be_last,
+        )
+        for held, place, may_be_last in [
+            ("SequenceEmpty()", "none", True),
+            ("SequenceConstruct(x)", "none", False),
+            ("SequenceConstruct(x)", "one", True),
+            ("SequenceConstruct(x)", "back", False),
+            ("SequenceConstruct(x)", "fed", True),
+            ("SequenceConstruct(x, x)", "one", False),
+        ]
+    ],
     ("Div", "small_quotient"): [
         (f"({kind}[N] x, {kind}[N] z) => ({kind}[A] y) {{ y = Div(x, z) }}", is_small)
         for kind, is_small in (("int8", True), ("uint8", True), ("int16", False), ("float", False))

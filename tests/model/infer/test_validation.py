@@ -449,6 +449,30 @@ def test_d19_a_position_is_refused_after_a_change_at_one_that_is_fed(
         assert found == [] if -count <= position < count else found == ["TS511"]
 
 
+@pytest.mark.parametrize(
+    ("sequence", "length"),
+    [
+        ("q = SequenceConstruct(x, x, x)", 3),
+        ("r = SequenceConstruct(x, x, x) q = SequenceErase(r, i)", 2),
+        ("q = SequenceEmpty()", 0),
+        ("q = SplitToSequence(x)", None),
+        ("q = c.Other(x)", None),
+        ("r = c.Other(x) q = SequenceMap(r) <body = b (float[N] e) => (f) { f = Neg(e) }>", None),
+    ],
+)
+def test_how_many_tensors_a_sequence_has_is_known_to_what_follows(
+    sequence: str, length: int | None
+) -> None:
+    made = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18, "c": 1]> g (float[N] x, int64 i) => (float[K] y)
+        <int64[1] zero = {{0}}> {{ {sequence} n = SequenceLength(q) l = Unsqueeze(n, zero)
+        z = ConstantOfShape(l) y = Neg(z) }}"""
+    )
+    given = {each.name: each for each in ts.infer_shapes(made).graph.value_info}["z"]
+    (dim,) = given.type.tensor_type.shape.dim
+    assert (dim.dim_value if dim.HasField("dim_value") else None) == length
+
+
 def test_d19_a_position_outside_in_a_branch_that_is_never_taken_does_no_harm() -> None:
     whole = taken_at("SequenceAt", 3)
     then = graph([whole.graph.node[1]], [], ["y"])

@@ -38,6 +38,7 @@ SEQUENCE = (
     " (float[2,3] {}, float[2,3] {}) {{ f = Neg(e) }}> y = ConcatFromSequence<axis = 0>(a)"
     " w = ConcatFromSequence<axis = 0>(b)"
 )
+TWICE = IF.format("a", "a", "a = Neg(x)")
 BOTH, ORT = ("onnxruntime", "openvino"), ("onnxruntime",)
 STAYS = ()
 
@@ -45,7 +46,9 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "If, an input": (IF.format("x", "a", "a = Neg(x)"), ORT),
     "If, what a node gives": ("k = Neg(x) " + IF.format("a", "k", "a = Neg(k)"), ORT),
     "If, an initializer": (IF.format("m", "a", "a = Neg(x)"), ORT),
-    "If, twice": (IF.format("a", "a", "a = Neg(x)"), ORT),
+    "If, twice": (TWICE, ORT),
+    "If, twice, the first is read": (TWICE.replace("y, w", "y, u") + " w = Neg(x)", ORT),
+    "If, twice, the last is read": (TWICE.replace("y, w", "u, w") + " y = Neg(x)", STAYS),
     "Loop, around": (LOOP.format("", "", "float[2,3] k, float[2,3] a", "a = Neg(s)"), BOTH),
     "Loop, around, as rows": (
         LOOP.format("", "", "float[2,3] a, float[2,3] k", "a = Neg(s)"),
