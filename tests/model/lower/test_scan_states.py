@@ -288,6 +288,20 @@ OVERWRITTEN: dict[str, tuple[str, Callable[[Any], Any]]] = {
         ),
         lambda x: np.stack([x[0] * 2, x[1]]),
     ),
+    "elements along an axis": (
+        (
+            "u = Gather<axis = 0>(p, first) v = Add(u, u) w = Cast<to = 7>(u) at = Sub(w, w)"
+            " r = ScatterElements<axis = 0>(p, at, v)"
+        ),
+        lambda x: np.stack([x[0] * 2, x[1]]),
+    ),
+    "rotated": (
+        (
+            "u = Unsqueeze(p, first) v = Unsqueeze(u, first)"
+            " w = RotaryEmbedding(v, fixed, fixed) r = Squeeze(w)"
+        ),
+        lambda x: np.concatenate([x[:2, :3] - x[:2, 3:], x[:2, 3:] + x[:2, :3]], -1) / 2,
+    ),
     "what is joined": (
         "u = Abs(s) v = Unsqueeze(u, first) w = Concat<axis = 0>(q, v) r = Exp(w)",
         lambda x: np.exp(np.stack([x[2], np.ones(6)])),
@@ -317,6 +331,10 @@ def test_a_loop_overwrites_nothing_that_a_later_round_reads(name: str, process: 
     if name == "in a loop":  # it gives a tensor for each round of each round
         text = text.replace("float[A,B,C]", "float[A,B,C,D]").replace(
             "float[?,?] r)", "float[?,?,?] r)"
+        )
+    if name == "rotated":
+        text = text.replace('"": 18', '"": 23').replace(
+            "int64[1] first", "float[1,2,3] fixed = {0.5,0.5,0.5,0.5,0.5,0.5}, int64[1] first"
         )
     model = parse_model(text)
     assert any("is written over" in str(each) for each in ts.check(model, target="openvino"))

@@ -61,7 +61,12 @@ from tensorsplit.model.features.vocabulary import Features
 from tensorsplit.model.features.without_elements import of_constant_operands, of_no_elements
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.calls import called_in_part
-from tensorsplit.model.graph.held_tensors import is_in_words, tensors, unread_initializers
+from tensorsplit.model.graph.held_tensors import (
+    RARE_TYPES,
+    is_in_words,
+    tensors,
+    unread_initializers,
+)
 from tensorsplit.model.graph.message import NAMED_DOMAIN
 from tensorsplit.model.graph.nodes import NodeRef, Scope, namesakes, nodes_in, scopes_in
 from tensorsplit.model.graph.opsets import domain_opsets
@@ -70,8 +75,6 @@ from tensorsplit.model.graph.split_records import is_onnx_split, is_vendor_split
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
-
-_COMPLEX = frozenset({ir.DataType.COMPLEX64, ir.DataType.COMPLEX128})
 
 _BODIES = frozenset({"If", "Loop", "Scan"})
 
@@ -300,14 +303,14 @@ def _names_domain(node: ir.Node) -> bool:
 def data_features(refs: Iterable[NodeRef], facts: Facts, inputs: Iterable[ir.Value]) -> Features:
     """Return the features of the data that nodes work on, whatever they do with it.
 
-    They are whether there are doubles (D16), and complex numbers, which few engines have; and
-    whether the model has inputs of unknown rank that no node reads.
+    They are whether there are doubles (D16), and types that few engines have; and whether the model
+    has inputs of unknown rank that no node reads.
     """
     nodes = (ref.node for ref in refs if ref.function not in facts.uncalled)
     values = {value for node in nodes for value in (*node.inputs, *node.outputs)}
     types = set[ir.DataType]().union(*map(facts.element_types, values))
     found: Features = {"wide_values": "double"} if ir.DataType.DOUBLE in types else {}
-    numbers = sorted(each.name.lower() for each in types & _COMPLEX)
+    rare = sorted(each.name.lower() for each in types if each.name in RARE_TYPES)
     if has_unread_rank(inputs, facts):
         found["unread_rank"] = True
-    return found | ({"element_type": tuple(numbers)} if numbers else {})
+    return found | ({"element_type": tuple(rare)} if rare else {})

@@ -44,6 +44,7 @@ _CHOICES = {
         "keep_aspect_ratio_policy",
     ),
     "RoiAlign": ("mode",),
+    "SpaceToDepth": ("mode",),
 }
 """Attributes that say how an operator calculates, and of which engines know some values."""
 

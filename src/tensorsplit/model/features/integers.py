@@ -77,15 +77,36 @@ def of_integers(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "equal_below_0"
     elif operator == "Range" and count == 3 and _may_be_empty(node, facts):
         yield "empty_range"
-    elif node.domain == "" and operator in _OVERFLOWING and _types(node, facts) & _BYTES:
-        is_right = attribute_of(node, "direction", ir.AttributeType.STRING) == "RIGHT"
-        yield "small_shift" if is_right else "limited_result"
+    elif node.domain == "" and operator in _OVERFLOWING and _is_of_bytes(node, facts):
+        yield "small_shift" if _is_to_the_right(node) else "limited_result"
+    elif node.domain == "" and operator == "BitShift":
+        inexact = _CUT_OFF | _INEXACT if _is_to_the_right(node) else _CUT_OFF
+        if _types(node, facts) & inexact:
+            yield "inexact_shift"
 
 
 _OVERFLOWING = frozenset({"Add", "BitShift", "Mul", "Sub"})
 """What they give of integers of 8 bits may need more; OpenVINO takes the nearest that fits."""
 
 _BYTES = frozenset({ir.DataType.INT8, ir.DataType.UINT8})
+
+_CUT_OFF = frozenset({ir.DataType.INT64, ir.DataType.UINT64})
+"""Integers of which OpenVINO shifts 32 bits."""
+
+_INEXACT = frozenset(
+    {*(ir.DataType.INT8, ir.DataType.INT16, ir.DataType.INT32), ir.DataType.UINT32}
+)
+"""Integers that OpenVINO, which divides, may shift to the right wrongly."""
+
+
+def _is_to_the_right(node: ir.Node) -> bool:
+    return bool(attribute_of(node, "direction", ir.AttributeType.STRING) == "RIGHT")
+
+
+def _is_of_bytes(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a node calculates integers of 8 bits, or shifts unsigned ones to the right."""
+    types = _types(node, facts) & _BYTES
+    return bool(types - {ir.DataType.INT8} if _is_to_the_right(node) else types)
 
 
 def _is_of_lower(node: ir.Node, facts: Facts) -> bool:

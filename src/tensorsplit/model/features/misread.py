@@ -18,6 +18,7 @@ from tensorsplit.model.features.from_constants import (
     is_constant,
     is_fixed,
 )
+from tensorsplit.model.features.quantized import BYTES
 from tensorsplit.model.features.ranks import has_open_channels, uncounted_scales, unseen_operands
 from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.called_in_onnx import operator_of
@@ -351,6 +352,39 @@ def _has_window(ref: NodeRef, _: Facts) -> bool:
     return any(size not in (-1, None) for size in sizes)
 
 
+_PAST_KEY = 4
+"""The place of the keys that an Attention is given from before."""
+
+_RANK_OF_HEADS = 4
+"""Data of an Attention with so many axes has its heads on an axis of their own."""
+
+
+def _has_other_keys(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a causal Attention with a past may not have as many queries as new keys."""
+    is_causal = attribute_of(ref.node, "is_causal", ir.AttributeType.INT, 0)
+    if not is_causal or ref.input(_PAST_KEY) is None:
+        return False
+    queries, keys = (seen.tensor(ref.input(place)).shape or () for place in (0, 1))
+    return not same_shape(queries[-2:-1], keys[-2:-1]) or not queries
+
+
+def _has_open_groups(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether it is not seen how many heads of queries an Attention has for one of keys."""
+    shapes = [seen.tensor(ref.input(place)).shape for place in (0, 1)]
+    if any(shape is None or len(shape) != _RANK_OF_HEADS for shape in shapes):
+        return False
+    heads = [shape[1:2] for shape in shapes if shape is not None]
+    return not all(map(are_known, heads)) and not same_shape(*heads)
+
+
+def _is_compared(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether nodes ask if the largest or lowest of floats is some number, or infinite."""
+    made = next(iter(ref.node.outputs), None)
+    if made is None or _FLOATS.isdisjoint(seen.element_types(made)):
+        return False
+    return any(operator_of(reader) in ("Equal", "IsInf") for reader in made.consumers())
+
+
 _RANK_OF_PLANES = 4
 
 
@@ -392,6 +426,135 @@ def _slices_to_fed(ref: NodeRef, seen: Facts) -> bool:
     return not all(is_constant(held, seen) or is_calculated(held, seen) for held in bounds)
 
 
+_FIRST_WITHOUT_LATE_WINDOWS = 22
+"""From here on no window of a pool starts beyond the data and the padding before it."""
+
+
+def _has_late_window(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether one more window of a MaxPool would start after the data, rounded up.
+
+    Where the length of an axis is not seen, one may.
+    """
+    node, shape = ref.node, seen.tensor(ref.input(0)).shape
+    kernel = attribute_of(node, "kernel_shape", ir.AttributeType.INTS) or ()
+    is_rounded_up = attribute_of(node, "ceil_mode", ir.AttributeType.INT, 0)
+    if ref.opset < _FIRST_WITHOUT_LATE_WINDOWS or not is_rounded_up:
+        return False
+    count = len(kernel)
+    strides, dilations = (
+        attribute_of(node, name, ir.AttributeType.INTS) or (1,) * count
+        for name in ("strides", "dilations")
+    )
+    pads = attribute_of(node, "pads", ir.AttributeType.INTS) or (0,) * 2 * count
+    dims = shape[-count:] if shape is not None else (None,) * count
+    for axis, (size, stride, by) in enumerate(zip(kernel, strides, dilations, strict=False)):
+        reach, (before, after) = (size - 1) * by + 1, pads[axis :: len(kernel)]
+        dim = dims[axis] if axis < len(dims) else None
+        missing = stride - 1
+        if isinstance(dim, int):
+            missing = -(dim + before + after - reach) % stride
+        if missing and missing + after >= reach:
+            return True
+    return False
+
+
+_FLOATS = frozenset(
+    {*(ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16), ir.DataType.DOUBLE}
+)
+
+
+def _floors_floats(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a Mod is of floats, and its result has the sign of the divisor."""
+    is_floored = not attribute_of(ref.node, "fmod", ir.AttributeType.INT, 0)
+    return is_floored and not _FLOATS.isdisjoint(seen.element_types(ref.input(0)))
+
+
+def _has_symmetric_blocks(ref: NodeRef, _: Facts) -> bool:
+    """Return whether a QuantizeLinear is in blocks, without a zero point."""
+    is_in_blocks = attribute_of(ref.node, "block_size", ir.AttributeType.INT, 0)
+    return bool(is_in_blocks) and ref.input(_ZERO_POINT) is None
+
+
+_EXACT_IN_BFLOAT16 = frozenset(
+    {*(ir.DataType.BFLOAT16, ir.DataType.BOOL, ir.DataType.STRING), *BYTES}
+)
+"""Types of which bfloat16 has all values, or is not cast to."""
+
+
+_CUT_IN_FLOAT8 = (ir.DataType.FLOAT8E4M3FN, ir.DataType.FLOAT8E5M2)
+
+
+def _casts_to(ref: NodeRef, seen: Facts, *kinds: ir.DataType) -> bool:
+    """Return whether a node casts to one of some types from another one."""
+    before = seen.element_types(ref.input(0))
+    after = seen.element_types(next(iter(ref.node.outputs), None))
+    return after != before and any(after == {kind} for kind in kinds)
+
+
+def _cuts_off(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a node casts to bfloat16 what has more bits, and a shape that is not seen."""
+    types, shape = seen.element_types(ref.input(0)), seen.tensor(ref.input(0)).shape
+    is_open = shape is None or not are_known(shape)
+    is_cast = _casts_to(ref, seen, ir.DataType.BFLOAT16)
+    return is_cast and is_open and not types <= _EXACT_IN_BFLOAT16
+
+
+def _saturates(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a node has to cast what float8 does not hold to its largest number."""
+    has_largest = attribute_of(ref.node, "saturate", ir.AttributeType.INT, 1)
+    return bool(has_largest) and _casts_to(ref, seen, *_CUT_IN_FLOAT8)
+
+
+def _rounds_powers(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a node casts to powers of two that are not the nearest ones."""
+    mode = attribute_of(ref.node, "round_mode", ir.AttributeType.STRING, "up")
+    return mode != "nearest" and _casts_to(ref, seen, ir.DataType.FLOAT8E8M0)
+
+
+_OF_CASTS: tuple[tuple[str, _Holds], ...] = (
+    ("cut_to_bfloat16", _cuts_off),
+    ("beyond_float8", _saturates),
+    ("rounded_powers", _rounds_powers),
+)
+
+_JOINED_TO_PRODUCTS = frozenset({"Add", "Div", "Mul", "PRelu", "Sub"})
+"""What OpenVINO calculates together with the product before it."""
+
+
+def _has_open_columns(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a product of open width meets a list of numbers, one for each column.
+
+    That is one of a factor that is turned, or of integers; the list is the last operand of a Gemm,
+    or one of a node that reads the product.
+    """
+    node, made = ref.node, next(iter(ref.node.outputs), None)
+    shape = seen.tensor(made).shape
+    if made is None or not shape or is_known(shape[-1]) or not _is_turned(node, seen):
+        return False
+    readers = [each for each in made.consumers() if operator_of(each) in _JOINED_TO_PRODUCTS]
+    others = [held for each in readers for held in each.inputs if held is not made]
+    return any(_is_list(held, seen) for held in (*others, *node.inputs[2:]))
+
+
+def _is_turned(node: ir.Node, seen: Facts) -> bool:
+    """Return whether a product transposes a factor, is of one that is, or is of integers."""
+    names = ("transA", "transB")
+    if any(attribute_of(node, name, ir.AttributeType.INT, 0) for name in names):
+        return True
+    made_by = [made for each in node.inputs[:2] if (made := producer_of(each)) is not None]
+    has_turned = any(operator_of(made) == "Transpose" for made in made_by)
+    types = seen.element_types(next(iter(node.outputs), None))
+    return has_turned or (bool(types) and types.isdisjoint(_FLOATS))
+
+
+def _is_list(held: ir.Value | None, seen: Facts) -> bool:
+    """Return whether a value is a constant of several numbers along the last axis alone."""
+    shape = seen.tensor(held).shape
+    if not shape or shape[-1] == 1 or not {*shape[:-1]} <= {1}:
+        return False
+    return is_fixed(held, seen)
+
+
 _OF_IMAGES = 2
 
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
@@ -409,6 +572,8 @@ _OF_RECURRENCE: tuple[tuple[str, _Holds], ...] = (
     ("batch_first", lambda ref, _: has_batch_first(ref.node)),
 )
 
+_OF_PRODUCTS: tuple[tuple[str, _Holds], ...] = (("open_columns", _has_open_columns),)
+
 _OF_CHOICE: tuple[tuple[str, _Holds], ...] = (("chosen_condition", _chooses_condition),)
 
 _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
@@ -417,7 +582,12 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "Where": _OF_CHOICE,
         **dict.fromkeys(("GRU", "RNN"), _OF_RECURRENCE),
         "LSTM": (*_OF_RECURRENCE, ("peepholes", lambda ref, _: ref.input(_PEEPHOLES))),
-        "Attention": (("window", _has_window),),
+        "Attention": (
+            ("window", _has_window),
+            ("aligned_to_end", _has_other_keys),
+            ("open_groups", _has_open_groups),
+        ),
+        **dict.fromkeys(("Cast", "CastLike"), _OF_CASTS),
         "Col2Im": (("columns_of_volumes", _is_of_volumes),),
         "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
         "ConvTranspose": (("open_same", _pads_open_data),),
@@ -435,12 +605,19 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         ),
         "GatherElements": (("narrow_indices", narrow_axes),),
         "GatherND": (("no_coordinates", _has_no_coordinates),),
+        **dict.fromkeys(("Gemm", "MatMul"), _OF_PRODUCTS),
         "MatMulInteger": (
+            *_OF_PRODUCTS,
             ("omitted_zero_point", _omits_zero_point),
             ("vector_first", _has_vector_first),
         ),
         "GlobalLpPool": (("open_planes", lambda ref, seen: unseen_operands(ref.node, seen)),),
         "GridSample": (("sampled_volume", _samples_others),),
+        "MaxPool": (("late_window", _has_late_window),),
+        "Mod": (("floored_floats", _floors_floats),),
+        "NegativeLogLikelihoodLoss": (
+            ("ignored_class", lambda ref, _: "ignore_index" in ref.node.attributes),
+        ),
         "NonZero": (("places_in_a_number", _is_of_a_number),),
         "OneHot": (("one_index", _is_of_a_number),),
         "PRelu": (("list_of_slopes", _has_list_of_slopes),),
@@ -452,8 +629,10 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "QuantizeLinear": (
             ("uncounted_scales", lambda ref, seen: uncounted_scales(ref.node, seen)),
             ("open_channels", has_open_channels),
+            ("symmetric_blocks", _has_symmetric_blocks),
         ),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
+        **dict.fromkeys(("ReduceMax", "ReduceMin"), (("compared_extreme", _is_compared),)),
         "RoiAlign": (
             ("omitted_sampling", lambda ref, _: "sampling_ratio" not in ref.node.attributes),
         ),

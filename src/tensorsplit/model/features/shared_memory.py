@@ -37,8 +37,9 @@ _Use: TypeAlias = tuple[ir.Node, int]
 
 _IN_PLACE = frozenset(
     {
-        *("GroupNormalization", "LayerNormalization", "ScatterND", "Softmax"),
-        *("GRN", "MVN", "ScatterUpdate"),
+        *("GroupNormalization", "LayerNormalization", "RotaryEmbedding"),
+        *("ScatterElements", "ScatterND", "Softmax"),
+        *("GRN", "MVN", "ScatterElementsUpdate", "ScatterUpdate"),
     }
 )
 """What OpenVINO writes the result of where the data was, if nothing else reads that."""

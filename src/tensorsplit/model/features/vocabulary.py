@@ -135,6 +135,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "strings_repeated": "is an Expand or a Tile of strings",
         "strings_sliced": "is a Slice of strings",
         "small_shift": "shifts integers of 8 bits to the right",
+        "inexact_shift": "shifts integers that may be below 0 or have 32 bits to the right, or"
+        " integers of 64 bits",
         "limited_result": "calculates integers of 8 bits",
         "open_planes": "is a GlobalLpPool of data of which the batch or the channels are not known",
         "places_in_a_number": "is a NonZero of one number",
@@ -157,12 +159,28 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "scales_of_rows": "is a QLinearMatMul with scales for the rows of its first factor",
         "scales_of_columns": "is a QLinearMatMul with scales for the columns of its second factor",
         "choice": "has the attribute {}",
+        "aligned_to_end": "is a causal Attention with a past, whose queries may be more or fewer"
+        " than its new keys",
+        "open_groups": "is an Attention of four axes, whose numbers of heads are known only at run"
+        " time",
+        "compared_extreme": "is a ReduceMax or ReduceMin of floats, and an Equal or IsInf reads the"
+        " result",
         "window": "is an Attention whose keys are those of a window",
         "fed_step": "is an STFT whose step is not written as a constant",
         "columns_of_volumes": "is a Col2Im of images of another rank than 2",
         "fed_padding": "is a Pad by a value that is known only at run time",
         "fed_bounds": "is a Slice by bounds that are known only at run time",
         "omitted_sampling": "is a RoiAlign that leaves out how many samples it takes",
+        "late_window": "is a MaxPool with ceil_mode = 1 of which one more window may start beyond"
+        " the data",
+        "floored_floats": "is a Mod of floats without fmod = 1",
+        "ignored_class": "is a NegativeLogLikelihoodLoss that ignores a class",
+        "symmetric_blocks": "is a QuantizeLinear in blocks without a zero point",
+        "cut_to_bfloat16": "is a Cast to bfloat16 of data whose shape is known only at run time",
+        "beyond_float8": "is a Cast to float8 that saturates",
+        "rounded_powers": "is a Cast to float8e8m0 that does not round to the nearest",
+        "open_columns": "is a product, by a transposed factor or of integers, whose number of"
+        " columns is known only at run time, and a constant list is added to it or multiplies it",
         "open_same": "is a ConvTranspose whose padding follows from auto_pad, of data of open"
         " dimensions",
         "unmoved": "is an Einsum that gives what it reads",
@@ -214,7 +232,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
         "default_in_scan": "is a Scan whose body uses an input with a default",
         "overwritten": "is a loop whose body takes a tensor from around it into a Softmax, a"
-        " normalization or a ScatterND",
+        " normalization, a RotaryEmbedding, a ScatterElements or a ScatterND",
         "carries_number": "is a Loop that carries the number of its round as it is",
         "shares_states": "is a loop that carries a row, or what it carries elsewhere, as it is, or"
         " what it calculates where a row was",

@@ -83,13 +83,13 @@ def is_in_words(tensor: ir.TensorProtocol) -> bool:
     return is_message and bool(tensor.raw.int32_data or tensor.raw.uint64_data)
 
 
-_NOT_LOADED = frozenset(
+RARE_TYPES = frozenset(
     {
         *("COMPLEX64", "COMPLEX128", "FLOAT8E4M3FNUZ", "FLOAT8E5M2FNUZ"),
         *("FLOAT6E2M3", "FLOAT6E3M2", "INT2", "UINT2"),
     }
 )
-"""Types of which OpenVINO 2026.4.1 loads no initializer, whether a node reads it or not."""
+"""Types that few engines have; OpenVINO 2026.4.1 loads no initializer of them, read or not."""
 
 
 def unread_initializers(graph: ir.Graph, *, are_strings: bool) -> list[str]:
@@ -107,7 +107,7 @@ def _is_needed(held: ir.Value) -> bool:
 
 
 def _is_not_loaded(held: ir.Value) -> bool:
-    return held.const_value is not None and held.const_value.dtype.name in _NOT_LOADED
+    return held.const_value is not None and held.const_value.dtype.name in RARE_TYPES
 
 
 def _are_empty_strings(held: ir.Value) -> bool:
