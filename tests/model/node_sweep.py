@@ -218,13 +218,13 @@ class Sweep:
     def judged(self, form: Form) -> tuple[str, str]:
         """What an engine gives, beside what `check` says of it: the kind, and the details."""
         result, detail = self.result(form)
-        found = {
-            each.severity for each in ts.check(form.model, target=self.engine.target)
-            if each.code in _OF_TARGET
-        }  # fmt: skip
-        if result == "equal":
-            return ("false error" if "error" in found and self.engine.is_default else result), ""
-        return f"{result}, {'reported' if found else 'silent'}", " ".join(detail.split())[:300]
+        found = ts.check(form.model, target=self.engine.target)
+        said = {each.message: each.severity for each in found if each.code in _OF_TARGET}
+        if result == "equal" and self.engine.is_default and "error" in said.values():
+            result = "false error"
+        elif result != "equal":
+            result += ", reported" if said else ", silent"
+        return result, " | ".join([" ".join(detail.split())[:300], *said])
 
 
 ROUNDED: Mapping[str, float] = {

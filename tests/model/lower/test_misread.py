@@ -692,7 +692,7 @@ def assert_openvino(
         with pytest.raises(SplitError, match="TS603"):
             ts.run(model, feed, engine="openvino")
         return
-    got, right = (ts.run(model, feed, engine=each)["y"] for each in ("openvino", "tensorsplit"))
+    (got,), (right,) = (ts.run(model, feed, engine=e).values() for e in ("openvino", "tensorsplit"))
     most = 1e-4 if is_right else 1e-3
     is_alike = got.shape == right.shape and np.allclose(got, right, rtol=most, atol=most)
     assert is_alike == is_right
@@ -756,6 +756,7 @@ FED: dict[str, Any] = {
     "m": np.array([-7, 5, 2**40]),
     "n": np.array([1, 2, 3]),
     "x": np.full(3, -np.inf, np.float32),
+    "y": np.array([0]),
 }
 CHOICES = {  # the inputs, the node, what check says, and whether the engine loads the model
     "antialias": ('Resize<mode = "linear", antialias = 1>(x, , half)', "warning", True),
@@ -779,6 +780,9 @@ CHOICES = {  # the inputs, the node, what check says, and whether the engine loa
     "no window": ("Attention<left_window_size = -1>(x, x, x)", "", True),
     "a fed step": ("STFT(t, k, , eight)", "error", False),
     "a constant step": ("STFT(t, four, , eight)", "", True),
+    "a fed length": ("STFT(t, four, , k)", "error", False),
+    "no length": ("STFT(t, four, ones)", "error", False),
+    "a length beside a window": ("STFT(t, four, ones, eight)", "", True),
 }
 
 
@@ -794,7 +798,8 @@ def test_attributes_and_operands_that_openvino_ignores_or_refuses(name: str) -> 
         "float[] y",
         f"z = {call} y = Neg(z)",
         "float[4] half = {1, 1, 0.5, 0.5}, int64[4] sizes = {1, 2, 3, 2}, int64 eight = {8},"
-        " int64[3] three = {1, 1, 1}, int64[8] pads = {0, 0, 1, 0, 0, 0, 0, 1}, int64 four = {4}",
+        " int64[3] three = {1, 1, 1}, int64[8] pads = {0, 0, 1, 0, 0, 0, 0, 1}, int64 four = {4},"
+        " float[8] ones = {1, 1, 1, 1, 1, 1, 1, 1}",
     )
     model.graph.output[0].ClearField("type")
     found = ts.check(model, target="openvino")
@@ -843,6 +848,8 @@ SILENT = {  # the opset, the inputs, the node, the severity, and whether the eng
     "an infinite extreme": (18, "float[3] x", _extreme("x"), "warning", True),
     "an extreme that is given out": (18, "float[3] f", "ReduceMax(f)", "", True),
     "an extreme of integers": (18, "int32[3] i", _extreme("i", "Equal(m, n)"), "", True),
+    "fed axes": (13, "int64[1] y", "Squeeze(kept, y)", "warning", False),
+    "fed axes of what is fed": (13, "float[1,1,5] v, int64[1] y", "Squeeze(v, y)", "", True),
     "a transposed factor": (
         17,
         "float[A,B] q, float[C,D] u",
@@ -875,7 +882,8 @@ def test_what_openvino_calculates_otherwise_is_said(name: str) -> None:
         pytest.skip("the installed onnx does not know this opset")
     nodes = call if "=" in call.partition("(")[0].partition("<")[0] else f"z = {call}"
     more = "float[3] t = {1, 2, 3}, int8[2,2] o = {0, 0, 0, 0}, float r = {0.5}"
-    model = made_of(opset, inputs, "float[] y", f"{nodes} y = Identity(z)", more)
+    more += ", float[1,2,1] kept = {1, 2}"
+    model = made_of(opset, inputs, "float[] result", f"{nodes} result = Identity(z)", more)
     model.graph.output[0].ClearField("type")
     found = ts.check(model, target="openvino")
     at = [each.severity for each in found if each.code in ("TS841", "TS842", "TS843")]

@@ -345,6 +345,21 @@ def _moves_nothing(ref: NodeRef, _: Facts) -> bool:
     return moves_nothing(equation or "")
 
 
+_STEP_AND_LENGTH = (1, 3)
+"""The places of the step and the length of the frames of an STFT."""
+
+
+def _has_fed_frames(ref: NodeRef, _: Facts) -> bool:
+    """Return whether the step or the length of frames is not a constant, or not given."""
+    return any(constant(ref.input(place)) is None for place in _STEP_AND_LENGTH)
+
+
+def _squeezes_constant(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a Squeeze is of a constant, by axes that are known only at run time."""
+    axes = ref.input(1)
+    return axes is not None and not is_fixed(axes, seen) and is_fixed(ref.input(0), seen)
+
+
 def _has_window(ref: NodeRef, _: Facts) -> bool:
     """Return whether an Attention limits how far before and after a query its keys may be."""
     names = "left_window_size", "right_window_size"
@@ -636,7 +651,8 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "RoiAlign": (
             ("omitted_sampling", lambda ref, _: "sampling_ratio" not in ref.node.attributes),
         ),
-        "STFT": (("fed_step", lambda ref, _: constant(ref.input(1)) is None),),
+        "STFT": (("fed_frames", _has_fed_frames),),
+        "Squeeze": (("squeezed_constant", _squeezes_constant),),
         "Slice": (("fed_bounds", _slices_to_fed),),
         "TopK": (("ties", _gives_places),),
     }

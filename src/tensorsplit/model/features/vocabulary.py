@@ -166,7 +166,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "compared_extreme": "is a ReduceMax or ReduceMin of floats, and an Equal or IsInf reads the"
         " result",
         "window": "is an Attention whose keys are those of a window",
-        "fed_step": "is an STFT whose step is not written as a constant",
+        "fed_frames": "is an STFT that is not given the step and the length of frames as constants",
+        "squeezed_constant": "is a Squeeze of a constant, by axes that are known only at run time",
         "columns_of_volumes": "is a Col2Im of images of another rank than 2",
         "fed_padding": "is a Pad by a value that is known only at run time",
         "fed_bounds": "is a Slice by bounds that are known only at run time",
