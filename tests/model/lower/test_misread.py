@@ -892,6 +892,71 @@ def test_what_openvino_calculates_otherwise_is_said(name: str) -> None:
     assert_openvino(model, feed, is_loaded=is_loaded, is_right=not said)
 
 
+MASKS = {  # the queries, the mask, and what check says
+    "one row": ("1,2,3,4", "1,1,1,5", "warning"),
+    "one row of open data": ("A,2,S,4", "A,1,1,T", "warning"),
+    "one row of two axes": ("1,2,3,4", "1,5", "warning"),
+    "all rows": ("1,2,3,4", "1,1,3,5", ""),
+    "one query": ("1,2,1,4", "1,1,1,5", ""),
+}
+
+
+@with_own("onnxruntime")
+@pytest.mark.parametrize("is_causal", [0, 1])
+@pytest.mark.parametrize("name", MASKS)
+def test_a_mask_has_a_row_for_each_query_for_onnx_runtime(
+    name: str, is_causal: int, engine: Any
+) -> None:
+    queries, rows, said = MASKS[name]
+    if onnx.defs.onnx_opset_version() < 23:
+        pytest.skip("the installed onnx does not know this opset")
+    model = made_of(
+        23, f"float[{queries}] q, float[1,2,5,4] k, float[{rows}] m", "float[A,B,C,D] y",
+        f"y = Attention<is_causal = {is_causal}>(q, k, k, m)",
+    )  # fmt: skip
+    found = ts.check(model, target="onnxruntime")
+    assert [each.severity for each in found if each.code in ("TS841", "TS842", "TS843")] == [
+        each for each in [said] if each
+    ]
+    shapes = {
+        name: [int({"A": "1", "S": "3", "T": "5"}.get(dim, dim)) for dim in text.split(",")]
+        for name, text in {"q": queries, "k": "1,2,5,4", "m": rows}.items()
+    }
+    feed = {each: RANDOM.normal(size=shape).astype(np.float32) for each, shape in shapes.items()}
+    if engine == "onnxruntime" and said:
+        with pytest.raises(SplitError, match="TS603"):
+            ts.run(model, feed, engine="onnxruntime")
+    is_later = np.arange(5) > np.arange(shapes["q"][-2])[:, None]
+    scores = feed["q"] @ feed["k"].swapaxes(2, 3) / 2 + feed["m"]
+    scores = np.where(is_later & bool(is_causal), -np.inf, scores)
+    powers = np.exp(scores)
+    right = powers / powers.sum(-1, keepdims=True) @ feed["k"]
+    lowered = lowered_for("onnxruntime", model)
+    assert (lowered == model) == (not said)
+    got = ts.run(lowered, feed, engine=engine)["y"]
+    assert np.allclose(got, right, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize(
+    ("opset", "kind", "keys"), [(23, "bfloat16", 5), (24, "bfloat16", 5), (24, "float", 4)]
+)
+def test_an_attention_that_onnx_runtime_does_not_run(opset: int, kind: str, keys: int) -> None:
+    if onnx.defs.onnx_opset_version() < opset:
+        pytest.skip("the installed onnx does not know this opset")
+    model = made_of(
+        opset, f"{kind}[1,2,3,4] q, {kind}[1,2,5,4] k, {kind}[3,{keys}] m", f"{kind}[A,B,C,D] y",
+        "y = Attention(q, k, k, m)",
+    )  # fmt: skip
+    assert [each for each in ts.check(model, target="onnxruntime") if each.severity != "note"]
+    dtype = ml_dtypes.bfloat16 if kind == "bfloat16" else np.float32
+    shapes = {"q": (1, 2, 3, 4), "k": (1, 2, 5, 4), "m": (3, keys)}
+    feed = {each: RANDOM.normal(size=shape).astype(dtype) for each, shape in shapes.items()}
+    assert ts.run(model, feed)["y"].shape == (1, 2, 3, 4)
+    with pytest.raises(SplitError, match="TS603"):
+        ts.run(model, feed, engine="onnxruntime")
+
+
 PADDING = {  # what pads, and whether OpenVINO pads by it
     "fed": ("p = Neg(v) y = Pad(x, pads, p)", False),
     "fed along one axis": ("p = Neg(v) y = Pad(x, pair, p, one)", False),

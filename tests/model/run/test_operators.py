@@ -772,3 +772,28 @@ def test_regions_of_planes_without_elements_are_0() -> None:
     for mode in ("avg", "max"):
         made = node("RoiAlign", "x r b", "y", output_height=3, mode=mode)
         assert result(16, made, **feeds).tolist() == [[[[0]] * 3] * 2] * 2
+
+
+@pytest.mark.parametrize("opset", known(23, 24, 25))
+@pytest.mark.parametrize("past", [0, 4])
+@pytest.mark.parametrize("rows", [(2, 1, 1), (1,), (3, 1), (2, 3, 5), (5,)])
+@pytest.mark.parametrize("is_bool", [False, True])
+def test_a_mask_with_one_row_is_for_each_query(
+    rows: tuple[int, ...], past: int, opset: int, *, is_bool: bool, rng: np.random.Generator
+) -> None:
+    """A causal Attention of onnx's reference takes the first query for all of them."""
+    queries, keys = (rng.normal(size=(2, 3, 5, 4)).astype(np.float32) for _ in range(2))
+    before = rng.normal(size=(2, 3, past, 4)).astype(np.float32)
+    mask = rng.normal(size=(*rows, past + 5)).astype(np.float32)
+    made = node("Attention", "q k k m" + (" p p" if past else ""), "y", is_causal=1)
+    feeds = {"q": queries, "k": keys, "m": mask > -1 if is_bool else mask, "p": before}
+    if is_bool:
+        feeds["m"][..., 0] = True
+    if not past:
+        del feeds["p"]
+    every = np.concatenate([before, keys], 2)
+    added = np.where(feeds["m"], 0, -np.inf) if is_bool else mask
+    is_later = np.arange(past + 5) > np.arange(5)[:, None] + past
+    scores = queries @ every.swapaxes(2, 3) / 2 + added + np.where(is_later, -np.inf, 0)
+    right = softmax(scores, -1) @ every
+    np.testing.assert_allclose(result(opset, made, **feeds), right, rtol=1e-4, atol=1e-5)

@@ -370,6 +370,12 @@ def _has_window(ref: NodeRef, _: Facts) -> bool:
 _PAST_KEY = 4
 """The place of the keys that an Attention is given from before."""
 
+MASK = 3
+"""The place of the mask of an Attention."""
+
+_FIRST_WITH_SHORT_MASKS = 24
+"""From here on a mask of an Attention may be for the first keys alone."""
+
 _RANK_OF_HEADS = 4
 """Data of an Attention with so many axes has its heads on an axis of their own."""
 
@@ -381,6 +387,22 @@ def _has_other_keys(ref: NodeRef, seen: Facts) -> bool:
         return False
     queries, keys = (seen.tensor(ref.input(place)).shape or () for place in (0, 1))
     return not same_shape(queries[-2:-1], keys[-2:-1]) or not queries
+
+
+def _has_row_mask(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether the mask of an Attention has one row, and there may be several queries."""
+    mask, queries = (seen.tensor(ref.input(place)).shape or () for place in (MASK, 0))
+    return mask[-2:-1] == (1,) and queries[-2:-1] != (1,)
+
+
+def _has_short_mask(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether the mask of an Attention is known not to be for all of the keys."""
+    given = [ref.input(place) for place in (MASK, 1, _PAST_KEY)]
+    shapes = [seen.tensor(held).shape or () for held in given if held is not None]
+    if ref.opset < _FIRST_WITH_SHORT_MASKS or given[0] is None or not all(shapes):
+        return False
+    length, *counts = shapes[0][-1], *(shape[-2] for shape in shapes[1:])
+    return isinstance(length, int) and sum(filter(is_known, counts)) > length
 
 
 def _has_open_groups(ref: NodeRef, seen: Facts) -> bool:
@@ -600,6 +622,8 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "Attention": (
             ("window", _has_window),
             ("aligned_to_end", _has_other_keys),
+            ("row_mask", _has_row_mask),
+            ("short_mask", _has_short_mask),
             ("open_groups", _has_open_groups),
         ),
         **dict.fromkeys(("Cast", "CastLike"), _OF_CASTS),

@@ -163,6 +163,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " than its new keys",
         "open_groups": "is an Attention of four axes, whose numbers of heads are known only at run"
         " time",
+        "row_mask": "is an Attention whose mask has one row for all queries",
+        "short_mask": "is an Attention whose mask is for the first keys alone",
         "compared_extreme": "is a ReduceMax or ReduceMin of floats, and an Equal or IsInf reads the"
         " result",
         "window": "is an Attention whose keys are those of a window",

@@ -21,6 +21,7 @@ from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
 from tensorsplit.model.features.misread import (
+    MASK,
     MOST_REPEATED,
     axis_of_transform,
     chosen_conditions,
@@ -695,6 +696,15 @@ def _write_sampling(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     lowering.changed(ref, "the same, with sampling_ratio = 0", entry)
 
 
+def _repeat_mask(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Repeat the row of a mask for each query of an Attention."""
+    make = InsertionPoint.before(lowering, ref)
+    count = make.op("Shape", [ref.input(0)], {"start": -2, "end": -1})
+    lengths = make.op("Concat", [count, make.constant([1])], {"axis": 0})
+    change_inputs(ref.node, {MASK: make.op("Expand", [ref.input(MASK), lengths])})
+    lowering.changed(ref, "the same, with a row of its mask for each query", entry)
+
+
 def _choose_padding(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Write a Pad by a value that is fed as a choice between it and the data, padded by zeros."""
     data, pads, value, axes = (ref.input(place) for place in range(4))
@@ -760,6 +770,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "unmoved": _pass_on,
         "fed_padding": _choose_padding,
         "omitted_sampling": _write_sampling,
+        "row_mask": _repeat_mask,
         "open_same": _write_same_pads,
         "empty_body_input": _open_empty,
         "undeclared_rows": _declare_rows,

@@ -107,6 +107,7 @@ LEFT = {
     "symmetric_blocks": "give it a zero point of zeros",
     "open_columns": "declare the last dimension of the second factor",
     "aligned_to_end": "give the mask as attn_mask, or use another engine",
+    "short_mask": "give a mask for all keys, or use another engine",
     "open_groups": "declare how many heads the queries and the keys have",
     "compared_extreme": "compare with the lowest and the largest float as well",
     "window": "give the window as a mask, or use another engine",

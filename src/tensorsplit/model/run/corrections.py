@@ -101,6 +101,21 @@ def _normalized_in_float(call: Call) -> list[Array]:
     return [result, *others]
 
 
+_MASK = 3
+"""The place of the mask of an Attention."""
+
+
+def _attended(call: Call) -> Values:
+    """Run Attention; the reference takes the rows of the mask for the queries if it is causal."""
+    if len(call.inputs) <= _MASK or call.inputs[_MASK] is None:
+        return call.run()
+    queries, mask = call.inputs[0], call.inputs[_MASK]
+    shape = (*mask.shape[:-2], queries.shape[-2], mask.shape[-1])
+    given = [*call.inputs]
+    given[_MASK] = np.broadcast_to(mask, shape) if mask.shape[-2] == 1 else mask
+    return call.given(*given).run()
+
+
 def _suppressed(call: Call) -> list[Array]:
     """Run NonMaxSuppression; the reference wants lists, and no limit left out."""
     boxes, scores, *limits = call.inputs
@@ -389,6 +404,7 @@ def _of_own_type(call: Call) -> list[Array]:
 
 
 CORRECTED: Mapping[str, RunCall] = {
+    "Attention": _attended,
     "AveragePool": computed(kernels.average_pool),
     "CastLike": _cast_like,
     "Col2Im": _also_without_rows(Call.run),
