@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import onnx
 from onnx import defs, helper, numpy_helper
 
@@ -205,6 +206,7 @@ class Sweep:
         if reply.words is not None:
             return "refused", reply.words
         got = [reply.result[name] for name in names]
+        got = [np.asarray(each, object) if isinstance(each, str) else each for each in got]
         try:
             for rows in zip(*got, strict=True) if form.is_in_loop else [got]:
                 check_similar(_tolerant(form.case), list(rows), form.expected)
@@ -230,7 +232,7 @@ class Sweep:
 ROUNDED: Mapping[str, float] = {
     "test_attention.*bf16": 2**-5,
     "test_attention.*fp16": 2**-8,
-    "test_dft": 2**-13,
+    "test_(dft|stft)": 2**-9,
 }
 """Patterns of tests that round several times to few bits, or whose sums are 0, and how far."""
 
@@ -255,7 +257,13 @@ def legal_tests(names: str) -> list[Any]:
     ]
 
 
-KNOWN: Mapping[str, str] = {}
+KNOWN: Mapping[str, str] = {
+    "resize_downsample_scales_[a-z]+_align_corners": "engines take the whole length of the result",
+    "openvino, test_nonmaxsuppression_iou_threshold_boundary": "an overlap of exactly the limit",
+    "openvino, test_reduce_(max|min)_empty_set": "the largest and lowest float of nothing",
+    "onnxruntime, test_reduce_(max|min)_empty_set_bool": "no kernel of bool without elements",
+    "onnxruntime, test_attention.*qk_matmul": "the lowest float, of keys that are masked",
+}
 """What is silent as `docs/errata.md` says: patterns of the lines that are not printed, and why."""
 
 

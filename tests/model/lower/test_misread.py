@@ -937,6 +937,75 @@ def test_a_mask_has_a_row_for_each_query_for_onnx_runtime(
     assert np.allclose(got, right, rtol=1e-3, atol=1e-4)
 
 
+_LOOP = """Loop(n, , x) <body = b (int64 i, bool c, float[3] s) => (bool d, float[3] t, KIND[3] r)
+    { d = Identity(c) t = Neg(s) r = Cast<to = TO>(x) }>"""
+_SCAN = """Scan(x, z) <num_scan_inputs = 1, body = b (float[3] s, float[3] q) => (float[3] t,
+    int4[3] r) { t = Neg(s) r = Cast<to = 22>(q) }>"""
+ROWS = {  # the type of rows, what gives them, and what check says
+    "of 4 bits": ("int4", _LOOP.replace("KIND", "int4").replace("TO", "22"), "warning"),
+    "of 8 bits": ("int8", _LOOP.replace("KIND", "int8").replace("TO", "3"), ""),
+    "scanned": ("int4", _SCAN, "warning"),
+}
+
+
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("name", ROWS)
+def test_onnx_runtime_has_no_rows_of_elements_smaller_than_a_byte(name: str) -> None:
+    kind, call, said = ROWS[name]
+    model = made_of(
+        21, "float[3] x, float[2,3] z, int64 n", f"float[3] k, {kind}[A,3] y", f"k, y = {call}"
+    )
+    found = ts.check(model, target="onnxruntime")
+    at = [each.severity for each in found if "smaller than a byte" in each.message]
+    assert at == [each for each in [said] if each]
+    feed = {"x": np.array([1, 2, 3], np.float32), "n": np.array(2)}
+    feed["z"] = np.stack([feed["x"]] * 2)
+    assert ts.run(model, feed)["y"].tolist() == [[1, 2, 3]] * 2
+    if said:
+        with pytest.raises(SplitError, match=r"TS60[34]"):
+            ts.run(model, feed, engine="onnxruntime")
+    else:
+        assert ts.run(model, feed, engine="onnxruntime")["y"].tolist() == [[1, 2, 3]] * 2
+
+
+@pytest.mark.engine("onnxruntime")
+@pytest.mark.parametrize("zero_points", [(), (1,), (2,)])
+def test_onnx_runtime_takes_one_zero_point_of_weights(zero_points: tuple[int, ...]) -> None:
+    shape = str(list(zero_points)) if zero_points else ""
+    model = made_of(
+        10, f"uint8[1,1,3,3] x, uint8[2,1,2,2] w, uint8{shape} z", "int32[A,B,C,D] y",
+        "y = ConvInteger(x, w, zero, z)", "uint8 zero = {1}",
+    )  # fmt: skip
+    found = ts.check(model, target="onnxruntime")
+    is_refused = any(each.severity == "error" for each in found)
+    assert is_refused == (zero_points == (2,))
+    feed = {"x": RANDOM.integers(1, 9, (1, 1, 3, 3)), "w": RANDOM.integers(1, 9, (2, 1, 2, 2))}
+    feed = {each: held.astype(np.uint8) for each, held in feed.items()}
+    feed["z"] = np.full(zero_points, 3, np.uint8)
+    if is_refused:
+        with pytest.raises(SplitError, match="TS603"):
+            ts.run(model, feed, engine="onnxruntime")
+    else:
+        got = ts.run(model, feed, engine="onnxruntime")["y"]
+        assert got.tolist() == ts.run(model, feed)["y"].tolist()
+
+
+@pytest.mark.engine("onnxruntime")
+def test_onnx_runtime_puts_elements_elsewhere_in_a_shape_that_is_given() -> None:
+    model = made_of(
+        22, "float[1,1,1,2] x, int64[1,1,1,2] i", "float[A,B,C,D] y",
+        "y = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(x, i, shape)",
+        "int64[4] shape = {1, 1, 3, 5}",
+    )  # fmt: skip
+    found = ts.check(model, target="onnxruntime")
+    assert any(each.severity == "warning" and "indices" in each.message for each in found)
+    feed = {"x": np.array([[[[5, 6]]]], np.float32), "i": np.array([[[[1, 6]]]])}
+    right = np.zeros((1, 1, 3, 5), np.float32)
+    right[0, 0, 0, 1], right[0, 0, 1, 2] = 5, 6  # places in two rows of four, as without a shape
+    assert np.array_equal(ts.run(model, feed)["y"], right)
+    assert not np.array_equal(ts.run(model, feed, engine="onnxruntime")["y"], right)
+
+
 @pytest.mark.engine("onnxruntime")
 @pytest.mark.parametrize(
     ("opset", "kind", "keys"), [(23, "bfloat16", 5), (24, "bfloat16", 5), (24, "float", 4)]

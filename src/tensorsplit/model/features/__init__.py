@@ -17,6 +17,7 @@ from tensorsplit.model.features.body_features import (
     joins_across,
     of_bodies,
     results_to_settle,
+    small_rows,
     takes_strings,
     unread_rows,
 )
@@ -150,6 +151,8 @@ def _of_any_operator(
     """Yield what holds of nodes of ONNX's own domain whether they have sequences or not."""
     yield from of_form(ref)
     yield from of_choices(ref.node)
+    if kinds := small_rows(ref.node, facts):
+        yield from (("operator", ref.op_type), ("small_rows", kinds))
     found = [
         *of_axes(ref, facts),
         *of_bodies(ref, facts, seen),

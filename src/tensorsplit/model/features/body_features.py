@@ -219,6 +219,19 @@ def _counts_tensors(node: ir.Node) -> bool:
     return operator_of(node) in _OF_TENSORS
 
 
+_SMALLER_THAN_BYTES = ("FLOAT4E2M1", "INT2", "INT4", "UINT2", "UINT4")
+
+
+def small_rows(node: ir.Node, facts: Facts) -> tuple[str, ...]:
+    """Return the types of rows of a Loop or Scan whose elements are smaller than a byte."""
+    if loop_body(node) is None:
+        return ()
+    made = [each for each in node.outputs[len(states_of(node)) :] if is_used(each)]
+    given = node.inputs[len(node.inputs) - len(scanned_by(node)) :]
+    kinds = set[ir.DataType]().union(*map(facts.element_types, (*made, *given)))
+    return tuple(sorted(each.name.lower() for each in kinds if each.name in _SMALLER_THAN_BYTES))
+
+
 def unread_rows(node: ir.Node, facts: Facts) -> list[int]:
     """Return the places of the Parameters of a TensorIterator that are rows, if none is read.
 

@@ -463,6 +463,9 @@ def _slices_to_fed(ref: NodeRef, seen: Facts) -> bool:
     return not all(is_constant(held, seen) or is_calculated(held, seen) for held in bounds)
 
 
+_OUTPUT_SHAPE = 2
+"""The place of the shape that a MaxUnpool gives."""
+
 _FIRST_WITHOUT_LATE_WINDOWS = 22
 """From here on no window of a pool starts beyond the data and the padding before it."""
 
@@ -628,7 +631,10 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         ),
         **dict.fromkeys(("Cast", "CastLike"), _OF_CASTS),
         "Col2Im": (("columns_of_volumes", _is_of_volumes),),
-        "ConvInteger": (("omitted_zero_point", _omits_zero_point),),
+        "ConvInteger": (
+            ("omitted_zero_point", _omits_zero_point),
+            ("zero_points_of_weights", partial(_has_scales, _ZERO_POINT + 1)),
+        ),
         "ConvTranspose": (("open_same", _pads_open_data),),
         "DFT": (
             ("axis_from_back", _counts_from_back),
@@ -653,6 +659,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "GlobalLpPool": (("open_planes", lambda ref, seen: unseen_operands(ref.node, seen)),),
         "GridSample": (("sampled_volume", _samples_others),),
         "MaxPool": (("late_window", _has_late_window),),
+        "MaxUnpool": (("unpooled_shape", lambda ref, _: ref.input(_OUTPUT_SHAPE)),),
         "Mod": (("floored_floats", _floors_floats),),
         "NegativeLogLikelihoodLoss": (
             ("ignored_class", lambda ref, _: "ignore_index" in ref.node.attributes),

@@ -164,6 +164,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "open_groups": "is an Attention of four axes, whose numbers of heads are known only at run"
         " time",
         "row_mask": "is an Attention whose mask has one row for all queries",
+        "small_rows": "takes or gives rows of {}",
+        "zero_points_of_weights": "is a ConvInteger whose weights have several zero points",
+        "unpooled_shape": "is a MaxUnpool that is given the shape of its result",
         "short_mask": "is an Attention whose mask is for the first keys alone",
         "compared_extreme": "is a ReduceMax or ReduceMin of floats, and an Equal or IsInf reads the"
         " result",
