@@ -206,10 +206,10 @@ class Sweep:
         if reply.words is not None:
             return "refused", reply.words
         got = [reply.result[name] for name in names]
-        got = [np.asarray(each, object) if isinstance(each, str) else each for each in got]
         try:
             for rows in zip(*got, strict=True) if form.is_in_loop else [got]:
-                check_similar(_tolerant(form.case), list(rows), form.expected)
+                given = [each if isinstance(each, list) else np.asarray(each) for each in rows]
+                check_similar(_tolerant(form.case), given, form.expected)
         except (AssertionError, IndexError) as error:
             return "wrong", str(error)
         return "equal", ""

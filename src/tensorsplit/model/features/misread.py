@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import onnx_ir as ir
 
-from tensorsplit.core.dimensions import are_known, is_known, may_be_same, same_shape
+from tensorsplit.core.dimensions import Dim, are_known, is_known, may_be_same, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.features.from_constants import (
     MOST_STEPS,
@@ -401,7 +401,7 @@ def _has_short_mask(ref: NodeRef, seen: Facts) -> bool:
     shapes = [seen.tensor(held).shape or () for held in given if held is not None]
     if ref.opset < _FIRST_WITH_SHORT_MASKS or given[0] is None or not all(shapes):
         return False
-    length, *counts = shapes[0][-1], *(shape[-2] for shape in shapes[1:])
+    length, *counts = shapes[0][-1], *chain(*(shape[-2:-1] for shape in shapes[1:]))
     return isinstance(length, int) and sum(filter(is_known, counts)) > length
 
 
@@ -481,21 +481,26 @@ def _has_late_window(ref: NodeRef, seen: Facts) -> bool:
     if ref.opset < _FIRST_WITHOUT_LATE_WINDOWS or not is_rounded_up:
         return False
     count = len(kernel)
-    strides, dilations = (
-        attribute_of(node, name, ir.AttributeType.INTS) or (1,) * count
-        for name in ("strides", "dilations")
+    strides, dilations, pads = (
+        attribute_of(node, name, ir.AttributeType.INTS) or (usual,) * count * sides
+        for name, usual, sides in (("strides", 1, 1), ("dilations", 1, 1), ("pads", 0, 2))
     )
-    pads = attribute_of(node, "pads", ir.AttributeType.INTS) or (0,) * 2 * count
-    dims = shape[-count:] if shape is not None else (None,) * count
-    for axis, (size, stride, by) in enumerate(zip(kernel, strides, dilations, strict=False)):
-        reach, (before, after) = (size - 1) * by + 1, pads[axis :: len(kernel)]
-        dim = dims[axis] if axis < len(dims) else None
-        missing = stride - 1
-        if isinstance(dim, int):
-            missing = -(dim + before + after - reach) % stride
-        if missing and missing + after >= reach:
-            return True
-    return False
+    dims = (shape or ())[-count:] if count else ()
+    windows = zip(kernel, strides, dilations, pads[:count], pads[count:], strict=False)
+    return any(
+        _starts_late(dims[axis] if axis < len(dims) else None, window)
+        for axis, window in enumerate(windows)
+    )
+
+
+def _starts_late(dim: Dim, window: tuple[int, int, int, int, int]) -> bool:
+    """Return whether a last window along an axis may start where there are no more data."""
+    size, stride, by, before, after = window
+    if stride < 1:  # which is refused elsewhere
+        return False
+    reach = (size - 1) * by + 1
+    missing = -(dim + before + after - reach) % stride if is_known(dim) else stride - 1
+    return bool(missing) and missing + after >= reach
 
 
 _FLOATS = frozenset(
