@@ -77,6 +77,8 @@ def test_the_number_of_lengths_is_that_of_the_outputs_though_they_are_not_known(
             bind(made, 13, [UNKNOWN, Tensor(INT, (count,))])
     sequence = node("SplitToSequence", "x s", "a")
     assert bind(sequence, 11, [UNKNOWN, Tensor(INT, (4,))]).given is None
+    with refused("TS305", "onnx.SplitToSequence-11", "2 outputs", parameter="output_sequence"):
+        bind(node("SplitToSequence", "x s", "a b"), 11)
 
 
 def test_the_attribute_and_the_input_of_split_1_are_told_apart() -> None:

@@ -104,3 +104,10 @@ def test_an_optional_node_that_its_operator_does_not_allow_is_malformed(target: 
     model = parsed("(float[4] x) => (bool y, float[4] z) {y, z = OptionalHasElement(x)}")
     with refused("TS502", "OptionalHasElement"):
         ts.lower(model, target=target)
+
+
+@pytest.mark.parametrize("opset", [None, 0, -1, 99, 1 << 40, "13", 13.5])
+def test_an_opset_that_does_not_exist_is_named(opset: Any) -> None:
+    problem = "no opset is given" if opset is None else f"there is no opset {opset!r}"
+    with refused("TS101", problem, "from 1 to"):
+        ts.convert(parsed(RIGHT), opset=opset)

@@ -604,6 +604,70 @@ def test_a_part_of_a_shape_is_a_slice_before_opset_15(bounds: dict[str, int]) ->
     assert there(made, 14, x=X).tolist() == wanted
 
 
+FROM_THE_BACK: dict[str, tuple[Any, Any]] = {
+    "Squeeze<axes = [-1]>(x)": (lambda x: x[..., 0], [2]),
+    "ReduceSum<axes = [-1, -3]>(x)": (lambda x: x.sum((0, 2), keepdims=True), [0, 2]),
+    "Unsqueeze<axes = [-1, 0]>(x)": (lambda x: x[None, ..., None], [0, 4]),
+    "Unsqueeze<axes = [-2]>(x)": (lambda x: x[:, :, None], [2]),
+    "Concat<axis = -2>(x, x)": (lambda x: np.concatenate([x, x], 1), 1),
+    "Flatten<axis = -1>(x)": (lambda x: x.reshape(6, 1), 2),
+    "Gather<axis = -2>(x, i)": (lambda x: x[:, [1, 0]], 1),
+    "ArgMax<axis = -2>(x)": (lambda x: x.argmax(1, keepdims=True), 1),
+}
+"""What a node gives, and its axes counted from the front."""
+
+
+@pytest.mark.parametrize("text", FROM_THE_BACK)
+@pytest.mark.parametrize("opset", [8, 10])
+def test_axes_count_from_the_front_before_opset_11(text: str, opset: int) -> None:
+    calculated, axes = FROM_THE_BACK[text]
+    kind = "int64" if "ArgMax" in text else "float"
+    made = parse_model(
+        f"""<ir_version: 7, opset_import: ["": 11]> g (float[2,3,1] x) => ({kind} y)
+        <int64[2] i = {{1, 0}}> {{ y = {text} }}"""
+    )
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    data = np.random.default_rng(5).uniform(1, 2, (2, 3, 1)).astype(np.float32)
+    found = converted(ts.infer_shapes(made), opset)
+    (given,) = (each for each in found.graph.node[0].attribute if each.name.startswith("ax"))
+    assert helper.get_attribute_value(given) == axes
+    np.testing.assert_array_equal(ts.run(found, {"x": data})["y"], calculated(data))
+
+
+@pytest.mark.parametrize(
+    ("limits", "low", "high"),
+    [
+        ("", -np.inf, np.inf),
+        ("low", 1.25, np.inf),
+        (", high", -np.inf, 1.5),
+        ("low, high", 1.25, 1.5),
+    ],
+)
+def test_a_clip_may_lack_limits_in_every_version(limits: str, low: float, high: float) -> None:
+    names = f"x, {limits}" if limits and limits[0] != "," else f"x{limits and ', ' + limits}"
+    made = parse_model(
+        f"""<ir_version: 7, opset_import: ["": 12]> g (float[6] x) => (float[6] y)
+        <float low = {{1.25}}, float high = {{1.5}}> {{ y = Clip({names}) }}"""
+    )
+    data = np.random.default_rng(5).uniform(1, 2, 6).astype(np.float32)
+    for opset in (7, 10):
+        found = ts.run(converted(made, opset), {"x": data})["y"]
+        np.testing.assert_array_equal(found, np.clip(data, low, high))
+
+
+def test_axes_that_a_constant_of_a_function_takes_from_its_calls_become_attributes() -> None:
+    made = parse_model(
+        """<ir_version: 8, opset_import: ["": 13, "own": 1]> g (float[2,1,3] x) => (float[1,1,3] z)
+        { y = own.F<k = [1]>(x) z = own.F<k = [0]>(y) }
+        <opset_import: ["": 13], domain: "own"> F<k>(x) => (y)
+        { a = Constant<value_ints: ints = @k>() y = ReduceSum(x, a) }"""
+    )
+    data = np.random.default_rng(5).uniform(1, 2, (2, 1, 3)).astype(np.float32)
+    for opset in (9, 12):
+        found = ts.run(convert(made, opset), {"x": data})["z"]
+        np.testing.assert_allclose(found, data.sum((0, 1), keepdims=True), rtol=1e-6)
+
+
 def test_slice_takes_no_negative_axes_before_opset_10() -> None:
     constants = [tensor("s", [1]), tensor("e", [3]), tensor("a", [-1])]
     made = of(node("Slice", "x s e a", "y"), 13, constants, x=X)
