@@ -782,6 +782,7 @@ CHOICES = {  # the inputs, the node, what check says, and whether the engine loa
     "a constant step": ("STFT(t, four, , eight)", "", True),
     "a fed length": ("STFT(t, four, , k)", "error", False),
     "no length": ("STFT(t, four, ones)", "error", False),
+    "a length that is passed on": ("STFT(t, four, , same)", "", True),
     "a length beside a window": ("STFT(t, four, ones, eight)", "", True),
 }
 
@@ -796,7 +797,7 @@ def test_attributes_and_operands_that_openvino_ignores_or_refuses(name: str) -> 
         25 if "Attention" in call else 19,
         "float[1,2,4,4] x, float[1,8,1] c, float[1,16,1] t, int64 k",
         "float[] y",
-        f"z = {call} y = Neg(z)",
+        f"same = Identity(eight) z = {call} y = Neg(z)",
         "float[4] half = {1, 1, 0.5, 0.5}, int64[4] sizes = {1, 2, 3, 2}, int64 eight = {8},"
         " int64[3] three = {1, 1, 1}, int64[8] pads = {0, 0, 1, 0, 0, 0, 0, 1}, int64 four = {4},"
         " float[8] ones = {1, 1, 1, 1, 1, 1, 1, 1}",
@@ -870,6 +871,13 @@ SILENT = {  # the opset, the inputs, the node, the severity, and whether the eng
         False,
     ),
     "integers of 2 bits": (25, "float[2,4] q", "Cast<to = 26>(q)", "error", False),
+    "other floats that nothing needs": (
+        19,
+        "float[2,4] q",
+        "a = Cast<to = 18>(q) z = Neg(q)",
+        "",
+        True,
+    ),
     "other floats of 8 bits": (19, "float[2,4] q", "Cast<to = 18>(q)", "error", False),
 }
 

@@ -309,9 +309,15 @@ def data_features(refs: Iterable[NodeRef], facts: Facts, inputs: Iterable[ir.Val
     They are whether there are doubles (D16), and types that few engines have; and whether the model
     has inputs of unknown rank that no node reads.
     """
-    nodes = (ref.node for ref in refs if ref.function not in facts.uncalled)
+    nodes = [ref.node for ref in refs if ref.function not in facts.uncalled]
     values = {value for node in nodes for value in (*node.inputs, *node.outputs)}
     types = set[ir.DataType]().union(*map(facts.element_types, values))
+    if any(each.name in RARE_TYPES for each in types):  # engines leave out what nothing needs
+        needed = [node for node in nodes if any(map(is_needed, node.outputs))]
+        ends = {value for node in needed for value in (*node.inputs, *node.outputs)}
+        types = {each for each in types if each.name not in RARE_TYPES}.union(
+            *map(facts.element_types, ends)
+        )
     found: Features = {"wide_values": "double"} if ir.DataType.DOUBLE in types else {}
     rare = sorted(each.name.lower() for each in types if each.name in RARE_TYPES)
     if has_unread_rank(inputs, facts):

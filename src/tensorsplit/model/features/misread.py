@@ -25,7 +25,7 @@ from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.equations import moves_nothing
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_used
-from tensorsplit.model.graph.producers import first_input, origins, producer_of
+from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.uses import are_twins
 from tensorsplit.model.infer.analysis import Facts
@@ -351,7 +351,7 @@ _STEP_AND_LENGTH = (1, 3)
 
 def _has_fed_frames(ref: NodeRef, _: Facts) -> bool:
     """Return whether the step or the length of frames is not a constant, or not given."""
-    return any(constant(ref.input(place)) is None for place in _STEP_AND_LENGTH)
+    return any(constant(passed_from(ref.input(place))) is None for place in _STEP_AND_LENGTH)
 
 
 def _squeezes_constant(ref: NodeRef, seen: Facts) -> bool:
