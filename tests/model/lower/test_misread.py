@@ -218,6 +218,11 @@ TURNED = {
     "a split": ("a, b = Split<axis = 2>(x, l) n = Neg(b)", "[1, 4, 1]", True),
     "slices": ("a = Slice(x, z, h, t) b = Slice(x, h, e, t) n = Neg(b)", "[1, 4, 1]", True),
     "a product by -1": ("a, b = Split<axis = 2>(x, l) n = Mul(b, m)", "[1, 1, 1]", True),
+    "what Identity nodes pass on": (
+        "i = Identity(x) a, b = Split<axis = 2>(i, l) o = Neg(b) n = Identity(o)",
+        "[1, 4, 1]",
+        True,
+    ),
     "whole factors": ("a, b = Split<axis = 2>(x, l) n = Neg(b)", "[1, 4, 8]", False),
     "parts in order": ("n, b = Split<axis = 2>(x, l) a = Neg(b)", "[1, 4, 1]", False),
     "parts of something else": ("d = Neg(x) a, b = Split<axis=2>(d, l) n = Neg(b)", "[1]", False),

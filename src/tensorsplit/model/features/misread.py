@@ -123,12 +123,12 @@ def _turned_from(held: ir.Value | None, seen: Facts) -> ir.Value | None:
     axis, rank = _axis_and_rank(held, seen)
     parts = [*_operands(first, "Mul", "Neg", "Sub"), *others[:1]]
     made = [each for each in map(producer_of, parts) if each is not None and each.inputs]
-    sources = {first_input(each) for each in made} if axis in (-1, rank - 1) else set()
+    sources = {passed_from(first_input(each)) for each in made} if axis in (-1, rank - 1) else set()
     return sources.pop() if len(made) > 1 and len(sources) == 1 else None
 
 
 def _axis_and_rank(joined: ir.Value | None, seen: Facts) -> tuple[int, int]:
-    made = producer_of(joined)
+    made = producer_of(passed_from(joined))
     axis = 0 if made is None else attribute_of(made, "axis", ir.AttributeType.INT, 0)
     return axis, len(seen.tensor(joined).shape or ())
 
@@ -237,9 +237,16 @@ def _is_calculated_apart(held: ir.Value | None, made: list[ir.Value], seen: Fact
 
 
 def _operands(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:
-    """Return what the node that makes a value reads, if it is one of some operators."""
-    made = producer_of(held)
-    return [] if made is None or operator_of(made) not in operators else [*made.inputs]
+    """Return what the node that makes a value reads, if it is one of some operators.
+
+    Identity nodes are left out before.
+    """
+    made = producer_of(passed_from(held))
+    return (
+        []
+        if made is None or operator_of(made) not in operators
+        else [*map(passed_from, made.inputs)]
+    )
 
 
 _FIRST_WITHOUT_TEST_MODE = 7

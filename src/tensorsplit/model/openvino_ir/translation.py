@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
+from tensorsplit.core.dimensions import show_shape
 from tensorsplit.core.errors import EXTERNAL_DATA, SplitError, show_int
 from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN, ELEMENT_TYPES
@@ -400,7 +401,7 @@ def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
     if needed != size:
         raise SplitError(
             EXTERNAL_DATA,
-            f"{element_type} of shape {list(shape)} takes {show_int(needed)} bytes, but its"
+            f"{element_type} of shape {show_shape(shape)} takes {show_int(needed)} bytes, but its"
             f" size is {size}",
             "the .xml is damaged: save it again",
             node=layer.path,
