@@ -25,7 +25,7 @@ from tensorsplit.cli.screen import FINDINGS, Table, examples, listed, note, prog
 from tensorsplit.cli.sentences import amount, localized, tr
 from tensorsplit.cli.verifying import VerificationOptions, verifies
 from tensorsplit.cli.words import ENGINE, TARGET, note_remarks
-from tensorsplit.core.errors import printable
+from tensorsplit.core.errors import printable, short_name
 from tensorsplit.core.records import operators
 from tensorsplit.engines.engine_names import ENGINES, check_engine
 
@@ -347,6 +347,6 @@ def _facts(model: ModelProto) -> Mapping[str, str]:
         **opsets,
         tr("nodes"): f"{len(kinds)}",
         **{kind: f"{count}" for kind, count in counts.items()},
-        tr("inputs"): listed([value.name for value in model.graph.input]),
-        tr("outputs"): listed([value.name for value in model.graph.output]),
+        tr("inputs"): listed([short_name(value.name) for value in model.graph.input]),
+        tr("outputs"): listed([short_name(value.name) for value in model.graph.output]),
     }

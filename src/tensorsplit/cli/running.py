@@ -34,7 +34,7 @@ from tensorsplit.cli.screen import FINDINGS, examples, say
 from tensorsplit.cli.sentences import localized, tr
 from tensorsplit.cli.verifying import limit_options, tolerance_options
 from tensorsplit.cli.words import ENGINE, SIZE, Word
-from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError
+from tensorsplit.core.errors import MISSING_INPUT, UNWRITABLE, SplitError, short_name
 from tensorsplit.engines.engine_names import check_engine, resolved
 from tensorsplit.storage.outputs import Content
 
@@ -202,7 +202,8 @@ def _check_given(declared: Sequence[DeclaredInput], feeds: Mapping[str, object])
 
 def _described(outputs: Mapping[str, object]) -> Iterator[str]:
     """Yield every output as lines of text: name, element type, shape and values."""
-    for name, value in outputs.items():
+    for whole_name, value in outputs.items():
+        name = short_name(whole_name)
         if value is None:
             yield tr("{name}: empty optional", name=name)
         elif isinstance(value, list):

@@ -224,6 +224,7 @@ TURNED = {
         True,
     ),
     "whole factors": ("a, b = Split<axis = 2>(x, l) n = Neg(b)", "[1, 4, 8]", False),
+    "factors of so many columns": ("a, b = Split<axis = 2>(x, l) n = Neg(b)", "[1, 4, C]", True),
     "parts in order": ("n, b = Split<axis = 2>(x, l) a = Neg(b)", "[1, 4, 1]", False),
     "parts of something else": ("d = Neg(x) a, b = Split<axis=2>(d, l) n = Neg(b)", "[1]", False),
 }
@@ -247,7 +248,8 @@ def test_data_that_is_turned_by_factors_of_one_column_is_right(
     found = [each for each in ts.check(made, "openvino") if "of one column" in each.message]
     assert len(found) == is_wrong
     lowered = lowered_for("openvino", made)
-    shapes = {"x": (2, 4, 8), **dict.fromkeys("cs", tuple(map(int, shape[1:-1].split(","))))}
+    factors = tuple(map(int, shape[1:-1].replace("C", "1").split(",")))
+    shapes = {"x": (2, 4, 8), **dict.fromkeys("cs", factors)}
     feeds = {key: rng.uniform(1, 2, held).astype(np.float32) for key, held in shapes.items()}
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     np.testing.assert_allclose(got, ts.run(made, feeds)["y"], rtol=1e-5, atol=1e-6)

@@ -329,7 +329,7 @@ def _passed_on(node: ir.Node, facts: Facts) -> ir.Value | None:
     if operator in _WITH_MOVES:
         return first_input(node)
     if operator in _OF_MANY:
-        (first, *others) = dict.fromkeys(_fed(node, facts)) or [None]
+        (first, *others) = dict.fromkeys(map(passed_from, _fed(node, facts))) or [None]
         return None if others else first
     return _only_fed(node, facts) if operator in _WITH_CONSTANTS else None
 

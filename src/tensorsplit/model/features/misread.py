@@ -112,9 +112,16 @@ def _is_rotation(ref: NodeRef, seen: Facts) -> bool:
         if data is None or data not in other:
             continue
         factors = one[1 - turned], other[1 - other.index(data)]
-        shapes = [seen.tensor(factor).shape for factor in factors]
-        return any(shape is None or shape[-1:] in ((), (1,)) for shape in shapes)
+        return any(_may_have_one_column(factor, data, seen) for factor in factors)
     return False
+
+
+def _may_have_one_column(factor: ir.Value | None, data: ir.Value, seen: Facts) -> bool:
+    """Return whether the last axis of a factor may have length 1, which that of data has not."""
+    shape, whole = seen.tensor(factor).shape, seen.tensor(data).shape
+    if not shape:
+        return True
+    return may_be_same(shape[-1:], (1,)) and not same_shape(shape[-1:], (whole or ())[-1:])
 
 
 def _turned_from(held: ir.Value | None, seen: Facts) -> ir.Value | None:

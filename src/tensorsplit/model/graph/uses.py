@@ -15,6 +15,7 @@ from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.called_in_onnx import gives_shape
 from tensorsplit.model.graph.loops import body_of, states_of
 from tensorsplit.model.graph.nodes import Scope, bodies, is_used, nodes_in
+from tensorsplit.model.graph.producers import passed_from, passed_on
 from tensorsplit.model.openvino_ir import LAYER_PORTS
 from tensorsplit.model.openvino_ir.port_maps import read_ports
 from tensorsplit.model.reached import each_once
@@ -108,18 +109,19 @@ def is_unused(node: ir.Node, owners: Owners = NO_OWNERS) -> bool:
 
 def twins_of(node: ir.Node) -> Iterator[ir.Node]:
     """Yield the other nodes that do the same with the same inputs; engines make one of them."""
-    first = next((each for each in node.inputs if each is not None), None)
-    for other in () if first is None else first.consumers():
-        if are_twins(node, other):
-            yield other
+    first = passed_from(next((each for each in node.inputs if each is not None), None))
+    for held in () if first is None else each_once([first], passed_on):
+        for other in held.consumers():
+            if are_twins(node, other):
+                yield other
 
 
 def are_twins(node: ir.Node, other: ir.Node) -> bool:
-    """Return whether two nodes that read something do the same with the same inputs."""
+    """Return whether two nodes do the same with the same inputs, if through Identity nodes."""
     return (
         other is not node
         and (other.domain, other.op_type) == (node.domain, node.op_type)
-        and tuple(other.inputs) == tuple(node.inputs)
+        and [*map(passed_from, other.inputs)] == [*map(passed_from, node.inputs)]
         and any(node.inputs)
         and other.attributes == node.attributes
     )

@@ -21,6 +21,8 @@ from tensorsplit.core.errors import (
     UNSAFE_XML,
     SplitError,
     count_of,
+    short_name,
+    show,
 )
 from tensorsplit.model.openvino_ir.layer_types import PRECISIONS
 from tensorsplit.storage.paths import fix_unread, why_unread
@@ -240,7 +242,8 @@ def malformed(problem: str, fix: str, path: str) -> SplitError:
 
 def _layer(item: Element, prefix: str) -> Layer:
     number, name = whole(item.get("id"), "the id of a layer", prefix), item.get("name", "")
-    path, data = f"{prefix}layer '{name}' (id {number})", item.find("data")
+    shown = f"'{name}'" if short_name(name) == name else show(name)
+    path, data = f"{prefix}layer {shown} (id {number})", item.find("data")
     attributes = {} if data is None else data.attrib
     kind = item.get("type", "")
     stated = attributes.get("destination_type", "") if kind == "Convert" else ""
