@@ -100,6 +100,19 @@ def test_a_function_with_a_node_that_onnx_infers_no_types_of_is_inlined(
     np.testing.assert_allclose(got, y, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.engine("onnxruntime")
+def test_what_a_body_in_a_function_gives_out_has_a_type() -> None:
+    model = parse_model("""<ir_version: 8, opset_import: ["": 13, "own": 1]>
+        g (float[2,3] x) => (float[2,2,3] y) { y = own.F(x) }
+        <domain: "own", opset_import: ["": 13]> F (x) => (y) { v = Scan<num_scan_inputs = 1,
+        body = b (float[3] row) => (float[2,3] o) { o = MeanVarianceNormalization<axes = [0]>(x) }
+        >(x) y = Neg(v) }""")
+    assert not [each for each in check(model, "onnxruntime") if each.severity == "error"]
+    x = np.random.default_rng(4).random((2, 3), np.float32)
+    (got,) = run(model, {"x": x}, engine="onnxruntime").values()
+    np.testing.assert_allclose(got, [(x.mean(0) - x) / x.std(0)] * 2, rtol=1e-4, atol=1e-4)
+
+
 OVERLOADS = {
     "the graph": ("F:o(x)", {}),
     "a function": ("G(x)", {"G": "F:o(a)"}),

@@ -64,10 +64,12 @@ def of_choices(node: ir.Node) -> Iterator[tuple[str, object]]:
 def of_form(ref: NodeRef) -> Iterator[tuple[str, object]]:
     """Yield the form in which a Constant that is used gives its value, if not as a tensor.
 
-    Of other nodes, yield whether they are written in a function, which onnx has to infer.
+    Of other nodes, yield whether they are written in a function, which onnx has to infer. What a
+    body in it gives out has a type.
     """
     first = _FIRST_UNINFERRED.get(ref.op_type)
-    if ref.function is not None and first is not None and ref.opset >= first:
+    is_typed = all(made.type is not None for made in ref.node.outputs)
+    if ref.function is not None and first is not None and ref.opset >= first and not is_typed:
         yield "uninferred_in_function", True
     if ref.op_type != "Constant":
         return
