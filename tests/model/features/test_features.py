@@ -1014,17 +1014,18 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
     ],
     ("QuantizeLinear", "given_back"): [
         (
-            f"""(float[4,3] x) => (float[A,B] y) <{constants}>
+            f"""(float[4,3] x) => (float[A,B] y{given}) <{constants}>
             {{ q = QuantizeLinear<{axis}>(x, s, o)
             y = DequantizeLinear<axis = 0>(q, t, o) {more} }}""",
             is_given_back,
         )
-        for constants, axis, more, is_given_back in [
-            (ONE_SCALE, "axis = 1", "", True),
-            (ONE_SCALE, "axis = 1", "z = Cast<to = 1>(q)", False),
-            (ONE_SCALE.replace("t = {0.25}", "t = {0.5}"), "axis = 1", "", False),
-            (ROW_SCALES, "axis = 0", "", True),
-            (ROW_SCALES, "axis = 1", "", False),
+        for constants, axis, more, given, is_given_back in [
+            (ONE_SCALE, "axis = 1", "", "", True),
+            (ONE_SCALE, "axis = 1", "z = Cast<to = 1>(q)", ", float[C,D] z", False),
+            (ONE_SCALE, "axis = 1", "z = Cast<to = 1>(q)", "", True),
+            (ONE_SCALE.replace("t = {0.25}", "t = {0.5}"), "axis = 1", "", "", False),
+            (ROW_SCALES, "axis = 0", "", "", True),
+            (ROW_SCALES, "axis = 1", "", "", False),
         ]
     ],
     ("DequantizeLinear", "given_back"): [
