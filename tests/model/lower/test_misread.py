@@ -1220,3 +1220,56 @@ def test_a_transposed_convolution_of_open_data_is_padded(
     got = ts.run(lowered_for("openvino", model), feed, engine=engine)["y"]
     assert got.shape == right.shape
     assert np.allclose(got, right, rtol=1e-4, atol=1e-4)
+
+
+GROUPED = "GroupNormalization<num_groups = 2, epsilon = 0.5>"
+IN_BODIES = {  # the nodes, and whether a body is left that OpenVINO has to know of as it loads
+    "a branch": (
+        f"""y = If(c) <then_branch = t () => (float[E,F,G,H] p) {{ p = {GROUPED}(x, w, v) }},
+        else_branch = e () => (float[E,F,G,H] q) {{ q = Abs(x) }}>""",
+        True,
+    ),
+    "a branch that is taken": (
+        f"""y = If(yes) <then_branch = t () => (float[E,F,G,H] p) {{ p = {GROUPED}(x, w, v) }},
+        else_branch = e () => (float[E,F,G,H] q) {{ q = Abs(x) }}>""",
+        False,
+    ),
+    "a loop": (
+        f"""y = Loop(n, c, x) <body = b (int64 i, bool go, float[2,4,3,S] s) =>
+        (bool on, float[2,4,3,S] p) {{ on = Identity(go) a = {GROUPED}(s, w, v) p = Neg(a) }}>""",
+        True,
+    ),
+    "the graph": (f"y = {GROUPED}(x, w, v)", False),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("last", ["5", "L"])
+@pytest.mark.parametrize("name", IN_BODIES)
+def test_groups_of_a_known_shape_are_normalized_in_bodies(
+    name: str, last: str, engine: Any
+) -> None:
+    """OpenVINO 2026.4.1: `evaluate() is not implemented for op: opset12::GroupNormalization`."""
+    nodes, is_body = IN_BODIES[name]
+    is_refused = is_body and last == "5"
+    model = made_of(
+        21,
+        f"float[2,4,3,{last}] x, bool c",
+        "float[A,B,C,D] y",
+        nodes.replace("3,S", f"3,{last}"),
+        "float[4] w = {1, 2, 3, 4}, float[4] v = {4, 3, 2, 1}, bool yes = {1}, int64 n = {1}",
+    )
+    found = [each for each in ts.check(model, target="openvino") if "evaluate()" in each.message]
+    assert [each.severity for each in found] == ["error"] * is_refused
+    x = RANDOM.uniform(1, 2, (2, 4, 3, 5)).astype(np.float32)
+    rows = x.astype(np.float64).reshape(2, 2, -1)
+    middle, spread = (of(rows, axis=-1, keepdims=True) for of in (np.mean, np.var))
+    normal = ((rows - middle) / np.sqrt(spread + 0.5)).reshape(x.shape)
+    wanted = normal * np.arange(1, 5)[:, None, None] + np.arange(4, 0, -1)[:, None, None]
+    feeds = {"x": x, "c": np.array(True)}
+    lowered = lowered_for("openvino", model)
+    got = ts.run(lowered, feeds, engine=engine)["y"]
+    np.testing.assert_allclose(got, -wanted if name == "a loop" else wanted, rtol=1e-4, atol=1e-4)
+    if engine == "openvino" and is_refused:
+        with pytest.raises(SplitError, match="GroupNormalization"):
+            ts.run(model, feeds, engine=engine)

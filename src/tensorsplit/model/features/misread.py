@@ -235,6 +235,16 @@ def _joins_groups(ref: NodeRef, seen: Facts) -> bool:
     return False
 
 
+def _is_grouped_in_body(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a normalization of a known shape is in a body that stays one."""
+    shape = seen.tensor(ref.input(0)).shape
+    staying = (
+        node.op_type != "If" or seen.tensor(first_input(node)).constant is None
+        for node in ref.outer
+    )
+    return shape is not None and are_known(shape) and any(staying)
+
+
 def _is_calculated_apart(held: ir.Value | None, made: list[ir.Value], seen: Facts) -> bool:
     """Return whether nodes calculate a value, from others than some."""
     by = producer_of(held)
@@ -619,7 +629,10 @@ _OF_IMAGES = 2
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
     "Add": (("rotation", _is_rotation),),
     "Einsum": (("unmoved", _moves_nothing),),
-    "GroupNormalization": (("joined_groups", _joins_groups),),
+    "GroupNormalization": (
+        ("joined_groups", _joins_groups),
+        ("grouped_in_body", _is_grouped_in_body),
+    ),
     "Tile": (("many_repeated", _repeats_many_axes),),
 }
 """What may hold of nodes and layers of one name."""

@@ -225,6 +225,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " that are known only at run time",
         "joined_groups": "is a GroupNormalization of a known shape, and an Add, Mul or the like"
         " reads its result and what other nodes calculate",
+        "grouped_in_body": "is a GroupNormalization of a known shape in a body",
         "empty_range": "is a Range that may be empty, its limit on the other side of its start",
         "turned_beside_recurrence": "is a Transpose by [1, 0, 2] of what an LSTM, GRU or RNN reads",
         "strings_gathered": "is a Gather of strings on an axis that may not be the last",

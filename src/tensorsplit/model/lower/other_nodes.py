@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension, listed, sums
-from tensorsplit.core.dimensions import is_known
+from tensorsplit.core.dimensions import are_known, is_known
 from tensorsplit.model.features.body_features import (
     declared_empty,
     read_as_outputs,
@@ -363,6 +363,27 @@ def _keep_groups_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> N
     for reader, place in readers:
         change_inputs(reader, {place: kept})
     lowering.changed(ref, "the same, and the larger of its result and itself", entry)
+
+
+def _normalize_instances(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Write a GroupNormalization as an InstanceNormalization that has a channel for each group."""
+    node, (data, *by) = ref.node, ref.node.inputs
+    shape = lowering.facts.tensor(data).shape or ()
+    groups = attribute_of(node, "num_groups", ir.AttributeType.INT, 0)
+    kind = lowering.facts.tensor(data).element_type
+    if kind is None or not are_known(shape) or 0 in shape or groups < 1 or len(by) != 2:
+        lowering.note(entry)
+        return
+    make = InsertionPoint.instead_of(lowering, ref)
+    rows = make.op("Reshape", [data, make.constant([shape[0], groups, -1])])
+    plain = [make.constant([number] * groups, kind.numpy()) for number in (1, 0)]
+    spread = {name: held for name, held in node.attributes.items() if name == "epsilon"}
+    normal = make.op("InstanceNormalization", [rows, *plain], spread)
+    column = make.constant([-1, *[1] * (len(shape) - 2)])
+    scale, bias = (make.op("Reshape", [each, column]) for each in by)
+    whole = make.op("Reshape", [normal, make.constant([*shape])])
+    made = make.op("Add", [make.op("Mul", [whole, scale]), bias])
+    make.put_instead(ref, made, "InstanceNormalization of the groups", entry)
 
 
 def _give_back_in_float(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -823,6 +844,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "later_part_to_bool": (("Cast", "CastLike"), _cast_negative),
         "empty_range": (("Range",), _limit_range),
         "joined_groups": (("GroupNormalization",), _keep_groups_apart),
+        "grouped_in_body": (("GroupNormalization",), _normalize_instances),
         "many_repeated": (("Tile",), _repeat_in_turn),
         "lost_operand": (("If",), take_branch),
         "lost_result": (("If",), take_branch),
