@@ -16,7 +16,7 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit import SplitError
-from tests.model.lower.running import with_own
+from tests.model.lower.running import lowered_for, with_own
 
 SPLIT = "a, b = Split(x, l) "
 PAIR = "q = QuantizeLinear(a, s, z) y = DequantizeLinear(q, s, z) w = Neg(b)"
@@ -387,3 +387,116 @@ def check_fault(
         refusals = "Argument shapes are inconsistent|index < m_inputs"
         right = is_right(each, feeds, engine, expected, refusals=refusals, atol=1)
         assert right is is_sound
+
+
+ONES = "float[3] t = {1, 1, 1}, uint16[3] u = {0, 0, 0}"
+UNSCALED = {  # the nodes, the type, and whether OpenVINO neither rounds nor limits
+    "to uint16": ("q = QuantizeLinear(x, s, z) y = Cast<to = 1>(q)", "uint16", True),
+    "to int16": ("q = QuantizeLinear(x, s, z) y = Cast<to = 1>(q)", "int16", True),
+    "to uint8": ("q = QuantizeLinear(x, s, z) y = Cast<to = 1>(q)", "uint8", False),
+    "by rows": ("q = QuantizeLinear(x, t, u) y = Cast<to = 1>(q)", "uint16", True),
+    "of a calculated number": (
+        "a = Neg(x) b = Neg(a) q = QuantizeLinear(b, s, z) y = Cast<to = 1>(q)",
+        "uint16",
+        True,
+    ),
+    "of a rounded number that is limited": (
+        "a = Round(x) b = Clip(a, low, high) q = QuantizeLinear(b, s, z) y = Cast<to = 1>(q)",
+        "uint16",
+        False,
+    ),
+    "of a rounded number": (
+        "a = Round(x) q = QuantizeLinear(a, s, z) y = Cast<to = 1>(q)",
+        "uint16",
+        True,
+    ),
+    "of a limited number": (
+        "b = Clip(x, low, high) q = QuantizeLinear(b, s, z) y = Cast<to = 1>(q)",
+        "uint16",
+        True,
+    ),
+    "in a loop": (
+        """y = Loop(n, yes, x) <body = b (int64 i, bool c, float[4,3] h) =>
+        (bool d, float[4,3] o) { d = Identity(c) q = QuantizeLinear(h, s, z) o = Cast<to = 1>(q) }>
+        """,
+        "int16",
+        False,
+    ),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("shape", ["4,3", "N,3"])
+@pytest.mark.parametrize("name", UNSCALED)
+def test_what_is_quantised_by_one_is_rounded_and_limited(
+    name: str, shape: str, engine: Any
+) -> None:
+    """A half of what is fed is beyond what 16 bits hold, and no number is whole."""
+    nodes, kind, is_wrong = UNSCALED[name]
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[{shape}] x) => (float[A, B] y)
+        <float s = {{1}}, {kind} z = {{0}}, {ONES}, float low = {{0}}, float high = {{65535}},
+        int64 n = {{1}}, bool yes = {{1}}> {{ {nodes} }}"""
+    )
+    assert said_of(model, "cut off, not rounded") == ["warning"] * is_wrong
+    rng = np.random.default_rng(8)
+    x = np.where(rng.random((4, 3)) < 0.5, rng.uniform(-9, 9, (4, 3)), 90000.7).astype(np.float32)
+    x[0] = 1.5, -2.5, 2.75
+    limits = np.iinfo(kind)
+    wanted = {"y": np.clip(np.rint(x), limits.min, limits.max)}
+    lowered = lowered_for("openvino", model)
+    assert is_right(lowered, {"x": x}, engine, wanted)
+    assert is_right(model, {"x": x}, engine, wanted) is (engine != "openvino" or not is_wrong)
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "int32"])
+def test_what_does_not_hold_the_limits_of_16_bits_is_limited(kind: str, engine: Any) -> None:
+    made = {"int32": "Identity(s)", "float16": "Cast<to = 10>(s)", "bfloat16": "Cast<to = 16>(s)"}
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 23]> g ({kind}[4] x) => (float[A] y)
+        <float s = {{1}}, int16 z = {{0}}>
+        {{ t = {made[kind]} q = QuantizeLinear(x, t, z) y = Cast<to = 1>(q) }}"""
+    )
+    x = np.array([1.5, -2.5, 2.75, 50000]).astype(ml_dtypes.bfloat16 if kind[0] == "b" else kind)
+    wanted = np.clip(np.rint(x.astype(np.float64)), -(1 << 15), (1 << 15) - 1)
+    lowered = lowered_for("openvino", model)
+    np.testing.assert_array_equal(ts.run(lowered, {"x": x}, engine=engine)["y"], wanted)
+
+
+THIRD = {  # the shape of the data, its axis, the constants, and whether OpenVINO loads it
+    "the last of three": ("N,M,2", 2, "float[2] s = {0.5, 2}, uint8[2] z = {4, 6}", False),
+    "from the back": ("N,M,2", -1, "float[2] s = {0.5, 2}, uint8[2] z = {4, 6}", False),
+    "of open length": ("N,M,K", 2, "float[2] s = {0.5, 2}, uint8[2] z = {4, 6}", False),
+    "of four": ("N,4,2,3", 2, "float[2] s = {0.5, 2}, uint8[2] z = {4, 6}", False),
+    "the last of four": ("N,4,3,2", 3, "float[2] s = {0.5, 2}, uint8[2] z = {4, 6}", True),
+    "of a known shape": ("3,4,2", 2, "float[2] s = {0.5, 2}, uint8[2] z = {4, 6}", True),
+    "one scale": ("N,M,2", 2, "float[1] s = {0.5}, uint8[1] z = {4}", True),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("name", THIRD)
+def test_data_of_an_open_shape_is_quantised_along_its_third_axis(name: str, engine: Any) -> None:
+    shape, axis, constants, is_loaded = THIRD[name]
+    rank = shape.count(",") + 1
+    model = parse_model(
+        f"""<ir_version: 9, opset_import: ["": 20]> g (float[{shape}] x) =>
+        (uint8[{",".join("ABCD"[:rank])}] y) <{constants}>
+        {{ y = QuantizeLinear<axis = {axis}>(x, s, z) }}"""
+    )
+    assert said_of(model, "for axis: 2") == ["warning"] * (not is_loaded)
+    lengths = tuple(
+        int(dim) if dim.isdigit() else {"N": 3, "M": 4, "K": 2}[dim] for dim in shape.split(",")
+    )
+    x = np.random.default_rng(9).integers(1, 200, lengths).astype(np.float32) / 4
+    by = [1] * rank
+    by[axis] = 1 if "[1]" in constants else 2
+    scale, zero = ([0.5], [4]) if "[1]" in constants else ([0.5, 2], [4, 6])
+    wanted = np.rint(x / np.reshape(scale, by)) + np.reshape(zero, by)
+    lowered = lowered_for("openvino", model)
+    got = ts.run(lowered, {"x": x}, engine=engine)["y"]
+    np.testing.assert_array_equal(got, np.minimum(wanted, 255).astype(np.uint8))
+    if engine == "openvino" and not is_loaded:
+        with pytest.raises(SplitError, match="per-tensor quantization"):
+            ts.run(model, {"x": x}, engine=engine)

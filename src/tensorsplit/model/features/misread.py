@@ -19,7 +19,12 @@ from tensorsplit.model.features.from_constants import (
     is_fixed,
 )
 from tensorsplit.model.features.quantized import BYTES
-from tensorsplit.model.features.ranks import has_open_channels, uncounted_scales, unseen_operands
+from tensorsplit.model.features.ranks import (
+    has_open_channels,
+    is_along_third,
+    uncounted_scales,
+    unseen_operands,
+)
 from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.equations import moves_nothing
@@ -707,6 +712,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "QuantizeLinear": (
             ("uncounted_scales", lambda ref, seen: uncounted_scales(ref.node, seen)),
             ("open_channels", has_open_channels),
+            ("along_third", is_along_third),
             ("symmetric_blocks", _has_symmetric_blocks),
         ),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),

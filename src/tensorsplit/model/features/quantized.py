@@ -88,8 +88,11 @@ def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
         return
     if ref.around or ref.function is not None:
         return  # the engine makes one node of the two in no body
-    if ref.op_type == "QuantizeLinear" and _is_given_back(node, facts):
-        yield "given_back"
+    if ref.op_type == "QuantizeLinear":
+        if _is_given_back(node, facts):
+            yield "given_back"
+        if _only_rounds(node, facts):
+            yield "unscaled"
     if ref.op_type == "DequantizeLinear" and _makes_bfloat16(node, facts):
         yield "given_back_in_bfloat16"
 
@@ -185,7 +188,7 @@ def _is_given_back(node: ir.Node, facts: Facts) -> bool:
     What calculates something that nobody uses is left out before.
     """
     (made,) = node.outputs
-    limits = _LIMITS.get(facts.tensor(made).element_type)
+    limits = limits_of(node, facts)
     if limits is None or made.is_graph_output():
         return False
     readers = [use for use in made.uses() if not is_unused(use.node)]
@@ -213,6 +216,36 @@ def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
     is_same = facts.tensor(made.inputs[0]).element_type == ir.DataType.BFLOAT16
     is_left_out = is_same and _is_given_back(made, facts)
     return not (is_known or is_left_out or has_blocks(made)) and _is_only_given_back(source)
+
+
+def _only_rounds(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a node only rounds to 16 bits, by a scale of 1, what is not rounded yet."""
+    limits = limits_of(node, facts)
+    ends = None if limits is None else _range((*node.inputs[1:3], None, None)[:2], limits)
+    if limits is None or ends is None or not node.inputs:
+        return False
+    highest = np.reshape([limits.min, limits.max], (2, *[1] * (ends.ndim - 1)))
+    is_plain = (np.abs(ends - highest) < _LEAST_DIFFERENCE).all()
+    return bool(is_plain) and not _is_limited(node.inputs[0], limits, facts)
+
+
+def limits_of(node: ir.Node, facts: Facts) -> _Limits | None:
+    """Return what the integers of 16 bits hold to which a node quantises; None of others."""
+    return _LIMITS.get(facts.tensor(next(iter(node.outputs), None)).element_type)
+
+
+def _is_limited(held: ir.Value | None, limits: _Limits, facts: Facts) -> bool:
+    """Return whether a Clip to what some integers hold gives a value, of whole numbers."""
+    clip = producer_of(passed_from(held))
+    if clip is None or (clip.domain, clip.op_type, len(clip.inputs)) != ("", "Clip", 3):
+        return False
+    data, *ends = clip.inputs
+    low, high = map(constant_or_cast, ends)
+    if low is None or high is None or low.min() < limits.min or high.max() > limits.max:
+        return False
+    made = producer_of(passed_from(data))
+    is_rounded = made is not None and (made.domain, made.op_type) == ("", "Round")
+    return is_rounded or all(kind.is_integer() for kind in facts.element_types(data))
 
 
 def _is_only_given_back(value: ir.Value) -> bool:

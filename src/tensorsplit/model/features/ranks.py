@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.model.features.body_features import hides_ranks, is_along_axis
-from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant
+from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
 from tensorsplit.model.features.values import has_known_shape
 from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.facts import SequenceFact
@@ -136,6 +136,21 @@ def has_open_channels(ref: NodeRef, seen: Facts) -> bool:
     shape = seen.tensor(ref.input(0)).shape
     is_last = shape is not None and axis_of_scales(node, shape) == len(shape) - 1
     return channels_of(node, seen) is None and not is_last
+
+
+SECOND, _THIRD = 1, 2
+"""Axes; OpenVINO's CPU plugin quantises data of an open shape along any but the third."""
+
+
+def is_along_third(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a QuantizeLinear has constant scales along axis 2 of data of an open shape."""
+    node, shape = ref.node, seen.tensor(ref.input(0)).shape
+    if "block_size" in node.attributes or not is_along_axis(node, ref.opset, seen):
+        return False
+    if shape is None or are_known(shape) or axis_of_scales(node, shape) != _THIRD:
+        return False
+    by = [held for held in node.inputs[1:3] if held is not None]
+    return all(is_fixed(held, seen) for held in by)
 
 
 def axis_of_scales(node: ir.Node, shape: Shape) -> int | None:

@@ -193,6 +193,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "sampled_volume": "is a GridSample of data of another rank than 4",
         "open_channels": "is a QuantizeLinear with scales along an axis that may not be the last,"
         " and whose dimension is known only at run time",
+        "along_third": "is a QuantizeLinear by constant scales along axis 2 of data whose shape is"
+        " known only in part",
         "uncounted_scales": "is a QuantizeLinear along an axis of a known dimension, by scales or"
         " zero points whose number is known only at run time",
         "part_to_bool": "is a Cast to bool of a part of a Split, or of what a TopK or LSTM gives",
@@ -212,6 +214,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "moved_without_zero_point": "is a DequantizeLinear of int8 or int32 without a zero point"
         " before opset 21, and what a Transpose, Reshape, Slice, Squeeze, Unsqueeze or MaxPool"
         " makes of its result is not quantised again",
+        "unscaled": "is a QuantizeLinear to 16 bits by a scale of 1 and a zero point of 0, of what"
+        " is not limited to whole numbers that these hold",
         "rounded_once": "is a DequantizeLinear of what a QuantizeLinear gives, and only a"
         " QuantizeLinear to the same type by other constants reads its result",
         "moved_into_body": "is a DequantizeLinear, and a body reads what a Transpose, Reshape,"

@@ -28,7 +28,11 @@ from tensorsplit.model.features.misread import (
     is_in_training,
     narrow_axes,
 )
-from tensorsplit.model.features.quantized import constants_given_back, shared_zero_points
+from tensorsplit.model.features.quantized import (
+    constants_given_back,
+    limits_of,
+    shared_zero_points,
+)
 from tensorsplit.model.features.ranks import SEEN_OPERANDS
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
@@ -54,6 +58,7 @@ from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
 from tensorsplit.model.lower.preparing import take_branch
 from tensorsplit.model.lower.shown_operands import (
+    quantize_second,
     show_channels,
     show_operands,
     show_scales,
@@ -384,6 +389,28 @@ def _normalize_instances(lowering: Lowering, ref: NodeRef, entry: Limitation) ->
     whole = make.op("Reshape", [normal, make.constant([*shape])])
     made = make.op("Add", [make.op("Mul", [whole, scale]), bias])
     make.put_instead(ref, made, "InstanceNormalization of the groups", entry)
+
+
+def _round_before(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Round what a QuantizeLinear by a scale of 1 quantises, and limit it to what it may give."""
+    node, facts, data = ref.node, lowering.facts, ref.input(0)
+    limits, kind = limits_of(node, facts), facts.tensor(data).element_type
+    if limits is None or kind is None or data is None:
+        lowering.note(entry)
+        return
+    make = InsertionPoint.before(lowering, ref)
+    if kind in _SHORT_FLOATS:  # they do not hold the limits
+        kind = ir.DataType.FLOAT
+        scale = make.op("Cast", [ref.input(1)], {"to": kind})
+        data = make.op("Cast", [data], {"to": kind})
+        change_inputs(node, {1: scale})
+    whole = data if kind.is_integer() else make.op("Round", [data])
+    ends = [make.constant(end, kind.numpy()) for end in (limits.min, limits.max)]
+    change_inputs(node, {0: make.op("Clip", [whole, *ends])})
+    lowering.changed(ref, "the same, of numbers that are rounded and limited before", entry)
+
+
+_SHORT_FLOATS = frozenset({ir.DataType.FLOAT16, ir.DataType.BFLOAT16})
 
 
 def _give_back_in_float(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -811,6 +838,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "fused_quotient": _keep_from_fusing,
         "unit_quotient": _divide_minus_one,
         "given_back": _keep_rounding,
+        "unscaled": _round_before,
         "constant_given_back": _keep_constants,
         "turned_by_channels": _keep_apart,
         "joined_by_channels": _keep_apart,
@@ -860,6 +888,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "unseen_operand": (tuple(SEEN_OPERANDS), show_operands),
         "open_planes": (("GlobalLpPool",), show_operands),
         "open_channels": (("QuantizeLinear",), show_channels),
+        "along_third": (("QuantizeLinear",), quantize_second),
         "uncounted_scales": (("QuantizeLinear",), show_scales),
         "uncounted_sizes": (("Resize",), show_sizes),
     }

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import is_known
 from tensorsplit.model.features.ranks import (
+    SECOND,
     SEEN_OPERANDS,
     SIZES,
     axis_of_scales,
@@ -57,14 +58,28 @@ def show_channels(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
         _show(lowering, ref, 0, [count if place == axis else 0 for place in range(len(shape))])
         lowering.changed(ref, "the same, with the number of its channels shown", entry)
         return
+    _turn(lowering, ref, entry, len(shape) - 1)
+
+
+def quantize_second(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Turn the data of a QuantizeLinear so that it is along axis 1."""
+    _turn(lowering, ref, entry, SECOND)
+
+
+def _turn(lowering: Lowering, ref: NodeRef, entry: Limitation, place: int) -> None:
+    """Quantise turned data, with the channels on the axis of a place, and turn the result back."""
+    node, shape = ref.node, lowering.facts.tensor(ref.input(0)).shape or ()
+    axis = axis_of_scales(node, shape)
+    assert axis is not None  # noqa: S101 - see the features
+    order = [each for each in range(len(shape)) if each != axis]
+    order.insert(place, axis)
     make = InsertionPoint.instead_of(lowering, ref)
-    order = [*(place for place in range(len(shape)) if place != axis), axis]
     turned = make.op("Transpose", [ref.input(0)], {"perm": order})
     others = {name: held for name, held in node.attributes.items() if name != "axis"}
-    made = make.op("QuantizeLinear", [turned, *node.inputs[1:]], {**others, "axis": -1})
-    back = [order.index(place) for place in range(len(shape))]
+    made = make.op("QuantizeLinear", [turned, *node.inputs[1:]], {**others, "axis": place})
+    back = [order.index(each) for each in range(len(shape))]
     result = make.op("Transpose", [made], {"perm": back})
-    make.put_instead(ref, result, "the same, of channels that are last", entry)
+    make.put_instead(ref, result, f"the same along axis {place}", entry)
 
 
 def show_sizes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
