@@ -263,6 +263,11 @@ CHOSEN = {
     "by a Cast": ("d = Cast<to = 9>(c) o = Where(c, d, a)", "c or a", True),
     "what is made twice": ("d = Not(c) e = Not(c) o = Where(d, a, e)", "a and not c", True),
     "its opposite": ("d = Not(c) o = Where(c, d, a)", "a and not c", False),
+    "the number that it becomes": (
+        "i = Cast<to = 7>(c) d = Cast<to = 7>(a) j = Where(c, i, d) o = Cast<to = 9>(j)",
+        "c or a",
+        False,
+    ),
     "what a number is": (
         "i = Cast<to = 6>(c) d = Cast<to = 9>(i) o = Where(c, a, d)",
         "c and a",

@@ -184,7 +184,8 @@ def chosen_conditions(node: ir.Node, seen: Facts) -> list[int]:
         held = first_input(made)
         shapes = [seen.tensor(each).shape for each in (held, *made.outputs[:1])]
         is_same = operator_of(made) in ("Cast", "Identity") or same_shape(*shapes)
-        are_truths = seen.element_types(held) == {ir.DataType.BOOL}
+        ends = held, next(iter(made.outputs), None)
+        are_truths = all(seen.element_types(end) == {ir.DataType.BOOL} for end in ends)
         is_passed = may_pass(made, 0) or operator_of(made) == "Cast"
         return held if is_passed and is_same and are_truths else None
 
