@@ -306,3 +306,63 @@ def test_a_loop_without_a_condition_is_not_left_in_a_branch_that_is_taken(
             ts.run(model, feeds, engine=engine)
     else:
         np.testing.assert_array_equal(ts.run(model, feeds, engine=engine)["y"], wanted)
+
+
+BRANCHES = """<then_branch = t () => (float[A] p, float[B] q) { p = Neg(x) q = Abs(x) },
+    else_branch = e () => (float[C] r, float[D] s) { r = Abs(x) s = Neg(x) }>"""
+UNNAMED = {  # the nodes, and which outputs of the one with a body have no name
+    "the first of an If": (f"w, y = If(c) {BRANCHES}", [0]),
+    "the first of an If on a constant": (f"w, y = If(yes) {BRANCHES}", [0]),
+    "the last of an If": (f"y, w = If(c) {BRANCHES}", [1]),
+    "what a Loop carries": (
+        """v, w, y = Loop(n, yes, x, x) <body = b (int64 i, bool g, float[3] a, float[3] d) =>
+        (bool k, float[3] e, float[3] f, float[3] o)
+        { k = Identity(g) e = Neg(a) f = Abs(d) o = Add(a, d) }>""",
+        [0, 1],
+    ),
+    "the rows of a Loop": (
+        """y, w = Loop(n, yes, x) <body = b (int64 i, bool g, float[3] a) =>
+        (bool k, float[3] e, float[3] o) { k = Identity(g) e = Neg(a) o = Abs(a) }>""",
+        [1],
+    ),
+    "what a Scan carries": (
+        """w, y = Scan(one, x) <num_scan_inputs = 1, body = b (float a, float r) =>
+        (float e, float o) { e = Neg(a) o = Add(a, r) }>""",
+        [0],
+    ),
+    "of a SequenceMap": (
+        """k = Neg(x) q = SequenceConstruct(x, k) w, s = SequenceMap(q) <body = b (float[3] a) =>
+        (float[3] e, float[3] o) { e = Neg(a) o = Abs(a) }> y = ConcatFromSequence<axis = 0>(s)""",
+        [0],
+    ),
+}
+
+
+@with_own("onnxruntime")
+@pytest.mark.parametrize("name", UNNAMED)
+def test_outputs_of_a_node_with_a_body_get_names(name: str, engine: Any) -> None:
+    """ONNX Runtime 1.32.0 ends with SIGSEGV, or does not load the model."""
+    nodes, places = UNNAMED[name]
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[3] x, bool c) => (float y)
+        <int64 n = {{2}}, bool yes = {{1}}, float one = {{1}}> {{ {nodes} }}"""
+    )
+    model.graph.output[0].ClearField("type")
+    holder = next(node for node in model.graph.node if "w" in node.output)
+    x = np.random.default_rng(6).uniform(1, 2, 3).astype(np.float32)
+    feeds = {"x": x, "c": np.array(True)}
+    (wanted,) = ts.run(model, feeds).values()  # with names
+    for place in places:
+        holder.output[place] = ""
+    (got,) = ts.run(model, feeds).values()
+    np.testing.assert_array_equal(got, wanted)
+    said = [each.severity for each in ts.check(model, "onnxruntime") if "no name" in str(each)]
+    assert said == ["error"]
+    for target in ("onnxruntime", "portable"):
+        lowered = ts.lower(model, target=target)
+        assert all(map(all, (node.output for node in lowered.graph.node)))
+        (got,) = ts.run(lowered, feeds, engine=engine).values()
+        np.testing.assert_array_equal(got, wanted)
+    if engine == "onnxruntime":
+        with pytest.raises(SplitError):
+            ts.run(model, feeds, engine=engine)

@@ -69,7 +69,14 @@ from tensorsplit.model.graph.held_tensors import (
     unread_initializers,
 )
 from tensorsplit.model.graph.message import NAMED_DOMAIN
-from tensorsplit.model.graph.nodes import NodeRef, Scope, namesakes, nodes_in, scopes_in
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    Scope,
+    bodies,
+    namesakes,
+    nodes_in,
+    scopes_in,
+)
 from tensorsplit.model.graph.opsets import domain_opsets
 from tensorsplit.model.graph.producers import first_input
 from tensorsplit.model.graph.split_records import is_onnx_split, is_vendor_split
@@ -170,6 +177,8 @@ def _of_any_operator(
         *of_gathered_strings(ref.node, facts),
         *_of_strings(ref.node, facts, has_sequences),
     ]
+    if next(iter(bodies(ref.node)), None) and not all(made.name for made in ref.node.outputs):
+        found.append("unnamed_output")
     if found and ref.op_type != "Identity":  # profiles mean one of sequences by its name
         yield "operator", ref.op_type
     yield from ((name, True) for name in found)

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Shape, are_known, is_known
 from tensorsplit.model.features.body_features import hides_ranks, is_along_axis
 from tensorsplit.model.features.from_constants import MOST_STEPS, is_constant, is_fixed
-from tensorsplit.model.features.values import has_known_shape
+from tensorsplit.model.features.values import has_known_shape, is_empty
 from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.loops import carried_by
@@ -150,7 +150,7 @@ def is_along_third(ref: NodeRef, seen: Facts) -> bool:
     if shape is None or are_known(shape) or axis_of_scales(node, shape) != _THIRD:
         return False
     by = [held for held in node.inputs[1:3] if held is not None]
-    return all(is_fixed(held, seen) for held in by)
+    return all(is_fixed(held, seen) and not is_empty(held, seen) for held in by)
 
 
 def axis_of_scales(node: ir.Node, shape: Shape) -> int | None:

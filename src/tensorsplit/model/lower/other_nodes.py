@@ -413,6 +413,14 @@ def _round_before(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 _SHORT_FLOATS = frozenset({ir.DataType.FLOAT16, ir.DataType.BFLOAT16})
 
 
+def _name_outputs(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Give a name to each output of a node that has none, as nobody uses it."""
+    make = InsertionPoint.before(lowering, ref)
+    for made in ref.node.outputs:
+        made.name = made.name or make.names.fresh(f"{make.stem}_output")
+    lowering.changed(ref, "the same, with names for all outputs", entry)
+
+
 def _give_back_in_float(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Give back in float, and cast that, where the target can't give back in bfloat16."""
     node = ref.node
@@ -871,6 +879,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "part_to_bool": (("Cast", "CastLike"), _cast_negative),
         "later_part_to_bool": (("Cast", "CastLike"), _cast_negative),
         "empty_range": (("Range",), _limit_range),
+        "unnamed_output": (("If", "Loop", "Scan", "SequenceMap"), _name_outputs),
         "joined_groups": (("GroupNormalization",), _keep_groups_apart),
         "grouped_in_body": (("GroupNormalization",), _normalize_instances),
         "many_repeated": (("Tile",), _repeat_in_turn),
