@@ -49,7 +49,7 @@ def model(tmp_path: Path) -> str:
         (["lower", "m", "--to", "x"], "没有 '--to' 这个选项；您是不是要找 --for？；参见"),
         (["explain", "Split", "4y"], "参数 'shape': '4y' 不是形状；请写出 0 到 2^63-1 的维度"),
         (["split", "x.npy", "-o", "d", "--split", "1,a"], "'1,a' 不是长度的列表；请写成"),
-        (["split", "x.npy", "-o", "", "--chunk", "3"], "OUT 的名称为空；请给出"),
+        (["split", "x.npy", "-o", "", "--chunk", "3"], "名称为空；请给出"),
         (
             ["check", "none.onnx"],
             "[TS501 不是可读取的模型] 参数 'model': 'none.onnx'：没有这个文件；请给出",

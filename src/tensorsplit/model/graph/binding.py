@@ -29,7 +29,6 @@ from tensorsplit.core.errors import (
 )
 from tensorsplit.core.operands import Operand
 from tensorsplit.core.resolve import Intent, check_element_type, plan
-from tensorsplit.core.rules import MAX_PARTS
 from tensorsplit.core.schema import Operator
 from tensorsplit.model.graph.calls import Attributes
 from tensorsplit.model.graph.facts import (
@@ -41,7 +40,7 @@ from tensorsplit.model.graph.facts import (
     Tensor,
     declared,
 )
-from tensorsplit.model.graph.held_tensors import constant
+from tensorsplit.model.graph.held_tensors import check_constant, constant
 from tensorsplit.model.graph.split_records import record_of
 from tensorsplit.model.graph.tensors import Array
 
@@ -98,7 +97,7 @@ def bind(
                 try:
                     resolve.check_count(lengths.shape[0], intent)
                 except SplitError:
-                    constant(node.inputs[position], MAX_PARTS)  # refuses data of another shape
+                    check_constant(node.inputs[position])  # that comes first
                     raise
     except SplitError as error:
         raise error.located(operator=record.id) from None

@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.model.graph.nodes import Scope
-from tensorsplit.model.graph.tensors import Array, read_tensor
+from tensorsplit.model.graph.tensors import Array, check_external, folder_of, read_tensor
 
 LARGEST_CONSTANT = 1 << 16
 """Constants of more elements are not operands of anything; their data is not read."""
@@ -24,6 +24,15 @@ def constant(value: ir.Value | None, most: int = LARGEST_CONSTANT) -> Array | No
     if value is None or tensor is None or tensor.size > most:
         return None
     return read_tensor(tensor, value.name or "")
+
+
+def check_constant(value: ir.Value | None) -> None:
+    """Refuse a constant whose data does not fit its description; external data is not read."""
+    tensor = None if value is None else fixed_tensor_of(value)
+    if isinstance(tensor, ir.ExternalTensor):
+        check_external(ir.serde.serialize_tensor(tensor), folder_of(tensor))
+    elif tensor is not None and not isinstance(tensor, ir.LazyTensor):
+        read_tensor(tensor, tensor.name or "")
 
 
 def fixed_tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
