@@ -110,9 +110,10 @@ def _attended(call: Call) -> Values:
     if len(call.inputs) <= _MASK or call.inputs[_MASK] is None:
         return call.run()
     queries, mask = call.inputs[0], call.inputs[_MASK]
-    shape = (*mask.shape[:-2], queries.shape[-2], mask.shape[-1])
     given = [*call.inputs]
-    given[_MASK] = np.broadcast_to(mask, shape) if mask.shape[-2] == 1 else mask
+    if mask.ndim < 2 or mask.shape[-2] == 1:
+        rows = (*mask.shape[:-2], queries.shape[-2], mask.shape[-1])
+        given[_MASK] = np.broadcast_to(mask, rows)
     return call.given(*given).run()
 
 
