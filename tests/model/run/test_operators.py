@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import ml_dtypes
@@ -774,9 +775,14 @@ def test_regions_of_planes_without_elements_are_0() -> None:
         assert result(16, made, **feeds).tolist() == [[[[0]] * 3] * 2] * 2
 
 
-@pytest.mark.parametrize("opset", known(23, 24, 25))
+ROWS = [(2, 1, 1), (1,), (3, 1), (2, 3, 5), (5,)]
+"""The shapes of masks, without the axis of the keys."""
+
+
+@pytest.mark.parametrize(
+    ("opset", "rows"), [*product(known(23, 24, 25), ROWS), *((opset, ()) for opset in known(28))]
+)
 @pytest.mark.parametrize("past", [0, 4])
-@pytest.mark.parametrize("rows", [(2, 1, 1), (1,), (3, 1), (2, 3, 5), (5,)])
 @pytest.mark.parametrize("is_bool", [False, True])
 def test_a_mask_with_one_row_is_for_each_query(
     rows: tuple[int, ...], past: int, opset: int, *, is_bool: bool, rng: np.random.Generator
