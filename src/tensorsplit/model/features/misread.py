@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import chain, permutations, product
+from itertools import chain
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_known, may_be_same, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
+from tensorsplit.model.features.attention import OF_ATTENTION, is_rotation
 from tensorsplit.model.features.from_constants import (
     MOST_STEPS,
     is_calculated,
@@ -25,12 +26,14 @@ from tensorsplit.model.features.ranks import (
     uncounted_scales,
     unseen_operands,
 )
+from tensorsplit.model.features.transforms import OF_TRANSFORMS
+from tensorsplit.model.features.values import operands_of
 from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.equations import moves_nothing
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_used
-from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
+from tensorsplit.model.graph.producers import first_input, origins, producer_of
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.uses import are_twins
 from tensorsplit.model.infer.analysis import Facts
@@ -42,22 +45,6 @@ _ZERO_POINT = 2
 
 MOST_REPEATED = 2
 """So many axes OpenVINO repeats rightly by counts that it sees at run time."""
-
-FIRST_WITH_AXIS_OF_DFT = 20
-"""From here on the axis of a DFT is an input, and another one by default."""
-
-
-def axis_of_transform(ref: NodeRef, facts: Facts) -> int | None:
-    """Return the axis of a DFT from the front; None where it is not known, and of a scalar.
-
-    The last axis holds the parts of the numbers.
-    """
-    shape, axis = facts.tensor(ref.input(0)).shape, ref.input(2)
-    if ref.opset < FIRST_WITH_AXIS_OF_DFT:
-        along = attribute_of(ref.node, "axis", ir.AttributeType.INT, 1)
-    else:
-        along = -2 if axis is None else next(iter(facts.tensor(axis).constant or ()), None)
-    return None if not shape or along is None else int(along) % len(shape)
 
 
 def _has_vector_first(ref: NodeRef, seen: Facts) -> bool:
@@ -71,78 +58,6 @@ def _has_vector_first(ref: NodeRef, seen: Facts) -> bool:
 def _omits_zero_point(ref: NodeRef, _seen: Facts) -> bool:
     """Return whether the second of two zero points is given, and the first is not."""
     return ref.input(_ZERO_POINT) is None and ref.input(_ZERO_POINT + 1) is not None
-
-
-def _is_one_sided(ref: NodeRef, _seen: Facts, *, is_inverse: bool = False) -> bool:
-    """Return whether a transform gives the first half alone, of real numbers; or is the inverse."""
-    onesided, inverse = (
-        attribute_of(ref.node, name, ir.AttributeType.INT, 0) for name in ("onesided", "inverse")
-    )
-    return onesided == 1 and bool(inverse) is is_inverse
-
-
-def _counts_from_back(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether a whole transform has an attribute for its axis, which is negative."""
-    axis = attribute_of(ref.node, "axis", ir.AttributeType.INT, 1)
-    has_attribute = ref.opset < FIRST_WITH_AXIS_OF_DFT and axis is not None
-    return has_attribute and axis < 0 and not _is_one_sided(ref, seen)
-
-
-def _may_be_real(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether it is seen only at run time if data are real or complex numbers."""
-    shape = seen.tensor(ref.input(0)).shape
-    return not shape or not is_known(shape[-1])
-
-
-def _has_other_axis(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether a transform is along another axis than 1, where that is an input.
-
-    An axis that is 1 is so for data of any rank, which an engine may not see.
-    """
-    if ref.opset < FIRST_WITH_AXIS_OF_DFT:
-        return False
-    is_first = seen.tensor(ref.input(2)).constant in (1, (1,))
-    return not is_first and axis_of_transform(ref, seen) != 1
-
-
-def _is_rotation(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether an Add turns data by factors of one column, as rotary embeddings do.
-
-    It adds the data times one factor and, times another, its second part, negated, beside its
-    first.
-    """
-    products = [_operands(held, "Mul") for held in ref.node.inputs]
-    for (one, other), turned in product(permutations(products, 2), (0, 1)):
-        data = _turned_from(one[turned], seen) if len(one) == len(other) == 2 else None
-        if data is None or data not in other:
-            continue
-        factors = one[1 - turned], other[1 - other.index(data)]
-        return any(_may_have_one_column(factor, data, seen) for factor in factors)
-    return False
-
-
-def _may_have_one_column(factor: ir.Value | None, data: ir.Value, seen: Facts) -> bool:
-    """Return whether the last axis of a factor may have length 1, which that of data has not."""
-    shape, whole = seen.tensor(factor).shape, seen.tensor(data).shape
-    if not shape:
-        return True
-    return may_be_same(shape[-1:], (1,)) and not same_shape(shape[-1:], (whole or ())[-1:])
-
-
-def _turned_from(held: ir.Value | None, seen: Facts) -> ir.Value | None:
-    """Return of what a value is the second part, negated, and the first, joined; None of others."""
-    first, *others = _operands(held, "Concat") or [None]
-    axis, rank = _axis_and_rank(held, seen)
-    parts = [*_operands(first, "Mul", "Neg", "Sub"), *others[:1]]
-    made = [each for each in map(producer_of, parts) if each is not None and each.inputs]
-    sources = {passed_from(first_input(each)) for each in made} if axis in (-1, rank - 1) else set()
-    return sources.pop() if len(made) > 1 and len(sources) == 1 else None
-
-
-def _axis_and_rank(joined: ir.Value | None, seen: Facts) -> tuple[int, int]:
-    made = producer_of(passed_from(joined))
-    axis = 0 if made is None else attribute_of(made, "axis", ir.AttributeType.INT, 0)
-    return axis, len(seen.tensor(joined).shape or ())
 
 
 def _is_partly_indexed(ref: NodeRef, seen: Facts) -> bool:
@@ -163,7 +78,7 @@ def _repeats_many_axes(ref: NodeRef, seen: Facts) -> bool:
         return False
     data, counts = ref.node.inputs
     rank = len(seen.tensor(data).shape or ())
-    known = [seen.tensor(each) for each in _operands(counts, "Concat") or [counts]]
+    known = [seen.tensor(each) for each in operands_of(counts, "Concat") or [counts]]
     sizes = [(each.shape or (rank,))[0] for each in known]
     listed = (
         each.values or (None,) * (min(size, rank) if is_known(size) else rank)
@@ -257,19 +172,6 @@ def _is_calculated_apart(held: ir.Value | None, made: list[ir.Value], seen: Fact
     if by is None or is_fixed(held, seen):
         return False
     return not all(each is None or each in made or is_fixed(each, seen) for each in by.inputs)
-
-
-def _operands(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:
-    """Return what the node that makes a value reads, if it is one of some operators.
-
-    Identity nodes are left out before.
-    """
-    made = producer_of(passed_from(held))
-    return (
-        []
-        if made is None or operator_of(made) not in operators
-        else [*map(passed_from, made.inputs)]
-    )
 
 
 _FIRST_WITHOUT_TEST_MODE = 7
@@ -375,73 +277,10 @@ def _moves_nothing(ref: NodeRef, _: Facts) -> bool:
     return moves_nothing(equation or "")
 
 
-_STEP_AND_LENGTH = (1, 3)
-"""The places of the step and the length of the frames of an STFT."""
-
-
-def _has_fed_frames(ref: NodeRef, _: Facts) -> bool:
-    """Return whether the step or the length of frames is not a constant, or not given."""
-    return any(constant(passed_from(ref.input(place))) is None for place in _STEP_AND_LENGTH)
-
-
 def _squeezes_constant(ref: NodeRef, seen: Facts) -> bool:
     """Return whether a Squeeze is of a constant, by axes that are known only at run time."""
     axes = ref.input(1)
     return axes is not None and not is_fixed(axes, seen) and is_fixed(ref.input(0), seen)
-
-
-def _has_window(ref: NodeRef, _: Facts) -> bool:
-    """Return whether an Attention limits how far before and after a query its keys may be."""
-    names = "left_window_size", "right_window_size"
-    sizes = (attribute_of(ref.node, name, ir.AttributeType.INT, -1) for name in names)
-    return any(size not in (-1, None) for size in sizes)
-
-
-_PAST_KEY = 4
-"""The place of the keys that an Attention is given from before."""
-
-MASK = 3
-"""The place of the mask of an Attention."""
-
-_FIRST_WITH_SHORT_MASKS = 24
-"""From here on a mask of an Attention may be for the first keys alone."""
-
-_RANK_OF_HEADS = 4
-"""Data of an Attention with so many axes has its heads on an axis of their own."""
-
-
-def _has_other_keys(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether a causal Attention with a past may not have as many queries as new keys."""
-    is_causal = attribute_of(ref.node, "is_causal", ir.AttributeType.INT, 0)
-    if not is_causal or ref.input(_PAST_KEY) is None:
-        return False
-    queries, keys = (seen.tensor(ref.input(place)).shape or () for place in (0, 1))
-    return not same_shape(queries[-2:-1], keys[-2:-1]) or not queries
-
-
-def _has_row_mask(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether the mask of an Attention has one row, and there may be several queries."""
-    mask, queries = (seen.tensor(ref.input(place)).shape or () for place in (MASK, 0))
-    return mask[-2:-1] == (1,) and queries[-2:-1] != (1,)
-
-
-def _has_short_mask(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether the mask of an Attention is known not to be for all of the keys."""
-    given = [ref.input(place) for place in (MASK, 1, _PAST_KEY)]
-    shapes = [seen.tensor(held).shape or () for held in given if held is not None]
-    if ref.opset < _FIRST_WITH_SHORT_MASKS or given[0] is None or not all(shapes):
-        return False
-    length, *counts = shapes[0][-1], *chain(*(shape[-2:-1] for shape in shapes[1:]))
-    return isinstance(length, int) and sum(filter(is_known, counts)) > length
-
-
-def _has_open_groups(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether it is not seen how many heads of queries an Attention has for one of keys."""
-    shapes = [seen.tensor(ref.input(place)).shape for place in (0, 1)]
-    if any(shape is None or len(shape) != _RANK_OF_HEADS for shape in shapes):
-        return False
-    heads = [shape[1:2] for shape in shapes if shape is not None]
-    return not all(map(are_known, heads)) and not same_shape(*heads)
 
 
 def _is_compared(ref: NodeRef, seen: Facts) -> bool:
@@ -633,7 +472,7 @@ def _is_list(held: ir.Value | None, seen: Facts) -> bool:
 _OF_IMAGES = 2
 
 _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
-    "Add": (("rotation", _is_rotation),),
+    "Add": (("rotation", is_rotation),),
     "Einsum": (("unmoved", _moves_nothing),),
     "GroupNormalization": (
         ("joined_groups", _joins_groups),
@@ -660,13 +499,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "Where": _OF_CHOICE,
         **dict.fromkeys(("GRU", "RNN"), _OF_RECURRENCE),
         "LSTM": (*_OF_RECURRENCE, ("peepholes", lambda ref, _: ref.input(_PEEPHOLES))),
-        "Attention": (
-            ("window", _has_window),
-            ("aligned_to_end", _has_other_keys),
-            ("row_mask", _has_row_mask),
-            ("short_mask", _has_short_mask),
-            ("open_groups", _has_open_groups),
-        ),
+        **OF_ATTENTION,
         **dict.fromkeys(("Cast", "CastLike"), _OF_CASTS),
         "Col2Im": (("columns_of_volumes", _is_of_volumes),),
         "ConvInteger": (
@@ -674,13 +507,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("zero_points_of_weights", partial(_has_scales, _ZERO_POINT + 1)),
         ),
         "ConvTranspose": (("open_same", _pads_open_data),),
-        "DFT": (
-            ("axis_from_back", _counts_from_back),
-            ("one_sided", _is_one_sided),
-            ("from_one_side", partial(_is_one_sided, is_inverse=True)),
-            ("real_or_complex", _may_be_real),
-            ("transformed_axis", _has_other_axis),
-        ),
+        **OF_TRANSFORMS,
         "Dropout": (
             ("training_mode", is_in_training),
             ("drops_given", _drops_given),
@@ -721,7 +548,6 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         "RoiAlign": (
             ("omitted_sampling", lambda ref, _: "sampling_ratio" not in ref.node.attributes),
         ),
-        "STFT": (("fed_frames", _has_fed_frames),),
         "Squeeze": (("squeezed_constant", _squeezes_constant),),
         "Slice": (("fed_bounds", _slices_to_fed),),
         "TopK": (("ties", _gives_places),),

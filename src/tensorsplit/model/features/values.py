@@ -14,7 +14,7 @@ from tensorsplit.model.graph.calculation import TO_THE_END
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.nodes import attribute_of
-from tensorsplit.model.graph.producers import first_input, producer_of
+from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
 from tensorsplit.model.graph.rejoined import first_passed
 from tensorsplit.model.graph.split_records import (
     VENDOR_SPLIT,
@@ -179,3 +179,16 @@ def of_type(value: ir.Value | None, facts: Facts) -> Features:
     wide = [name for name in names if name in _WIDE]
     found = {"element_type": names, "wide_values": wide}
     return {key: each[0] if len(each) == 1 else tuple(each) for key, each in found.items() if each}
+
+
+def operands_of(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:
+    """Return what the node that makes a value reads, if it is one of some operators.
+
+    Identity nodes are left out before.
+    """
+    made = producer_of(passed_from(held))
+    return (
+        []
+        if made is None or operator_of(made) not in operators
+        else [*map(passed_from, made.inputs)]
+    )

@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension, listed, sums
 from tensorsplit.core.dimensions import are_known, is_known
+from tensorsplit.model.features.attention import MASK
 from tensorsplit.model.features.body_features import (
     declared_empty,
     read_as_outputs,
@@ -21,9 +22,7 @@ from tensorsplit.model.features.from_constants import is_calculated
 from tensorsplit.model.features.integers import fused_operand
 from tensorsplit.model.features.limited_lengths import limited_axes
 from tensorsplit.model.features.misread import (
-    MASK,
     MOST_REPEATED,
-    axis_of_transform,
     chosen_conditions,
     is_in_training,
     narrow_axes,
@@ -34,6 +33,7 @@ from tensorsplit.model.features.quantized import (
     shared_zero_points,
 )
 from tensorsplit.model.features.ranks import SEEN_OPERANDS
+from tensorsplit.model.features.transforms import axis_of_transform
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.axes import order_of
