@@ -308,12 +308,12 @@ def test_a_loop_without_a_condition_is_not_left_in_a_branch_that_is_taken(
         np.testing.assert_array_equal(ts.run(model, feeds, engine=engine)["y"], wanted)
 
 
-BRANCHES = """<then_branch = t () => (float[A] p, float[B] q) { p = Neg(x) q = Abs(x) },
+OF_TWO = """<then_branch = t () => (float[A] p, float[B] q) { p = Neg(x) q = Abs(x) },
     else_branch = e () => (float[C] r, float[D] s) { r = Abs(x) s = Neg(x) }>"""
 UNNAMED = {  # the nodes, and which outputs of the one with a body have no name
-    "the first of an If": (f"w, y = If(c) {BRANCHES}", [0]),
-    "the first of an If on a constant": (f"w, y = If(yes) {BRANCHES}", [0]),
-    "the last of an If": (f"y, w = If(c) {BRANCHES}", [1]),
+    "the first of an If": (f"w, y = If(c) {OF_TWO}", [0]),
+    "the first of an If on a constant": (f"w, y = If(yes) {OF_TWO}", [0]),
+    "the last of an If": (f"y, w = If(c) {OF_TWO}", [1]),
     "what a Loop carries": (
         """v, w, y = Loop(n, yes, x, x) <body = b (int64 i, bool g, float[3] a, float[3] d) =>
         (bool k, float[3] e, float[3] f, float[3] o)

@@ -106,15 +106,18 @@ _MASK = 3
 
 
 def _attended(call: Call) -> Values:
-    """Run Attention; the reference takes the rows of the mask for the queries if it is causal."""
+    """Run Attention; the reference takes the rows of the mask for the queries if it is causal.
+
+    That of onnx 1.20 makes NaN of a mask of booleans then.
+    """
     if len(call.inputs) <= _MASK or call.inputs[_MASK] is None:
         return call.run()
     queries, mask = call.inputs[0], call.inputs[_MASK]
-    given = [*call.inputs]
+    if mask.dtype == bool:
+        mask = np.where(mask, 0, -np.inf).astype(queries.dtype)
     if mask.ndim < 2 or mask.shape[-2] == 1:
-        rows = (*mask.shape[:-2], queries.shape[-2], mask.shape[-1])
-        given[_MASK] = np.broadcast_to(mask, rows)
-    return call.given(*given).run()
+        mask = np.broadcast_to(mask, (*mask.shape[:-2], queries.shape[-2], mask.shape[-1]))
+    return call.given(*call.inputs[:_MASK], mask, *call.inputs[_MASK + 1 :]).run()
 
 
 def _suppressed(call: Call) -> list[Array]:
