@@ -424,8 +424,8 @@ def test_an_empty_name_is_no_target(
     before = held(tmp_path)
     more = ("--from", 1, "--to", 1) if command == "reshard" else ()
     words = (command, ".", "--rules", "rules.toml", *more)
-    assert "the name of OUT is empty" in refused("TS702", *words, "-o", "")
-    assert "the name of OUT is empty" in refused("TS702", *words, "-o", "", "--dry-run")
+    assert "'--output': the name is empty" in refused("TS702", *words, "-o", "")
+    assert "'--output': the name is empty" in refused("TS702", *words, "-o", "", "--dry-run")
     calls: dict[str, Callable[[str], None]] = {
         "split": lambda out: ts.files.split(".", out, rules="rules.toml"),
         "merge": lambda out: ts.files.merge(".", out, rules="rules.toml"),

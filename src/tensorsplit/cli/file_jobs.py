@@ -75,8 +75,8 @@ def parse_size(word: str | None) -> int | None:
 def checked_target(target: str | None, dry_run: bool) -> str:
     """Return where the result goes; TS703 for none, unless it is a dry run; TS702 for - and ''."""
     if target is not None:
-        refuse_empty(target)
-        refuse_pipe(target)
+        refuse_empty(target, "--output")
+        refuse_pipe(target, "--output")
     if target is None and not dry_run:
         raise click.UsageError(tr("there is no -o OUT; say where the result goes, or --dry-run"))
     return target or ""

@@ -101,21 +101,25 @@ class NotedPath(click.Path):
         return path
 
 
-def refuse_empty(name: object) -> None:
+def refuse_empty(name: object, parameter: str | None = None) -> None:
     """Refuse (TS702) the empty name of a file or folder."""
     if not name:
         raise SplitError(
-            UNWRITABLE, tr("the name is empty"), tr("give the name of a file or folder")
+            UNWRITABLE,
+            tr("the name is empty"),
+            tr("give the name of a file or folder"),
+            parameter=parameter,
         )
 
 
-def refuse_pipe(name: object) -> None:
+def refuse_pipe(name: object, parameter: str | None = None) -> None:
     """Refuse (TS702) standard output where only files and folders are written."""
     if name == PIPE:
         raise SplitError(
             UNWRITABLE,
             tr("- is standard output, and this does not write there"),
             tr("give the name of a file or folder; ./- if that is its name"),
+            parameter=parameter,
         )
 
 
