@@ -177,7 +177,7 @@ def _of_any_operator(
         *of_gathered_strings(ref.node, facts),
         *_of_strings(ref.node, facts, has_sequences),
     ]
-    if next(iter(bodies(ref.node)), None) and not all(made.name for made in ref.node.outputs):
+    if bodies(ref.node) and not all(made.name for made in ref.node.outputs):
         found.append("unnamed_output")
     if found and ref.op_type != "Identity":  # profiles mean one of sequences by its name
         yield "operator", ref.op_type

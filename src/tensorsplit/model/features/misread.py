@@ -19,7 +19,7 @@ from tensorsplit.model.features.from_constants import (
     is_constant,
     is_fixed,
 )
-from tensorsplit.model.features.quantized import BYTES
+from tensorsplit.model.features.quantized import BYTES, has_blocks
 from tensorsplit.model.features.ranks import (
     has_open_channels,
     is_along_third,
@@ -29,6 +29,7 @@ from tensorsplit.model.features.ranks import (
 from tensorsplit.model.features.transforms import OF_TRANSFORMS
 from tensorsplit.model.features.values import operands_of
 from tensorsplit.model.graph.batch_first import has_batch_first
+from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.equations import moves_nothing
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
@@ -372,9 +373,7 @@ def _starts_late(dim: Dim, window: tuple[int, int, int, int, int]) -> bool:
     return bool(missing) and missing + after >= reach
 
 
-_FLOATS = frozenset(
-    {*(ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16), ir.DataType.DOUBLE}
-)
+_FLOATS = frozenset({*FLOATS, ir.DataType.BFLOAT16})
 
 
 def _floors_floats(ref: NodeRef, seen: Facts) -> bool:
@@ -385,8 +384,7 @@ def _floors_floats(ref: NodeRef, seen: Facts) -> bool:
 
 def _has_symmetric_blocks(ref: NodeRef, _: Facts) -> bool:
     """Return whether a QuantizeLinear is in blocks, without a zero point."""
-    is_in_blocks = attribute_of(ref.node, "block_size", ir.AttributeType.INT, 0)
-    return bool(is_in_blocks) and ref.input(_ZERO_POINT) is None
+    return has_blocks(ref.node) and ref.input(_ZERO_POINT) is None
 
 
 _EXACT_IN_BFLOAT16 = frozenset(

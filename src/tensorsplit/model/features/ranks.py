@@ -130,12 +130,16 @@ def has_open_channels(ref: NodeRef, seen: Facts) -> bool:
 
     Along the last axis of a known rank it need not be.
     """
-    node = ref.node
-    if "block_size" in node.attributes or not is_along_axis(node, ref.opset, seen):
+    node, shape = ref.node, seen.tensor(ref.input(0)).shape
+    if not _is_by_channels(ref, seen):
         return False
-    shape = seen.tensor(ref.input(0)).shape
     is_last = shape is not None and axis_of_scales(node, shape) == len(shape) - 1
     return channels_of(node, seen) is None and not is_last
+
+
+def _is_by_channels(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a QuantizeLinear may have a scale for each channel, and not for each block."""
+    return "block_size" not in ref.node.attributes and is_along_axis(ref.node, ref.opset, seen)
 
 
 SECOND, _THIRD = 1, 2
@@ -145,9 +149,9 @@ SECOND, _THIRD = 1, 2
 def is_along_third(ref: NodeRef, seen: Facts) -> bool:
     """Return whether a QuantizeLinear has constant scales along axis 2 of data of an open shape."""
     node, shape = ref.node, seen.tensor(ref.input(0)).shape
-    if "block_size" in node.attributes or not is_along_axis(node, ref.opset, seen):
+    if not _is_by_channels(ref, seen) or shape is None or are_known(shape):
         return False
-    if shape is None or are_known(shape) or axis_of_scales(node, shape) != _THIRD:
+    if axis_of_scales(node, shape) != _THIRD:
         return False
     by = [held for held in node.inputs[1:3] if held is not None]
     return all(is_fixed(held, seen) and not is_empty(held, seen) for held in by)

@@ -415,9 +415,8 @@ _SHORT_FLOATS = frozenset({ir.DataType.FLOAT16, ir.DataType.BFLOAT16})
 
 def _name_outputs(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Give a name to each output of a node that has none, as nobody uses it."""
-    make = InsertionPoint.before(lowering, ref)
     for made in ref.node.outputs:
-        made.name = made.name or make.names.fresh(f"{make.stem}_output")
+        made.name = made.name or lowering.names.fresh(f"{ref.stem}_output")
     lowering.changed(ref, "the same, with names for all outputs", entry)
 
 
