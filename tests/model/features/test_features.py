@@ -1184,6 +1184,69 @@ def test_a_node_has_a_feature_where_it_is_what_the_vocabulary_says(
     assert (feature in of_node(operator, text)) is holds
 
 
+SOFTMAX, HEADS_LAST = "w = Softmax<axis = 3>(a)", "y = Transpose<perm = [0, 2, 1, 3]>(z)"
+
+
+@pytest.mark.parametrize(
+    ("shape", "queries", "weights", "values", "result", "is_overwritten"),
+    [
+        ("2,3,3,4", "q = Relu(x)", SOFTMAX, 4, HEADS_LAST, True),
+        ("2,3,3,4", "q = Relu(x)", "b = Neg(a) w = Softmax<axis = 3>(b)", 4, HEADS_LAST, True),
+        (
+            "2,3,3,4",
+            "p = Relu(x) q = Transpose<perm = [0, 2, 1, 3]>(p)",
+            SOFTMAX,
+            4,
+            "y = Abs(z)",
+            True,
+        ),
+        (
+            "2,3,3,4",
+            "p = Relu(x) q = Transpose<perm = [0, 2, 1, 3]>(p)",
+            SOFTMAX,
+            4,
+            HEADS_LAST,
+            False,
+        ),
+        (
+            "2,3,3,4",
+            "p = Relu(x) q = Transpose<perm = [0, 2, 1, 3]>(p)",
+            SOFTMAX,
+            4,
+            "y = Max(z, z)",
+            False,
+        ),
+        ("N,3,3,4", "q = Relu(x)", SOFTMAX, 4, HEADS_LAST, False),
+        ("2,3,2,4", "q = Relu(x)", SOFTMAX, 4, HEADS_LAST, False),
+        ("2,3,3,4", "q = Identity(x)", SOFTMAX, 4, HEADS_LAST, False),
+        ("2,3,3,4", "q = Relu(x)", SOFTMAX, 5, HEADS_LAST, False),
+        ("2,3,3,4", "q = Relu(x)", "w = Relu(a)", 4, HEADS_LAST, False),
+        ("4,3,3,4", "q, r = Split<num_outputs = 2>(x)", SOFTMAX, 4, HEADS_LAST, False),
+        (
+            "2,3,3,4",
+            "q = Relu(x)",
+            SOFTMAX,
+            4,
+            "m = Max(z, z) y = Transpose<perm = [0, 2, 1, 3]>(m)",
+            False,
+        ),
+        ("2,3,3,4", "q = Relu(x)", SOFTMAX, 4, "y = Transpose<perm = [1, 0, 2, 3]>(z)", False),
+    ],
+)
+def test_queries_are_overwritten_where_a_transpose_is_on_one_side_of_attention(
+    shape: str, queries: str, weights: str, values: int, result: str, *, is_overwritten: bool
+) -> None:
+    """OpenVINO 2026.4.1 gives other elements then; these forms were run."""
+    text = f"""(float[{shape}] x, float[2,3,3,4] k, float[2,3,3,{values}] v) => (float[A,B,C,D] y)
+        {{ {queries} t = Transpose<perm = [0, 1, 3, 2]>(k) a = MatMul(q, t) {weights}
+        z = MatMul(w, v) {result} }}"""
+    proto = parse_model(f'<ir_version: 8, opset_import: ["": 18]> g {text}')
+    model = ir.serde.deserialize_model(proto)
+    facts = analyse(model)
+    found = ["overwritten_queries" in features_of(ref, facts) for ref in walk(model)]
+    assert any(found) is is_overwritten
+
+
 @pytest.mark.parametrize(
     ("operator", "opset", "shape", "axis", "compares_nothing"),
     [

@@ -461,6 +461,102 @@ def test_a_layer_of_groups_that_is_joined_with_others_is_lowered(tmp_path: Path)
     assert np.allclose(got, ts.run(model, feed)["y"], rtol=1e-4, atol=1e-4)
 
 
+TAKEN = "k = Gather(x, second) v = Gather(x, third) q = Gather(x, first)"
+TURNED_QUERIES = TAKEN.replace("q =", "p =") + " q = Transpose<perm = [0, 2, 1, 3]>(p)"
+ATTENTION = "t = Transpose<perm = [0, 1, 3, 2]>(k) a = MatMul(q, t) w = Softmax<axis = 3>(a) "
+TURNED_RESULT = "y = Transpose<perm = [0, 2, 1, 3]>(z)"
+ATTENTIONS = {
+    "of a part": (
+        (
+            "p, o, c = Split<axis = 0, num_outputs = 3>(x) q = Squeeze(p, one) k = Squeeze(o, one)"
+            f" v = Squeeze(c, one) {ATTENTION} z = MatMul(w, v) {TURNED_RESULT}"
+        ),
+        True,
+    ),
+    "that is scaled": (
+        (
+            f"{TAKEN} t = Transpose<perm = [0, 1, 3, 2]>(k) b = MatMul(q, t) a = Mul(b, h)"
+            f" w = Softmax<axis = -1>(a) z = MatMul(w, v) {TURNED_RESULT}"
+        ),
+        True,
+    ),
+    "of queries that are transposed": (
+        f"{TURNED_QUERIES} {ATTENTION} z = MatMul(w, v) y = Reshape(z, s)",
+        True,
+    ),
+    "that is one node": (
+        f"{TAKEN} z = Attention(q, k, v) {TURNED_RESULT}",
+        True,
+    ),
+    "of which both are transposed": (
+        f"{TURNED_QUERIES} {ATTENTION} z = MatMul(w, v) {TURNED_RESULT}",
+        False,
+    ),
+    "that is not transposed": (f"{TAKEN} {ATTENTION} z = MatMul(w, v) y = Neg(z)", False),
+}
+"""Attention of as many heads as queries, which are no input of the model."""
+
+
+def attention_of(nodes: str, heads: int) -> onnx.ModelProto:
+    return made_of(
+        23,
+        f"float[3,2,{heads},3,4] x",
+        "float[A,B,C,D] y",
+        nodes,
+        "int64[1] one = {0}, int64 first = {0}, int64 second = {1}, int64 third = {2},"
+        f" float h = {{0.5}}, int64[4] s = {{2, {heads}, 3, 4}}",
+    )
+
+
+def attention_by_numpy(name: str, x: Any) -> Any:
+    queries, keys, values = x
+    if "queries" in name or "both" in name:
+        queries = queries.swapaxes(1, 2)
+    scale = 0.5 if "scaled" in name or "node" in name else 1  # 1 / sqrt(4)
+    powers = np.exp(scale * queries @ keys.swapaxes(2, 3))
+    made = powers / powers.sum(-1, keepdims=True) @ values
+    if "not transposed" in name:
+        return -made
+    return made if "queries" in name else made.swapaxes(1, 2)
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+@pytest.mark.parametrize("heads", [3, 2])
+def test_attention_of_as_many_heads_as_queries_is_right(
+    name: str, heads: int, process: Runner
+) -> None:
+    """OpenVINO writes the result over the queries, before it has read all of them."""
+    nodes, is_wrong = ATTENTIONS[name]
+    if heads == 2 and ("queries" in name or "both" in name):
+        pytest.skip("there have to be as many")
+    model = attention_of(nodes, heads)
+    x = RANDOM.uniform(-2, 2, (3, 2, heads, 3, 4)).astype(np.float32)
+    found = [each for each in ts.check(model, "openvino") if "over the queries" in each.message]
+    assert [each.severity for each in found] == ["warning"] * (is_wrong and heads == 3)
+    lowered = lowered_for("openvino", model)
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 2])
+    np.testing.assert_allclose(got, attention_by_numpy(name, x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("name", ["of a part", "that is one node"])
+def test_a_layer_of_attention_of_as_many_heads_as_queries_is_lowered(
+    name: str, tmp_path: Path
+) -> None:
+    openvino = pytest.importorskip("openvino")
+    onnx.save(attention_of(ATTENTIONS[name][0], 3), tmp_path / "model.onnx")
+    made = openvino.convert_model(tmp_path / "model.onnx")
+    openvino.save_model(made, tmp_path / "model.xml", compress_to_fp16=False)
+    x = RANDOM.uniform(-2, 2, (3, 2, 3, 3, 4)).astype(np.float32)
+    assert "over the queries" in str(ts.check(tmp_path / "model.xml", target="openvino"))
+    lowered = ts.lower(tmp_path / "model.xml", target="openvino")
+    assert isinstance(lowered, LoweredIr)
+    lowered.save(tmp_path / "lowered.xml")
+    assert not ts.check(tmp_path / "lowered.xml", target="openvino")
+    got = ts.run(tmp_path / "lowered.xml", {"x": x}, engine="openvino")["y"]
+    np.testing.assert_allclose(got, attention_by_numpy(name, x), rtol=1e-4, atol=1e-5)
+
+
 UNMOVED = {
     "a part": ("p, q = Split<axis = 0>(x)", "ab->ab"),
     "a part of its own length": ("q, p = Split<axis = 0>(x, l)", "ba->ba"),

@@ -8,9 +8,14 @@ from itertools import chain, permutations, product
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known, is_known, may_be_same, same_shape
+from tensorsplit.model.features.from_constants import is_fixed
 from tensorsplit.model.features.values import operands_of
+from tensorsplit.model.graph.axes import order_of
+from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
-from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
+from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
+from tensorsplit.model.graph.split_records import is_split
+from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 
 
@@ -111,6 +116,95 @@ def _has_open_groups(ref: NodeRef, seen: Facts) -> bool:
     return not all(map(are_known, heads)) and not same_shape(*heads)
 
 
+_HEADS_SWAPPED = (0, 2, 1, 3)
+"""The order in which a Transpose changes the places of heads and tokens."""
+
+_WEIGHED = frozenset(
+    {
+        *("Abs", "Add", "Cast", "Clip", "Div", "Exp", "Identity", "Max", "Min", "Mul", "Neg"),
+        *("Pow", "Relu", "Reshape", "Sigmoid", "Sqrt", "Sub", "Tanh", "Where"),
+    }
+)
+"""What OpenVINO calculates together with the products of an attention, in between."""
+
+_OF_QUERIES = frozenset({"Attention", "ScaledDotProductAttention"})
+"""What is an attention by itself, of which the first operand are the queries."""
+
+
+def overwrites_queries(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether an attention is calculated in the memory of its queries, in another order.
+
+    Either the queries are transposed or the result is, and both are of one known shape: there are
+    as many heads as queries. Only what some node gives to the attention alone is overwritten, and
+    no part of a Split; and not where another node calculates with the result at once.
+    """
+    made, queries = next(iter(ref.node.outputs), None), _queries_of(ref)
+    if made is None or queries is None:
+        return False
+    read, given = _heads_first(queries), _heads_last(made)
+    if (read is queries) == (given is made) or not _is_free(read, seen):
+        return False
+    if any(operator_of(use.node) == "Max" for use in given.uses()):
+        return False
+    shape, result = (seen.tensor(held).shape for held in (read, given))
+    if shape is None or result is None or not are_known(shape) or shape != result:
+        return False
+    return len(shape) == _RANK_OF_HEADS and shape[1] == shape[2] and shape[1] not in (0, 1)
+
+
+def _queries_of(ref: NodeRef) -> ir.Value | None:
+    """Return the queries, if a node is an attention or the last product of one."""
+    if operator_of(ref.node) in _OF_QUERIES:
+        return passed_from(ref.input(0))
+    weights = _weighed_from(ref.input(0), "Softmax")
+    weighed = None if weights is None else _weighed_from(first_input(weights), "MatMul")
+    return None if weighed is None else passed_from(first_input(weighed))
+
+
+def _weighed_from(held: ir.Value | None, operator: str) -> ir.Node | None:
+    """Return the node of an operator that a value comes from, through some nodes in between."""
+
+    def before(node: ir.Node) -> ir.Value | None:
+        makers = [each for each in node.inputs if producer_of(each) is not None]
+        return makers[0] if operator_of(node) in _WEIGHED and makers else None
+
+    for each in () if held is None else origins(held, before):
+        if operator_of(made := producer_of(each)) == operator:
+            return made
+    return None
+
+
+def _heads_first(queries: ir.Value) -> ir.Value:
+    """Return what queries were before a Transpose that nothing else reads."""
+    made = producer_of(queries)
+    before = None if made is None or not _swaps_heads(made) else passed_from(first_input(made))
+    return queries if before is None or len(_readers(queries)) > 1 else before
+
+
+def _heads_last(made: ir.Value) -> ir.Value:
+    """Return what a Transpose makes of a result, if nothing else reads that."""
+    readers = _readers(made)
+    if len(readers) != 1 or made.is_graph_output() or not _swaps_heads(readers[0]):
+        return made
+    return readers[0].outputs[0]
+
+
+def _swaps_heads(node: ir.Node) -> bool:
+    return operator_of(node) == "Transpose" and order_of(node, _RANK_OF_HEADS) == _HEADS_SWAPPED
+
+
+def _readers(held: ir.Value) -> list[ir.Node]:
+    return [use.node for use in held.uses() if any(map(is_needed, use.node.outputs))]
+
+
+def _is_free(held: ir.Value, seen: Facts) -> bool:
+    """Return whether a node of the same graph gives a value memory of its own, for one reader."""
+    made = producer_of(held)
+    if made is None or is_split(made) or is_fixed(held, seen):
+        return False
+    return made.graph is not None and len(_readers(held)) == 1 and not held.is_graph_output()
+
+
 OF_ATTENTION: Mapping[str, tuple[tuple[str, Callable[[NodeRef, Facts], object]], ...]] = {
     "Attention": (
         ("window", _has_window),
@@ -118,6 +212,7 @@ OF_ATTENTION: Mapping[str, tuple[tuple[str, Callable[[NodeRef, Facts], object]],
         ("row_mask", _has_row_mask),
         ("short_mask", _has_short_mask),
         ("open_groups", _has_open_groups),
+        ("overwritten_queries", overwrites_queries),
     ),
 }
 """What may hold of an Attention."""

@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from tensorsplit.core.dimensions import Dim, are_known, is_known, may_be_same, same_shape
 from tensorsplit.core.records.openvino import DOMAIN
-from tensorsplit.model.features.attention import OF_ATTENTION, is_rotation
+from tensorsplit.model.features.attention import OF_ATTENTION, is_rotation, overwrites_queries
 from tensorsplit.model.features.from_constants import (
     MOST_STEPS,
     is_calculated,
@@ -489,6 +489,8 @@ _OF_RECURRENCE: tuple[tuple[str, _Holds], ...] = (
 
 _OF_PRODUCTS: tuple[tuple[str, _Holds], ...] = (("open_columns", _has_open_columns),)
 
+_OF_WEIGHTS: tuple[tuple[str, _Holds], ...] = (("overwritten_queries", overwrites_queries),)
+
 _OF_CHOICE: tuple[tuple[str, _Holds], ...] = (("chosen_condition", _chooses_condition),)
 
 _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
@@ -513,7 +515,8 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         ),
         "GatherElements": (("narrow_indices", narrow_axes),),
         "GatherND": (("no_coordinates", _has_no_coordinates),),
-        **dict.fromkeys(("Gemm", "MatMul"), _OF_PRODUCTS),
+        "Gemm": _OF_PRODUCTS,
+        "MatMul": (*_OF_PRODUCTS, *_OF_WEIGHTS),
         "MatMulInteger": (
             *_OF_PRODUCTS,
             ("omitted_zero_point", _omits_zero_point),
@@ -555,6 +558,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
 _OF_LAYERS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
         **_OF_BOTH,
+        **dict.fromkeys(("MatMul", "ScaledDotProductAttention"), _OF_WEIGHTS),
         "Select": _OF_CHOICE,
         "StridedSlice": (("partly_indexed", _is_partly_indexed),),
     }

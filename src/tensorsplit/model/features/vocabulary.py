@@ -282,6 +282,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " of which is not known",
         "rotation": "adds data and its negated second part beside its first, each times a factor"
         " of one column",
+        "overwritten_queries": "is an attention of as many heads as queries, of which either the"
+        " queries or the result are transposed",
         "misshapen": "is a Reshape of data without elements to a shape that is calculated",
         "calculated_from_nothing": "calculates from data without elements",
         "empty_planes": "is a convolution, a pool or a GridSample of no channels, or of data"

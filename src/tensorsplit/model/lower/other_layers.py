@@ -326,6 +326,9 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "joined_groups": OtherLayer(
             _keep_result_apart, "the same, and the larger of its result and itself"
         ),
+        "overwritten_queries": OtherLayer(
+            _keep_result_apart, "the same, and the larger of its result and itself"
+        ),
         "many_repeated": OtherLayer(_repeat_in_turn, "Tiles of two axes each"),
         "empty_range": OtherLayer(
             _limit_range, "the same, with its start as its limit if it is empty"

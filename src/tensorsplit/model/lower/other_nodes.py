@@ -360,7 +360,7 @@ def _keep_rounding(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with an Identity before what gives it back", entry)
 
 
-def _keep_groups_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def _keep_result_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Have others read the larger of the result and itself, which no target joins with them."""
     made = ref.node.outputs[0]
     readers = list(made.uses())
@@ -879,7 +879,8 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "later_part_to_bool": (("Cast", "CastLike"), _cast_negative),
         "empty_range": (("Range",), _limit_range),
         "unnamed_output": (("If", "Loop", "Scan", "SequenceMap"), _name_outputs),
-        "joined_groups": (("GroupNormalization",), _keep_groups_apart),
+        "joined_groups": (("GroupNormalization",), _keep_result_apart),
+        "overwritten_queries": (("Attention", "MatMul"), _keep_result_apart),
         "grouped_in_body": (("GroupNormalization",), _normalize_instances),
         "many_repeated": (("Tile",), _repeat_in_turn),
         "lost_operand": (("If",), take_branch),
