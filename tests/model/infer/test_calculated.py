@@ -124,3 +124,47 @@ def test_bounds_that_are_in_order_within_the_data(start: str, end: str, is_in_or
     program = program_of(bounds, data, 0, facts)
     assert program is not None
     assert are_in_order(program) is is_in_order
+
+
+GUARDED = """<ir_version: 8, opset_import: ["": 18]> g (float[DIM] x, int64[COUNT] l) => (y)
+<int64[1] zero = {0}, int64[1] one = {1}, int64[1] count = {COUNT}, int64[1] wide = {4294967296},
+int64[1] huge = {4611686018427387904}>
+{ n = Shape(x) s = ReduceSum(l, zero) fits = Equal(s, n) less = Less(l, zero)
+negative = Cast<to = 7>(less) below = ReduceSum(negative, zero) natural = Equal(below, zero)
+more = Greater(l, n) larger = Cast<to = 7>(more) above = ReduceSum(larger, zero)
+within = Equal(above, zero) much = Greater(l, huge) very = Cast<to = 7>(much)
+far = ReduceSum(very, zero) moderate = Equal(far, zero)
+inside = And(natural, within) right = And(inside, fits)
+CONDITION ones = Cast<to = 7>(ok) size = Mul(ones, count) all = Slice(l, zero, size)
+some = Reshape(all, count) sure = Where(ok, some, l) y = Neg(x) }"""
+"""A guard that stops the model unless `ok` is true, which `right` is where the lengths fit."""
+
+TAKEN_WRONGLY = [
+    ("t = And(inside, inside) u = Equal(n, s) ok = And(u, t)", 1 << 60),  # nothing at all
+    ("ok = Or(fits, natural)", 1),
+    ("ok = And(within, fits)", 3),  # -1 beside lengths that are not too large
+    ("ok = Identity(inside)", 1),
+    ("t = LessOrEqual(s, n) ok = And(inside, t)", 1),
+    ("t = GreaterOrEqual(s, n) ok = And(inside, t)", 2),
+    ("a = Add(s, one) t = Equal(a, n) u = Or(t, fits) ok = And(inside, u)", 1),
+    ("a = Sub(s, one) t = Equal(a, n) u = Or(t, fits) ok = And(natural, u)", 1),
+    ("a = Add(s, one) t = Equal(a, zero) ok = Or(right, t)", 1),  # a sum of -1
+    ("t = Equal(s, zero) ok = Or(right, t)", 1),  # nothing of what there is
+    ("q = Div(s, wide) p = Mul(q, wide) r = Sub(s, p) t = Equal(r, n) ok = And(natural, t)", 1),
+    ("ok = And(natural, fits)", 3),  # twice 2^63 - 1, and the rest
+    ("least = And(natural, fits) ok = And(moderate, least)", 5),  # four times 2^62, and the rest
+]
+"""Conditions, each with the fewest parts at which some lengths that do not fit meet it."""
+
+
+@pytest.mark.parametrize("dim", ["N", 12, 5])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7])
+@pytest.mark.parametrize(("condition", "fewest"), TAKEN_WRONGLY)
+def test_guards_that_take_some_lengths_that_do_not_fit(
+    condition: str, fewest: int, count: int, dim: object
+) -> None:
+    text = GUARDED.replace("CONDITION", condition).replace("DIM", str(dim))
+    made = ir.from_proto(onnx.parser.parse_model(text.replace("COUNT", str(count))))
+    (sure,) = (node.outputs[0] for node in made.graph if node.outputs[0].name == "sure")
+    fits = always_fit(sure, made.graph.inputs[0], 0, count, analyse(made))
+    assert fits is (count < fewest)

@@ -175,10 +175,9 @@ def of_data(node: ir.Node, facts: Facts) -> Features:
 
 def of_type(value: ir.Value | None, facts: Facts) -> Features:
     """Return the features of a value's element types."""
-    names = sorted(each.name.lower() for each in facts.element_types(value))
-    wide = [name for name in names if name in _WIDE]
-    found = {"element_type": names, "wide_values": wide}
-    return {key: each[0] if len(each) == 1 else tuple(each) for key, each in found.items() if each}
+    names = tuple(sorted(each.name.lower() for each in facts.element_types(value)))
+    found = {"element_type": names, "wide_values": tuple(filter(_WIDE.__contains__, names))}
+    return {key: each for key, each in found.items() if each}
 
 
 def operands_of(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:

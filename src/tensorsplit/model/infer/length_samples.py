@@ -135,8 +135,10 @@ def _lists(dim: int, count: int) -> Iterator[list[int]]:
                 yield [*fitting[:place], one, other, *fitting[place + 2 :]]
     yield [-1] * count
     yield [0] * count
-    wrapping = [(1 << 63) - 1] * (count - 1)
-    yield [*wrapping, (dim - sum(wrapping) + (1 << 63)) % (1 << 64) - (1 << 63)]
-    huge = [1 << 62] * count
-    if count > 4:  # 2^62 four times is 0 in 64 bits
-        yield [*huge[:4], dim, *[0] * (count - 5)]
+    if count > 2:
+        for below in (1, dim):  # the others are within the dimension, as far as they can be
+            most, more = divmod(dim + below, count - 1)
+            yield [-below, *[most + 1] * more, *[most] * (count - 1 - more)]
+        yield [(1 << 63) - 1] * 2 + [dim + 2] + [0] * (count - 3)  # the sum fits in 64 bits
+    if count > 4:
+        yield [1 << 62] * 4 + [dim] + [0] * (count - 5)
