@@ -6,6 +6,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
 import onnx_ir as ir
 import pytest
 
@@ -90,6 +91,17 @@ def test_steps_that_are_calculated(engine: str, opset: int) -> None:
     bench.check(engine)
 
 
+@engines
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize("opset", OPSETS)
+def test_integers_of_any_type_are_numbers(engine: str, opset: int, kind: Any) -> None:
+    bench = Bench(opset, a=np.array(7, kind), numbers=np.array([3, 5], kind))
+    held, numbers, make = *bench.given.values(), bench.make
+    bench.expect(make.make(make.number(held, held.dtype) + 0), list_of(7))
+    bench.expect(make.op("Neg", [make.int64(numbers, numbers.dtype)]), list_of(-3, -5))
+    bench.check(engine)
+
+
 def test_numbers_in_a_row_before_there_is_a_node_for_them() -> None:
     for opset in (7, 8, 9, 10):
         bench = Bench(opset, a=list_of(3))
@@ -102,6 +114,15 @@ def test_numbers_in_a_row_before_there_is_a_node_for_them() -> None:
         else:
             make.range(0, a)
         make.range(3, 11, 2)
+
+
+@pytest.mark.parametrize("opset", [5, 6, 7, 8, 9])
+def test_constants_are_of_types_that_an_opset_has(opset: int) -> None:
+    bench = Bench(opset, x=DATA)
+    for number in (1, True, 1.5):
+        bench.expect(bench.make.constant([number], np.array(number).dtype), np.array([number]))
+    bench.model.graph.extend(bench.make.nodes)
+    onnx.checker.check_model(ir.to_proto(bench.model), full_check=True)
 
 
 @pytest.mark.parametrize("opset", known(8, 10, 18))

@@ -6,7 +6,15 @@ import onnx_ir as ir
 import pytest
 
 from tensorsplit.core.dimensions import Dim
-from tensorsplit.model.graph.facts import UNKNOWN, Fact, Other, Tensor, fact_of, join_shapes
+from tensorsplit.model.graph.facts import (
+    UNKNOWN,
+    Fact,
+    Other,
+    SequenceFact,
+    Tensor,
+    fact_of,
+    join_shapes,
+)
 
 N = ir.SymbolicDim("N")
 FLOAT = ir.DataType.FLOAT
@@ -18,6 +26,9 @@ FLOAT = ir.DataType.FLOAT
         (None, None, UNKNOWN),
         (None, [2, -1, "N", None], Tensor(None, (2, None, "N", None))),
         (ir.TensorType(FLOAT), None, Tensor(FLOAT)),
+        (ir.TensorType(ir.DataType.UNDEFINED), [3], Tensor(None, (3,))),
+        (ir.SequenceType(ir.TensorType(FLOAT)), [3], SequenceFact(FLOAT, (3,))),
+        (ir.SequenceType(ir.TensorType(ir.DataType.UNDEFINED)), [3], SequenceFact(None, (3,))),
         (ir.OptionalType(ir.TensorType(FLOAT)), None, Other(ir.OptionalType(ir.TensorType(FLOAT)))),
     ],
 )

@@ -157,14 +157,27 @@ TAKEN_WRONGLY = [
 """Conditions, each with the fewest parts at which some lengths that do not fit meet it."""
 
 
+def is_guarded(condition: str, dim: object, count: int, given: object = None) -> bool:
+    """Whether lengths that are given only under a condition are found always to fit."""
+    text = GUARDED.replace("CONDITION", condition).replace("DIM", str(dim))
+    text = text.replace("int64[COUNT]", f"int64[{given or count}]").replace("COUNT", str(count))
+    made = ir.from_proto(onnx.parser.parse_model(text))
+    (sure,) = (node.outputs[0] for node in made.graph if node.outputs[0].name == "sure")
+    return always_fit(sure, made.graph.inputs[0], 0, count, analyse(made))
+
+
 @pytest.mark.parametrize("dim", ["N", 12, 5])
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7])
 @pytest.mark.parametrize(("condition", "fewest"), TAKEN_WRONGLY)
 def test_guards_that_take_some_lengths_that_do_not_fit(
     condition: str, fewest: int, count: int, dim: object
 ) -> None:
-    text = GUARDED.replace("CONDITION", condition).replace("DIM", str(dim))
-    made = ir.from_proto(onnx.parser.parse_model(text.replace("COUNT", str(count))))
-    (sure,) = (node.outputs[0] for node in made.graph if node.outputs[0].name == "sure")
-    fits = always_fit(sure, made.graph.inputs[0], 0, count, analyse(made))
-    assert fits is (count < fewest)
+    assert is_guarded(condition, dim, count) is (count < fewest)
+
+
+@pytest.mark.parametrize("dim", ["N", 12])
+def test_a_guard_of_how_many_lengths_there_are(dim: object) -> None:
+    """A Slice of more elements than there are takes those that there are."""
+    counted = "k = Shape(l) all_there = Equal(k, count)"
+    assert is_guarded(f"{counted} ok = And(right, all_there)", dim, 3, "K")
+    assert not is_guarded(f"{counted} ok = Identity(right)", dim, 3, "K")

@@ -159,6 +159,15 @@ def test_attention_of_lengths_that_are_not_known(
     assert (found["y"], found["s"]) == (expected, scores)
 
 
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 23, reason="onnx has no Attention yet")
+def test_what_attention_keeps_for_the_next_call_has_the_keys_of_before() -> None:
+    dims = [(1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 6), (1, 2, 7, 4), (1, 2, 7, 6)]
+    inputs = [value(*each) for each in zip("qkvpr", [FLOAT] * 5, dims, strict=True)]
+    op = node("Attention", "q k v _ p r", "y a b")
+    found = shapes(model(graph([op], inputs, ["y", "a", "b"]), 23))
+    assert (found["y"], found["a"], found["b"]) == ((1, 2, 3, 6), (1, 2, 12, 4), (1, 2, 12, 6))
+
+
 def test_a_length_of_dft_that_is_fed_is_not_that_of_the_data() -> None:
     inputs = [value("x", FLOAT, ("N", 8, 1)), value("n", INT64, ())]
     made = model(graph([node("DFT", "x n axis", "y")], inputs, ["y"], [tensor("axis", 1)]), 20)

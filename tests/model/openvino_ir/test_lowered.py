@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,6 +16,7 @@ from tensorsplit.model.lower import LoweredIr
 from tensorsplit.model.lower.split_layers import lower_ir
 from tensorsplit.model.openvino_ir.layer_types import PRECISIONS
 from tensorsplit.model.reading import read_model
+from tests.marks import thorough
 from tests.model.ir_files import IrFile, Out, X, cut_file, named
 from tests.model.openvino_ir.engine import run_by_ourselves, run_in_openvino
 from tests.model.openvino_ir.random_irs import random_ir
@@ -112,6 +114,61 @@ def test_what_was_lowered_is_known_again(ir: IrFile, tmp_path: Path) -> None:
     found = ts.check(path, target="openvino")
     assert {each.code for each in found} <= {"TS812", "TS824", "TS843"}
     assert all("2^32" in each.message for each in found if each.code == "TS843")
+
+
+OTHERS = {
+    "Add": "Subtract",
+    "Equal": "NotEqual",
+    "Less": "LessEqual",
+    "LogicalAnd": "LogicalOr",
+    "Maximum": "Minimum",
+    "Minimum": "Maximum",
+    "Multiply": "Add",
+    "ReduceSum": "ReduceMax",
+    "Subtract": "Add",
+}
+"""Layers of checks, each with another one that takes the same."""
+
+EXCHANGED = ("Less", "Select", "Subtract")
+"""Layers that give something else if their last two inputs are exchanged."""
+
+
+def tampered(text: str, before: str) -> Iterator[str]:
+    """An IR with one of the layers that it has more than before doing something else."""
+    old = set(re.findall(r'<layer id="(\d+)"', before))
+    for layer in re.finditer(r'<layer id="(\d+)"[^>]* type="(\w+)".*?</layer>', text, re.DOTALL):
+        number, kind = layer[1], layer[2]
+        if number in old:
+            continue
+        if kind in OTHERS:
+            changed = layer[0].replace(f'type="{kind}"', f'type="{OTHERS[kind]}"')
+            yield text.replace(layer[0], changed)
+        edge = f'from-layer="0" from-port="0" to-layer="{number}"'
+        if kind == "ShapeOf" and edge in text:  # of the lengths, not of the data
+            yield text.replace(edge, edge.replace('from-layer="0"', 'from-layer="1"'))
+        if kind in EXCHANGED:
+            last = len(re.findall("<port", layer[0])) - 2
+            first, second = (f'to-layer="{number}" to-port="{at}"' for at in (last - 1, last))
+            yield text.replace(first, "KEPT").replace(second, first).replace("KEPT", second)
+
+
+@pytest.mark.parametrize(
+    "ir",
+    [
+        open_split(),
+        open_split(fed="i64"),
+        thorough([open_split(fed="i32", axis="i32")]),
+        thorough([open_split(axis="i32")]),
+    ],
+)
+def test_a_check_that_does_something_else_is_not_known_again(ir: IrFile, tmp_path: Path) -> None:
+    path = saved(ir, tmp_path)
+    before, text = (tmp_path / "before" / "model.xml").read_text(), path.read_text()
+    changed = list(tampered(text, before))
+    assert len(changed) > 5
+    for each in changed:
+        path.write_text(each)
+        assert lowered(path).text.decode() != each
 
 
 @pytest.mark.parametrize("first", [0, 2, -1])
