@@ -48,7 +48,7 @@ class Bench:
         held.shape = ir.Shape([None] * made.ndim)
         self.model.graph.outputs.append(held)
 
-    def check(self, engine: str) -> None:
+    def check(self, engine: Any) -> None:
         self.model.graph.extend(self.make.nodes)
         found: Any = ts.run(ir.to_proto(self.model), self.feeds, engine=engine)
         assert found.keys() == self.wanted.keys()
@@ -67,7 +67,7 @@ def counted(first: int, last: int, step: int) -> np.ndarray[Any, Any]:
 @engines
 @pytest.mark.parametrize("opset", OPSETS[2:])
 @pytest.mark.parametrize(("left", "right"), NUMBERS)
-def test_numbers(engine: str, opset: int, left: int, right: int) -> None:
+def test_numbers(engine: Any, opset: int, left: int, right: int) -> None:
     bench = Bench(opset, a=list_of(left), b=list_of(right))
     a, b = (value(each) for each in bench.given.values())
     make = bench.make
@@ -83,7 +83,7 @@ def test_numbers(engine: str, opset: int, left: int, right: int) -> None:
 
 @engines
 @pytest.mark.parametrize("opset", OPSETS[4:])
-def test_steps_that_are_calculated(engine: str, opset: int) -> None:
+def test_steps_that_are_calculated(engine: Any, opset: int) -> None:
     bench = Bench(opset, a=list_of(-7), b=list_of(3))
     a, b = (value(each) for each in bench.given.values())
     bench.expect(bench.make.range(a, b, b), counted(-7, 3, 3))
@@ -94,7 +94,7 @@ def test_steps_that_are_calculated(engine: str, opset: int) -> None:
 @engines
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
 @pytest.mark.parametrize("opset", OPSETS)
-def test_integers_of_any_type_are_numbers(engine: str, opset: int, kind: Any) -> None:
+def test_integers_of_any_type_are_numbers(engine: Any, opset: int, kind: Any) -> None:
     bench = Bench(opset, a=np.array(7, kind), numbers=np.array([3, 5], kind))
     held, numbers, make = *bench.given.values(), bench.make
     bench.expect(make.make(make.number(held, held.dtype) + 0), list_of(7))
@@ -143,7 +143,7 @@ def test_a_constant_lists_so_many_numbers_and_no_more(opset: int) -> None:
 
 @engines
 @pytest.mark.parametrize("opset", OPSETS)
-def test_what_is_taken_of_a_tensor(engine: str, opset: int) -> None:
+def test_what_is_taken_of_a_tensor(engine: Any, opset: int) -> None:
     bench = Bench(opset, x=DATA, a=list_of(1))
     x, a, make = bench.given["x"], value(bench.given["a"]), bench.make
     bench.expect(make.take(x, 2, 1), DATA[:, 2])
@@ -171,7 +171,7 @@ def test_what_is_taken_of_a_tensor(engine: str, opset: int) -> None:
 
 @engines
 @pytest.mark.parametrize("opset", OPSETS)
-def test_lists_of_numbers(engine: str, opset: int) -> None:
+def test_lists_of_numbers(engine: Any, opset: int) -> None:
     table = np.array([[2, 3, 4], [5, 1, 7]])
     bench = Bench(opset, table=table, numbers=list_of(4, -1, 6))
     held, numbers, make = bench.given["table"], bench.given["numbers"], bench.make
@@ -194,7 +194,7 @@ def test_lists_of_numbers(engine: str, opset: int) -> None:
 @engines
 @pytest.mark.parametrize("opset", OPSETS[3:])
 @pytest.mark.parametrize("shape", [(2, 3), (0, 3), (2, 0), (0, 0), (6, 1)])
-def test_elements_in_a_shape(engine: str, opset: int, shape: tuple[int, ...]) -> None:
+def test_elements_in_a_shape(engine: Any, opset: int, shape: tuple[int, ...]) -> None:
     data = np.arange(1, np.prod(shape) + 1, dtype=np.float32)
     bench = Bench(opset, x=data, shape=list_of(*shape))
     x, held, make = *bench.given.values(), bench.make
@@ -219,7 +219,7 @@ ZEROS: tuple[tuple[Any, int], ...] = (
 
 @engines
 @pytest.mark.parametrize("opset", OPSETS)
-def test_constants_without_elements_and_of_zeros(engine: str, opset: int) -> None:
+def test_constants_without_elements_and_of_zeros(engine: Any, opset: int) -> None:
     bench = Bench(opset, x=DATA)
     make = bench.make
     for kind, first in ZEROS:
@@ -244,7 +244,7 @@ def test_constants_without_elements_and_of_zeros(engine: str, opset: int) -> Non
 @pytest.mark.parametrize("opset", OPSETS[3:])
 @pytest.mark.parametrize("checks_sum", [True, False])
 @pytest.mark.parametrize("by_index", [True, False])
-def test_parts(engine: str, opset: int, checks_sum: bool, by_index: bool) -> None:
+def test_parts(engine: Any, opset: int, checks_sum: bool, by_index: bool) -> None:
     bench = Bench(opset, x=DATA, l=list_of(3, 0, 1), a=list_of(2))
     make, (x, lengths, a) = bench.make, bench.given.values()
     ways = {"checks_sum": checks_sum, "by_index": by_index}
