@@ -417,6 +417,17 @@ def _saturates(ref: NodeRef, seen: Facts) -> bool:
     return bool(has_largest) and _casts_to(ref, seen, *_CUT_IN_FLOAT8)
 
 
+_EXACT_IN_FLOAT16 = frozenset({*(ir.DataType.FLOAT16, ir.DataType.BOOL), *BYTES})
+"""Types of which float16 has all values."""
+
+
+def _rounds_twice(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a node rounds numbers, which float16 does not hold, to float8."""
+    quotients = operator_of(ref.node) == "QuantizeLinear"
+    is_exact = seen.element_types(ref.input(0)) <= _EXACT_IN_FLOAT16 and not quotients
+    return not is_exact and _casts_to(ref, seen, *_CUT_IN_FLOAT8)
+
+
 def _rounds_powers(ref: NodeRef, seen: Facts) -> bool:
     """Return whether a node casts to powers of two that are not the nearest ones."""
     mode = attribute_of(ref.node, "round_mode", ir.AttributeType.STRING, "up")
@@ -426,6 +437,7 @@ def _rounds_powers(ref: NodeRef, seen: Facts) -> bool:
 _OF_CASTS: tuple[tuple[str, _Holds], ...] = (
     ("cut_to_bfloat16", _cuts_off),
     ("beyond_float8", _saturates),
+    ("rounded_to_float16", _rounds_twice),
     ("rounded_powers", _rounds_powers),
 )
 
@@ -543,6 +555,7 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("open_channels", has_open_channels),
             ("along_third", is_along_third),
             ("symmetric_blocks", _has_symmetric_blocks),
+            ("rounded_to_float16", _rounds_twice),
         ),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
         **dict.fromkeys(("ReduceMax", "ReduceMin"), (("compared_extreme", _is_compared),)),

@@ -62,13 +62,35 @@ def _has_other_axis(ref: NodeRef, seen: Facts) -> bool:
     return not is_first and axis_of_transform(ref, seen) != 1
 
 
-_STEP_AND_LENGTH = (1, 3)
-"""The places of the step and the length of the frames of an STFT."""
+_STEP, WINDOW, FRAME_LENGTH = 1, 2, 3
+"""The places of the step, the window and the length of the frames of an STFT."""
 
 
 def _has_fed_frames(ref: NodeRef, _: Facts) -> bool:
-    """Return whether the step or the length of frames is not a constant, or not given."""
-    return any(constant(passed_from(ref.input(place))) is None for place in _STEP_AND_LENGTH)
+    """Return whether the step or the length of frames is not a constant, or nothing says it."""
+    given = [ref.input(place) for place in (_STEP, FRAME_LENGTH)]
+    if given[1] is None and ref.input(WINDOW) is not None:
+        given.pop()
+    return any(constant(passed_from(held)) is None for held in given)
+
+
+def _has_guessed_frames(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether frames are as long as a window, and not as the signal divided by the step."""
+    signal, window = (seen.tensor(ref.input(place)).shape for place in (0, WINDOW))
+    step = constant(passed_from(ref.input(_STEP)))
+    if ref.input(FRAME_LENGTH) is not None or step is None or not window or not signal:
+        return False
+    whole, length = next(iter(signal[1:2]), None), window[0]
+    if not is_known(whole) or not is_known(length) or step.size != 1 or step.item() < 1:
+        return False
+    return length != whole // int(step.item())
+
+
+def _has_real_frames(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether an STFT by a window gives both halves of real numbers."""
+    signal, whole = seen.tensor(ref.input(0)).shape, (ref.node, "onesided", ir.AttributeType.INT, 1)
+    is_real = signal is not None and signal[-1:] == (1,)
+    return is_real and attribute_of(*whole) == 0 and ref.input(WINDOW) is not None
 
 
 OF_TRANSFORMS: Mapping[str, tuple[tuple[str, Callable[[NodeRef, Facts], object]], ...]] = {
@@ -79,6 +101,10 @@ OF_TRANSFORMS: Mapping[str, tuple[tuple[str, Callable[[NodeRef, Facts], object]]
         ("real_or_complex", _may_be_real),
         ("transformed_axis", _has_other_axis),
     ),
-    "STFT": (("fed_frames", _has_fed_frames),),
+    "STFT": (
+        ("fed_frames", _has_fed_frames),
+        ("guessed_frames", _has_guessed_frames),
+        ("real_frames", _has_real_frames),
+    ),
 }
 """What may hold of a transform, by operator."""

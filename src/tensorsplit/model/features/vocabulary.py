@@ -172,6 +172,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " result",
         "window": "is an Attention whose keys are those of a window",
         "fed_frames": "is an STFT that is not given the step and the length of frames as constants",
+        "guessed_frames": "is an STFT without a length of frames, by a window of another length"
+        " than the signal divided by the step",
+        "real_frames": "is an STFT of real numbers by a window, with onesided = 0",
         "squeezed_constant": "is a Squeeze of a constant, by axes that are known only at run time",
         "columns_of_volumes": "is a Col2Im of images of another rank than 2",
         "fed_padding": "is a Pad by a value that is known only at run time",
@@ -184,6 +187,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "symmetric_blocks": "is a QuantizeLinear in blocks without a zero point",
         "cut_to_bfloat16": "is a Cast to bfloat16 of data whose shape is known only at run time",
         "beyond_float8": "is a Cast to float8 that saturates",
+        "rounded_to_float16": "gives float8 of numbers that float16 may not hold",
         "rounded_powers": "is a Cast to float8e8m0 that does not round to the nearest",
         "open_columns": "is a product, by a transposed factor or of integers, whose number of"
         " columns is known only at run time, and a constant list is added to it or multiplies it",

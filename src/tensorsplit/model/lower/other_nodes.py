@@ -33,7 +33,7 @@ from tensorsplit.model.features.quantized import (
     shared_zero_points,
 )
 from tensorsplit.model.features.ranks import SEEN_OPERANDS
-from tensorsplit.model.features.transforms import axis_of_transform
+from tensorsplit.model.features.transforms import FRAME_LENGTH, WINDOW, axis_of_transform
 from tensorsplit.model.features.values import ends_before_largest
 from tensorsplit.model.features.without_elements import flattened_at
 from tensorsplit.model.graph.axes import order_of
@@ -751,6 +751,14 @@ def _write_sampling(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
     lowering.changed(ref, "the same, with sampling_ratio = 0", entry)
 
 
+def _write_frames(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Write how long the frames of an STFT are where it leaves that out: as long as its window."""
+    (length,) = lowering.facts.tensor(ref.input(WINDOW)).shape or ()
+    made = InsertionPoint.before(lowering, ref).constant(length)
+    ref.set_inputs([*(ref.input(place) for place in range(FRAME_LENGTH)), made])
+    lowering.changed(ref, f"the same, with frames of {length}", entry)
+
+
 def _repeat_mask(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Repeat the row of a mask for each query of an Attention."""
     make = InsertionPoint.before(lowering, ref)
@@ -825,6 +833,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "unmoved": _pass_on,
         "fed_padding": _choose_padding,
         "omitted_sampling": _write_sampling,
+        "guessed_frames": _write_frames,
         "row_mask": _repeat_mask,
         "open_same": _write_same_pads,
         "empty_body_input": _open_empty,

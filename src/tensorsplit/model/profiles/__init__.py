@@ -115,6 +115,7 @@ LEFT = {
     "compared_extreme": "compare with the lowest and the largest float as well",
     "window": "give the window as a mask, or use another engine",
     "fed_frames": "give the step and the length of frames as constants",
+    "real_frames": "give complex numbers, whose second parts are 0, or use another engine",
     "squeezed_constant": "give the axes as a constant",
     "columns_of_volumes": "use another engine",
     "scales_of_rows": "write it as a DequantizeLinear, a MatMul and a QuantizeLinear",
