@@ -152,6 +152,7 @@ SPLITS = {
     "fed": (18, split(3, "Split(x, l)", "float[N] x, int64[3] l")),
     "fed of known length": (13, split(2, "Split(x, l)", "float[6] x, int64[2] l")),
     "fed of any count": (18, split(3, "Split(x, l)", "float[N] x, int64[K] l")),
+    "one of any count": (18, "g (float[N] x, int64[K] l) => (float[A] a) { a = Split(x, l) }"),
     "many parts": (18, MANY),
     "on the last axis": (18, split(2, "Split<axis=-1, num_outputs=2>(x)", "float[2,N] x")),
     "of a part": (13, OF_A_PART),

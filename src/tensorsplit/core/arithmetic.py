@@ -433,9 +433,7 @@ def fitting(dim: Number, lengths: Numbers, count: int, *, checks_sum: bool) -> L
         if _all_natural(held):
             return held
         return maximum(_poisoned(dim, as_formula(held)), 0)  # 2^63 - 1 and 1 is below 0 in 64 bits
-    numbers = as_formula(held)
-    otherwise = pick(numbers, 0) if count == 1 else numbers  # one element, if it was unknown
-    return _sure(held, _fit(dim, lengths), count, otherwise)
+    return _sure(held, _fit(dim, lengths), count, as_formula(held))
 
 
 def fitting_zero(dim: Number, lengths: Numbers) -> Number:

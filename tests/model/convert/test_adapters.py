@@ -870,6 +870,14 @@ def test_what_needs_numbering_is_refused_before_opset_9(operator: str) -> None:
         convert(made, 8)
 
 
+def test_how_many_axes_a_slice_has_is_known_from_its_starts() -> None:
+    inputs = [value("x", FLOAT, [2, 3, 4]), value("s", INT64, [2]), value("e", INT64, ["K"])]
+    made = graph([node("Slice", "x s e", "y")], inputs, [value("y", FLOAT, [None] * 3)])
+    starts, ends = np.array([1, -2]), np.array([2, 3])
+    older = converted(model(made, 13), 9)
+    np.testing.assert_array_equal(outputs(older, x=X, s=starts, e=ends)[0], X[1:2, -2:3])
+
+
 def test_a_slice_by_axes_known_only_at_run_time_has_no_form_before_opset_10() -> None:
     bounds: dict[str, Any] = {name: np.array([1]) for name in "sea"}
     with refused("TS512", "Slice", "neither its bounds nor its axes", "make the axes one"):

@@ -209,6 +209,19 @@ def test_lengths_that_are_fed_are_checked(element: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(found["a"], X[:5])
 
 
+@pytest.mark.parametrize("shape", ["6,8", "?,8", "6,?", "?,?"])
+@pytest.mark.parametrize("wanted", [(0, -1), (0, 4, -1), (-1, 0), (0, -1, 1)])
+def test_a_reshape_beside_a_dimension_that_is_kept(
+    wanted: tuple[int, ...], shape: str, tmp_path: Path
+) -> None:
+    ir = IrFile()
+    operands = ir.parameter("x", "f32", shape), ir.int64(*wanted)
+    ir.result(ir.layer("Reshape", operands, 1, '<data special_zero="true"/>', names=["y"])[0])
+    made = ts.convert(ir.save(tmp_path), 18)
+    kept = [X.shape[axis] if size == 0 else size for axis, size in enumerate(wanted)]
+    np.testing.assert_array_equal(ts.run(made, {"x": X})["y"], X.reshape(kept))
+
+
 def test_a_layer_without_counterpart_is_refused_by_its_name(tmp_path: Path) -> None:
     ir = IrFile()
     ir.result(ir.layer("NMS", (ir.parameter("x", "f32", "?"),), 1, name="boxes")[0])

@@ -518,3 +518,15 @@ def test_a_quotient_of_constants_keeps_its_type(kind: str) -> None:
     onnx.checker.check_model(lowered, full_check=True)
     found = ts.run(lowered, {"x": np.zeros(1, np.float32)})["y"]
     np.testing.assert_array_equal(found, np.array([-3, 2], kind), strict=True)
+
+
+def test_a_quotient_of_constants_that_only_a_run_tells_is_rounded_toward_zero() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]> g (int64[N,2] x) => (int64[M,2] y)'
+        " <int64[1,2] a = {7, -9}, int64[1,2] b = {2, 4}>"
+        " { n = Neg(a) q = Div(n, b) y = Concat<axis = 0>(x, q) }"
+    )
+    lowered = ts.lower(model, target="openvino")
+    assert "Div" not in {node.op_type for node in lowered.graph.node}
+    found = ts.run(lowered, {"x": np.array([[5, 6]])})["y"]
+    np.testing.assert_array_equal(found, [[5, 6], [-3, 2]])

@@ -28,7 +28,7 @@ from tensorsplit.model.lower.lowered_sequence import resized
 from tensorsplit.model.lower.state import Lowering, LoweringReport
 from tensorsplit.model.profiles import load
 from tensorsplit.model.reading import open_model, read_model
-from tests.model.build import graph, model, node, nodes_of, onnx_model, value
+from tests.model.build import FLOAT, graph, model, node, nodes_of, onnx_model, value
 from tests.model.lower.corpus import CASES, ELEMENT_TYPES, Case
 from tests.model.lower.running import with_own
 from tests.refusals import refused
@@ -301,6 +301,31 @@ def test_the_report_says_what_why_and_what_remains() -> None:
         "graph/If[1].else_branch/SequenceAt[0]",
     ]
     assert all(change.reason for change in report.changes)
+
+
+def test_the_report_says_what_stays_of_a_split_that_can_not_be_checked() -> None:
+    made = node("Split", "x", "a b", axis=1)
+    whole = model(graph([made], [value("x", FLOAT, (2, "N", 4))], ["a", "b"]), 9)
+    report = lower_graph(onnx_model(whole), "openvino")
+    assert report.changes == []
+    assert len(report.notes) == 1
+    assert "uneven parts (D3)" in report.notes[0]
+
+
+def test_the_report_says_which_split_has_more_axes() -> None:
+    made = [node("Split", "x", "a b", axis=1), node("Split", "x", "c d e", axis=1)]
+    whole = model(graph(made, [value("x", FLOAT, (2, "N", 4))], list("abcde")), 9)
+    changes = lower_graph(onnx_model(whole), "onnxruntime").changes
+    assert [change.became for change in changes] == ["Split of the data with more axes"]
+
+
+@pytest.mark.parametrize(("length", "is_sliced"), [(1 << 20, True), ((1 << 20) + 1, False)])
+def test_an_empty_constant_of_a_long_dimension_is_noted(length: int, is_sliced: bool) -> None:
+    text = f"""<ir_version: 8, opset_import: ["": 18]> g (float[6,N] x) => (float[B,C] y)
+        <float[0,{length}] w = {{}}> {{ y = MatMul(x, w) }}"""
+    report = lower_graph(onnx_model(onnx.parser.parse_model(text)), "openvino")
+    assert any(change.operator == "MatMul" for change in report.changes) is is_sliced
+    assert any("without elements" in note for note in report.notes) is not is_sliced
 
 
 def test_the_report_names_a_loop_that_carries_tensors_instead() -> None:

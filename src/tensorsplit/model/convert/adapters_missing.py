@@ -17,8 +17,6 @@ from tensorsplit.model.convert.einsum import einsum_down
 from tensorsplit.model.graph.calculation import TO_THE_END, Calculation, few_numbers
 from tensorsplit.model.graph.facts import SequenceFact
 
-_FIRST_WITH_SEQUENCES = 11
-
 _MOST_ADDED = 64
 """So many parts, and no more, are added up by a node for each."""
 
@@ -398,8 +396,6 @@ def _identity_down(node: NodeConversion) -> None:
     """
     held = node.conversion.facts.of(node.input(0))
     if not isinstance(held, SequenceFact) or held.element_type in (None, ir.DataType.BFLOAT16):
-        return
-    if node.conversion.target < _FIRST_WITH_SEQUENCES:
         return
     make, shape = node.make, [dim if is_known(dim) else 1 for dim in held.part or ()]
     longer = make.op("SequenceInsert", [node.input(0), make.filled(shape, held.element_type)])

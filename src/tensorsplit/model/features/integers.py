@@ -246,7 +246,7 @@ def _may_be_empty(node: ir.Node, facts: Facts) -> bool:
     """Return whether the limit of a Range may lie on the other side of its start than its step."""
     start, limit, _ = node.inputs
     first, last, step = (_number(facts.tensor(held)) for held in node.inputs)
-    if isinstance(step, (int, float)) and step:
+    if isinstance(step, (int, float)):
         is_folded = isinstance(first, (int, float)) and isinstance(last, (int, float))
         ends = (None if isinstance(each, float) else each for each in (first, last))
         low, high = ends if step > 0 else reversed([*ends])
