@@ -73,6 +73,7 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
             "measured": _measured(document, subject, observations),
             **({} if view is None else {"view": asdict(view)}),
             **({"sorts": before.sorts} if before is not None and before.sorts else {}),
+            **({"reads_unrun": before.reads_unrun} if before and before.reads_unrun else {}),
             **({"kernels": before.kernels} if before is not None and before.kernels else {}),
             "entries": [*kept, *_entries(findings)],
             "unexplained": [entry.result.case for entry in unexplained],

@@ -316,7 +316,7 @@ class _Proposal:
             found: dict[str, _Refusal] = {}
             for ref in self.refs:
                 if ref.path in ours and ours[ref.path].runs is not False:
-                    error, runs = ours[ref.path]
+                    error, runs, _ = ours[ref.path]
                     found[ref.path] = _Refusal(ref, error, _RUNS if runs else 1)
                 elif not is_checked(ref.node) and not facts.never_runs(ref.path):
                     other = _refusal(ref, facts)

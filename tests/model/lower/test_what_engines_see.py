@@ -3003,3 +3003,34 @@ def test_ranks_of_what_a_body_is_given_are_declared(name: str, dims: str, engine
     got = ts.run(lowered, feeds, engine=engine)
     for each in ("y", "z"):
         np.testing.assert_allclose(got[each], expected[each], rtol=1e-5)
+
+
+def test_what_is_split_behind_lengths_that_nothing_can_check_gets_its_lengths_written() -> None:
+    """Before opset 10 no node can check lengths, so that the first Split stays as it is."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["": 7]> g (float[A, B, 6] x) => (int64[3] y) {
+            a, b = Split<axis = 0, split = [3, 3]>(x) c = Split<axis = 0>(a) y = Shape(c) }"""
+    )
+    lowered = lowered_for("portable", model)
+    assert not [each for each in ts.check(lowered, "portable") if each.severity == "error"]
+    assert ts.run(lowered, {"x": np.ones((6, 2, 6), np.float32)})["y"].tolist() == [3, 2, 6]
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("is_used", [False, True])
+def test_openvino_leaves_out_a_split_to_a_sequence_that_nothing_uses(
+    is_used: bool, openvino: Runner
+) -> None:
+    """`check` warns of it: then nothing refuses lengths that do not fit."""
+    y = "SequenceAt(s, k)" if is_used else "Relu(x)"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[N] x) => (float[M] y)
+            <int64[2] l = {{2, 3}}, int64 k = {{0}}> {{ s = SplitToSequence(x, l) y = {y} }}"""
+    )
+    found = [each for each in ts.check(model, "openvino") if "that nothing uses" in each.message]
+    assert [each.severity for each in found] == ["warning"] * (not is_used)
+    x = np.random.default_rng(4).random(5, np.float32)
+    feeds = [{"x": x}, {"x": x[:4]}]
+    fits, other = openvino.call(["openvino", model.SerializeToString(), feeds, 1])
+    assert fits[0].tolist() == x[: 2 if is_used else 5].tolist()
+    assert isinstance(other, str) if is_used else other[0].tolist() == x[:4].tolist()

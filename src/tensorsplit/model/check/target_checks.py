@@ -24,7 +24,7 @@ from tensorsplit.model.features.from_constants import is_constant
 from tensorsplit.model.features.inlined import Inlined
 from tensorsplit.model.features.vocabulary import seen_feature
 from tensorsplit.model.graph.nodes import NodeRef
-from tensorsplit.model.graph.uses import used_nodes
+from tensorsplit.model.graph.uses import is_unused, used_nodes
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.profiles import Limitation, Profile
@@ -87,7 +87,13 @@ class TargetChecks:
         found = of_features(self.profile, features, ref.path, fix)
         self._limits |= found.keys()
         if self.facts.never_runs(ref.path):
-            return [each.as_warning(NEVER_RUNS) for each in found.values()]
+            is_read = not is_unused(ref.node, ref.owners)
+            return [
+                each
+                if is_read and self.profile.refuses_unrun(entry)
+                else each.as_warning(NEVER_RUNS)
+                for entry, each in found.items()
+            ]
         is_used = ref.node in self._used
         of_entries = [each if is_used else each.as_warning(_NOBODY) for each in found.values()]
         return [*of_entries, *of_kernels(self.profile, ref, self.facts)]

@@ -49,6 +49,7 @@ from tensorsplit.model.features.sequences import (
 )
 from tensorsplit.model.features.shared_memory import overwriting_layers, shared_layer_states
 from tensorsplit.model.features.split_features import of_layer_lengths, of_split
+from tensorsplit.model.features.unrun import of_unrun
 from tensorsplit.model.features.values import (
     has_strings,
     is_sequence,
@@ -160,6 +161,8 @@ def _of_any_operator(
     yield from of_choices(ref.node)
     if kinds := small_rows(ref.node, facts):
         yield from (("operator", ref.op_type), ("small_rows", kinds))
+    if ref.op_type in _BODIES and (wrong := dict(of_unrun(ref, facts, seen))):
+        yield from (("operator", ref.op_type), *wrong.items())
     found = [
         *of_axes(ref, facts),
         *of_bodies(ref, facts, seen),

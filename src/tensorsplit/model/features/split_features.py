@@ -143,8 +143,7 @@ def _of_intent(
         yield "equal_parts", True
         if len(facts.counts_alike.get(node, ())) > 1:
             yield "equal_parts_alike", True
-    if not intent.operator.is_sequence:
-        yield from _of_lost_checks(intent, dim, ref, facts)
+    yield from _of_lost_checks(intent, dim, ref, facts)
     yield from _of_dimension(intent, made, dim, ref.opset)
     if intent.operator.is_sequence:
         yield from _of_parts(intent, dim, node)
@@ -181,7 +180,7 @@ def _of_lost_checks(
         yield REJOINED, True
     if is_unused(node, owners):
         yield "unused", True
-    elif _gives_constants(intent, ref, facts):
+    elif not intent.operator.is_sequence and _gives_constants(intent, ref, facts):
         yield "unread_parts", True
         declared = (held.shape for held in led_to_shapes(node) if held.shape is not None)
         if gives_only_shapes(node) and any(shape.is_static() for shape in declared):
@@ -259,6 +258,8 @@ def _gives_constants(intent: Intent, ref: NodeRef, facts: Facts) -> bool:
 
 def _may_not_fit(intent: Intent, dim: Dim) -> bool:
     """Return whether it is known only at run time whether lengths fit."""
+    if intent.rule in (chunk, ones) and known_lengths(intent) is not None:
+        return False
     return not is_known(dim) or (intent.source is not None and known_lengths(intent) is None)
 
 

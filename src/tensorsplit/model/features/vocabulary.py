@@ -123,6 +123,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " the loop is given none",
         "gives_inputs": "is a Loop or a Scan whose body gives out an input of its own as it is",
         "given_as_is": "has a body that gives out as it is {}",
+        "wrong_unrun": "has code that never runs, and is wrong ({})",
+        "used_wrong_unrun": "has code that never runs, and is wrong ({})",
         "used_result": "is an If that gives a tensor of a shape known only at run time to nodes, or"
         " to an output",
         "lost_result": "is an If in a body on a constant condition, and nodes read what it gives"

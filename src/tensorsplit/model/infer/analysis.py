@@ -70,10 +70,17 @@ _RULES = frozenset((*SEQUENCE_RULES, *BODY_RULES))
 
 
 class Refusal(NamedTuple):
-    """A node that is wrong, and whether it is known to run (or never to; None if neither is)."""
+    """A node that is wrong.
+
+    Attributes:
+        error: What is wrong, with the path of the node.
+        runs: Whether it is known to run (or never to; None if neither is).
+        node: The node.
+    """
 
     error: SplitError
     runs: bool | None
+    node: ir.Node
 
 
 class Facts:
@@ -350,9 +357,9 @@ class Analysis:
             body = self._bodies_of(path, around)
             return BODY_RULES[node.op_type](body, node, inputs, context)
         try:
-            self._judge(path, [], check_position(node, inputs), around)
+            self._judge(node, path, around, [], is_decided=check_position(node, inputs))
         except SplitError as error:
-            self._judge(path, [error], False, around)
+            self._judge(node, path, around, [error], is_decided=False)
         return [SEQUENCE_RULES[node.op_type](node, inputs)]
 
     def split(
@@ -373,7 +380,7 @@ class Analysis:
             self.facts.note_split(node, split)
         if split.errors and self._strict and around.runs is not False:
             raise split.errors[0].located(node=path)
-        self._judge(path, split.errors, split.is_decided, around)
+        self._judge(node, path, around, split.errors, is_decided=split.is_decided)
         if split.intent is not None and split.intent.rule in (equal, ceil):
             data = without_elements(inputs[0])
             counts = self._counts.setdefault((data, split.intent.axis), set())
@@ -394,10 +401,18 @@ class Analysis:
         return found
 
     def _judge(
-        self, path: str, errors: list[SplitError], is_decided: bool, around: Surroundings
+        self,
+        node: ir.Node,
+        path: str,
+        around: Surroundings,
+        errors: list[SplitError],
+        *,
+        is_decided: bool,
     ) -> None:
         """Note what is wrong with a checked node, or that it can't be decided before the run."""
-        self.facts.refusals += [Refusal(error.located(node=path), around.runs) for error in errors]
+        self.facts.refusals += [
+            Refusal(error.located(node=path), around.runs, node) for error in errors
+        ]
         is_refused = bool(errors) and around.runs is True
         if not is_decided and not is_refused and around.runs is not False:
             self._leave_open(path)

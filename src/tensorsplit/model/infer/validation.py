@@ -62,7 +62,7 @@ class Validator:
     def check_alone(self) -> Facts:
         """Refuse what is wrong whatever is fed, in nodes that are sure to run."""
         facts = analyse(self._model, None, declarations=False, nodes=self._nodes)
-        for error, runs in facts.refusals:
+        for error, runs, _ in facts.refusals:
             if runs:
                 raise error
         return facts
@@ -129,7 +129,7 @@ def validate(
         return Facts()
     facts = analyse(model, feeds, declarations=False, nodes=nodes)
     always: dict[str | None, SplitError] | None = None
-    for error, runs in facts.refusals:
+    for error, runs, _ in facts.refusals:
         if runs:
             raise error
         if always is None:

@@ -47,7 +47,7 @@ _FIRST_WITH_EXPAND = 8
 
 def leave_out_loops(lowering: Lowering) -> bool:
     """Put what loops that never have a round are given in their place; whether there were any."""
-    return lowering.change_limited("rounds_may_be_0", _leave_out)
+    return lowering.change_limited("rounds_may_be_0", leave_out_loop)
 
 
 def leave_out_scans(lowering: Lowering) -> bool:
@@ -198,7 +198,7 @@ def _takes(op_type: str, opset: int, fact: Tensor) -> bool:
     return not name or schema is None or name in types_of(schema, schema.inputs[0])
 
 
-def _leave_out(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def leave_out_loop(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Leave out a loop without a round."""
     if has_no_round(ref.node, lowering.facts):
         starts = {each.result: each.start for each in carried_by(ref.node)}

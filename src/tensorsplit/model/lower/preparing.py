@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
@@ -12,17 +13,28 @@ import onnx_ir as ir
 from tensorsplit.model.features import of_named_domain
 from tensorsplit.model.features.forms import FIRST_WITH_AXES_IN_ANY_ORDER, axes_in_order
 from tensorsplit.model.features.sequences import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
+from tensorsplit.model.features.unrun import WRONG_UNRUN
 from tensorsplit.model.graph.building import take_out
+from tensorsplit.model.graph.calculation import FIRST_WITH_BOUNDS_AS_INPUTS
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import constant
+from tensorsplit.model.graph.loops import is_loop
 from tensorsplit.model.graph.message import NAMED_DOMAIN
-from tensorsplit.model.graph.nodes import NodeRef, bodies, branch_label, namesakes, scopes
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    bodies,
+    branch_label,
+    namesakes,
+    nodes_in,
+    scopes,
+)
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.uses import gives_only_shapes, led_to_shapes, owners_in
+from tensorsplit.model.lower.loop_rounds import leave_out_loop
 from tensorsplit.model.lower.split_nodes import lower_split
 from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, at, is_own, refusal
-from tensorsplit.model.profiles import Limitation
+from tensorsplit.model.profiles import Limitation, must_go
 from tensorsplit.model.refusals import malformed
 from tensorsplit.model.validity.node_errors import wrong_types
 
@@ -116,7 +128,8 @@ def keep_unread(lowering: Lowering) -> bool:
 
 
 def _calculate_lengths(lowering: Lowering, ref: NodeRef, _entry: Limitation) -> None:
-    if gives_only_shapes(ref.node):
+    can_check = ref.opset >= FIRST_WITH_BOUNDS_AS_INPUTS
+    if can_check and gives_only_shapes(ref.node):
         _forget_shapes(lowering, ref)
     lower_split(lowering, ref)
 
@@ -203,6 +216,40 @@ def take_branches(lowering: Lowering) -> bool:
             take_branch(lowering, ref, next(filter(None, reasons)))
     lowering.edits.finish()
     return bool(wanted)
+
+
+def leave_out_unrun(lowering: Lowering) -> bool:
+    """Leave out branches, and loops without a round, of which the target refuses something.
+
+    It does so though they never run (D22). Returns whether there were any.
+    """
+    before = len(lowering.report.changes)
+    for ref in lowering.refs.values():
+        is_own = ref.node.domain == "" and ref.function is None
+        if not is_own or not bodies(ref.node) or lowering.facts.never_runs(ref.path):
+            continue
+        entry = next(_refused_unrun(lowering, ref), None)
+        if entry is None:
+            continue
+        with at(ref):
+            if ref.op_type == "If" and lowering.facts.tensor(ref.input(0)).constant is not None:
+                take_branch(lowering, ref, entry)
+            elif is_loop(ref.node):
+                leave_out_loop(lowering, ref, entry)
+    lowering.edits.finish()
+    return len(lowering.report.changes) > before
+
+
+def _refused_unrun(lowering: Lowering, ref: NodeRef) -> Iterator[Limitation]:
+    """Yield what the target refuses of the bodies of a node that never run."""
+    own = lowering.limitations.get(ref.node, ())
+    yield from (entry for entry in own if entry.feature in WRONG_UNRUN)
+    for _, body in bodies(ref.node):
+        for node in nodes_in(body):
+            inner = lowering.refs.get(node)
+            if inner is not None and lowering.facts.never_runs(inner.path):
+                entries = filter(must_go, lowering.limitations.get(node, ()))
+                yield from filter(lowering.profile.refuses_unrun, entries)
 
 
 def take_branch(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

@@ -68,6 +68,7 @@ from tensorsplit.model.lower.preparing import (
     inline_lengths,
     keep_left_unread,
     keep_unread,
+    leave_out_unrun,
     rename_duplicates,
     sort_axes,
     sort_axes_for_onnx,
@@ -165,6 +166,8 @@ def _lower_once(lowering: Lowering) -> tuple[bool, bool]:
         Whether less is known, or seen at import, of what follows, or axes may be alike; and whether
         more may be seen in what was written.
     """
+    if leave_out_unrun(lowering):
+        lowering.look()
     check_sequence_nodes(lowering)
     _check(lowering)
     while any(step(lowering) for step in _BEFORE_SPLITS):
@@ -211,6 +214,7 @@ _BEFORE_SPLITS: tuple[Callable[[Lowering], bool], ...] = (
     inline_lengths,
     sort_axes,
     inline,
+    leave_out_unrun,
     write_tensors,
     write_initializers,
     write_words,

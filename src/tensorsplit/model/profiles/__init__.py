@@ -189,6 +189,8 @@ class Profile:
         view: What the engine knows of a model at import; None if it looks at shapes when it runs.
         sorts: Which nodes of a main graph it runs whatever their order: ``all``, ``own`` for those
             that read nothing later in their bodies, or none if it is empty.
+        reads_unrun: The features that it refuses in code that never runs, too; ``all`` for each
+            that it refuses.
         kernels: The kernels of operators: by type of the node, for which versions and element types
             it has one, or for which it has none; see `tensorsplit.model.check.engine_kernels`.
         package: The distribution whose version it is of; empty for the engine's name.
@@ -202,6 +204,7 @@ class Profile:
     entries: tuple[Limitation, ...]
     view: View | None = None
     sorts: Literal["", "own", "all"] = ""
+    reads_unrun: tuple[str, ...] = ()
     kernels: Mapping[str, tuple[KernelLine, ...]] = field(default_factory=dict)
     package: str = ""
     remarks: tuple[str, ...] = ()
@@ -222,6 +225,11 @@ class Profile:
         if entry.requires:
             return f"{self.name} requires {entry.requires}"
         return f"{self.name}: {entry.note}"
+
+    def refuses_unrun(self, entry: Limitation) -> bool:
+        """Return whether the engine refuses a model for an entry though the code never runs."""
+        is_read = "all" in self.reads_unrun or entry.feature in self.reads_unrun
+        return is_read and entry.verdict == "refused"
 
     def about(self, features: Mapping[str, object]) -> Iterator[Limitation]:
         """Return the entries that hold for something with these features."""

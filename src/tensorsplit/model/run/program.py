@@ -127,8 +127,8 @@ def compile_model(model: OnnxModel) -> Block:
     """Make a model ready to run; returns its main graph. The model must not change any more.
 
     Raises:
-        SplitError: TS101 to TS107, TS305 for split nodes that are wrong whatever they are fed;
-            TS502, TS504, TS509 for a model that is not well-formed or can't be run.
+        SplitError: TS101 to TS107, TS305 for split nodes of the main graph that are wrong whatever
+            they are fed; TS502, TS504, TS509 for a model that is not well-formed or can't be run.
     """
     for error in causes_first(model_errors(model.model, needs_names=False)):
         raise error

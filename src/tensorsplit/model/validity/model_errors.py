@@ -74,8 +74,8 @@ def model_errors(model: ir.Model, *, needs_names: bool = True) -> list[SplitErro
             without.
 
     Returns:
-        TS101 to TS107 and TS305 for split nodes, TS509 for operators that there are not, TS502 for
-        all else. Empty if the model is well-formed.
+        TS101 to TS107 and TS305 for split nodes of the main graph, TS509 for operators that there
+        are not, TS502 for all else. Empty if the model is well-formed.
     """
     return _Search(model, needs_names).errors()
 
@@ -186,7 +186,7 @@ class _Search:
             attributes = self._attributes(node, path, place)
             function = None if attributes is None else self._called(node)
             if function is None and attributes is not None:
-                for error in self._operator_errors(node, inputs, attributes, place.opsets):
+                for error in self._operator_errors(node, inputs, attributes, place):
                     self._note(error, path)
         except SplitError as error:
             self._note(error, path)
@@ -285,12 +285,14 @@ class _Search:
         node: ir.Node,
         inputs: Sequence[ir.Value | None],
         attributes: Attributes,
-        opsets: Mapping[str, int],
+        place: Place,
     ) -> Iterator[SplitError]:
         """Yield what is wrong with a node by itself: models repeat theirs, which are remembered."""
+        opsets = place.opsets
         if is_split(node):
-            known: list[Fact] = [ABSENT if value is None else UNKNOWN for value in inputs]
-            bind(node, opsets.get("", 0), known, attributes)
+            if place.depth == 0:  # elsewhere it may never run (D22)
+                known: list[Fact] = [ABSENT if value is None else UNKNOWN for value in inputs]
+                bind(node, opsets.get("", 0), known, attributes)
             return
         made = [value.name if self._needs_names else value for value in node.outputs]
         alike = (
