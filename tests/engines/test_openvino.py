@@ -295,6 +295,34 @@ def test_splits_of_what_it_computes_are_checked_where_no_engine_is_named(tmp_pat
     assert (first.shape, second.shape) == ((2,), (7,))
 
 
+@pytest.mark.parametrize("shape", [(2, 7, 4), (-1, -1, 4)])
+def test_chunks_by_lengths_that_follow_from_a_shape_are_right(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    """PyTorch's `chunk`, as OpenVINO reads it: of a guard it can't load the constants."""
+    from openvino import opset8 as ops
+
+    def whole(value: Any) -> Any:
+        return ops.constant(np.array(value, np.int64))
+
+    data = ops.parameter(shape, np.float32, name="x")
+    made = ops.hard_sigmoid(data, ops.constant(np.float32(0.1)), ops.constant(np.float32(0.5)))
+    size, two = ops.gather(ops.shape_of(made, "i64"), whole(1), whole([0])), whole(2)
+    rest = ops.convert(ops.greater(ops.mod(size, two), whole([0])), "i64")
+    lengths = ops.concat([ops.add(ops.divide(size, two), rest), whole([-1])], 0)
+    parts = ops.variadic_split(made, whole(1), lengths)
+    results = [ops.result(part) for part in parts.outputs()]
+    path = tmp_path / "m.xml"
+    ov.save_model(ov.Model(results, [data], "chunk"), path, compress_to_fp16=False)
+    with ts.session(path) as session:
+        for length in (7, 6) if -1 in shape else (7,):
+            x = np.random.default_rng(length).uniform(-2, 2, (2, length, 4)).astype(np.float32)
+            first, second = session.run({"x": x}).values()
+            wanted = 0.1 * x + 0.5
+            np.testing.assert_allclose(first, wanted[:, : -(-length // 2)], rtol=1e-5)
+            np.testing.assert_allclose(second, wanted[:, -(-length // 2) :], rtol=1e-5)
+
+
 def test_a_session_checks_splits_of_what_it_computes_each_time(tmp_path: Path) -> None:
     x, n = parameter("x", "f32", "?"), parameter("n", "i64", [2])
     lengths = ov.opset1.add(n, n)

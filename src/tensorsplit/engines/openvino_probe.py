@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any
 
 import openvino
 from openvino import opset8
+from openvino.passes import ConstantFolding, Manager
 
 from tensorsplit.core.errors import ENGINE_REFUSED, SplitError
 from tensorsplit.engines.adapters import (
@@ -42,6 +44,7 @@ def load(model: str | bytes, weights: bytes) -> Run:
     core = openvino.Core()
     network = read_openvino(core, model, weights)
     made: dict[Any, Any] = {}  # for the shapes that were fed last: what is checked, what runs
+    unguarded = cache(partial(compile_openvino, core, network))
 
     def run(inputs: Mapping[str, object], outputs: Sequence[str]) -> Outputs:
         tensors = openvino_tensors(network, model, inputs)
@@ -52,17 +55,28 @@ def load(model: str | bytes, weights: bytes) -> Run:
                 pairs = zip(tensors, shapes, strict=True)
                 given = {checked.inputs[i]: openvino.PartialShape(list(s)) for i, s in pairs}
                 checked.reshape(given)
-                guard_bodies(checked)
+                in_bodies = guard_bodies(checked)
             _check_splits(core, checked, tensors)
-            if infer is None:  # only now: compiling folds constants, lengths among them
-                guarded = checked.clone()
-                guard_splits(guarded)
-                infer = compile_openvino(core, guarded)
+            if infer is None:  # only now: lengths are among the constants that are folded
+                guarded = _folded(checked)
+                is_guarded = guard_splits(guarded) or in_bodies
+                infer = compile_openvino(core, guarded) if is_guarded else unguarded()
                 made.clear()
                 made[shapes] = checked, infer
             return infer(tensors, outputs)
 
     return run
+
+
+def _folded(model: openvino.Model) -> openvino.Model:
+    """Return a copy of a model, of which all that follows from constants and shapes is a constant.
+
+    OpenVINO does not load some guards of lengths that follow from shapes.
+    """
+    made, passes = model.clone(), Manager()
+    passes.register_pass(ConstantFolding())
+    passes.run_passes(made)
+    return made
 
 
 def load_guarded(model: str | bytes, weights: bytes) -> Run:

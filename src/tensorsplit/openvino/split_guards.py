@@ -61,15 +61,15 @@ def path(layer: openvino.Node) -> str:
     return f"layer '{layer.get_friendly_name()}'"
 
 
-def guard_bodies(model: openvino.Model, place: str = "") -> None:
+def guard_bodies(model: openvino.Model, place: str = "") -> bool:
     """Do as `guard_splits`, in the bodies of a model alone."""
-    for layer in model.get_ordered_ops():
-        for body in bodies(layer):
-            guard_splits(body, f"{place}{path(layer)} / ")
+    pairs = [(layer, body) for layer in model.get_ordered_ops() for body in bodies(layer)]
+    guarded = [guard_splits(body, f"{place}{path(layer)} / ") for layer, body in pairs]
     model.validate_nodes_and_infer_types()
+    return any(guarded)
 
 
-def guard_splits(model: openvino.Model, place: str = "") -> None:
+def guard_splits(model: openvino.Model, place: str = "") -> bool:
     """Make a model stop where the operands of a split layer do not fit, in its bodies too.
 
     Layers whose operands are constants, and whose data has a known shape, stay as they are.
@@ -78,13 +78,15 @@ def guard_splits(model: openvino.Model, place: str = "") -> None:
         model: An ``openvino.Model``, which is changed.
         place: What messages have before the name of a layer.
 
+    Returns:
+        Whether there is any other layer, which got a guard.
+
     Raises:
         SplitError: TS1xx to TS3xx for what fits no data.
     """
-    guard_bodies(model, place)
-    for layer in model.get_ordered_ops():
-        if not is_split(layer) or is_known(layer):
-            continue
+    is_guarded = guard_bodies(model, place)
+    layers = [each for each in model.get_ordered_ops() if is_split(each) and not is_known(each)]
+    for layer in layers:
         data, *operands = layer.input_values()
         with _named(layer, place) as called:
             split = _axis_split(_intent(layer, operands), data, *operands)
@@ -95,6 +97,7 @@ def guard_splits(model: openvino.Model, place: str = "") -> None:
                 target.replace_source_output(part)
             part.get_tensor().set_names(names)
     model.validate_nodes_and_infer_types()
+    return is_guarded or bool(layers)
 
 
 def stopped_at(message: str) -> str | None:
