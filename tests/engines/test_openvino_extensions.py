@@ -92,6 +92,38 @@ def test_uneven_parts_of_a_dynamic_axis_from_the_back(imported: Imported, length
     assert_equal(imported(uneven, x=x), [x[:, :size], x[:, size:]])
 
 
+HALVES = {
+    "by a comparison": "r = Mod(n, two) g = Greater(r, none) o = Cast<to = 7>(g) f = Add(h, o)",
+    "rounded": "q = Cast<to = 1>(n) t = Mul(q, half) u = Ceil(t) f = Cast<to = 7>(u)",
+    "by a choice": "r = Mod(n, two) e = Equal(r, none) p = Add(h, one) f = Where(e, h, p)",
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+@pytest.mark.parametrize("shape", ["7,3", "N,3"])
+def test_lengths_that_follow_from_a_shape(imported: Imported, name: str, shape: str) -> None:
+    """OpenVINO does not load a guard of lengths that are constants, and that it does not fold."""
+    made = model(
+        f"""g (float[{shape}] x) => (float[A,3] a, float[B,3] b)
+        <int64[1] none = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, float half = {{0.5}}> {{
+        s = Shape(x) n = Gather(s, none) h = Div(n, two) {HALVES[name]} d = Sub(n, f)
+        l = Concat<axis = 0>(f, d) a, b = Split(x, l) }}"""
+    )
+    assert_equal(imported(made, x=X), [X[:4], X[4:]])
+    if shape == "N,3":
+        assert_equal(imported(made, x=X[:6]), [X[:3], X[3:6]])
+
+
+def test_lengths_that_do_not_fit_a_known_shape_are_refused(imported: Imported) -> None:
+    made = model(
+        """g (float[7,3] x) => (float[A,3] a, float[B,3] b)
+        <int64[1] none = {0}, int64[1] two = {2}> {
+        s = Shape(x) n = Gather(s, none) h = Div(n, two) l = Concat<axis = 0>(h, h)
+        a, b = Split(x, l) }"""
+    )
+    assert isinstance(imported(made, x=X), str)
+
+
 def test_stock_openvino_refuses_what_these_are_for(imported: Imported) -> None:
     """If this fails, OpenVINO has learnt it, and the extension is not needed any more."""
     assert_refused(imported(count_model("a, b, c", THREE), extended=False, x=X), "num_splits")

@@ -9,6 +9,8 @@ its own place.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -34,6 +36,7 @@ from tensorsplit.core.records import operators
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.core.resolve import Intent, bind, check_element_type, part_sizes, plan
 from tensorsplit.core.rules import Chunks, chunk
+from tensorsplit.openvino.followed_values import followed_values
 from tensorsplit.openvino.given_nodes import Given, constant_values, element_type, read, shape_of
 from tensorsplit.openvino.node_maker import NodeMaker, Value, as_int64, constant, number
 
@@ -90,7 +93,11 @@ def axis_split(
         rank = size_of(value(ops.shape_of(data, "i64").output(0)))
         at = position(number(axis), rank, rank - 1)
     dim = dimension(data, at)
-    sizes = _known_sizes(intent, shape_of(data)) or _run_time_sizes(intent, dim, lengths)
+    sizes = (
+        _known_sizes(intent, shape_of(data))
+        or _followed_sizes(intent, shape_of(data), lengths)
+        or _run_time_sizes(intent, dim, lengths)
+    )
     count = None
     if isinstance(sizes, tuple):
         count = len(sizes)
@@ -140,6 +147,23 @@ def _known_sizes(intent: Intent, shape: Shape | None) -> tuple[int, ...] | None:
             return None
         raise error.located(operator=intent.operator.id) from None
     return sizes if isinstance(sizes, tuple) and sizes and are_known(sizes) else None
+
+
+def _followed_sizes(
+    intent: Intent, shape: Shape | None, lengths: Value | None
+) -> tuple[int, ...] | None:
+    """Return lengths that follow from known shapes, if they fit the data; the model may stop else.
+
+    What is never run, such as a branch, may have lengths that do not fit.
+    """
+    if lengths is None or intent.rule is None or intent.given is not None:
+        return None
+    given = followed_values(lengths)
+    if given is None or shape is None or not are_known(shape):
+        return None
+    with suppress(SplitError):
+        return _known_sizes(replace(intent, given=given), shape)
+    return None
 
 
 def _run_time_sizes(intent: Intent, dim: Number, lengths: Value | None) -> Numbers | Chunks:
