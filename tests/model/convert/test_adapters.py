@@ -400,6 +400,35 @@ def test_cast_like_becomes_a_cast_to_the_type_of_its_second_operand() -> None:
         convert(made, 14)
 
 
+@pytest.mark.skipif(24 not in known(24), reason="onnx has no Attention of 7 inputs yet")
+def test_a_node_of_inputs_that_an_opset_does_not_have_or_wants_does_not_stay() -> None:
+    dims = {"q": [1, 2, 3, 4], "k": [1, 2, 5, 4], "v": [1, 2, 5, 4]}
+    inputs = [value(name, FLOAT, shape) for name, shape in dims.items()]
+    inputs.append(value("n", INT64, [1]))
+    attention = model(graph([node("Attention", "q k v _ _ _ n", "y")], inputs, ["y"]), 24)
+    older = convert(attention, 23)
+    assert "Attention" not in {each.op_type for each in older.graph.node}
+    feeds: dict[str, Any] = {
+        name: RNG.normal(size=d).astype(np.float32) for name, d in dims.items()
+    }
+    scores = np.exp(feeds["q"] @ feeds["k"][:, :, :3].swapaxes(2, 3) / 2)  # of three keys alone
+    expected = scores / scores.sum(-1, keepdims=True) @ feeds["v"][:, :, :3]
+    found = outputs(older, n=np.array([3]), **feeds)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    nothing = model(graph([node("OptionalHasElement", "", "y")], [], ["y"]), 18)
+    with refused("TS512", "OptionalHasElement", "it has 0 inputs"):
+        convert(nothing, 17)
+
+
+@pytest.mark.parametrize("scales", [[1, 1, 1, 1], [1, 1, 1, 2], [1, 1, 3, 1]])
+def test_a_resize_by_1_or_more_is_an_upsample(scales: list[float]) -> None:
+    constants = [tensor("s", scales, np.float32)]
+    older = convert(of(node("Resize", "x s", "y"), 10, constants, x=IMAGE), 9)
+    assert [each.op_type for each in older.graph.node] == ["Upsample"]
+    larger = IMAGE.repeat(int(scales[2]), 2).repeat(int(scales[3]), 3)
+    np.testing.assert_array_equal(outputs(older, x=IMAGE)[0], larger)
+
+
 @pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
 @pytest.mark.parametrize(("shape", "is_kept"), [([], True), ([1], True), (None, False)])
 def test_there_is_one_scale_before_opset_13(op_type: str, shape: Any, is_kept: bool) -> None:
@@ -1345,6 +1374,13 @@ def test_what_is_nearest_where_an_image_becomes_smaller_is_open_in_opset_10() ->
     older = of(node("Resize", "x s", "y"), 10, [tensor("s", [1, 1, 1, 0.75], np.float32)], x=IMAGE)
     with refused("TS512", "Resize", "0.75", "nearest"):
         convert(older, 11)
+
+
+def test_a_constant_that_no_version_before_reads_is_left_out() -> None:
+    constants = [tensor("r", [0] * 8, np.float32), tensor("s", [1, 1, 2, 2], np.float32)]
+    ways = {"nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
+    older = convert(of(node("Resize", "x r s", "y", **ways), 11, constants, x=IMAGE), 10)
+    assert [each.name for each in older.graph.initializer] == ["s"]
 
 
 def test_upsample_makes_nothing_smaller() -> None:

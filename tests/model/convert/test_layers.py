@@ -222,6 +222,16 @@ def test_a_reshape_beside_a_dimension_that_is_kept(
     np.testing.assert_array_equal(ts.run(made, {"x": X})["y"], X.reshape(kept))
 
 
+@pytest.mark.parametrize("count", ["?", "", "1,1"])
+def test_a_slice_of_an_unknown_number_of_axes_is_refused(count: str, tmp_path: Path) -> None:
+    ir = IrFile()
+    x, step = ir.parameter("x", "f32", "6,8"), ir.int64(1)
+    bounds = [ir.parameter(name, "i64", count) for name in ("start", "stop")]
+    ir.result(ir.layer("Slice", (x, *bounds, step), 1, name="cut", version="opset8")[0])
+    with refused("TS514", "layer 'cut'", "not known how many elements its input 1 has"):
+        ts.convert(ir.save(tmp_path), 18)
+
+
 def test_a_layer_without_counterpart_is_refused_by_its_name(tmp_path: Path) -> None:
     ir = IrFile()
     ir.result(ir.layer("NMS", (ir.parameter("x", "f32", "?"),), 1, name="boxes")[0])
