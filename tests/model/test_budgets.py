@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from importlib.util import find_spec
 from itertools import islice
@@ -22,11 +23,13 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.parser
+import onnx_ir as ir
 import pytest
 
 import tensorsplit as ts
 from tensorsplit import backend
 from tensorsplit.cli.app import main
+from tensorsplit.model.graph.calls import check_expanded
 from tests.model.build import (
     BOOL,
     FLOAT,
@@ -446,3 +449,41 @@ def test_a_billion_lengths_of_which_nothing_is_on_the_disk() -> None:
                 tool(path)
         with refused("TS305", f"it makes {count} parts"):
             ts.run(path, {"x": np.ones(6, np.float32)})
+
+
+def calls(*sizes: int) -> ir.Model:
+    """Calls of functions of so many nodes."""
+    functions = [
+        function(
+            f"F{size}", "x", "v0" if size else "x", [node("Neg", "x", f"v{i}") for i in range(size)]
+        )
+        for size in set(sizes)
+    ]
+    nodes = [node(f"F{size}", "x", f"y{i}", domain="custom") for i, size in enumerate(sizes)]
+    return ir.from_proto(model(graph(nodes, [value("x")], ["y0"]), 18, functions, custom=1))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "is_taken"),
+    [
+        ([128] * 128, True),  # as many nodes as there may be
+        ([128] * 128 + [1], False),
+        ([128] * 127 + [127, 1], True),
+        ([128] * 128 + [0], False),  # a call of nothing is a node
+        ([128] * 127 + [127, 0], True),
+    ],
+)
+def test_functions_stand_for_so_many_nodes_and_no_more(sizes: list[int], is_taken: bool) -> None:
+    with nullcontext() if is_taken else refused("TS502", "16384"):
+        check_expanded(calls(*sizes), "fewer")
+
+
+def test_nodes_are_counted_by_all_that_calls_them() -> None:
+    inner = function("Inner", "x", "y", [node("Neg", "x", "a"), node("Neg", "a", "y")])
+    twice = [node("Inner", "x", "a", domain="custom"), node("Inner", "a", "y", domain="custom")]
+    for count, is_taken in ((4096, True), (4097, False)):
+        nodes = [node("Outer", "x", f"y{i}", domain="custom") for i in range(count)]
+        outer = function("Outer", "x", "y", twice)
+        whole = model(graph(nodes, [value("x")], ["y0"]), 18, [outer, inner], custom=1)
+        with nullcontext() if is_taken else refused("TS502", "16384"):
+            check_expanded(ir.from_proto(whole), "fewer")
