@@ -261,3 +261,25 @@ def test_a_normalisation_that_onnx_does_not_infer_keeps_the_type_and_shape(
         <int64[2] l = {{1, 3}}> {{ {nodes} y, z = Split <axis = 1> (h, l) }}"""
     )
     assert inferred(made) == (TensorProto.FLOAT16, ("N", 1, "M"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "flags", "expected"),
+    [
+        (("N", 3), ("N", 2), {"transA": 1}, (3, 2)),
+        ((5, "N", 3), (5, "N", 2), {"transA": 1}, (5, 3, 2)),
+        (("N", 3), (2, 3), {"transB": 1}, ("N", 2)),
+        (("N",), ("N", 2), {"transA": 1}, (2,)),  # a list has but one axis
+        ((4, 3), (3,), {"transB": 1}, (4,)),
+        (None, (3, 2), {"transA": 1}, None),
+    ],
+)
+def test_matrices_that_are_turned_before_a_product(
+    left: Any, right: Any, flags: dict[str, int], expected: Any
+) -> None:
+    made = helper.make_node("FusedMatMul", ["a", "b"], ["y"], domain="com.microsoft", **flags)
+    inputs = [value("a", FLOAT, left), value("b", FLOAT, right)]
+    result = model(graph([made], inputs, [untyped("y")]), 17, (), **{"com.microsoft": 1})
+    kind = ts.infer_shapes(result).graph.output[0].type.tensor_type
+    shape = tuple([dim.dim_value or dim.dim_param for dim in kind.shape.dim])
+    assert (shape if kind.HasField("shape") else None) == expected

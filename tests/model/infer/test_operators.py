@@ -16,7 +16,7 @@ import tensorsplit as ts
 from tensorsplit.core.dimensions import show_shape
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, SequenceFact, Tensor, as_tensor
 from tensorsplit.model.infer.node_outputs import infer_outputs, refusal_of
-from tensorsplit.model.infer.splits import fact_text
+from tensorsplit.model.infer.splits import fact_text, split_of
 from tests.model.build import FLOAT, INT64, graph, model, node, tensor, untyped, value
 from tests.model.infer.test_infer_shapes import shapes
 
@@ -825,3 +825,19 @@ def test_a_plain_mistake_is_refused(op: onnx.NodeProto, given: list[Any], is_wro
 )
 def test_what_is_known_of_a_value_is_told(fact: Fact, text: str) -> None:
     assert fact_text(fact) == text
+
+
+@pytest.mark.parametrize("has_lengths", [False, True])
+def test_keepdims_that_each_call_gives_matters_without_lengths_alone(has_lengths: bool) -> None:
+    """The standard: it is ignored if lengths are given."""
+    operands = [ir.val("x"), *([ir.val("l")] if has_lengths else [])]
+    kept = ir.RefAttr("keepdims", "k", ir.AttributeType.INT)
+    made = ir.Node("", "SplitToSequence", operands, [kept], num_outputs=1)
+    facts: list[Fact] = [Tensor(ir.DataType.FLOAT, (4, 3)), Tensor(ir.DataType.INT64, (2,), (1, 3))]
+    found = split_of(made, 18, facts[: len(operands)])
+    assert found.errors == []
+    if has_lengths:
+        assert found.plan is not None
+        assert list(found.plan.output_shapes) == [(1, 3), (3, 3)]
+    else:
+        assert found.missing == "each call of the function gives keepdims"
