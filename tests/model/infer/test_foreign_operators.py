@@ -275,7 +275,7 @@ def test_a_normalisation_that_onnx_does_not_infer_keeps_the_type_and_shape(
     ],
 )
 def test_matrices_that_are_turned_before_a_product(
-    left: Any, right: Any, flags: dict[str, int], expected: Any
+    left: Any, right: Any, flags: Any, expected: Any
 ) -> None:
     made = helper.make_node("FusedMatMul", ["a", "b"], ["y"], domain="com.microsoft", **flags)
     inputs = [value("a", FLOAT, left), value("b", FLOAT, right)]

@@ -14,6 +14,7 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.core.dimensions import show_shape
+from tensorsplit.core.plan import SplitPlan
 from tensorsplit.model.graph.facts import UNKNOWN, Fact, SequenceFact, Tensor, as_tensor
 from tensorsplit.model.infer.node_outputs import infer_outputs, refusal_of
 from tensorsplit.model.infer.splits import fact_text, split_of
@@ -837,7 +838,7 @@ def test_keepdims_that_each_call_gives_matters_without_lengths_alone(has_lengths
     found = split_of(made, 18, facts[: len(operands)])
     assert found.errors == []
     if has_lengths:
-        assert found.plan is not None
+        assert isinstance(found.plan, SplitPlan)
         assert list(found.plan.output_shapes) == [(1, 3), (3, 3)]
     else:
         assert found.missing == "each call of the function gives keepdims"
