@@ -509,6 +509,88 @@ def gives(model: onnx.ModelProto, feeds: dict[str, Any], engine: Any, expected: 
     return made.dtype == expected.dtype and np.array_equal(made, expected)
 
 
+class Product(NamedTuple):
+    """A product by a constant, which check says something of or not."""
+
+    nodes: str
+    is_rounded: bool = True
+    type: str = "int8"
+    scales: tuple[int, ...] = (8,)
+    is_turned: bool = False
+
+
+BY_COLUMNS = "d = DequantizeLinear(w, s) "
+IN_A_BRANCH = """n = ReduceSum<keepdims = 0>(x) c = Less(n, k) y = If(c) <
+    then_branch = t () => (float[A, B] p) { d = DequantizeLinear(w, s) p = MatMul(x, d) },
+    else_branch = e () => (float[A, B] q) { q = Neg(x) }>"""
+PRODUCTS = {
+    "by columns": Product(BY_COLUMNS + "y = MatMul(x, d)"),
+    "by one scale": Product(BY_COLUMNS + "y = MatMul(x, d)", scales=()),
+    "of uint8": Product(BY_COLUMNS + "y = MatMul(x, d)", type="uint8"),
+    "of 4 bits": Product(BY_COLUMNS + "y = MatMul(x, d)", type="int4"),
+    "as a Gemm": Product(BY_COLUMNS + "y = Gemm(x, d)"),
+    "passed on": Product(BY_COLUMNS + "i = Identity(d) y = MatMul(x, i)"),
+    "turned": Product(
+        "d = DequantizeLinear<axis = 0>(w, s) t = Transpose<perm = [1, 0]>(d) y = MatMul(x, t)",
+        is_turned=True,
+    ),
+    "in blocks": Product(
+        "d = DequantizeLinear<axis = 0, block_size = 16>(w, s) y = MatMul(x, d)", scales=(2, 8)
+    ),
+    "in a branch": Product(IN_A_BRANCH),
+    "in small blocks": Product(
+        "d = DequantizeLinear<axis = 0, block_size = 8>(w, s) y = MatMul(x, d)",
+        is_rounded=False,
+        scales=(4, 8),
+    ),
+    "by rows": Product(
+        "d = DequantizeLinear<axis = 0>(w, s) y = MatMul(x, d)", is_rounded=False, scales=(32,)
+    ),
+    "by columns from the back": Product(
+        "d = DequantizeLinear<axis = -1>(w, s) y = MatMul(x, d)", is_rounded=False
+    ),
+    "read twice": Product(
+        BY_COLUMNS + "m = MatMul(x, d) o = Neg(x) u = MatMul(o, d) v = Sub(m, u) y = Mul(v, h)",
+        is_rounded=False,
+    ),
+    "of the larger": Product(BY_COLUMNS + "m = Max(d, d) y = MatMul(x, m)", is_rounded=False),
+    "of 16 bits": Product(BY_COLUMNS + "y = MatMul(x, d)", is_rounded=False, type="int16"),
+}
+
+
+@with_own("onnxruntime")
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_the_data_of_a_product_are_not_rounded_to_8_bits(name: str, engine: Any) -> None:
+    """ONNX Runtime makes a MatMulNBits of it, or does not load the model."""
+    made, rng = PRODUCTS[name], np.random.default_rng(7)
+    kind = helper.tensor_dtype_to_np_dtype(getattr(TensorProto, made.type.upper()))
+    low = {"uint8": 1, "int4": -7}.get(made.type, -90)
+    factor = rng.integers(low, 8 if made.type == "int4" else 91, (32, 8)).astype(kind)
+    scales = rng.uniform(0.01, 0.02, made.scales).astype(np.float32)
+    proto = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[4, 32] x) => (float[A, B] y)
+        <float k = {{1e9}}, float h = {{0.5}}> {{ {made.nodes} }}"""
+    )
+    given = np.ascontiguousarray(factor.T) if made.is_turned else factor
+    for each, called in ((given, "w"), (scales, "s")):
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(each, called))
+    found = [each for each in ts.check(proto, "onnxruntime") if "to 8 bits" in each.message]
+    assert [each.severity for each in found] == ["warning"] * made.is_rounded
+    x = rng.uniform(-1, 1, (4, 32)).astype(np.float32)
+    along = np.repeat(scales, 32 // len(scales), 0) if scales.ndim and len(scales) != 8 else scales
+    along = along[:, None] if along.shape == (32,) else along
+    wanted = x @ (factor.astype(np.float32) * along)
+    lowered = ts.lower(proto, target="onnxruntime")
+    got = ts.run(lowered, {"x": x}, engine=engine)["y"]
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+    if engine == "onnxruntime" and name == "in a branch":
+        with pytest.raises(SplitError, match="MatMulNBits"):
+            ts.run(proto, {"x": x}, engine=engine)
+    elif engine == "onnxruntime":
+        as_it_is = ts.run(proto, {"x": x}, engine=engine)["y"]
+        assert np.allclose(as_it_is, wanted, rtol=1e-4, atol=1e-5) is not made.is_rounded
+
+
 def test_by_a_default_nothing_is_quantised_again() -> None:
     """Another scale may be fed (D20)."""
     model = of_moved(MOVED["turned"])

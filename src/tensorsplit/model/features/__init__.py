@@ -21,6 +21,7 @@ from tensorsplit.model.features.body_features import (
     takes_strings,
     unread_rows,
 )
+from tensorsplit.model.features.byte_products import of_products
 from tensorsplit.model.features.forms import of_axes, of_choices, of_form
 from tensorsplit.model.features.from_constants import is_packed_constant, of_constants
 from tensorsplit.model.features.given_as_is import given_as_is, given_by_function
@@ -149,6 +150,7 @@ def _of_inlined(ref: NodeRef, facts: Facts, inlined: Inlined | None) -> Iterator
     refs, known = ([ref], facts) if inlined is None else inlined.of(ref)
     for each in refs:
         yield from of_channels(each.node, known)
+        yield from of_products(each, known)
         yield from of_requantized(each, known)
     yield from sorted(inlined.of_taken(ref.node) if inlined is not None else ())
 

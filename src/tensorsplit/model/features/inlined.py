@@ -40,6 +40,7 @@ _ORIGIN = "tensorsplit.origin"
 
 OF_COPIES = frozenset(
     {
+        *("data_in_bytes", "factor_around_body"),
         *("joined_by_channels", "lost_operand", "lost_result", "moved_into_body", "moved_signed"),
         *("moved_without_zero_point", "rounded_once", "shortened_loop", "turned_by_channels"),
     }

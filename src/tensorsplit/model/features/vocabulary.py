@@ -210,6 +210,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " the same constants reads what it gives",
         "given_back_in_bfloat16": "is a DequantizeLinear to bfloat16 of what a QuantizeLinear"
         " gives, to 16 bits or by a scale that is calculated",
+        "data_in_bytes": "is a product by a constant matrix of at most 8 bits, given back for this"
+        " node alone by one scale, or along its columns",
+        "factor_around_body": "is such a product in a body, by a constant from around it",
         "moved_signed": "is a DequantizeLinear of int8 by a zero point at opset 21 or later, of"
         " int32, or of 4 bits before a MaxPool, and what a Transpose, Reshape, Slice, Squeeze,"
         " Unsqueeze or MaxPool makes of its result is not quantised again",

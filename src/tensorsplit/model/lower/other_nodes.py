@@ -469,6 +469,12 @@ def _keep_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, of the larger of what it reads and itself", entry)
 
 
+def _keep_factor_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Take the larger of the second factor and itself, which the target makes no one node of."""
+    _take_larger(lowering, ref, [1])
+    lowering.changed(ref, "the same, by the larger of its second factor and itself", entry)
+
+
 def _keep_constants(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take the larger of a constant and itself, where the target would lose one given back."""
     _take_larger(lowering, ref, constants_given_back(ref.node, lowering.facts))
@@ -858,6 +864,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "constant_given_back": _keep_constants,
         "turned_by_channels": _keep_apart,
         "joined_by_channels": _keep_apart,
+        "data_in_bytes": _keep_factor_apart,
         "shared_zero_point": _separate_zero_points,
         "given_back_in_bfloat16": _give_back_in_float,
         "back_to_largest": _end_before_largest,
