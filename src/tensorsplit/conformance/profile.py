@@ -74,6 +74,7 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
             **({} if view is None else {"view": asdict(view)}),
             **({"sorts": before.sorts} if before is not None and before.sorts else {}),
             **({"reads_unrun": before.reads_unrun} if before and before.reads_unrun else {}),
+            **({"runs_unused": True} if before and before.runs_unused else {}),
             **({"kernels": before.kernels} if before is not None and before.kernels else {}),
             "entries": [*kept, *_entries(findings)],
             "unexplained": [entry.result.case for entry in unexplained],

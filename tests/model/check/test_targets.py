@@ -811,6 +811,38 @@ def test_what_nothing_depends_on_is_a_warning() -> None:
     assert "depends on it" not in finding.message
 
 
+UNUSED = {
+    "onnxruntime": ("s = SplitToSequence(x)", "error"),
+    "openvino": (
+        """p = SequenceConstruct(x, x) s = SequenceMap(p) <body = b (uint8[3] e) => (uint8[3] f)
+        { f = Max(e, e) }>""",
+        "warning",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "target", [pytest.param(name, marks=pytest.mark.engine(name)) for name in UNUSED]
+)
+def test_a_node_that_nothing_depends_on_is_refused_by_an_engine_that_runs_it_too(
+    target: Any,
+) -> None:
+    """ONNX Runtime loads and runs each node; OpenVINO leaves out what nothing uses."""
+    unused, severity = UNUSED[target]
+    made = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (uint8[3] x) => (uint8[3] y)
+        {{ y = Max(x, x) {unused} }}"""
+    )
+    found = [each for each in check(made, target) if f"{target} " in each.message]
+    assert [each.severity for each in found] == [severity]
+    given = {"x": np.random.default_rng(8).integers(1, 200, 3, np.uint8)}
+    if severity == "error":
+        with refused("TS603", "SplitToSequence"):
+            ts.run(made, given, engine=target)
+    else:
+        assert ts.run(made, given, engine=target)["y"].tolist() == given["x"].tolist()
+
+
 MODES = {
     "none": ("", "n = Neg(x) d = Dropout(n, r)", False),
     "off": (", bool m = {0}", "n = Neg(x) d = Dropout(n, r, m)", False),

@@ -70,6 +70,7 @@ class TargetChecks:
         fix = partial(advice, first=self._first)
         for entry, found in of_features(self.profile, features, "graph", fix).items():
             is_needed = needed.get(entry.feature) == features[entry.feature]
+            is_needed = is_needed or self.profile.refuses_unused(entry)
             yield found if is_needed else found.as_warning(_NOBODY)
 
     def of_node(self, ref: NodeRef) -> list[Finding]:
@@ -94,8 +95,12 @@ class TargetChecks:
                 else each.as_warning(NEVER_RUNS)
                 for entry, each in found.items()
             ]
-        is_used = ref.node in self._used
-        of_entries = [each if is_used else each.as_warning(_NOBODY) for each in found.values()]
+        of_entries = [
+            each
+            if ref.node in self._used or self.profile.refuses_unused(entry)
+            else each.as_warning(_NOBODY)
+            for entry, each in found.items()
+        ]
         return [*of_entries, *of_kernels(self.profile, ref, self.facts)]
 
     def of_data(self, refs: Iterable[NodeRef]) -> list[Finding]:

@@ -191,6 +191,7 @@ class Profile:
             that read nothing later in their bodies, or none if it is empty.
         reads_unrun: The features that it refuses in code that never runs, too; ``all`` for each
             that it refuses.
+        runs_unused: Whether it loads and runs nodes that no output depends on, too.
         kernels: The kernels of operators: by type of the node, for which versions and element types
             it has one, or for which it has none; see `tensorsplit.model.check.engine_kernels`.
         package: The distribution whose version it is of; empty for the engine's name.
@@ -205,6 +206,7 @@ class Profile:
     view: View | None = None
     sorts: Literal["", "own", "all"] = ""
     reads_unrun: tuple[str, ...] = ()
+    runs_unused: bool = False
     kernels: Mapping[str, tuple[KernelLine, ...]] = field(default_factory=dict)
     package: str = ""
     remarks: tuple[str, ...] = ()
@@ -230,6 +232,10 @@ class Profile:
         """Return whether the engine refuses a model for an entry though the code never runs."""
         is_read = "all" in self.reads_unrun or entry.feature in self.reads_unrun
         return is_read and entry.verdict == "refused"
+
+    def refuses_unused(self, entry: Limitation) -> bool:
+        """Return whether the engine fails for an entry though no output depends on the node."""
+        return self.runs_unused and entry.verdict in ("refused", "crash")
 
     def about(self, features: Mapping[str, object]) -> Iterator[Limitation]:
         """Return the entries that hold for something with these features."""
