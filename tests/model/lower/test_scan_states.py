@@ -179,6 +179,9 @@ UNREAD = {
     "rows that are carried for nothing": f"k, y = Scan(w, x) <num_scan_inputs = 1, body = s"
     f" (float[6] n, float[6] row) => (float[6] m, float[2] b) {{ m = Neg(row) h = Identity(v)"
     f" {PARTS} }}>",
+    "rows that are carried, and read for nothing": f"k, y = Scan(w, x) <num_scan_inputs = 1, body ="
+    f" s (float[6] n, float[6] row) => (float[6] m, float[2] b) {{ o = Neg(n) m = Neg(row)"
+    f" h = Identity(v) {PARTS} }}> u = Neg(k)",
     "rows of two tensors": f"y = Scan(x, x) <num_scan_inputs = 2, body = s (float[6] row, float[6]"
     f" second) => (float[2] b) {{ h = Identity(v) {PARTS} }}>",
 }  # fmt: skip

@@ -14,7 +14,7 @@ from tensorsplit.core.errors import SplitError
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.called_in_onnx import gives_shape
 from tensorsplit.model.graph.loops import body_of, states_of
-from tensorsplit.model.graph.nodes import Scope, bodies, is_used, nodes_in
+from tensorsplit.model.graph.nodes import Scope, bodies, nodes_in
 from tensorsplit.model.graph.producers import passed_from, passed_on
 from tensorsplit.model.openvino_ir import LAYER_PORTS
 from tensorsplit.model.openvino_ir.port_maps import read_ports
@@ -88,7 +88,7 @@ def is_passed_on(inside: ir.Value, node: ir.Node, but: _Test = _no_node) -> bool
     do not. What some nodes calculate may be left out.
     """
     after = _after_round(node, body_of(node))
-    ends = {end for end, made in after if made is None or is_used(made)}
+    ends = {end for end, made in after if made is None or is_needed(made)}
     return not ends.isdisjoint(calculated_from(inside, but))
 
 
