@@ -14,6 +14,7 @@ from tensorsplit.model.graph.facts import (
     Tensor,
     fact_of,
     join_shapes,
+    merge_declared,
 )
 
 N = ir.SymbolicDim("N")
@@ -44,3 +45,10 @@ def test_a_type_and_a_shape_say_something_alone(
 )
 def test_what_two_shapes_have_in_common(left: Dim, right: Dim, expected: Dim) -> None:
     assert join_shapes((left, 7), (right, 7)) == (expected, 7)
+
+
+def test_a_declaration_tells_the_shape_of_an_optional_value() -> None:
+    kind = ir.OptionalType(ir.TensorType(FLOAT))
+    declared = Other(kind, (3, "N"))
+    assert merge_declared(Other(kind, None), declared) == declared
+    assert merge_declared(Other(kind, (3, 4)), declared) == Other(kind, (3, 4))

@@ -224,3 +224,18 @@ def test_a_function_that_uses_a_value_around_its_call_is_refused() -> None:
     held.append(ir.Node("", "Add", [held.inputs[0], source.graph.inputs[0]]))
     with refused("TS502", "'x'", "make it an input of the function"):
         inline(source)
+
+
+def test_a_list_of_bodies_comes_along() -> None:
+    ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, None)] for name in "pq"]
+    bodies = [
+        helper.make_graph([helper.make_node(name, ["a"], [end[0].name])], "b", [], end)
+        for name, end in zip(("Neg", "Abs"), ends, strict=True)
+    ]
+    either = helper.make_node("Either", ["a"], ["b"], domain="ai.onnx.ml", branches=bodies)
+    made = ir.from_proto(model([call(["x"], ["y"])], function(["a"], ["b"], either)))
+    inline(made)
+    (node,) = made.graph
+    listed = node.attributes["branches"].as_graphs()
+    assert [[each.op_type for each in body] for body in listed] == [["Neg"], ["Abs"]]
+    assert [body[0].inputs[0] for body in listed] == [made.graph.inputs[0]] * 2
