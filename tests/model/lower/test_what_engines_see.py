@@ -975,6 +975,25 @@ def test_results_that_openvino_keeps_too_short_are_written_otherwise_and_reporte
     assert ts.run(ts.lower(model, "openvino"), feeds)["v"].tolist() == list(wanted)
 
 
+def test_a_result_is_passed_on_beside_one_of_unknown_rank() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 18]>
+        g (bool c, float[2] x, float[N] z, int64[K] k) => (float[?] y, float[M] w) {
+            a, b = If(c) <then_branch = t () => (float[?] p, float[A] q) {
+                p = Reshape(x, k) q = Neg(z) },
+            else_branch = e () => (float[?] r, float[B] s) { r = Reshape(x, k) s = Abs(z) }>
+            y = Exp(a) w = Log(b) }""")
+    ends = [each.g.output[0] for each in model.graph.node[0].attribute]
+    for end in (*ends, model.graph.output[0]):
+        end.type.tensor_type.ClearField("shape")
+    lowered = ts.lower(model, "openvino")
+    read = {node.op_type: node.input for node in lowered.graph.node}
+    (loop,) = (node for node in lowered.graph.node if node.op_type == "Loop")
+    assert list(read["Log"]) == list(loop.output)
+    assert list(read["Exp"]) == ["a"]
+    feeds = {"c": np.array(True), "x": X[:2], "z": -X, "k": np.array([2])}
+    assert ts.run(lowered, feeds)["w"].tolist() == np.log(X).tolist()
+
+
 @pytest.mark.parametrize(
     "text",
     [
