@@ -227,6 +227,21 @@ class WindowedAttention(nn.Module):
         return (q @ k.transpose(1, 2)).softmax(-1) @ v
 
 
+class ShiftedWindows(nn.Module):
+    """Two heads in windows of two, as many heads as queries, which are unbound."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(6, 18)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch = x.shape[0]
+        windows = torch.roll(x[:, :4], -1, 1).reshape(batch * 2, 2, 6)
+        q, k, v = self.qkv(windows).reshape(batch * 2, 2, 3, 2, 3).permute(2, 0, 3, 1, 4).unbind(0)
+        made = ((q @ k.transpose(-2, -1)).softmax(-1) @ v).transpose(1, 2)
+        return torch.roll(made.reshape(batch, 4, 6), 1, 1)
+
+
 class YOLOHead(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -363,6 +378,7 @@ ARCHITECTURES: dict[Callable[[], nn.Module], tuple[int, ...]] = {
     **dict.fromkeys((GLU, SwiGLU, PackedAttention, UnboundAttention, GroupedQueries), ROWS),
     **dict.fromkeys((Rotary, LSTMCell, GRUCell, MixtureOfExperts, TopOfExperts, Mamba), ROWS),
     **dict.fromkeys((WaveNet, Coupling, AdaptiveNorm, UnevenChunks, Reversible, Attention), ROWS),
+    ShiftedWindows: ROWS,
     **dict.fromkeys((ShuffleNet, CSP, Inception, Res2Net, GatedConvolution, UNetSkip), IMAGE),
     **dict.fromkeys((WindowedAttention, YOLOHead, FocalStem), IMAGE),
     **dict.fromkeys(SCRIPTED, ROWS),

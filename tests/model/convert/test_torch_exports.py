@@ -73,7 +73,8 @@ OPSETS = {"ts": (9, 11, 13, 17, 18, 21), "dynamo": (18, 21), "script": (11, 13, 
 NAMES = (
     *("AdaptiveNorm", "Attention", "CSP", "Coupling", "FocalStem", "GLU", "GRUCell"),
     *("GatedConvolution", "GroupedQueries", "Inception", "LSTMCell", "Mamba"),
-    *("MixtureOfExperts", "PackedAttention", "Res2Net", "Reversible", "Rotary", "ShuffleNet"),
+    *("MixtureOfExperts", "PackedAttention", "Res2Net", "Reversible", "Rotary", "ShiftedWindows"),
+    *("ShuffleNet",),
     *("SwiGLU", "TopOfExperts", "UNetSkip", "UnboundAttention", "UnevenChunks", "WaveNet"),
     *("WindowedAttention", "YOLOHead"),
 )
