@@ -32,7 +32,7 @@ from tensorsplit.model.features.misread import of_misread
 from tensorsplit.model.features.quantized import of_quantized
 from tensorsplit.model.features.ranks import (
     gives_unknown_rank,
-    has_unread_rank,
+    has_unranked_input,
     of_ranks,
     reads_unknown_rank,
 )
@@ -334,6 +334,6 @@ def data_features(refs: Iterable[NodeRef], facts: Facts, inputs: Iterable[ir.Val
         )
     found: Features = {"wide_values": "double"} if ir.DataType.DOUBLE in types else {}
     rare = sorted(each.name.lower() for each in types if each.name in RARE_TYPES)
-    if has_unread_rank(inputs, facts):
-        found["unread_rank"] = True
+    if has_unranked_input(inputs, facts):
+        found["unranked_input"] = True
     return found | ({"element_type": tuple(rare)} if rare else {})

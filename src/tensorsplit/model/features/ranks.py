@@ -17,6 +17,7 @@ from tensorsplit.model.graph.loops import carried_by
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, given_in_branches, is_used
 from tensorsplit.model.graph.producers import first_input, origins
 from tensorsplit.model.graph.rejoined import first_passed
+from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
@@ -218,9 +219,19 @@ def reads_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
     return is_outer and any(_is_unknown(held, facts) for held in given)
 
 
-def has_unread_rank(inputs: Iterable[ir.Value], facts: Facts) -> bool:
-    """Return whether a model has an input of unknown rank that no node reads that is needed."""
-    return any(_is_unknown(held, facts) and not is_needed(held) for held in inputs)
+def has_unranked_input(inputs: Iterable[ir.Value], facts: Facts) -> bool:
+    """Return whether a model has an input of unknown rank that nodes read, which do not tell so.
+
+    These are splits, nodes in bodies, and those that nothing needs.
+    """
+    unknown = (held for held in inputs if held.uses() and _is_unknown(held, facts))
+    return any(not any(_tells(use.node, held) for use in held.uses()) for held in unknown)
+
+
+def _tells(node: ir.Node, held: ir.Value) -> bool:
+    """Return whether what is found of a node that reads an input tells that its rank is unknown."""
+    is_beside = node.graph is held.graph and not is_onnx_split(node)
+    return is_beside and any(map(is_needed, node.outputs))
 
 
 def gives_unknown_rank(ref: NodeRef, facts: Facts) -> bool:

@@ -355,7 +355,7 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
         "shortened_call": "has a call of a function that lacks the last outputs",
         "duplicate_node_name": "has two nodes of one name in a graph or function",
         "empty_input": "has an input of shape (0)",
-        "unread_rank": "has an input of unknown rank that no node reads",
+        "unranked_input": "has an input of unknown rank",
         "constant_in_words": "has constants of bfloat16, uint32 or float8, not written as bytes",
         "unread_initializer": "has an initializer that no node reads, of complex numbers or of a"
         " type of few bits",

@@ -85,7 +85,7 @@ LEFT = {
     "unknown_rank": "give its axes or shape as a constant, or declare how long that list is;"
     " the branches of an If have to give one rank",
     "strings_repeated": ELSEWHERE,
-    "unread_rank": "declare its shape, or leave the input out",
+    "unranked_input": "declare its rank, or leave the input out",
     "scalar_or_list": "give a list in both branches, for example by an Unsqueeze of the scalar",
     "peepholes": "use another engine",
     "unfilled_mask": f"convert it to opset 13 {CONVERT}",
