@@ -1299,7 +1299,7 @@ def test_a_length_that_a_slice_gives_of_an_open_one_is_not_believed(
         ("string", "3,1", "Tile", True, "Tile of strings"),
         ("string", "3,1", "Concat", True, ""),
         ("f32", "3,1", "Tile", True, ""),
-        ("f32", "...", "Tile", False, "that no node reads"),
+        ("f32", "...", "Tile", False, "an input of unknown rank"),
         ("f32", "?,?", "Tile", False, ""),
     ],
 )

@@ -220,11 +220,11 @@ def reads_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
 
 
 def has_unranked_input(inputs: Iterable[ir.Value], facts: Facts) -> bool:
-    """Return whether a model has an input of unknown rank that nodes read, which do not tell so.
+    """Return whether a model has an input of unknown rank of which no node that reads it tells so.
 
-    These are splits, nodes in bodies, and those that nothing needs.
+    Splits do not, nor nodes in bodies, nor those that nothing needs.
     """
-    unknown = (held for held in inputs if held.uses() and _is_unknown(held, facts))
+    unknown = (held for held in inputs if _is_unknown(held, facts))
     return any(not any(_tells(use.node, held) for use in held.uses()) for held in unknown)
 
 
