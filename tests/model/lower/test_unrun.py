@@ -11,6 +11,8 @@ from onnx.parser import parse_model
 from onnx.reference import ReferenceEvaluator
 
 import tensorsplit as ts
+from tensorsplit.model.lower import lower_graph
+from tensorsplit.model.reading import open_model, read_model
 from tests.model.lower.running import Runner, lowered_for
 
 X = np.random.default_rng(2211).random(4, np.float32) - 0.5
@@ -179,3 +181,44 @@ def test_what_an_engine_does_wrongly_where_it_never_runs_is_no_error(openvino: R
     assert not [each for each in ts.check(model, target=OV) if each.severity == "error"]
     (got,) = openvino.call([OV, model.SerializeToString(), [{"x": X}], 1])
     assert got[0].tolist() == [[0, 1, 2, 3]]
+
+
+@pytest.mark.engine("openvino")
+def test_what_nothing_reads_where_it_never_runs_is_no_error(openvino: Runner) -> None:
+    """OpenVINO leaves it out itself."""
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[4] x) => (float[E] y)
+        <bool no = {{0}}, int64 k = {{0}}> {{ y = If(no)
+        <then_branch = t () => (float[4] n) {{ {MAPPED} n = Neg(x) }},
+        else_branch = e () => (float[4] a) {{ a = Abs(x) }}> }}"""
+    )
+    assert not [each for each in ts.check(model, target=OV) if each.severity == "error"]
+    (got,) = openvino.call([OV, model.SerializeToString(), [{"x": X}], 1])
+    assert got[0].tolist() == np.abs(X).tolist()
+
+
+@pytest.mark.engine("onnxruntime")
+def test_onnxruntime_infers_shapes_of_what_never_runs(openvino: Runner) -> None:
+    """Before opset 11 the branches of an If have to give one shape, there, too."""
+    model = parse_model(
+        """<ir_version: 8, opset_import: ["": 9]> g (float[4] x, bool c) => (float[E] y)
+        <bool no = {0}> { y = If(no) <then_branch = t () => (float[A] r) { r = If(c)
+        <then_branch = u () => (float[4] q) { q = Neg(x) },
+        else_branch = v () => (float[8] p) { p = Concat<axis = 0>(x, x) }> },
+        else_branch = e () => (float[4] a) { a = Abs(x) }> }"""
+    )
+    found = [each for each in ts.check(model, target=ORT) if each.severity == "error"]
+    assert [each.node for each in found] == ["graph/If[0].then_branch/If[0]"]
+    feeds = [{"x": X, "c": np.array(True)}]
+    for each, is_refused in ((model, True), (lowered_for(ORT, model), False)):
+        (got,) = openvino.call([ORT, each.SerializeToString(), feeds, 1])
+        assert isinstance(got, str) == is_refused
+    assert got[0].tolist() == np.abs(X).tolist()
+
+
+def test_a_branch_that_is_left_out_is_told_once() -> None:
+    model = model_of("one never taken in another", WRONG["a sum"])
+    report = lower_graph(open_model(read_model(model)), OV)
+    assert [(each.node, each.became) for each in report.changes] == [
+        ("graph/If[0]", "its else_branch, which is always taken")
+    ]

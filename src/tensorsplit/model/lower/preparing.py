@@ -225,8 +225,7 @@ def leave_out_unrun(lowering: Lowering) -> bool:
     """
     before = len(lowering.report.changes)
     for ref in lowering.refs.values():
-        is_own = ref.node.domain == "" and ref.function is None
-        if not is_own or not bodies(ref.node) or lowering.facts.never_runs(ref.path):
+        if ref.function is not None or lowering.facts.never_runs(ref.path):
             continue
         entry = next(_refused_unrun(lowering, ref), None)
         if entry is None:
@@ -248,8 +247,8 @@ def _refused_unrun(lowering: Lowering, ref: NodeRef) -> Iterator[Limitation]:
         for node in nodes_in(body):
             inner = lowering.refs.get(node)
             if inner is not None and lowering.facts.never_runs(inner.path):
-                entries = filter(must_go, lowering.limitations.get(node, ()))
-                yield from filter(lowering.profile.refuses_unrun, entries)
+                entries = filter(lowering.profile.refuses_unrun, lowering.limitations.get(node, ()))
+                yield from (each for each in entries if must_go(each) or each.extent == "all")
 
 
 def take_branch(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
