@@ -12,6 +12,7 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit.engines.process import EngineProcess
+from tests.interpreters import printed
 
 pytestmark = pytest.mark.engine
 openvino = pytest.importorskip("openvino")
@@ -122,6 +123,30 @@ def test_lengths_that_do_not_fit_a_known_shape_are_refused(imported: Imported) -
         a, b = Split(x, l) }"""
     )
     assert isinstance(imported(made, x=X), str)
+
+
+def test_divisions_that_do_not_end_are_not_followed() -> None:
+    """OpenVINO's own end the process with SIGFPE: by 0, and of the least integer by -1."""
+    assert printed(DIVISIONS).splitlines() == [
+        f"{name} {kind} {value}"
+        for name, of_seven in (("divide", "(-7,)"), ("mod", "(0,)"), ("floor_mod", "(0,)"))
+        for kind in ("int32", "int64")
+        for value in ("None", "None", of_seven)
+    ]
+
+
+DIVISIONS = """
+import numpy as np
+from openvino import opset13 as layers
+from tensorsplit.openvino.followed_values import followed_values
+for name in ("divide", "mod", "floor_mod"):
+    for kind in (np.int32, np.int64):
+        least = np.iinfo(kind).min
+        for number, by in ((least, -1), (7, 0), (7, -1)):
+            given = [layers.constant(np.array([each], kind)) for each in (number, by)]
+            made = getattr(layers, name)(*given)
+            print(name, kind.__name__, followed_values(made.output(0)))
+"""
 
 
 def test_stock_openvino_refuses_what_these_are_for(imported: Imported) -> None:

@@ -74,10 +74,18 @@ def _elements(node: openvino.Node, known: dict[str, np.ndarray | None]) -> np.nd
 def _result(node: openvino.Node, known: dict[str, np.ndarray | None]) -> np.ndarray | None:
     operands = [_calculated(held, known) for held in node.input_values()]
     given = [held for held in operands if held is not None]
-    if len(given) < len(operands) or (
-        node.get_type_name() in _DIVIDES and given[1].dtype.kind != "f" and not given[1].all()
-    ):
+    if len(given) < len(operands):
+        return None
+    if node.get_type_name() in _DIVIDES and not _can_divide(*given):
         return None
     made = openvino.Tensor(node.get_output_element_type(0), node.get_output_shape(0))
     tensors = [openvino.Tensor(np.array(each, order="C")) for each in given]
     return made.data.copy() if node.evaluate([made], tensors) else None
+
+
+def _can_divide(number: np.ndarray, by: np.ndarray) -> bool:
+    """Return whether a division ends, as one of integers by 0 does not, nor the least by -1."""
+    if by.dtype.kind != "i":
+        return by.dtype.kind == "f" or bool(by.all())
+    least = np.iinfo(number.dtype).min
+    return bool(by.all()) and not (np.any(by == -1) and np.any(number == least))
