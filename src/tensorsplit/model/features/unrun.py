@@ -25,19 +25,15 @@ def of_unrun(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, tup
     """
     if not seen.refusals or facts.never_runs(ref.path):
         return
-    places = [f"{ref.path}.{label}" for label, body in bodies(ref.node) if len(body)]
-    starts = tuple(f"{place}/" for place in places if _never_runs(ref, place, facts))
+    places = ((f"{ref.path}.{label}", body) for label, body in bodies(ref.node) if len(body))
+    starts = tuple(
+        f"{place}/" for place, body in places if facts.never_runs(node_paths(place, body)[0])
+    )
     wrong = [each for each in seen.refusals if (each.error.node or "").startswith(starts)]
     used = [each for each in wrong if not is_unused(each.node)]
     for name, found in zip(WRONG_UNRUN, (wrong, used), strict=True):
         if found:
             yield name, tuple(sorted({_told(each, seen) for each in found}))
-
-
-def _never_runs(ref: NodeRef, place: str, facts: Facts) -> bool:
-    """Return whether the body at a place in a node never runs."""
-    body: ir.Graph = dict(bodies(ref.node))[place.removeprefix(f"{ref.path}.")]
-    return facts.never_runs(node_paths(place, body)[0])
 
 
 def _told(refusal: Refusal, seen: Facts) -> str:
