@@ -71,22 +71,22 @@ def check_buffers(array: Array, plan: SplitPlan, out: object) -> list[Array]:
         if buffer.shape != shape:
             raise SplitError(OUT_SHAPE, f"{name} has shape {buffer.shape}", f"its part has {shape}")
         _check_writable(name, buffer, array.dtype)
-    if not _lie_apart(buffers, [array]):
+    if not _are_surely_disjoint(buffers, [array]):
         for number, buffer in enumerate(buffers):
             _check_overlap(f"buffer {number}", buffer, array, "the data")
         _check_disjoint(buffers)
     return buffers
 
 
-def _lie_apart(written: Sequence[Array], read: Sequence[Array]) -> bool:
+def _are_surely_disjoint(written: Sequence[Array], read: Sequence[Array]) -> bool:
     """Return whether it is seen at once that nothing that is written shares memory."""
     if not all(buffer.flags.c_contiguous for buffer in written):
         return False
     ranges = [[byte_bounds(array) for array in side if array.size] for side in (written, read)]
-    return are_apart(*ranges)
+    return are_disjoint(*ranges)
 
 
-def are_apart(written: Iterable[tuple[int, int]], read: Iterable[tuple[int, int]]) -> bool:
+def are_disjoint(written: Iterable[tuple[int, int]], read: Iterable[tuple[int, int]]) -> bool:
     """Return whether no range of addresses that is written, each with its end, meets another."""
     reach = reach_written = 0
     for start, end, is_written in sorted(
@@ -122,7 +122,7 @@ def check_buffer(parts: Sequence[Array], plan: SplitPlan, out: object) -> Array:
         problem = f"the buffer has shape {buffer.shape}"
         raise SplitError(OUT_SHAPE, problem, f"the whole has {plan.input_shape}")
     _check_writable("the buffer", buffer, parts[0].dtype if parts else buffer.dtype)
-    for number, part in enumerate(() if _lie_apart([buffer], parts) else parts):
+    for number, part in enumerate(() if _are_surely_disjoint([buffer], parts) else parts):
         _check_overlap("the buffer", buffer, part, f"part {number}")
     return buffer
 

@@ -11,7 +11,7 @@ import torch
 
 from tensorsplit import native
 from tensorsplit.arrays.buffers import (
-    are_apart,
+    are_disjoint,
     check_buffer,
     check_buffer_count,
     check_buffers,
@@ -197,7 +197,7 @@ def copies_into(array: Tensor, plan: SplitPlan, out: Any) -> list[Tensor]:
     """
     _check_buffers(array, plan, out)
     if not _is_transformed() and all(map(_has_address, (array, *out))):
-        if not _lie_apart(out, [array]):
+        if not _are_surely_disjoint(out, [array]):
             check_buffers(_addresses(array), plan, list(map(_addresses, out)))
     elif len({*map(id, (array, *out))}) <= len(out):
         problem = "a buffer is the data, or another buffer"
@@ -285,7 +285,7 @@ def joined_into(parts: list[Tensor], plan: SplitPlan, out: object) -> object:
         if _join_by_kernel(out, parts, plan):
             torch.autograd.graph.increment_version([out])
             return out
-        if not _lie_apart([out], parts):
+        if not _are_surely_disjoint([out], parts):
             whole, *held = map(_addresses, (out, *parts))
             check_buffer(held, plan, whole)
     elif any(out is part for part in parts):
@@ -338,11 +338,11 @@ def _check_buffer(name: str, buffer: object, array: Tensor, shape: Shape, fix: s
         raise SplitError(OUT_READ_ONLY, problem, "write it under `torch.inference_mode()`")
 
 
-# Torch tells these in no other way; looked up once, since small copies ask each time.
-_modes = torch._C._len_torch_dispatch_stack  # noqa: SLF001 - as said above
-_function_modes = torch._C._len_torch_function_stack  # noqa: SLF001 - as said above
-_transform = torch._C._functorch.peek_interpreter_stack  # noqa: SLF001 - as said above
-_is_tracing = torch._C._is_tracing  # noqa: SLF001 - as said above
+# Torch gives these in no other way; looked up once, since each small copy needs them.
+_modes = torch._C._len_torch_dispatch_stack  # noqa: SLF001 - as above
+_function_modes = torch._C._len_torch_function_stack  # noqa: SLF001 - as above
+_transform = torch._C._functorch.peek_interpreter_stack  # noqa: SLF001 - as above
+_is_tracing = torch._C._is_tracing  # noqa: SLF001 - as above
 _forward_ad = torch.autograd.forward_ad
 
 
@@ -353,7 +353,7 @@ def _is_transformed() -> bool:
         or _function_modes()
         or _transform() is not None
         or _is_tracing()
-        or _forward_ad._current_level >= 0  # noqa: SLF001 - as said above
+        or _forward_ad._current_level >= 0  # noqa: SLF001 - as above
     )
 
 
@@ -378,12 +378,12 @@ def _has_address(array: Tensor) -> bool:
     return False
 
 
-def _lie_apart(written: list[Tensor], read: list[Tensor]) -> bool:
+def _are_surely_disjoint(written: list[Tensor], read: list[Tensor]) -> bool:
     """Return whether it is seen at once that nothing that is written shares memory."""
     if not all(buffer.is_contiguous() for buffer in written):
         return False
     ranges = [[_range(array) for array in side if array.numel()] for side in (written, read)]
-    return are_apart(*ranges)
+    return are_disjoint(*ranges)
 
 
 def _range(array: Tensor) -> tuple[int, int]:

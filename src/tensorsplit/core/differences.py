@@ -19,8 +19,8 @@ from tensorsplit.core.schema import Operator
 ASPECTS = ("attribute", "input", "output", "type", "fact", "behaviour")
 """What two versions can differ in, in the order in which it is shown."""
 
-_TOLD_OF_DIALECTS = ("attribute", "input", "behaviour")
-"""What a dialect says of itself; its types and its output are those of its library."""
+_ASPECTS_OF_DIALECTS = ("attribute", "input", "behaviour")
+"""What is compared of a dialect; its types and its output are those of its library."""
 
 EXAMPLES = ((7, 3), (5, 4))
 """A dimension and a number, of which two versions may make different parts."""
@@ -122,14 +122,14 @@ def diff(
         first = operator_named(before)
     with called(operator="after"):
         second = operator_named(after)
-    told = _TOLD_OF_DIALECTS if first.is_dialect or second.is_dialect else ASPECTS
+    compared = _ASPECTS_OF_DIALECTS if first.is_dialect or second.is_dialect else ASPECTS
     left, right = _aspects(first), _aspects(second)
     keys = list(dict.fromkeys((*left, *right)))
     subjects = list(dict.fromkeys((aspect, name.partition(": ")[0]) for aspect, name in keys))
     changes = [
         Change(*key, left.get(key), right.get(key))
         for key in keys
-        if left.get(key) != right.get(key) and key[0] in told
+        if left.get(key) != right.get(key) and key[0] in compared
     ]
     changes.sort(key=lambda c: (ASPECTS.index(c.aspect), subjects.index((c.aspect, c.subject))))
     return OperatorDiff(first, second, tuple(changes))

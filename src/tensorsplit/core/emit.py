@@ -93,9 +93,9 @@ def counted(intent: Intent) -> Intent | None:
     given = intent.given
     if intent.rule is not explicit or not given or not all(map(is_known, given)):
         return None
-    asked = replace(intent, rule=ceil, given=(len(given),), source=None)
+    candidate = replace(intent, rule=ceil, given=(len(given),), source=None)
     try:
-        return asked if part_sizes(asked, sum(given)) == given else None
+        return candidate if part_sizes(candidate, sum(given)) == given else None
     except SplitError:
         return None
 

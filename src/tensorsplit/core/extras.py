@@ -61,7 +61,7 @@ def _origin() -> tuple[str, str, str]:
         text = metadata.distribution(NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         return _beside(Path(__file__).parents[3])
-    return _told(json.loads(text)) if text else ("", NAME, "")
+    return _recorded(json.loads(text)) if text else ("", NAME, "")
 
 
 def _beside(folder: Path) -> tuple[str, str, str]:
@@ -70,7 +70,7 @@ def _beside(folder: Path) -> tuple[str, str, str]:
     return ("-e ", str(folder), "") if is_checkout else ("", NAME, "")
 
 
-def _told(record: dict[str, Any]) -> tuple[str, str, str]:
+def _recorded(record: dict[str, Any]) -> tuple[str, str, str]:
     """Return the origin that an installer recorded (PEP 610); the name where it is gone."""
     from urllib.parse import urlsplit
     from urllib.request import url2pathname
