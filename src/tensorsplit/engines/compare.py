@@ -135,10 +135,10 @@ _TEXT = "OUST"
 _Make: TypeAlias = Callable[..., Difference]
 _Judge: TypeAlias = Callable[[Array, Array, Array], tuple[Array, str]]
 _MOVED = "this output is only moved, never computed, so it must match bit for bit"
-_BITS_ASKED = "--rtol 0 and --atol 0 ask for the same bits"
+_BITS_REQUESTED = "--rtol 0 and --atol 0 ask for the same bits"
 _WITHIN, _BEYOND = "within {0}", "beyond {0}"
 _OFFER = "beyond {0}; --atol {1} would allow it"
-JUDGED = (_MOVED, _BITS_ASKED, _WITHIN, _BEYOND, _OFFER)
+JUDGED = (_MOVED, _BITS_REQUESTED, _WITHIN, _BEYOND, _OFFER)
 """By what values are judged, with tolerances in the braces."""
 
 
@@ -149,7 +149,7 @@ class Reference:
     Attributes:
         engine: The engine that gave the outputs.
         outputs: By name, what `run` returned.
-        tolerance: How far numbers may be apart; None if every bit counts.
+        tolerance: How far numbers may differ; None if every bit counts.
         moved: The outputs that have no tolerance, such as `model.exactness.moved_outputs`.
         limits: Those of each run, as `run` takes them.
     """
@@ -226,7 +226,7 @@ def _judge(
     if tolerance is None or expected.dtype.kind in _TEXT:
         return none, ""
     if is_moved or tolerance.is_none:
-        return none, _MOVED if is_moved else _BITS_ASKED
+        return none, _MOVED if is_moved else _BITS_REQUESTED
     rtol, atol = tolerance.of(whole)
     gaps = _gaps(expected, found)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -336,7 +336,7 @@ def _largest(expected: Array, found: Array) -> str | None:
 
 
 def _gaps(expected: Array, found: Array) -> Array:
-    """Return how far numbers are apart; 0 for two NaNs, NaN for a single one."""
+    """Return how far numbers differ; 0 for two NaNs, NaN for a single one."""
     # A signalling NaN is invalid to convert, infinities are invalid to subtract from each other,
     # and either gives the NaN that is wanted; huge numbers far apart give inf.
     with np.errstate(invalid="ignore", over="ignore"):

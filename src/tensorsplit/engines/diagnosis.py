@@ -80,7 +80,7 @@ def version_of(engine: str) -> str:
 def diagnosis_of_wrong_model(source: OnnxModel) -> list[Diagnosis]:
     """Return a diagnosis for each engine if the model itself is wrong; empty if it is not.
 
-    SplitError TS101 for one whose opset is not known here, of which nothing can be said.
+    SplitError TS101 for one whose opset is not known here, which can't be judged.
     """
     check_known(source.model.opset_imports.get("", 0))
     errors = [each for each in examine(source).findings if each.severity == ERROR]
@@ -88,7 +88,10 @@ def diagnosis_of_wrong_model(source: OnnxModel) -> list[Diagnosis]:
         return []
     why = (MODEL_IS_WRONG,)
     others = [Diagnosis(name, version_of(name), NOT_RUN, why) for name in installed_engines()[1:]]
-    return [Diagnosis(OURS, version_of(OURS), WRONG_MODEL, _shortened(map(_said, errors))), *others]
+    return [
+        Diagnosis(OURS, version_of(OURS), WRONG_MODEL, _shortened(map(_with_node, errors))),
+        *others,
+    ]
 
 
 def diagnose(source: OnnxModel, feeds: Mapping[str, object], limits: Limits) -> Iterator[Diagnosis]:
@@ -132,7 +135,7 @@ def _diagnosis(
         return made(FINE, (SAME_OUTPUTS,), _about_the_engine(report))
     reasons = [str(each).removeprefix(f"{engine}: ") for each in differences if each.output]
     reasons += [each.found for each in differences if not each.output]
-    reasons += map(_said, lacks)
+    reasons += map(_with_node, lacks)
     useless = why_lowering_fails()
     if useless is None:
         return made(FIXABLE, _shortened(reasons))
@@ -168,8 +171,8 @@ def _about_the_engine(report: CheckReport) -> int:
     return sum(each.code in codes for each in report.findings)
 
 
-def _said(finding: Finding) -> str:
-    """Return what a finding says, with its node."""
+def _with_node(finding: Finding) -> str:
+    """Return the message of a finding, with its node."""
     return f"{finding.node}: {finding.message}"
 
 

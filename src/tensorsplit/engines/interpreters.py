@@ -1,7 +1,7 @@
 """Interpreters that adapters name, for packages that can't be installed beside this one's.
 
 One answers calls in place of this package's worker (see `worker`), by the program `elsewhere`. Here
-it is asked first what is installed there, so that one that can't do it is refused by name.
+what is installed there is read first, so that one that can't do it is refused by name.
 """
 
 from __future__ import annotations

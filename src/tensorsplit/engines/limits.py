@@ -120,10 +120,10 @@ def _check_reply(engine: str, reply: Reply, memory: int | None, seconds: float |
         raise SplitError(LIMIT, problem, fix, parameter="timeout")
     if memory is None or reply.has_hung:
         return
-    said = reply.error.problem if reply.error else reply.refusal or f"its process {reply.death}"
-    if reply.death is not None or _OUT_OF_MEMORY.search(said):
-        said = "" if said.startswith("MemoryError") else f" ({said})"
-        problem = f"{engine} needs more than the {show_bytes(memory)} that --memory allows{said}"
+    reason = reply.error.problem if reply.error else reply.refusal or f"its process {reply.death}"
+    if reply.death is not None or _OUT_OF_MEMORY.search(reason):
+        detail = "" if reason.startswith("MemoryError") else f" ({reason})"
+        problem = f"{engine} needs more than the {show_bytes(memory)} that --memory allows{detail}"
         fix = "allow more, with --memory (memory= in Python)"
         raise SplitError(LIMIT, problem, fix, parameter="memory")
 

@@ -66,7 +66,7 @@ LONGEST = 400
 
 _ADDRESS = re.compile(r"(?: at )?\b0x[0-9a-fA-F]{6,}\b")
 _RAISED_AT = re.compile(r"(?:Caught exception: )?Exception from \S+:\d+: ")
-"""Where in its own source OpenVINO raised, told once for each layer that passes an error on."""
+"""Where in its own source OpenVINO raised, given once for each layer that passes an error on."""
 _MOST_VALUES = 1 << 16  # in an answer: cases have a few hundred
 
 _PLAIN = (str, int, float, bool, type(None))

@@ -105,14 +105,14 @@ class Death:
             return f"gave no answer within {self.seconds:g} s and was stopped"
         if self.most is not None:
             return f"gave an answer of more than {show_bytes(self.most)} and was stopped"
-        said = f", having said: {self.stderr_tail}" if self.stderr_tail else ""
+        detail = f", having said: {self.stderr_tail}" if self.stderr_tail else ""
         if self.status is None:
-            return f"gave an invalid answer{said}"
+            return f"gave an invalid answer{detail}"
         if self.status >= 0:
-            return f"ended with exit status {self.status}{said}"
+            return f"ended with exit status {self.status}{detail}"
         name = self.signal
         number = "" if name.startswith("signal") else f" (signal {-self.status})"
-        return f"was ended by {name}{number}{said}"
+        return f"was ended by {name}{number}{detail}"
 
 
 class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,7 +120,7 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     result: Any = None
     refusal: str | None = None  # why the engine refused, in its own words
-    # whether it said that it lacks the element type, operator or opset altogether
+    # whether it reported that it lacks the element type, operator or opset altogether
     unsupported: bool = False
     # whether the refusal is that what it returned can't be passed on
     has_returned: bool = False
@@ -164,21 +164,21 @@ class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _refusal_of(_type: type, fields: object) -> SplitError:
-    """Return a refusal of this package's own, as `worker.outcome` tells it."""
-    told = msgspec.convert(fields, _Told)
-    wants = {name: range(*fit) for name, fit in told.wants.items()}
+    """Return a refusal of this package's own, as `worker.outcome` passes it on."""
+    record = msgspec.convert(fields, _RefusalRecord)
+    wants = {name: range(*fit) for name, fit in record.wants.items()}
     return SplitError(
-        KINDS[told.code],
-        told.problem,
-        told.fix,
-        parameter=told.parameter,
-        operator=told.operator,
-        node=told.node,
+        KINDS[record.code],
+        record.problem,
+        record.fix,
+        parameter=record.parameter,
+        operator=record.operator,
+        node=record.node,
         wants=wants,
     )
 
 
-class _Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _RefusalRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A refusal as it is passed on; of what would be right each range's start, stop and step."""
 
     code: str
@@ -255,7 +255,7 @@ class EngineProcess:
                 if self._running is None or self._running.process.poll() is not None:
                     self._end()
                     self._running = self._start()
-                if self._is_stopped:  # asked only now: `stop` may have come before the start
+                if self._is_stopped:  # checked only now: `stop` may have come before the start
                     self._end()
                     raise _error(ENGINE_CRASHED, f"the process of {self.name} was stopped")
                 try:
@@ -263,7 +263,7 @@ class EngineProcess:
                         self._calls, call, seconds, self._most
                     )
                 except BaseException:
-                    self._end()  # it is still at work, and would answer a question asked later
+                    self._end()  # it is still at work, and would answer a later question
                     raise
                 if reply.death is not None:
                     self._end()
@@ -469,8 +469,8 @@ class _Running:
         """Return the last line of the error stream."""
         self.errors.seek(max(0, self.errors.seek(0, os.SEEK_END) - 2000))
         lines = self.errors.read().decode("utf-8", "replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
-        return said[-1][:_LONGEST_LINE] if said else ""
+        written = [line.strip() for line in lines if line.strip()]
+        return written[-1][:_LONGEST_LINE] if written else ""
 
 
 def _error(kind: Kind, problem: str, fix: str = "") -> SplitError:

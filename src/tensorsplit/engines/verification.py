@@ -219,9 +219,10 @@ def verify_sizes(source: OnnxModel, made: OnnxModel) -> Verification:
     for entry in source.inputs:
         if entry.name in fitting.random:
             seen = fitting.random[entry.name]
-            said = entry.shape or (None,) * len(seen)
+            declared = entry.shape or (None,) * len(seen)
             shapes[entry.name] = tuple(
-                size if is_known(dim) else 2 * size for size, dim in zip(seen, said, strict=True)
+                size if is_known(dim) else 2 * size
+                for size, dim in zip(seen, declared, strict=True)
             )
     run(made, complete_inputs(made, {}, shapes, 0).feeds)
     return verify_on(source, made, fitting.feeds, engines=(), tolerance=Tolerance(), limits={})

@@ -144,9 +144,9 @@ def outcome(function: Callable[..., object], arguments: Iterable[object]) -> dic
         return {"result": function(*arguments)}
     except SplitError as error:
         fields = ("code", "problem", "fix", "parameter", "operator", "node")
-        told = {name: getattr(error, name) for name in fields}
+        values = {name: getattr(error, name) for name in fields}
         wants = {name: (fit.start, fit.stop, fit.step) for name, fit in error.wants.items()}
-        texts = {name: told[name] and str(told[name])[:_LONGEST_OWN] for name in fields}
+        texts = {name: values[name] and str(values[name])[:_LONGEST_OWN] for name in fields}
         return {"error": {**texts, "wants": wants}}
     except Exception as error:  # noqa: BLE001 - an engine may raise anything
         return refusal(error)
