@@ -1,7 +1,7 @@
 """Copies of bytes between files, in tasks that each take little memory.
 
 What is long in each row is copied range by range, by the system (`RangeCopies`); where it is short,
-blocks of rows are read, put together, taken apart by the copy kernel, and written (`RowCopies`).
+blocks of rows are read, put together, split by the copy kernel, and written (`RowCopies`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tensorsplit.files.sources import open_archive, refusing
 _T = TypeVar("_T")
 
 LEAST_MEMORY = 16 << 20
-"""What a task needs: a block of rows, the same rows taken apart, and what was read of them."""
+"""What a task needs: a block of rows, the same rows split, and what was read of them."""
 
 _LONGEST_ROW = LEAST_MEMORY // 4
 _LONG = 128 << 10  # from here on, a range costs more than the calls that copy it
@@ -69,7 +69,7 @@ def _kind(move: Move) -> type[RangeCopies | RowCopies | MemberCopies]:
 
 
 def _is_short(move: Move) -> bool:
-    """Return whether rows are short enough to be put together and taken apart in blocks."""
+    """Return whether rows are short enough to be put together and split in blocks."""
     return move.rows > 1 and max(move.width, move.written) <= _LONGEST_ROW
 
 
@@ -148,7 +148,7 @@ class RangeCopies:
 
 @dataclass(frozen=True, slots=True)
 class RowCopies:
-    """A task that puts rows together and takes them apart.
+    """A task that puts rows together and splits them.
 
     Attributes:
         move: What is read and written.
@@ -169,7 +169,7 @@ class RowCopies:
         """Copy the rows, block by block."""
         taken: list[Bytes] = []
         for first, block in self._blocks(memory):
-            taken = _take_apart(block, self.move.targets, taken)
+            taken = _split_rows(block, self.move.targets, taken)
             for each, data in zip(self.move.targets, taken, strict=True):
                 with FileIO(each.path, "r+") as target:
                     write_at(target, each.offset + first * each.width, data)
@@ -283,7 +283,7 @@ def _member_blocks(
     for first in range(0, move.rows, step):
         block = buffer[: move.rows - first]
         _put_together(block, move.sources, read)
-        taken = _take_apart(block, move.targets)
+        taken = _split_rows(block, move.targets)
         for to, part in zip(move.targets, taken, strict=True):
             yield to.path, to.offset + first * to.width, part
 
@@ -313,7 +313,7 @@ def _put_together(
             place += size
 
 
-def _take_apart(
+def _split_rows(
     block: Bytes, targets: tuple[RowPlace, ...], before: Sequence[Bytes] = ()
 ) -> list[Bytes]:
     """Split a block's rows by target, into the memory of the block before if there is one."""

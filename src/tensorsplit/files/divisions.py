@@ -33,7 +33,7 @@ class SplitOperands:
         num_outputs: How many parts.
         chunk: The length of each part but perhaps the last.
         operator: The identifier of an operator version; None for Split, or SplitToSequence where
-            chunks are asked for.
+            chunks are requested.
         opset: The opset that selects the version where no operator is named.
     """
 

@@ -337,7 +337,7 @@ def _check_suffix(opened: TensorSource, target: str) -> None:
 def _job(
     opened: TensorSource,
     changes: Sequence[Recast],
-    said: Sequence[str],
+    remarks: Sequence[str],
     target: str,
     layout: FileLayout,
 ) -> Job:
@@ -360,5 +360,5 @@ def _job(
     check_names(changes)
     check_file_names(name for name, _ in layout.files)
     writing = opened.writing(changes, target, layout)
-    notes = [*said, *opened.notes]
+    notes = [*remarks, *opened.notes]
     return Job(changes, notes, writing, target, opened.reads, opened.states)

@@ -81,7 +81,7 @@ def _with_numbers(rule: object, config: _Config) -> object:
 
 
 class _Config:
-    """The configuration beside a source, which is read when it is first asked."""
+    """The configuration beside a source, which is read when it is first needed."""
 
     def __init__(self, source: str) -> None:
         self._source = source

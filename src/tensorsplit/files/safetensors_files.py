@@ -134,7 +134,7 @@ def read_header(path: Path) -> Header:
             raise ValueError(f"its header is longer than {_LONGEST_HEADER} bytes")
         if values_in(text := file.read(length)) > _MOST_VALUES:
             raise ValueError(f"its header has more than {_MOST_VALUES} values")
-        with _apart(path, field + text, size) as place:
+        with _header_file(path, field + text, size) as place:
             _check_header(safetensors, place)
         found = json.loads(text, object_pairs_hook=_pairs)
     metadata = found.pop(_METADATA, None)
@@ -163,7 +163,7 @@ def _check_header(library: Any, place: str) -> None:
 
 
 @contextmanager
-def _apart(path: Path, header: bytes, size: int) -> Iterator[str]:
+def _header_file(path: Path, header: bytes, size: int) -> Iterator[str]:
     """Yield a file in memory that begins as another one and is as long, or else that one.
 
     The library maps a file, and the system ends a process whose mapped file others cut short.
@@ -251,13 +251,13 @@ def _indexed(place: Path) -> _Checkpoint:
         headers = [_header(place.with_name(name)) for name in sorted(set(files.values()))]
         held = {name: each.path.name for each in headers for name in each.entries}
         for name in files.keys() | held.keys():
-            said, found, short = files.get(name), held.get(name), short_name(name)
-            if said is None:
+            named, found, short = files.get(name), held.get(name), short_name(name)
+            if named is None:
                 raise ValueError(f"it does not name {short}, which is in {found}")
             if found is None:
-                raise ValueError(f"it says that {short} is in {said}, which does not hold it")
-            if said != found:
-                raise ValueError(f"it says that {short} is in {said}, but that is in {found}")
+                raise ValueError(f"it says that {short} is in {named}, which does not hold it")
+            if named != found:
+                raise ValueError(f"it says that {short} is in {named}, but that is in {found}")
     return _Checkpoint(place.name.removesuffix(INDEX), headers, place, index)
 
 

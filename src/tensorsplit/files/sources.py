@@ -56,7 +56,7 @@ def refusing_access(source: str) -> Iterator[None]:
 
 def _refusal(source: str, error: Exception) -> SplitError:
     fix = "check the URL and its server" if _kinds_of_http(error) else "give a whole file"
-    problem, fix = f"{show_path(source)}: {_said_by(error)}", fix_unread(error, fix)
+    problem, fix = f"{show_path(source)}: {_text_of(error)}", fix_unread(error, fix)
     if isinstance(error, FileNotFoundError):
         problem, fix = f"{show_path(source)}: there is no such file", "give the path of a file"
     if isinstance(error, PickledError):
@@ -73,7 +73,7 @@ def _kinds_of_http(error: Exception) -> set[str]:
     return {kind.__name__ for kind in kinds if kind.__module__.partition(".")[0] == "aiohttp"}
 
 
-def _said_by(error: Any) -> str:
+def _text_of(error: Any) -> str:
     """Return what an error says; of a server, what it did."""
     kinds = _kinds_of_http(error)
     if "TooManyRedirects" in kinds:
@@ -81,8 +81,8 @@ def _said_by(error: Any) -> str:
     if "RedirectClientError" in kinds:
         return f"its server redirects to {show(str(error.args[0]))}, which can't be read"
     if "ClientResponseError" in kinds:
-        said = " ".join(printable(error.message).split())[:_LONGEST_ANSWER]
-        return f"its server answers {error.status} {said}"
+        message = " ".join(printable(error.message).split())[:_LONGEST_ANSWER]
+        return f"its server answers {error.status} {message}"
     if "ServerTimeoutError" in kinds:
         return "its server does not answer"
     return words_of(error)

@@ -217,7 +217,7 @@ def _bound_of_zstd(_: Mapping[str, object], data: bytes, __: int) -> int:
         is_single, size_flag = flags >> 5 & 1, flags >> 6
         width = (is_single, 2, 4, 8)[size_flag]
         place += 5 + (1 - is_single) + (0, 1, 2, 4)[flags & 3]
-        said = int.from_bytes(data[place : place + width], "little") + 256 * (size_flag == 1)
+        declared = int.from_bytes(data[place : place + width], "little") + 256 * (size_flag == 1)
         place += width
         held, is_last = 0, False
         while not is_last and place < len(data):
@@ -225,7 +225,7 @@ def _bound_of_zstd(_: Mapping[str, object], data: bytes, __: int) -> int:
             is_last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
             place += 3 + (1 if kind == 1 else size)
             held += _ZSTD_BLOCK if kind == 2 else size
-        whole += said if width else held
+        whole += declared if width else held
         place += 4 * (flags >> 2 & 1)
     return whole
 

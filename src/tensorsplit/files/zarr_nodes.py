@@ -192,7 +192,7 @@ class _DocumentReader:
     ) -> dict[str, dict[str, bytes]]:
         """Read the documents at each path, by name (BeyondAllowanceError).
 
-        Those of version 2 are not asked for where there is an array of version 3 alone, or
+        Those of version 2 are not requested where there is an array of version 3 alone, or
         something of version 3 in a group of that version alone.
         """
         found: dict[str, dict[str, bytes]] = {path: {} for path in paths}

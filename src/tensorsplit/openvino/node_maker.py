@@ -48,7 +48,7 @@ def _truncated(quotient: Any) -> Any:
 
 
 class NodeMaker(Maker[Value]):
-    """Makes nodes of formulas, and takes tensors apart by them.
+    """Makes nodes of formulas, and splits tensors by them.
 
     Guards, the nodes at which the running model stops, get a name if one is given.
     """

@@ -356,7 +356,7 @@ def free_bytes(folder: Path) -> int | None:
     """Return the room on the disk of a folder; None if its file system does not know."""
     with contextlib.suppress(OSError):
         usage = shutil.disk_usage(folder)
-        if usage.total:  # 0 where FUSE, for example, is not told
+        if usage.total:  # 0 where FUSE, for example, does not report it
             return usage.free
     return None
 
