@@ -76,14 +76,14 @@ def _cpu() -> str:
 
     A virtual machine may call processors of several generations the same.
     """
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     if _CPU_INFO.exists():
         first, _, _ = _CPU_INFO.read_text(encoding="utf-8").partition("\n\n")
         pairs = (line.partition(":") for line in first.splitlines())
-        told = {name.strip(): value.strip() for name, _, value in pairs}
-    name = told.get("model name") or platform.processor() or platform.machine()
-    if "cpu family" in told and not re.search(r"\d", name):
-        name += f" (family {told['cpu family']}, model {told.get('model', 'unknown')})"
+        fields = {name.strip(): value.strip() for name, _, value in pairs}
+    name = fields.get("model name") or platform.processor() or platform.machine()
+    if "cpu family" in fields and not re.search(r"\d", name):
+        name += f" (family {fields['cpu family']}, model {fields.get('model', 'unknown')})"
     return name
 
 

@@ -126,7 +126,7 @@ def _is_enough(seconds: Mapping[Any, Sequence[float]], effort: Effort, stop: flo
 
 
 def _is_settled(values: Sequence[float]) -> bool:
-    """Return whether the median is known to about 1 %, judged by how far most values lie apart."""
+    """Return whether the median is known to about 1 %, judged by the spread of most values."""
     seen = spread(values)
     return seen.high - seen.low <= _CLOSE_ENOUGH * seen.median * sqrt(len(values))
 

@@ -107,12 +107,12 @@ class SeparateWorker:
         """Do as `LocalWorker.prepare`; if the process ends, the library can't do it."""
         self._workload = msgspec.to_builtins(workload)
         try:
-            told = self._ask("prepare", [])
+            timed = self._ask("prepare", [])
         except UnableError as reason:
             kinds = [entry for entry in ENTRIES if entry.kind == workload.kind]
             chosen = [entry for entry in kinds if entry.peer == self.peer]
             return [Timed(entry.peer, entry.mode, cannot=str(reason)) for entry in chosen]
-        return msgspec.convert(told, list[Timed])
+        return msgspec.convert(timed, list[Timed])
 
     def sample(self, number: int, pause: float = 0.0) -> float:
         """Do as `LocalWorker.sample`; UnableError if that ends the process."""
@@ -171,9 +171,9 @@ def answer(peer: str, workload: object, method: str, about: list[Any]) -> object
     """
     worker = _worker_of(peer)
     if method == "prepare" or not worker.is_prepared:
-        told = worker.prepare(msgspec.convert(workload, Workload))
+        timed = worker.prepare(msgspec.convert(workload, Workload))
     if method == "prepare":
-        return msgspec.to_builtins(told)
+        return msgspec.to_builtins(timed)
     if method == "fault":
         return worker.fault(*about)
     seconds = worker.sample(*about)

@@ -335,10 +335,10 @@ def _report_failure(error: Exception) -> None:
     if refusal is not None:
         complain(worded(refusal))
         return
-    said = f"{type(error).__name__}: {error}"
+    cause = f"{type(error).__name__}: {error}"
     library = library_at_fault(error)
     if library:
-        failed = tr("{library} failed on this input: {error}", library=library, error=said)
+        failed = tr("{library} failed on this input: {error}", library=library, error=cause)
         complain(f"[{LIBRARY.code}] {failed}")
         return
     text = report_of(error)
@@ -346,11 +346,11 @@ def _report_failure(error: Exception) -> None:
     complain(
         tr(
             "a bug in tensorsplit: {error}; a report of it is in {path}; look at it and pass it on",
-            error=said[:_LONGEST_ERROR],
+            error=cause[:_LONGEST_ERROR],
             path=path,
         )
         if path
-        else tr("a bug in tensorsplit: {error}; report it", error=said[:_LONGEST_ERROR])
+        else tr("a bug in tensorsplit: {error}; report it", error=cause[:_LONGEST_ERROR])
     )
     if path is None:
         note(*text.splitlines())
@@ -377,8 +377,8 @@ def _describe_copies() -> Iterator[str]:
     if fixed is None:
         where = f"measured for each kind of split; first guess: from {show_bytes(guess)} on"
     else:
-        said = "never" if fixed == sys.maxsize else f"from {show_bytes(fixed)} on"
-        where = f"{said}, says TENSORSPLIT_NON_TEMPORAL"
+        sizes = "never" if fixed == sys.maxsize else f"from {show_bytes(fixed)} on"
+        where = f"{sizes}, says TENSORSPLIT_NON_TEMPORAL"
     yield f"stores past the cache: {where}"
     yield "measured now, in nanoseconds for a kilobyte:"
     native.measure()

@@ -145,8 +145,8 @@ def check(
     from tensorsplit.model.check import findings as reported
 
     settings = read_settings()
-    asked = (each.strip() for word in targets for each in word.split(","))
-    wanted = list(dict.fromkeys(asked)) or [each for each in (settings.target,) if each]
+    requested = (each.strip() for word in targets for each in word.split(","))
+    wanted = list(dict.fromkeys(requested)) or [each for each in (settings.target,) if each]
     listed = (word for words in ignore for word in words.split(","))
     ignored = {kind_of(word.strip()).code for word in (*settings.ignore, *listed)}
     if not models:

@@ -41,7 +41,7 @@ def _named_as_options(chunk: int | None) -> Iterator[None]:
             yield
     except SplitError as error:
         error.fix = _MANY_LENGTHS.sub(" with --split", error.fix)
-        error.fix = _LENGTHS.sub(lambda said: f"--split {said[1].replace(' ', '')}", error.fix)
+        error.fix = _LENGTHS.sub(lambda found: f"--split {found[1].replace(' ', '')}", error.fix)
         if "variadic_split" in error.fix:
             error.fix = tr(
                 "give lengths >= 0; --operator openvino.VariadicSplit-1 takes one -1, for what the"

@@ -178,7 +178,7 @@ def _allowed(
     relative_and_absolute: tuple[float | None, float | None],
     tolerance: float | None,
 ) -> tuple[Tolerance | None, Collection[str]]:
-    """Return how far numbers may be apart, and the outputs that have no tolerance."""
+    """Return how far numbers may differ, and the outputs that have no tolerance."""
     from tensorsplit.engines.compare import Tolerance
     from tensorsplit.model.exactness import moved_outputs
 

@@ -76,9 +76,9 @@ class Stopping:
             self._heard = now
             raise Stopped(self.status)
 
-    def _raise_again(self, told: sys.UnraisableHookArgs) -> None:
-        if not isinstance(told.exc_value, Stopped):
-            self._hook(told)
+    def _raise_again(self, unraisable: sys.UnraisableHookArgs) -> None:
+        if not isinstance(unraisable.exc_value, Stopped):
+            self._hook(unraisable)
         elif self._heard < _NEVER:
             self._heard = -_NEVER
             self._send_again()

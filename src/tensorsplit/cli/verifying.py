@@ -144,8 +144,8 @@ def _lines(found: Verification, inputs: str) -> Iterator[str]:
     for result in found.results:
         if result.is_equal:
             same = same_as(result.differences, found.outputs)
-            said = {"inputs": inputs, "engine": result.engine, "same": same}
-            yield tr("verified: on {inputs}, {engine} gives {same}", **said)
+            values = {"inputs": inputs, "engine": result.engine, "same": same}
+            yield tr("verified: on {inputs}, {engine} gives {same}", **values)
             yield from (f"  {localized(str(each))}" for each in result.differences)
         else:
             wrong = (localized(str(each)) for each in result.differences if not each.is_allowed)
