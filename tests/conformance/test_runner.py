@@ -169,7 +169,7 @@ def test_who_made_a_case_hang_is_searched_neither_for_ever_nor_again_and_again(
 
     earlier = [case(f"a/{number}") for number in range(10)]
     time_limit = SimpleNamespace(searches=searches)
-    process: Any = SimpleNamespace(_time_limit=time_limit, _done=earlier, _apart=apart)
+    process: Any = SimpleNamespace(_time_limit=time_limit, _done=earlier, _run_separately=apart)
     runner._Process._blame(process, case("b"), Reply(), 1.0, limit)
     assert asked == [each.id for each in earlier[::-1]][:tried]
     assert time_limit.searches == searches + 1

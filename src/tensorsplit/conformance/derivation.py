@@ -79,7 +79,7 @@ class Observation:
     """A case that an engine ran."""
 
     result: Result  # what came of it
-    conditions: frozenset[Condition]  # what it asked for
+    conditions: frozenset[Condition]  # what it required
     is_legal: bool = True  # whether the standard gives it a meaning
     is_rare: bool = False  # whether it has a dimension of 0
     narrows: str = ""  # the element type, if the result is wrong and nothing but 64 bits in 32

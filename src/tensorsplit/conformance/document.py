@@ -145,7 +145,7 @@ class Document:
     suite: dict[str, Any]
     measured: dict[str, str]  # ``by`` whom, ``date``, ``system``, ``python`` and ``cpu``
     subjects: tuple[SubjectInfo, ...]  # what was run
-    cases: tuple[CaseInfo, ...]  # what was asked of it
+    cases: tuple[CaseInfo, ...]  # that the subjects ran
     # what came of each case with each subject, by case and then subject
     results: tuple[Result, ...] = field(default=())
 
@@ -240,7 +240,7 @@ def merged(documents: Sequence[Document]) -> Document:
                 raise _unlike(f"{case.id} is not the same case in all of them")
     subjects: dict[str, SubjectInfo] = {}
     found: dict[tuple[str, str], Result] = {}
-    for document in _told_apart(documents):
+    for document in _distinguished(documents):
         for subject in document.subjects:
             if subjects.setdefault(subject.name, subject).versions != subject.versions:
                 raise _unlike(f"{subject.name} is in two of them, beside other packages")
@@ -262,7 +262,7 @@ def _versions(documents: Sequence[Document]) -> str:
     return ", ".join(sorted(set(chain.from_iterable(found))))
 
 
-def _told_apart(documents: Sequence[Document]) -> Sequence[Document]:
+def _distinguished(documents: Sequence[Document]) -> Sequence[Document]:
     """Return the documents, with the version in the names of subjects that have several."""
     versions: dict[str, set[str]] = defaultdict(set)
     for document in documents:
@@ -272,7 +272,7 @@ def _told_apart(documents: Sequence[Document]) -> Sequence[Document]:
     if not several:
         return documents
 
-    def told_apart(document: Document) -> Document:
+    def with_version(document: Document) -> Document:
         date = document.measured.get("date", "")
         subjects = {
             subject.name: replace(
@@ -290,7 +290,7 @@ def _told_apart(documents: Sequence[Document]) -> Sequence[Document]:
         ]
         return replace(document, subjects=tuple(subjects.values()), results=tuple(results))
 
-    return sorted(map(told_apart, documents), key=lambda each: each.measured.get("date", ""))
+    return sorted(map(with_version, documents), key=lambda each: each.measured.get("date", ""))
 
 
 def _no_document(why: str) -> SplitError:

@@ -109,18 +109,20 @@ def _kept(
             continue
         if entry.extent != "values" or entry.feature == _WIDE_VALUES:  # others hide no failure
             explained |= {each.result.case for each in failed}
-        told = {name: value for name, value in asdict(entry).items() if value or name == "feature"}
+        record = {
+            name: value for name, value in asdict(entry).items() if value or name == "feature"
+        }
         if failed and entry.extent == "all" and len(failed) < len(about):
-            told["extent"] = "some"
+            record["extent"] = "some"
         if failed:
-            told |= {
+            record |= {
                 "failed": len(failed),
                 "cases": len(about),
                 "example": simplest(each.result for each in failed).case,
             }
         else:
-            told["carried"] = f"as {before and before.name} has it; no case shows otherwise"
-        kept.append(told)
+            record["carried"] = f"as {before and before.name} has it; no case shows otherwise"
+        kept.append(record)
     return kept, [each for each in observations if each.result.case not in explained]
 
 
@@ -180,8 +182,8 @@ def _conditions(features: Iterable[Features]) -> frozenset[Condition]:
 
 def _of_features(features: Mapping[str, object]) -> Iterator[Condition]:
     kinds = ("", *(str(features[name]) for name in _OPERATORS if name in features))
-    for name, said in features.items():
-        for value in said if isinstance(said, tuple) else (said,):
+    for name, held in features.items():
+        for value in held if isinstance(held, tuple) else (held,):
             if name in _OPERATORS:
                 yield Condition(name, value=str(value))
             elif name not in _LEFT_OUT:

@@ -113,7 +113,7 @@ def reduced(
 
 
 class _Trial:
-    """An engine in a process of its own, which is asked what it makes of candidates."""
+    """An engine in a process of its own, which runs candidates."""
 
     def __init__(self, subject: Subject, seconds: float) -> None:
         self.subject, self._seconds = subject, seconds

@@ -23,7 +23,7 @@ import onnx.printer
 
 from tensorsplit.conformance import subjects
 from tensorsplit.conformance.case import Built, Case
-from tensorsplit.conformance.runner import Subject, asked
+from tensorsplit.conformance.runner import Subject, ask_adapter
 
 _WIDTH = 96
 _LONG_DOCSTRING = re.compile(r'("""[^"\n]+)\n\n[^"]*"""')
@@ -102,7 +102,7 @@ def _sources_of(source: str) -> dict[str, Any]:
     """Do as `sources`, wherever the subject is to be imported from."""
     if source in subjects.SUBJECTS:
         return sources(source)
-    return dict(asked(source, "tensorsplit.conformance.repro:sources"))
+    return dict(ask_adapter(source, "tensorsplit.conformance.repro:sources"))
 
 
 def sources(source: str) -> dict[str, object]:

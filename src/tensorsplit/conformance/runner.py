@@ -76,9 +76,9 @@ class Subject:
         if name in subjects.SUBJECTS:
             return cls(name, name, subjects.SUBJECTS[name])
         source = subjects.place(name)
-        told = asked(source, f"{_CHILD}:traits")
+        answer = ask_adapter(source, f"{_CHILD}:traits")
         try:
-            traits = msgspec.convert(told, subjects.Traits)
+            traits = msgspec.convert(answer, subjects.Traits)
         except msgspec.ValidationError as error:
             problem = f"its description of itself is invalid: {error}"
             raise subjects.missing(source, problem) from None
@@ -126,7 +126,7 @@ class Subject:
         return _DOWNWARDS if self.traits.downwards else max(case.opset, _NEWEST)
 
 
-def asked(source: str, function: str) -> Any:
+def ask_adapter(source: str, function: str) -> Any:
     """Call a function of this package about a user's adapter, in a process of its own.
 
     SplitError TS601 or TS602 for the adapter; so too if it ends its process, or hangs.
@@ -405,7 +405,7 @@ class _Process:
         elif reply is not self._import_death:
             if self._done:
                 rest = whole - share if reply.has_hung else whole
-                alone = self._apart([case], rest)
+                alone = self._run_separately([case], rest)
                 if alone.death is None:
                     self._blame(case, reply, rest, 2 * whole if reply.has_hung else math.inf)
                 reply = alone
@@ -425,12 +425,12 @@ class _Process:
         for suspect in self._done[: -_MOST_SUSPECTS - 1 : -1]:
             if allowed.searches >= _MOST_SEARCHES or time.monotonic() > end:
                 break
-            if self._apart([suspect, affected], seconds).death is not None:
+            if self._run_separately([suspect, affected], seconds).death is not None:
                 self._record(suspect, reply, affected.id)
                 return
         allowed.searches += 1
 
-    def _apart(self, cases: Sequence[Case], seconds: float) -> Reply:
+    def _run_separately(self, cases: Sequence[Case], seconds: float) -> Reply:
         """Run the last of some cases in another process."""
         reply = Reply()
         with closing(_Process(self._run, self.subject)) as process:

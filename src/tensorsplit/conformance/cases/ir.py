@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from tensorsplit.conformance.case import SHAPE_CLASSES, Case
-from tensorsplit.conformance.cases.making import case_of, drawn_rank, kinds_of_data, shaped
+from tensorsplit.conformance.cases.making import case_of, kinds_of_data, sampled_rank, shaped
 from tensorsplit.conformance.cases.onnx_parts import TYPE_SPLITS
 from tensorsplit.conformance.cases.wordings import (
     COMMON,
@@ -14,8 +14,8 @@ from tensorsplit.conformance.cases.wordings import (
     LENGTHS,
     REMAINDERS,
     Stated,
-    draw,
     lengths_text,
+    sample,
 )
 from tensorsplit.conformance.data import ALLOWED
 from tensorsplit.conformance.models.onnx_model import CaseOperand, Fields, Shape
@@ -28,24 +28,24 @@ _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "ui
 def cases() -> Iterator[Case]:
     """Yield the cases of this group."""
     for split, form, cls in product((*LENGTHS, *REMAINDERS), _FORMS, SHAPE_CLASSES):
-        yield _drawn(split, form, cls)
+        yield _sampled(split, form, cls)
     for split, cls in product(EQUAL, SHAPE_CLASSES):
-        yield _drawn(split, "", cls)
+        yield _sampled(split, "", cls)
     lengths = [split for split in (*LENGTHS, *REMAINDERS) if split.dim]
     counts = [split for split in EQUAL if split.dim]
     for rank in range(1, 7):
         for axis in range(-rank, rank):
             key = f"axes {rank} {axis}"
-            form = draw(f"s {key}", _FORMS)
-            yield _drawn(draw(key, lengths), form, "static", (rank, axis))
-            yield _drawn(draw(key, counts), "", "static", (rank, axis))
+            form = sample(f"s {key}", _FORMS)
+            yield _sampled(sample(key, lengths), form, "static", (rank, axis))
+            yield _sampled(sample(key, counts), "", "static", (rank, axis))
     for element_type, form in product(_INTEGERS, _FORMS):
-        said: Fields = {
+        operands: Fields = {
             "axis_operand": CaseOperand(1, form, element_type),
             "operand": CaseOperand((3, 4), form, element_type),
         }
         name, rules = f"operands-{element_type}", ("axis-input", "split_lengths")
-        yield case_of(VARIADIC, name, *rules, shape=(2, 7), sizes=(3, 4), axis=1, **said)
+        yield case_of(VARIADIC, name, *rules, shape=(2, 7), sizes=(3, 4), axis=1, **operands)
     for element_type in ALLOWED[VARIADIC]:
         yield from _types(element_type)
     yield from _refusals()
@@ -58,28 +58,28 @@ def _types(element_type: str) -> Iterator[Case]:
         for name, sizes in TYPE_SPLITS.items()
     }
     rows["equal"] = (SPLIT, (3, 3, 3), {"attributes": {"num_splits": 3}})
-    for name, (operator, sizes, said) in rows.items():
-        said |= {"shape": (2, sum(sizes)), "axis": 1, "axis_operand": CaseOperand(1)}
+    for name, (operator, sizes, given) in rows.items():
+        given |= {"shape": (2, sum(sizes)), "axis": 1, "axis_operand": CaseOperand(1)}
         for kind, fields in kinds_of_data(element_type):
-            yield case_of(operator, f"{name}-{kind}", "any-type", sizes=sizes, **said, **fields)
+            yield case_of(operator, f"{name}-{kind}", "any-type", sizes=sizes, **given, **fields)
 
 
-def _drawn(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None) -> Case:
+def _sampled(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None) -> Case:
     """Build one split by lengths in a form, or by a count; the rest is sampled."""
     key = f"variadic {split} {form} {cls} {at}" if form else f"equal {split} {cls} {at}"
-    rank = at[0] if at else drawn_rank(cls, key)
-    axis = at[1] if at else draw(f"axis {key}", range(-rank, rank))
-    axis_form = draw(f"axis {key}", _FORMS)
-    is_list = bool(form and draw(f"list {key}", (0, 1)))
+    rank = at[0] if at else sampled_rank(cls, key)
+    axis = at[1] if at else sample(f"axis {key}", range(-rank, rank))
+    axis_form = sample(f"axis {key}", _FORMS)
+    is_list = bool(form and sample(f"list {key}", (0, 1)))
     how = f"axis{'list' * is_list}{'-runtime' if axis_form == 'runtime' else ''}"
-    said: Fields = {"attributes": {"num_splits": split.said}}
-    rule, text, decision = "num_splits", f"{split.said}", "" if split.dim else "D2"
+    given: Fields = {"attributes": {"num_splits": split.requested}}
+    rule, text, decision = "num_splits", f"{split.requested}", "" if split.dim else "D2"
     if form:
-        unknown: Shape | None = (None,) if draw(f"count {key}", (0, 1)) else None
+        unknown: Shape | None = (None,) if sample(f"count {key}", (0, 1)) else None
         declared = unknown if form == "runtime" else None
-        said = {"operand": CaseOperand(split.said, form, declared=declared)}
-        has_rest = -1 in split.said
-        rule, text = "remainder" if has_rest else "split_lengths", lengths_text(split.said)
+        given = {"operand": CaseOperand(split.requested, form, declared=declared)}
+        has_rest = -1 in split.requested
+        rule, text = "remainder" if has_rest else "split_lengths", lengths_text(split.requested)
         decision = "D7" if has_rest else ""
     group = "axes" if at else "lengths" if form else "equal"
     return case_of(
@@ -88,11 +88,11 @@ def _drawn(split: Stated, form: str, cls: str, at: tuple[int, int] | None = None
         *(rule, "axis-input"),
         shape_class=cls,
         decision=decision,
-        element_type=draw(f"type {key}", COMMON),
+        element_type=sample(f"type {key}", COMMON),
         axis_operand=CaseOperand((axis,) if is_list else axis, axis_form),
         sizes=split.sizes,
         **shaped(split.dim, rank, axis, cls, key),
-        **said,
+        **given,
     )
 
 
@@ -141,14 +141,14 @@ def _refusals() -> Iterator[Case]:
                 declared=declared,
             )
     for (lengths, outputs), form in product((((2, 4), 3), ((2, 2, 2), 2), ((6,), 2)), _FORMS):
-        said: Fields = {"operand": CaseOperand(lengths, form), "outputs": outputs}
+        given: Fields = {"operand": CaseOperand(lengths, form), "outputs": outputs}
         name = f"{len(lengths)}lengths-{outputs}outputs"
-        yield _refused(VARIADIC, name, "outputs", "D5", **said)
+        yield _refused(VARIADIC, name, "outputs", "D5", **given)
     for count, outputs in ((4, 4), (2, 3), (3, 2), (0, 1), (-3, 3), (7, 7)):
         name = f"count{count}-{outputs}outputs".replace("-3", "m3")
         for declared in ((6,), (None,)):
-            said = {"attributes": {"num_splits": count}, "outputs": outputs, "declared": declared}
-            yield _refused(SPLIT, name, "num_splits", "D5", **said)
+            given = {"attributes": {"num_splits": count}, "outputs": outputs, "declared": declared}
+            yield _refused(SPLIT, name, "num_splits", "D5", **given)
     for name, operand in _OTHER_LENGTHS.items():
         yield _refused(VARIADIC, f"lengths-{name}", "split_lengths", "D15", operand=operand)
     yield _refused(SPLIT, "axis-list", "axis-input", "D15", axis_operand=CaseOperand((0,)))
@@ -165,7 +165,7 @@ def _refusals() -> Iterator[Case]:
 def _refused(operator: str, name: str, key: str, decision: str = "", **fields: object) -> Case:
     """Return a split of 6 into two parts; `fields` replace its own."""
     lengths = {"operand": CaseOperand((2, 4))} if operator == VARIADIC else {}
-    said: Fields = {
+    given: Fields = {
         "attributes": {} if lengths else {"num_splits": 2},
         **lengths,
         "axis_operand": CaseOperand(0),
@@ -173,5 +173,5 @@ def _refused(operator: str, name: str, key: str, decision: str = "", **fields: o
         "outputs": 2,
         **fields,
     }
-    at_run_time = "-axis-runtime" if said["axis_operand"].form == "runtime" else ""
-    return case_of(operator, f"refuse-{name}{at_run_time}", key, decision=decision, **said)
+    at_run_time = "-axis-runtime" if given["axis_operand"].form == "runtime" else ""
+    return case_of(operator, f"refuse-{name}{at_run_time}", key, decision=decision, **given)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorsplit.conformance.case import PARTS, PLACES, REFUSAL, USES, Built, Case, CaseSplit
-from tensorsplit.conformance.cases.wordings import OPSETS, SEQUENCES, Stated, draw, rule
+from tensorsplit.conformance.cases.wordings import OPSETS, SEQUENCES, Stated, rule, sample
 from tensorsplit.conformance.data import WIDE, has_extremes
 from tensorsplit.conformance.models.ir_model import build as build_ir
 from tensorsplit.conformance.models.onnx_graphs import build as build_onnx
@@ -44,9 +44,9 @@ def case_of(
     By default, it declares the shape that is fed, has an output for each part, and says
     its lengths in the form of the operand; a dimension that is not declared is that of the axis.
     """
-    said = {"declared": fields["shape"], "outputs": len(fields.get("sizes") or ()), **fields}
-    said |= {"outputs": 1} if operator in SEQUENCES else {}
-    model = SplitModel(operator=operator, **said)
+    given = {"declared": fields["shape"], "outputs": len(fields.get("sizes") or ()), **fields}
+    given |= {"outputs": 1} if operator in SEQUENCES else {}
+    model = SplitModel(operator=operator, **given)
     is_ir = operator.startswith("openvino.")
     recipe = partial(build_ir if is_ir else build_onnx, model)
     if legal is not None:
@@ -113,9 +113,9 @@ def bodies_of(operator: str) -> list[tuple[str, ...]]:
     return [places for places in BODIES if opsets_with(operator, places)]
 
 
-def drawn_opset(operator: str, places: tuple[str, ...], key: str) -> int:
+def sampled_opset(operator: str, places: tuple[str, ...], key: str) -> int:
     """Sample one of the opsets that have the operator version and the places."""
-    return draw(f"opset {key}", opsets_with(operator, places))
+    return sample(f"opset {key}", opsets_with(operator, places))
 
 
 def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> Fields:
@@ -124,26 +124,26 @@ def shaped(dim: int, rank: int, axis: int, shape_class: str, key: str) -> Fields
     With the class ``zero-size`` another dimension is 0, unless the one that is split is.
     """
     place = axis % rank
-    turn = draw(f"others {key}", range(len(_OTHERS)))
+    turn = sample(f"others {key}", range(len(_OTHERS)))
     shape = [_OTHERS[(turn + number) % len(_OTHERS)] for number in range(rank)]
     shape[place] = dim
     declared: list[int | str | None] = list(shape)
     others = [number for number in range(rank) if number != place]
     if shape_class == "zero-size" and dim:
-        shape[draw(f"zero {key}", others)] = 0
+        shape[sample(f"zero {key}", others)] = 0
         declared = list(shape)
     elif shape_class == "dynamic-axis":
-        declared[place] = draw(f"name {key}", ("N", None))
+        declared[place] = sample(f"name {key}", ("N", None))
     elif shape_class == "dynamic-other":
         for number in others:
             declared[number] = f"M{number}"
     return {"shape": tuple(shape), "declared": tuple(declared), "axis": axis}
 
 
-def drawn_rank(shape_class: str, key: str) -> int:
+def sampled_rank(shape_class: str, key: str) -> int:
     """Return a rank from 1 to 6, or from 2 where there has to be another dimension."""
     least = 2 if shape_class in ("dynamic-other", "zero-size") else 1
-    return draw(f"rank {key}", range(least, 7))
+    return sample(f"rank {key}", range(least, 7))
 
 
 def options(use: str, split: Stated, keepdims: bool) -> list[Any]:
@@ -153,14 +153,14 @@ def options(use: str, split: Stated, keepdims: bool) -> list[Any]:
         return [None] if use in ("output", "SequenceLength", "SequenceMap") else []
     ends = tuple(sorted({0, count - 1, -1, -count}))
     can_stack = len(set(split.sizes)) == 1
-    told: dict[str, list[object]] = {
+    fitting: dict[str, list[object]] = {
         "SequenceAt": [(ends, True), (ends, False), (tuple(range(min(count, 9))), False)],
         "ConcatFromSequence": [*[0] * keepdims, *[1] * can_stack],
         "Loop": [None] * keepdims,
         "SequenceInsert": [None, ((0,), False), ((count,), False), ((-1,), True)],
         "SequenceErase": [None, ((0,), False), ((count - 1,), True), ((-1,), False)],
     }
-    return told.get(use, [None])
+    return fitting.get(use, [None])
 
 
 def usable(use: str, places: tuple[str, ...], opset: int) -> bool:
@@ -178,17 +178,17 @@ def usable(use: str, places: tuple[str, ...], opset: int) -> bool:
     return set(places) <= {"if", "function"} and opset >= 13
 
 
-def drawn_simple_use(
+def sampled_simple_use(
     operator: str, places: tuple[str, ...], opset: int, key: str
 ) -> tuple[str, object]:
     """Sample a simple use and its option; none for operators without a sequence."""
     if operator not in SEQUENCES:
         return "", None
-    use = draw(f"use {key}", [use for use in SIMPLE_USES if usable(use, places, opset)])
+    use = sample(f"use {key}", [use for use in SIMPLE_USES if usable(use, places, opset)])
     return use, SIMPLE_USES[use]
 
 
-def drawn_use(
+def sampled_use(
     split: Stated, keepdims: bool, places: tuple[str, ...], opset: int, key: str
 ) -> tuple[str, Any]:
     """Sample a use and its arguments."""
@@ -198,8 +198,8 @@ def drawn_use(
         if usable(use, places, opset)
         for option in options(use, split, keepdims)
     ]
-    chosen = draw(f"use {key}", sorted({use for use, _ in fitting}))
-    return draw(f"option {key}", [entry for entry in fitting if entry[0] == chosen])
+    chosen = sample(f"use {key}", sorted({use for use, _ in fitting}))
+    return sample(f"option {key}", [entry for entry in fitting if entry[0] == chosen])
 
 
 def option_text(option: object) -> str:

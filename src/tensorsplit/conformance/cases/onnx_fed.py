@@ -12,7 +12,12 @@ from itertools import product
 from typing import Any
 
 from tensorsplit.conformance.case import Case
-from tensorsplit.conformance.cases.making import bodies_of, case_of, drawn_opset, drawn_simple_use
+from tensorsplit.conformance.cases.making import (
+    bodies_of,
+    case_of,
+    sampled_opset,
+    sampled_simple_use,
+)
 from tensorsplit.conformance.cases.wordings import (
     ATTRIBUTE_SPLITS,
     INPUT_SPLITS,
@@ -36,7 +41,7 @@ class FedRow:
     decision: str
     sizes: tuple[int, ...]  # of the parts of what is legal
     dim: int  # that is fed where it is to be refused
-    said: Any = None  # lengths, or that of a chunk, where they are legal
+    right: Any = None  # lengths, or that of a chunk, where they are legal
     wrong: object = None  # and where they are not; None: the same
     form: str = ""  # of the second input
     attributes: Mapping[str, object] = field(default_factory=dict)
@@ -45,9 +50,9 @@ class FedRow:
 
     def operand(self, value: object, declared: tuple[Any, ...] | None) -> CaseOperand | None:
         """Return the second input with one of the values."""
-        if self.said is None:
+        if self.right is None:
             return None
-        default = self.said if self.form == "overridable" else None
+        default = self.right if self.form == "overridable" else None
         return CaseOperand(value, self.form, self.element_type, default, declared)
 
 
@@ -61,11 +66,11 @@ def cases() -> Iterator[Case]:
 
 def _case(operator: str, row: FedRow, places: tuple[str, ...]) -> Case:
     key = f"fed {operator} {row.name} {row.form} {places}"
-    opset = drawn_opset(operator, places, key)
-    use, option = drawn_simple_use(operator, places, opset, key)
+    opset = sampled_opset(operator, places, key)
+    use, option = sampled_simple_use(operator, places, opset, key)
     if row.positions is not None:
         use, option = "SequenceAt", ((row.positions[0],), True)
-    counts = {len(lengths) for lengths in (row.said, row.wrong) if isinstance(lengths, tuple)}
+    counts = {len(lengths) for lengths in (row.right, row.wrong) if isinstance(lengths, tuple)}
     declared = ("L",) if len(counts) > 1 else None
     return case_of(
         operator,
@@ -77,7 +82,7 @@ def _case(operator: str, row: FedRow, places: tuple[str, ...]) -> Case:
         shape=(2, row.dim),
         declared=(2, "N"),
         attributes={"axis": 1, **row.attributes},
-        operand=row.operand(row.said if row.wrong is None else row.wrong, declared),
+        operand=row.operand(row.right if row.wrong is None else row.wrong, declared),
         outputs=len(row.sizes),
         axis=1,
         places=places,
@@ -85,7 +90,7 @@ def _case(operator: str, row: FedRow, places: tuple[str, ...]) -> Case:
         option=option if row.positions is None else ((row.positions[1],), True),
         legal={
             "shape": (2, sum(row.sizes)),
-            "operand": row.operand(row.said, declared),
+            "operand": row.operand(row.right, declared),
             "sizes": row.sizes,
             "option": option,
         },

@@ -13,13 +13,13 @@ from tensorsplit.conformance.cases.making import (
     bodies_of,
     case_of,
     decision_of_type,
-    drawn_opset,
-    drawn_rank,
-    drawn_use,
     kinds_of_data,
     opsets_with,
     option_text,
     options,
+    sampled_opset,
+    sampled_rank,
+    sampled_use,
     shaped,
     usable,
 )
@@ -34,7 +34,7 @@ from tensorsplit.conformance.cases.wordings import (
     WORDINGS,
     Stated,
     Wording,
-    draw,
+    sample,
 )
 from tensorsplit.conformance.data import ALLOWED
 from tensorsplit.conformance.models.onnx_model import CaseOperand, Fields
@@ -45,7 +45,7 @@ _NESTED = (
 )
 """Where a split node is, from the outside to the inside, if it is inside two places."""
 
-_UNSAID_NEGATIVE = ("onnx.Split-1", "onnx.Split-2")
+_UNDEFINED_NEGATIVE = ("onnx.Split-1", "onnx.Split-2")
 """The pages of these versions do not say what a negative axis is."""
 
 
@@ -65,22 +65,22 @@ def _everywhere(operator: str) -> Iterator[Case]:
     """Yield each encoding of the lengths, in each place, for each class of shapes."""
     for wording in WORDINGS[operator]:
         key = f"{operator} {wording.name} {wording.form}"
-        nested = [(places, draw(f"{places} {key}", SHAPE_CLASSES)) for places in _NESTED]
+        nested = [(places, sample(f"{places} {key}", SHAPE_CLASSES)) for places in _NESTED]
         for places, shape_class in (*product(BODIES, SHAPE_CLASSES), *nested):
             if not opsets_with(operator, places):
                 continue
             key = f"{operator} {wording.name} {wording.form} {places} {shape_class}"
-            opset = drawn_opset(operator, places, key)
-            rank = drawn_rank(shape_class, key)
-            of_nothing = shape_class == "zero-size" and bool(draw(f"nothing {key}", (0, 1)))
+            opset = sampled_opset(operator, places, key)
+            rank = sampled_rank(shape_class, key)
+            of_nothing = shape_class == "zero-size" and bool(sample(f"nothing {key}", (0, 1)))
             of_nothing = of_nothing and any(
                 # nothing can be done in a Scan with a sequence of no parts
                 not split.dim and (split.sizes or "scan" not in places)
                 for split in wording.splits
             )
-            split = wording.drawn(key, of_nothing=of_nothing)
-            told: Fields = {"opset": opset, "rank": rank, "places": places}
-            yield _case(operator, wording, split, key, cls=shape_class, **told)
+            split = wording.sampled(key, of_nothing=of_nothing)
+            given: Fields = {"opset": opset, "rank": rank, "places": places}
+            yield _case(operator, wording, split, key, cls=shape_class, **given)
 
 
 def _stated(operator: str) -> Iterator[Case]:
@@ -99,8 +99,8 @@ def _axes(operator: str) -> Iterator[Case]:
     for rank in range(1, 7):
         for axis in range(-rank, rank):
             key = f"axes {operator} {rank} {axis}"
-            wording = draw(key, WORDINGS[operator])
-            split = wording.drawn(key)
+            wording = sample(key, WORDINGS[operator])
+            split = wording.sampled(key)
             yield _case(operator, wording, split, key, rank=rank, axis=axis, group="axes-")
 
 
@@ -108,15 +108,15 @@ def _types_in_bodies(operator: str) -> Iterator[Case]:
     """Yield every element type in every place."""
     for element_type, places in product(ALLOWED[operator], bodies_of(operator)):
         key = f"types {operator} {element_type} {places}"
-        opset = drawn_opset(operator, places, key)
+        opset = sampled_opset(operator, places, key)
         since = 16 if element_type == "bfloat16" else 1  # from which control flow takes the type
         if set(places) - {"function"} and opset < since:
             continue
-        wording = draw(key, WORDINGS[operator])
+        wording = sample(key, WORDINGS[operator])
         if element_type == "bfloat16" and places and operator in SEQUENCES:
             continue  # no sequence of it can be used where none can come out
-        told: Fields = {"opset": opset, "places": places, "element_type": element_type}
-        yield _case(operator, wording, wording.drawn(key), key, group="types-", **told)
+        given: Fields = {"opset": opset, "places": places, "element_type": element_type}
+        yield _case(operator, wording, wording.sampled(key), key, group="types-", **given)
 
 
 _USED = {
@@ -138,7 +138,7 @@ def _uses(operator: str) -> Iterator[Case]:
             keepdims = wording.says(split, "float")["keepdims"]
             for option in options(use, split, keepdims):
                 key = f"{operator} {wording.name} {wording.form} {split} {use} {option}"
-                opset = draw(f"opset {key}", OPSETS[operator])
+                opset = sample(f"opset {key}", OPSETS[operator])
                 if not usable(use, (), opset):
                     opset = OPSETS[operator][-1]
                 places = [places for places in BODIES[:2] if usable(use, places, opset)]
@@ -148,7 +148,7 @@ def _uses(operator: str) -> Iterator[Case]:
                     split,
                     key,
                     opset=opset,
-                    places=draw(f"place {key}", places),
+                    places=sample(f"place {key}", places),
                     cls="" if split.dim else "zero-size",
                     group="use-",
                     used=(use, option),
@@ -175,23 +175,23 @@ def _case(
     `group` is what the name begins with, if other groups have the like; `used` what is done with a
     sequence, if that is what the case is about.
     """
-    opset = opset or draw(f"opset {key}", OPSETS[operator])
-    rank = rank or draw(f"rank {key}", (1, 2, 3))
-    axis = draw(f"axis {key}", range(-rank, rank)) if axis is None else axis
-    cls = cls or draw(f"class {key}", ("static", "dynamic-axis"))
+    opset = opset or sample(f"opset {key}", OPSETS[operator])
+    rank = rank or sample(f"rank {key}", (1, 2, 3))
+    axis = sample(f"axis {key}", range(-rank, rank)) if axis is None else axis
+    cls = cls or sample(f"class {key}", ("static", "dynamic-axis"))
     is_sequence = operator in SEQUENCES
     common = COMMON_IN_SEQUENCES if is_sequence else COMMON
     fitting = [name for name in common if name in ALLOWED[operator]]
-    element_type = element_type or draw(f"type {key}", fitting)
+    element_type = element_type or sample(f"type {key}", fitting)
     says = wording.says(split, element_type)
     says["attributes"] |= {"axis": axis} if axis else {}
     use, option = used or ("", None)
     if is_sequence and element_type == "bfloat16":  # there are no operators on such sequences
         use = "output"
     elif is_sequence and not used:
-        use, option = drawn_use(split, says["keepdims"], places, opset, key)
+        use, option = sampled_use(split, says["keepdims"], places, opset, key)
     may_refer = places[-1:] == ("function",) and bool(says["attributes"])
-    by_reference = may_refer and draw(f"reference {key}", (False, True))
+    by_reference = may_refer and sample(f"reference {key}", (False, True))
     axis_rule = "negative-axis" if axis < 0 else "axis" if axis else "default-axis"
     body_rule = "function" if places[:1] == ("function",) else "subgraph" if places else ""
     rules = (use,) if used else tuple(filter(None, (axis_rule, use, body_rule)))
@@ -216,12 +216,12 @@ def _case(
 
 def _decision(operator: str, split: Stated, axis: int) -> str:
     """Return the decision that a split depends on; empty if the page leaves nothing open."""
-    if axis < 0 and operator in _UNSAID_NEGATIVE:
+    if axis < 0 and operator in _UNDEFINED_NEGATIVE:
         return "D13"
-    if split.dim == 0 and isinstance(split.said, int):
+    if split.dim == 0 and isinstance(split.requested, int):
         return "D2"
-    if operator in SEQUENCES and isinstance(split.said, tuple):
-        return "D11" if len(split.said) == 1 else "D9" if 0 in split.said else ""
+    if operator in SEQUENCES and isinstance(split.requested, tuple):
+        return "D11" if len(split.requested) == 1 else "D9" if 0 in split.requested else ""
     return ""
 
 
@@ -229,11 +229,11 @@ def _types(operator: str) -> Iterator[Case]:
     """Yield every element type, in numbers that are plain and in extreme ones."""
     opsets = OPSETS[operator]
     for element_type, (number, name) in product(ALLOWED[operator], enumerate(TYPE_SPLITS)):
-        said: Fields = {"opset": opsets[number % len(opsets)], "shape": (2, 7), "axis": 1}
-        said |= lengths_of(operator, TYPE_SPLITS[name], axis=1)
-        said["use"] = "output" if operator in SEQUENCES else ""
+        given: Fields = {"opset": opsets[number % len(opsets)], "shape": (2, 7), "axis": 1}
+        given |= lengths_of(operator, TYPE_SPLITS[name], axis=1)
+        given["use"] = "output" if operator in SEQUENCES else ""
         for kind, fields in kinds_of_data(element_type):
-            yield case_of(operator, f"{name}-{kind}", "types", **said, **fields)
+            yield case_of(operator, f"{name}-{kind}", "types", **given, **fields)
 
 
 TYPE_SPLITS = {"uneven": (2, 5), "many": (1, 3, 1, 2)}
@@ -285,27 +285,27 @@ def _edges() -> Iterator[Case]:
     for opset, (dim, sizes), unnamed in product(
         OPSETS["onnx.Split-18"], ((6, (2, 2, 2)), (7, (3, 3, 1))), ((0,), (2,))
     ):
-        said: Fields = {
+        given: Fields = {
             "attributes": {"num_outputs": 3},
             "unnamed": unnamed,
             "opset": opset,
         }
         name = f"count-3of{dim}-unnamed-{unnamed[0]}"
-        yield _edge("onnx.Split-18", name, "count", "outputs", sizes=sizes, **said)
+        yield _edge("onnx.Split-18", name, "count", "outputs", sizes=sizes, **given)
 
 
 def _edge(
     operator: str, name: str, *rules: str, sizes: tuple[int, ...], key: str = "", **fields: Any
 ) -> Case:
     """Return a split of a vector by its lengths; `fields` replace its own."""
-    said: Fields = {
-        "opset": draw(f"opset {operator} {key or name}", OPSETS[operator]),
+    given: Fields = {
+        "opset": sample(f"opset {operator} {key or name}", OPSETS[operator]),
         "shape": (sum(sizes),),
         "sizes": sizes,
         "decision": decision_of_type(fields.get("element_type", "")),
         **fields,
     }
-    return case_of(operator, f"edge-{name}", *rules, **said)
+    return case_of(operator, f"edge-{name}", *rules, **given)
 
 
 def _unknown_counts(operator: str) -> Iterator[Case]:

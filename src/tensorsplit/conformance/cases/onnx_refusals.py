@@ -10,15 +10,20 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import product
 
 from tensorsplit.conformance.case import Case
-from tensorsplit.conformance.cases.making import bodies_of, case_of, drawn_opset, drawn_simple_use
+from tensorsplit.conformance.cases.making import (
+    bodies_of,
+    case_of,
+    sampled_opset,
+    sampled_simple_use,
+)
 from tensorsplit.conformance.cases.onnx_parts import lengths_of
 from tensorsplit.conformance.cases.wordings import (
     ATTRIBUTE_SPLITS,
     INPUT_SPLITS,
     SEQUENCES,
     SPLITS,
-    draw,
     lengths_text,
+    sample,
 )
 from tensorsplit.conformance.models.onnx_model import CaseOperand, Fields, Shape
 
@@ -42,8 +47,8 @@ class RefusedNode:
 
     def __repr__(self) -> str:
         """Return the key that sampling uses: it stays as it is, so that cases keep their ids."""
-        said = ", ".join(f"{entry.name}={getattr(self, entry.name)!r}" for entry in fields(self))
-        return f"Refused({said})".replace(", form=", ", spelling=")
+        shown = ", ".join(f"{entry.name}={getattr(self, entry.name)!r}" for entry in fields(self))
+        return f"Refused({shown})".replace(", form=", ", spelling=")
 
 
 def _refusal(
@@ -57,9 +62,9 @@ def _refusal(
 ) -> Case:
     """Return the case of a row; the use of a sequence is sampled if it is not given."""
     key = f"{operator} {row} {places} {shape_class} {use}"
-    opset = drawn_opset(operator, places, key)
+    opset = sampled_opset(operator, places, key)
     if not use:
-        use, option = drawn_simple_use(operator, places, opset, key)
+        use, option = sampled_simple_use(operator, places, opset, key)
     declared: Shape = ("N", *row.shape[1:]) if shape_class == "dynamic-axis" else row.shape
     return case_of(
         operator,
@@ -100,7 +105,7 @@ def _everywhere(operator: str, rows: Iterable[RefusedNode]) -> Iterator[Case]:
         for shape_class in ("static", "dynamic-axis")[: 1 + bool(row.shape)]:
             yield _refusal(operator, row, shape_class=shape_class)
         if row.shape:
-            places = draw(f"place {operator} {row}", bodies_of(operator)[1:])
+            places = sample(f"place {operator} {row}", bodies_of(operator)[1:])
             yield _refusal(operator, row, places=places)
 
 
@@ -108,12 +113,12 @@ def _somewhere(operator: str, rows: Iterable[RefusedNode]) -> Iterator[Case]:
     """Yield rows in the main graph or a sampled place; in both where engines fold constants."""
     for row in rows:
         first, *others = _everywhere(operator, [row])
-        other = draw(f"somewhere {operator} {row}", others)
+        other = sample(f"somewhere {operator} {row}", others)
         if first.spelling in ("attribute", "initializer"):
             yield from (first, other)
         else:
             is_large = row.name.endswith("400000000")
-            yield first if is_large else draw(f"some {row}", (first, other))
+            yield first if is_large else sample(f"some {row}", (first, other))
 
 
 _WRONG_LENGTHS = (
@@ -148,30 +153,32 @@ def _wrong_lengths(operator: str) -> Iterator[RefusedNode]:
         ways: list[Fields] = [{"operand": CaseOperand(lengths, way)} for way in _INPUTS]
         if operator in ATTRIBUTE_SPLITS:
             ways = [{"attributes": {"split": lengths}}]
-        for said in ways:
-            yield RefusedNode(name, (key,), decision, outputs=outputs, **said)
+        for given in ways:
+            yield RefusedNode(name, (key,), decision, outputs=outputs, **given)
 
 
 def _unequal() -> Iterator[RefusedNode]:
     for dim, count in ((7, 3), (5, 2), (5, 4), (2, 3), (1, 2)):
-        said: Fields = {"outputs": count, "shape": (dim,), "form": "absent"}
-        yield RefusedNode(f"{dim}into{count}", ("equal",), "D3", **said)
+        given: Fields = {"outputs": count, "shape": (dim,), "form": "absent"}
+        yield RefusedNode(f"{dim}into{count}", ("equal",), "D3", **given)
 
 
 def _counts() -> Iterator[RefusedNode]:
     """Yield counts that Split-18 does not take, and none or lengths beside one."""
-    said: Fields
+    given: Fields
     for dim, count in ((5, 4), (3, 7), (4, 6), (9, 7), (1, 3)):
-        said = {"attributes": {"num_outputs": count}, "outputs": count, "shape": (dim,)}
-        yield RefusedNode(f"{dim}into{count}", ("count",), "D1", **said)
+        given = {"attributes": {"num_outputs": count}, "outputs": count, "shape": (dim,)}
+        yield RefusedNode(f"{dim}into{count}", ("count",), "D1", **given)
     for count, outputs in ((2, 3), (4, 3), (1, 2), (3, 1)):
-        said = {"attributes": {"num_outputs": count}, "outputs": outputs, "shape": (12,)}
-        yield RefusedNode(f"count{count}-{outputs}outputs", ("count", "outputs"), "D5", **said)
+        given = {"attributes": {"num_outputs": count}, "outputs": outputs, "shape": (12,)}
+        yield RefusedNode(f"count{count}-{outputs}outputs", ("count", "outputs"), "D5", **given)
     for name, count in (("count0", 0), ("countm1", -1)):
         yield RefusedNode(name, ("count",), attributes={"num_outputs": count})
     for form, lengths in product(_INPUTS, ((3, 3), (2, 4))):
-        said = {"attributes": {"num_outputs": 2}, "operand": CaseOperand(lengths, form)}
-        yield RefusedNode(f"both-{lengths_text(lengths)}", ("one-of-two",), "D4", outputs=2, **said)
+        given = {"attributes": {"num_outputs": 2}, "operand": CaseOperand(lengths, form)}
+        yield RefusedNode(
+            f"both-{lengths_text(lengths)}", ("one-of-two",), "D4", outputs=2, **given
+        )
     for blank, outputs in product((False, True), (1, 2, 4)):
         name = f"neither-{outputs}outputs{'-blank' if blank else ''}"
         yield RefusedNode(name, ("one-of-two",), "D4", blank=blank, outputs=outputs)
@@ -206,8 +213,8 @@ def _chunks() -> Iterator[RefusedNode]:
 
 def _two(operator: str, **attributes: int) -> Fields:
     """Express two parts in a version, with other attributes."""
-    said = lengths_of(operator, (2, 4), **attributes)
-    return {"outputs": len(said.pop("sizes")), **said}
+    given = lengths_of(operator, (2, 4), **attributes)
+    return {"outputs": len(given.pop("sizes")), **given}
 
 
 _NOT_ALLOWED = {
@@ -275,10 +282,10 @@ def _positions(operator: str) -> Iterator[Case]:
 def _of_other_versions() -> Iterator[Case]:
     """Yield operands that another version of the operator has."""
     lengths = CaseOperand((2, 4), "initializer")
-    for operators, name, said in (
+    for operators, name, given in (
         (SPLITS[:-1], "num_outputs", {"attributes": {"num_outputs": 2}}),
         (INPUT_SPLITS, "split-attribute", {"attributes": {"split": (2, 4)}}),
         (("onnx.Split-2", "onnx.Split-11"), "split-input", {"operand": lengths}),
     ):
         for operator in operators:
-            yield _refusal(operator, RefusedNode(name, ("signature",), outputs=2, **said))
+            yield _refusal(operator, RefusedNode(name, ("signature",), outputs=2, **given))

@@ -15,7 +15,7 @@ from tensorsplit.conformance.models.onnx_model import CaseOperand, Fields
 _T = TypeVar("_T")
 
 
-def draw(key: str, options: Sequence[_T]) -> _T:
+def sample(key: str, options: Sequence[_T]) -> _T:
     """Sample one of the options, always the same for a key, whatever other cases there are.
 
     Sampled fields are part of the id as far as they matter, so that an id that goes with a change
@@ -50,13 +50,17 @@ COMMON_IN_SEQUENCES = ("float", "int64", "int32", "double")
 """Types that engines have; all others are in the cases that are about types."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Stated:
-    """A split of a dimension; `said` is lengths, a count, the length of a chunk, or None."""
+    """A split of a dimension; `requested` is lengths, a count, the length of a chunk, or None."""
 
     dim: int
-    said: Any
+    requested: Any
     sizes: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        """Return the key that sampling uses: it stays as it is, so that cases keep their ids."""
+        return f"Stated(dim={self.dim!r}, said={self.requested!r}, sizes={self.sizes!r})"
 
 
 def _lengths(*sizes: int) -> Stated:
@@ -92,7 +96,7 @@ _CHUNKS = (
     *(Stated(0, 1, ()), Stated(0, 3, ())),
 )
 
-# Nothing said: parts of length 1
+# Nothing requested: parts of length 1
 _ONES = (
     *(Stated(3, None, (1, 1, 1)), Stated(5, None, (1, 1, 1, 1, 1))),
     *(Stated(1, None, (1,)), Stated(20, None, (1,) * 20), Stated(0, None, ())),
@@ -128,14 +132,14 @@ class Wording:
 
     def says(self, split: Stated, element_type: str) -> Fields:
         """Return the fields of a `SplitModel` that say a split, but for its places and shapes."""
-        attributes = {self.attribute: split.said} if self.attribute else {}
+        attributes = {self.attribute: split.requested} if self.attribute else {}
         if self.keepdims is not None:
             attributes["keepdims"] = self.keepdims
         operand = None
         if self.operand:
             kind = element_type if self.operand == "T" else self.operand
             default = _another(split) if self.is_overridden else None
-            operand = CaseOperand(split.said, self.form, kind, default)
+            operand = CaseOperand(split.requested, self.form, kind, default)
         return {
             "attributes": attributes,
             "operand": operand,
@@ -146,30 +150,32 @@ class Wording:
 
     def text(self, split: Stated) -> str:
         """Return a split as a part of an id."""
-        said = split.said if isinstance(split.said, tuple) else (split.said,)
-        text = "" if split.said is None else f"-{lengths_text(said)}"
+        requested = split.requested if isinstance(split.requested, tuple) else (split.requested,)
+        text = "" if split.requested is None else f"-{lengths_text(requested)}"
         return f"{self.name}{text}of{split.dim}"
 
-    def drawn(self, key: str, *, of_nothing: bool = False) -> Stated:
+    def sampled(self, key: str, *, of_nothing: bool = False) -> Stated:
         """Sample one of the splits, of a dimension of 0 or another, the same for a key."""
-        return draw(f"cut {key}", [split for split in self.splits if (not split.dim) == of_nothing])
+        return sample(
+            f"cut {key}", [split for split in self.splits if (not split.dim) == of_nothing]
+        )
 
 
 def _another(split: Stated) -> Any:
     """Return another legal value, to be held first, before the right one is fed."""
-    if not isinstance(split.said, tuple):
-        return split.said + 1
-    turned = split.said[::-1]
-    if turned != split.said:
+    if not isinstance(split.requested, tuple):
+        return split.requested + 1
+    turned = split.requested[::-1]
+    if turned != split.requested:
         return turned
-    return (*split.said[:-2], split.said[-2] + split.said[-1], 0)
+    return (*split.requested[:-2], split.requested[-2] + split.requested[-1], 0)
 
 
 def _by_input(name: str, splits: tuple[Stated, ...], rule: str, **rest: Any) -> tuple[Wording, ...]:
     """Return the same split with each kind of input; an overridable one is kept, and overridden."""
     rest = {"operand": "int64", **rest}
     several = tuple(
-        s for s in splits if s.dim and (not isinstance(s.said, tuple) or len(s.said) > 1)
+        s for s in splits if s.dim and (not isinstance(s.requested, tuple) or len(s.requested) > 1)
     )
     default = {**rest, "decision": rest.get("decision", "D20")}
     rules = (rule, "initializer")
@@ -268,11 +274,11 @@ the parts joined again, on the axis or a new one
 Loop | ONNX Loop: Summary | a body may take a part of an outer sequence in each turn
 SequenceMap | ONNX SequenceMap: Summary | a graph on each part, in order
 """
-"""The sentences of the standards: a short name, where it is said, and what, in our words."""
+"""The sentences of the standards: a short name, where each stands, and what, in our words."""
 
 _WORDS = {
-    key: (where, said)
-    for key, where, said in (line.split(" | ") for line in _SENTENCES.strip().splitlines())
+    key: (where, sentence)
+    for key, where, sentence in (line.split(" | ") for line in _SENTENCES.strip().splitlines())
 }
 
 _ELSEWHERE = {
@@ -294,5 +300,7 @@ def rule(operator: str, *keys: str) -> str:
     """Return what is tested, and its place in the standard; `keys` are short names."""
     vendor, _, name = operator.partition(".")
     page = {"onnx": "ONNX", "openvino": "OpenVINO"}[vendor]
-    said = [f"{_WORDS[key][1]} ({_ELSEWHERE.get((operator, key), _WORDS[key][0])})" for key in keys]
-    return f"{page} {name}: {'; '.join(said)}"
+    sentences = [
+        f"{_WORDS[key][1]} ({_ELSEWHERE.get((operator, key), _WORDS[key][0])})" for key in keys
+    ]
+    return f"{page} {name}: {'; '.join(sentences)}"

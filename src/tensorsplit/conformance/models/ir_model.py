@@ -75,7 +75,7 @@ class _IrWriter:
 
 
 def build(model: SplitModel, rng: np.random.Generator) -> Built:
-    """Return the files of a case, with elements drawn from `rng`."""
+    """Return the files of a case, with elements sampled from `rng`."""
     writer = _IrWriter()
     x = data.values(model.element_type, model.shape, rng, model.extreme)
     given = writer.parameter("x", model.element_type, x, model.declared)

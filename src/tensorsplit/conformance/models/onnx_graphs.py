@@ -117,10 +117,10 @@ class NodeBlock:
         return NodeBlock(self.scope, self.prefix + prefix)
 
     def add(
-        self, op_type: str, inputs: Sequence[str], outputs: list[Value], **said: Any
+        self, op_type: str, inputs: Sequence[str], outputs: list[Value], **attributes: Any
     ) -> list[Value]:
         """Add a node, and give its outputs."""
-        self.nodes.append(helper.make_node(op_type, inputs, _names(outputs), **said))
+        self.nodes.append(helper.make_node(op_type, inputs, _names(outputs), **attributes))
         return outputs
 
     def like(self, value: Value, name: str, **changes: Any) -> Value:
@@ -148,7 +148,7 @@ class NodeBlock:
 
 
 def build(model: SplitModel, rng: np.random.Generator) -> Built:
-    """Return the files of a case, with elements drawn from `rng`.
+    """Return the files of a case, with elements sampled from `rng`.
 
     Inputs that are left to their default are the last ones, so that values can be given in order.
     The IR version is an old one that has all that is in the model.
@@ -340,12 +340,14 @@ def _function(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
     parts = body.split(places, inner)
     used, name = free_names(body.nodes), f"Cut{len(scope.functions)}"
     imports = [helper.make_opsetid("", model.opset), helper.make_opsetid(LOCAL, 1)]
-    said = model.attributes if model.by_reference else {}
+    attributes = model.attributes if model.by_reference else {}
     scope.functions.append(
-        helper.make_function(LOCAL, name, used, _names(parts), body.nodes, imports, sorted(said))
+        helper.make_function(
+            LOCAL, name, used, _names(parts), body.nodes, imports, sorted(attributes)
+        )
     )
     given = [x.name if entry == inner.name else entry for entry in used]
-    return block.add(name, given, block.renamed(parts), domain=LOCAL, **said)
+    return block.add(name, given, block.renamed(parts), domain=LOCAL, **attributes)
 
 
 _BODIES = {"if": _if, "loop": _loop, "scan": _scan, "function": _function}
@@ -424,12 +426,12 @@ def _erase(block: NodeBlock, parts: Value) -> list[Value]:
 def _concat(block: NodeBlock, parts: Value) -> list[Value]:
     """Use ConcatFromSequence: on the axis, or (`option` 1) on a new one."""
     model = block.scope.model
-    said: dict[str, Any] = {"axis": model.axis}
+    attributes: dict[str, Any] = {"axis": model.axis}
     shape, join = parts.shape, partial(np.concatenate, axis=model.axis)
     if model.option:
-        said, shape, join = {"axis": 0, "new_axis": 1}, (None, *shape), partial(np.stack)
+        attributes, shape, join = {"axis": 0, "new_axis": 1}, (None, *shape), partial(np.stack)
     value = parts.into(f"{block.prefix}y0", join, shape=shape)
-    return block.add("ConcatFromSequence", [parts.name], [value], **said)
+    return block.add("ConcatFromSequence", [parts.name], [value], **attributes)
 
 
 def _each(block: NodeBlock, parts: Value) -> list[Value]:

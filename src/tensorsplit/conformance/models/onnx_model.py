@@ -30,8 +30,8 @@ class CaseOperand:
 
     def __repr__(self) -> str:
         """Return the key that sampling uses: it stays as it is, so that cases keep their ids."""
-        said = f"value={self.value!r}, spelling={self.form!r}, element_type={self.element_type!r}"
-        return f"Operand({said}, default={self.default!r}, declared={self.declared!r})"
+        shown = f"value={self.value!r}, spelling={self.form!r}, element_type={self.element_type!r}"
+        return f"Operand({shown}, default={self.default!r}, declared={self.declared!r})"
 
     def array(self, value: object) -> Array:
         """Return a value as a tensor of the operand's element type."""

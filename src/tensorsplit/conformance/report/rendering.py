@@ -162,9 +162,9 @@ def _run(document: Document, known: Iterable[Deviation]) -> dict[str, object]:
     content = document.to_json()
     places = {outcome.key: place for place, outcome in enumerate(OUTCOMES)}
     results: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for result, told in zip(document.results, content.pop("results"), strict=True):
-        told["severity"] = places[result.outcome.key]
-        results[told.pop("case")].append(told)
+    for result, record in zip(document.results, content.pop("results"), strict=True):
+        record["severity"] = places[result.outcome.key]
+        results[record.pop("case")].append(record)
     pictures: dict[tuple[str, CaseSplit], int] = {}
     for case, entry in zip(document.cases, content["cases"], strict=True):
         entry["results"] = results[case.id]

@@ -6,7 +6,7 @@ looked at with nothing installed.
 
 Nothing here checks a model before the engine sees it: the point is to see what the engine does. So
 subjects run in a process that may die; that process calls `prepare` and `perform`. A user's adapter
-may do anything when it is imported, so that too is done there: its `traits` are asked for.
+may do anything when it is imported, so that too is done there: its `traits` are requested.
 """
 
 from __future__ import annotations
@@ -319,11 +319,11 @@ def traits(source: str) -> dict[str, Any]:
     """
     limit_memory()
     adapter = load(source)
-    told = {entry.name: getattr(adapter, entry.name) for entry in fields(Traits)}
+    given = {entry.name: getattr(adapter, entry.name) for entry in fields(Traits)}
     if adapter.python:
         found = Interpreter.of(adapter.python, Path(adapter.path), adapter.packages)
-        told["interpreter"] = asdict(found)
-    return told
+        given["interpreter"] = asdict(found)
+    return given
 
 
 def prepare(source: str) -> None:

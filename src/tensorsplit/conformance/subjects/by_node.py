@@ -50,14 +50,14 @@ async function answer({model, inputs, outputs}) {
 }
 async function main() {
   for await (const line of require('node:readline').createInterface(process.stdin)) {
-    const said = await answer(JSON.parse(line)).catch((error) => {
+    const reply = await answer(JSON.parse(line)).catch((error) => {
       if (error instanceof WebAssembly.RuntimeError) {
         console.error(String(error));
         process.exit(1);
       }
       return {refusal: String(error.message ?? error)};
     });
-    process.stdout.write(JSON.stringify(said) + '\n');
+    process.stdout.write(JSON.stringify(reply) + '\n');
   }
 }
 main();
