@@ -1138,6 +1138,21 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
             ("5", "", False),
         ]
     ],
+    ("Slice", "strings_sliced"): [
+        (
+            "(string[N] x) => (string[M] y) <int64[1] s={1}, int64[1] e={9}> { y = Slice(x, s, e) }",
+            True,
+        ),
+        (
+            "(float[N] x) => (float[M] y) <int64[1] s={1}, int64[1] e={9}> { y = Slice(x, s, e) }",
+            False,
+        ),
+        (
+            "(string[N] x) => (string[M] y) <int64[1] s={2}, int64[1] e={1}> { y = Slice(x, s, e) }",
+            False,
+        ),
+        ("(string[0] x, int64[1] s, int64[1] e) => (string[M] y) { y = Slice(x, s, e) }", False),
+    ],
     ("Split", "misplaced_strings"): [
         (
             f"""(string[6] x, bool c) => (string[A] y) {{ a, b = Split<num_outputs = 2>(x)

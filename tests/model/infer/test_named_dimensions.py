@@ -23,6 +23,12 @@ SHAPES: dict[str, tuple[str, tuple[Any, ...]]] = {
     "all but the last": ("y = Slice(x, zero, rest)", ("max(0, N - 1)",)),
     "the first": ("y = Slice(x, zero, one)", ("min(1, N)",)),
     "the last": ("y = Slice(x, rest, far)", ("min(1, N)",)),
+    "none, as it ends before it starts": ("y = Slice(x, four, two)", (0,)),
+    "one before the last": (
+        "less = Sub(rest, one) y = Slice(x, less, rest)",
+        ("max(0, min(1, N - 1))",),
+    ),
+    "none from the back": ("less = Sub(rest, one) y = Slice(x, rest, less)", (0,)),
     "what may be empty twice": (
         "a = Slice(x, one, far) y = Slice(a, one, far)",
         ("max(0, max(0, N - 1) - 1)",),

@@ -53,6 +53,7 @@ from tensorsplit.model.features.split_features import of_layer_lengths, of_split
 from tensorsplit.model.features.unrun import of_unrun
 from tensorsplit.model.features.values import (
     has_strings,
+    is_empty,
     is_sequence,
     of_backward_slices,
     of_casts,
@@ -193,6 +194,8 @@ def _of_strings(node: ir.Node, facts: Facts, has_sequences: bool) -> Iterator[st
     """Yield what holds of nodes that move strings."""
     operator = operator_of(node)
     if operator not in _WITH_STRINGS or (operator == "Identity" and has_sequences):
+        return
+    if operator == "Slice" and is_empty(node.outputs[0], facts):
         return
     if any(has_strings(end, facts) for end in (*node.inputs, *node.outputs)):
         yield _WITH_STRINGS[operator]

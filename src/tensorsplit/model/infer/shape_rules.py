@@ -164,13 +164,20 @@ def _sliced(dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
         is_last = is_known(start) and (start == -1 or start >= TO_THE_END)
         is_whole = is_known(end) and end < -TO_THE_END and is_last
         return _rounded_up(dim, -step) if is_whole else None
-    if start is not None and start == end:
+    if _never_begins(start, end):
         return 0
     last = _end(end, dim)
     count = None if _is_open(start) else combine(operator.sub, last, start)
     if is_known(start) and start < 0:  # from there, or from 0 where there are fewer
         count = last if start <= -TO_THE_END else smaller(last, combine(operator.sub, count, dim))
     return _rounded_up(larger(0, count), step)
+
+
+def _never_begins(start: Dim, end: Dim) -> bool:
+    """Return whether a slice forwards ends where it starts, or before, along any axis."""
+    if is_known(start) and is_known(end) and (start < 0) == (end < 0):
+        return end <= start
+    return start is not None and start == end
 
 
 def _counted(start: Dim, end: Dim, step: int) -> Dim:
