@@ -13,6 +13,7 @@ from tensorsplit.model.features.values import of_type
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.held_tensors import fixed_tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, nodes_in
+from tensorsplit.model.graph.producers import first_input, producer_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -71,7 +72,7 @@ def _of_position(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str,
         yield "listed_position", True
     if index is not None and seen.tensor(index).constant is None:
         yield "runtime_sequence_index", True
-    elif node.op_type == "SequenceAt" and _holds_what_is_given(ref.input(0)):
+    elif node.op_type == "SequenceAt" and _is_given(_taken(node, seen), ref):
         yield "input_taken_out", True
 
 
@@ -84,25 +85,42 @@ def _may_be_last(node: ir.Node, index: ir.Value, facts: Facts) -> bool:
     )
 
 
-def _holds_what_is_given(sequence: ir.Value | None) -> bool:
-    """Return whether what a graph is given was put into a sequence, as far as is seen here."""
-    while sequence is not None and (maker := sequence.producer()) is not None:
-        if maker.op_type == "SequenceConstruct":
-            return any(_is_given(value, maker) for value in maker.inputs)
-        if maker.op_type not in ("SequenceInsert", "SequenceErase", "Identity"):
-            return False
-        sequence, *operands = maker.inputs or (None,)
-        put = next(iter(operands), None) if maker.op_type == "SequenceInsert" else None
-        if _is_given(put, maker):
-            return True
-    return False
+def _taken(node: ir.Node, seen: Facts) -> ir.Value | None:
+    """Return the tensor that a SequenceAt takes out, if it was put in at a known position here."""
+    changes: list[ir.Node] = []
+    maker = producer_of(first_input(node))
+    while maker is not None and maker.op_type in ("SequenceErase", "SequenceInsert"):
+        changes.append(maker)
+        maker = producer_of(first_input(maker))
+    if maker is None or maker.op_type not in ("SequenceConstruct", "SequenceEmpty"):
+        return None
+    held = list(maker.inputs)
+    for change in reversed(changes):
+        is_insert = change.op_type == "SequenceInsert"
+        place = _place(change, len(held) + is_insert, seen)
+        if place is None:
+            return None
+        held[place : place + (not is_insert)] = change.inputs[1:2] if is_insert else ()
+    place = _place(node, len(held), seen)
+    return None if place is None else held[place]
 
 
-def _is_given(value: ir.Value | None, taker: ir.Node) -> bool:
-    """Return whether a value is an input, or is calculated around the body that takes it."""
-    if value is None or value.is_graph_input():
-        return value is not None
-    return value.graph not in (None, taker.graph) and fixed_tensor_of(value) is None
+def _place(node: ir.Node, count: int, seen: Facts) -> int | None:
+    """Return a position from the front, if there are so many; None where it is not known."""
+    index = node.inputs[POSITIONS[node.op_type] :][:1]
+    places = seen.tensor(index[0]).constant if index and index[0] is not None else (count - 1,)
+    if places is None or len(places) != 1 or not -count <= places[0] < count:
+        return None
+    return places[0] % count
+
+
+def _is_given(value: ir.Value | None, ref: NodeRef) -> bool:
+    """Return whether a value is an input of the model, or is calculated around a body."""
+    if value is None or (value.graph is ref.node.graph and ref.around):
+        return False
+    if value.is_graph_input():
+        return True
+    return value.graph not in (None, ref.node.graph) and fixed_tensor_of(value) is None
 
 
 def _is_used_by_nodes(ref: NodeRef) -> bool:
