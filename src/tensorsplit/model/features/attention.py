@@ -13,6 +13,7 @@ from tensorsplit.model.features.values import operands_of
 from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of
+from tensorsplit.model.graph.opsets import ATTENTION_MASK, ATTENTION_PAST_KEY
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.uses import is_needed
@@ -66,14 +67,6 @@ def _has_window(ref: NodeRef, _: Facts) -> bool:
     return any(size not in (-1, None) for size in sizes)
 
 
-_PAST_KEY = 4
-"""The place of the keys that an Attention is given from before."""
-
-
-MASK = 3
-"""The place of the mask of an Attention."""
-
-
 _FIRST_WITH_SHORT_MASKS = 24
 """From here on a mask of an Attention may be for the first keys alone."""
 
@@ -85,7 +78,7 @@ _RANK_OF_HEADS = 4
 def _has_other_keys(ref: NodeRef, seen: Facts) -> bool:
     """Return whether a causal Attention with a past may not have as many queries as new keys."""
     is_causal = attribute_of(ref.node, "is_causal", ir.AttributeType.INT, 0)
-    if not is_causal or ref.input(_PAST_KEY) is None:
+    if not is_causal or ref.input(ATTENTION_PAST_KEY) is None:
         return False
     queries, keys = (seen.tensor(ref.input(place)).shape or () for place in (0, 1))
     return not same_shape(queries[-2:-1], keys[-2:-1]) or not queries
@@ -93,13 +86,13 @@ def _has_other_keys(ref: NodeRef, seen: Facts) -> bool:
 
 def _has_row_mask(ref: NodeRef, seen: Facts) -> bool:
     """Return whether the mask of an Attention has one row, and there may be several queries."""
-    mask, queries = (seen.tensor(ref.input(place)).shape or () for place in (MASK, 0))
+    mask, queries = (seen.tensor(ref.input(place)).shape or () for place in (ATTENTION_MASK, 0))
     return mask[-2:-1] == (1,) and queries[-2:-1] != (1,)
 
 
 def _has_short_mask(ref: NodeRef, seen: Facts) -> bool:
     """Return whether the mask of an Attention is known not to be for all of the keys."""
-    given = [ref.input(place) for place in (MASK, 1, _PAST_KEY)]
+    given = [ref.input(place) for place in (ATTENTION_MASK, 1, ATTENTION_PAST_KEY)]
     shapes = [seen.tensor(held).shape or () for held in given if held is not None]
     if ref.opset < _FIRST_WITH_SHORT_MASKS or given[0] is None or not all(shapes):
         return False

@@ -14,6 +14,9 @@ from tensorsplit.core.records import NEWEST_OPSET
 
 _FIRST_IR_WITH_OPSETS = 3
 
+ATTENTION_MASK, ATTENTION_PAST_KEY = 3, 4
+"""The places among the inputs of an Attention: of the mask, and of the keys of the past."""
+
 
 def domain_name(domain: str) -> str:
     """Return the domain; ONNX's own is ``""``, which models may also call ``ai.onnx``.

@@ -30,6 +30,7 @@ from tensorsplit.core.dimensions import (
 )
 from tensorsplit.model.graph.calculation import TO_THE_END
 from tensorsplit.model.graph.facts import NotKnownError
+from tensorsplit.model.graph.opsets import ATTENTION_PAST_KEY
 from tensorsplit.model.infer.elements import WHOLE, Node, elements_of, slice_bounds
 
 _ShapeFunction: TypeAlias = Callable[[Node], Shape]
@@ -55,15 +56,15 @@ def _concat(node: Node) -> Shape:
     if not known:
         raise NotKnownError
     axis = node.attribute("axis", 1)
-    made = [reduce(_told, dims) for dims in zip(*known, strict=True)]
+    made = [reduce(_merged_dim, dims) for dims in zip(*known, strict=True)]
     made[axis] = (
         reduce(add, [shape[axis] for shape in known]) if len(known) == len(shapes) else None
     )
     return tuple(made)
 
 
-def _told(left: Dim, right: Dim) -> Dim:
-    """Return what two say of the same dimension."""
+def _merged_dim(left: Dim, right: Dim) -> Dim:
+    """Return what is known of a dimension that two shapes share."""
     return right if left is None or is_known(right) else left
 
 
@@ -73,18 +74,20 @@ def _flatten(node: Node) -> Shape:
 
 
 def _reshape(node: Node) -> Shape:
-    data, asked = node.tensor(0).shape, node.operand("shape", 1, 5)
+    data, requested = node.tensor(0).shape, node.operand("shape", 1, 5)
     keeps_zeros = bool(node.attribute("allowzero", 0))
     if data is None:
-        return tuple(dim if is_at_least(dim, 0 if keeps_zeros else 1) else None for dim in asked)
-    made = [_reshaped(at, asked, data, keeps_zeros=keeps_zeros) for at in range(len(asked))]
-    open_places = [at for at, dim in enumerate(made) if dim is None and asked[at] != 0]
+        return tuple(
+            dim if is_at_least(dim, 0 if keeps_zeros else 1) else None for dim in requested
+        )
+    made = [_reshaped(at, requested, data, keeps_zeros=keeps_zeros) for at in range(len(requested))]
+    open_places = [at for at, dim in enumerate(made) if dim is None and requested[at] != 0]
     if len(open_places) != 1:
         return tuple(made)
     (place,) = open_places
     others = {at: dim for at, dim in enumerate(made) if at != place}
-    if asked[place] == -1:  # beside a 0 it is refused
-        kept = {at for at in others if asked[at] == 0}
+    if requested[place] == -1:  # beside a 0 it is refused
+        kept = {at for at in others if requested[at] == 0}
         rest = (dim for at, dim in enumerate(data) if at not in kept)
         made[place] = quotient(rest, (dim for at, dim in others.items() if at not in kept))
     elif all(is_at_least(dim, 1) for dim in others.values()):
@@ -92,9 +95,9 @@ def _reshape(node: Node) -> Shape:
     return tuple(made)
 
 
-def _reshaped(at: int, asked: Shape, data: Shape, *, keeps_zeros: bool) -> Dim:
+def _reshaped(at: int, requested: Shape, data: Shape, *, keeps_zeros: bool) -> Dim:
     """Return a dimension as a Reshape takes it; None if it may be -1, or a 0 for another."""
-    dim, held = asked[at], data[at] if at < len(data) else None
+    dim, held = requested[at], data[at] if at < len(data) else None
     if dim == 0 and not keeps_zeros:
         return held
     if is_at_least(dim, 0 if keeps_zeros else 1):
@@ -103,7 +106,7 @@ def _reshaped(at: int, asked: Shape, data: Shape, *, keeps_zeros: bool) -> Dim:
         return None
     # A 0 stands for what the data has there: that is not there, is 0 too, or does not fit
     is_zero_too = is_known(quotient([dim], [held])) or quotient([held], [dim]) is not None
-    others = (entry for place, entry in enumerate(asked) if place != at)
+    others = (entry for place, entry in enumerate(requested) if place != at)
     divides = all(is_at_least(other, 1) for other in others) and quotient(data, [dim]) is not None
     return dim if at >= len(data) or is_zero_too or divides else None
 
@@ -292,15 +295,15 @@ def _transposed(node: Node) -> Shape:
     extra = node.attribute("output_padding") or (0,) * len(sides)
     wanted = node.attribute("output_shape") or (None,) * len(sides)
     made = [data[0], times(weights[1], node.attribute("group", 1))]
-    for dim, more, asked, window in zip(sides, extra, wanted, windows, strict=True):
+    for dim, more, side, window in zip(sides, extra, wanted, windows, strict=True):
         reach, stride, before, after = window
-        is_free = asked is None and not padding.startswith("SAME")
+        is_free = side is None and not padding.startswith("SAME")
         whole = add(times(dim, stride), add(reach, more - stride))
         if is_free:
             made.append(add(whole, 0 if padding == "VALID" else -before - after))
         else:
             same = times(dim, stride)
-            made.append(asked or (same if is_at_least(whole, same) else None))
+            made.append(side or (same if is_at_least(whole, same) else None))
     return tuple(made)
 
 
@@ -339,7 +342,7 @@ def _scores(node: Node) -> Shape:
     """Return the shape of the products of queries and keys, those of before too."""
     query, key = node.shape(0), node.shape(1)
     heads = node.attribute("q_num_heads") if len(query) == 3 else query[1]
-    before = node.shape(4)[-2] if node.has(4) else 0
+    before = node.shape(ATTENTION_PAST_KEY)[-2] if node.has(ATTENTION_PAST_KEY) else 0
     return query[0], heads, query[-2], add(key[-2], before)
 
 

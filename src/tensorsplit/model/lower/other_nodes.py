@@ -11,7 +11,6 @@ import onnx_ir as ir
 
 from tensorsplit.core.arithmetic import dimension, listed, sums
 from tensorsplit.core.dimensions import are_known, is_known
-from tensorsplit.model.features.attention import MASK
 from tensorsplit.model.features.body_features import (
     declared_empty,
     read_as_outputs,
@@ -53,6 +52,7 @@ from tensorsplit.model.graph.nodes import (
     is_used,
     nodes_within,
 )
+from tensorsplit.model.graph.opsets import ATTENTION_MASK
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.infer.filling import fill_value
 from tensorsplit.model.lower.constants import write_quotient
@@ -75,7 +75,7 @@ _LEAST_RANK_WITH_AXIS_1 = 2
 """Of data of this rank axis 1 holds the parts of complex numbers."""
 
 
-def _turn_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def _turn_at_rank_4(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Turn what recurrent layers read as a tensor of rank 4, which the target does right."""
     node, data = ref.node, ref.input(0)
     assert data is not None  # noqa: S101 - see the feature
@@ -360,7 +360,7 @@ def _keep_rounding(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, with an Identity before what gives it back", entry)
 
 
-def _keep_result_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def _keep_result_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Have others read the larger of the result and itself, which no target joins with them."""
     made = ref.node.outputs[0]
     readers = list(made.uses())
@@ -463,13 +463,13 @@ def _leave_out_end(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, without inputs of an empty name", entry)
 
 
-def _keep_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def _keep_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take the larger of what is given back and itself, which the target makes no one node of."""
     _take_larger(lowering, ref, [0])
     lowering.changed(ref, "the same, of the larger of what it reads and itself", entry)
 
 
-def _keep_factor_apart(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+def _keep_factor_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take the larger of the second factor and itself, which the target makes no one node of."""
     _take_larger(lowering, ref, [1])
     lowering.changed(ref, "the same, by the larger of its second factor and itself", entry)
@@ -770,7 +770,9 @@ def _repeat_mask(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     make = InsertionPoint.before(lowering, ref)
     count = make.op("Shape", [ref.input(0)], {"start": -2, "end": -1})
     lengths = make.op("Concat", [count, make.constant([1])], {"axis": 0})
-    change_inputs(ref.node, {MASK: make.op("Expand", [ref.input(MASK), lengths])})
+    change_inputs(
+        ref.node, {ATTENTION_MASK: make.op("Expand", [ref.input(ATTENTION_MASK), lengths])}
+    )
     lowering.changed(ref, "the same, with a row of its mask for each query", entry)
 
 
@@ -851,7 +853,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "ignored_axes": _write_reduction,
         "softmax_of_rows": _write_softmax,
         "flattened": _turn_flattened,
-        "turned_beside_recurrence": _turn_apart,
+        "turned_beside_recurrence": _turn_at_rank_4,
         "small_quotient": _widen_quotient,
         "small_shift": _widen_shift,
         "places_in_a_number": _find_no_places,
@@ -862,9 +864,9 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "given_back": _keep_rounding,
         "unscaled": _round_before,
         "constant_given_back": _keep_constants,
-        "turned_by_channels": _keep_apart,
-        "joined_by_channels": _keep_apart,
-        "data_in_bytes": _keep_factor_apart,
+        "turned_by_channels": _keep_separate,
+        "joined_by_channels": _keep_separate,
+        "data_in_bytes": _keep_factor_separate,
         "shared_zero_point": _separate_zero_points,
         "given_back_in_bfloat16": _give_back_in_float,
         "back_to_largest": _end_before_largest,
@@ -895,8 +897,8 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "later_part_to_bool": (("Cast", "CastLike"), _cast_negative),
         "empty_range": (("Range",), _limit_range),
         "unnamed_output": (("If", "Loop", "Scan", "SequenceMap"), _name_outputs),
-        "joined_groups": (("GroupNormalization",), _keep_result_apart),
-        "overwritten_queries": (("Attention", "MatMul"), _keep_result_apart),
+        "joined_groups": (("GroupNormalization",), _keep_result_separate),
+        "overwritten_queries": (("Attention", "MatMul"), _keep_result_separate),
         "grouped_in_body": (("GroupNormalization",), _normalize_instances),
         "many_repeated": (("Tile",), _repeat_in_turn),
         "lost_operand": (("If",), take_branch),
@@ -909,7 +911,7 @@ _CHANGES_AFTER_SPLITS: Mapping[str, tuple[tuple[str, ...], NodeChange]] = Mappin
         "limited_slice": (("Slice",), _hide_limit),
         "lost_dimension": (("Einsum", "Squeeze", "Transpose", "Unsqueeze"), _hide_shape),
         "misshapen": (("Reshape",), _write_shape),
-        "rotation": (("Add",), _keep_apart),
+        "rotation": (("Add",), _keep_separate),
         "unseen_operand": (tuple(SEEN_OPERANDS), show_operands),
         "open_planes": (("GlobalLpPool",), show_operands),
         "open_channels": (("QuantizeLinear",), show_channels),

@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from tensorsplit import native
 from tensorsplit.core.errors import UNSUPPORTED_NODE, SplitError
+from tensorsplit.model.graph.opsets import ATTENTION_MASK
 from tensorsplit.model.graph.tensors import Array
 from tensorsplit.model.run import kernels
 from tensorsplit.model.run.older_versions import alike, upsampled, with_aligned
@@ -101,23 +102,19 @@ def _normalized_in_float(call: Call) -> list[Array]:
     return [result, *others]
 
 
-_MASK = 3
-"""The place of the mask of an Attention."""
-
-
 def _attended(call: Call) -> Values:
     """Run Attention; the reference takes the rows of the mask for the queries if it is causal.
 
     That of onnx 1.20 makes NaN of a mask of booleans then.
     """
-    if len(call.inputs) <= _MASK or call.inputs[_MASK] is None:
+    if len(call.inputs) <= ATTENTION_MASK or call.inputs[ATTENTION_MASK] is None:
         return call.run()
-    queries, mask = call.inputs[0], call.inputs[_MASK]
+    queries, mask = call.inputs[0], call.inputs[ATTENTION_MASK]
     if mask.dtype == bool:
         mask = np.where(mask, 0, -np.inf).astype(queries.dtype)
     if mask.ndim < 2 or mask.shape[-2] == 1:
         mask = np.broadcast_to(mask, (*mask.shape[:-2], queries.shape[-2], mask.shape[-1]))
-    return call.given(*call.inputs[:_MASK], mask, *call.inputs[_MASK + 1 :]).run()
+    return call.given(*call.inputs[:ATTENTION_MASK], mask, *call.inputs[ATTENTION_MASK + 1 :]).run()
 
 
 def _suppressed(call: Call) -> list[Array]:
@@ -283,8 +280,8 @@ def _recurrent(*usual: str) -> RunCall:
     """
 
     def run(call: Call) -> Values:
-        asked = list(call.attribute("activations", usual))
-        changes = usual and asked not in (list(usual), [*usual, *usual])
+        activations = list(call.attribute("activations", usual))
+        changes = usual and activations not in (list(usual), [*usual, *usual])
         if changes or any(call.attribute(name) for name in ("clip", "input_forget")):
             problem = "its activations, clip or input_forget are not the usual ones"
             raise SplitError(UNSUPPORTED_NODE, problem, "run the model on another engine")
