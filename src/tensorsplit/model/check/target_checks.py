@@ -88,19 +88,10 @@ class TargetChecks:
         found = of_features(self.profile, features, ref.path, fix)
         self._limits |= found.keys()
         if self.facts.never_runs(ref.path):
-            is_read = not is_unused(ref.node, ref.owners)
-            return [
-                each
-                if is_read and self.profile.refuses_unrun(entry)
-                else each.as_warning(NEVER_RUNS)
-                for entry, each in found.items()
-            ]
-        of_entries = [
-            each
-            if ref.node in self._used or self.profile.refuses_unused(entry)
-            else each.as_warning(_NOBODY)
-            for entry, each in found.items()
-        ]
+            is_read, refuses = not is_unused(ref.node, ref.owners), self.profile.refuses_unrun
+            return _weighed(found, lambda entry: is_read and refuses(entry), NEVER_RUNS)
+        is_used, refuses = ref.node in self._used, self.profile.refuses_unused
+        of_entries = _weighed(found, lambda entry: is_used or refuses(entry), _NOBODY)
         return [*of_entries, *of_kernels(self.profile, ref, self.facts)]
 
     def of_data(self, refs: Iterable[NodeRef]) -> list[Finding]:
@@ -108,6 +99,13 @@ class TargetChecks:
         features = data_features(refs, self.facts, self.model.graph.inputs)
         found = of_features(self.profile, features, "graph", advice)
         return [each for entry, each in found.items() if entry not in self._limits]
+
+
+def _weighed(
+    found: Mapping[Limitation, Finding], matters: Callable[[Limitation], bool], excuse: str
+) -> list[Finding]:
+    """Return findings, as warnings with an excuse where the limitation does not matter."""
+    return [each if matters(entry) else each.as_warning(excuse) for entry, each in found.items()]
 
 
 _AFFECTED = {
