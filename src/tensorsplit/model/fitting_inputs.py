@@ -133,7 +133,7 @@ def _fitting(
         for entry in wanted
     ]
     model = source.model
-    if model.functions:  # inlined calls are known apart
+    if model.functions:  # of inlined calls each one is known
         with suppress(Exception):  # onnx-ir raises of many kinds for calls that are not well-formed
             inline(inlined := model.clone())
             model = inlined
@@ -419,11 +419,11 @@ class _Proposal:
                 for each in fit.keys() - verdict.refusals.keys():
                     fit[each].update(dict(key).get(label, ()))
             if len(fit) == 2 and all(fit.values()) and set.isdisjoint(*fit.values()):
-                said = " and ".join(
+                required = " and ".join(
                     f"{' or '.join(map(str, sorted(numbers)[:_SHOWN]))} for '{each}'"
                     for each, numbers in fit.items()
                 )
-                problem = f"{label} must be {said}, which no number satisfies"
+                problem = f"{label} must be {required}, which no number satisfies"
                 error = refusal.error
                 return SplitError(error.kind, problem, operator=error.operator, node=error.node)
         return refusal.error

@@ -147,7 +147,7 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
     findings += map(_not_called, facts.uncalled)
     if not is_layers:
         findings += chain(_of_ends(read.original.graph), _of_names(read.lists))
-    told_at = {finding.node for finding in findings}
+    reported_at = {finding.node for finding in findings}
     places, count = ["graph"], 0
     refs, functions = list(walk(model, "checking")), functions_of(model)
     for ref in refs:
@@ -155,7 +155,9 @@ def _examine(read: OnnxModel, profile: Profile | None) -> CheckReport:
         if ref.function in facts.uncalled:
             continue
         count += is_split(ref.node)
-        findings += _of_ref(ref, facts, refused.pop(ref.path, []), is_refused=ref.path in told_at)
+        findings += _of_ref(
+            ref, facts, refused.pop(ref.path, []), is_refused=ref.path in reported_at
+        )
         findings += [_of_engines(ref)] if _is_of_engines(ref, functions) else []
         findings += () if target is None else target.of_node(ref)
     findings += () if target is None else target.of_data(refs)

@@ -84,8 +84,8 @@ def of_kernels(profile: Profile, ref: NodeRef, facts: Facts) -> Iterator[Finding
     types = _types(ref, facts, schema)
     if any(takes(kernel, types) for kernel in kernels):
         return
-    asked = {name for kernel in kernels for name, *_ in kernel.types}
-    shown = (f"{name} = {'/'.join(sorted(types[name]))}" for name in types if name in asked)
+    constrained = {name for kernel in kernels for name, *_ in kernel.types}
+    shown = (f"{name} = {'/'.join(sorted(types[name]))}" for name in types if name in constrained)
     named = f" with {', '.join(shown)}" if kernels else ""
     what = "cast its data to another type" if kernels else "convert the model to another opset"
     fix = f"{what}, or use another engine" if lines else "use another engine"
@@ -100,7 +100,7 @@ def _types(ref: NodeRef, facts: Facts, schema: Any) -> dict[str, set[str]]:
     for side, values in pairs:
         for index, value in enumerate(values):
             formal, kinds = side.at(index), facts.element_types(value)
-            # of calls that differ nothing is said
+            # nothing is reported of calls that differ
             if formal is not None and formal.like.isidentifier() and len(kinds) == 1:
                 found.setdefault(formal.like, set()).update(kind.name.lower() for kind in kinds)
     return found

@@ -192,11 +192,11 @@ def as_text(reports: Reports, *, summary: bool = True, words: Words = ENGLISH) -
             lines = [line for each in findings for line in _without_command(each).lines(words)]
             whole = f"{model}: {title}" if len(reports) > 1 else title
             alike.setdefault(tuple(lines), []).append(whole)
-        for told, titles in alike.items():
+        for shared, titles in alike.items():
             shown = titles[: _MOST_TITLES if len(titles) > _MOST_TITLES + 1 else None]
             if more := len(titles) - len(shown):
                 shown.append(words.text("and {nodes}", nodes=words.amount(more, "more node")))
-            blocks.append("\n".join((*shown, *(f"  {line}" for line in told))))
+            blocks.append("\n".join((*shown, *(f"  {line}" for line in shared))))
         commands = Counter(each.fix for each in report.findings if each.fix.startswith(REWRITE))
         fixes = [
             fix.removeprefix(REWRITE)
@@ -262,9 +262,9 @@ def as_github(reports: Reports) -> str:
             kind = REPORTED[finding.code]
             level = {NOTE: "notice"}.get(finding.severity, finding.severity)
             values = {"file": str(_path(model)), "line": "1", "title": f"{kind.code} {kind.title}"}
-            said = ",".join(f"{name}={_escaped(text, ':,')}" for name, text in values.items())
+            properties = ",".join(f"{name}={_escaped(text, ':,')}" for name, text in values.items())
             text = f"{finding.in_one_line(finding.node, finding.subject)} ({kind.reference})"
-            lines.append(f"::{level} {said}::{_escaped(text)}\n")
+            lines.append(f"::{level} {properties}::{_escaped(text)}\n")
     return "".join(lines)
 
 

@@ -119,25 +119,27 @@ def _contradictions(split: _Split) -> Found:
         return
     fix, parameter = "correct the declaration, or leave it out", split.operator.outputs[0].name
     for value, fact in zip(split.ref.node.outputs, split.outputs, strict=False):
-        said = declared(value)
-        if said == UNKNOWN:
+        declaration = declared(value)
+        if declaration == UNKNOWN:
             continue
-        types = {known.element_type for known in (said, fact) if not isinstance(known, Other)}
-        if type(said) is not type(fact) or len(types - {None}) > 1:
+        types = {
+            known.element_type for known in (declaration, fact) if not isinstance(known, Other)
+        }
+        if type(declaration) is not type(fact) or len(types - {None}) > 1:
             made = f"but the node makes {fact_text(fact)}"
-            problem = f"'{value.name}' is declared as {fact_text(said)}, {made}"
+            problem = f"'{value.name}' is declared as {fact_text(declaration)}, {made}"
             yield checks.DECLARED_TYPE, problem, fix, parameter
-        elif problem := _other_shape(f"'{value.name}'", said, fact):
+        elif problem := _other_shape(f"'{value.name}'", declaration, fact):
             yield checks.DECLARED_SHAPE, problem, fix, parameter
 
 
-def _other_shape(name: str, said: Fact, fact: Fact) -> str:
+def _other_shape(name: str, declaration: Fact, fact: Fact) -> str:
     """Describe what contradicts a declared shape; return "" if nothing does."""
     what, shape, made = name, None, tuple[Shape | None, ...]()
-    if isinstance(said, Tensor) and isinstance(fact, Tensor):
-        shape, made = said.shape, (fact.shape,)
-    elif isinstance(said, SequenceFact) and isinstance(fact, SequenceFact):
-        what, shape, made = f"every tensor of {name}", said.part, fact.parts or (fact.part,)
+    if isinstance(declaration, Tensor) and isinstance(fact, Tensor):
+        shape, made = declaration.shape, (fact.shape,)
+    elif isinstance(declaration, SequenceFact) and isinstance(fact, SequenceFact):
+        what, shape, made = f"every tensor of {name}", declaration.part, fact.parts or (fact.part,)
     for index, part in enumerate(made):
         if shape is not None and part is not None and not _fit(shape, part):
             of = f"tensor {index}" if isinstance(fact, SequenceFact) and fact.parts else "the part"

@@ -359,7 +359,7 @@ def _scales_of_groups(node: NodeConversion) -> None:
     node.set_inputs(*inputs)
 
 
-def _sequence_asked_for(node: NodeConversion) -> None:
+def _request_sequence(node: NodeConversion) -> None:
     """Set `output_sequence`, needed before opset 7, if the output of the whole sequence is used."""
     if any(whole.name and is_used(whole) for whole in node.node.outputs[:1]):
         node.put(output_sequence=1)
@@ -519,7 +519,7 @@ ADAPTERS = table(
     ("GroupNormalization", 21, _scales_of_groups, None),
     ("GRU", 3, stated("direction", "forward"), None),
     ("GRU LSTM RNN", 14, None, _steps_first),
-    ("GRU LSTM RNN", 7, dropped("output_sequence"), _sequence_asked_for),
+    ("GRU LSTM RNN", 7, dropped("output_sequence"), _request_sequence),
     ("Concat", 4, stated("axis", 1), None),
     ("MeanVarianceNormalization", 13, stated("axes", [0, 2, 3]), None),  # onnx needs its default
     ("If", 11, None, _branches),

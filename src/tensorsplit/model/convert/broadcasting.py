@@ -1,4 +1,4 @@
-"""Operands that an older version does not broadcast, or only where it is asked to."""
+"""Operands that an older version does not broadcast, or only on request."""
 
 from __future__ import annotations
 

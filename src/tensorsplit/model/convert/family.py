@@ -51,7 +51,7 @@ def needs_attributes(node: ir.Node, opset: int, target: int) -> bool:
 
 def convert_split(node: NodeConversion) -> None:
     """Bring a split node to the target (TS101, TS201, TS30x, TS310 if it is not expressible)."""
-    intent = asked(node)
+    intent = requested_split(node)
     target = record_of(node.node, node.conversion.target)
     data = node.dtype()
     if data is not None:
@@ -79,7 +79,7 @@ def express(node: NodeConversion, intent: Intent, target: Operator) -> None:
         node.declare(*node.node.outputs)
 
 
-def asked(node: NodeConversion) -> Intent:
+def requested_split(node: NodeConversion) -> Intent:
     """Return a split node's intent; lengths that are not all numbers count as run-time values.
 
     So do those that an input gives, and are surely below 0: as an attribute they are refused even
@@ -88,7 +88,7 @@ def asked(node: NodeConversion) -> Intent:
     conversion = node.conversion
     if node.node in conversion.restored:
         return conversion.restored[node.node]
-    intent = conversion.facts.split(node.ref).asked
+    intent = conversion.facts.split(node.ref).require_intent()
     given, held = known_lengths(intent), node.input(1)
     is_negative = given is not None and min(given, default=0) < 0
     if is_negative and held is not None:
@@ -206,7 +206,7 @@ def to_variadic(model: ir.Model, report: ConversionReport) -> None:
 
 
 def _make_variadic(node: NodeConversion) -> None:
-    intent = asked(node)
+    intent = requested_split(node)
     if intent.operator.is_sequence:
         raise SplitError(
             CANNOT_EXPRESS,

@@ -196,7 +196,7 @@ def transpose(layer: LayerConversion) -> ir.Value:
 
 
 def squeeze(layer: LayerConversion) -> ir.Value:
-    """Remove axes; OpenVINO keeps those that it is asked to remove and whose length is not 1."""
+    """Remove axes; OpenVINO keeps those that it is to remove and whose length is not 1."""
     data, *axes = layer.inputs
     if not axes:
         return layer.op("Squeeze", [data])

@@ -54,7 +54,10 @@ def _open_shapes(model: ir.Model, parts: set[str | None]) -> None:
             found = as_tensor(facts.of(value)).shape or (None,) * len(value.shape)
             dims = zip(value.shape, found, strict=False)
             value.shape = ir.Shape(
-                [None if isinstance(said, int) and said != dim else said for said, dim in dims]
+                [
+                    None if isinstance(declared, int) and declared != dim else declared
+                    for declared, dim in dims
+                ]
             )
 
 

@@ -8,7 +8,7 @@ from tensorsplit.core.errors import NO_COUNTERPART, SplitError
 from tensorsplit.core.records import in_force
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.convert.conversion import Conversion, ConversionReport, NodeConversion
-from tensorsplit.model.convert.family import asked, express
+from tensorsplit.model.convert.family import express, requested_split
 from tensorsplit.model.convert.layer_bodies import open_bodies
 from tensorsplit.model.convert.layer_conversion import LayerConversion
 from tensorsplit.model.convert.layer_rules import RULES
@@ -68,13 +68,13 @@ def _check_inputs(model: ir.Model) -> None:
 
 
 def _describe(model: ir.Model) -> None:
-    """Have each value say what its nodes give; what its port said stays where that is not known."""
+    """Declare of each value what its node gives; where that is not known, its port's stays."""
     values = [value for ref in walk(model) for value in ref.node.outputs]
-    said = [(value.type, value.shape) for value in values]
+    declared = [(value.type, value.shape) for value in values]
     for value in values:
         value.type = value.shape = None
     fill(model, analyse(model))
-    for value, (kind, shape) in zip(values, said, strict=True):
+    for value, (kind, shape) in zip(values, declared, strict=True):
         value.type = value.type or kind
         if value.shape is None:
             value.shape = shape
@@ -100,7 +100,7 @@ def _convert(node: NodeConversion) -> None:
 
 def _convert_split(node: NodeConversion) -> None:
     """Bring a split layer to ONNX's Split, by what it asks for."""
-    intent = asked(node)
+    intent = requested_split(node)
     if intent.axis is None:
         problem = "its axis is known only at run time"
         raise LayerConversion(node).refusal(problem, "make it a constant")

@@ -368,7 +368,7 @@ def _declares(held: ir.Value, facts: Facts) -> bool:
     if held.shape is None or known is None:
         return held.shape is not None
     pairs = zip(held.shape, known, strict=False)
-    return all(isinstance(said, int) for said, length in pairs if is_known(length))
+    return all(isinstance(declared, int) for declared, length in pairs if is_known(length))
 
 
 def _sources_of_rank(

@@ -281,14 +281,14 @@ def _is_kept(start: ir.Value | None, limit: ir.Value | None) -> bool:
     if chosen is None or (operator_of(chosen), len(chosen.inputs)) != ("Where", 3):
         return False
     condition, inside, outside = chosen.inputs
-    asked = producer_of(condition)
-    if asked is not None and operator_of(asked) == "Where":
-        asked_of = list(map(producer_of, asked.inputs[1:]))
+    test = producer_of(condition)
+    if test is not None and operator_of(test) == "Where":
+        tests = list(map(producer_of, test.inputs[1:]))
     else:
-        asked_of = [asked]
+        tests = [test]
     return outside is start and all(
         each is not None and each.op_type == "Less" and set(each.inputs) == {start, inside}
-        for each in asked_of
+        for each in tests
     )
 
 

@@ -172,9 +172,9 @@ class _Lengths:
         if operator in _COUNTING:
             return all(has_known_shape(each, self._seen) for each in made.inputs if each)
         place = _BY_SHAPE.get(operator)
-        said = made.inputs[place] if place is not None and place < len(made.inputs) else None
-        if said is not None and self._seen.tensor(said).constant is None:
-            return any(map(self._has_limited, _measured(said)))
+        operand = made.inputs[place] if place is not None and place < len(made.inputs) else None
+        if operand is not None and self._seen.tensor(operand).constant is None:
+            return any(map(self._has_limited, _measured(operand)))
         if operator == "Transpose" and self._rank(data):
             order = order_of(made, self._rank(data))
             return axis < len(order) and self.is_limited(data, order[axis])

@@ -147,7 +147,7 @@ def _joins_groups(ref: NodeRef, seen: Facts) -> bool:
             operator = operator_of(reader)
             if operator in _FUSED_WITH_GROUPS:
                 others = [each for each in reader.inputs if each not in (None, *waiting)]
-                if any(_is_calculated_apart(each, waiting, seen) for each in others):
+                if any(_is_calculated_elsewhere(each, waiting, seen) for each in others):
                     return True
                 passed = not all(each in waiting for each in reader.inputs)
             else:
@@ -167,7 +167,7 @@ def _is_grouped_in_body(ref: NodeRef, seen: Facts) -> bool:
     return shape is not None and are_known(shape) and any(staying)
 
 
-def _is_calculated_apart(held: ir.Value | None, made: list[ir.Value], seen: Facts) -> bool:
+def _is_calculated_elsewhere(held: ir.Value | None, made: list[ir.Value], seen: Facts) -> bool:
     """Return whether nodes calculate a value, from others than some."""
     by = producer_of(held)
     if by is None or is_fixed(held, seen):

@@ -199,7 +199,7 @@ def _is_given_back(node: ir.Node, facts: Facts) -> bool:
 def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
     """Return whether a node gives back in bfloat16 what an engine joins with its QuantizeLinear.
 
-    OpenVINO takes these two apart again where they are of 8 bits and constant, and only there. Of
+    OpenVINO separates these two again where they are of 8 bits and constant, and only there. Of
     16 bits it leaves both out, if from bfloat16 and by the same constants.
     """
     source = passed_from(node.inputs[0]) if node.inputs else None

@@ -21,7 +21,7 @@ WRONG_UNRUN = ("wrong_unrun", "used_wrong_unrun")
 def of_unrun(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what is seen to be wrong in the bodies of a node that never run, and what is used.
 
-    Of a node that never runs itself, the one around it tells.
+    What is wrong in a node that never runs itself is reported of the one around it.
     """
     if not seen.refusals or facts.never_runs(ref.path):
         return
@@ -33,18 +33,18 @@ def of_unrun(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, tup
     used = [each for each in wrong if not is_unused(each.node)]
     for name, found in zip(WRONG_UNRUN, (wrong, used), strict=True):
         if found:
-            yield name, tuple(sorted({_told(each, seen) for each in found}))
+            yield name, tuple(sorted({_label_of(each, seen) for each in found}))
 
 
-def _told(refusal: Refusal, seen: Facts) -> str:
+def _label_of(refusal: Refusal, seen: Facts) -> str:
     """Return what is wrong by its code and parameter, and whether the axis is of unknown length."""
     error, node = refusal.error, refusal.node
     shape = seen.tensor(first_input(node)).shape
     axis = attribute_of(node, "axis", ir.AttributeType.INT, 0)
-    told = f"{error.code} of {error.parameter}"
+    label = f"{error.code} of {error.parameter}"
     if not is_split(node) or (shape is not None and not _has_axis(shape, axis)):
-        return told
-    return told if shape is not None and is_known(shape[axis]) else f"{told} on an open axis"
+        return label
+    return label if shape is not None and is_known(shape[axis]) else f"{label} on an open axis"
 
 
 def _has_axis(shape: Shape, axis: int | None) -> bool:

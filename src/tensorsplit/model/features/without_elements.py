@@ -73,7 +73,7 @@ def _is_read_as_number(node: ir.Node, facts: Facts) -> bool:
     """Return whether OpenVINO gives another shape for a list of none that is a constant.
 
     It does for an Expand of what may have no axes, and for a Gather of strings, of which it takes
-    the first; of others it is said that they take nothing.
+    the first; of others `takes_nothing` holds.
     """
     data, operator = facts.tensor(first_input(node)), operator_of(node)
     if operator == "Gather":
@@ -403,7 +403,7 @@ def _may_end_as_it_began(node: ir.Node, known: _Known) -> bool:
 
 
 def _steps_and_batch(node: ir.Node, known: _Known) -> tuple[Dim, Dim]:
-    """Return the numbers of steps and batches of a recurrent layer; 1 where no layer is asked."""
+    """Return the numbers of steps and batches of a recurrent layer; 1 for another layout."""
     shape = known.facts.tensor(first_input(node)).shape
     layout: int | None = attribute_of(node, "layout", ir.AttributeType.INT, 0)
     if node.domain != "" or layout not in (0, 1):
@@ -413,7 +413,7 @@ def _steps_and_batch(node: ir.Node, known: _Known) -> tuple[Dim, Dim]:
 
 
 def _reduces_nothing(node: ir.Node, known: _Known) -> bool:
-    """Return whether the largest or least element is asked for where there is none."""
+    """Return whether the largest or least element is taken where there is none."""
     made = known.facts.tensor(node.outputs[0]).shape
     if made is None or 0 in made or not is_empty(first_input(node), known.facts):
         return False

@@ -152,7 +152,7 @@ class Calculation(Maker[ir.Value]):
         if self.opset < FIRST_WITH_ANY_CONSTANT and array.dtype.kind in "ib":
             held = self.constant(value, np.float64)
             return self._cast(held, ir.DataType.from_numpy(array.dtype))
-        # Said in full: what onnx-ir finds out for itself costs more than the node
+        # Given in full: what onnx-ir finds out for itself costs more than the node
         shape, element = ir.Shape(array.shape), ir.DataType.from_numpy(array.dtype)
         tensor = ir.Tensor(array, element, shape=shape)
         attribute = ir.Attr("value", ir.AttributeType.TENSOR, tensor)
@@ -481,16 +481,16 @@ def _unknown_before_running(opset: int, *, are_given: bool) -> SplitError:
     first = FIRST_WITH_BOUNDS_AS_INPUTS
     if are_given:
         problem = "the lengths are known only at run time"
-        mend = (
+        fix = (
             "give the lengths as a constant; where they are calculated from dimensions, it is"
             " enough to declare those as numbers"
         )
     else:
         problem = "the lengths follow from the dimension, which is known only at run time"
-        mend = "declare that dimension as a number"
+        fix = "declare that dimension as a number"
     return SplitError(
         CANNOT_EXPRESS,
         f"not expressible at opset {opset}: {problem}, and Split takes lengths as an attribute, and"
         f" so does Slice its bounds before {first}",
-        f"convert to opset {first} or newer, or {mend}",
+        f"convert to opset {first} or newer, or {fix}",
     )

@@ -57,7 +57,7 @@ class SequenceFact:
     Attributes:
         part: What is known of the shape of every tensor.
         count: How many tensors there are.
-        parts: The shape of each tensor, where each one's is known apart.
+        parts: The shape of each tensor, where each one's is known.
     """
 
     element_type: ir.DataType | None = None

@@ -44,7 +44,7 @@ from tensorsplit.model.graph.nodes import Scope, restore_outputs, scopes
 from tensorsplit.model.graph.opsets import domain_name, is_before_opsets
 from tensorsplit.model.graph.tensors import SparseTensor, inlined, raw_size
 
-getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or told here
+getLogger("onnx_ir").addHandler(NullHandler())  # what it warns of is refused or reported here
 
 _MAX_BODIES = 32
 """Bodies nested deeper than this can't be read from a file, nor copied: protobuf's own limit."""

@@ -59,14 +59,14 @@ from tensorsplit.model.infer.sequence_operators import RULES as SEQUENCE_RULES
 from tensorsplit.model.infer.sequence_operators import check_position
 from tensorsplit.model.infer.splits import KnownSplit, alike_of, before_check, split_of
 
-_NODES_APART, _TIMES_APART = 1 << 12, 4
+_NODES_SEPARATE, _TIMES_SEPARATE = 1 << 12, 4
 """So many nodes, and so many times those of the model, are analysed in functions and loops for each
-call and round apart. Beyond that calls and rounds are taken together, first those whose inputs are
-of the same types, and beyond twice that all of them."""
+call and round separately. Beyond that calls and rounds are taken together, first those whose inputs
+are of the same types, and beyond twice that all of them."""
 
 
 _RULES = frozenset((*SEQUENCE_RULES, *BODY_RULES))
-"""The operators of ONNX's own domain, beside splits, that onnx is not asked about."""
+"""The operators of ONNX's own domain, beside splits, whose outputs onnx does not infer here."""
 
 
 class Refusal(NamedTuple):
@@ -269,9 +269,9 @@ class Analysis:
         self._walked = 0
 
     @cached_property
-    def _apart(self) -> int:
+    def _most_separate(self) -> int:
         """How many nodes are analysed before calls and rounds are taken together."""
-        return _NODES_APART + _TIMES_APART * sum(len(scope) for scope in scopes(self.model))
+        return _NODES_SEPARATE + _TIMES_SEPARATE * sum(len(scope) for scope in scopes(self.model))
 
     def scope(
         self, scope: Scope, around: Surroundings, nodes: Container[ir.Node] | None = None
@@ -353,7 +353,7 @@ class Analysis:
     ) -> list[Fact]:
         """Analyse a node that has a rule of its own here."""
         if node.op_type in BODY_RULES:
-            context = Context(around.opset, self._declarations, self._walked <= self._apart)
+            context = Context(around.opset, self._declarations, self._walked <= self._most_separate)
             body = self._bodies_of(path, around)
             return BODY_RULES[node.op_type](body, node, inputs, context)
         try:
@@ -432,8 +432,8 @@ class Analysis:
         if function in around.calls:
             return []
         known: Attributes | None = passed
-        if self._walked > self._apart:
-            is_far = self._walked > 2 * self._apart
+        if self._walked > self._most_separate:
+            is_far = self._walked > 2 * self._most_separate
             inputs = [UNKNOWN if is_far else kind_only(fact) for fact in inputs]
             known = None
         memo = (function, tuple(inputs), None if known is None else call_key(known), around.runs)

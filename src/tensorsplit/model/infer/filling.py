@@ -102,14 +102,14 @@ def _give_shape(model: ir.Model, name: str, given: Dims) -> ir.Value:
             f"name one of {', '.join(show(value.name) for value in model.graph.inputs[:12])}",
             parameter=short_name(name),
         )
-    said = None if value.shape is None else tuple(value.shape)
-    if said is not None and (
-        len(said) != len(shape)
-        or any(isinstance(a, int) and 0 <= a != b for a, b in zip(said, shape, strict=True))
+    before = None if value.shape is None else tuple(value.shape)
+    if before is not None and (
+        len(before) != len(shape)
+        or any(isinstance(a, int) and 0 <= a != b for a, b in zip(before, shape, strict=True))
     ):
         raise SplitError(
             INPUT_SHAPE,
-            f"it is to have shape {show_shape(shape)}, but is declared as {show_shape(said)}",
+            f"it is to have shape {show_shape(shape)}, but is declared as {show_shape(before)}",
             "give a shape that agrees with the declared one",
             parameter=name,
         )
@@ -134,7 +134,7 @@ def _values(scope: Scope) -> Iterator[ir.Value]:
 
 def fill_value(value: ir.Value, facts: Facts) -> bool:
     """Write what is known of a value into it; returns whether it got a type or shape."""
-    fact, kind, said = facts.of(value), value.type, value.shape
+    fact, kind, before = facts.of(value), value.type, value.shape
     if isinstance(fact, Tensor):
         found, shape = fact.element_type, fact.shape
         if found is not None and not _is_tensor_type(kind):
@@ -147,9 +147,9 @@ def fill_value(value: ir.Value, facts: Facts) -> bool:
         shape = fact.shape
         if kind is None:
             value.type = fact.type
-    if shape is not None and value.type is not None and not _says(said, shape):
+    if shape is not None and value.type is not None and not _says(before, shape):
         value.shape = ir.Shape([_dim(dim) for dim in shape])
-    return kind is not value.type or said is not value.shape
+    return kind is not value.type or before is not value.shape
 
 
 def _is_tensor_type(kind: ir.TypeProtocol | None) -> bool:

@@ -62,11 +62,11 @@ def at_dimension(dim: int, program: Program, count: int) -> Iterator[Sample]:
         return
     random, constants = Random(0), _constants(program)  # noqa: S311 - as above
     kinds = [list(_of_variable(kind, dim, count, constants)) for kind in program.variables[1:]]
-    drawn = [random.choice(kind) for kind in kinds]
-    yield [dim, *drawn]
+    sampled = [random.choice(kind) for kind in kinds]
+    yield [dim, *sampled]
     for place, kind in enumerate(kinds):
         for value in kind:
-            yield [dim, *drawn[:place], value, *drawn[place + 1 :]]
+            yield [dim, *sampled[:place], value, *sampled[place + 1 :]]
 
 
 def _constants(program: Program) -> list[int]:

@@ -1,7 +1,7 @@
 """What operators other than splits give: types and shapes by onnx's own inference, and elements.
 
-onnx is asked for one node at a time, which keeps the cost linear and split nodes away from it. What
-is known of the elements of small tensors goes in too, and comes out: so lengths and shapes that a
+onnx infers one node at a time, which keeps the cost linear and split nodes away from it. What is
+known of the elements of small tensors goes in too, and comes out: so lengths and shapes that a
 graph computes are known.
 """
 
@@ -70,23 +70,26 @@ def infer_outputs(
     tensor = held_by(held) if (node.domain, node.op_type) == ("", "Constant") else None
     if tensor is not None:
         return [of_constant(tensor, opsets.get("", 0))]
-    asked = asked_of(node, inputs, held)
+    query = query_of(node, inputs, held)
     in_force: Opsets = tuple(opsets.items())
     is_own = node.domain == "" and node.op_type in NOT_INFERRED
-    if asked is not None and (is_own or node.domain == FOREIGN):
-        asked, in_force = _stand_in(asked), _OF_FOREIGN
-    found = () if asked is None else _inferred(asked, in_force)
+    if query is not None and (is_own or node.domain == FOREIGN):
+        query, in_force = _stand_in(query), _OF_FOREIGN
+    found = () if query is None else _inferred(query, in_force)
     return [*found, *[UNKNOWN] * (len(node.outputs) - len(found))]
 
 
-def _stand_in(asked: Asked) -> Asked | None:
-    """Return the node of ONNX that gives a foreign one's first output, but for elements, if any."""
-    made = alike(asked.op_type, asked.inputs, {name: held for name, _, held in asked.attributes})
+def _stand_in(query: Query) -> Query | None:
+    """Return the query for the ONNX node that gives a foreign one's first output, if any.
+
+    It knows of no elements.
+    """
+    made = alike(query.op_type, query.inputs, {name: held for name, _, held in query.attributes})
     if made is None:
         return None
-    kept = tuple(each for each in asked.attributes if each[0] in made.attributes)
+    kept = tuple(each for each in query.attributes if each[0] in made.attributes)
     inputs = tuple([fact and without_elements(fact) for fact in made.inputs])
-    return Asked("", made.op_type, kept, inputs, asked.named[:1])
+    return Query("", made.op_type, kept, inputs, query.named[:1])
 
 
 Opsets: TypeAlias = tuple[tuple[str, int], ...]
@@ -101,51 +104,51 @@ def refusal_of(node: ir.Node, inputs: list[Fact], opsets: Mapping[str, int]) -> 
 
     Some plain mistakes that it lets pass are refused as well.
     """
-    asked = asked_of(node, inputs, node.attributes)
-    return "" if asked is None else _refused(asked, tuple(opsets.items()))
+    query = query_of(node, inputs, node.attributes)
+    return "" if query is None else _refused(query, tuple(opsets.items()))
 
 
 @lru_cache(maxsize=4096)
-def _refused(asked: Asked, opsets: Opsets) -> str:
+def _refused(query: Query, opsets: Opsets) -> str:
     """Do as `refusal_of`."""
     try:
-        _ask(asked.message(), asked.inputs, dict(opsets), strict=True)
+        _ask(query.message(), query.inputs, dict(opsets), strict=True)
     except onnx.shape_inference.InferenceError as error:
         return str(error)
     except Exception:  # noqa: BLE001 - what onnx does not know it refuses in many ways
         return ""
-    find = _MISTAKES.get(asked.op_type) if asked.domain == "" else None
-    return "" if find is None else find(asked, opsets)
+    find = _MISTAKES.get(query.op_type) if query.domain == "" else None
+    return "" if find is None else find(query, opsets)
 
 
-def _of_reshape(asked: Asked, opsets: Opsets) -> str:
-    shapes = as_tensor(asked.inputs[0]).shape, as_tensor(_inferred(asked, opsets)[0]).shape
+def _of_reshape(query: Query, opsets: Opsets) -> str:
+    shapes = as_tensor(query.inputs[0]).shape, as_tensor(_inferred(query, opsets)[0]).shape
     counts = {math.prod(shape) for shape in shapes if shape is not None and are_known(shape)}
     return "the number of elements changes" if len(counts) > 1 else ""
 
 
-def _of_gemm(asked: Asked, _: Opsets) -> str:
-    flags = {name: value for name, _, value in asked.attributes}
+def _of_gemm(query: Query, _: Opsets) -> str:
+    flags = {name: value for name, _, value in query.attributes}
     ends = [k != (not flags.get(name)) for k, name in enumerate(("transA", "transB"))]
-    matrices = zip((as_tensor(fact).shape for fact in asked.inputs), ends, strict=False)
+    matrices = zip((as_tensor(fact).shape for fact in query.inputs), ends, strict=False)
     sides = [shape[end] for shape, end in matrices if shape is not None and len(shape) == 2]
     return "the matrices do not fit" if len({*filter(is_known, sides)}) > 1 else ""
 
 
-def _of_window(asked: Asked, opsets: Opsets) -> str:
+def _of_window(query: Query, opsets: Opsets) -> str:
     """Return whether no window fits into the data, as far as shapes are known."""
-    shapes = [as_tensor(fact).shape for fact in asked.inputs]
+    shapes = [as_tensor(fact).shape for fact in query.inputs]
     if any(shape is None or not are_known(shape) for shape in shapes):
         return ""
-    made = as_tensor(_inferred(asked, opsets)[0]).shape
+    made = as_tensor(_inferred(query, opsets)[0]).shape
     has_none = made is not None and (not are_known(made) or 0 in made[2:])
     return "a window is larger than its data" if has_none else ""
 
 
-def _of_pad(asked: Asked, _: Opsets) -> str:
+def _of_pad(query: Query, _: Opsets) -> str:
     """Return whether more is reflected than there is."""
-    flags: dict[str, Any] = {name: value for name, _, value in asked.attributes}
-    data, *others = asked.inputs
+    flags: dict[str, Any] = {name: value for name, _, value in query.attributes}
+    data, *others = query.inputs
     shape = as_tensor(data).shape or ()
     pads = as_tensor(others[0]).constant if others else flags.get("pads")
     axes = others[2] if len(others) > 2 else None
@@ -158,17 +161,17 @@ def _of_pad(asked: Asked, _: Opsets) -> str:
     return "more is reflected than there is" if is_more else ""
 
 
-def _of_recurrence(asked: Asked, _: Opsets) -> str:
+def _of_recurrence(query: Query, _: Opsets) -> str:
     """Return whether the data and the first state, the sixth input, are of different batches."""
-    shapes = [as_tensor(fact).shape or () for fact in asked.inputs[::5][:2]]
-    has_steps_first = all(name != "layout" or not value for name, _, value in asked.attributes)
+    shapes = [as_tensor(fact).shape or () for fact in query.inputs[::5][:2]]
+    has_steps_first = all(name != "layout" or not value for name, _, value in query.attributes)
     batches = {shape[1] for shape in shapes if len(shape) == _RANK_OF_STEPS and is_known(shape[1])}
     return "the batches differ" if has_steps_first and len(batches) > 1 else ""
 
 
 _RANK_OF_STEPS = 3
 
-_MISTAKES: Mapping[str, Callable[[Asked, Opsets], str]] = {
+_MISTAKES: Mapping[str, Callable[[Query, Opsets], str]] = {
     **dict.fromkeys(("AveragePool", "Conv", "LpPool", "MaxPool"), _of_window),
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _of_recurrence),
     "Gemm": _of_gemm,
@@ -178,8 +181,10 @@ _MISTAKES: Mapping[str, Callable[[Asked, Opsets], str]] = {
 """What finds the mistakes of operators."""
 
 
-class Asked(NamedTuple):
-    """A node without its bodies, and what is known of its inputs; nodes that are alike are equal.
+class Query(NamedTuple):
+    """A query to onnx: a node without its bodies, and what is known of its inputs.
+
+    Those of nodes that are alike are equal.
 
     Attributes:
         attributes: Each one's name, type and value; the value of all but numbers and text is the
@@ -194,7 +199,7 @@ class Asked(NamedTuple):
     named: tuple[bool, ...]
 
     def message(self) -> onnx.NodeProto:
-        """Return the node as onnx is asked."""
+        """Return the node as a message, with names for its inputs and outputs."""
         return onnx.NodeProto(
             op_type=self.op_type,
             domain=self.domain,
@@ -209,8 +214,8 @@ class Asked(NamedTuple):
         )
 
 
-def asked_of(node: ir.Node, inputs: list[Fact], held: Attributes) -> Asked | None:
-    """Return what onnx is asked of a node; None where it can't be asked."""
+def query_of(node: ir.Node, inputs: list[Fact], held: Attributes) -> Query | None:
+    """Return the query for a node's outputs; None where onnx can't infer them."""
     attributes: list[tuple[str, ir.AttributeType, object]] = []
     for entry in held.values():
         if is_open(entry):
@@ -229,7 +234,7 @@ def asked_of(node: ir.Node, inputs: list[Fact], held: Attributes) -> Asked | Non
         for value, fact in zip(node.inputs, inputs, strict=True)
     ]
     named = [bool(value.name) for value in node.outputs]
-    return Asked(node.domain, node.op_type, tuple(attributes), tuple(given), tuple(named))
+    return Query(node.domain, node.op_type, tuple(attributes), tuple(given), tuple(named))
 
 
 _PLAIN_TYPES = frozenset(
@@ -241,10 +246,10 @@ _PLAIN_TYPES = frozenset(
 
 
 @lru_cache(maxsize=4096)
-def _inferred(asked: Asked, opsets: Opsets) -> tuple[Fact, ...]:
+def _inferred(query: Query, opsets: Opsets) -> tuple[Fact, ...]:
     """Return what follows of the outputs of a node; models repeat theirs."""
-    proto, imported = asked.message(), dict(opsets)
-    inputs = tuple(_listed(asked))
+    proto, imported = query.message(), dict(opsets)
+    inputs = tuple(_listed(query))
     outputs: list[Fact] = [UNKNOWN] * len(proto.output)
     with suppress(Exception):  # onnx's inference and its reference raise of many kinds
         found, names = _ask(proto, inputs, imported), _names(inputs)
@@ -262,10 +267,10 @@ def _inferred(asked: Asked, opsets: Opsets) -> tuple[Fact, ...]:
     return tuple(outputs)
 
 
-def _listed(asked: Asked) -> Iterator[Fact | None]:
+def _listed(query: Query) -> Iterator[Fact | None]:
     """Yield what is known of the inputs; operands that are lists are known to be."""
-    for place, fact in enumerate(asked.inputs):
-        is_list = place > 0 and asked.op_type in _OF_LISTS and asked.domain == ""
+    for place, fact in enumerate(query.inputs):
+        is_list = place > 0 and query.op_type in _OF_LISTS and query.domain == ""
         if is_list and isinstance(fact, Tensor) and fact.shape is None:
             yield replace(fact, shape=(None,))
         else:

@@ -130,9 +130,9 @@ class _Import(Analysis):
         if isinstance(fact, Tensor) and not all(are_seen):
             shape = None if _SHAPED_BY[node.op_type] else fact.shape
             if node.op_type == "Reshape" and shape is not None:
-                asked = self.facts.tensor(node.inputs[1]).integers or (None,) * len(shape)
-                pairs = zip(asked, shape, strict=False)
-                shape = tuple(dim if is_known(said) else None for said, dim in pairs)
+                requested = self.facts.tensor(node.inputs[1]).integers or (None,) * len(shape)
+                pairs = zip(requested, shape, strict=False)
+                shape = tuple(dim if is_known(length) else None for length, dim in pairs)
             return replace(fact, shape=shape, values=None)
         given = inputs[0] if inputs else None
         if isinstance(given, SequenceFact) and isinstance(fact, Tensor) and fact.shape:

@@ -29,7 +29,7 @@ from tensorsplit.model.graph.facts import (
     of_parts,
 )
 from tensorsplit.model.graph.split_records import record_of
-from tensorsplit.model.infer.node_outputs import asked_of
+from tensorsplit.model.infer.node_outputs import query_of
 from tensorsplit.model.openvino_ir import LAYER_VERSION
 
 _T = TypeVar("_T")
@@ -41,7 +41,7 @@ class KnownSplit:
 
     Attributes:
         operator: The version; None if there is none at the opset.
-        intent: What it asks for; None if that is wrong.
+        intent: What it asks for; None if that is wrong. See `require_intent`.
         plan: None if something is wrong, or missing.
         missing: What would have to be known for a plan.
         outputs: A fact for each output; empty if something is wrong.
@@ -64,9 +64,8 @@ class KnownSplit:
             self.errors.append(error.located(operator=operator))
             return None
 
-    @property
-    def asked(self) -> Intent:
-        """What it asks for; if that is wrong, the first error is raised."""
+    def require_intent(self) -> Intent:
+        """Return what it asks for; if that is wrong, raise the first error."""
         if self.intent is None:
             raise self.errors[0]
         return self.intent
@@ -88,8 +87,8 @@ def alike_of(
 
     None where attributes are not known. The arguments are those of `split_of`.
     """
-    asked = asked_of(node, inputs, attributes)
-    return None if asked is None else (asked, opset, node.metadata_props.get(LAYER_VERSION))
+    query = query_of(node, inputs, attributes)
+    return None if query is None else (query, opset, node.metadata_props.get(LAYER_VERSION))
 
 
 def split_of(

@@ -67,10 +67,10 @@ def _fit(lowering: Lowering, ref: NodeRef, lengths: np.ndarray) -> bool:
     """Return whether lengths fit their data as far as that is known; others are not written."""
     if lengths.dtype not in (np.int32, np.int64) or lengths.ndim > 1 or lengths.min(initial=0) < 0:
         return False
-    asked = lowering.facts.split(ref).asked
-    if not asked.operator.is_sequence and lengths.shape != (len(ref.node.outputs),):
+    intent = lowering.facts.split(ref).require_intent()
+    if not intent.operator.is_sequence and lengths.shape != (len(ref.node.outputs),):
         return False
-    dim = dimension_of(asked, ref.node, lowering.facts)
+    dim = dimension_of(intent, ref.node, lowering.facts)
     if lengths.ndim == 0:
         return bool(lengths > 0)
     return not is_known(dim) or sum(lengths.tolist()) == dim

@@ -101,11 +101,11 @@ def change_layer(change: Change, ref: NodeRef, graphs: Graphs, facts: Facts) -> 
     change(_OtherLayer(ref, graphs, facts))
 
 
-def _turn_apart(old: _OtherLayer) -> None:
+def _turn_at_rank_4(old: _OtherLayer) -> None:
     """Feed the recurrent layers that read a Transpose by another one, of rank 4, of the same."""
-    apart = old.make.layer(turned(old.precision), old.sources[:1])
+    separate = old.make.layer(turned(old.precision), old.sources[:1])
     for reader in recurrences_of(old.node):
-        old.graph.feed(old.graph.layers[str(reader.metadata_props[LAYER_PATH])], 0, apart)
+        old.graph.feed(old.graph.layers[str(reader.metadata_props[LAYER_PATH])], 0, separate)
 
 
 def _negate(old: _OtherLayer) -> None:
@@ -263,7 +263,7 @@ def _calculate_start(old: _OtherLayer) -> None:
     old.graph.feed(old.layer, 1, old.make.layer(with_nothing(), [start, axes]))
 
 
-def _keep_apart(old: _OtherLayer) -> None:
+def _keep_separate(old: _OtherLayer) -> None:
     """Feed a layer the larger of what it reads and itself, which the target makes no one of."""
     old.graph.feed(old.layer, 0, old.make.layer(copy_of(old.precision), old.sources[:1]))
 
@@ -276,8 +276,8 @@ def _choose_constants(old: _OtherLayer) -> None:
         old.graph.feed(old.layer, place, old.make.layer(truth(of=place == 1), []))
 
 
-def _keep_result_apart(old: _OtherLayer) -> None:
-    """Feed what reads a layer the larger of its result and itself, as in `_keep_apart`."""
+def _keep_result_separate(old: _OtherLayer) -> None:
+    """Feed what reads a layer the larger of its result and itself, as in `_keep_separate`."""
     number = next(iter(old.layer.outputs))
     kept = old.make.layer(copy_of(old.precision), [End(old.layer.id, number)])
     old.graph.feed_readers(old.layer, number, kept)
@@ -300,7 +300,7 @@ _QUOTIENT = OtherLayer(_leave_no_rest, "Divide of what leaves no rest")
 OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
     {
         "turned_beside_recurrence": OtherLayer(
-            _turn_apart, "Transpose with one more axis, for recurrent layers"
+            _turn_at_rank_4, "Transpose with one more axis, for recurrent layers"
         ),
         "part_to_bool": OtherLayer(_cast_negative, "Convert of the negative"),
         "later_part_to_bool": OtherLayer(_cast_negative, "Convert of the negative"),
@@ -322,12 +322,14 @@ OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
         "chosen_condition": OtherLayer(
             _choose_constants, "the same, with constants in the place of its condition"
         ),
-        "rotation": OtherLayer(_keep_apart, "the same, of the larger of what it reads and itself"),
+        "rotation": OtherLayer(
+            _keep_separate, "the same, of the larger of what it reads and itself"
+        ),
         "joined_groups": OtherLayer(
-            _keep_result_apart, "the same, and the larger of its result and itself"
+            _keep_result_separate, "the same, and the larger of its result and itself"
         ),
         "overwritten_queries": OtherLayer(
-            _keep_result_apart, "the same, and the larger of its result and itself"
+            _keep_result_separate, "the same, and the larger of its result and itself"
         ),
         "many_repeated": OtherLayer(_repeat_in_turn, "Tiles of two axes each"),
         "empty_range": OtherLayer(

@@ -39,7 +39,7 @@ from tensorsplit.model.lower.lowered_sequence import (
     resized,
 )
 from tensorsplit.model.lower.sequence_loops import join_in_loop
-from tensorsplit.model.lower.split_nodes import asked_for, sizes_of
+from tensorsplit.model.lower.split_nodes import request_of, sizes_of
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, refusal
 from tensorsplit.model.refusals import malformed
 
@@ -128,7 +128,7 @@ class SequenceNode:
 def _split(step: SequenceNode) -> Result:
     """Lower SplitToSequence."""
     lowering, point = step.lowering, step.point
-    intent, data, axis, dim = asked_for(lowering, step.ref)
+    intent, data, axis, dim = request_of(lowering, step.ref)
     if intent.rule is None:
         problem = "it is not known whether 'split' is a scalar or a list"
         raise refusal(problem, "declare its shape")

@@ -230,7 +230,7 @@ class _LayerSplit:
 
     def __init__(self, ref: NodeRef, graph: EditedGraph, facts: Facts) -> None:
         self._graph, self._layer, self._ref = graph, graph.layers[ref.path], ref
-        self._intent: Intent = facts.split(ref).asked
+        self._intent: Intent = facts.split(ref).require_intent()
         self._types = [facts.tensor(each).element_type for each in ref.node.inputs]
         self._name = self._layer.name or self._layer.type
         self._make = LayerMaker(graph, self._name)

@@ -27,7 +27,7 @@ from tensorsplit.model.profiles import must_go
 def lower_split(lowering: Lowering, ref: NodeRef) -> None:
     """Lower a split node that gives one tensor for each part."""
     node = ref.node
-    intent, data, axis, dim = asked_for(lowering, ref)
+    intent, data, axis, dim = request_of(lowering, ref)
     point = InsertionPoint.before(lowering, ref)
     try:
         lengths = sizes_of(lowering, ref, point, intent, dim)
@@ -102,9 +102,9 @@ def _attribute(intent: Intent) -> dict[str, list[int]] | None:
     return {"split": list(given)}
 
 
-def asked_for(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, Number]:
-    """Return what a split asks for, its data, the axis (from the front if known), the length."""
-    data, intent = ref.input(0), lowering.facts.split(ref).asked
+def request_of(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int, Number]:
+    """Return a split's intent, its data, the axis (from the front if known), and its length."""
+    data, intent = ref.input(0), lowering.facts.split(ref).require_intent()
     assert data is not None  # noqa: S101 - `bind` looked
     intent = _without_lengths(intent, ref, lowering.facts)
     axis, shape = intent.axis, lowering.facts.tensor(data).shape

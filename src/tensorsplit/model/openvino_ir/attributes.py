@@ -76,10 +76,10 @@ class LayerAttributes(ABC):
 
     def choice(self, name: str, known: Mapping[str, T], default: str | None = None) -> T:
         """Return what an attribute stands for, which is one of several words."""
-        said = self.word(name, default)
-        if said not in known:
+        word = self.word(name, default)
+        if word not in known:
             raise self._refused_value(name)
-        return known[said]
+        return known[word]
 
     def flag(self, name: str, default: bool | None = None) -> bool:
         """Return an attribute that is yes or no."""
@@ -116,9 +116,9 @@ class LayerAttributes(ABC):
             raise self._refused_value("auto_broadcast")
 
     def _parsed(self, name: str, parse: Callable[[str], T], default: object = None) -> T:
-        said = self.text(name, None if default is None else str(default))
+        text = self.text(name, None if default is None else str(default))
         try:
-            return parse(said)
+            return parse(text)
         except ValueError:
             raise self._refused_value(name) from None
 

@@ -181,7 +181,7 @@ class EditedGraph:
     def add_with_outputs(
         self, kind: LayerType, inputs: Sequence[End], name: str, count: int, inside: str = ""
     ) -> list[End]:
-        """Add a layer that the inputs feed, with as many outputs as are asked for.
+        """Add a layer that the inputs feed, with `count` outputs.
 
         What is ``inside`` of the layer, such as a body, follows them.
         """

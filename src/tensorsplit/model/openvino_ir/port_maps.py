@@ -28,7 +28,7 @@ class BodyPort(NamedTuple):
         purpose: What else it is for, such as ``current_iteration``.
         start: Where the first part is on the axis.
         end: Where the last one is; -1 is the end of the axis.
-        stride: How far the parts are apart.
+        stride: The distance from each part to the next.
         part_size: How long each is.
     """
 

@@ -253,8 +253,8 @@ class _Writer:
         is_after = not self._doubted.keys().isdisjoint(layer.sources)
         ports = [OutputPort(layer, number) for number in layer.outputs]
         if layer.type in ("Slice", "StridedSlice"):
-            said = {each: layer.outputs[each.port].shape for each in ports}
-            wrong = (each for each in ports if _of_known_lengths(each) != said[each])
+            declared = {each: layer.outputs[each.port].shape for each in ports}
+            wrong = (each for each in ports if _of_known_lengths(each) != declared[each])
             self._doubted.update(dict.fromkeys(wrong, False))
         if is_after and not any(layer.element.find(tag) is not None for tag in _BODIES):
             self._doubted.update(dict.fromkeys(ports, True))
@@ -484,8 +484,8 @@ def _of_port(name: str, source: OutputPort) -> ValueInfoProto:
         element_type, dims, *_ = _declared_constant(layer)
         return _described(name, ELEMENT_TYPES[element_type], dims)
     is_split = layer.type in _FAMILY
-    said = _SAID.get(layer.type)
-    shape = port.shape if said is None else said(source)
+    trusted = _TRUSTED_SHAPES.get(layer.type)
+    shape = port.shape if trusted is None else trusted(source)
     return _described(name, None if is_split else _of_precision(port.precision), shape)
 
 
@@ -529,8 +529,12 @@ def _of_known_lengths(source: OutputPort) -> tuple[int | None, ...] | None:
     return tuple(a if b is not None else None for a, b in zip(shape, kept, strict=True))
 
 
-_SAID = {"Loop": _of_any_round, "Slice": _of_known_lengths, "StridedSlice": _of_known_lengths}
-"""Layers of whose ports not all is believed that they say of shapes."""
+_TRUSTED_SHAPES = {
+    "Loop": _of_any_round,
+    "Slice": _of_known_lengths,
+    "StridedSlice": _of_known_lengths,
+}
+"""What to trust of the shapes that ports declare, of the layers that declare wrong ones."""
 
 
 def _of_precision(text: str) -> str | None:

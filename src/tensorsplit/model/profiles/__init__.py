@@ -165,10 +165,10 @@ class Limitation:
 
     def holds(self, features: Mapping[str, object]) -> bool:
         """Return whether it is about something with these features."""
-        said = features.get(self.feature, False)
-        if said is False:  # as most are
+        held = features.get(self.feature, False)
+        if held is False:  # as most are
             return False
-        values = said if isinstance(said, tuple) else (said,)
+        values = held if isinstance(held, tuple) else (held,)
         operator = {features.get("operator"), features.get("version")}
         return (
             all(name in features for name in self.also)
@@ -283,13 +283,13 @@ def load(engine: str | os.PathLike[str], version: str | None = None) -> Profile:
     engine = engine_or_path
     if engine.endswith(_SUFFIX):
         return _from_file(Path(engine))
-    name, at, asked = engine.partition("@")
+    name, at, requested = engine.partition("@")
     made, remarks = _read_here(name)
     versions = sorted({*made, *(number for known, number in _files() if known == name)}, key=_order)
-    if not versions or (at and not (_is_version(asked) and all(versions))):
+    if not versions or (at and not (_is_version(requested) and all(versions))):
         raise _unknown(engine)
     newest = made.get(versions[-1]) or _read(name, versions[-1])
-    in_use = asked or version or _installed(newest.package or name)
+    in_use = requested or version or _installed(newest.package or name)
     usable = [number for number in versions if in_use is None or _order(number) <= _order(in_use)]
     taken = usable[-1] if usable else versions[0]
     if in_use is not None and taken and _order(in_use) != _order(taken):

@@ -336,7 +336,7 @@ def requantized(values: Array, scale: Array, zero: Array) -> Array:
 
 
 def gather(data: Array, indices: Array, *, axis: int = 0, **_: object) -> list[Array]:
-    """Take slices along an axis; onnx 1.20 takes no list of none, nor indices that lie apart.
+    """Take slices along an axis; onnx 1.20 takes no list of none, nor strided indices.
 
     NumPy looks at no index where the slices have no elements.
     """

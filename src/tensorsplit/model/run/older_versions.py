@@ -120,7 +120,7 @@ def _not_dropped(call: Call) -> list[Array]:
 def _multiplied(call: Call) -> list[Array]:
     """Run Gemm before opset 7, whose third operand is broadcast only on request.
 
-    Where it need not be, it is asked for too: the reference forgets beta otherwise.
+    Where it need not be, it is requested too: the reference forgets beta otherwise.
     """
     left, right, added = call.inputs
     rows = left.shape[1 if call.attribute("transA") else 0]

@@ -198,4 +198,4 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
     "TopK": (_of_one_count,),
     "Trilu": (_of_rank(2),),
 }
-"""What is asked before an operator runs, at every opset."""
+"""What is checked before an operator runs, at every opset."""

@@ -33,7 +33,7 @@ def _prepared(step: Step) -> Kernel:
     if step.domain == "" and step.op_type in SEQUENCES:
         kernel = SEQUENCES[step.op_type]
         return lambda inputs: [kernel(*inputs)]
-    # consumed_inputs told old engines which buffers to reuse; results do not depend on it
+    # consumed_inputs named the buffers that old engines may reuse; results do not depend on it
     attributes = {k: a for k, a in step.attributes.items() if k != "consumed_inputs"}
     version = _version(step)
     if version is None:
