@@ -1,4 +1,4 @@
-// `Call` as a Python type: a function of Python that is not asked what it has decided before.
+// `Call` as a Python type: a function of Python that is not called for what it has decided before.
 #pragma once
 
 #include "numpy.hpp"

@@ -123,9 +123,9 @@ bool try_deinterleave_of(const Rows& rows, const Column* columns, std::size_t co
 template <class Vector, Stores stores>
 bool try_deinterleave(const Rows& rows, const Column* columns, std::size_t count, const char* end) {
     const std::size_t width = columns->width;
-    const auto apart = static_cast<std::size_t>(rows.stride);
-    if (rows.count < 64 || rows.stride <= 0 || apart % width != 0) return false;
-    if (count != 1 && count != apart / width) return false;
+    const auto pitch = static_cast<std::size_t>(rows.stride);
+    if (rows.count < 64 || rows.stride <= 0 || pitch % width != 0) return false;
+    if (count != 1 && count != pitch / width) return false;
     switch (width) {
         case 1:
             return try_deinterleave_of<Vector, stores, 1>(rows, columns, count, end);

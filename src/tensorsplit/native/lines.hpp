@@ -43,12 +43,12 @@ class Prefetcher {
           stride_(rows.stride),
           rows_(std::min(rows.count - begin, most)),
           bytes_(bytes) {
-        const auto apart = static_cast<std::size_t>(std::abs(stride_));
-        if (rows_ == 0 || apart > bytes + line) return;
+        const auto pitch = static_cast<std::size_t>(std::abs(stride_));
+        if (rows_ == 0 || pitch > bytes + line) return;
         // The rows are close: all lines from the first row to the last are read.
         if (stride_ < 0) row_ += static_cast<std::ptrdiff_t>(rows_ - 1) * stride_;
-        lines_ = std::max<std::size_t>(apart / bytes, 1);
-        bytes_ = rows_ * apart;
+        lines_ = std::max<std::size_t>(pitch / bytes, 1);
+        bytes_ = rows_ * pitch;
         rows_ = 1;
     }
 

@@ -34,34 +34,34 @@ constexpr std::size_t packed_unit = 8;
 
 inline Packing packing_of(const Column& column, std::ptrdiff_t stride) {
     Packing packing{1, 0, {}};
-    const auto apart = static_cast<std::size_t>(std::abs(stride));
+    const auto pitch = static_cast<std::size_t>(std::abs(stride));
     const std::size_t width = column.width;
-    if (!Bytes::can_shuffle || apart == 0 || width + apart > widest_shuffled) return packing;
+    if (!Bytes::can_shuffle || pitch == 0 || width + pitch > widest_shuffled) return packing;
     const std::size_t each =
-        std::min((widest_shuffled - width) / apart + 1, widest_shuffled / width);
+        std::min((widest_shuffled - width) / pitch + 1, widest_shuffled / width);
     packing.each = each;
     if (stride < 0) packing.from = static_cast<std::ptrdiff_t>(each - 1) * stride;
     for (std::size_t i = 0; i < each * width; ++i) {
         const std::size_t strip = stride < 0 ? each - 1 - i / width : i / width;
-        packing.places[i] = static_cast<std::uint8_t>(strip * apart + i % width);
+        packing.places[i] = static_cast<std::uint8_t>(strip * pitch + i % width);
     }
     return packing;
 }
 
 // Call `copy(from, to)` for so many groups of strips.
 template <class Copy>
-void for_each_group(const char* from, std::ptrdiff_t apart, char* to, std::size_t bytes,
+void for_each_group(const char* from, std::ptrdiff_t pitch, char* to, std::size_t bytes,
                     std::size_t groups, Copy copy) {
     for (; groups >= rows_per_turn; groups -= rows_per_turn) {
         for (std::size_t i = 0; i < rows_per_turn; ++i) {
             copy(from, to);
-            from += apart;
+            from += pitch;
             to += bytes;
         }
     }
     for (; groups != 0; --groups) {
         copy(from, to);
-        from += apart;
+        from += pitch;
         to += bytes;
     }
 }
@@ -70,10 +70,10 @@ void for_each_group(const char* from, std::ptrdiff_t apart, char* to, std::size_
 template <class Bytes>
 void pack_shuffled(const Rows& rows, const Column& column, const Packing& packing) {
     const char* from = source_of(rows, 0, column) + packing.from;
-    const auto apart = static_cast<std::ptrdiff_t>(packing.each) * rows.stride;
+    const auto pitch = static_cast<std::ptrdiff_t>(packing.each) * rows.stride;
     const std::size_t groups = (rows.count + packing.each - 1) / packing.each;
     const auto places = Bytes::load_whole(packing.places);
-    for_each_group(from, apart, target_of(rows, 0, column), packing.each * column.width, groups,
+    for_each_group(from, pitch, target_of(rows, 0, column), packing.each * column.width, groups,
                    [places](const char* strips, char* packed) {
                        Bytes::store(packed, Bytes::shuffle(Bytes::load_whole(strips), places));
                    });

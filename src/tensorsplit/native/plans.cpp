@@ -195,7 +195,7 @@ void add_type(PyArray_Descr* type, Key& key) {
     key.add(is_told ? type->type_num : -1);
 }
 
-// The name is all that is asked of element types which are not of NumPy; each array may have an
+// The name is all that counts of element types which are not of NumPy; each array may have an
 // object of its own.
 bool add_named_type(Owned& type, Key& key) {
     PyObject *object = type.get(), *name = nullptr;
@@ -289,7 +289,7 @@ bool add_data(PyObject* data, Key& key) {
     return false;  // the function says why, if that matters; but interrupts are not for it
 }
 
-// False with an exception set if an array that was asked was interrupted.
+// False with an exception set if reading an array was interrupted.
 bool read_key(PyObject* data, PyObject* const* arguments, Py_ssize_t count, Key& key) {
     const auto add = [&](PyObject* argument) { return add_argument(argument, key); };
     return add_data(data, key) && std::all_of(arguments, arguments + count, add);

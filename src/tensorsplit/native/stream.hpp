@@ -72,8 +72,8 @@ class Staging {
         std::size_t width = 0;
         for (std::size_t i = 0; i < count; ++i) width += columns[i].width;
         // Where rows are closer than a line, the bytes between them are read as well.
-        const std::size_t apart = static_cast<std::size_t>(std::abs(rows.stride));
-        const std::size_t read = std::max(width, std::min(apart, line));
+        const std::size_t pitch = static_cast<std::size_t>(std::abs(rows.stride));
+        const std::size_t read = std::max(width, std::min(pitch, line));
         const std::size_t together =
             std::max<std::size_t>(std::max(block, count * least_burst) / read, 1);
         for (std::size_t row = 0; row < rows.count; row += together) {

@@ -50,7 +50,7 @@ struct DLPackExchangeAPI {
 constexpr std::int32_t cpu = 1;
 constexpr std::uint8_t unsigned_code = 1, complex_code = 5;  // signed integers have code 0
 
-// What torch is asked for; all of it lives as long as we do, and nothing is there before
+// What is needed of torch; all of it lives as long as we do, and nothing is there before
 // `use_torch`.
 struct Torch {
     PyObject *tensor, *parameter;  // types
@@ -99,7 +99,7 @@ Watching watching_now() {
     return {gradients, inference, is_true_now(torch.is_transformed)};  // of Python, so it may fail
 }
 
-// Whether elements have less than a byte, which DLPack is not told of; true with an exception set
+// Whether elements have less than a byte, which DLPack does not describe; true with an exception set
 // if that fails.
 bool is_shell(PyObject* tensor) {
     const Owned type(PyObject_GetAttr(tensor, names.dtype));
@@ -108,7 +108,7 @@ bool is_shell(PyObject* tensor) {
 
 // The memory of a tensor on the CPU as an array of elements of the same size, which keeps the
 // storage: other threads may give the tensor another one meanwhile. Null, maybe without an
-// exception, if it can't be told.
+// exception, if it is not known.
 PyObject* array_of(PyObject* tensor, DLDataType& type) {
     DLTensor seen{};
     if (!is_tensor(tensor)) return nullptr;

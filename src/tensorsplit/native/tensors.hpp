@@ -17,7 +17,7 @@ bool is_tensor(PyObject* object);
 // Whether it is a tensor of any class.
 bool is_of_torch(PyObject* object);
 
-// What tells tensors apart; types and layouts are objects that live for ever.
+// What distinguishes tensors; types and layouts are objects that live for ever.
 struct TensorFacts {
     explicit TensorFacts(PyObject* tensor);
 

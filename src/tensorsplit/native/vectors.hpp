@@ -89,11 +89,11 @@ constexpr std::size_t widest = 16;
 struct Vector : Register<widest> {
     static constexpr std::size_t lanes = size / 16;
 
-    // Lane number i is read from `from + i * apart`.
-    static type load(const void* from, [[maybe_unused]] std::ptrdiff_t apart) {
+    // Lane number i is read from `from + i * pitch`.
+    static type load(const void* from, [[maybe_unused]] std::ptrdiff_t pitch) {
 #ifdef __AVX2__
         const auto* low = static_cast<const __m128i*>(from);
-        const char* other = static_cast<const char*>(from) + apart;
+        const char* other = static_cast<const char*>(from) + pitch;
         const auto* high = reinterpret_cast<const __m128i*>(other);
         return reinterpret_cast<type>(_mm256_inserti128_si256(
             _mm256_castsi128_si256(_mm_loadu_si128(low)), _mm_loadu_si128(high), 1));
@@ -102,12 +102,12 @@ struct Vector : Register<widest> {
 #endif
     }
 
-    // Lane number i is written to `to + i * apart`.
-    static void store_lanes(char* to, [[maybe_unused]] std::size_t apart, type value) {
+    // Lane number i is written to `to + i * pitch`.
+    static void store_lanes(char* to, [[maybe_unused]] std::size_t pitch, type value) {
 #ifdef __AVX2__
         const auto lanes = reinterpret_cast<__m256i>(value);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(lanes));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + apart),
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to + pitch),
                          _mm256_extracti128_si256(lanes, 1));
 #else
         store(to, value);
