@@ -69,11 +69,11 @@ def main(command: str) -> None:
     _check("tensorsplit check m.onnx", done.stderr, "cli")
 
 
-def _check(what: str, said: str, extra: str) -> None:
-    """Check that something said in one line which extra it needs, and print that."""
-    if not re.fullmatch(rf".*\[TS(711|602)\] .*pip install .*\[{extra}\].*\n", said):
-        sys.exit(f"{what} does not name the extra {extra} in one line: {said!r}")
-    print(f"{what}: {said}", end="")
+def _check(what: str, line: str, extra: str) -> None:
+    """Check that a line names the extra that something needs, and print it."""
+    if not re.fullmatch(rf".*\[TS(711|602)\] .*pip install .*\[{extra}\].*\n", line):
+        sys.exit(f"{what} does not name the extra {extra} in one line: {line!r}")
+    print(f"{what}: {line}", end="")
 
 
 def _output(*command: str) -> str:

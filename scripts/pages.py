@@ -100,12 +100,12 @@ def pictures() -> dict[str, str]:
 
 def operator_picture(record: Operator, page: Page) -> str:
     """Draw the examples of an operator page, and for each length rule a split that it refuses."""
-    asked = [(example.shape, example.operands) for example in page.examples]
+    splits = [(example.shape, example.operands) for example in page.examples]
     for rule, operand in rules_with_operands(record):
         if rule in _REFUSED:
             shape, given = _REFUSED[rule]
-            asked.append((shape, {record.axis: 0, operand: given}))
-    figures = [(_call(operands), _drawn(record.id, shape, operands)) for shape, operands in asked]
+            splits.append((shape, {record.axis: 0, operand: given}))
+    figures = [(_call(operands), _drawn(record.id, shape, operands)) for shape, operands in splits]
     return sheet(figures, name=record.id)
 
 

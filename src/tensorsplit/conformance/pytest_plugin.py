@@ -1,7 +1,7 @@
 """The suite as tests of pytest, one for each case: for the CI of who writes an engine.
 
 ``pytest --pyargs tensorsplit.conformance --engine my_adapter.py``. The options exist only where
-the suite is among what pytest is asked to run, so that they are in nobody's way.
+the suite is among what pytest is to run, so that they are in nobody's way.
 """
 
 from __future__ import annotations

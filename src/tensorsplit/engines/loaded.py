@@ -52,7 +52,7 @@ class LoadedModel:
             if isinstance(reply.result, list) and reply.result:
                 self._has_run = True
                 return Reply(reply.result[0])
-        return Reply(death=Death(None))  # a process that was started again has been asked before
+        return Reply(death=Death(None))  # a process that was started again has run before
 
     def __call__(self, *request: object) -> Any:
         """Run the model, or raise the refusals of `EngineProcess.call`."""

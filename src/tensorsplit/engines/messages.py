@@ -279,7 +279,7 @@ def serve(pipe: Connection, answer: Callable[[str, list[Any]], dict[str, Any]]) 
         except Exception as error:  # noqa: BLE001 - an engine may return anything
             text = f"its result can't be passed on: {_short(error)}"
             reply = pack_message([number, {"refusal": text, "has_returned": True}])
-        if os.getpid() != own:  # the engine has forked, and this is not the process that was asked
+        if os.getpid() != own:  # the engine has forked, and this is not the process that was called
             os._exit(0)
         send_packed(pipe, reply)
 

@@ -36,7 +36,7 @@ _SUFFIX = ".npy"
 _ARCHIVE = ".npz"
 _LONGEST_HEADER = 1 << 16
 _LONGEST_TEXT = 10_000
-"""What NumPy parses of a header without being asked to trust it."""
+"""What NumPy parses of a header unless it is to trust it."""
 
 _FLOAT8 = b"'descr': '<f1'"  # what NumPy writes for float8_e5m2, and can't read
 _ONE_BYTE = b"'descr': '|V1'"
