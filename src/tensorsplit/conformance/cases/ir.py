@@ -8,7 +8,7 @@ from itertools import product
 from tensorsplit.conformance.case import SHAPE_CLASSES, Case
 from tensorsplit.conformance.cases.making import case_of, kinds_of_data, sampled_rank, shaped
 from tensorsplit.conformance.cases.onnx_parts import TYPE_SPLITS
-from tensorsplit.conformance.cases.wordings import (
+from tensorsplit.conformance.cases.split_encodings import (
     COMMON,
     EQUAL,
     LENGTHS,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorsplit.conformance.case import PARTS, PLACES, REFUSAL, USES, Built, Case, CaseSplit
-from tensorsplit.conformance.cases.wordings import OPSETS, SEQUENCES, Stated, rule, sample
+from tensorsplit.conformance.cases.split_encodings import OPSETS, SEQUENCES, Stated, rule, sample
 from tensorsplit.conformance.data import WIDE, has_extremes
 from tensorsplit.conformance.models.ir_model import build as build_ir
 from tensorsplit.conformance.models.onnx_graphs import build as build_onnx

@@ -18,7 +18,7 @@ from tensorsplit.conformance.cases.making import (
     sampled_opset,
     sampled_simple_use,
 )
-from tensorsplit.conformance.cases.wordings import (
+from tensorsplit.conformance.cases.split_encodings import (
     ATTRIBUTE_SPLITS,
     INPUT_SPLITS,
     OPSETS,

@@ -23,17 +23,17 @@ from tensorsplit.conformance.cases.making import (
     shaped,
     usable,
 )
-from tensorsplit.conformance.cases.wordings import (
+from tensorsplit.conformance.cases.split_encodings import (
     ATTRIBUTE_SPLITS,
     COMMON,
     COMMON_IN_SEQUENCES,
+    ENCODINGS,
     INPUT_SPLITS,
     OPSETS,
     SEQUENCES,
     SPLITS,
-    WORDINGS,
+    Encoding,
     Stated,
-    Wording,
     sample,
 )
 from tensorsplit.conformance.data import ALLOWED
@@ -63,35 +63,35 @@ def cases() -> Iterator[Case]:
 
 def _everywhere(operator: str) -> Iterator[Case]:
     """Yield each encoding of the lengths, in each place, for each class of shapes."""
-    for wording in WORDINGS[operator]:
-        key = f"{operator} {wording.name} {wording.form}"
+    for encoding in ENCODINGS[operator]:
+        key = f"{operator} {encoding.name} {encoding.form}"
         nested = [(places, sample(f"{places} {key}", SHAPE_CLASSES)) for places in _NESTED]
         for places, shape_class in (*product(BODIES, SHAPE_CLASSES), *nested):
             if not opsets_with(operator, places):
                 continue
-            key = f"{operator} {wording.name} {wording.form} {places} {shape_class}"
+            key = f"{operator} {encoding.name} {encoding.form} {places} {shape_class}"
             opset = sampled_opset(operator, places, key)
             rank = sampled_rank(shape_class, key)
             of_nothing = shape_class == "zero-size" and bool(sample(f"nothing {key}", (0, 1)))
             of_nothing = of_nothing and any(
                 # nothing can be done in a Scan with a sequence of no parts
                 not split.dim and (split.sizes or "scan" not in places)
-                for split in wording.splits
+                for split in encoding.splits
             )
-            split = wording.sampled(key, of_nothing=of_nothing)
+            split = encoding.sampled(key, of_nothing=of_nothing)
             given: Fields = {"opset": opset, "rank": rank, "places": places}
-            yield _case(operator, wording, split, key, cls=shape_class, **given)
+            yield _case(operator, encoding, split, key, cls=shape_class, **given)
 
 
 def _stated(operator: str) -> Iterator[Case]:
-    """Yield every stated split in every wording."""
-    for wording in WORDINGS[operator]:
-        if wording.form in ("constant", "overridable"):
+    """Yield every stated split in every encoding."""
+    for encoding in ENCODINGS[operator]:
+        if encoding.form in ("constant", "overridable"):
             continue
-        for split in wording.splits:
-            key = f"stated {operator} {wording.name} {wording.form} {split}"
+        for split in encoding.splits:
+            key = f"stated {operator} {encoding.name} {encoding.form} {split}"
             cls = "static" if split.dim else "zero-size"
-            yield _case(operator, wording, split, key, cls=cls, group="stated-")
+            yield _case(operator, encoding, split, key, cls=cls, group="stated-")
 
 
 def _axes(operator: str) -> Iterator[Case]:
@@ -99,9 +99,9 @@ def _axes(operator: str) -> Iterator[Case]:
     for rank in range(1, 7):
         for axis in range(-rank, rank):
             key = f"axes {operator} {rank} {axis}"
-            wording = sample(key, WORDINGS[operator])
-            split = wording.sampled(key)
-            yield _case(operator, wording, split, key, rank=rank, axis=axis, group="axes-")
+            encoding = sample(key, ENCODINGS[operator])
+            split = encoding.sampled(key)
+            yield _case(operator, encoding, split, key, rank=rank, axis=axis, group="axes-")
 
 
 def _types_in_bodies(operator: str) -> Iterator[Case]:
@@ -112,11 +112,11 @@ def _types_in_bodies(operator: str) -> Iterator[Case]:
         since = 16 if element_type == "bfloat16" else 1  # from which control flow takes the type
         if set(places) - {"function"} and opset < since:
             continue
-        wording = sample(key, WORDINGS[operator])
+        encoding = sample(key, ENCODINGS[operator])
         if element_type == "bfloat16" and places and operator in SEQUENCES:
             continue  # no sequence of it can be used where none can come out
         given: Fields = {"opset": opset, "places": places, "element_type": element_type}
-        yield _case(operator, wording, wording.sampled(key), key, group="types-", **given)
+        yield _case(operator, encoding, encoding.sampled(key), key, group="types-", **given)
 
 
 _USED = {
@@ -131,20 +131,20 @@ _USED = {
 
 def _uses(operator: str) -> Iterator[Case]:
     """Yield each use of a sequence with each of its options."""
-    for wording in WORDINGS[operator] if operator in SEQUENCES else ():
-        if wording.form not in ("initializer", "runtime", "absent"):
+    for encoding in ENCODINGS[operator] if operator in SEQUENCES else ():
+        if encoding.form not in ("initializer", "runtime", "absent"):
             continue
-        for split, use in product(_USED.get(wording.name, ()), USES[1:]):
-            keepdims = wording.says(split, "float")["keepdims"]
+        for split, use in product(_USED.get(encoding.name, ()), USES[1:]):
+            keepdims = encoding.encoded(split, "float")["keepdims"]
             for option in options(use, split, keepdims):
-                key = f"{operator} {wording.name} {wording.form} {split} {use} {option}"
+                key = f"{operator} {encoding.name} {encoding.form} {split} {use} {option}"
                 opset = sample(f"opset {key}", OPSETS[operator])
                 if not usable(use, (), opset):
                     opset = OPSETS[operator][-1]
                 places = [places for places in BODIES[:2] if usable(use, places, opset)]
                 yield _case(
                     operator,
-                    wording,
+                    encoding,
                     split,
                     key,
                     opset=opset,
@@ -157,7 +157,7 @@ def _uses(operator: str) -> Iterator[Case]:
 
 def _case(
     operator: str,
-    wording: Wording,
+    encoding: Encoding,
     split: Stated,
     key: str,
     *,
@@ -183,26 +183,26 @@ def _case(
     common = COMMON_IN_SEQUENCES if is_sequence else COMMON
     fitting = [name for name in common if name in ALLOWED[operator]]
     element_type = element_type or sample(f"type {key}", fitting)
-    says = wording.says(split, element_type)
-    says["attributes"] |= {"axis": axis} if axis else {}
+    encoded = encoding.encoded(split, element_type)
+    encoded["attributes"] |= {"axis": axis} if axis else {}
     use, option = used or ("", None)
     if is_sequence and element_type == "bfloat16":  # there are no operators on such sequences
         use = "output"
     elif is_sequence and not used:
-        use, option = sampled_use(split, says["keepdims"], places, opset, key)
-    may_refer = places[-1:] == ("function",) and bool(says["attributes"])
+        use, option = sampled_use(split, encoded["keepdims"], places, opset, key)
+    may_refer = places[-1:] == ("function",) and bool(encoded["attributes"])
     by_reference = may_refer and sample(f"reference {key}", (False, True))
     axis_rule = "negative-axis" if axis < 0 else "axis" if axis else "default-axis"
     body_rule = "function" if places[:1] == ("function",) else "subgraph" if places else ""
     rules = (use,) if used else tuple(filter(None, (axis_rule, use, body_rule)))
-    name = f"{group}{wording.text(split)}-axis{axis}".replace("axis-", "axism")
+    name = f"{group}{encoding.text(split)}-axis{axis}".replace("axis-", "axism")
     return case_of(
         operator,
         name + option_text(option) + "-reference" * by_reference,
-        *(*wording.rules, *rules),
+        *(*encoding.rules, *rules),
         shape_class=cls,
-        form=wording.form,
-        decision=wording.decision or _decision(operator, split, axis),
+        form=encoding.form,
+        decision=encoding.decision or _decision(operator, split, axis),
         opset=opset,
         element_type=element_type,
         places=places,
@@ -210,7 +210,7 @@ def _case(
         option=option,
         by_reference=by_reference,
         **shaped(split.dim, rank, axis, cls, key),
-        **says,
+        **encoded,
     )
 
 

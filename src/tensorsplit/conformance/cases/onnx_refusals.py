@@ -17,7 +17,7 @@ from tensorsplit.conformance.cases.making import (
     sampled_simple_use,
 )
 from tensorsplit.conformance.cases.onnx_parts import lengths_of
-from tensorsplit.conformance.cases.wordings import (
+from tensorsplit.conformance.cases.split_encodings import (
     ATTRIBUTE_SPLITS,
     INPUT_SPLITS,
     SEQUENCES,

@@ -1,4 +1,4 @@
-"""What cases say: operator versions, splits stated in full, the ways to say them, the sentences.
+"""What cases consist of: operator versions, splits stated in full, their encodings, sentences.
 
 That parts have the lengths given here is stated from the pages of the standards, never computed.
 """
@@ -111,11 +111,11 @@ REMAINDERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
-    """One way to say the lengths of some splits.
+class Encoding:
+    """One way in which a node gives the lengths of some splits.
 
     `operand` is the element type of the second input, ``T`` for that of the data, empty without
-    one; `attribute` the attribute that says the lengths instead. `blank` is a second input without
+    one; `attribute` the attribute that gives the lengths instead. `blank` is a second input without
     a name.
     """
 
@@ -130,8 +130,8 @@ class Wording:
     keepdims: int | None = None
     blank: bool = False
 
-    def says(self, split: Stated, element_type: str) -> Fields:
-        """Return the fields of a `SplitModel` that say a split, but for its places and shapes."""
+    def encoded(self, split: Stated, element_type: str) -> Fields:
+        """Return the fields of a `SplitModel` for a split, but for its places and shapes."""
         attributes = {self.attribute: split.requested} if self.attribute else {}
         if self.keepdims is not None:
             attributes["keepdims"] = self.keepdims
@@ -171,7 +171,9 @@ def _another(split: Stated) -> Any:
     return (*split.requested[:-2], split.requested[-2] + split.requested[-1], 0)
 
 
-def _by_input(name: str, splits: tuple[Stated, ...], rule: str, **rest: Any) -> tuple[Wording, ...]:
+def _by_input(
+    name: str, splits: tuple[Stated, ...], rule: str, **rest: Any
+) -> tuple[Encoding, ...]:
     """Return the same split with each kind of input; an overridable one is kept, and overridden."""
     rest = {"operand": "int64", **rest}
     several = tuple(
@@ -181,20 +183,20 @@ def _by_input(name: str, splits: tuple[Stated, ...], rule: str, **rest: Any) -> 
     rules = (rule, "initializer")
     return (
         *(
-            Wording(name, form, splits, (rule,), **rest)
+            Encoding(name, form, splits, (rule,), **rest)
             for form in ("initializer", "constant", "runtime")
         ),
-        Wording(name, "overridable", splits, rules, **default),
-        Wording(f"{name}-fed", "overridable", several, rules, is_overridden=True, **default),
+        Encoding(name, "overridable", splits, rules, **default),
+        Encoding(f"{name}-fed", "overridable", several, rules, is_overridden=True, **default),
     )
 
 
-_ATTRIBUTE = Wording("lengths", "attribute", LENGTHS, ("lengths-attribute",), attribute="split")
-_EQUAL = Wording("equal", "absent", EQUAL, ("equal",))
+_ATTRIBUTE = Encoding("lengths", "attribute", LENGTHS, ("lengths-attribute",), attribute="split")
+_EQUAL = Encoding("equal", "absent", EQUAL, ("equal",))
 _LENGTHS = _by_input("lengths", LENGTHS, "lengths")
 _SMALLER = (*EQUAL, *_LAST_SMALLER)
-_COUNT = Wording("count", "attribute", _SMALLER, ("count",), attribute="num_outputs")
-_JUST_ONES = Wording("ones", "absent", _ONES, ("ones",))
+_COUNT = Encoding("count", "attribute", _SMALLER, ("count",), attribute="num_outputs")
+_JUST_ONES = Encoding("ones", "absent", _ONES, ("ones",))
 _IGNORED: Fields = {"rule": "keepdims-ignored", "keepdims": 0, "decision": "D8"}
 _SEQUENCE = (
     *_LENGTHS,
@@ -209,7 +211,7 @@ _SEQUENCE = (
     replace(_JUST_ONES, name="ones-blank", blank=True),
 )
 
-WORDINGS = {
+ENCODINGS = {
     "onnx.Split-1": (
         *(_ATTRIBUTE, _EQUAL),
         *_by_input("lengths", LENGTHS, "floats", operand="T", decision="D12"),
@@ -226,7 +228,7 @@ WORDINGS = {
     "onnx.SplitToSequence-11": _SEQUENCE,
     "onnx.SplitToSequence-24": _SEQUENCE,
 }
-"""Every way of every ONNX operator version."""
+"""The encodings of each ONNX operator version."""
 
 _SENTENCES = """
 types | Type Constraints: T | the data has one of the listed types
