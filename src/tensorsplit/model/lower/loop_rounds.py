@@ -185,11 +185,30 @@ def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.
     make = InsertionPoint.after(lowering, ref)
     for old in rows:
         new, count = make.in_place_of(old), make.make(dimension(old, 0))
+        dims = _hidden_dims(lowering, old)
+        ended = make.new("rows") if any(dims) else new
         if _takes("Compress", ref.opset, lowering.facts.tensor(old)):
-            make.op("Compress", [old, make.op("Expand", [going, count])], {"axis": 0}, [new])
+            make.op("Compress", [old, make.op("Expand", [going, count])], {"axis": 0}, [ended])
         else:
             end = make.op("Mul", [count, make.int64(going, ir.DataType.BOOL)])
-            make.op("Slice", [old, make.make(0), end], outputs=[new])
+            make.op("Slice", [old, make.make(0), end], outputs=[ended])
+        if ended is not new:
+            make.op("Reshape", [ended, make.constant(dims)], outputs=[new])
+
+
+def _hidden_dims(lowering: Lowering, rows: ir.Value) -> list[int]:
+    """Return the dimensions of a row that a target may not see before it runs; 0 for others.
+
+    After no round it gives 0 for them. What some engine sees is not known of a target without one.
+    The first 0 is for the number of rows.
+    """
+    shape, seen = (facts.tensor(rows).shape for facts in (lowering.facts, lowering.imported))
+    if shape is None:
+        return []
+    if seen is None or lowering.profile.view is None:
+        seen = (None,) * len(shape)
+    pairs = zip(shape[1:], seen[1:], strict=True)
+    return [0, *(dim if is_known(dim) and not is_known(one) else 0 for dim, one in pairs)]
 
 
 def _takes(op_type: str, opset: int, fact: Tensor) -> bool:
