@@ -195,7 +195,7 @@ def _of_strings(node: ir.Node, facts: Facts, has_sequences: bool) -> Iterator[st
     operator = operator_of(node)
     if operator not in _WITH_STRINGS or (operator == "Identity" and has_sequences):
         return
-    if operator == "Slice" and is_empty(node.outputs[0], facts):
+    if operator == "Slice" and any(is_empty(made, facts) for made in node.outputs):
         return
     if any(has_strings(end, facts) for end in (*node.inputs, *node.outputs)):
         yield _WITH_STRINGS[operator]
