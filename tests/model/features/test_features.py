@@ -596,7 +596,18 @@ LARGEST, FAR = (1 << 63) - 1, (1 << 31) - 1
 ONE_SCALE = "float s = {0.25}, float t = {0.25}, uint16 o = {7}"
 ROW_SCALES = """float[3] s = {0.25, 0.5, 1}, float[3] t = {0.25, 0.5, 1},
     uint16[3] o = {7, 8, 9}"""
+TURNED = """(float[{}] x, float[{}] c) => (float[] y) <int64[2] l = {{2, 6}}>
+    {{ a, b = Split<axis = {}>(x, l) n = Neg(b) r = Concat<axis = -1>(n, a) p = Mul(x, c)
+    q = Mul(r, c) y = Add(p, q) }}"""
 HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
+    ("Add", "rotation"): [
+        (TURNED.format("4,8", "4,8", 1), False),
+        (TURNED.format("3,4,8", "1,4,8", 2), True),
+        (TURNED.format("A,B,8", "1,B,8", 2), True),
+        (TURNED.format("2,3,4,8", "1,1,4,8", 3), True),
+        (TURNED.format("2,3,4,8", "3,4,8", 3), False),
+        (TURNED.format("1,2,3,4,8", "1,1,1,4,8", 4), False),
+    ],
     ("Flatten", "flattened"): [
         ("(float[N,2,3] x) => (float[A,B] y) { y = Flatten<axis = 2>(x) }", True),
         ("(float[N,2,3] x) => (float[A,B] y) { y = Flatten<axis = -1>(x) }", True),

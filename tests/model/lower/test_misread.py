@@ -225,6 +225,30 @@ TURNED = {
     ),
     "whole factors": ("a, b = Split<axis = 2>(x, l) n = Neg(b)", "[1, 4, 8]", False),
     "factors of so many columns": ("a, b = Split<axis = 2>(x, l) n = Neg(b)", "[1, 4, C]", True),
+    "parts of other lengths": ("a, b = Split<axis = 2>(x, k) n = Neg(b)", "[1, 4, 8]", True),
+    "slices of other lengths": (
+        "a = Slice(x, z, u, t) b = Slice(x, u, e, t) n = Neg(b)",
+        "[1, 4, 8]",
+        True,
+    ),
+    "halves in another order": ("b, a = Split<axis = 2>(x, l) n = Neg(b)", "[1, 4, 8]", True),
+    "slices in another order": (
+        "b = Slice(x, z, h, t) a = Slice(x, h, e, t) n = Neg(b)",
+        "[1, 4, 8]",
+        True,
+    ),
+    "one half twice": ("b, c_ = Split<axis = 2>(x, l) a = Identity(b) n = Neg(b)", "[1,4,8]", True),
+    "along an axis from the back": (
+        "a, b = Split<axis = -1>(x, k) n = Neg(b)",
+        "[1, 4, 8]",
+        False,
+    ),
+    "factors with fewer axes": ("a, b = Split<axis = 2>(x, k) n = Neg(b)", "[4, 8]", False),
+    "halves that overlap": (
+        "a = Slice(x, z, h, t) b = Slice(x, u, v, t) n = Neg(b)",
+        "[1, 4, 8]",
+        False,
+    ),
     "parts in order": ("n, b = Split<axis = 2>(x, l) a = Neg(b)", "[1, 4, 1]", False),
     "parts of something else": ("d = Neg(x) a, b = Split<axis=2>(d, l) n = Neg(b)", "[1]", False),
 }
@@ -232,18 +256,19 @@ TURNED = {
 
 @pytest.mark.parametrize("name", TURNED)
 @pytest.mark.parametrize("order", ["p, q", "q, p"])
-def test_data_that_is_turned_by_factors_of_one_column_is_right(
+def test_data_that_is_turned_otherwise_than_a_rotary_embedding_does_is_right(
     name: str, order: str, rng: np.random.Generator, process: Runner
 ) -> None:
-    """OpenVINO makes a rotary embedding of it, and reads beyond the columns."""
+    """OpenVINO makes a rotary embedding of it, of halves, and reads beyond the columns."""
     nodes, shape, is_wrong = TURNED[name]
     made = made_of(
         17,
         f"float[2, 4, 8] x, float{shape} c, float{shape} s",
         "float[2, 4, 8] y",
         f"{nodes} r = Concat<axis = -1>(n, a) p = Mul(x, c) q = Mul(s, r) y = Add({order})",
-        "int64[2] l = {4, 4}, float m = {-1}, int64[1] z = {0}, int64[1] h = {4},"
-        " int64[1] e = {8}, int64[1] t = {2}",
+        "int64[2] l = {4, 4}, int64[2] k = {2, 6}, float m = {-1}, int64[1] z = {0},"
+        " int64[1] h = {4}, int64[1] u = {2}, int64[1] v = {6}, int64[1] e = {8},"
+        " int64[1] t = {2}",
     )
     found = [each for each in ts.check(made, "openvino") if "of one column" in each.message]
     assert len(found) == is_wrong
@@ -253,6 +278,46 @@ def test_data_that_is_turned_by_factors_of_one_column_is_right(
     feeds = {key: rng.uniform(1, 2, held).astype(np.float32) for key, held in shapes.items()}
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
     np.testing.assert_allclose(got, ts.run(made, feeds)["y"], rtol=1e-5, atol=1e-6)
+
+
+READ_AGAIN = {
+    "an input": ("", "", "x", True),
+    "what is calculated before": ("e = Exp(x)", "", "e", True),
+    "a part of that": ("e = Concat<axis=0>(x, x)", "v, w = Split<axis=0>(e, twos)", "v", True),
+    "a view of that": ("e = Unsqueeze(x, zero)", "v = Squeeze(e, zero)", "v", True),
+    "what each round calculates": ("", "v = Exp(x)", "v", False),
+    "what the round before gave": ("", "v = Neg(s)", "v", False),
+}
+
+
+@pytest.mark.parametrize("name", READ_AGAIN)
+def test_later_rounds_read_data_that_a_round_turns(
+    name: str, rng: np.random.Generator, process: Runner
+) -> None:
+    """OpenVINO makes a rotary embedding of it, and writes that over the data."""
+    before, inside, data, is_wrong = READ_AGAIN[name]
+    made = made_of(
+        17,
+        "float[2, 4, 8] x, float[1, 4, 8] c, float[1, 4, 8] f",
+        "float[2, 4, 8] y, float[3, 2, 4, 8] r",
+        f"""{before} y, r = Loop(three, , x) <body = b (int64 i, bool d, float[2, 4, 8] s)
+        => (bool g, float[2, 4, 8] t, float[2, 4, 8] row) {{ g = Identity(d) t = Neg(s) {inside}
+        a, b = Split<axis = 2>({data}, l) n = Neg(b) q = Concat<axis = -1>(n, a)
+        p = Mul({data}, c) o = Mul(q, f) row = Add(p, o) }}>""",
+        "int64 three = {3}, int64[2] l = {4, 4}, int64[2] twos = {2, 2}, int64[1] zero = {0}",
+    )
+    found = [each for each in ts.check(made, "openvino") if "of one column" in each.message]
+    assert len(found) == is_wrong
+    shapes = {"x": (2, 4, 8), "c": (1, 4, 8), "f": (1, 4, 8)}
+    feeds = {key: rng.uniform(1, 2, held).astype(np.float32) for key, held in shapes.items()}
+    x, c, f = feeds.values()
+    values = {"what the round before gave": [-x, x, -x]}
+    turned = values.get(name) or [np.exp(x) if "calculate" in name else x] * 3
+    wanted = [v * c + np.concatenate([-v[..., 4:], v[..., :4]], -1) * f for v in turned]
+    lowered = lowered_for("openvino", made)
+    ((last, rows),) = process.call(["openvino", lowered.SerializeToString(), [feeds], 2])
+    np.testing.assert_array_equal(last, -x)
+    np.testing.assert_allclose(rows, wanted, rtol=1e-5, atol=1e-6)
 
 
 CHOSEN = {

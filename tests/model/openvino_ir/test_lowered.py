@@ -1095,16 +1095,21 @@ def test_a_layer_with_an_output_too_many_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-@pytest.mark.parametrize("columns", [1, 8])
-def test_data_that_layers_turn_by_factors_of_one_column_is_right(
-    columns: int, order: tuple[int, int], tmp_path: Path, run: Any, rng: np.random.Generator
+@pytest.mark.parametrize(("columns", "length"), [(1, 4), (8, 4), (8, 2)])
+def test_data_that_layers_turn_by_one_column_or_by_no_halves_is_right(
+    columns: int,
+    length: int,
+    order: tuple[int, int],
+    tmp_path: Path,
+    run: Any,
+    rng: np.random.Generator,
 ) -> None:
-    """OpenVINO makes a rotary embedding of them, and reads beyond the columns."""
+    """OpenVINO makes a rotary embedding of them, of halves, and reads beyond the columns."""
     ir, whole = IrFile(), (2, 4, 8)
     x = ir.parameter("x", "f32", "2,4,8")
     factors = [ir.parameter(name, "f32", f"1,4,{columns}") for name in "cs"]
-    first, second = ir.variadic_split(x, ir.int64(2, scalar=True), ir.int64(4, 4), 2)
-    back = ir.layer("Negative", (second,), 1, shape=(2, 4, 4))[0]
+    first, second = ir.variadic_split(x, ir.int64(2, scalar=True), ir.int64(length, 8 - length), 2)
+    back = ir.layer("Negative", (second,), 1, shape=(2, 4, 8 - length))[0]
     joined = ir.layer("Concat", (back, first), 1, '<data axis="-1"/>', shape=whole)[0]
     data = '<data auto_broadcast="numpy"/>'
     products = [
@@ -1113,11 +1118,11 @@ def test_data_that_layers_turn_by_factors_of_one_column_is_right(
     ]
     ir.result(ir.layer("Add", [products[i] for i in order], 1, data, shape=whole)[0])
     found = str(ts.check(ir.save(tmp_path, named(ir)), "openvino"))
-    assert ("of one column" in found) is (columns == 1)
+    assert ("of one column" in found) is (columns == 1 or length != 4)
     path = saved(ir, tmp_path)
     assert lowered(path).text == path.read_bytes()
     fed = [rng.uniform(1, 2, shape).astype(np.float32) for shape in (whole, *[(1, 4, columns)] * 2)]
-    turned = np.concatenate([-fed[0][..., 4:], fed[0][..., :4]], -1)
+    turned = np.concatenate([-fed[0][..., length:], fed[0][..., :length]], -1)
     ((got,),) = run(path, [fed])
     np.testing.assert_allclose(got, fed[0] * fed[1] + turned * fed[2], rtol=1e-5, atol=1e-6)
 

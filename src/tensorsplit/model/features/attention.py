@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import chain, permutations, product
+from typing import NamedTuple
 
 import onnx_ir as ir
 
 from tensorsplit.core.dimensions import are_known, is_known, may_be_same, same_shape
 from tensorsplit.model.features.from_constants import is_fixed
+from tensorsplit.model.features.shared_memory import given_again, is_in_memory_of
 from tensorsplit.model.features.values import operands_of
 from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.called_in_onnx import operator_of
@@ -20,20 +22,36 @@ from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 
 
-def is_rotation(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether an Add turns data by factors of one column, as rotary embeddings do.
+class _Rotation(NamedTuple):
+    """Data times one factor, and its second part, negated, beside its first, times another."""
 
-    It adds the data times one factor and, times another, its second part, negated, beside its
-    first.
+    data: ir.Value
+    parts: tuple[ir.Value, ir.Value]
+    factors: tuple[ir.Value | None, ...]
+
+
+def is_rotation(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether an Add turns data in another way than a rotary embedding, made of it, does.
+
+    That takes factors of several columns and halves of the data, and writes its result over them.
     """
+    found = _rotation_of(ref, seen)
+    if found is None:
+        return False
+    if any(_may_have_one_column(factor, found.data, seen) for factor in found.factors):
+        return True
+    is_given_again = is_in_memory_of(found.data, given_again(ref))
+    return _may_be_one_node(found, seen) and (is_given_again or not _are_halves(found, seen))
+
+
+def _rotation_of(ref: NodeRef, seen: Facts) -> _Rotation | None:
     products = [operands_of(held, "Mul") for held in ref.node.inputs]
     for (one, other), turned in product(permutations(products, 2), (0, 1)):
-        data = _turned_from(one[turned], seen) if len(one) == len(other) == 2 else None
-        if data is None or data not in other:
-            continue
-        factors = one[1 - turned], other[1 - other.index(data)]
-        return any(_may_have_one_column(factor, data, seen) for factor in factors)
-    return False
+        parts = _turned(one[turned], seen) if len(one) == len(other) == 2 else None
+        data = None if parts is None else _whole_of(parts[0])
+        if parts is not None and data is not None and data in other:
+            return _Rotation(data, parts, (one[1 - turned], other[1 - other.index(data)]))
+    return None
 
 
 def _may_have_one_column(factor: ir.Value | None, data: ir.Value, seen: Facts) -> bool:
@@ -44,14 +62,60 @@ def _may_have_one_column(factor: ir.Value | None, data: ir.Value, seen: Facts) -
     return may_be_same(shape[-1:], (1,)) and not same_shape(shape[-1:], (whole or ())[-1:])
 
 
-def _turned_from(held: ir.Value | None, seen: Facts) -> ir.Value | None:
-    """Return of what a value is the second part, negated, and the first, joined; None of others."""
+def _may_be_one_node(found: _Rotation, seen: Facts) -> bool:
+    """Return whether all have as many axes, and Slices take parts, or a Split of lengths does.
+
+    Along an axis that counts from the back that stays a Split.
+    """
+    shapes = [seen.tensor(each).shape for each in (found.data, *found.factors)]
+    ranks = {len(shape) for shape in shapes if shape is not None}
+    makers = list(filter(None, map(producer_of, found.parts)))
+    return (
+        len(ranks) < 2
+        and ranks <= _RANKS_OF_ROTATIONS
+        and all(operator_of(each) in _SLICES or _has_lengths(each) for each in makers)
+    )
+
+
+_RANKS_OF_ROTATIONS = frozenset({3, 4})
+
+_SLICES = frozenset({"Slice", "StridedSlice"})
+
+
+def _has_lengths(split: ir.Node) -> bool:
+    axis = attribute_of(split, "axis", ir.AttributeType.INT, 0)
+    has_lengths = len(split.inputs) > 1 or "split" in split.attributes
+    return is_split(split) and has_lengths and (axis is None or axis >= 0)
+
+
+def _are_halves(found: _Rotation, seen: Facts) -> bool:
+    """Return whether the parts are the second half of the data and its first."""
+    lengths = [(seen.tensor(each).shape or (None,))[-1:] for each in found.parts]
+    made = found.parts[1].producer()
+    if made is None or not same_shape(*lengths):
+        return False
+    if is_split(made):
+        return found.parts == tuple(reversed(made.outputs))
+    starts = attribute_of(made, "starts", ir.AttributeType.INTS)
+    for held in made.inputs[1:2]:
+        starts = seen.tensor(held).constant
+    return starts is not None and not any(starts)
+
+
+def _turned(held: ir.Value | None, seen: Facts) -> tuple[ir.Value, ir.Value] | None:
+    """Return the parts of data that a value has beside each other, the first of them negated."""
     first, *others = operands_of(held, "Concat") or [None]
     axis, rank = _axis_and_rank(held, seen)
-    parts = [*operands_of(first, "Mul", "Neg", "Sub"), *others[:1]]
-    made = [each for each in map(producer_of, parts) if each is not None and each.inputs]
-    sources = {passed_from(first_input(each)) for each in made} if axis in (-1, rank - 1) else set()
-    return sources.pop() if len(made) > 1 and len(sources) == 1 else None
+    parts = [*operands_of(first, "Mul", "Neg", "Sub"), *others]
+    made = [each for each in parts if each is not None and _whole_of(each) is not None]
+    is_last, is_of_one = axis in (-1, rank - 1), len(set(map(_whole_of, made))) == 1
+    return (made[0], made[1]) if is_last and is_of_one and len(made) == 2 else None
+
+
+def _whole_of(part: ir.Value | None) -> ir.Value | None:
+    """Return the data that a node makes a value of."""
+    made = producer_of(part)
+    return None if made is None else passed_from(first_input(made))
 
 
 def _axis_and_rank(joined: ir.Value | None, seen: Facts) -> tuple[int, int]:

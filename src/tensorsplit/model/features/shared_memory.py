@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import TypeAlias
 
@@ -22,7 +23,7 @@ from tensorsplit.model.graph.loops import (
     scanned_by,
     states_of,
 )
-from tensorsplit.model.graph.nodes import Scope, attribute_of, bodies, is_used, scopes_in
+from tensorsplit.model.graph.nodes import NodeRef, Scope, attribute_of, bodies, is_used, scopes_in
 from tensorsplit.model.graph.producers import first_input, origins, passed_from
 from tensorsplit.model.graph.rejoined import first_passed, may_pass, passed_by
 from tensorsplit.model.graph.split_records import is_split
@@ -91,20 +92,43 @@ def overwriting_layers(node: ir.Node, facts: Facts) -> list[_Use]:
     if (loop := loop_layer(node)) is None:
         return []
     body, ports = loop
+    again = _given_in_each_round(node, body, ports)
+    shapes = {inner: facts.tensor(outer).shape for inner, outer in again.items()}
+    held = [inner for inner, shape in shapes.items() if shape is not None and are_known(shape)]
+    joins = _joins(body, facts) if held else ()
+    return list(dict.fromkeys(chain(*(_overwriting(each, body, joins) for each in held))))
+
+
+def _given_in_each_round(
+    node: ir.Node, body: ir.Graph, ports: BodyPorts
+) -> dict[ir.Value, ir.Value | None]:
+    """Return the inputs of a layer's body that are the same in each round, with what they are."""
     carried = {
         to
         for start, to in ports.back_edges
         if passed_from(body.outputs[start]) is not body.inputs[to]
     }
-    again = {
+    return {
         body.inputs[port.inner]: node.inputs[port.outer]
         for port in ports.inputs
         if port.outer is not None and port.axis is None and port.inner not in carried
     }
-    shapes = {inner: facts.tensor(outer).shape for inner, outer in again.items()}
-    held = [inner for inner, shape in shapes.items() if shape is not None and are_known(shape)]
-    joins = _joins(body, facts) if held else ()
-    return list(dict.fromkeys(chain(*(_overwriting(each, body, joins) for each in held))))
+
+
+def given_again(ref: NodeRef) -> set[ir.Value]:
+    """Return what the loops around a node are given in each round as it was in the one before."""
+    given = set[ir.Value]()
+    for node in ref.outer:
+        if is_loop(node):
+            given.update(captured_by(node))
+        elif (loop := loop_layer(node)) is not None:
+            given.update(_given_in_each_round(node, *loop))
+    return given
+
+
+def is_in_memory_of(held: ir.Value, others: Container[ir.Value]) -> bool:
+    """Return whether an engine may keep a value, or what it is a part of, where others are."""
+    return any(each in others for each in each_once([held], _before))
 
 
 def loop_layer(node: ir.Node) -> tuple[ir.Graph, BodyPorts] | None:
@@ -272,16 +296,17 @@ def _sources(held: ir.Value | None, *, parts: bool = True) -> set[ir.Value]:
 
     What a value is a part of is among them, but not without `parts`.
     """
-
-    def before(each: ir.Value) -> list[ir.Value]:
-        made = each.producer()
-        if made is not None and parts and is_split(made):
-            return list(filter(None, made.inputs[:1]))
-        is_passed = made is not None and each is made.outputs[0]
-        return list(filter(None, passed_by(made))) if made is not None and is_passed else []
-
+    before = partial(_before, parts=parts)
     met = each_once([] if held is None else [held], before)
     return {each for each in met if not before(each) and fixed_tensor_of(each) is None}
+
+
+def _before(held: ir.Value, *, parts: bool = True) -> list[ir.Value]:
+    made = held.producer()
+    if made is not None and parts and is_split(made):
+        return list(filter(None, made.inputs[:1]))
+    is_passed = made is not None and held is made.outputs[0]
+    return list(filter(None, passed_by(made))) if made is not None and is_passed else []
 
 
 def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:

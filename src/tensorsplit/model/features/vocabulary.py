@@ -289,8 +289,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "chosen_condition": "chooses between booleans, one of them the condition itself",
         "lost_in_rows": "puts rows or parts without elements together on a new axis, one dimension"
         " of which is not known",
-        "rotation": "adds data and its negated second part beside its first, each times a factor"
-        " of one column",
+        "rotation": "turns data as a rotary embedding does, by factors of one column, from parts"
+        " that are not its second half and its first, or in a loop that reads the data again",
         "overwritten_queries": "is an attention of as many heads as queries, of which either the"
         " queries or the result are transposed",
         "misshapen": "is a Reshape of data without elements to a shape that is calculated",
