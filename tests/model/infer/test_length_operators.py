@@ -142,6 +142,28 @@ def test_what_broadcasts_to_very_many_elements_is_left_unknown(
         OPERATORS[operator](inputs, attributes)
 
 
+@pytest.mark.parametrize(
+    ("operator", "inputs", "want"),
+    [
+        *((name, [LONG, LONG + 1], 2 * LONG + 1) for name in ("Add", "Sum")),
+        *((name, [LONG, LONG + 1], LONG < 0) for name in ("Equal", "Greater")),
+        ("Max", [LONG, LONG[::-1], LONG], np.maximum(LONG, LONG[::-1])),
+        ("Div", [LONG, LONG], LONG // LONG),
+        ("Where", [LONG < 3, LONG, -LONG], np.where(LONG < 3, LONG, -LONG)),
+        ("Expand", [LONG, np.array([LONG.size])], LONG),
+        ("Expand", [LONG, np.array([MOST_ELEMENTS // LONG.size, 1])], LONG),
+        ("Reshape", [LONG, np.array([-1, 1])], ROWS),
+        ("Gather", [LONG, LONG - 1], LONG),
+    ],
+)
+def test_long_lists_that_stay_as_long_are_calculated(
+    operator: str, inputs: list[Any], want: Any
+) -> None:
+    made = OPERATORS[operator](inputs, {})
+    assert made.shape[-1:] == want.shape[-1:]
+    assert (made == want).all()
+
+
 @pytest.mark.parametrize("shape", [(3, 1), (3, 4), (2, 3, 4), (0, 1)])
 def test_expand_broadcasts_both_ways(shape: tuple[int, ...]) -> None:
     data = np.random.default_rng(5).integers(-9, 9, (shape[-2], 1))

@@ -778,6 +778,18 @@ MISTAKES: list[tuple[onnx.NodeProto, list[Any], bool]] = [
     (node("MaxPool", "a", "y", kernel_shape=[3]), [(1, 1, 2)], True),
     (node("MaxPool", "a", "y", kernel_shape=[3]), [(0, 1, 3)], False),  # there is just no data
     (node("Conv", "a b", "y"), [(1, 0, 3), (0, 0, 3)], False),
+    *(
+        (node("Conv", "a b", "y", strides=[3]), [(1, 1, length), (1, 1, side)], is_wrong)
+        for length, side, is_wrong in (
+            *((2, 3, True), (3, 3, False), (1, 3, True)),
+            *(("N", 3, False), (2, "K", False), ("N", "K", False)),
+        )
+    ),
+    (node("Conv", "a b", "y"), [("N", 1, 3), (2, 1, 3)], False),
+    (node("Conv", "a b", "y"), [(1, 1, 3), ("K", 1, 3)], False),
+    (node("MaxPool", "a", "y", kernel_shape=[3]), [(1, 1, "N")], False),
+    (node("Conv", "a b", "y", kernel_shape=[3]), [None, (1, 1, 3)], False),
+    (node("Conv", "a b", "y"), [(1, 1, 2), None], False),
     (node("Pad", "a b", "y", mode="reflect"), [(3, 4), [0, 3, 0, 3]], False),
     (node("Pad", "a b", "y", mode="reflect"), [(3, 4), [0, 0, 0, 4]], True),
     (node("Pad", "a b", "y", mode="edge"), [(3, 4), [0, 0, 0, 4]], False),
