@@ -10,17 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-import onnx_ir
 import pytest
 
 import tensorsplit as ts
 from tensorsplit import SplitError
 from tensorsplit.engines.process import EngineProcess
 from tensorsplit.model.check.findings import Finding
-from tensorsplit.model.graph.facts import SequenceFact, as_tensor
-from tensorsplit.model.infer.seen import seen
 from tensorsplit.model.lower import lower_graph
-from tensorsplit.model.profiles import load
 from tensorsplit.model.reading import open_model, read_model
 from tests.model import build
 from tests.model.lower.running import Runner, lowered_for, with_own
@@ -2213,93 +2209,6 @@ def test_whole_rows_of_strings_are_gathered(
     feeds = {"x": x, "i": indices} if is_fed else {"x": x}
     got = ts.run(lowered, feeds, engine=engine)["y"]
     np.testing.assert_array_equal(got, np.take(x, indices, axis))
-
-
-def test_an_engine_sees_no_names_of_dimensions() -> None:
-    model = onnx_ir.from_proto(
-        onnx.parser.parse_model(
-            """<ir_version: 8, opset_import: ["": 18]>
-            g (float[N,3] x, seq(float[M,2]) s) => (float[N,3] y) { y = Neg(x) }"""
-        )
-    )
-    view = load("openvino").view
-    assert view is not None
-    found = seen(model, view)
-    x, s = model.graph.inputs
-    assert found.tensor(x).shape == (None, 3)
-    held = found.of(s)
-    assert isinstance(held, SequenceFact)
-    assert (held.element_type, held.part) == (onnx_ir.DataType.FLOAT, (None, 2))
-
-
-@pytest.mark.parametrize(("held", "known"), [("k", (2, 9)), ("s", None)])
-def test_openvino_follows_elements_through_an_identity_of_a_constant_only(
-    held: str, known: tuple[int, ...] | None
-) -> None:
-    model = onnx_ir.from_onnx_text(
-        f"""<ir_version: 8, opset_import: ["": 18]> g (float[2,9] x) => (int64[2] y)
-        <int64[2] k = {{2, 9}}> {{ s = Shape(x) y = Identity({held}) }}"""
-    )
-    view = load("openvino").view
-    assert view is not None
-    assert seen(model, view).tensor(model.graph.outputs[0]).constant == known
-
-
-@pytest.mark.parametrize(("factor", "known"), [("k", (0,)), ("n", None)])
-def test_openvino_does_not_know_that_0_times_what_is_fed_is_0(
-    factor: str, known: tuple[int, ...] | None
-) -> None:
-    model = onnx_ir.from_onnx_text(
-        f"""<ir_version: 8, opset_import: ["": 18]> g (int64[1] n) => (int64[1] y)
-        <int64[1] zero = {{0}}, int64[1] k = {{7}}> {{ y = Mul(zero, {factor}) }}"""
-    )
-    view = load("openvino").view
-    assert view is not None
-    assert seen(model, view).tensor(model.graph.outputs[0]).constant == known
-
-
-@pytest.mark.parametrize(
-    ("split", "part"), [("axis = 1, keepdims = 0", (2,)), ("axis = -1", (2, None))]
-)
-def test_an_engine_sees_the_other_axes_of_parts(split: str, part: tuple[int | None, ...]) -> None:
-    model = onnx_ir.from_proto(
-        onnx.parser.parse_model(
-            f"""<ir_version: 8, opset_import: ["": 18]> g (float[2,N] x) => (float[] y)
-            <int64 zero = {{0}}> {{ s = SplitToSequence<{split}>(x) y = SequenceAt(s, zero) }}"""
-        )
-    )
-    view = load("openvino").view
-    assert view is not None
-    held = seen(model, view).of(model.graph[0].outputs[0])
-    assert isinstance(held, SequenceFact)
-    assert held.part == part
-
-
-@pytest.mark.parametrize(
-    ("split", "part"),
-    [
-        ("Split<axis = 1>(x, l)", (2, 3)),
-        ("Split<axis = 1>(x, f)", (2, None)),
-        ("Split<axis = 1, num_outputs = 2>(x)", (2, None)),
-        ("Split<axis = 0>(x, one)", (1, None)),
-        ("SplitToSequence<axis = 1>(x, l)", (2, None)),
-        ("SplitToSequence<axis = 0>(x, one)", (1, None)),
-        ("SplitToSequence<axis = 1, keepdims = 0>(x, l)", (2, None)),
-    ],
-)
-def test_an_engine_sees_the_length_of_a_part_that_is_constant(
-    split: str, part: tuple[int | None, ...]
-) -> None:
-    """That of a sequence only where the length that is split is known as well."""
-    outputs = "s" if "Sequence" in split else "s, t"
-    model = onnx_ir.from_onnx_text(
-        f"""<ir_version: 8, opset_import: ["": 18]> g (float[2,N] x, int64[2] f) => (float[] s)
-        <int64[2] l = {{3, 4}}, int64[2] one = {{1, 1}}> {{ {outputs} = {split} }}"""
-    )
-    view = load("openvino").view
-    assert view is not None
-    held = seen(model, view).of(model.graph[0].outputs[0])
-    assert (held.part if isinstance(held, SequenceFact) else as_tensor(held).shape) == part
 
 
 @pytest.mark.parametrize("opset", [11, 13, 18])
