@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
@@ -195,6 +197,28 @@ def test_all_of_it_comes_back_where_nodes_are_put_in_order(tool: str, version: i
     made = SORTING[tool](late)
     assert notes(model) - notes(made) == set()
     onnx.checker.check_model(made)
+
+
+@pytest.mark.parametrize("tool", SORTING)
+def test_what_is_noted_of_external_data_comes_back(tool: str, tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2, 6] x) => (float[2, 3] p, float[2, 3] q) <float[2, 6] w = {1}> {
+            y = Add(x, w) p, q = Split<axis = 1, num_outputs = 2>(y) }"""
+    model = onnx.parser.parse_model(text)
+    (held,) = model.graph.initializer
+    held.Clear()
+    held.MergeFrom(onnx.TensorProto(name="w", data_type=1, dims=[2, 6], data_location=1))
+    noted = {"location": "w.bin", "offset": "0", "length": "48", "checksum": "ab1"}
+    for key, text in noted.items():
+        held.external_data.add(key=key, value=text)
+    (tmp_path / "w.bin").write_bytes(np.arange(12, dtype=np.float32).tobytes())
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    (made,) = SORTING[tool](path).graph.initializer
+    assert made.data_location == onnx.TensorProto.EXTERNAL
+    entries = [(entry.key, entry.value) for entry in made.external_data]
+    assert len(entries) == len(dict(entries))
+    assert dict(entries) | {"location": "w.bin"} == noted
 
 
 def parsed(text: str, opset: int = 18) -> Any:

@@ -1219,6 +1219,97 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
             ("y = Abs(k)", False),
         ]
     ],
+    ("Transpose", "turned_beside_recurrence"): [
+        (
+            f"""(float[4,3,2] x, float[1,6,2] w, float[1,4,3] u) =>
+            (float[A,B,C] y, float[D,E,F,G] z) {{ {made} y = Transpose<perm = [1, 0, 2]>(x) }}""",
+            is_so,
+        )
+        for made, is_so in [
+            ("z = GRU<hidden_size = 2>(x, w, w)", True),
+            ("z = RNN<hidden_size = 2>(x, w, w)", True),
+            ("t = Identity(x) z = GRU<hidden_size = 2>(t, w, w)", True),
+            ("z = GRU<hidden_size = 2, layout = 1>(x, w, w)", False),
+            ("z = GRU<hidden_size = 2>(w, x, w)", False),
+            ("z = GRU<hidden_size = 2>(u, w, x)", False),
+            ("z = own.GRU<hidden_size = 2>(x, w, w)", False),
+        ]
+    ],
+    ("SequenceMap", "call_in_map"): [
+        (
+            f"""(seq(float[N]) s) => (seq(float[M]) y) {{ y = SequenceMap<body = b (float[A] a)
+            => (float[B] b) {{ {made} }}>(s) }}""",
+            is_so,
+        )
+        for made, is_so in [
+            ("b = own.f(a)", True),
+            ("t = Neg(a) b = own.f(t)", True),
+            ("b = Neg(a)", False),
+            ("b = com.microsoft.Gelu(a)", False),
+        ]
+    ],
+    **{
+        ("QLinearMatMul", f"scales_of_{name}"): [
+            (
+                f"""(uint8[4,3] a, uint8[3,5] b, uint8 z, float s, float[{dims}] t) =>
+                (uint8[M,N] y) {{ y = QLinearMatMul(a, {one}, z, b, {other}, z, s, z) }}""",
+                is_so,
+            )
+            for dims, is_so in [
+                *(("", False), ("1", False), ("N", False), ("1,N", False)),
+                *(("4", True), ("N,4", True), ("4,1", True)),
+            ]
+        ]
+        for name, one, other in (("rows", "t", "s"), ("columns", "s", "t"))
+    },
+    ("Loop", "uneven_rows"): [
+        (
+            f"""(int64 n, float[N] x, float[M] w) => (float[A] z, float[B,C] y) {{
+            z, y = Loop(n, , x) <body = b (int64 i, bool on, float[P] v)
+            => (bool off, float[Q] u, float[R] r) {{ {made} u = Neg(v) off = Identity(on) }}> }}""",
+            is_so,
+        )
+        for made, is_so in [
+            ("r = Neg(w)", False),
+            ("t = Constant<value = float[2] {1, 2}>() r = Neg(t)", False),
+            ("k = Reshape(i, one) r = Expand(t, k)", True),
+            ("t = Constant<value = int64[1] {1}>() k = Reshape(i, t) r = Expand(w, k)", True),
+        ]
+    ],
+    ("Loop", "overwritten"): [
+        (
+            f"""(int64 n, bool c, float[3] x, float[3] w) => (float[3] z) {{
+            z = Loop(n, , x) <body = b (int64 i, bool on, float[3] v)
+            => (bool off, float[3] u) {{ {made} u = Add(v, r) off = Identity(on) }}> }}""",
+            is_so,
+        )
+        for made, is_so in [
+            ("r = Softmax(w)", True),
+            ("t = Identity(w) r = Softmax(t)", True),
+            ("r = Softmax(v)", False),
+            ("r = Neg(w)", False),
+            ("r = own.Softmax(w)", False),
+            (
+                """r = If(c) <then_branch = t () => (float[3] p) { p = Softmax(w) },
+                else_branch = e () => (float[3] q) { q = Neg(v) }>""",
+                False,
+            ),
+        ]
+    ],
+    ("Slice", "limited_slice"): [
+        (
+            f"""(float[2,3] x, float[2,N] w, int64[1] fed) => (int64[A,B] y)
+            <int64[1] one = {{1}}> {{ {made} y = Slice(t, {bounds}, one) }}""",
+            is_so,
+        )
+        for made, bounds, is_so in [
+            ("t = NonZero(x)", "fed, fed", True),
+            ("t = NonZero(w)", "fed, fed", False),
+            ("s = NonZero(x) t = Neg(s)", "fed, fed", True),
+            ("s = NonZero(w) t = Neg(s)", "fed, fed", False),
+            ("t = Neg(w)", "fed, fed", False),
+        ]
+    ],
 }
 """Of the first node of an operator, whether it has a feature."""
 
@@ -1230,7 +1321,41 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
 def test_a_node_has_a_feature_where_it_is_what_the_vocabulary_says(
     operator: str, feature: str, text: str, holds: bool
 ) -> None:
-    assert (feature in of_node(operator, text)) is holds
+    assert bool(of_node(operator, text).get(feature)) is holds
+
+
+def test_a_map_is_in_a_map_where_it_is_in_its_body() -> None:
+    text = """(seq(float[N]) s) => (seq(float[M]) y) { y = SequenceMap<body = b (float[A] a)
+        => (float[B] b) { t = SequenceConstruct(a) m = SequenceMap<body = c (float[C] c)
+        => (float[D] d) { d = Neg(c) }>(t) b = ConcatFromSequence<axis = 0>(m) }>(s) }"""
+    model = ir.from_onnx_text(f'<ir_version: 8, opset_import: ["": 18]> g {text}')
+    facts = analyse(model)
+    maps = [ref for ref in walk(model) if ref.op_type == "SequenceMap"]
+    found = {ref.node.outputs[0].name: features_of(ref, facts).get("map_in_map") for ref in maps}
+    assert found == {"y": None, "m": True}
+
+
+@pytest.mark.parametrize(
+    ("opset", "dims", "lengths", "found"),
+    [
+        (1, "6", "float[2] l", {"float_lengths", "runtime_lengths"}),
+        (1, "6", "float[2] k = {3, 3}", set()),
+        (1, "N", "float[2] k = {3, 3}", {"float_lengths"}),
+        (1, "6", "float[2] k = {2, 4}", {"uneven_float_lengths"}),
+        (13, "6", "int64[2] l", {"runtime_lengths"}),
+        (13, "N", "int64[2] k = {2, 4}", set()),
+    ],
+)
+def test_lengths_are_floats_where_the_version_takes_no_others(
+    opset: int, dims: str, lengths: str, found: set[str]
+) -> None:
+    held, name = (f"<{lengths}>", "k") if "=" in lengths else ("", "l")
+    given = "" if held else f", {lengths}"
+    text = (
+        f"(float[{dims}] x{given}) => (float[A] a, float[B] b) {held} {{ a, b = Split(x, {name}) }}"
+    )
+    features = of_node("Split", text, opset)
+    assert {each for each in features if each.endswith("_lengths")} - {"unchecked_lengths"} == found
 
 
 SOFTMAX, HEADS_LAST = "w = Softmax<axis = 3>(a)", "y = Transpose<perm = [0, 2, 1, 3]>(z)"

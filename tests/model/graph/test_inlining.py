@@ -24,7 +24,7 @@ def call(inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> No
 
 
 def function(inputs: Sequence[str], outputs: Sequence[str], *nodes: NodeProto, **more: Any) -> Any:
-    imports = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
+    imports = [helper.make_opsetid(*each) for each in (("", 18), ("ai.onnx.ml", 3), ("c", 1))]
     return helper.make_function("c", "F", inputs, outputs, list(nodes), imports, **more)
 
 
@@ -60,6 +60,39 @@ ABS = helper.make_node("Abs", ["q"], ["b"])
 NORMAL = helper.make_node("Normalizer", ["a"], ["b"], domain="ai.onnx.ml", norm="L1")
 ORDER = helper.make_attribute("order", [0, 1])
 
+INNER = helper.make_function(
+    "c",
+    "G",
+    ["a"],
+    ["b"],
+    [NEG],
+    [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)],
+)
+
+
+def _branch(name: str, *nodes: NodeProto) -> Any:
+    made = helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
+    return helper.make_graph(list(nodes), name, [], [made])
+
+
+BRANCHES = [
+    helper.make_node("ReduceSum", ["a"], ["s"], keepdims=0),
+    helper.make_node("Sub", ["s", "s"], ["zero"]),
+    helper.make_node("Greater", ["s", "zero"], ["is_more"]),
+    helper.make_node(
+        "If",
+        ["is_more"],
+        ["b"],
+        then_branch=_branch("p", helper.make_node("G", ["a"], ["p"], domain="c")),
+        else_branch=_branch(
+            "r",
+            helper.make_node("Abs", ["a"], ["q"]),
+            helper.make_node("G", ["q"], ["r"], domain="c"),
+        ),
+    ),
+]
+
+
 KEPT: dict[str, tuple[ModelProto, Callable[[Any], Any]]] = {
     "an attribute that is given": (
         model([call(["x"], ["y"], order=[0, 1])], function(
@@ -77,6 +110,10 @@ KEPT: dict[str, tuple[ModelProto, Callable[[Any], Any]]] = {
     "an input that is left out": (
         model([call(["x"], ["y"])], function(["a", "low"], ["b"], SOFT)),
         lambda x: x,
+    ),
+    "a call in a branch of a function": (
+        model([call(["x"], ["y"])], function(["a"], ["b"], *BRANCHES), INNER),
+        lambda x: -x if x.sum() > 0 else -abs(x),
     ),
     "an output that is left out": (
         model([call(["x"], ["", "y"])], function(["a"], ["p", "q"], HALVES)),
