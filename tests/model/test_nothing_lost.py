@@ -207,7 +207,7 @@ def test_what_is_noted_of_external_data_comes_back(tool: str, tmp_path: Path) ->
     model = onnx.parser.parse_model(text)
     (held,) = model.graph.initializer
     held.Clear()
-    held.MergeFrom(onnx.TensorProto(name="w", data_type=1, dims=[2, 6], data_location=1))
+    held.MergeFrom(onnx.TensorProto(name="w", data_type=1, dims=[2, 6], data_location="EXTERNAL"))
     noted = {"location": "w.bin", "offset": "0", "length": "48", "checksum": "ab1"}
     for key, text in noted.items():
         held.external_data.add(key=key, value=text)

@@ -259,7 +259,7 @@ def test_of_what_a_loop_carries_its_body_knows_what_it_declares(
     inner = f"o = {inside}" if is_inner else "o = Neg(a)"
     outer = LOOP.format(given="v", dims=dims, a="a", off="off", o="o", made=inner)
     read, found = facts_of(model_of(f"y = {outer}"))
-    bodies = [each.graph for each in ir.traversal.RecursiveGraphIterator(read.graph)]
+    bodies = [each.graph for each in read.graph.all_nodes() if each.graph is not None]
     values = {value.name: value for body in bodies for value in body.inputs}
     assert found.tensor(read.graph.outputs[0]).shape == (2, 7)
     for name in ("a", "b") if is_inner else ("a",):

@@ -1397,6 +1397,8 @@ def test_as_many_samples_are_taken_as_the_standard_says(opset: int, more: str, e
         ("N,1,4,3", "strides = [1, 1]", False),
         ("1,1,A,3", "strides = [2, 1]", False),
         ("N,1,4,3", "strides = [2, 1], kernel_shape = [4, 3], dilations = [2, 1]", False),
+        ("N,1,4,3", "strides = [2, 1], output_padding = [1, 0]", False),
+        ("N,1,4,3", "strides = [3, 2], output_padding = [1, 1]", False),
         ("N,1,4,3", "strides = [4, 3]", True),  # there is no padding
         ("1,1,4,3", "strides = [2, 2]", True),
     ],

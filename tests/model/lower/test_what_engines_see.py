@@ -389,6 +389,33 @@ def test_a_map_whose_body_calls_a_function_is_a_loop_for_onnxruntime(
     np.testing.assert_array_equal(got, feeds["x"])
 
 
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino", "portable"])
+@pytest.mark.parametrize(
+    ("given", "made", "factor"),
+    [
+        ("C] e", "", 1),
+        ("D, E] w", "", 1),
+        ("D, E] o", "o = Neg(w)", -1),
+        ("C] o", "o = Add(e, e)", 2),
+        ("C] o", "o = Identity(e)", 1),
+    ],
+)
+def test_a_map_may_give_out_what_its_body_is_given(
+    given: str, made: str, factor: int, target: Any
+) -> None:
+    is_whole = given.startswith("D")
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[2, 3] x)
+        => (float[{"P, Q, R" if is_whole else "P, Q"}] y)
+        {{ s = SplitToSequence<keepdims = 0>(x) q = SequenceMap(s, x) <body = b
+        (float[C] e, float[D, E] w) => (float[{given}) {{ {made} }}>
+        y = ConcatFromSequence<axis = 0, new_axis = 1>(q) }}"""
+    )
+    x = np.random.default_rng(3).uniform(1, 2, (2, 3)).astype(np.float32)
+    got = ts.run(lowered_for(target, model), {"x": x})["y"]
+    np.testing.assert_array_equal(got, factor * (np.stack([x, x]) if is_whole else x))
+
+
 def test_a_map_whose_body_has_an_operator_of_another_domain_stays() -> None:
     model = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 2]> g (float[2, 3] x)

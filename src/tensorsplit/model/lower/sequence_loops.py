@@ -50,6 +50,8 @@ def _expand(lowering: Lowering, ref: NodeRef) -> None:
         given = outer
         if outer is not None and is_sequence(outer, lowering.facts):
             given = first.op("SequenceAt", [outer, number])
+        elif outer is not None and inner.is_graph_output():
+            given = first.passed_on(outer)  # a body gives out only what is its own
         if given is not None:
             ir.convenience.replace_all_uses_with(inner, given, replace_graph_outputs=True)
     node.attributes.clear()  # its body is the loop's
