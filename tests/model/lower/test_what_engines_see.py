@@ -1416,6 +1416,35 @@ def test_nothing_is_taken_by_a_table_without_indices(
     assert got[0].shape == expected.shape == np.take(x, np.zeros(table, np.int64), axis).shape
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_nothing_is_taken_of_data_of_an_unknown_rank(axis: int) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[4, 3] x, int64[R] k)
+        => (float[A, B, C] y) {{ a = Reshape(x, k) y = Gather<axis = {axis}>(a, none) }}"""
+    )
+    held = onnx.numpy_helper.from_array(np.zeros((2, 0), np.int64), "none")
+    model.graph.initializer.append(held)
+    lowered = lowered_for("openvino", model)
+    assert "Gather" not in {node.op_type for node in lowered.graph.node}
+    feed = {"x": np.ones((4, 3), np.float32), "k": np.array([6, 2])}
+    wanted = np.take(np.ones((6, 2)), np.zeros((2, 0), np.int64), axis)
+    assert ts.run(lowered, feed)["y"].shape == wanted.shape
+
+
+@pytest.mark.parametrize("count", ["2", "R"])
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_a_row_of_data_of_an_unknown_rank_is_taken(target: Any, count: str) -> None:
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g (float[2, 6] x, int64 p, int64[{count}] k)
+        => (float[A] y) {{ a = Reshape(x, k) s = SplitToSequence<keepdims = 0>(a)
+        y = SequenceAt(s, p) }}"""
+    )
+    x = np.random.default_rng(6).uniform(1, 2, (2, 6)).astype(np.float32)
+    feed = {"x": x, "p": np.array(2), "k": np.array([4, 3])}
+    got = ts.run(lowered_for(target, model), feed)["y"]
+    np.testing.assert_array_equal(got, x.reshape(4, 3)[2])
+
+
 def test_constants_without_elements_that_nothing_takes_any_more_are_left_out() -> None:
     model = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 18]> g (float[3] x) => (float[3] y, float[0] given)
