@@ -12,7 +12,7 @@ import pytest
 from onnx import ModelProto, SparseTensorProto, TensorProto, helper, numpy_helper
 
 from tensorsplit.model.data_files import read_data
-from tensorsplit.model.graph.held_tensors import held_by
+from tensorsplit.model.graph.held_tensors import held_by, unread_initializers
 from tensorsplit.model.graph.tensors import array_of, read_tensor
 from tests.model.build import graph, model, node, outputs, run, tensor, value
 from tests.oracle import DTYPES, assert_same, random_array, slices
@@ -446,3 +446,21 @@ def test_data_that_is_cut_short_meanwhile_is_refused(tmp_path: Path) -> None:
 )
 def test_an_attribute_that_a_constant_does_not_have_holds_nothing(attribute: ir.Attr) -> None:
     assert held_by({attribute.name: attribute}) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "dims", "found"),
+    [
+        *((ir.DataType.STRING, dims, ["a"]) for dims in ([0], [2, 0], [0, 1])),
+        *((ir.DataType.STRING, dims, []) for dims in ([], [1], [1, 2])),
+        (ir.DataType.FLOAT, [0], []),
+    ],
+)
+def test_strings_without_elements_that_nothing_reads(
+    kind: ir.DataType, dims: list[int], found: list[str]
+) -> None:
+    """OpenVINO does not load them from a message."""
+    array = np.full(dims, "s", object) if kind == ir.DataType.STRING else np.ones(dims, np.float32)
+    held = numpy_helper.from_array(array, "a")
+    made = ir.from_proto(model(graph([node("Neg", "x", "y")], [], ["y"], [held]), 18))
+    assert unread_initializers(made.graph, are_strings=True) == found
