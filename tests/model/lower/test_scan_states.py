@@ -260,13 +260,14 @@ def softmax(data: Any) -> Any:
     return powers / powers.sum(-1, keepdims=True)
 
 
-def normal(data: Any) -> Any:
+def normal(data: Any, epsilon: float = 1e-5) -> Any:
     spread = data - data.mean(-1, keepdims=True)
-    return spread / np.sqrt((spread**2).mean(-1, keepdims=True) + 1e-5)
+    return spread / np.sqrt((spread**2).mean(-1, keepdims=True) + epsilon)
 
 
 LOOP = """<ir_version: 8, opset_import: ["": 18]> g (float[D,6] x, float[6] one) => (float[A,B,C] y)
-    <int64 n = {4}, int64[2] halves = {2, 1}, int64[1] first = {0}>
+    <int64 n = {4}, int64[2] halves = {2, 1}, int64[1] first = {0}, int64[1] last = {-1},
+    float small = {0.00001}, float[2] scale = {2, 2}, float[2] shift = {0.5, 0.5}>
     { p, q = Split<axis = 0>(x, halves)
       k, y = Loop(n, , one) <body = b (int64 i, bool c, float[6] s) => (bool d, float[6] t,
       float[?,?] r) { d = Identity(c) t = Neg(s) BODY }> }"""
@@ -283,6 +284,29 @@ OVERWRITTEN: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "a part": (
         "u, v = Split<num_outputs = 2>(p) r = Softmax<axis = 1>(v)",
         lambda x: softmax(x[1:2]),
+    ),
+    "softmax of several nodes": (
+        "m = ReduceMax(p, last) u = Sub(p, m) e = Exp(u) g = ReduceSum(e, last) r = Div(e, g)",
+        lambda x: softmax(x[:2]),
+    ),
+    "softmax of three nodes": (
+        "e = Exp(p) h = Identity(e) g = ReduceSum(h, last) r = Div(e, g)",
+        lambda x: softmax(x[:2]),
+    ),
+    "normalization of several nodes": (
+        (
+            "m = ReduceMean(p, last) u = Sub(p, m) v = Mul(u, u) w = ReduceMean(v, last)"
+            " e = Add(w, small) g = Sqrt(e) h = Div(u, g) r = Mul(h, one)"
+        ),
+        lambda x: normal(x[:2]),
+    ),
+    "normalization of channels": (
+        "u = Unsqueeze(p, first) v = InstanceNormalization(u, scale, shift) r = Squeeze(v, first)",
+        lambda x: normal(x[:2]) * 2 + 0.5,
+    ),
+    "normalization by mean and variance": (
+        "v = MeanVarianceNormalization<axes = [1]>(p) r = Exp(v)",
+        lambda x: np.exp(normal(x[:2], 1e-9)),
     ),
     "some elements": (
         (
@@ -361,6 +385,14 @@ def test_a_loop_overwrites_nothing_that_a_later_round_reads(name: str, process: 
         "w = Concat<axis = 0>(p, q) u = Exp(w) v = Neg(w) r = Add(u, v)",  # two read it
         "w = Concat<axis = 0>(p, q) r = Relu(w)",  # a second time gives the same
         "r = Concat<axis = 0>(p, q) w = Exp(r) t = ReduceMax<keepdims = 0>(w, first)",  # given out
+        "e = Exp(p) g = ReduceSum(e, last) r = Mul(e, g)",  # no quotient
+        "e = Exp(p) g = ReduceSum(e, last) r = Div(g, e)",  # the other way round
+        "e = Exp(p) g = ReduceMax(e, last) r = Div(e, g)",  # not by the sum
+        "e = Exp(p) u = Abs(p) g = ReduceSum(u, last) r = Div(e, g)",  # by that of something else
+        "m = ReduceMax(p, last) u = Sub(p, m) r = Exp(u)",  # no quotient
+        "m = ReduceMean(p, last) u = Sub(p, m) r = Exp(u)",
+        "u = Abs(p) m = ReduceMean(u, last) v = Sub(p, m) r = Div(v, m)",  # another mean
+        "m = ReduceMean(p, last) u = Add(p, m) r = Div(u, m)",  # a sum
     ],
 )
 def test_a_loop_that_overwrites_nothing_stays(body: str) -> None:

@@ -24,7 +24,13 @@ from tensorsplit.model.graph.loops import (
     states_of,
 )
 from tensorsplit.model.graph.nodes import NodeRef, Scope, attribute_of, bodies, is_used, scopes_in
-from tensorsplit.model.graph.producers import first_input, origins, passed_from
+from tensorsplit.model.graph.producers import (
+    first_input,
+    origins,
+    passed_from,
+    passed_on,
+    producer_of,
+)
 from tensorsplit.model.graph.rejoined import first_passed, may_pass, passed_by
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.uses import is_unused, twins_of
@@ -38,8 +44,14 @@ _Use: TypeAlias = tuple[ir.Node, int]
 
 _IN_PLACE = frozenset(
     {
-        *("GroupNormalization", "LayerNormalization", "RotaryEmbedding"),
-        *("ScatterElements", "ScatterND", "Softmax"),
+        *("GroupNormalization", "InstanceNormalization", "LayerNormalization"),
+        *(
+            "MeanVarianceNormalization",
+            "RotaryEmbedding",
+            "ScatterElements",
+            "ScatterND",
+            "Softmax",
+        ),
         *("GRN", "MVN", "ScatterElementsUpdate", "ScatterUpdate"),
     }
 )
@@ -164,7 +176,8 @@ def _overwriting(held: ir.Value, body: ir.Graph, joins: Container[ir.Node]) -> I
             if not operator or reader.graph is not body:
                 continue
             is_joined = each in joined and _is_read_once(each, inside)
-            if (operator in _IN_PLACE and use.idx == 0) or (is_joined and operator in _BY_ELEMENT):
+            is_in_place = use.idx == 0 and (operator in _IN_PLACE or _begins_one(reader))
+            if is_in_place or (is_joined and operator in _BY_ELEMENT):
                 yield reader, use.idx
             elif (
                 may_pass(reader, use.idx)
@@ -176,6 +189,37 @@ def _overwriting(held: ir.Value, body: ir.Graph, joins: Container[ir.Node]) -> I
                     joined.update(reader.outputs)
                 waiting += [made for made in reader.outputs if made not in known]
                 known.update(reader.outputs)
+
+
+def _begins_one(node: ir.Node) -> bool:
+    """Return whether a Softmax or a LayerNormalization is written from here as several nodes.
+
+    OpenVINO makes one of Exp and Div by the sum, also of what is below the largest element, and of
+    what is above the mean, if that is divided.
+    """
+    held, *others = [*map(passed_from, node.inputs)] or [None]
+    results = list(chain(*((made, *passed_on(made)) for made in node.outputs[:1])))
+    readers = [use.node for made in results for use in made.uses() if use.idx == 0]
+    operator = operator_of(node)
+    if operator == "Exp":
+        dividers = (producer_of(passed_from(each.inputs[1])) for each in readers if _divides(each))
+        return any(_reduces(each, "ReduceSum", results) for each in dividers)
+    below = [producer_of(each) for each in others[:1]] if operator == "Sub" else []
+    if any(_reduces(each, "ReduceMax", [held]) for each in below):
+        return any(_begins_one(each) for each in readers if operator_of(each) == "Exp")
+    return any(_reduces(each, "ReduceMean", [held]) for each in below) and any(
+        map(_divides, readers)
+    )
+
+
+def _divides(node: ir.Node) -> bool:
+    return operator_of(node) == "Div" and len(node.inputs) > 1
+
+
+def _reduces(node: ir.Node | None, operator: str, values: Container[ir.Value | None]) -> bool:
+    """Return whether a node is of an operator, and reads one of some values."""
+    is_one = node is not None and operator_of(node) == operator
+    return node is not None and is_one and passed_from(first_input(node)) in values
 
 
 def _is_read_once(held: ir.Value | None, inside: Container[Scope]) -> bool:
