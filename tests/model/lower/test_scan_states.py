@@ -393,6 +393,7 @@ def test_a_loop_overwrites_nothing_that_a_later_round_reads(name: str, process: 
         "m = ReduceMean(p, last) u = Sub(p, m) r = Exp(u)",
         "u = Abs(p) m = ReduceMean(u, last) v = Sub(p, m) r = Div(v, m)",  # another mean
         "m = ReduceMean(p, last) u = Add(p, m) r = Div(u, m)",  # a sum
+        "m = ReduceMean(p, last) u = Sub(p, m) r = Div(m, u)",  # the other way round
     ],
 )
 def test_a_loop_that_overwrites_nothing_stays(body: str) -> None:
