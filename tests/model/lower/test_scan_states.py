@@ -488,6 +488,115 @@ def test_a_scan_that_shares_no_memory_stays(body: str) -> None:
     assert ts.lower(model, target="openvino") == model
 
 
+IN_LOOP = """k, k2, y = Loop(three, , s, s2)
+    <body = b (int64 i, bool c, float[2,4] h, float[2,4] h2)
+    => (bool d, float[2,4] n, float[2,4] n2, float[2,4] o) { d = Identity(c) o = Neg(h2) BODY }>"""
+IN_SCAN = """k, k2, y = Scan(s, s2, x) <num_scan_inputs = 1, body = b (float[2,4] h, float[2,4] h2,
+    float[2,4] row) => (float[2,4] n, float[2,4] n2, float[2,4] o) { o = Neg(h2) BODY }>"""
+NORMAL = """m = ReduceMean(h, last) u = Sub(h, m) v = Mul(u, u) w = ReduceMean(v, last)
+    e = Add(w, small) g = Sqrt(e) """
+
+
+def swish(data: Any) -> Any:
+    return data / (1 + np.exp(-data))
+
+
+CALCULATED: dict[str, tuple[str, str, Callable[[Any, Any, Any], tuple[Any, Any]], bool]] = {
+    "a state where another was": (
+        *(IN_LOOP, "n = Tanh(h2) n2 = Softmax(h)"),
+        lambda h, h2, _: (np.tanh(h2), softmax(h)),
+        True,
+    ),
+    "by several nodes": (
+        *(IN_LOOP, NORMAL + "f = Div(u, g) n2 = Mul(f, three_) n = Tanh(h2)"),
+        lambda h, h2, _: (np.tanh(h2), normal(h) * 3),
+        True,
+    ),
+    "in its own place": (
+        *(IN_LOOP, "n = Softmax(h) n2 = Tanh(h2)"),
+        lambda h, h2, _: (softmax(h), np.tanh(h2)),
+        False,
+    ),
+    "by elements": (
+        *(IN_LOOP, "n = Tanh(h2) n2 = Sub(h, half)"),
+        lambda h, h2, _: (np.tanh(h2), h - 0.5),
+        False,
+    ),
+    "what another node reads": (
+        *(IN_LOOP, "n2 = Softmax(h) n = Tanh(n2)"),
+        lambda h, _, __: (np.tanh(softmax(h)), softmax(h)),
+        True,
+    ),
+    "where nothing reads the state": (
+        IN_LOOP.replace("o = Neg(h2) BODY", "BODY o = Neg(n2)"),
+        "n2 = Softmax(h) n = Tanh(n2)",
+        lambda h, _, __: (np.tanh(softmax(h)), softmax(h)),
+        False,
+    ),
+    "of a state that another node reads": (
+        *(IN_LOOP, "n = Sub(h, half) n2 = Softmax(h)"),
+        lambda h, _, __: (h - 0.5, softmax(h)),
+        False,
+    ),
+    "from what another node reads": (
+        *(IN_LOOP, "m = Softmax(h) n2 = Sub(m, half) n = Tanh(m)"),
+        lambda h, _, __: (np.tanh(softmax(h)), softmax(h) - 0.5),
+        False,
+    ),
+    "of a row that another node reads": (
+        *(IN_SCAN, "n2 = Softmax(row) n = Sub(h, row)"),
+        lambda h, _, row: (h - row, softmax(row)),
+        False,
+    ),
+    "in a Scan": (
+        *(IN_SCAN, "n2 = Softmax(h) n = Sub(n2, row)"),
+        lambda h, _, row: (softmax(h) - row, softmax(h)),
+        True,
+    ),
+    "where a row was, by several nodes": (
+        *(IN_SCAN, "g = Sigmoid(row) n2 = Mul(row, g) n = Tanh(h)"),
+        lambda h, _, row: (np.tanh(h), swish(row)),
+        True,
+    ),
+    "a part of what is joined": (
+        IN_SCAN,
+        """j = Concat<axis = 0>(h, row) m = Softmax(j) n2, e = Split<axis = 0, num_outputs = 2>(m)
+        n = Tanh(n2)""",
+        lambda h, _, __: (np.tanh(softmax(h)), softmax(h)),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALCULATED)
+def test_states_are_calculated_in_memory_of_their_own(
+    name: str, rng: np.random.Generator, process: Runner
+) -> None:
+    """OpenVINO writes some results over what they are calculated from."""
+    loop, body, step, is_found = CALCULATED[name]
+    rows = ", float[3,2,4] x" if loop == IN_SCAN else ""
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[2,4] s, float[2,4] s2{rows}) =>
+        (float[2,4] k, float[2,4] k2, float[3,2,4] y) <int64 three = {{3}}, int64[1] last = {{-1}},
+        float small = {{0.00001}}, float three_ = {{3}}, float half = {{0.5}}>
+        {{ {loop.replace("BODY", body)} }}"""
+    )
+    found = [each for each in ts.check(model, target="openvino") if "memory" in each.message]
+    assert len(found) == is_found
+    lowered = lowered_for("openvino", model)
+    assert not [each for each in ts.check(lowered, target="openvino") if "memory" in each.message]
+    shapes = {"s": (2, 4), "s2": (2, 4)} | ({"x": (3, 2, 4)} if rows else {})
+    feed = {key: rng.uniform(-1, 1, shape).astype(np.float32) for key, shape in shapes.items()}
+    h, h2, seen = feed["s"], feed["s2"], []
+    for row in feed.get("x", range(3)):
+        before = h2
+        h, h2 = step(h, h2, row)
+        seen.append(-h2 if "o = Neg(n2)" in loop else -before)
+    (got,) = process.call(["openvino", lowered.SerializeToString(), [feed], 3])
+    for one, wanted in zip(got, [h, h2, np.array(seen)], strict=True):
+        np.testing.assert_allclose(one, wanted, rtol=1e-4, atol=1e-5)
+
+
 WINDOW = """<ir_version: 8, opset_import: ["": OPSET]> g (float[T,ROW] x, float[STATE] s) =>
     (float[STATE] k, float[T,OLD] y) <int64[2] lengths = {1, 2},
     int64[2] ones = {1, 1}, int64[1] at = {AXIS}>

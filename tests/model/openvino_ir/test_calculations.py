@@ -525,6 +525,33 @@ def test_an_iterator_carries_no_row_in_its_memory(
     assert np.allclose(before[0][0], wanted, rtol=1e-5) is not is_shared
 
 
+@pytest.mark.parametrize(
+    ("make", "is_exchanged"), [(lambda x: ops.softmax(x, 1), True), (ops.negative, False)]
+)
+def test_a_loop_carries_nothing_in_the_memory_of_another_state(
+    make: Callable[[Node], Node], rng: np.random.Generator, tmp_path: Path, *, is_exchanged: bool
+) -> None:
+    starts = [rng.standard_normal((2, 3)).astype(np.float32) for _ in range(2)]
+    outer, states = ([fed(each, (2, 3)) for each in starts] for _ in range(2))
+    ends = [ops.result(ops.tanh(states[1])), ops.result(make(states[0]))]
+    made = ops.loop(const(3), const(True, np.bool_))
+    made.set_function(ov.Model([ops.result(const(True, np.bool_)), *ends], states, "body"))
+    made.set_special_body_ports([-1, 0])
+    for state, given, end in zip(states, outer, ends, strict=True):
+        made.set_merged_input(state, given.output(0), end.output(0))
+    one, other = starts
+    for _ in range(3):
+        powers = np.exp(one - one.max(1, keepdims=True))
+        turned = powers / powers.sum(1, keepdims=True) if is_exchanged else -one
+        one, other = np.tanh(other), turned
+    each = Made(outer, made.get_iter_value(ends[0].output(0), -1), starts, one)
+    assert any("in one memory" in text for text in found(each, tmp_path)) is is_exchanged
+    ((got,),) = run_all_in_openvino([(lowered(each, tmp_path, "low"), [starts])])[0]
+    np.testing.assert_allclose(got, one, rtol=1e-4, atol=1e-5)
+    if not is_exchanged:
+        check_stays(each, tmp_path)
+
+
 UNREAD: dict[str, tuple[Callable[[Node], Node], bool]] = {
     "not at all": (lambda row: const([[0]], np.float32), True),
     "its shape": (

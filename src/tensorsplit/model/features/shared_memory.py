@@ -203,20 +203,25 @@ def _begins_one(node: ir.Node) -> bool:
     operator = operator_of(node)
     if operator == "Exp":
         dividers = (producer_of(passed_from(each.inputs[1])) for each in readers if _divides(each))
-        return any(_reduces(each, "ReduceSum", results) for each in dividers)
+        return any(_is_of(each, "ReduceSum", results) for each in dividers)
     below = [producer_of(each) for each in others[:1]] if operator == "Sub" else []
-    if any(_reduces(each, "ReduceMax", [held]) for each in below):
+    if any(_is_of(each, "ReduceMax", [held]) for each in below):
         return any(_begins_one(each) for each in readers if operator_of(each) == "Exp")
-    return any(_reduces(each, "ReduceMean", [held]) for each in below) and any(
-        map(_divides, readers)
-    )
+    return any(_is_of(each, "ReduceMean", [held]) for each in below) and any(map(_divides, readers))
+
+
+def _is_swish(node: ir.Node) -> bool:
+    """Return whether a node multiplies what it reads by the Sigmoid of that."""
+    factors = [*map(passed_from, node.inputs)] if operator_of(node) == "Mul" else []
+    gates = (each for each in map(producer_of, factors) if each is not None)
+    return any(_is_of(each, "Sigmoid", factors) for each in gates)
 
 
 def _divides(node: ir.Node) -> bool:
     return operator_of(node) == "Div" and len(node.inputs) > 1
 
 
-def _reduces(node: ir.Node | None, operator: str, values: Container[ir.Value | None]) -> bool:
+def _is_of(node: ir.Node | None, operator: str, values: Container[ir.Value | None]) -> bool:
     """Return whether a node is of an operator, and reads one of some values."""
     is_one = node is not None and operator_of(node) == operator
     return node is not None and is_one and passed_from(first_input(node)) in values
@@ -231,6 +236,13 @@ def _is_read_once(held: ir.Value | None, inside: Container[Scope]) -> bool:
         for use in held.uses()
         if use.node.graph in inside and not gives_shape(use.node) and not is_unused(use.node)
     ]
+    with_readers = {
+        producer_of(passed_from(other))
+        for node in readers
+        if _begins_one(node) or _is_swish(node)
+        for other in node.inputs
+    }
+    readers = [node for node in readers if node not in with_readers]
     return len(readers) == 1 and not (held.graph in inside and held.is_graph_output())
 
 
@@ -250,13 +262,17 @@ def carried_numbers(node: ir.Node) -> list[int]:
 
 
 def shared_states(node: ir.Node, facts: Facts) -> list[int]:
-    """Return the places of what a Scan carries in the memory of a row or of something else carried.
+    """Return what a loop carries in the memory of a row or of something else carried.
 
-    These are rows, states of other places, what another place is given as well, and what nodes that
-    may be left out make of them; what a row is joined into, or is calculated by elements where the
-    row was; and what two nodes calculate alike, which are one for an engine. A state that stays in
-    its place is its own.
+    Returns the places of the outputs of its body. Of a Scan these are rows, states of other places,
+    what another place is given as well, and what nodes that may be left out make of them; what a
+    row is joined into, or is calculated by elements where the row was; and what two nodes calculate
+    alike, which are one for an engine. A state that stays in its place is its own. Of a Loop it is
+    what is calculated where another state was.
     """
+    if is_loop(node):
+        ends = [(each.inside, each.end) for each in carried_by(node)]
+        return [1 + place for place in _exchanged(ends, body_of(node), facts)]
     rows = scanned_by(node)
     if not rows:
         return []
@@ -272,8 +288,20 @@ def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:
     body, ports = loop
     rows = {body.inputs[port.inner] for port in ports.inputs if port.axis is not None}
     pairs = [(body.inputs[to], body.outputs[start]) for start, to in ports.back_edges]
-    found = _shared(pairs, body, rows, facts) if rows else []
+    found = _shared(pairs, body, rows, facts) if rows else _exchanged(pairs, body, facts)
     return sorted({ports.back_edges[place][0] for place in found})
+
+
+def _exchanged(
+    pairs: Sequence[tuple[ir.Value, ir.Value]], body: ir.Graph, facts: Facts
+) -> list[int]:
+    """Return the places of states that are calculated where states of other places were."""
+    states = {state for state, _ in pairs if _is_known_and_read(state, facts)}
+    return [
+        place
+        for place, (state, end) in enumerate(pairs)
+        if state in states and _is_in_place_of(end, states - {state}, body)
+    ]
 
 
 def _shared(
@@ -284,11 +312,14 @@ def _shared(
 ) -> list[int]:
     """Return the places of the states, each with what the next round gets, that share a memory."""
     found, taken = list[int](), set[ir.Value]()
+    states = {state for state, _ in pairs if _is_known_and_read(state, facts)}
     for place, (state, end) in enumerate(pairs):
         sources = _sources(end) - {state}
         is_shared = sources & {*body.inputs, *taken} or rows & _joined(sources, facts)
-        is_over_row = _is_known_and_read(state, facts) and _is_over_row(end, rows, body)
-        if is_shared or is_over_row or any(map(_is_made_twice, sources)):
+        is_over = state in states and (
+            _is_over_row(end, rows, body) or _is_in_place_of(end, states - {state}, body)
+        )
+        if is_shared or is_over or any(map(_is_made_twice, sources)):
             found.append(place)
         taken |= sources
     return found
@@ -301,33 +332,48 @@ def _is_known_and_read(state: ir.Value, facts: Facts) -> bool:
 
 
 def _is_over_row(end: ir.Value, rows: set[ir.Value], body: ir.Graph) -> bool:
-    """Return whether what is carried is calculated by elements where a row was.
+    """Return whether what is carried is calculated by elements where a row was."""
+    if not (found := _calculated_from(end, rows, body)):
+        return False
+    counts = [len(_tensors_of(node)) for node in found]
+    is_read_on = bool(end.uses()) or [*body.outputs].count(end) > 1
+    is_alone = operator_of(found[-1]) in _NOT_FUSED | _IN_PLACE
+    return counts[-1] > 1 or is_alone or (max(counts) == 1 and is_read_on)
 
-    A node of the row alone is calculated with the node of several tensors that reads the result, in
+
+def _is_in_place_of(end: ir.Value, states: set[ir.Value], body: ir.Graph) -> bool:
+    """Return whether what is carried is calculated in the memory of one of some states."""
+    found, inside = _calculated_from(end, states, body), {*scopes_in(body)}
+    is_in_place = found and (operator_of(found[-1]) in _IN_PLACE or _begins_one(found[-1]))
+    between = (node.outputs[0] for node in found[1:] if not _begins_one(node))
+    return bool(is_in_place) and all(_is_read_once(made, inside) for made in between)
+
+
+def _calculated_from(end: ir.Value, starts: set[ir.Value], body: ir.Graph) -> list[ir.Node]:
+    """Return the nodes, the last first, that calculate by elements from a value read only there.
+
+    A node of it alone is calculated with the node of several tensors that reads the result, in
     other memory.
     """
-    counts, first = list[int](), ""
+    found, walked = list[ir.Node](), set[ir.Value]()
     held: ir.Value | None = end
-    walked = set[ir.Value]()
-    while held is not None and held not in rows:
+    while held is not None and held not in starts:
         made = held.producer()
         if made is None or held is not made.outputs[0] or held in walked:
-            return False
+            return []
         walked.add(held)
         passed = first_passed(made)
         if passed is None:
-            first = operator_of(made)
-            if first not in _OVER_ROWS:
-                return False
-            tensors = [each for each in made.inputs if each and fixed_tensor_of(each) is None]
-            counts.append(len(tensors))
-            passed = next(filter(_is_not_fused, tensors), first_input(made))
+            if operator_of(made) not in _OVER_ROWS:
+                return []
+            found.append(made)
+            passed = next(filter(_is_not_fused, _tensors_of(made)), first_input(made))
         held = passed
-    if held is None or not counts or not _is_read_once(held, set(scopes_in(body))):
-        return False
-    is_read_on = bool(end.uses()) or [*body.outputs].count(end) > 1
-    is_alone = first in _NOT_FUSED | _IN_PLACE
-    return counts[-1] > 1 or is_alone or (max(counts) == 1 and is_read_on)
+    return found if held is not None and _is_read_once(held, set(scopes_in(body))) else []
+
+
+def _tensors_of(node: ir.Node) -> list[ir.Value]:
+    return [each for each in node.inputs if each and fixed_tensor_of(each) is None]
 
 
 def _is_not_fused(held: ir.Value) -> bool:
@@ -354,7 +400,17 @@ def _before(held: ir.Value, *, parts: bool = True) -> list[ir.Value]:
 
 
 def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:
-    """Return values, and what Concats put into them as it is, in the memory of what they make."""
+    """Return values, and what Concats put into them as it is, in the memory of what they make.
+
+    Of what a node calculates in the memory of a Concat, that is among them.
+    """
+
+    def over(each: ir.Value) -> list[ir.Value]:
+        made = each.producer()
+        data = first_input(made) if made is not None and operator_of(made) in _IN_PLACE else None
+        return [] if data is None else [*_sources(data)]
+
+    wholes = {each for each in each_once(held, over) if each in held or _is_joined(each)}
 
     def joined(each: ir.Value) -> set[ir.Value]:
         made = each.producer()
@@ -362,7 +418,12 @@ def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:
         inputs = made.inputs if made is not None and is_kept else ()
         return set[ir.Value]().union(*(_sources(part, parts=False) for part in inputs))
 
-    return set(each_once(held, joined))
+    return set(each_once(wholes, joined))
+
+
+def _is_joined(held: ir.Value) -> bool:
+    made = held.producer()
+    return made is not None and operator_of(made) == "Concat"
 
 
 def _is_joined_in_place(node: ir.Node, facts: Facts) -> bool:

@@ -255,7 +255,7 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " normalization, a RotaryEmbedding, a ScatterElements or a ScatterND",
         "carries_number": "is a Loop that carries the number of its round as it is",
         "shares_states": "is a loop that carries a row, or what it carries elsewhere, as it is, or"
-        " what it calculates where a row was",
+        " what it calculates where one of them was",
         "back_to_largest": "is a Slice to the largest integer, whose step may be below 0",
         "long_slice": "is a Slice of a tensor with a dimension above 2^24",
         "limited_slice": "is a Slice, by bounds that are known only at run time or are such as"

@@ -125,9 +125,12 @@ def _give_instead(
         body.outputs[place] = new
 
 
+_LOOPS = frozenset({"Loop", "Scan"})
+
+
 def copy_states(lowering: Lowering) -> None:
-    """Have a Scan carry each thing in memory of its own."""
-    lowering.change_each("shares_states", lambda node: node.op_type == "Scan", _copy_states)
+    """Have a loop carry each thing in memory of its own."""
+    lowering.change_each("shares_states", lambda node: node.op_type in _LOOPS, _copy_states)
 
 
 def _copy_states(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
