@@ -194,7 +194,30 @@ def test_products_that_lack_an_input_are_refused_with_a_code(first: str, second:
     """What looks for rotary embeddings reads both inputs of two products."""
     made = onnx.parser.parse_model(
         f"""<ir_version: 8, opset_import: ["": 17]> g (float[3, 4] x) => (float[3, 4] y)
-        {{ p, q = Split<axis = 1>(x) n = Neg(q) j = Concat<axis = 1>(n, p)
+        {{ p, q = Split<axis = 1>(x) n = Neg(q) j = Concat<axis = -1>(n, p)
         a = {first} b = {second} y = Add(a, b) }}"""
     )
     check_refusal(lambda made: ts.check(made, "openvino"), made)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "p = SequenceErase(p) y = SequenceAt(p, k)",
+        "p = SequenceInsert(q, x) q = SequenceInsert(p, x) y = SequenceAt(q, k)",
+        "v = Cast<to = 1>() t = Transpose<perm = [0]>(v) y = Identity(t)",
+        "v, w = Cast<to = 1>() t = Transpose<perm = [0]>(v) y = Identity(t)",
+        "e = Exp(e) s = ReduceSum(e, k) y = Div(e, s)",
+        "m = ReduceMean(u, k) u = Sub(u, m) y = Div(u, m)",
+    ],
+)
+@pytest.mark.parametrize("place", ["the model", "a body"])
+def test_rings_and_nodes_without_inputs_are_refused_with_a_code(nodes: str, place: str) -> None:
+    """What looks for the sources of a value follows each node once, and reads inputs if any."""
+    if place == "a body":
+        nodes = f"""y = Loop(k, , x) <body = b (int64 i, bool c, float[3] h)
+            => (bool d, float[3] y) {{ d = Identity(c) {nodes} }}>"""
+    text = '<ir_version: 8, opset_import: ["": 18]> g (float[3] x) => (float[3] y)'
+    made = onnx.parser.parse_model(f"{text} <int64 k = {{1}}> {{ {nodes} }}")
+    for target in ("openvino", "onnxruntime"):
+        assert any(each.severity == "error" for each in ts.check(made, target))

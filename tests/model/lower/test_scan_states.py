@@ -389,6 +389,8 @@ def test_a_loop_overwrites_nothing_that_a_later_round_reads(name: str, process: 
         "e = Exp(p) g = ReduceSum(e, last) r = Div(g, e)",  # the other way round
         "e = Exp(p) g = ReduceMax(e, last) r = Div(e, g)",  # not by the sum
         "e = Exp(p) u = Abs(p) g = ReduceSum(u, last) r = Div(e, g)",  # by that of something else
+        "e = Exp(p) g = ReduceSum(e) r = Div(e, g)",  # by that of all axes
+        "m = ReduceMean(p, last) u = Sub(p, m) r = Div(u, small)",  # not by a root
         "m = ReduceMax(p, last) u = Sub(p, m) r = Exp(u)",  # no quotient
         "m = ReduceMean(p, last) u = Sub(p, m) r = Exp(u)",
         "u = Abs(p) m = ReduceMean(u, last) v = Sub(p, m) r = Div(v, m)",  # another mean

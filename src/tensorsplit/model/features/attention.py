@@ -31,23 +31,25 @@ class _Rotation(NamedTuple):
 
 
 def is_rotation(ref: NodeRef, seen: Facts) -> bool:
-    """Return whether an Add turns data in another way than a rotary embedding, made of it, does.
+    """Return whether an Add is wrong once OpenVINO has made a rotary embedding of it.
 
-    That takes factors of several columns and halves of the data, and writes its result over them.
+    A rotary embedding takes factors of several columns and the halves of its data, and writes its
+    result over the data, which a loop may read again.
     """
-    found = _rotation_of(ref, seen)
+    found = _rotation_of(ref)
     if found is None:
         return False
     if any(_may_have_one_column(factor, found.data, seen) for factor in found.factors):
         return True
-    is_given_again = is_in_memory_of(found.data, given_again(ref))
-    return _may_be_one_node(found, seen) and (is_given_again or not _are_halves(found, seen))
+    return _may_be_one_node(found, seen) and (
+        not _are_halves(found, seen) or is_in_memory_of(found.data, given_again(ref))
+    )
 
 
-def _rotation_of(ref: NodeRef, seen: Facts) -> _Rotation | None:
+def _rotation_of(ref: NodeRef) -> _Rotation | None:
     products = [operands_of(held, "Mul") for held in ref.node.inputs]
     for (one, other), turned in product(permutations(products, 2), (0, 1)):
-        parts = _turned(one[turned], seen) if len(one) == len(other) == 2 else None
+        parts = _turned(one[turned]) if len(one) == len(other) == 2 else None
         data = None if parts is None else _whole_of(parts[0])
         if parts is not None and data is not None and data in other:
             return _Rotation(data, parts, (one[1 - turned], other[1 - other.index(data)]))
@@ -73,13 +75,11 @@ def _may_be_one_node(found: _Rotation, seen: Facts) -> bool:
     return (
         len(ranks) < 2
         and ranks <= _RANKS_OF_ROTATIONS
-        and all(operator_of(each) in _SLICES or _has_lengths(each) for each in makers)
+        and all(operator_of(each) == "Slice" or _has_lengths(each) for each in makers)
     )
 
 
 _RANKS_OF_ROTATIONS = frozenset({3, 4})
-
-_SLICES = frozenset({"Slice", "StridedSlice"})
 
 
 def _has_lengths(split: ir.Node) -> bool:
@@ -102,26 +102,24 @@ def _are_halves(found: _Rotation, seen: Facts) -> bool:
     return starts is not None and not any(starts)
 
 
-def _turned(held: ir.Value | None, seen: Facts) -> tuple[ir.Value, ir.Value] | None:
-    """Return the parts of data that a value has beside each other, the first of them negated."""
+def _turned(held: ir.Value | None) -> tuple[ir.Value, ir.Value] | None:
+    """Return the parts of data that a value has beside each other, the first of them negated.
+
+    OpenVINO makes a rotary embedding only where they are joined along the axis -1.
+    """
+    joined = producer_of(passed_from(held))
     first, *others = operands_of(held, "Concat") or [None]
-    axis, rank = _axis_and_rank(held, seen)
     parts = [*operands_of(first, "Mul", "Neg", "Sub"), *others]
     made = [each for each in parts if each is not None and _whole_of(each) is not None]
-    is_last, is_of_one = axis in (-1, rank - 1), len(set(map(_whole_of, made))) == 1
-    return (made[0], made[1]) if is_last and is_of_one and len(made) == 2 else None
+    axis = joined and attribute_of(joined, "axis", ir.AttributeType.INT)
+    is_of_one = len(set(map(_whole_of, made))) == 1
+    return (made[0], made[1]) if axis == -1 and is_of_one and len(made) == 2 else None
 
 
 def _whole_of(part: ir.Value | None) -> ir.Value | None:
     """Return the data that a node makes a value of."""
     made = producer_of(part)
     return None if made is None else passed_from(first_input(made))
-
-
-def _axis_and_rank(joined: ir.Value | None, seen: Facts) -> tuple[int, int]:
-    made = producer_of(passed_from(joined))
-    axis = 0 if made is None else attribute_of(made, "axis", ir.AttributeType.INT, 0)
-    return axis, len(seen.tensor(joined).shape or ())
 
 
 def _has_window(ref: NodeRef, _: Facts) -> bool:

@@ -227,7 +227,7 @@ def _passed(use: _Use, held: ir.Value, facts: Facts) -> ir.Value | None:
 
 def gives_same(node: ir.Node, facts: Facts) -> bool:
     """Return whether a node gives what it is given, by what is known of it as it is loaded."""
-    if node.op_type == "Cast":
+    if node.op_type == "Cast" and node.inputs and node.outputs:
         return facts.element_types(node.inputs[0]) == facts.element_types(node.outputs[0])
     return node.op_type in ("Dropout", "Identity") or _takes_all(node)
 

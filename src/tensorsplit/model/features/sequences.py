@@ -13,7 +13,7 @@ from tensorsplit.model.features.values import of_type
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.held_tensors import fixed_tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used, nodes_in
-from tensorsplit.model.graph.producers import first_input, producer_of
+from tensorsplit.model.graph.producers import first_input, origins
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
 from tensorsplit.model.infer.sequence_operators import POSITIONS
@@ -87,12 +87,9 @@ def _may_be_last(node: ir.Node, index: ir.Value, facts: Facts) -> bool:
 
 def _taken(node: ir.Node, seen: Facts) -> ir.Value | None:
     """Return the tensor that a SequenceAt takes out, if it was put in at a known position here."""
-    changes: list[ir.Node] = []
-    maker = producer_of(first_input(node))
-    while maker is not None and maker.op_type in ("SequenceErase", "SequenceInsert"):
-        changes.append(maker)
-        maker = producer_of(first_input(maker))
-    if maker is None or maker.op_type not in ("SequenceConstruct", "SequenceEmpty"):
+    makers = [held.producer() for held in origins(first_input(node), _changed)]
+    *changes, maker = [each for each in makers if each is not None] or [node]
+    if maker.op_type not in ("SequenceConstruct", "SequenceEmpty"):
         return None
     held = list(maker.inputs)
     for change in reversed(changes):
@@ -103,6 +100,11 @@ def _taken(node: ir.Node, seen: Facts) -> ir.Value | None:
         held[place : place + (not is_insert)] = change.inputs[1:2] if is_insert else ()
     place = _place(node, len(held), seen)
     return None if place is None else held[place]
+
+
+def _changed(node: ir.Node) -> ir.Value | None:
+    """Return the sequence that a node puts a tensor into, or takes one out of."""
+    return first_input(node) if node.op_type in ("SequenceErase", "SequenceInsert") else None
 
 
 def _place(node: ir.Node, count: int, seen: Facts) -> int | None:

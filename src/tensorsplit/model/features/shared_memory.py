@@ -156,12 +156,9 @@ def loop_layer(node: ir.Node) -> tuple[ir.Graph, BodyPorts] | None:
 def _joins(body: ir.Graph, facts: Facts) -> set[ir.Node]:
     """Return the Concats of a body whose inputs have no memory but that of the output."""
     inside = set(scopes_in(body))
-    return {
-        node
-        for node in body
-        if _is_joined_in_place(node, facts)
-        and all(_is_read_once(part, inside) for part in node.inputs)
-    }
+    made = [node for node in body if _is_joined_in_place(node, facts)]
+    once = {part: _is_read_once(part, inside) for node in made for part in node.inputs}
+    return {node for node in made if all(once[part] for part in node.inputs)}
 
 
 def _overwriting(held: ir.Value, body: ir.Graph, joins: Container[ir.Node]) -> Iterator[_Use]:
@@ -170,13 +167,15 @@ def _overwriting(held: ir.Value, body: ir.Graph, joins: Container[ir.Node]) -> I
     inside = set(scopes_in(body))
     while waiting:
         each = waiting.pop()
+        is_joined = each in joined and _is_read_once(each, inside)
         for use in each.uses():
             reader = use.node
             operator = operator_of(reader)
             if not operator or reader.graph is not body:
                 continue
-            is_joined = each in joined and _is_read_once(each, inside)
-            is_in_place = use.idx == 0 and (operator in _IN_PLACE or _begins_one(reader))
+            is_in_place = use.idx == 0 and (
+                operator in _IN_PLACE or _starts_softmax_or_norm(reader)
+            )
             if is_in_place or (is_joined and operator in _BY_ELEMENT):
                 yield reader, use.idx
             elif (
@@ -191,23 +190,37 @@ def _overwriting(held: ir.Value, body: ir.Graph, joins: Container[ir.Node]) -> I
                 known.update(reader.outputs)
 
 
-def _begins_one(node: ir.Node) -> bool:
-    """Return whether a Softmax or a LayerNormalization is written from here as several nodes.
+def _is_in_place(node: ir.Node) -> bool:
+    """Return whether a node, or one that is made of it and others, is written over its data."""
+    return operator_of(node) in _IN_PLACE or _starts_softmax_or_norm(node)
 
-    OpenVINO makes one of Exp and Div by the sum, also of what is below the largest element, and of
-    what is above the mean, if that is divided.
+
+def _starts_softmax_or_norm(node: ir.Node) -> bool:
+    """Return whether a node is the first of several that OpenVINO makes one of.
+
+    These are Exp and a Div by its sum, also of what is below the largest element; and what is above
+    the mean and a Div by its root mean square.
     """
     held, *others = [*map(passed_from, node.inputs)] or [None]
     results = list(chain(*((made, *passed_on(made)) for made in node.outputs[:1])))
     readers = [use.node for made in results for use in made.uses() if use.idx == 0]
+    divisors = [producer_of(passed_from(each.inputs[1])) for each in readers if _divides(each)]
     operator = operator_of(node)
     if operator == "Exp":
-        dividers = (producer_of(passed_from(each.inputs[1])) for each in readers if _divides(each))
-        return any(_is_of(each, "ReduceSum", results) for each in dividers)
+        return any(_is_of(each, "ReduceSum", results) and _has_axes(each) for each in divisors)
     below = [producer_of(each) for each in others[:1]] if operator == "Sub" else []
     if any(_is_of(each, "ReduceMax", [held]) for each in below):
-        return any(_begins_one(each) for each in readers if operator_of(each) == "Exp")
-    return any(_is_of(each, "ReduceMean", [held]) for each in below) and any(map(_divides, readers))
+        return any(_starts_softmax_or_norm(each) for each in readers if operator_of(each) == "Exp")
+    has_root = any(each is not None and operator_of(each) in _ROOTS for each in divisors)
+    return has_root and any(_is_of(each, "ReduceMean", [held]) for each in below)
+
+
+_ROOTS = frozenset({"Add", "Pow", "Sqrt"})
+"""What gives the root mean square, or adds a small number to it."""
+
+
+def _has_axes(reduction: ir.Node | None) -> bool:
+    return reduction is not None and (len(reduction.inputs) > 1 or "axes" in reduction.attributes)
 
 
 def _is_swish(node: ir.Node) -> bool:
@@ -236,13 +249,13 @@ def _is_read_once(held: ir.Value | None, inside: Container[Scope]) -> bool:
         for use in held.uses()
         if use.node.graph in inside and not gives_shape(use.node) and not is_unused(use.node)
     ]
-    with_readers = {
+    partners = {
         producer_of(passed_from(other))
         for node in readers
-        if _begins_one(node) or _is_swish(node)
+        if _starts_softmax_or_norm(node) or _is_swish(node)
         for other in node.inputs
     }
-    readers = [node for node in readers if node not in with_readers]
+    readers = [node for node in readers if node not in partners]
     return len(readers) == 1 and not (held.graph in inside and held.is_graph_output())
 
 
@@ -344,8 +357,10 @@ def _is_over_row(end: ir.Value, rows: set[ir.Value], body: ir.Graph) -> bool:
 def _is_in_place_of(end: ir.Value, states: set[ir.Value], body: ir.Graph) -> bool:
     """Return whether what is carried is calculated in the memory of one of some states."""
     found, inside = _calculated_from(end, states, body), {*scopes_in(body)}
-    is_in_place = found and (operator_of(found[-1]) in _IN_PLACE or _begins_one(found[-1]))
-    between = (node.outputs[0] for node in found[1:] if not _begins_one(node))
+    is_in_place = found and (
+        operator_of(found[-1]) in _IN_PLACE or _starts_softmax_or_norm(found[-1])
+    )
+    between = (node.outputs[0] for node in found[1:] if not _starts_softmax_or_norm(node))
     return bool(is_in_place) and all(_is_read_once(made, inside) for made in between)
 
 
@@ -402,7 +417,7 @@ def _before(held: ir.Value, *, parts: bool = True) -> list[ir.Value]:
 def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:
     """Return values, and what Concats put into them as it is, in the memory of what they make.
 
-    Of what a node calculates in the memory of a Concat, that is among them.
+    So it is where a node writes its result over the Concat.
     """
 
     def over(each: ir.Value) -> list[ir.Value]:

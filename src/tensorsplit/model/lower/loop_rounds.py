@@ -199,7 +199,7 @@ def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.
 def _hidden_dims(lowering: Lowering, rows: ir.Value) -> list[int]:
     """Return the dimensions of a row that a target may not see before it runs; 0 for others.
 
-    After no round it gives 0 for them. What some engine sees is not known of a target without one.
+    After no round it gives 0 for them. It sees none where the target is not an engine.
     The first 0 is for the number of rows.
     """
     shape, seen = (facts.tensor(rows).shape for facts in (lowering.facts, lowering.imported))
