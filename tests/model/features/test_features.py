@@ -603,6 +603,7 @@ HOLDS: dict[tuple[str, str], list[tuple[str, bool]]] = {
     ("Add", "rotation"): [
         (TURNED.format("4,8", "4,8", 1), False),
         (TURNED.format("3,4,8", "1,4,8", 2), True),
+        (TURNED.format("3,4,8", "1,4,8", 2).replace("axis = -1", "axis = 2"), False),
         (TURNED.format("A,B,8", "1,B,8", 2), True),
         (TURNED.format("2,3,4,8", "1,1,4,8", 3), True),
         (TURNED.format("2,3,4,8", "3,4,8", 3), False),

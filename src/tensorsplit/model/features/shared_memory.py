@@ -45,13 +45,8 @@ _Use: TypeAlias = tuple[ir.Node, int]
 _IN_PLACE = frozenset(
     {
         *("GroupNormalization", "InstanceNormalization", "LayerNormalization"),
-        *(
-            "MeanVarianceNormalization",
-            "RotaryEmbedding",
-            "ScatterElements",
-            "ScatterND",
-            "Softmax",
-        ),
+        *("MeanVarianceNormalization", "RotaryEmbedding", "Softmax"),
+        *("ScatterElements", "ScatterND"),
         *("GRN", "MVN", "ScatterElementsUpdate", "ScatterUpdate"),
     }
 )
@@ -173,10 +168,8 @@ def _overwriting(held: ir.Value, body: ir.Graph, joins: Container[ir.Node]) -> I
             operator = operator_of(reader)
             if not operator or reader.graph is not body:
                 continue
-            is_in_place = use.idx == 0 and (
-                operator in _IN_PLACE or _starts_softmax_or_norm(reader)
-            )
-            if is_in_place or (is_joined and operator in _BY_ELEMENT):
+            is_data = use.idx == 0
+            if (is_data and _is_in_place(reader)) or (is_joined and operator in _BY_ELEMENT):
                 yield reader, use.idx
             elif (
                 may_pass(reader, use.idx)
@@ -236,8 +229,9 @@ def _divides(node: ir.Node) -> bool:
 
 def _is_of(node: ir.Node | None, operator: str, values: Container[ir.Value | None]) -> bool:
     """Return whether a node is of an operator, and reads one of some values."""
-    is_one = node is not None and operator_of(node) == operator
-    return node is not None and is_one and passed_from(first_input(node)) in values
+    if node is None or operator_of(node) != operator:
+        return False
+    return passed_from(first_input(node)) in values
 
 
 def _is_read_once(held: ir.Value | None, inside: Container[Scope]) -> bool:
@@ -356,12 +350,12 @@ def _is_over_row(end: ir.Value, rows: set[ir.Value], body: ir.Graph) -> bool:
 
 def _is_in_place_of(end: ir.Value, states: set[ir.Value], body: ir.Graph) -> bool:
     """Return whether what is carried is calculated in the memory of one of some states."""
-    found, inside = _calculated_from(end, states, body), {*scopes_in(body)}
-    is_in_place = found and (
-        operator_of(found[-1]) in _IN_PLACE or _starts_softmax_or_norm(found[-1])
-    )
+    found = _calculated_from(end, states, body)
+    if not found or not _is_in_place(found[-1]):
+        return False
+    inside = set(scopes_in(body))
     between = (node.outputs[0] for node in found[1:] if not _starts_softmax_or_norm(node))
-    return bool(is_in_place) and all(_is_read_once(made, inside) for made in between)
+    return all(_is_read_once(made, inside) for made in between)
 
 
 def _calculated_from(end: ir.Value, starts: set[ir.Value], body: ir.Graph) -> list[ir.Node]:

@@ -14,7 +14,7 @@ from tensorsplit.model.features.body_features import results_to_settle, unused_a
 from tensorsplit.model.features.given_as_is import AROUND, given_as_is, given_inputs, keep_added
 from tensorsplit.model.features.shared_memory import carried_numbers, shared_states
 from tensorsplit.model.graph.calculation import EQUAL_BEFORE_11, FIRST_WITH_INTEGERS_COMPARED
-from tensorsplit.model.graph.loops import body_of, is_loop
+from tensorsplit.model.graph.loops import body_of, is_loop, loop_body
 from tensorsplit.model.graph.nodes import NodeRef
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.filling import fill_value
@@ -125,12 +125,9 @@ def _give_instead(
         body.outputs[place] = new
 
 
-_LOOPS = frozenset({"Loop", "Scan"})
-
-
 def copy_states(lowering: Lowering) -> None:
     """Have a loop carry each thing in memory of its own."""
-    lowering.change_each("shares_states", lambda node: node.op_type in _LOOPS, _copy_states)
+    lowering.change_each("shares_states", lambda node: loop_body(node) is not None, _copy_states)
 
 
 def _copy_states(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
