@@ -105,7 +105,7 @@ def _is_array(value: object) -> TypeGuard[Array]:
     return issubclass(type(value), np.ndarray)
 
 
-def as_plain(value: Any) -> Any:
+def as_plain(value: object) -> Any:
     """Return an array as a view that runs no code of its class; anything else as it is."""
     return np.ndarray.view(value, np.ndarray) if _is_array(value) else value
 

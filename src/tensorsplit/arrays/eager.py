@@ -448,7 +448,7 @@ def _run(
     return arrays.execute(plan, data, library, copy, out)
 
 
-def _fits(plan: PreparedSplit, data: Any, library: arrays.ArrayLibrary) -> bool:
+def _fits(plan: PreparedSplit, data: object, library: arrays.ArrayLibrary) -> bool:
     """Return whether a plan that is kept is of the memory of an array; its class may say more."""
     return library is not numpy_arrays or _shape_of(data) == plan.input_shape
 

@@ -249,7 +249,7 @@ def plan_by(
     return plan
 
 
-def _listed(parts: Any, operator: str) -> list[object]:
+def _listed(parts: object, operator: str) -> list[object]:
     """Return the parts in order, in a new list (TS311)."""
     held = as_dict(parts)
     listed = snapshot(parts) if held is None else [*held.values()]

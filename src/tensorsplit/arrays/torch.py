@@ -296,7 +296,7 @@ def joined_into(parts: list[Tensor], plan: SplitPlan, out: object) -> object:
     return out
 
 
-def _join_by_kernel(whole: Any, parts: list[Tensor], plan: SplitPlan) -> bool:
+def _join_by_kernel(whole: object, parts: list[Tensor], plan: SplitPlan) -> bool:
     """Join tensors in another one with the kernel; False, with nothing written, where it can't."""
     if not all(map(_is_for_the_kernel, (whole, *parts))):
         return False

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from onnx import defs
 
 from tensorsplit.model.check.checks import TARGET_DEPENDS
 from tensorsplit.model.check.findings import Finding, of_check
@@ -93,7 +95,7 @@ def of_kernels(profile: Profile, ref: NodeRef, facts: Facts) -> Iterator[Finding
     yield of_check(TARGET_DEPENDS, ref.path, message, fix)
 
 
-def _types(ref: NodeRef, facts: Facts, schema: Any) -> dict[str, set[str]]:
+def _types(ref: NodeRef, facts: Facts, schema: defs.OpSchema) -> dict[str, set[str]]:
     """Return the element types of what a node reads and gives, by type parameter of its schema."""
     found: dict[str, set[str]] = {}
     pairs = zip(signature_of(schema).sides, (ref.node.inputs, ref.node.outputs), strict=True)

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.convert.operator_versions import VersionStep
-from tensorsplit.model.graph.opsets import schema_of
+from tensorsplit.model.graph.opsets import attribute_type, existing_schema
 
 Adapter: TypeAlias = Callable[[NodeConversion], object]
 """Takes one step with a node: rewrites it for the opset of the step, or refuses (TS512).
@@ -111,7 +111,7 @@ def input_to_attribute(node: NodeConversion, index: int, name: str) -> None:
     value = node.input(index)
     if value is None:
         return
-    kind = schema_of(node.op_type, node.opset).attributes[name].type.name
+    kind = attribute_type(existing_schema(node.op_type, node.opset).attributes[name])
     array = node.needed(index, name)
     number: Any = int if kind.startswith("INT") else float
     held = [number(item) for item in array.ravel()] if kind[-1] == "S" else number(array.item())

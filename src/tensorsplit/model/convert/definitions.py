@@ -21,8 +21,8 @@ def replace_by_definition(node: NodeConversion) -> bool:
     """Replace a node by its operator's definition, if there is one that can be used."""
     own = node.node
     entry = schema_of(node.step.op_type, node.step.before)
-    proto = None if any(bodies(own)) else _definition(node, entry)
-    if proto is None:
+    proto = None if entry is None or any(bodies(own)) else _definition(node, entry)
+    if entry is None or proto is None:
         return False
     formal = list(proto.output)
     produced = {*proto.input, *(name for inner in proto.node for name in inner.output)}

@@ -14,7 +14,7 @@ from tensorsplit.core.errors import NO_COUNTERPART, SplitError, short_name
 from tensorsplit.model.convert.conversion import NodeConversion
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.nodes import NodeRef, is_used
-from tensorsplit.model.graph.opsets import schema_of
+from tensorsplit.model.graph.opsets import existing_schema
 from tensorsplit.model.infer.node_outputs import infer_outputs
 from tensorsplit.model.openvino_ir import LAYER_VERSION
 from tensorsplit.model.openvino_ir.attributes import LayerAttributes
@@ -71,7 +71,7 @@ class LayerConversion(LayerAttributes):
             found = infer_outputs(node, list(map(facts.of, node.inputs)), {"": opset})
             for value, fact in zip(node.outputs, found, strict=False):
                 facts.set(value, fact)
-            schema = schema_of(node.op_type, opset)
+            schema = existing_schema(node.op_type, opset)
             reason = next(not_taken(node, schema, f"ONNX's {node.op_type}", facts.of), None)
             if reason is not None:
                 raise self.refusal(reason)

@@ -14,7 +14,7 @@ from tensorsplit.model.graph.carried import RESERVED
 from tensorsplit.model.graph.facts import ABSENT, SequenceFact, Tensor
 from tensorsplit.model.graph.loops import carried_by, is_loop
 from tensorsplit.model.graph.nodes import bodies, change_inputs
-from tensorsplit.model.graph.opsets import schema_of
+from tensorsplit.model.graph.opsets import existing_schema
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.sequence_operators import check_position
 from tensorsplit.model.reached import each_once
@@ -90,7 +90,7 @@ def _last_first(scope: Iterable[ir.Node]) -> Iterator[ir.Node]:
 
 def _leave_out(conversion: Conversion, node: ir.Node) -> None:
     """Leave out what nothing reads of what a node gives."""
-    schema, facts = schema_of(node.op_type, conversion.target), conversion.facts
+    schema, facts = existing_schema(node.op_type, conversion.target), conversion.facts
     taken = types_of(schema, schema.outputs[0]) | {None}
     first = len(carried_by(node))
     inside = first + int(is_loop(node))  # after its condition

@@ -130,7 +130,7 @@ class Calculation(Maker[ir.Value]):
         self,
         op_type: str,
         inputs: Iterable[ir.Value | None],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, object],
         ends: Iterable[str],
     ) -> list[ir.Value]:
         """Add a node with several outputs, whose names end so; returns them."""

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import onnx_ir as ir
-from onnx import NodeProto
+from onnx import NodeProto, defs
 
 from tensorsplit.core.errors import show
 from tensorsplit.model.graph.node_paths import check_depth, function_label, node_paths
@@ -68,8 +68,8 @@ class NodeRef:
         return self.node.name or self.op_type
 
     @property
-    def schema(self) -> Any:
-        """The ``onnx.defs.OpSchema`` in force for it; None where onnx knows none."""
+    def schema(self) -> defs.OpSchema | None:
+        """The schema in force for it; None where onnx knows none."""
         return schema_of(self.op_type, self.opsets.get(self.node.domain, 0), self.node.domain)
 
     def input(self, index: int) -> ir.Value | None:

@@ -66,12 +66,37 @@ def is_unchanged(op_type: str, opset: int) -> bool:
     return schema is not None and schema.since_version <= NEWEST_OPSET
 
 
+# What onnx's stub does not have of a schema is used here alone.
+
+
+def attribute_type(attribute: Any) -> str:
+    """Return the name of the type of a schema's attribute, such as ``INTS``."""
+    return str(attribute.type.name)
+
+
+def is_defined(schema: Any) -> bool:
+    """Return whether a schema defines its operator by other operators."""
+    return bool(schema.has_function) or is_defined_by_types(schema)
+
+
+def is_defined_by_types(schema: Any) -> bool:
+    """Return whether a schema defines its operator for each node, by the types of its inputs."""
+    return bool(schema.has_context_dependent_function)
+
+
 @lru_cache(maxsize=4096)
-def schema_of(op_type: str, opset: int, domain: str = "") -> Any:
-    """Return the ``onnx.defs.OpSchema`` in force; None where onnx knows none."""
+def schema_of(op_type: str, opset: int, domain: str = "") -> defs.OpSchema | None:
+    """Return the schema in force; None where onnx knows none."""
     if not 0 <= opset < 1 << 31:  # for onnx a number of 32 bits
         return None
     try:
         return defs.get_schema(op_type, opset, domain)
     except defs.SchemaError:
         return None
+
+
+def existing_schema(op_type: str, opset: int) -> defs.OpSchema:
+    """Return the schema in force of an operator of ONNX that the opset is sure to have."""
+    schema = schema_of(op_type, opset)
+    assert schema is not None, (op_type, opset)  # noqa: S101 - the caller's to make sure
+    return schema

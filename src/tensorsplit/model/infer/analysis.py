@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import onnx_ir as ir
@@ -479,7 +479,7 @@ def _of_initializer(value: ir.Value, opset: int) -> Fact:
     return declared(value) if value.const_value is None else of_constant(value.const_value, opset)
 
 
-def fact_of_fed(value: ir.Value, fed: Any, opset: int | None) -> Fact:
+def fact_of_fed(value: ir.Value, fed: object, opset: int | None) -> Fact:
     """Return what is known of a fed value; of one that may be absent only what is declared.
 
     Its elements are left out where the opset is None.

@@ -11,7 +11,7 @@ from tensorsplit.core.arithmetic import Number
 from tensorsplit.model.features.values import is_sequence
 from tensorsplit.model.graph.calculation import Calculation
 from tensorsplit.model.graph.nodes import NodeRef, bodies
-from tensorsplit.model.graph.opsets import schema_of
+from tensorsplit.model.graph.opsets import existing_schema
 from tensorsplit.model.lower.lowered_sequence import LoweredSequence, PackedParts
 from tensorsplit.model.lower.state import InsertionPoint, Lowering, at, check_loop, refusal
 from tensorsplit.model.validity.node_errors import type_name, types_of
@@ -83,7 +83,7 @@ def give_out(lowering: Lowering, old: ir.Value, sequence: LoweredSequence) -> No
 
 def _check_type(lowering: Lowering, old: ir.Value, opset: int) -> None:
     """Refuse (TS513) a sequence of a type that SplitToSequence makes alone."""
-    schema, name = schema_of("SequenceConstruct", opset), type_name(lowering.sequence(old))
+    schema, name = existing_schema("SequenceConstruct", opset), type_name(lowering.sequence(old))
     if name and name not in types_of(schema, schema.outputs[0]):
         problem = f"the output '{old.name}' is {name}, which no other operator makes"
         raise refusal(problem, "cast the tensor to another type before it is split")

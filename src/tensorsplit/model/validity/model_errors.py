@@ -327,7 +327,7 @@ def _no_attribute(function: ir.Function, name: str) -> SplitError:
     return malformed(f"the {function_label(function)} has no attribute {show(name)}", fix)
 
 
-def _schema_in_force(node: ir.Node, opset: int) -> tuple[Any, int, int]:
+def _schema_in_force(node: ir.Node, opset: int) -> tuple[defs.OpSchema | None, int, int]:
     """Return the schema of a node, the opset that it is of, and how many more outputs it may have.
 
     An engine's own operator has the schema of the one of ONNX that means the same, or None; TS509

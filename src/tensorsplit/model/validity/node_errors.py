@@ -9,6 +9,7 @@ from operator import methodcaller
 from typing import Any, NamedTuple, TypeAlias
 
 import onnx_ir as ir
+from onnx import defs
 
 from tensorsplit.core.errors import SplitError, count_of, show
 from tensorsplit.core.records.openvino import DOMAIN
@@ -24,13 +25,14 @@ from tensorsplit.model.graph.facts import (
     declared,
 )
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies
+from tensorsplit.model.graph.opsets import attribute_type
 from tensorsplit.model.refusals import malformed
 
 FactOf: TypeAlias = Callable[[ir.Value | None], Fact]
 
 
 def wrong_signature(
-    schema: Any,
+    schema: defs.OpSchema,
     opset: int,
     attributes: Attributes,
     inputs: Sequence[object],
@@ -39,7 +41,7 @@ def wrong_signature(
     """Yield what is wrong with the inputs, outputs and attributes of a node (TS502).
 
     Args:
-        schema: The ``onnx.defs.OpSchema``; the stubs hide that its types are enumerations.
+        schema: The operator's schema.
         opset: The opset that it is of, for messages.
         attributes: Those that the node has.
         inputs: Its inputs; one that is left out is None, or a blank name.
@@ -70,7 +72,9 @@ def _wrong_ends(
         yield malformed(f"it has {len(given)} {what}", f"give it {wanted}, as {where} has")
 
 
-def _wrong_attributes(schema: Any, attributes: Attributes, where: str) -> Iterator[SplitError]:
+def _wrong_attributes(
+    schema: defs.OpSchema, attributes: Attributes, where: str
+) -> Iterator[SplitError]:
     """Yield which attributes are unknown, of another type, not readable or missing."""
     declared = signature_of(schema).attributes
     for name, attribute in attributes.items():
@@ -82,7 +86,7 @@ def _wrong_attributes(schema: Any, attributes: Attributes, where: str) -> Iterat
             )
         elif attribute.is_ref() and seen == "UNDEFINED":  # only a call says
             continue
-        elif seen != (wanted := declared[name].type.name):
+        elif seen != (wanted := attribute_type(declared[name])):
             yield malformed(f"its attribute '{name}' is of type {seen}", f"give it as {wanted}")
         elif (schema.name, name) == ("Einsum", "equation") and not _has_terms(attribute):
             yield malformed(
@@ -132,16 +136,16 @@ class _Side(NamedTuple):
 
 
 class _Signature(NamedTuple):
-    """What a schema says of the nodes of its operator, which onnx makes again each time."""
+    """The inputs, outputs and attributes of a schema, which onnx makes again each time."""
 
     sides: tuple[_Side, _Side]
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, defs.OpSchema.Attribute]
     required: Sequence[str]
 
 
 @lru_cache(maxsize=4096)
-def signature_of(schema: Any) -> _Signature:
-    """Return what a schema says of its inputs, outputs and attributes, which is kept."""
+def signature_of(schema: defs.OpSchema) -> _Signature:
+    """Return the inputs, outputs and attributes of a schema; the result is cached."""
     attributes = schema.attributes
     return _Signature(
         (
@@ -158,7 +162,7 @@ _NEEDED = ("Single", "Variadic")
 
 
 def _formals(
-    schema: Any, listed: Sequence[Any], needed: Sequence[str] = ("Single",)
+    schema: defs.OpSchema, listed: Sequence[Any], needed: Sequence[str] = ("Single",)
 ) -> list[_Formal]:
     return [
         _Formal(
@@ -171,13 +175,13 @@ def _formals(
     ]
 
 
-def types_of(schema: object, formal: Any) -> frozenset[str]:
+def types_of(schema: defs.OpSchema, formal: defs.OpSchema.FormalParameter) -> frozenset[str]:
     """Return the types that an input or output of a schema may have."""
     return _types(schema).get(formal.type_str) or frozenset({formal.type_str})
 
 
 @lru_cache(maxsize=4096)
-def _types(schema: Any) -> Mapping[str, frozenset[str]]:
+def _types(schema: defs.OpSchema) -> Mapping[str, frozenset[str]]:
     """Return the types that each type parameter of a schema may stand for."""
     return {
         each.type_param_str: frozenset(each.allowed_type_strs) for each in schema.type_constraints
@@ -246,13 +250,17 @@ def _wrong_lists(attributes: Attributes, counts: Mapping[str, int]) -> Iterator[
 
 
 def not_taken(
-    node: ir.Node, schema: object, where: str, fact_of: FactOf, before: object = None
+    node: ir.Node,
+    schema: defs.OpSchema,
+    where: str,
+    fact_of: FactOf,
+    before: defs.OpSchema | None = None,
 ) -> Iterator[str]:
     """Yield what is wrong with the operands whose type a schema does not take.
 
     Args:
         node: The node.
-        schema: The ``onnx.defs.OpSchema``.
+        schema: The operator's schema.
         where: What messages call the schema.
         fact_of: What is known of a value.
         before: Another schema: what it does not take either is not held against the first.
@@ -306,19 +314,23 @@ def _written(kind: Any) -> str | None:
     return f"{wrapper}({inner})" if inner else None
 
 
-def wrong_types(ref: NodeRef, schema: object, fact_of: FactOf) -> Iterator[SplitError]:
+def wrong_types(
+    ref: NodeRef, schema: defs.OpSchema | None, fact_of: FactOf
+) -> Iterator[SplitError]:
     """Yield what contradicts types: those a node takes, its bodies pass on, or that are declared.
 
     Args:
         ref: A node other than a split, with as many operands as it has to have.
-        schema: The ``onnx.defs.OpSchema``; None for an operator that onnx does not know.
+        schema: The operator's schema; None for an operator that onnx does not know.
         fact_of: What is known of a value.
     """
     operands = tuple(wrong_operands(ref, schema, fact_of))
     yield from operands or contradicting_types(ref, fact_of)
 
 
-def wrong_operands(ref: NodeRef, schema: object, fact_of: FactOf) -> Iterator[SplitError]:
+def wrong_operands(
+    ref: NodeRef, schema: defs.OpSchema | None, fact_of: FactOf
+) -> Iterator[SplitError]:
     """Yield the operands whose types a node does not take; arguments as for `wrong_types`."""
     if schema is not None:
         where = f"{ref.op_type} at opset {ref.opset}"
