@@ -27,7 +27,7 @@ _ArrayT = TypeVar("_ArrayT")
 
 
 class LibraryOf(Protocol[_ArrayT]):
-    """What the file of a library defines, for arrays of a type.
+    """The functions that the file of a library defines, for arrays of a type.
 
     `_LEFT_OUT` stands for what it leaves out, as its library has no views or writes to no buffers.
     """
@@ -69,7 +69,7 @@ class LibraryOf(Protocol[_ArrayT]):
         """Copy the parts into buffers, which may be anything that a caller gave (TS401...)."""
 
     def kind(self, array: _ArrayT) -> tuple[object, ...]:
-        """Return what the parts of an array have in common: the element type, and the device.
+        """Return a key that the parts of an array share: the element type, and the device.
 
         None stands for what is not known while the library traces.
         """

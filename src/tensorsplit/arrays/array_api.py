@@ -26,7 +26,7 @@ unknown = "give an array of a known shape"
 
 
 def is_array(value: object) -> bool:
-    """Return whether the value says that it is an array of the standard."""
+    """Return whether the value claims to be an array of the standard."""
     return hasattr(type(value), "__array_namespace__") or _is_cupy(value)
 
 
@@ -46,7 +46,7 @@ _checked: set[type] = set()
 
 
 def check(array: Array) -> None:
-    """Refuse what is not an array of the standard, whatever it claims (TS204)."""
+    """Refuse arrays that are not of the standard, whatever they claim (TS204)."""
     kind = type(array)
     try:
         fits = len(array.shape) == array.ndim and array.dtype is not None
@@ -186,7 +186,7 @@ def joined_into(parts: list[Array], plan: SplitPlan, out: Any) -> object:
 
 
 class _Addresses:
-    """What NumPy needs to know of memory, which it never reads here."""
+    """The facts that NumPy needs about memory, which it never reads here."""
 
     def __init__(self, **interface: object) -> None:
         self.__array_interface__ = {**interface, "version": 3}

@@ -15,7 +15,7 @@ from tensorsplit.core.records.names import DialectName, OperatorName
 
 
 class DialectCall(Protocol):
-    """What `like` returns."""
+    """The result of `like`: a function that splits as another library does."""
 
     @overload
     def __call__(

@@ -84,7 +84,7 @@ def joined(parts: list[Array], plan: SplitPlan) -> Array:
 
 
 def _concatenated(parts: tuple[Array, ...], axis: int) -> Array:
-    """Concatenate what XLA's concatenation changes or dies of as elements of another type.
+    """Concatenate as another type the elements that XLA changes, or crashes on.
 
     Measured with jaxlib 0.10.2 on the CPU: it ends the process for int2 and uint2, and replaces
     some NaNs of bfloat16, float8_e5m2, float8_e4m3 and float8_e3m4.

@@ -290,7 +290,7 @@ def _mixed(found: str, wanted: str) -> SplitError:
 
 
 def _name_of(number: int, parts: list[object]) -> str:
-    """Return what messages call a part, or the array after the last one, which they are like."""
+    """Return the name of a part in messages, or of the array after the last one."""
     return f"parts[{number}]" if number < len(parts) else "like"
 
 
@@ -377,7 +377,7 @@ def _check_shapes(
 
 
 def _agree(seen: Dim, wanted: Dim, is_strict: bool) -> bool:
-    """Return whether two dimensions may be the same; whether they are, if it is to be proved."""
+    """Return whether two dimensions may be the same; or must be, if it is to be proved."""
     if is_known(seen) and is_known(wanted):
         return bool(seen == wanted)
     if is_traced(seen) or is_traced(wanted):

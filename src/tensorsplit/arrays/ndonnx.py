@@ -34,7 +34,7 @@ def _is_ndonnx(value: object) -> bool:
 
 
 def check(array: Array) -> None:
-    """Refuse what is not one tensor of a known rank (TS204)."""
+    """Refuse anything but one tensor of a known rank (TS204)."""
     try:
         kind = _variable(array).type
     except TypeError:

@@ -61,7 +61,7 @@ def check(array: Array) -> None:
 
 
 def shape(array: Array) -> tuple[int, ...]:
-    """Return the shape of the memory, whatever a class of its own says."""
+    """Return the shape of the memory, whatever a subclass claims."""
     found: tuple[int, ...] = as_plain(array).shape
     return found
 

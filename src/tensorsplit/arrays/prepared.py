@@ -201,7 +201,7 @@ class PreparedSplit(SplitPlan, Callee, Prepared):
         return self._split(data, copy, out)
 
     def _split(self, data: object, copy: Flag, out: Out) -> list[object]:
-        """Split what is not known to fit."""
+        """Split an array that is not known to fit."""
         library = arrays.library_of(data, self.operator, self._data)
         check_element_type(
             self.operator, library.element_type(data), self.element_types, self._data
@@ -253,12 +253,12 @@ class PreparedSplit(SplitPlan, Callee, Prepared):
 
     @cached_property
     def views(self) -> Callable[[object], list[object] | None]:
-        """What splits an array of the planned shape; see `arrays.numpy.viewer`."""
+        """The function that splits an array of the planned shape; see `arrays.numpy.viewer`."""
         return numpy_arrays.viewer(self)
 
     @cached_property
     def _data(self) -> str:
-        """What the operator version calls its data."""
+        """The name of the data in the operator version."""
         return self.intent.operator.inputs[0].name if self.intent else "input"
 
 
@@ -367,7 +367,7 @@ def _name_alike(planned: Shape, seen: Shape) -> bool:
 
 
 class _Planned:
-    """What decides the calls of a plan, where ``torch.compile`` follows them."""
+    """The decisions on a plan's calls, where ``torch.compile`` follows them."""
 
     def __init__(self, plan: PreparedSplit) -> None:
         self._plan = plan

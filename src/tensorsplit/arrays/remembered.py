@@ -23,7 +23,7 @@ joined_at_once: set[type] = {np.ndarray}
 
 
 class Plans:
-    """What was decided for calls, where there is no kernel with a type of this name."""
+    """The decisions on calls, where there is no kernel with a type of this name."""
 
     def __init__(self) -> None:
         self._plans: dict[Hashable, object] = {}
@@ -36,7 +36,7 @@ class Plans:
             return None
 
     def add(self, array: object, arguments: tuple[object, ...], plan: object) -> None:
-        """Keep what was decided for a call; nobody else can change the arguments."""
+        """Cache the decision on a call; nobody else can change the arguments."""
         try:
             self._plans[_exact_key(array, arguments)] = plan
         except (MemoryError, TypeError, ValueError):
@@ -120,7 +120,7 @@ def compiled_as(other: object) -> Callable[[Function], Function]:
 
 
 class Callee:
-    """What is called to split or join: a function's cache, or a plan."""
+    """The callee of a split or join: a function's cache, or a plan."""
 
     __slots__ = ()
 
@@ -132,7 +132,7 @@ class Callee:
     def decided(
         self, decide: Callable[..., Any], *given: object, **named: object
     ) -> tuple[object, object]:
-        """Return what a function decides about a call of this object.
+        """Return the function's decision on a call of this object.
 
         `torch_compiled` has ``torch.compile`` run it, and take the answer for a constant. That is
         why it is a method: what a function is given must be constants in most versions of torch.

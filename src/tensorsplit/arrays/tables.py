@@ -22,7 +22,7 @@ unknown: str | None = None
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a library does with its tables, or with its columns.
+    """A library's functions on its tables, or on its columns.
 
     Attributes:
         rows: Returns the rows from one on, as many as are given, without a copy.

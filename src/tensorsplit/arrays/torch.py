@@ -69,7 +69,7 @@ def check(array: Tensor) -> None:
 
 
 def refuse_kind(layout: object, quantized: bool) -> None:
-    """Say what to call for a tensor that can't be split (TS204)."""
+    """Raise a refusal that names the function to call, for a tensor that can't be split (TS204)."""
     if quantized:
         kind, fix = "a quantized", "pass its `int_repr()` or `dequantize()`"
     elif layout in (torch.strided, torch.jagged):
@@ -311,7 +311,7 @@ def _is_for_the_kernel(array: Tensor) -> bool:
 
 
 def _check_buffers(array: Tensor, plan: SplitPlan, out: object) -> None:
-    """Refuse what the parts can't be written to; whether memory is shared is looked at later."""
+    """Refuse buffers that can't be written to; whether they share memory is checked later."""
     listed = check_buffer_count(out, plan, "tensor")
     for number, (buffer, shape) in enumerate(zip(listed, plan.output_shapes, strict=True)):
         _check_buffer(f"buffer {number}", buffer, array, shape, f"its part has {shape}")

@@ -491,7 +491,7 @@ def _check_traced(
     rule: str,
     lengths: Sequence[int] | None,
 ) -> None:
-    """Check what is not known while the shapes are decided; of ``axis`` no part is like another."""
+    """Check what is not known while shapes are decided; along ``axis`` parts may differ."""
     for shape, planned in zip(dims, wanted, strict=True):
         for place in range(len(shape)):
             other = dims[0][place] if planned[place] is None else planned[place]

@@ -1,4 +1,4 @@
-"""What type checkers know of the arrays of every library, and of their parts."""
+"""The types of every library's arrays, and of their parts, for type checkers."""
 
 from __future__ import annotations
 

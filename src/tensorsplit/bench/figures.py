@@ -1,4 +1,4 @@
-"""What was measured and on what machine: as JSON, and as text for the terminal."""
+"""The measured figures and the machine: as JSON, and as text for the terminal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LONGEST_REASON = 72
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was measured, and what that depends on: see `describe`."""
+    """The measured figures, and what they depend on: see `describe`."""
 
     about: Mapping[str, Any]
     measured: tuple[Measured, ...]
@@ -72,7 +72,7 @@ def describe(effort: Effort) -> dict[str, object]:
 
 
 def _cpu() -> str:
-    """Return the processor's name, as far as the system says; with its model if that says little.
+    """Return the processor's name, as far as the system gives it; with its model if unnumbered.
 
     A virtual machine may call processors of several generations the same.
     """

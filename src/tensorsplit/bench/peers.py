@@ -1,4 +1,4 @@
-"""The peers: how each library runs a workload, and what all are compared with."""
+"""The timed libraries: how each runs a workload, and the baseline for all."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ THREADS = 2
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One way in which one peer does one kind of workload."""
+    """One way in which one library does one kind of workload."""
 
     peer: str  # the name of its module, or one of OURS_ON
     mode: str  # out: into given buffers; fresh: into new memory; pooled: into a pool's; view
@@ -42,7 +42,7 @@ class Entry:
 
 
 def baseline(task: Task) -> Callable[[], object]:
-    """Run what a workload is compared with; it uses nothing of the package.
+    """Run the baseline of a workload, without anything of the package.
 
     For copies, the same bytes copied from one touched block of memory to another; for views,
     `numpy.split` or plain slicing.
@@ -330,14 +330,14 @@ PEERS = tuple(dict.fromkeys(entry.peer for entry in ENTRIES if entry.peer not in
 
 
 def installed() -> dict[str, str]:
-    """Return the version of every peer that is installed, by its name."""
+    """Return the version of every library that is installed, by its name."""
     known = metadata.packages_distributions()  # a module may come from several distributions
     others = [peer for peer in PEERS if peer in known and peer != OURS]
     return {OURS: ts.__version__, **{peer: metadata.version(known[peer][0]) for peer in others}}
 
 
 def is_ours(peer: str) -> bool:
-    """Return whether a peer is the package itself, with arrays of whatever library."""
+    """Return whether it is the package itself, with arrays of whatever library."""
     return peer == OURS or peer in OURS_ON
 
 

@@ -55,7 +55,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """How one peer did one workload in one way."""
+    """The figures of one library for one workload in one way."""
 
     peer: str
     mode: str
@@ -73,7 +73,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The figures of one workload: every peer in every way, and the seconds of the baseline.
+    """The figures of one workload: each library in every way, and the seconds of the baseline.
 
     Attributes:
         paused: The seconds of the baseline after a pause; None if no pause was made.

@@ -80,7 +80,7 @@ class LocalWorker:
         return sample(call, self._repeats[number], pause)
 
     def fault(self, number: int) -> str | None:
-        """Return what is wrong with the result, now; None if nothing is."""
+        """Return the error in the result, as of now; None if it is right."""
         return find_fault(self._prepared_task, self._ready[number])
 
     @property
@@ -223,7 +223,7 @@ def measure(
 
 
 def _numbers(taken: list[float] | UnableError) -> list[float]:
-    """Return what was taken; raise it if that is why nothing could be."""
+    """Return the measured numbers; raise the reason if nothing could be measured."""
     if isinstance(taken, UnableError):
         raise taken
     return taken

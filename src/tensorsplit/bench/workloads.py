@@ -51,7 +51,7 @@ class Workload:
 
     @property
     def baseline(self) -> str:
-        """What the times are compared with."""
+        """The baseline that the times are compared with."""
         return {"views": "numpy.split", "plan": "slicing"}.get(self.kind, "memcpy")
 
     @property
@@ -157,18 +157,18 @@ class Task:
 
     @property
     def expected(self) -> tuple[Array, ...]:
-        """What a right peer makes: the parts, or the whole that they are joined to."""
+        """The right result: the parts, or the whole that they are joined to."""
         return (self.source,) if self.workload.kind == "join" else self.parts
 
     @property
     def given(self) -> tuple[Array, ...]:
-        """What a peer makes it of."""
+        """The data that a library is given: the parts, or the whole."""
         return self.parts if self.workload.kind == "join" else (self.source,)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A workload as one peer runs it in one way."""
+    """A workload as one library runs it in one way."""
 
     call: Callable[[], Any]
     collect: Callable[[Any], Sequence[Array]] = list  # the parts, from what `call` returned
@@ -176,7 +176,7 @@ class Prepared:
 
 
 class UnableError(Exception):
-    """A peer can't do a workload; the message says why, in one line."""
+    """A library can't do a workload; the message gives the reason, in one line."""
 
     def __init__(self, reason: str, error: Exception | None = None) -> None:
         whole = f"{reason}: {error}" if error is not None else reason

@@ -253,7 +253,7 @@ def _spared_from_click() -> Iterator[None]:
 
 
 def _report(error: Exception, written: Sequence[str] = ()) -> int:
-    """Say what went wrong, in one line, and return the exit status.
+    """Write an error in one line, and return the exit status.
 
     After an error of standard output, files that were written before and are whole are named.
     """

@@ -265,7 +265,7 @@ def _examined(model: str, targets: Sequence[str], _: str) -> CheckReport:
 
 
 def _reported(source: ModelLike, targets: Sequence[str]) -> CheckReport:
-    """Return what is found, for each of the targets; what holds for all is there once."""
+    """Return the findings for each of the targets; those that hold for all are there once."""
     from tensorsplit.model.check.checker import examine
     from tensorsplit.model.check.findings import combined
 
@@ -324,7 +324,7 @@ def _kept(model: str, source: ModelLike, targets: Sequence[str], why: object) ->
 def _write(
     model: str, out: str, opened: OnnxModel, made: ModelProto | LoweredIr, changes: int
 ) -> None:
-    """Write a model that was rewritten, in the place of the one that was read if that is OUT."""
+    """Write a rewritten model; it replaces the one that was read if that is OUT."""
     may_replace(model)
     if changes or out != model or model == PIPE:
         Output(out, copy_weights=True).write(opened, made)

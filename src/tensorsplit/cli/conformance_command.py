@@ -348,7 +348,7 @@ def _scripts(document: Document, engines: Sequence[str]) -> Callable[[str, str],
 
 
 def _contents(document: Document) -> Callable[[str], dict[str, str]]:
-    """Return what a case consists of, where it is known here."""
+    """Return the contents of a case, where they are known here."""
     from tensorsplit.conformance.cases import cases_by_id
     from tensorsplit.conformance.repro import contents
 

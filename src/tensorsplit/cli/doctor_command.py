@@ -122,7 +122,7 @@ def _command(model: str, diagnosis: Diagnosis) -> str:
 
 
 def _purpose(diagnosis: Diagnosis) -> str:
-    """Return what a command is for, in a few words."""
+    """Return the purpose of a command, in a few words."""
     from tensorsplit.engines.diagnosis import FIXABLE, WRONG_MODEL
 
     if diagnosis.verdict == FIXABLE:

@@ -1,4 +1,4 @@
-"""What the commands on tensors in files share: options, a run with its progress, and its plan."""
+"""The common parts of the commands on tensors in files: options, progress, and the plan."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def run_job(
 
 
 def _show_plan(job: Job) -> None:
-    """Print the plan as a table: what changes, and in one line what is carried over."""
+    """Print the plan as a table: the changes, and in one line the tensors carried over."""
     rows = []
     kept = [each for each in job.changes if not each.is_change]
     for each in job.changes:
@@ -134,7 +134,7 @@ def _show_plan(job: Job) -> None:
 
 
 def _stored(change: Recast) -> str:
-    """Return what is stored: the whole, or of its parts the names."""
+    """Return the stored tensors: the whole, or of its parts the names."""
     if change.before.plan is None:
         return printable(change.before.tensor.name)
     return _cells([f"{each.name} {_shape(each.shape)}" for each in change.before.outputs])

@@ -175,7 +175,7 @@ def write_files(files: Mapping[Path, Content]) -> None:
 
 
 def read_source(model: str) -> OnnxModel:
-    """Read what MODEL means, see `source_of`; no output may be one of its files."""
+    """Read the source that MODEL names, see `source_of`; no output may be one of its files."""
     from tensorsplit.model.reading import read_model
 
     read, known = read_model(source_of(model), without_weights=True), outputs()

@@ -1,4 +1,4 @@
-"""What a model is fed from files: .npy, .npz, and ONNX tensors and sequences as .pb."""
+"""The inputs of a model from files: .npy, .npz, and ONNX tensors and sequences as .pb."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _load(path: Path, *, is_sequence: bool) -> list[tuple[str, Array]]:
 
 
 def _check_archive(file: IO[bytes]) -> None:
-    """Raise a ValueError for an array that is shorter than it says, before any is read.
+    """Raise a ValueError for an array shorter than its header has it, before any is read.
 
     Of a small archive NumPy may take gigabytes for a header, or the elements that one describes.
     """
@@ -243,7 +243,7 @@ def dtype_of(element_type: str | None) -> np.dtype | None:
 
 
 def read_input_shapes(written: Sequence[str], declared: Sequence[DeclaredInput]) -> Shapes:
-    """Read what is given with ``--input-shape``; TS703 if it is not a shape of an input.
+    """Read the values of ``--input-shape``; TS703 if one is not the shape of an input.
 
     Each is ``NAME:1,3,224`` or ``NAME:1x3x224``; without a name for a model with one input.
     """

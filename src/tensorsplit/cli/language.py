@@ -67,7 +67,7 @@ class HelpWriter(click.HelpFormatter):
         super().write_usage(prog, args, prefix)
 
     def write_heading(self, heading: str) -> None:
-        """Write what is above a list."""
+        """Write the heading of a list."""
         super().write_heading(catalogue().gettext(heading))
 
     def write_text(self, text: str) -> None:

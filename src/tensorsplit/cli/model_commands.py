@@ -324,7 +324,7 @@ def _engine_of(target: str) -> list[str]:
 
 
 def _say_verdict(output: Output, verdict: Sequence[str]) -> None:
-    """Say what --verify found; on standard error where standard output holds the model."""
+    """Print the verdict of --verify; on standard error where standard output holds the model."""
     (say if output.has_report else note)(*verdict)
 
 

@@ -161,7 +161,7 @@ def _comparison(found: OperatorDiff) -> Table:
 
 
 def _subject(change: Change) -> str:
-    """Return what a change is about; the name of an operand stays as it is."""
+    """Return the subject of a change; the name of an operand stays as it is."""
     return known(change.name) if change.aspect in ("fact", "behaviour") else change.name
 
 

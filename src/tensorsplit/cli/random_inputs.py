@@ -130,7 +130,7 @@ class InputChoice:
 
 @dataclass
 class ModelInputs:
-    """What a model is fed.
+    """The inputs of a model.
 
     Attributes:
         random: The shapes of the inputs that are random.

@@ -276,7 +276,7 @@ def _save(outputs: Mapping[str, object], folder: Path, style: str | None) -> Ite
 def _pieces(
     outputs: Mapping[str, object], *, whole_sequences: bool
 ) -> Iterator[tuple[str, str, Any]]:
-    """Yield what goes into one file each: its label in messages, its file name, and the value."""
+    """Yield the outputs, one file each: the label in messages, the file name, and the value."""
     for name, value in outputs.items():
         if isinstance(value, list) and not whole_sequences:
             for place, item in enumerate(value):

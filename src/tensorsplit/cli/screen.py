@@ -1,4 +1,4 @@
-"""What the commands print: results to standard output, errors and progress to standard error."""
+"""The output of the commands: results to standard output, errors and progress to standard error."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def write(text: str) -> None:
 
 
 def flush() -> None:
-    """Write what standard output still holds."""
+    """Write out the buffer of standard output."""
     if sys.stdout is not None:
         with writing_out():
             sys.stdout.flush()
@@ -255,7 +255,7 @@ def wants_colour(stream: object) -> bool:
 
 
 def flush_or_silence() -> None:
-    """Write what standard output and error still hold, or discard it if that can't be done."""
+    """Write out the buffers of standard output and error, or discard them if that fails."""
     for name in ("stderr", "stdout"):
         try:
             if (stream := getattr(sys, name)) is not None:

@@ -1,4 +1,4 @@
-"""What the commands say, in the language of the user: fixed words, numbers of things, code names.
+"""Texts of the commands in the user's language: fixed words, numbers of things, code names.
 
 ``python scripts/messages.py`` finds the texts by the calls of these functions, so that they are
 written out in each call. The library makes its messages in English, with the values in them;
@@ -93,7 +93,7 @@ def _found(text: str, refusals: Mapping[str, Sequence[str]]) -> str:
 
 
 def _values_in(text: str, fixed: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield what may be the values between fixed words: the first as short as can be, or as long.
+    """Yield the possible values between fixed words: the first as short as can be, or as long.
 
     A value may hold what is between two of them, such as a semicolon.
     """
@@ -196,7 +196,7 @@ def _title(code: str) -> str:
 
 
 def translate_click() -> None:
-    """Have what click says be in the language of the user; it asks gettext, as the system does."""
+    """Translate click's texts, too: it asks gettext for them, as the system does."""
     if is_english():
         return
     chosen = os.environ.get("TENSORSPLIT_LANG")

@@ -1,4 +1,4 @@
-"""What ``[tool.tensorsplit]`` in ``pyproject.toml`` says of ``check``."""
+"""The settings of ``check`` in ``[tool.tensorsplit]`` of ``pyproject.toml``."""
 
 from __future__ import annotations
 

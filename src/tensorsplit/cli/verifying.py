@@ -1,4 +1,4 @@
-"""Comparing what models give: the tolerances of ``run --compare``, and ``--verify``."""
+"""Comparing the outputs of models: the tolerances of ``run --compare``, and ``--verify``."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def verifies(text: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 
 @dataclass(frozen=True, slots=True)
 class VerificationOptions:
-    """What a model and its rewriting are run with, and how their outputs are compared."""
+    """The inputs of a verification, and how the outputs are compared."""
 
     choice: InputChoice
     rtol: float | None
@@ -137,7 +137,7 @@ class VerificationOptions:
 
 
 def _lines(found: Verification, inputs: str) -> Iterator[str]:
-    """Yield what a verification found."""
+    """Yield the lines on what a verification found."""
     yield from (tr("{name} is not installed, and was not run", name=name) for name in found.missing)
     if found.refusal is not None:
         yield tr("{engine} does not run it: {reason}", engine=OURS, reason=worded(found.refusal))
@@ -155,7 +155,7 @@ def _lines(found: Verification, inputs: str) -> Iterator[str]:
 
 
 def same_as(found: Sequence[Difference], expected: Mapping[str, object]) -> str:
-    """Describe what is equal bit for bit, and what up to rounding, if no difference counts."""
+    """Describe which outputs are equal bit for bit, which up to rounding, without a difference."""
     outputs = (difference.output for difference in found)
     rounded = {name if name in expected else name.rpartition("[")[0]: None for name in outputs}
     rest = [name for name in expected if name not in rounded]

@@ -1,4 +1,4 @@
-"""Words that stand for something: what the help calls them, and what a shell offers for them.
+"""Words that stand for something: their names in the help, and completions for a shell.
 
 The offered words are loaded on request. The command decides whether a word means anything.
 """
@@ -85,7 +85,7 @@ class Number(click.FloatRange):
 
 
 def note_remarks(targets: Iterable[str]) -> None:
-    """Say what a user has to know of the profiles of targets, such as another version; each once.
+    """Print remarks on the profiles of targets, such as another version; each once.
 
     SplitError as of `tensorsplit.model.profiles.load`.
     """

@@ -1,4 +1,4 @@
-"""A case: one model, what to feed it, and what the standard says comes out.
+"""A case: one model, its inputs, and the outputs that the standard requires.
 
 Cases are data. Nothing here, nor in `oracle`, `data`, `models` and `cases`, imports the rest of the
 package but for its error type: what decides lengths there can't be wrong here in the same way.
@@ -25,7 +25,7 @@ PARTS, REFUSAL = "parts", "refusal"
 
 @dataclass(frozen=True, slots=True)
 class CaseSplit:
-    """What is split, for a picture of it and for filters; the axis is as the model says it."""
+    """The split of a case, for a picture of it and for filters; the axis as the model has it."""
 
     shape: tuple[int, ...]
     axis: int

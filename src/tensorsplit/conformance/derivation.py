@@ -1,4 +1,4 @@
-"""From what came of cases to what an engine does not do right: entries of a profile.
+"""From the results of cases to an engine's limitations: entries of a profile.
 
 A case has conditions: the features of its nodes and of its model, each alone, with the operator it
 was seen with, with its value, or with both. An entry is one condition.
@@ -99,7 +99,7 @@ class Explanation:
 
 
 def derive(observations: Sequence[Observation]) -> tuple[list[Explanation], list[Observation]]:
-    """Find what an engine does not do right, and the failures that this does not explain."""
+    """Find an engine's limitations, and the failures that they do not explain."""
     found = list(_narrowing(observations))
     left = [entry for entry in observations if entry.is_legal and not entry.narrows]
     for search in (_always, _mostly):
@@ -129,7 +129,7 @@ def _finding(condition: Condition, extent: str, entries: Sequence[Observation]) 
 
 
 def simplest(results: Iterable[Result]) -> Result:
-    """Return the result of a case that says most plainly what is wrong: without bodies, if any."""
+    """Return the result of a case that shows most plainly what is wrong: without bodies, if any."""
     return min(results, key=lambda result: (_PLAIN not in result.case, len(result.case)))
 
 
@@ -205,7 +205,7 @@ def _narrowing(observations: Sequence[Observation]) -> Iterator[Explanation]:
 
 
 def _unchecked(observations: Sequence[Observation]) -> Iterator[Explanation]:
-    """Yield what runs although the values that arrive are illegal."""
+    """Yield the features that run although the values that arrive are illegal."""
     illegal = [entry for entry in observations if not entry.is_legal]
     for condition, entries in sorted(_under(illegal).items()):
         if _is_of_values(condition) and any(map(_fails, entries)):

@@ -28,7 +28,7 @@ SKIPPED = "skipped"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What may come of a case: a verdict, or wrong data from foreign memory, which is worse."""
+    """An outcome of a case: a verdict, or wrong data from foreign memory, which is worse."""
 
     severity: int  # 0 for the worst; the same for all that is not a deviation
     key: str  # the verdict, or ``memory``; how it is written in a link, and in the class of a style
@@ -37,7 +37,7 @@ class Outcome:
 
     @property
     def title(self) -> str:
-        """What a reader sees."""
+        """The title for readers."""
         return "wrong, memory" if self.key == "memory" else self.key.replace("-", " ")
 
     @property
@@ -109,7 +109,7 @@ class SubjectInfo:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one case with one subject."""
+    """The result of one case with one subject."""
 
     case: str
     subject: str

@@ -144,7 +144,7 @@ def compare(
 
 
 def _shows(result: Result | None, entry: Deviation) -> bool:
-    """Return whether a result is what the entry says, or was not measured at all."""
+    """Return whether a result is as in the entry, or was not measured at all."""
     return result is None or result.verdict in (*entry.verdicts, SKIPPED)
 
 
@@ -197,7 +197,7 @@ def _groups(results: Sequence[Result], names: set[str]) -> Iterator[tuple[Result
 
 
 def reason(result: Result) -> str:
-    """Return what results of one cause have in common: the detail without names and numbers."""
+    """Return the part that results of one cause share: the detail without names and numbers."""
     if result.verdict not in ("refused-but-legal", "unsupported-type"):
         return result.signal
     text = re.sub(r"'[^']*'|\"[^\"]*\"|\([^)]*\)|0x[0-9a-f]+|[-+]?\d+", "", result.detail)

@@ -1,4 +1,4 @@
-"""What a split is expected to give, by plain slicing.
+"""The expected results of a split, by plain slicing.
 
 The lengths are stated by the case. This file knows neither operators nor how lengths follow from
 anything.

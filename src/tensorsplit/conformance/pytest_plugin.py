@@ -28,7 +28,7 @@ _HERE = Path(__file__)
 
 @dataclass(frozen=True)
 class _Suite:
-    """What is to be run."""
+    """The subject and the cases to run."""
 
     subject: Subject
     cases: list[Case]

@@ -34,7 +34,7 @@ _MOST_WORDS = 60
 
 @dataclass(frozen=True)
 class Failure:
-    """What an engine gets wrong.
+    """The failure of an engine: which outputs it gets wrong, and how.
 
     Attributes:
         kind: ``wrong``, ``accepted`` (what is to be refused), ``crash``, ``hang``, or ``refused``
@@ -48,7 +48,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model, what it is fed, and what has to come out; None for a refusal."""
+    """A model, its inputs, and the expected outputs; None for a refusal."""
 
     model: onnx.ModelProto
     inputs: dict[str, Any]
@@ -124,7 +124,7 @@ class _Trial:
         self._process.close()
 
     def failure(self, candidate: Candidate, *, afresh: bool = False) -> Failure | None:
-        """Return what the engine gets wrong; None if nothing."""
+        """Return the failure of the engine; None if it has none."""
         if afresh:
             self.close()
             self._process = self.subject.process(_MOST_MEMORY)
@@ -255,7 +255,7 @@ class _Reduction:
         return _candidate(self._model, nodes, entries, inputs)
 
     def _value(self, name: str) -> object:
-        """Return what our own engine calculates for a name; None if it refuses to."""
+        """Return the value that our own engine calculates for a name; None if it refuses."""
         if name not in self._values:
             nodes = _ancestors(self._nodes, name)
             model = _model(self._model, nodes, list(self._model.graph.input), [name])
@@ -393,7 +393,7 @@ def _candidate(
 
 
 def _expected(model: onnx.ModelProto, inputs: dict[str, Any]) -> dict[str, object] | None:
-    """Return what our own engine gives; None if it refuses."""
+    """Return the outputs of our own engine; None if it refuses."""
     try:
         return run(model, inputs, engine="tensorsplit")
     except SplitError:

@@ -106,7 +106,7 @@ def _sources_of(source: str) -> dict[str, Any]:
 
 
 def sources(source: str) -> dict[str, object]:
-    """Collect what a script needs of a subject: its function's name, imports and definitions.
+    """Collect the parts of a subject that a script needs: its function, imports and definitions.
 
     For the adapter of a user it is called in a process of its own, where that is imported.
     """
@@ -122,7 +122,7 @@ def sources(source: str) -> dict[str, object]:
 
 
 def _add(module: str, name: str, imports: set[str], definitions: dict[str, str]) -> None:
-    """Add what a name of a module stands for; what that uses comes before it."""
+    """Add the definition of a name of a module, after those that it uses."""
     key = f"{module}.{name}"
     if key in definitions or name not in _statements(module):
         return
@@ -249,7 +249,7 @@ def _normalise_tensor(tensor: onnx.TensorProto, name: str) -> None:
 
 
 def _expected(built: Built, *, is_tool: bool) -> Iterator[str]:
-    """Write what must come out; for a tool, which gives a model, only as a comment."""
+    """Write the expected outputs; for a tool, which gives a model, only as a comment."""
     if built.expected is None:
         if is_tool and built.legal is not None:
             yield "# With these inputs the model is to be refused, before and after it is rewritten"

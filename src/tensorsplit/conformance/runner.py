@@ -112,7 +112,7 @@ class Subject:
 
     @property
     def info(self) -> SubjectInfo:
-        """What a document says of it."""
+        """The description of it for a document."""
         return SubjectInfo(self.title, self.traits.kind, self.traits.versions())
 
     def model(self, built: Built) -> bytes:
@@ -264,7 +264,7 @@ class _TimeLimit:
 
 
 class _Run:
-    """The batches of one run, what came of them, and what they share."""
+    """The batches of one run, their results, and their common state."""
 
     def __init__(
         self,
@@ -340,7 +340,7 @@ class _Run:
                 process.do(case)
 
     def record(self, result: Result) -> None:
-        """Record what came of a case; a second result replaces the first."""
+        """Record the result of a case; a second one replaces the first."""
         with self._lock:
             key = result.case, result.subject
             self._progress(int(key not in self.found))
@@ -483,7 +483,7 @@ def _may_have_damaged(result: Result) -> bool:
 
 
 def _processor() -> str:
-    """Return the processor's name, where the system says it."""
+    """Return the processor's name, if the system gives it."""
     try:
         for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
             if line.startswith("model name"):

@@ -1,4 +1,4 @@
-"""What an attempt says about a subject.
+"""The verdict on a subject after an attempt.
 
 An engine is judged by the bits of its outputs, and by their shapes and element types. A tool is
 judged by whether the model that it returns still means the same, which is what our own engine makes
@@ -48,7 +48,7 @@ def judge(
     execute: Execute,
     affected: str = "",
 ) -> Result:
-    """Judge what a subject did with the files of a case.
+    """Judge a subject's reply on the files of a case.
 
     A tool is given no data: a model that only its data makes illegal is a legal one for it.
 

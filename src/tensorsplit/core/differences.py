@@ -1,4 +1,4 @@
-"""What changed between two operator versions."""
+"""The changes between two operator versions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Change:
 
     @property
     def subject(self) -> str:
-        """What the change is about: the name, without the element type of a type."""
+        """The subject of the change: the name, without the element type of a type."""
         return self.name.partition(": ")[0]
 
 
@@ -161,7 +161,7 @@ def _aspects(record: Operator) -> dict[tuple[str, str], str]:
 
 
 def number_operand(record: Operator, number: int) -> tuple[str, Operand] | None:
-    """Return what a version is given where it is given one number: a count, or a chunk's length.
+    """Return the operand of a version that takes one number, with that: a count or a length.
 
     None for a version that takes none.
     """

@@ -367,7 +367,7 @@ def names_in(dim: Dim) -> frozenset[str]:
 
 
 def magnitude(dim: Dim, largest: int) -> int:
-    """Return what a dimension and its parts don't exceed, where its names stand for so much."""
+    """Return a bound of a dimension and its parts, where each of its names has this bound."""
 
     def of(part: Any) -> int:
         if part.is_Symbol:

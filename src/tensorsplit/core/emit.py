@@ -153,7 +153,7 @@ def _check_taken(split: Operator, name: str, element_type: str, operator: str) -
 
 
 def _as_given(intent: Intent, target: Operator, lengths: Lengths) -> EmittedOperand | None:
-    """Return what the rule is given, for an operand of the target; None if it can't hold that."""
+    """Return the rule's operand as one of the target; None if that can't hold it."""
     if intent.given is not None:
         return intent.given
     if lengths.kind == "input" and intent.source is not None:

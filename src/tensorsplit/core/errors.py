@@ -535,7 +535,7 @@ def words_of(error: Exception) -> str:
 
 
 def fix_of(error: Exception, otherwise: str) -> str:
-    """Return what to do about an error of the system; `otherwise` for what hangs on the input."""
+    """Return the fix for an error of the system; `otherwise` for one that depends on the input."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return "raise the limit of open files (ulimit -n), or close others"
     return otherwise
@@ -604,7 +604,7 @@ def show_bytes(number: int, rounded: Callable[[float], int] = round) -> str:
 
 
 def wrong_type(value: object) -> str:
-    """Return what is wrong with a value of a type that is not taken: ``it is 'a' of type str``."""
+    """Return the problem with a value of a wrong type: ``it is 'a' of type str``."""
     return f"it is {show(value)} of type {type(value).__name__}"
 
 

@@ -90,7 +90,7 @@ def _recorded(record: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def import_refusal(error: ImportError, extra: str = "") -> SplitError | None:
-    """Return what to say of a library that can't be imported; None for modules of this package.
+    """Return the refusal for a library that can't be imported; None for modules of this package.
 
     Args:
         error: The failure.

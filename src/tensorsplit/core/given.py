@@ -1,4 +1,4 @@
-"""What callers give, taken for what it is.
+"""Values from callers, checked for their type whatever they claim to be.
 
 An object may say that it is of another class, as mocks do, and a method of a subclass may do
 anything. So a value is judged by its type, and strings become Python's own before they are used.
@@ -20,7 +20,7 @@ _MOST_NAMES = 1 << 20
 
 
 def is_a(value: object, kinds: type[_T] | tuple[type[_T], ...]) -> TypeGuard[_T]:
-    """Return whether a value is of a class, or one of some; not what its ``__class__`` says."""
+    """Return whether a value is of a class, or one of some; its ``__class__`` does not count."""
     return issubclass(type(value), kinds)
 
 
@@ -49,7 +49,7 @@ def as_path(value: object) -> str | None:
 
 
 def as_list(value: object) -> list[Any] | None:
-    """Return what a list or tuple holds, whatever iterating it gives; None for anything else."""
+    """Return the items of a list or tuple, whatever iterating it gives; None for anything else."""
     if is_a(value, list):
         return [*list.__iter__(value)]
     return [*tuple.__iter__(value)] if is_a(value, tuple) else None

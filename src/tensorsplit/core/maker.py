@@ -100,7 +100,7 @@ def _chosen(condition: Formula, yes: Number, no: Number) -> Number | None:
 
 
 def _divided(dividend: Number, divisor: Number) -> Number:
-    """Divide what a rounded quotient leaves once more; then it is right, or too large by 1."""
+    """Divide the remainder of a rounded quotient once more; then it is right, or too large by 1."""
     near: Number = Formula("near_quotient", dividend, divisor)
     near = near + Formula("near_quotient", dividend - near * divisor, divisor)
     return near - Formula("one_if", Formula("less", dividend - near * divisor, 0))
@@ -133,7 +133,7 @@ def _is_small(number: Operand) -> bool:
 
 
 def _largest(number: Operand) -> int | None:
-    """Return what no number is further from 0 than; None if that is not known."""
+    """Return a bound for the size of a number; None if it is not known."""
     match number:
         case int():
             return abs(number)

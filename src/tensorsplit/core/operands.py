@@ -21,7 +21,7 @@ from tensorsplit.core.schema import Operator
 
 
 class Operand(NamedTuple):
-    """What an operand of an operator holds.
+    """The value of an operand of an operator.
 
     Attributes:
         values: The elements in order; None if they are known only at run time.

@@ -225,6 +225,6 @@ class UncountedPlan:
 
     @property
     def part_shape(self) -> Shape:
-        """What is known of the shape of every part."""
+        """The known shape of every part."""
         before, after = self.input_shape[: self.axis], self.input_shape[self.axis + 1 :]
         return (*before, self.size, *after) if self.keepdims else before + after

@@ -43,7 +43,7 @@ MANY_PARTS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a node asks for, before the shape of its data is known.
+    """The request of a node, before the shape of its data is known.
 
     Attributes:
         operator: The record.
@@ -209,7 +209,7 @@ def _source(operator: Operator, known: Known) -> Lengths | None:
 
 
 def _counted(operator: Operator, outputs: int | None) -> tuple[int, ...]:
-    """Return what the rule works on where no lengths are given: the number of outputs."""
+    """Return the operand of the rule where no lengths are given: the number of outputs."""
     if operator.is_sequence:
         return ()
     if outputs is None:

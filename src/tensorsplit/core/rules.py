@@ -153,7 +153,7 @@ def chunks_of(dim: Number, size: Number) -> Chunks:
 
 
 def ones(dim: Number, _given: Numbers) -> Chunks:
-    """Split into parts of length 1, as many as the dimension says."""
+    """Split into parts of length 1, as many as the dimension."""
     return Chunks(dim, dim, 1)
 
 

@@ -1,4 +1,4 @@
-"""The vocabulary of an operator record: what a standard's page says, as data.
+"""The vocabulary of an operator record: a standard's page, as data.
 
 The first half of a record repeats the page (attributes, inputs, outputs, type constraints); the
 second half says which operand holds the axis, where the lengths come from and by which rule.

@@ -233,7 +233,7 @@ def compile_openvino(
 def openvino_tensors(
     network: openvino.Model, model: str | bytes, inputs: Mapping[str, object]
 ) -> dict[int, openvino.Tensor]:
-    """Return what is fed to OpenVINO, by the position of the input.
+    """Return the inputs of OpenVINO, by the position of the input.
 
     Inputs have the name of their layer, or one of the names of its tensor.
     """
@@ -301,7 +301,7 @@ def from_openvino(tensor: openvino.Tensor) -> Array:
 
 
 def ordered(model: str | bytes, inputs: Mapping[str, object], names: Sequence[str]) -> list[Any]:
-    """Return what is fed, in the engine's own order of inputs, without those it dropped as unused.
+    """Return the inputs in the engine's own order, without those it dropped as unused.
 
     Raises:
         LookupError: If the engine has made a constant of an input that is fed another value, which

@@ -144,7 +144,7 @@ JUDGED = (_MOVED, _BITS_REQUESTED, _WITHIN, _BEYOND, _OFFER)
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What engines are compared with, and by what.
+    """The reference for engines: the expected outputs, and the engine that gave them.
 
     Attributes:
         engine: The engine that gave the outputs.

@@ -42,7 +42,7 @@ _MOST_REASONS = 2
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What one engine does with a model.
+    """The diagnosis of one engine for a model.
 
     Attributes:
         engine: The engine.
@@ -95,7 +95,7 @@ def diagnosis_of_wrong_model(source: OnnxModel) -> list[Diagnosis]:
 
 
 def diagnose(source: OnnxModel, feeds: Mapping[str, object], limits: Limits) -> Iterator[Diagnosis]:
-    """Yield what each installed engine does with a model that is not wrong itself.
+    """Yield the diagnosis of each installed engine for a model that is not wrong itself.
 
     Args:
         source: The model.

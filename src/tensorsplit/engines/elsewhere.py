@@ -45,7 +45,7 @@ else:
 
 
 def prepare(path: str) -> None:
-    """Import an adapter and what it says takes long to import."""
+    """Import an adapter and the modules that it lists as slow to import."""
     for name in getattr(load(path), "MODULES", ()):
         import_module(name)
 

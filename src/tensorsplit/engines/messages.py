@@ -103,7 +103,7 @@ def pack_message(value: object) -> list[bytes | memoryview]:
 
 
 def send_packed(pipe: Connection, pieces: list[bytes | memoryview]) -> None:
-    """Send what `pack_message` returned; OSError if the other end is gone."""
+    """Send a message from `pack_message`; OSError if the other end is gone."""
     pipe.send_bytes(pieces[0])
     for piece in pieces[1:]:
         if len(piece) >= _SHARED_FROM:
@@ -294,7 +294,7 @@ def _read(pipe: Connection, calls: SimpleQueue[Any]) -> None:
 
 
 def _empty_error_stream() -> None:
-    """Keep what this call writes and no more; the stream is a file of this process alone."""
+    """Discard the error stream but for this call; the stream is a file of this process alone."""
     sys.stderr.flush()
     if os.fstat(2).st_size:
         os.lseek(2, 0, os.SEEK_SET)

@@ -127,7 +127,7 @@ class OutsideModel:
         return self._loaded[key]
 
     def _content(self, replaced: Set[str]) -> tuple[str | bytes, bytes]:
-        """Return what the engine gets: the path of a file, or what it holds; an IR has weights."""
+        """Return the input of the engine: the path of a file, or its content; an IR has weights."""
         lowered = self._lowered
         if isinstance(lowered, LoweredIr):
             weights = BytesIO()
@@ -139,7 +139,7 @@ class OutsideModel:
 
 
 def _content(model: OnnxModel, replaced: Set[str]) -> str | bytes:
-    """Return what the engine gets: the path of the model's file, or its bytes with all data.
+    """Return the input of the engine: the path of the model's file, or its bytes with all data.
 
     Without the defaults that are replaced by what is fed.
     """

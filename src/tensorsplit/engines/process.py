@@ -116,7 +116,7 @@ class Death:
 
 
 class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What came of a call: what the adapter returned, if none of the other fields is set."""
+    """The reply to a call: the adapter's result, if none of the other fields is set."""
 
     result: Any = None
     refusal: str | None = None  # why the engine refused, in its own words
@@ -459,7 +459,7 @@ class _Running:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Close what ties the process to this one."""
+        """Close the pipes and files that tie the process to this one."""
         self.pipe.close()
         self.errors.close()
         if self.lifeline is not None:

@@ -27,7 +27,7 @@ _TARGETS = {"onnx-reference": "portable"}
 
 
 class _Runner(Protocol):
-    """What runs a model in one of the ways."""
+    """A runner of the model in one of the ways."""
 
     def run(self, inputs: Mapping[str, object]) -> dict[str, Any]: ...
 

@@ -1,4 +1,4 @@
-"""What runs in the process of an engine, which `confined` has begun.
+"""The loop that runs in the process of an engine, which `confined` has started.
 
 What an engine prints, to whichever stream, goes to a file; calls and replies have a pipe.
 """
@@ -89,7 +89,7 @@ def _start_keeper(lifeline: int, folder: str) -> None:
 
 
 def descendants(process: int) -> list[int]:
-    """Return what a process has started, and what that has, while all of them are alive.
+    """Return the descendants of a process, while all of them are alive.
 
     Only Linux says so; what has an empty environment has no mark.
     """
@@ -159,7 +159,7 @@ def _keep_no_core_dumps() -> None:
 
 
 def _append_prints() -> None:
-    """Write what is printed at the end of its file, which the caller may have emptied."""
+    """Append all prints to the end of their file, which the caller may have emptied."""
     import fcntl
 
     fcntl.fcntl(2, fcntl.F_SETFL, fcntl.fcntl(2, fcntl.F_GETFL) | os.O_APPEND)

@@ -92,7 +92,7 @@ def _ranges(move: Move) -> Iterator[ByteRange]:
 
 
 def _batches(items: Iterable[_T], size_of: Callable[[_T], int]) -> Iterator[tuple[_T, ...]]:
-    """Yield what one task copies after the other: not many bytes, and not many pieces."""
+    """Yield batches for one task each: not many bytes, and not many pieces."""
     batch: list[_T] = []
     size = 0
     for each in items:
@@ -231,7 +231,7 @@ class MemberCopies:
         return checksum
 
     def _written(self, memory: int) -> Iterator[tuple[str, int, Bytes]]:
-        """Yield what is written: file, place and bytes; an archive is opened once for all."""
+        """Yield the writes: file, place and bytes; an archive is opened once for all."""
         with ExitStack() as closing:
             archives: dict[str, ZipFile] = {}
             for path in dict.fromkeys(each.path for move in self.moves for each in move.sources):
@@ -245,7 +245,7 @@ class MemberCopies:
 def _members_copied(
     move: Move, archives: Mapping[str, ZipFile], memory: int
 ) -> Iterator[tuple[str, int, Bytes]]:
-    """Yield what is written of a tensor that is in members of archives."""
+    """Yield the pieces of a tensor that is in members of archives."""
     with ExitStack() as closing:
         files = []
         for each in move.sources:

@@ -81,7 +81,7 @@ class Move:
 
 
 def pieces_of(move: Move) -> Iterator[tuple[RowPlace, int, RowPlace, int, int]]:
-    """Yield what a row of the whole consists of, in order.
+    """Yield the pieces of a row of the whole, in order.
 
     Gives the source and the place in a row of it, the target and the place in a row of that, and
     the size.

@@ -62,7 +62,7 @@ Versions: TypeAlias = "tuple[tuple[str, str | None], ...]"
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """What a worker has to have and see before it runs a task.
+    """The versions and files that a worker has to have and see before it runs a task.
 
     Attributes:
         token: The path or URL of a file beside the draft.
@@ -277,7 +277,7 @@ class DaskCluster:
             self._client.run(_settle)
 
     def _end(self, tasks: list[Future[int]]) -> None:
-        """End what runs, with the processes that are ours; others end the tasks that they began."""
+        """End the running tasks, with the processes that are ours; others end those they began."""
         if self._address is None:
             self._closing.close()
             return
@@ -372,7 +372,7 @@ def _without_interrupts() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """Keep what Dask logs off standard error, as each refusal is one line there."""
+    """Keep the log of Dask off standard error, as each refusal is one line there."""
     with contextlib.ExitStack() as restoring:
         for handler in logging.getLogger("distributed").handlers:
             restoring.callback(handler.setLevel, handler.level)

@@ -195,7 +195,7 @@ class DenseWriting:
                 _allocate(file, each.size)
 
     def tasks(self) -> Iterator[WriteTask]:
-        """Yield what is checked, the headers, and the copies in the order of the moves."""
+        """Yield the checks, the headers, and the copies in the order of the moves."""
         yield from self._checks
         headers = ((str(self._path(e.name)), e.header) for e in self._files if e.header)
         while some := tuple(islice(headers, _MOST_HEADERS)):

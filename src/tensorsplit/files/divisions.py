@@ -1,4 +1,4 @@
-"""What becomes of a stored tensor: operands into a plan, and new tensors of the plan's parts."""
+"""Divisions of stored tensors: operands become a plan, and its parts new tensors."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def with_unpadded(division: Division, length: int) -> Division:
 
 
 def _layout(plan: SplitPlan, numbers: Sequence[int]) -> str:
-    """Return what is the same for rules that give a rank the same elements; empty for all."""
+    """Return a key that is equal for rules that give a rank the same elements; empty for all."""
     ends = [0, *accumulate(sizes_of(plan))]
     ranges: list[list[int]] = []
     for number in numbers:

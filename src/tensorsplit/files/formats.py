@@ -1,4 +1,4 @@
-"""What a format of files that hold tensors gives, and the list of the formats.
+"""The interface of a format of files that hold tensors, and the list of the formats.
 
 A new format is one module with `recognizes` and `open_source`, named in `FORMATS`. It says which
 tensors a source holds, and how new ones are written: preparations, tasks that may run anywhere and
@@ -212,7 +212,7 @@ class Writing(Protocol):
         """Return the tasks, in the order in which the source is read."""
 
     def finish(self) -> None:
-        """Write what comes last, such as an index, and all of the draft down to the disk."""
+        """Write the last parts, such as an index, and all of the draft down to the disk."""
 
 
 class TensorSource(Protocol):
@@ -220,11 +220,11 @@ class TensorSource(Protocol):
 
     @property
     def tensors(self) -> Mapping[str, StoredTensor]:
-        """What it holds, by a name of its own, in order; of files of ranks that is `file/name`."""
+        """Its tensors, by a name of their own, in order; of files of ranks that is `file/name`."""
 
     @property
     def notes(self) -> Sequence[str]:
-        """What a caller should know of what was not kept."""
+        """Notes for the caller on what was not kept."""
 
     @property
     def writes_urls(self) -> bool:
@@ -244,7 +244,7 @@ class TensorSource(Protocol):
 
     @property
     def states(self) -> Mapping[Path, FileState]:
-        """What files that hold tensors were like when they were opened; empty for a store."""
+        """The states of the files when they were opened; empty for a store."""
 
     def carries(self, target: str) -> bool:
         """Return whether tensors that are not split are carried over into a result of that name."""
@@ -260,7 +260,7 @@ class Format(Protocol):
         """Return whether a path or URL is of this format, by its name or what lies there."""
 
     def open_source(self, source: str, layout: FileLayout) -> TensorSource:
-        """Read what the source holds; one that lies, or could do harm, is refused (TS705).
+        """Read the content of the source; one that lies, or could do harm, is refused (TS705).
 
         Of a layout with ranks, the source is the files of these.
         """

@@ -76,7 +76,7 @@ class Job:
     def executor(
         self, memory: int, *, workers: int | None = None, scheduler: str | None = None
     ) -> Executor:
-        """Return what runs the tasks: threads here, so many processes here, or a cluster.
+        """Return the executor of tasks: threads here, so many processes here, or a cluster.
 
         Raises:
             SplitError: TS703 for both `workers` and `scheduler`, TS704 without Dask, TS707 if one

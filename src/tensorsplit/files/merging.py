@@ -271,7 +271,7 @@ def _divided(
     parts: Sequence[StoredTensor],
     leaders: Mapping[str, Division],
 ) -> Division:
-    """Return what a rule makes of the whole whose parts these are."""
+    """Return the parts that a rule makes of the whole of these parts."""
     if isinstance(rule, FollowRule):
         leader = led(rule, matched, leaders)
         if rule.carries(leader):

@@ -49,7 +49,7 @@ def built_in() -> Mapping[str, str]:
 
 
 def title_of(text: str) -> str:
-    """Return what a file of rules says of itself in its first line."""
+    """Return the title of a file of rules, which is in its first line."""
     return text.partition("\n")[0].removeprefix("# ")
 
 

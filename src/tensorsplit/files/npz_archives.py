@@ -44,7 +44,7 @@ class _Member:
         return struct.pack("<4s5H3L2H", b"PK\3\4", *fields, *lengths) + self.name + sizes
 
     def entry(self, crc: int) -> bytes:
-        """Return what the directory says of it."""
+        """Return the entry of the directory for it."""
         sizes = struct.pack("<2H3Q", 1, 24, self.file.size, self.file.size, self.start)
         fields = (_VERSION, _VERSION, _UTF8, 0, 0, _1980, crc, _ELSEWHERE, _ELSEWHERE)
         others = (len(self.name), len(sizes), 0, 0, 0, 0o600 << 16, _ELSEWHERE)

@@ -57,7 +57,7 @@ class PatternRule:
     rule: TensorRule
 
     def matched(self, name: str) -> list[str] | None:
-        """Return what each ``*`` stands for, or the whole name; None if it is another name."""
+        """Return the text that each ``*`` stands for, or the whole name; None for another name."""
         first, *pieces = self.pattern.split("*")
         if not pieces:
             return [name] if name == first else None
@@ -76,7 +76,7 @@ class PatternRule:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """What becomes of the tensors of a checkpoint.
+    """The rules for the tensors of a checkpoint.
 
     Attributes:
         rules: The rules; a tensor that two of them match is refused.
@@ -126,7 +126,7 @@ class RuleSet:
     def divide(
         self, tensors: Mapping[str, StoredTensor], chosen: Collection[str] = ()
     ) -> tuple[list[Division], list[str]]:
-        """Return what becomes of each tensor, and the patterns that match none.
+        """Return the division of each tensor, and the patterns that match none.
 
         Where some are chosen, rules are for these alone.
 

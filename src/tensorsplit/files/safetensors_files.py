@@ -344,7 +344,7 @@ class SafetensorsSource:
         self.notes = list(self._metadata_notes())
 
     def _metadata_notes(self) -> Iterator[str]:
-        """Yield what one file can't say of what those of the ranks do."""
+        """Yield notes on metadata of the ranks' files that one file can't hold."""
         if self._is_ranked:
             values = defaultdict[str, set[str]](set)
             for header in self._headers:
@@ -436,7 +436,7 @@ class SafetensorsSource:
         }
 
     def _index_of(self, stem: str, files: Mapping[str, _NewFile]) -> DenseFile:
-        """Return the index of some files, with what else that of the source says."""
+        """Return the index of some files, with the other entries of the source's index."""
         before = dict(self._index or {})
         metadata = before.get("metadata")
         total = sum(each.nbytes for file in files.values() for each in file.tensors)

@@ -1,4 +1,4 @@
-"""What each rank of tensor parallelism gets of a tensor: equal shares, whole heads, padding."""
+"""The parts of a tensor for each rank of tensor parallelism: equal shares, whole heads, padding."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class ShardRule:
         return self.pad_to is not None or self.pad_each_to is not None
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
-        """Describe what each rank gets of a tensor, in the order in which it lies there."""
+        """Describe the parts of a tensor for each rank, in the order in which they lie there."""
         if self.split is None:
             plan, parts, spans = self._in_pieces(tensor)
         else:

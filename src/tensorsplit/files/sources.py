@@ -47,7 +47,7 @@ def refusing(source: str, *, but: type[Exception] = SplitError) -> Iterator[None
 
 @contextlib.contextmanager
 def refusing_access(source: str) -> Iterator[None]:
-    """Turn what the system raises of a path into a refusal of the source (TS705)."""
+    """Turn an error of the system about a path into a refusal of the source (TS705)."""
     try:
         yield
     except OSError as error:
@@ -68,13 +68,13 @@ def _refusal(source: str, error: Exception) -> SplitError:
 
 
 def _kinds_of_http(error: Exception) -> set[str]:
-    """Return what an error is called by the library that reads HTTP; nothing if it has others."""
+    """Return the kinds of an error of the library that reads HTTP; none if it has others."""
     kinds = type(error).__mro__
     return {kind.__name__ for kind in kinds if kind.__module__.partition(".")[0] == "aiohttp"}
 
 
 def _text_of(error: Any) -> str:
-    """Return what an error says; of a server, what it did."""
+    """Return the text of an error; of a server, its answer."""
     kinds = _kinds_of_http(error)
     if "TooManyRedirects" in kinds:
         return "its server redirects again and again"
@@ -157,7 +157,7 @@ def check_descriptors(count: int) -> None:
 
 
 class FileState(NamedTuple):
-    """What a file was like: its size, and when it was written.
+    """The state of a file: its size, and when it was written.
 
     Not which file it was: some file systems give a file another number each time.
     """

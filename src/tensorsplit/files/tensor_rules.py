@@ -51,7 +51,7 @@ class SplitRule:
     multiple_of: int = 1
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str]) -> Division:
-        """Describe what becomes of a tensor; `matched` is what the pattern's ``*`` stand for.
+        """Describe the division of a tensor; `matched` are the texts that the ``*`` stand for.
 
         Refuses (TS703) a sequence of no parts, of which nothing could be merged again.
         """
@@ -82,7 +82,7 @@ class SplitRule:
         return division_of(tensor, plan, parts, zip(filled, repeat(None)))
 
     def for_parts(self, lengths: Sequence[int]) -> SplitRule:
-        """Return the rule for parts of these lengths: where it says none, it takes them as such."""
+        """Return the rule for parts of these lengths; if it gives none, it takes them as such."""
         operands = self.operands
         if (operands.split, operands.num_outputs, operands.chunk) != (None, None, None):
             return self
@@ -137,7 +137,7 @@ class FollowRule:
         return self._plan_of(leader).axis if self.axis is None else self.axis
 
     def divide(self, tensor: StoredTensor, matched: Sequence[str], leader: Division) -> Division:
-        """Describe what becomes of a tensor, as of the one that it follows.
+        """Describe the division of a tensor, as of the one that it follows.
 
         Raises:
             SplitError: TS719 if a block would be cut, or the tensor has not one element for each;

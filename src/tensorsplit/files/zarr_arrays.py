@@ -78,7 +78,7 @@ def open_array(place: ArrayPlace, memory: int) -> StoredArray:
 
 @lru_cache(maxsize=64)
 def _turn_at(_place: ArrayPlace) -> Lock:
-    """Return what one thread at a time holds while it opens an array."""
+    """Return the lock that one thread at a time holds while it opens an array."""
     return Lock()
 
 

@@ -191,7 +191,7 @@ def _check(codec: str, settings: Mapping[str, object], data: bytes, limit: int) 
 
 
 def _bound_of_blosc(_: Mapping[str, object], data: bytes, __: int) -> int:
-    """Read what a blosc buffer decodes to; ValueError where it ends too early.
+    """Read the length that a blosc buffer decodes to; ValueError if it ends too early.
 
     Blosc is not given how long the buffer is, and would read what lies after it in memory.
     """
@@ -206,7 +206,7 @@ def _bound_of_items(_: Mapping[str, object], data: bytes, __: int) -> int:
 
 
 def _bound_of_zstd(_: Mapping[str, object], data: bytes, __: int) -> int:
-    """Bound what the frames of zstd hold, by their headers or their blocks."""
+    """Return a bound for the content of zstd frames, by their headers or their blocks."""
     place = whole = 0
     while place + 5 < len(data):
         magic = int.from_bytes(data[place : place + 4], "little")

@@ -103,7 +103,7 @@ class Cut:
 
 
 def cuts_of(change: Recast, array: ZarrNode, places: tuple[ArrayPlace, ...]) -> list[Cut]:
-    """Return what each new array of a change is made of (TS310 where the axis is dropped)."""
+    """Return the cuts that each new array of a change is made of (TS310 if the axis is dropped)."""
     plan, chunks = change.before.plan or change.after.plan, array.stored
     if plan is None:
         return [Cut(places, (), 0, (), each.shape, chunks) for each in change.after.outputs]

@@ -24,7 +24,7 @@ def recognizes(source: str) -> bool:
 
 
 def open_source(source: str, _layout: FileLayout) -> ZarrSource:
-    """Read what describes the array or group at a path or URL (TS705)."""
+    """Read the description of the array or group at a path or URL (TS705)."""
     with needs("files"):
         from tensorsplit.files import zarr_sources
     return zarr_sources.ZarrSource(source.rstrip("/"))

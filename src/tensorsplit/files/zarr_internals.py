@@ -1,4 +1,4 @@
-"""What is used of zarr that its documented interface does not have: all of it is named here.
+"""The parts of zarr beyond its documented interface that are used: all of them are named here.
 
 There (3.1) nothing else reads the metadata of an array from its document, encodes and decodes one
 chunk with a layout of its own, or waits for a store.

@@ -70,7 +70,7 @@ class ZarrNode:
 
     @property
     def array(self) -> Metadata:
-        """What describes an array."""
+        """The document that describes an array."""
         assert self.metadata is not None  # noqa: S101 - for the type checker
         return self.metadata
 
@@ -126,7 +126,7 @@ def members(url: str, root: ZarrNode) -> list[ZarrNode]:
 
 @dataclass
 class Bounds:
-    """What was read so far of a source, of which no more than that is kept in memory."""
+    """The amounts read so far of a source; no more than these are kept in memory."""
 
     allowance: Allowance = field(default_factory=lambda: Allowance(_MOST_BYTES))
     values: int = 0
@@ -167,7 +167,7 @@ class _DocumentReader:
     def nodes(
         self, paths: Sequence[str], new: Container[str] = (), names: Sequence[str] = ()
     ) -> list[ZarrNode | None]:
-        """Return what is at each path; None for nothing.
+        """Return the node at each path; None for nothing.
 
         Args:
             paths: Where arrays and groups may be.

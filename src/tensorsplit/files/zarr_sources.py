@@ -123,7 +123,7 @@ class ZarrSource:
 
 
 def _of_documents(documents: Mapping[str, bytes]) -> tuple[dict[str, object], object]:
-    """Return what describes an array but for its shape, and its attributes."""
+    """Return the description of an array without its shape, and its attributes."""
     found: dict[str, object] = {}
     attributes: object = None
     for name, text in documents.items():

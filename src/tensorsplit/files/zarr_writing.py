@@ -57,7 +57,7 @@ class NewArray:
 
     @property
     def documents(self) -> Mapping[str, bytes]:
-        """What describes it, but for its shape."""
+        """The documents that describe it, without its shape."""
         return self.like.documents
 
     @property
@@ -125,7 +125,7 @@ class ZarrWriting:
                 yield _ChunkTask(part.cut, url, part.itemsize, first, count)
 
     def finish(self) -> None:
-        """Write what describes the arrays, then the groups, and all down to the disk."""
+        """Write the descriptions of the arrays, then of the groups, and all down to the disk."""
         store = store_at(self._draft, read_only=False)
         for part in self._parts:
             for name, document in part.documents.items():
@@ -157,7 +157,7 @@ def _described(name: str, document: bytes, shape: tuple[int, ...]) -> bytes:
 
 
 def _describe_group(store: Store, path: str, documents: Mapping[str, bytes]) -> None:
-    """Write what describes a group, and all that it holds where the source's does so too."""
+    """Write the description of a group, and of all that it holds if the source's has it too."""
     is_consolidated = CONSOLIDATED in documents
     for name in documents.keys() - {CONSOLIDATED}:
         described = json.loads(documents[name])

@@ -60,7 +60,7 @@ def pieces_of(path: Path) -> Iterator[bytes]:
 
 @contextmanager
 def _readable(path: Path, parameter: str | None = None) -> Iterator[None]:
-    """Turn what the system raises of a file into a refusal."""
+    """Turn an error that the system raises about a file into a refusal."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What is exact, and what is equal up to rounding: one table of operators for every tool.
+"""Which outputs are exact, and which equal up to rounding: one table of operators for all tools.
 
 A split, and every operator that moves elements, gives bits that follow from what it is fed. Of
 all others only some are exact: engines add up in other orders, so that sums differ in their
@@ -168,7 +168,7 @@ class _Levels:
     def _rounds(
         self, body: ir.Graph, carried: list[Level], scanned: list[Level], *, heads: int = 0
     ) -> list[Level]:
-        """Return what a loop gives: what is carried is as it is after any number of rounds."""
+        """Return the levels of the results; those of states hold after any number of rounds."""
         while True:
             ends = self._body(body, [*[Level.MOVED] * heads, *carried, *scanned])
             goes_on, ends = (ends[:1], ends[1:]) if heads else ([], ends)

@@ -104,7 +104,7 @@ def check_feeds(declared: Sequence[DeclaredInput], feeds: Mapping[str, object]) 
 
 
 def as_mapping(feeds: object) -> dict[Any, Any]:
-    """Return what is fed, in a new dict (TS703 if it is not a mapping)."""
+    """Return the feeds in a new dict (TS703 if they are not a mapping)."""
     given = as_dict(feeds)
     if given is None:
         problem = f"it is of type {type(feeds).__name__}"

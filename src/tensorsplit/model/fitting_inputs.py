@@ -68,7 +68,7 @@ Quantities: TypeAlias = "dict[Key, int]"
 
 @dataclass
 class CompletedInputs:
-    """What a model is fed where random values stand for the inputs that are not given.
+    """The inputs of a model, with random values for those that are not given.
 
     Attributes:
         feeds: By name, the given inputs and the random ones.
@@ -176,7 +176,7 @@ class _Refusal(NamedTuple):
 
 
 class _Verdict(NamedTuple):
-    """What is known of a model for a proposal, and the refusals, by path."""
+    """The facts about a model for a proposal, and the refusals, by path."""
 
     facts: Facts
     refusals: dict[str, _Refusal]
@@ -188,7 +188,7 @@ class _Verdict(NamedTuple):
 
 
 class _Effect(NamedTuple):
-    """What changes with some numbers of a label.
+    """The quantities that change with some numbers of a label.
 
     Attributes:
         held: All numbers of the label.
@@ -256,7 +256,7 @@ class _Proposal:
     def _number(
         self, change: Numbers, label: str, starts: Sequence[int], fit: range
     ) -> tuple[int, ...]:
-        """Return what numbers are after a change; it gets those that follow from it.
+        """Return the numbers after a change, to which those that follow from it are added.
 
         Where there are to be more or fewer, they keep their sum.
         """
@@ -286,7 +286,7 @@ class _Proposal:
         return self._number(change, label, [self.dimension], fit)[0]
 
     def _fact(self, change: Numbers, entry: DeclaredInput) -> Tensor | SequenceFact:
-        """Return what an input is after a change."""
+        """Return the fact about an input after a change."""
         name, kind, dims = entry.name, entry.element_type or "", entry.shape or ()
         bounds = entry.ranges or ((0, None),) * len(dims)
         fits = [range(low, _LARGE if high is None else high + 1) for low, high in bounds]
@@ -307,7 +307,7 @@ class _Proposal:
         return Tensor(element_type, shape, values)
 
     def judge(self, change: Numbers) -> _Verdict:
-        """Return what the analysis says of the numbers after a change, which gets what follows."""
+        """Return the verdict on the numbers after a change; those that follow are added to it."""
         fed = {entry.name: self._fact(change, entry) for entry in self.wanted}
         key = frozenset({**self.numbers, **change}.items())
         if key not in self.judged:
@@ -368,7 +368,7 @@ class _Proposal:
         return min(fit, key=lambda each: each[0])[1] if fit else None
 
     def _changes(self, refusal: _Refusal, facts: Facts) -> list[Numbers]:
-        """Return changes that may give a node what it wants, of what its inputs depend on."""
+        """Return changes of the inputs that a node depends on which may give it what it wants."""
         now, effects = _quantities(refusal.ref, facts), list[_Effect]()
         for label, numbers in list(self.numbers.items()):
             few = range(len(numbers)) if 1 < len(numbers) <= _FEW else ()
@@ -396,7 +396,7 @@ class _Proposal:
         ]
 
     def _effect(self, ref: NodeRef, now: Quantities, effect: _Effect) -> _Effect | None:
-        """Find what of a node changes with some numbers; None if nothing does."""
+        """Find the quantities of a node that change with some numbers; None if nothing does."""
         fit = self.allowed[effect.label]
         for probe in _PROBES[: None if len(effect.old) == 1 else 1]:
             new = [next((n + k for k in (probe, 1, -1) if n + k in fit), n) for n in effect.old]
@@ -449,7 +449,7 @@ class _Proposal:
 def _moves(
     effect: _Effect, refusal: _Refusal, now: Quantities, rng: np.random.Generator
 ) -> set[tuple[int, ...]]:
-    """Return what numbers may become so that quantities of a node become wanted ones."""
+    """Return the new values of numbers that would give quantities of a node their wanted values."""
     found, count, wants = set[tuple[int, ...]](), len(effect.old), refusal.error.wants
     for key, (_, number) in effect.slopes.items():
         for want in _wanted(refusal, now, number):
@@ -463,7 +463,7 @@ def _moves(
 
 
 def _wanted(refusal: _Refusal, now: Quantities, number: int) -> Iterator[int]:
-    """Yield what would do instead of a number of a node."""
+    """Yield the values that would do instead of a number of a node."""
     if not refusal.error.wants:
         node, more = refusal.ref.node, max(now.values(), default=0) + 1
         sizes = attribute_of(node, "kernel_shape", ir.AttributeType.INTS) or ()
@@ -482,7 +482,7 @@ def _shared(rng: np.random.Generator, total: int, count: int) -> tuple[int, ...]
 
 
 def _value(rng: np.random.Generator, fact: Tensor | SequenceFact) -> object:
-    """Return what is known of an input as an array, or a list of them; the rest is random.
+    """Return the known values of an input as an array, or a list of them; the rest is random.
 
     That are small whole numbers, which every engine holds exactly in every type.
     """
@@ -503,7 +503,7 @@ def _value(rng: np.random.Generator, fact: Tensor | SequenceFact) -> object:
 
 
 def _quantities(ref: NodeRef, facts: Facts) -> Quantities:
-    """Return what is known of the inputs of a node in numbers."""
+    """Return the known facts about a node's inputs as numbers."""
     found: Quantities = {}
     for place, value in enumerate(ref.node.inputs):
         fact, lists = facts.of(value), dict[str, Sequence[Dim]]()

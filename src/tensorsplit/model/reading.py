@@ -230,7 +230,7 @@ class OnnxModel:
             raise _contradiction(problem, error) from error
 
     def write(self, made: ModelProto, file: IO[bytes]) -> None:
-        """Write what `proto` made, whole.
+        """Write the message of `proto`, whole.
 
         Raises:
             SplitError: TS504 if the file that holds its weights has changed, TS702 if the model is
@@ -256,7 +256,7 @@ class OnnxModel:
 
 
 def _contradiction(problem: str, error: Exception) -> SplitError:
-    """Return the refusal of a model of which onnx-ir says that it contradicts itself."""
+    """Return the refusal of a model that contradicts itself, according to onnx-ir."""
     reason = f"{type(error).__name__}: {show(str(error))}"
     return malformed(f"{problem} ({reason})", "repair the model", "graph")
 

@@ -41,7 +41,7 @@ def followed_values(value: Value) -> tuple[int, ...] | None:
 
 
 def _calculated(value: Value, known: dict[str, np.ndarray | None]) -> np.ndarray | None:
-    """Return what a tensor holds; ``known`` holds that of nodes that were looked at."""
+    """Return the elements of a tensor; ``known`` holds those of nodes that were looked at."""
     node = value.get_node()
     name = node.get_name()
     if name not in known:

@@ -1,4 +1,4 @@
-"""What a node of an ONNX model gives, as OpenVINO's import shows it to an extension."""
+"""The operands of a node of an ONNX model, as OpenVINO's import shows them to an extension."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _attribute(value: Any) -> Operand:
 
 
 def operand_of(value: Value) -> Operand:
-    """Return what is known of an input: all of a constant, else its rank and element type."""
+    """Return the known facts about an input: all of a constant, else its rank and element type."""
     shape = shape_of(value)
     rank = None if shape is None else len(shape)
     return Operand(constant_values(value), rank, element_type(value), "input")

@@ -42,7 +42,7 @@ class CodeExample:
 
 @dataclass(frozen=True, slots=True)
 class CodePage:
-    """What the page of a code says."""
+    """The contents of the page of a code."""
 
     code: str
     title: str

@@ -144,7 +144,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the page of an operator version says, in the order of its sections."""
+    """The contents of the page of an operator version, in the order of its sections."""
 
     id: str
     summary: str
@@ -313,7 +313,7 @@ class Decision:
 
     @property
     def refusals(self) -> tuple[Kind, ...]:
-        """What is raised where the decision is to refuse."""
+        """The refusals that are raised where the decision is to refuse."""
         return tuple(kind for kind in KINDS.values() if self.id in kind.decisions)
 
 

@@ -142,7 +142,7 @@ def split_of_intent(intent: Intent, shape: Shape, given: str) -> ExplainedSplit:
 
 
 def _refused(intent: Intent, shape: Shape, refusal: SplitError) -> RefusedSplit | None:
-    """Return what to draw of a refused split; None where its axis is not a number."""
+    """Return a refused split to draw; None where its axis is not a number."""
     axis = intent.axis
     if axis is None or not -len(shape) <= axis < len(shape):
         return None

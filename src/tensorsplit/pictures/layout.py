@@ -1,4 +1,4 @@
-"""What every picture of a plan shows: which parts, how long they are drawn, and what they say.
+"""The layout that all pictures of a plan share: the parts, their lengths as drawn, the texts.
 
 `tensorsplit.pages.terminal` and `tensorsplit.pictures.svg` draw it; neither knows any operator.
 """
@@ -170,7 +170,7 @@ def heading(plan: Plan, words: Words = ENGLISH) -> str:
 
 
 def remarks(plan: Plan, words: Words = ENGLISH) -> list[str]:
-    """Return what the picture doesn't show: the other axes, and an axis that is dropped."""
+    """Return remarks on what the picture doesn't show: the other axes, and a dropped axis."""
     found = []
     shown = [f"{number} ({show_dim(dim)})" for number, dim in enumerate(plan.input_shape)]
     del shown[plan.axis]

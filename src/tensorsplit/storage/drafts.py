@@ -57,7 +57,7 @@ def _remove(drafts: Path) -> None:
 
 
 def _remove_in_steps(drafts: Path) -> None:
-    """Remove what can be removed, with one descriptor at a time, as a process may have no more."""
+    """Remove all that can be removed, by one descriptor at a time, as there may be no more."""
     for folder, folders, files in os.walk(drafts, topdown=False):
         for name in files:
             with contextlib.suppress(OSError):

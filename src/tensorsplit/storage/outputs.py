@@ -54,7 +54,7 @@ Content: TypeAlias = "Writer | bytes | str | Brought"
 
 @dataclass
 class Outputs:
-    """What a command writes.
+    """The outputs of a command.
 
     An output is refused (TS702) if it is there and not a regular file, if it is a file that is
     read, by whatever name, or if its folder is missing or can't be written. One rule says which
@@ -196,7 +196,7 @@ class Outputs:
         return place
 
     def _check_names(self, target: Path, written: Collection[Path]) -> None:
-        """Refuse what is in a folder that stays, and may not be replaced."""
+        """Refuse files in a folder that stays which may not be replaced."""
         for each in written:
             is_there = status_of(each) is not None or each.is_symlink()
             if is_there and not (self.overwrite or all(map(self._wrote, _files_in(each)))):
@@ -321,7 +321,7 @@ def _files_in(path: Path) -> Iterator[Path]:
 
 
 def _note(writer: str, written: os.stat_result) -> bytes:
-    """Return what is noted in a file: who wrote it, and what shows whether it was changed since."""
+    """Return the note in a file: who wrote it, and how to see whether it was changed since."""
     return f"{writer} {written.st_size} {written.st_mtime_ns}".encode()
 
 
@@ -362,7 +362,7 @@ def free_bytes(folder: Path) -> int | None:
 
 
 def _exchange(draft: Path, place: Path) -> None:
-    """Put a folder in the place of another one, at once where the system can."""
+    """Replace a folder by another one, at once where the system can."""
     if sys.platform == "linux":
         with contextlib.suppress(AttributeError):  # not in this C library
             rename = ctypes.CDLL(None, use_errno=True).renameat2
@@ -386,7 +386,7 @@ def _is_current(place: Path) -> bool:
 
 
 def _fill_in(draft: Path, place: Path, names: Collection[str]) -> None:
-    """Put what a folder holds into one that stays, and take out the other ones of these names.
+    """Move the content of a folder into one that stays, and remove the other files of these names.
 
     If one name can't be, none is.
     """
@@ -408,7 +408,7 @@ def _fill_in(draft: Path, place: Path, names: Collection[str]) -> None:
 
 
 def _way_back(place: Path, draft: Path) -> Callable[[], object]:
-    """Return what puts back what is in a place now, where the file system can link files."""
+    """Return a function that restores a place as it is now, if the file system can link files."""
     if not place.exists():
         return partial(place.unlink, missing_ok=True)
     before = draft.with_name(f"{draft.name}.before")
@@ -468,13 +468,13 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def _refusing(target: Path) -> contextlib.AbstractContextManager[None]:
-    """Turn what the file system raises of an output into a refusal."""
+    """Turn an error of the file system about an output into a refusal."""
     return _refusing_to(f"cannot write to {target}")
 
 
 @contextlib.contextmanager
 def _refusing_to(problem: str) -> Iterator[None]:
-    """Turn what the file system raises into a refusal with a problem, whose reason it is."""
+    """Turn an error of the file system into a refusal with a problem, whose reason it is."""
     try:
         yield
     except OSError as error:

@@ -80,7 +80,7 @@ def why_unread(error: Exception, path: str) -> str:
 
 
 def fix_unread(error: Exception, otherwise: str) -> str:
-    """Return what to do about a file that could not be read."""
+    """Return the fix for a file that could not be read."""
     if isinstance(error, PermissionError):
         return "run as a user who may read it, or ask for permission to read it"
     return fix_of(error, otherwise)

@@ -35,7 +35,7 @@ def sync_files(paths: Iterable[Path]) -> None:
 
 
 class _Opened(NamedTuple):
-    """What is open to be written down, if it is, and the errors that say that it never is."""
+    """The file that is open for syncing, if it is, and the errors that mean that it never is."""
 
     number: int | None
     ignored: tuple[int, ...] = ()

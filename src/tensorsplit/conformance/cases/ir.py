@@ -128,7 +128,7 @@ _OTHER_LENGTHS = {
 
 
 def _refusals() -> Iterator[Case]:
-    """Yield what an engine has to refuse."""
+    """Yield the cases that an engine has to refuse."""
     for kind, decision, rows in _LENGTHS:
         for lengths, form, declared in product(rows, _FORMS, ((6,), (None,))):
             yield _refused(

@@ -98,7 +98,7 @@ def _case(operator: str, row: FedRow, places: tuple[str, ...]) -> Case:
 
 
 def _rows(operator: str) -> Iterator[FedRow]:
-    """Yield what is fed to the models of an operator version."""
+    """Yield the inputs of the models of an operator version."""
     if operator in INPUT_SPLITS or operator in SEQUENCES:
         yield from _of_inputs()
     if operator in INPUT_SPLITS:

@@ -252,7 +252,7 @@ _MANY = 300
 
 
 def _edges() -> Iterator[Case]:
-    """Yield what engines were seen to get wrong: unnamed outputs, unknown counts, many parts."""
+    """Yield cases that engines were seen to fail: unnamed outputs, unknown counts, many parts."""
     for operator in SPLITS:
         text = "string" if operator != SPLITS[0] else "double"  # the first version has no strings
         rows: dict[str, tuple[tuple[int, ...], Fields]] = {

@@ -1,4 +1,4 @@
-"""What an ONNX engine has to refuse: lengths, counts, axes and operands that make no split.
+"""The cases that an ONNX engine has to refuse: wrong lengths, counts, axes and operands.
 
 Each row is a node in the terms of the standard. That it makes no split is stated, not computed.
 """

@@ -1,4 +1,4 @@
-"""What cases consist of: operator versions, splits stated in full, their encodings, sentences.
+"""The contents of cases: operator versions, splits in full, their encodings, sentences.
 
 That parts have the lengths given here is stated from the pages of the standards, never computed.
 """
@@ -299,7 +299,7 @@ _ELSEWHERE = {
 
 
 def rule(operator: str, *keys: str) -> str:
-    """Return what is tested, and its place in the standard; `keys` are short names."""
+    """Return the tested rule, and its place in the standard; `keys` are short names."""
     vendor, _, name = operator.partition(".")
     page = {"onnx": "ONNX", "openvino": "OpenVINO"}[vendor]
     sentences = [

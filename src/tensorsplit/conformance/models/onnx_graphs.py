@@ -252,7 +252,7 @@ def _shapes(model: SplitModel, x: Value) -> list[Shape]:
 
 
 def _any_part(model: SplitModel, x: Value) -> Shape:
-    """Return what is declared of every part of a sequence."""
+    """Return the declaration of every part of a sequence."""
     if not -len(x.shape) <= model.axis < len(x.shape):
         return x.shape
     return _of_length(model, x.shape, None)
@@ -266,7 +266,7 @@ def _of_length(model: SplitModel, shape: Shape, length: int | None) -> tuple[Any
 
 
 def _if(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
-    """Split in both branches: in one as the case says, in the other one other data."""
+    """Split in both branches: in one the case's split, in the other one other data."""
     scope, prefix = block.scope, block.prefix
     other = scope.like(x, f"{prefix}other")
     cond = scope.input(f"{prefix}cond", "bool", np.array(scope.rng.integers(2) == 0), ())
@@ -302,7 +302,7 @@ def _loop(block: NodeBlock, places: Sequence[str], x: Value) -> list[Value]:
 
 
 def _start(scope: Scope, value: Value, name: str) -> str:
-    """Return what a loop would give for a part if its body never ran."""
+    """Return the value that a loop would give for a part if its body never ran."""
     shape = tuple(dim if isinstance(dim, int) else 1 for dim in value.shape)
     shape = shape if value.expected is None else value.expected.shape
     array = data.values(value.element_type, shape, scope.rng)
@@ -381,7 +381,7 @@ def _at(block: NodeBlock, parts: Value) -> list[Value]:
 
 
 def _position(block: NodeBlock, number: int = 0) -> list[str]:
-    """Return the input that says one of the positions of `option`, if it has any."""
+    """Return the input for one of the positions of `option`, if it has any."""
     if block.scope.model.option is None:
         return []
     positions, is_runtime = block.scope.model.option

@@ -1,4 +1,4 @@
-"""What the model of a case says, in the terms of the standard."""
+"""The model of a case, in the terms of the standard."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def _deviations(groups: Sequence[Group], *, piped: bool) -> Iterator[RenderableT
 
 
 def _succession(found: Succession, *, piped: bool) -> Iterator[RenderableType]:
-    """Yield what changed between versions of a subject, the first cases of each kind."""
+    """Yield the changes between versions of a subject, the first cases of each kind."""
     before, after = (
         f"{subject.version}{f' ({subject.date})' if subject.date else ''}"
         for subject in (found.before, found.after)

@@ -1,4 +1,4 @@
-"""What the reports share: the outcomes from worst to best, counts, and groups of deviations."""
+"""The common parts of the reports: outcomes from worst to best, counts, groups of deviations."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def _groups(document: Document) -> list[Group]:
 
 
 def _gist(result: Result) -> str:
-    """Return what a deviation is about: its known deviation, or its text without the values."""
+    """Return the gist of a deviation: its known deviation, or its text without the values."""
     if result.deviation:
         return f"known {result.deviation}"
     words = _AGAIN.sub(r"\1", _VALUE.sub("#", result.detail or result.output))

@@ -84,7 +84,7 @@ def _version(package: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What the suite needs to know of an engine or a tool before it runs.
+    """The facts that the suite needs about an engine or a tool before it runs.
 
     Attributes:
         packages: The distributions it needs, the one that it is named by first; those of npm

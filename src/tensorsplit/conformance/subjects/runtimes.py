@@ -170,7 +170,7 @@ def run_mnn(
 
 @contextmanager
 def _printed(path: Path) -> Iterator[Path]:
-    """Write what is printed, by whatever language, to a file meanwhile."""
+    """Redirect all prints, in whatever language, to a file meanwhile."""
     stream = os.dup(1)
     with path.open("wb") as file:
         os.dup2(file.fileno(), 1)

@@ -1,4 +1,4 @@
-"""What other libraries and standards mean by a split: dialects, which are not of the family.
+"""Splits of other libraries and standards: dialects, which are not of the family.
 
 A dialect is a record as an operator version is: its rules are those of `core.rules`, or of its own
 there. Each follows the document that is its source; what does not partition the axis is refused,

@@ -1,1 +1,1 @@
-"""What is wrong with the splits of a model, what is odd, and what an engine won't run."""
+"""The errors and oddities of a model's splits, and what an engine won't run."""

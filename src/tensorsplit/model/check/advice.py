@@ -1,4 +1,4 @@
-"""What to do about what a target can't do: lower the model, convert it before, or change it."""
+"""Advice about what a target can't do: lower the model, convert it before, or change it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _LOWER = f"{REWRITE}tensorsplit check MODEL --for {{engine}} --fix"
 
 
 def before_any(profile: Profile, features: Mapping[str, object]) -> str:
-    """Say what has to be done before a model can be lowered; empty for most."""
+    """Return what has to be done before a model can be lowered; empty for most."""
     names = {entry.feature for entry in profile.about(features)}
     return next((_REFUSED[name] for name in _ENDS if name in names), "")
 
 
 def before_lowering(ref: NodeRef, facts: Facts) -> str:
-    """Say what has to be done before a node can be lowered; empty for most."""
+    """Return what has to be done before a node can be lowered; empty for most."""
     if ref.op_type == "Loop" and ref.opset < FIRST_WITH_INTEGERS_COMPARED:
         first = FIRST_WITH_INTEGERS_COMPARED
         why = f"as integers can't be compared before opset {first}"

@@ -1,4 +1,4 @@
-"""What `check` can report beyond the refusals of ``errors.py``: a table of data."""
+"""The checks beyond the refusals of ``errors.py``: a table of data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `check` finds in models, and how it is written: as text, JSON, SARIF or for GitHub."""
+"""Findings of `check`, and how they are written: as text, JSON, SARIF or for GitHub."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Finding:
     parameter: str | None = None
 
     def lines(self, words: Words) -> tuple[str, ...]:
-        """Return what is wrong or odd, and what would be right, without the node."""
+        """Return the message and the fix, without the node."""
         message = ": ".join(filter(None, (self.parameter, words.made(self.message))))
         first = f"{words.text(self.severity)} [{self.code}] {message}"
         return (first, f"  {words.made(self.fix)}") if self.fix else (first,)
@@ -71,7 +71,7 @@ class Finding:
         return f"{self.severity} [{self.code}] {self.in_one_line(self.node, self.parameter)}"
 
     def in_one_line(self, *places: str | None) -> str:
-        """Return what is wrong or odd, after the places that are given, and what would be right."""
+        """Return the places that are given, the message and the fix."""
         text = ": ".join(filter(None, (*places, self.message)))
         return f"{text}; {self.fix}" if self.fix else text
 

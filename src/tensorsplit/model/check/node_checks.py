@@ -134,7 +134,7 @@ def _contradictions(split: _Split) -> Found:
 
 
 def _other_shape(name: str, declaration: Fact, fact: Fact) -> str:
-    """Describe what contradicts a declared shape; return "" if nothing does."""
+    """Describe the contradiction to a declared shape; return "" if there is none."""
     what, shape, made = name, None, tuple[Shape | None, ...]()
     if isinstance(declaration, Tensor) and isinstance(fact, Tensor):
         shape, made = declaration.shape, (fact.shape,)

@@ -1,4 +1,4 @@
-"""What an engine was measured not to do with a model, or to do wrongly."""
+"""The features that an engine was measured not to run, or to run wrongly."""
 
 from __future__ import annotations
 

@@ -386,7 +386,7 @@ def _cast_to(node: NodeConversion) -> ir.DataType:
 
 
 def _cast_plain(node: NodeConversion) -> None:
-    """Remove what only concerns the narrowest floats: saturation, and of powers of 2 rounding."""
+    """Remove attributes for the narrowest floats only: saturation, and of powers of 2 rounding."""
     to = _cast_to(node) if node.op_type == "Cast" else node.dtype(1)
     for name, concerned in {"saturate": "FLOAT8", "round_mode": "FLOAT8E8M0"}.items():
         if to is not None and not to.name.startswith(concerned):

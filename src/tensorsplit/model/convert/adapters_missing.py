@@ -1,4 +1,4 @@
-"""Adapters for operators that older opsets lack: what is written in their place."""
+"""Adapters for operators that older opsets lack: the nodes that replace them."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def _range_of_floats(node: NodeConversion, kind: ir.DataType) -> None:
 
 
 def _mod_down(node: NodeConversion) -> None:
-    """Write what a division leaves: integers only, as what floats leave is not exact so."""
+    """Write the remainder of a division, of integers only: that of floats is not exact so."""
     kind, left, right, make = node.needed_dtype(), node.input(0), node.input(1), node.make
     if kind not in _DIVIDED:
         raise node.refusal(

@@ -166,7 +166,7 @@ class Conversion:
         self._maybe_unused.clear()
 
     def finish(self) -> None:
-        """Remove what was replaced or is no longer needed."""
+        """Remove nodes that were replaced or are no longer needed."""
         self.drop_constants()
         self.edits.finish()
         self.report.changes += self._rewritten.values()
@@ -324,7 +324,7 @@ class NodeConversion:
         self.set_inputs(*self.node.inputs[:count])
 
     def declare(self, *values: ir.Value | None) -> None:
-        """Write what is known of values into them where they do not say it already.
+        """Write the facts about values into them where they do not declare it already.
 
         It need not follow from what was made. In functions it may hold for these calls only.
         """
@@ -356,7 +356,7 @@ class NodeConversion:
     def _insert_made(
         self, replaced: Iterable[tuple[ir.Value, ir.Value]] = (), *, is_exact: bool = False
     ) -> None:
-        """Insert what was made before the node; it is converted unless it is at the target.
+        """Insert the new nodes before the node; they are converted unless they are at the target.
 
         What splits are made of is exact. The outputs that are replaced are given with what takes
         their place.

@@ -120,7 +120,7 @@ def _dimension(node: NodeConversion) -> Dim:
 
 
 def _replace_by_slices(node: NodeConversion, intent: Intent) -> None:
-    """Put a Slice node in the place of each output; TS310 before opset 10."""
+    """Replace each output by that of a Slice node; TS310 before opset 10."""
     make, data, outputs = node.make, node.input(0), node.node.outputs
     assert data is not None  # noqa: S101 - `bind` looked
     axis = intent.axis

@@ -16,7 +16,7 @@ def clamp(layer: LayerConversion) -> ir.Value:
 
 
 def divide(layer: LayerConversion) -> ir.Value:
-    """Write a quotient; of integers, ``m_pythondiv`` says that it is rounded down."""
+    """Write a quotient; of integers it is rounded down if ``m_pythondiv`` is set."""
     layer.check_broadcast()
     left, right = layer.inputs
     made = layer.op("Div", [left, right])
@@ -102,7 +102,7 @@ def group_normalization(layer: LayerConversion) -> ir.Value:
 
 
 def attention(layer: LayerConversion) -> ir.Value:
-    """Write an attention: a mask of booleans says what counts, one of numbers is added."""
+    """Write an attention: a mask of booleans selects keys, one of numbers is added."""
     query, _, values, *others = layer.inputs
     scale = others[1] if len(others) > 1 else _attention_scale(layer)
     scaled = layer.op("Mul", [query, scale])
@@ -136,7 +136,7 @@ def _positions(layer: LayerConversion, place: int) -> ir.Value:
 
 
 def fake_quantized(layer: LayerConversion) -> ir.Value:
-    """Write what a range becomes in steps, of as many numbers as there are levels."""
+    """Write a range quantised to steps, of as many numbers as there are levels."""
     layer.check_broadcast()
     kind, levels = layer.element_type(), layer.integer("levels")
     if not kind.is_floating_point() or levels < 2:
@@ -172,7 +172,7 @@ def _check_fits(layer: LayerConversion, place: int) -> None:
 
 
 def floor_mod(layer: LayerConversion) -> ir.Value:
-    """Write what a quotient that is rounded down leaves."""
+    """Write the remainder of a quotient that is rounded down."""
     layer.check_broadcast()
     if not layer.element_type().is_floating_point():
         return layer.op("Mod", layer.inputs)

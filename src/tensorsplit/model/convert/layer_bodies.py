@@ -52,7 +52,7 @@ class _LayerWithBodies:
         self.became: list[str] = []
 
     def maker(self) -> Calculation:
-        """Return what makes nodes for a scope."""
+        """Return the maker of nodes for a scope."""
         return Calculation(self._names, OPSET, self.node.name or self.node.op_type)
 
     def value(self, kind: ir.DataType | None = None) -> ir.Value:
@@ -64,7 +64,7 @@ class _LayerWithBodies:
         return no_counterpart(self.ref, reason, fix)
 
     def open(self) -> None:
-        """Put nodes in its place; none in that of a layer that gives nothing."""
+        """Replace it by nodes; none for a layer that gives nothing."""
         node = self.node
         if not node.outputs:
             self.edits.retire(node)
@@ -95,7 +95,7 @@ class _LayerWithBodies:
         return self.node.attributes[label].as_graph(), read_ports(text, self.ref.path)
 
     def fed(self, port: BodyPort) -> ir.Value:
-        """Return what feeds an input of a body."""
+        """Return the value that feeds an input of a body."""
         value = None if port.outer is None else self.node.inputs[port.outer]
         if value is None:
             raise self.refusal("nothing feeds an input of its body")
@@ -177,7 +177,7 @@ def _dim(value: ir.Value, axis: int | None) -> int | None:
 
 
 class _Rounds:
-    """The body of a Loop in the making: what it is given and what it gives, round by round.
+    """The body of a Loop in the making: its inputs and outputs, round by round.
 
     Args:
         layer: The layer.
@@ -261,13 +261,13 @@ class _Rounds:
         return make.op("Gather", [self._layer.fed(port), index], {"axis": port.axis})
 
     def _row(self, port: BodyPort) -> ir.Value:
-        """Return what a round gives for an output that collects, without the axis."""
+        """Return a round's part of an output that collects, without the axis."""
         assert port.axis is not None  # noqa: S101 - see the caller
         self._goes_back(port)
         return self._after.squeeze(self._body.outputs[port.inner], [port.axis])
 
     def _collected(self, port: BodyPort, rows: ir.Value) -> ir.Value:
-        """Return what was collected, along its axis and in its order."""
+        """Return the collected parts, along their axis and in their order."""
         assert port.axis is not None  # noqa: S101 - see the caller
         make, outer = self._layer.make, port.outer
         if self._goes_back(port):

@@ -60,7 +60,7 @@ class LayerConversion(LayerAttributes):
         return [self.node.shape(place) for place in range(len(self.inputs))]
 
     def finish(self, made: Sequence[ir.Value]) -> None:
-        """Put what was made in the place of the layer, if ONNX takes the element types.
+        """Replace the layer by what was made, if ONNX takes the element types.
 
         There may be fewer values than outputs, if nothing reads the last ones.
         """

@@ -1,4 +1,4 @@
-"""What the layers of an OpenVINO IR are in ONNX: a rule for each type of layer.
+"""The layers of an OpenVINO IR in ONNX: a rule for each type of layer.
 
 A rule names the versions and attributes that it knows, so that nothing of a layer is lost. Layers
 are written at opset 18; splits have rules of their own, by what they ask for.

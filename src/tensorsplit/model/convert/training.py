@@ -52,7 +52,7 @@ def convert_training(model: ir.Model, around: ModelProto, convert: Convert) -> N
 
 
 def values_around(model: ir.Model) -> ModelProto:
-    """Describe what a training step can read of a model's graph, as inputs and constants.
+    """Describe the values of a model's graph that a training step can read.
 
     What training gives new values is not constant. Without training the graph is empty.
     """

@@ -1,4 +1,4 @@
-"""What nothing reads: of a type that the target does not have, it need not be converted."""
+"""Values that nothing reads: if the target lacks their type, they need not be converted."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _last_first(scope: Iterable[ir.Node]) -> Iterator[ir.Node]:
 
 
 def _leave_out(conversion: Conversion, node: ir.Node) -> None:
-    """Leave out what nothing reads of what a node gives."""
+    """Leave out unread outputs of a node."""
     schema, facts = existing_schema(node.op_type, conversion.target), conversion.facts
     taken = types_of(schema, schema.outputs[0]) | {None}
     first = len(carried_by(node))

@@ -1,4 +1,4 @@
-"""What a node or a model asks of an engine, in a fixed vocabulary.
+"""The features of a node or a model that matter to engines, in a fixed vocabulary.
 
 The profiles of engines say of these features which an engine was measured not to run, or to run
 wrongly. Checking and lowering both look at a model through them.
@@ -103,7 +103,7 @@ _FIRST_WITH_SEQUENCES_IN_BODIES = 13
 def features_of(
     ref: NodeRef, facts: Facts, seen: Facts | None = None, inlined: Inlined | None = None
 ) -> Features:
-    """Find what of `NODE_FEATURES` holds; little of nodes on neither splits nor sequences.
+    """Find which of `NODE_FEATURES` hold; only a few are looked for without splits or sequences.
 
     Args:
         ref: The node.
@@ -147,7 +147,7 @@ def features_of(
 
 
 def _of_inlined(ref: NodeRef, facts: Facts, inlined: Inlined | None) -> Iterator[str]:
-    """Yield what ONNX Runtime makes of a node, or of one of its copies."""
+    """Yield the features of a node, or of its copies, once ONNX Runtime has inlined functions."""
     refs, known = ([ref], facts) if inlined is None else inlined.of(ref)
     for each in refs:
         yield from of_channels(each.node, known)
@@ -159,7 +159,7 @@ def _of_inlined(ref: NodeRef, facts: Facts, inlined: Inlined | None) -> Iterator
 def _of_any_operator(
     ref: NodeRef, facts: Facts, seen: Facts, has_sequences: bool
 ) -> Iterator[tuple[str, object]]:
-    """Yield what holds of nodes of ONNX's own domain whether they have sequences or not."""
+    """Yield the features of any node of ONNX's own domain, with sequences or without."""
     yield from of_form(ref)
     yield from of_choices(ref.node)
     if kinds := small_rows(ref.node, facts):
@@ -191,7 +191,7 @@ def _of_any_operator(
 
 
 def _of_strings(node: ir.Node, facts: Facts, has_sequences: bool) -> Iterator[str]:
-    """Yield what holds of nodes that move strings."""
+    """Yield the features of nodes that move strings."""
     operator = operator_of(node)
     if operator not in _WITH_STRINGS or (operator == "Identity" and has_sequences):
         return
@@ -225,7 +225,7 @@ def layer_features(ref: NodeRef, facts: Facts) -> Features:
 
 
 def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
-    """Yield what holds of a layer that is not a split."""
+    """Yield the features of a layer that is not a split."""
     if ref.node.domain == DOMAIN:
         yield from of_casts(ref.node, facts)
         yield from of_integers(ref, facts)

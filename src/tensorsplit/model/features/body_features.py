@@ -1,4 +1,4 @@
-"""What an If, a Loop or a Scan asks of an engine."""
+"""Features of If, Loop and Scan."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ _OF_A_NUMBER = OF_SHAPES | _OF_TENSORS
 
 
 def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
-    """Return what an If gives to nodes, of a shape that is not seen, but for those with bodies.
+    """Return results of an If that are read by nodes without bodies, and whose shape is not seen.
 
     OpenVINO adds such a node at an output of the model, too, which converts most element types.
     Strings are left out, which no loop carries, and what an IR says no dimension of, as of scalars.
@@ -121,7 +121,7 @@ def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
 
 
 def unused_and_changing(node: ir.Node, facts: Facts, seen: Facts) -> list[Carried]:
-    """Return what a Loop carries and no output is calculated from, if its dimensions may change.
+    """Return the states of a Loop that no output depends on and whose dimensions may change.
 
     They may be others than are seen at the start. A loop of which nothing is used has none.
     """
@@ -159,7 +159,7 @@ def ignores_condition(node: ir.Node) -> bool:
 
 
 def reads_of_condition(node: ir.Node) -> list[tuple[ir.Node, int]]:
-    """Return what reads a Loop's condition in its body, but for the node that passes it on.
+    """Return the readers of a Loop's condition in its body, except the node that passes it on.
 
     These are nodes, each with the place of its input.
     """
@@ -350,7 +350,7 @@ def hides_ranks(
 
 
 def _given_to_bodies(node: ir.Node) -> Iterator[tuple[ir.Value, set[ir.Value] | None]]:
-    """Yield what a loop gives its body, and what ONNX Runtime finds the rank of each by.
+    """Yield the inputs of a loop's body, each with the sources of its rank for ONNX Runtime.
 
     It does not look for the rank of what a Loop carries: then that is None.
     """
@@ -374,7 +374,7 @@ def _declares(held: ir.Value, facts: Facts) -> bool:
 def _sources_of_rank(
     held: ir.Value, made: ir.Node, opset: int, facts: Facts
 ) -> set[ir.Value] | None:
-    """Return what ONNX Runtime finds the rank of a result by; None if it does not look for it."""
+    """Return the values that ONNX Runtime infers a result's rank from; None if it infers none."""
     if is_loop(made) and (place := made.outputs.index(held)) >= len(states_of(made)):
         return {body_of(made).outputs[1 + place]}  # the rows that it puts together
     if made.domain == "" and made.op_type in _OF_HIDDEN_RANK:
@@ -464,7 +464,7 @@ def _is_undeclared(node: ir.Node, place: int) -> bool:
 
 
 def undeclared_inputs(node: ir.Node, facts: Facts) -> list[ir.Value]:
-    """Return what the body of a loop is given of a rank that is known, and not declared."""
+    """Return the inputs of a loop's body whose rank is known, but not declared."""
     body = loop_body(node)
     given = () if body is None else body.inputs
     return [each for each in given if each.shape is None and facts.tensor(each).shape is not None]
@@ -480,7 +480,7 @@ def _needs_ranks(ref: NodeRef, facts: Facts, seen: Facts) -> bool:
 
 
 def _imported_by_rank(node: ir.Node, opset: int, seen: Facts) -> list[ir.Value]:
-    """Return what a node reads whose ranks OpenVINO has to know to import the node."""
+    """Return the operands whose ranks OpenVINO has to know to import a node."""
     of_rank = _OF_RANK.get(node.op_type) if node.domain == "" else None
     if of_rank is None or not of_rank(node, opset, seen):
         return []
@@ -541,7 +541,7 @@ _RANKED_AT: Mapping[str, Container[int]] = {
 
 
 def declared_empty(node: ir.Node) -> list[ir.Value]:
-    """Return what the body of a Loop or a Scan is given that it declares to be of shape (0)."""
+    """Return the inputs of a Loop's or a Scan's body that it declares to be of shape (0)."""
     body = loop_body(node)
     return [] if body is None else [each for each in body.inputs if is_declared_empty(each)]
 
@@ -578,7 +578,7 @@ def _names(dims: Iterable[Dim]) -> frozenset[str]:
 
 
 def to_carry(node: ir.Node, facts: Facts) -> list[ir.Value]:
-    """Return what the body of a Scan uses from around it, and the Scan can carry.
+    """Return the values from around it that the body of a Scan uses and the Scan can carry.
 
     Engines want to know the ranks of tensors that a Scan carries.
     """
@@ -590,7 +590,7 @@ def to_carry(node: ir.Node, facts: Facts) -> list[ir.Value]:
 
 
 def read_as_outputs(node: ir.Node) -> list[ir.Value]:
-    """Return what branches of an If read that a graph around makes, and gives out at such a place.
+    """Return values from around an If that its branches read and a graph gives out in such a place.
 
     It is a place at which the branches give out something, too.
     """
@@ -600,7 +600,7 @@ def read_as_outputs(node: ir.Node) -> list[ir.Value]:
 
 
 def of_bodies(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
-    """Yield what holds of an If, a Loop or a Scan."""
+    """Yield the features of an If, a Loop or a Scan."""
     node = ref.node
     if node.op_type not in ("If", "Loop", "Scan"):
         return

@@ -50,7 +50,7 @@ _CHOICES = {
 
 
 def of_choices(node: ir.Node) -> Iterator[tuple[str, object]]:
-    """Yield what attributes of a node say, such as ``antialias = 1``."""
+    """Yield the values of attributes that matter to engines, such as ``antialias = 1``."""
     chosen = [
         f"{name} = {held.value}"
         for name in _CHOICES.get(node.op_type, ())

@@ -1,4 +1,4 @@
-"""What is calculated from constants alone, or from shapes as well."""
+"""Values that are calculated from constants alone, or from shapes as well."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def of_constants(ref: NodeRef, seen: Facts) -> Iterator[str]:
 
 
 def to_calculate(ref: NodeRef, seen: Facts) -> list[ir.Value]:
-    """Return what a Split, Loop or Scan of the main graph gives, if it reads constants alone.
+    """Return the outputs of a Split, Loop or Scan of the main graph that reads constants alone.
 
     There is nothing to calculate where all of it that is used has a shape that is seen.
     """

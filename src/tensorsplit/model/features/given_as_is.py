@@ -1,4 +1,4 @@
-"""What a body or a function gives out as it is, without a node of its own that makes it."""
+"""Values that a body or a function gives out as they are, without a node of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUND = "the number of the round"
 
 
 class GivenValue(NamedTuple):
-    """What a body gives out as it is: what that is, and its place among the outputs."""
+    """A value that a body gives out as it is: its origin, and its place among the outputs."""
 
     what: str
     body: ir.Graph
@@ -28,7 +28,7 @@ class GivenValue(NamedTuple):
 
 
 def given_as_is(node: ir.Node) -> Iterator[GivenValue]:
-    """Yield what the bodies of a node give out as it is, but for initializers of their own.
+    """Yield the values that a node's bodies give out as they are, except initializers of their own.
 
     Values from around a body are among them though nothing reads what becomes of these. Of what the
     body of a Loop is given, the number of the round alone is.
@@ -67,7 +67,7 @@ def _are_read(node: ir.Node, body: ir.Graph) -> list[bool]:
 
 
 def _own_given(node: ir.Node, body: ir.Graph) -> list[str]:
-    """Return what of its own values a body gives at each place; nothing if each engine takes it."""
+    """Return which own value a body gives at each place; nothing if each engine takes it."""
     rows = scanned_by(node)
     kinds = (dict.fromkeys(body.inputs, STATE) | dict.fromkeys(rows, ROW)) if rows else {}
     last = {held: place for place, held in enumerate(body.outputs)}

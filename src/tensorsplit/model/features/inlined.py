@@ -1,4 +1,4 @@
-"""A model as ONNX Runtime has it: functions in the place of calls, and branches of their Ifs."""
+"""A model as ONNX Runtime has it: calls are inlined, and Ifs replaced by the branches taken."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Inlined:
         return ([ref], self._facts) if made is None else (made.nodes.get(ref.node, []), made.facts)
 
     def of_taken(self, node: ir.Node) -> set[str]:
-        """Return what holds of an If in whose place the engine puts a branch, in any copy."""
+        """Return the features of an If that the engine replaces by a branch, in any copy."""
         return set() if self._copies is None else self._copies.taken.get(node, set())
 
     @cached_property
@@ -150,7 +150,7 @@ def _add_constant(held: ir.Value, before: ir.Node, facts: Facts) -> ir.Value:
 
 
 def branch_taken(node: ir.Node, facts: Facts) -> ir.Graph | None:
-    """Return the branch of an If that the engine puts in its place, if it does."""
+    """Return the branch by which the engine replaces an If, if it does."""
     if (node.domain, node.op_type) != ("", "If"):
         return None
     condition = first_input(node)
@@ -163,7 +163,7 @@ def branch_taken(node: ir.Node, facts: Facts) -> ir.Graph | None:
 
 
 def _of_taken(ref: NodeRef, facts: Facts) -> Iterator[str]:
-    """Yield what the engine does wrongly as it puts a branch in the place of an If.
+    """Yield the features of an If that the engine replaces wrongly by a branch.
 
     It leaves out the condition of a Loop that has none, which comes last if nothing is carried.
     """

@@ -1,4 +1,4 @@
-"""What integers that are divided, compared or counted ask of an engine."""
+"""Features of integers that are divided, compared or counted."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def _is_natural(held: ir.Value | None, facts: Facts, *, or_known: bool = False) 
 
 
 def fused_operand(node: ir.Node, facts: Facts) -> ir.Value | None:
-    """Return what a Div of integers has from a sum, where its other operand is constant.
+    """Return the operand of a Div of integers that is a sum, where the other operand is constant.
 
     A sum is what a reduction, matrix product or the like gives, and passes on through nodes that
     move elements or calculate with constants: engines fuse all these into one.
@@ -220,7 +220,7 @@ def fused_operand(node: ir.Node, facts: Facts) -> ir.Value | None:
 
 
 def folded_quotient(node: ir.Node, facts: Facts) -> Array | None:
-    """Return what a Div of constant integers gives, if its rounding down would be something else.
+    """Return the quotient of a Div of constant integers, if rounding it down gives another one.
 
     It is rounded toward zero. None where an operand is not constant, or is not known here.
     """

@@ -140,7 +140,7 @@ def _is_near(limits: _Limits) -> bool:
 
 
 class _Lengths:
-    """What is known of lengths by what they come from; so far that no model takes long."""
+    """Facts about lengths, by their sources; the search is limited so that no model takes long."""
 
     def __init__(self, seen: Facts) -> None:
         self._seen = seen

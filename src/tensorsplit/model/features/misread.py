@@ -579,7 +579,7 @@ _OF_LAYERS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
 
 
 def of_misread(ref: NodeRef, seen: Facts) -> Iterator[str]:
-    """Yield what holds of a node, or a layer, of which an engine makes something else."""
+    """Yield the features of a node or a layer of which an engine makes something else."""
     is_layer = ref.node.domain == DOMAIN
     if is_layer and len(ref.node.outputs) != 1:
         return  # it is malformed

@@ -1,4 +1,4 @@
-"""What is quantised and given back, which OpenVINO takes for one node, or for none."""
+"""Data that are quantised and dequantised, which OpenVINO takes for one node, or for none."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _may_add_odd_zero_point(node: ir.Node, facts: Facts) -> bool:
 
 
 def shared_zero_points(node: ir.Node, facts: Facts) -> list[ir.Node]:
-    """Return what gives back the data of a sum by a zero point that other nodes give back by, too.
+    """Return the DequantizeLinears of a sum whose zero point other DequantizeLinears share.
 
     It is of 8 bits, and not 0.
     """
@@ -135,7 +135,7 @@ def constants_given_back(node: ir.Node, facts: Facts) -> list[int]:
 
 
 def _quantized_before(value: ir.Value | None, facts: Facts) -> ir.Value | None:
-    """Return what was quantised to 8 bits and given back before a value, if through others."""
+    """Return the value that was quantised to 8 bits and dequantised before, if through others."""
     for held in islice(origins(value, _first_scaled), MOST_STEPS):
         back = producer_of(held)
         if back is None or back.op_type != "DequantizeLinear" or not back.inputs:
@@ -230,7 +230,7 @@ def _only_rounds(node: ir.Node, facts: Facts) -> bool:
 
 
 def limits_of(node: ir.Node, facts: Facts) -> _Limits | None:
-    """Return what the integers of 16 bits hold to which a node quantises; None of others."""
+    """Return the range of the 16-bit integers to which a node quantises; None for others."""
     return _LIMITS.get(facts.tensor(next(iter(node.outputs), None)).element_type)
 
 

@@ -1,4 +1,4 @@
-"""What engines ask of ranks, where a model says them only at run time."""
+"""Ranks that engines have to know, where a model has them only at run time."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _RANKED_BY = {
 
 
 def of_ranks(ref: NodeRef, seen: Facts) -> Iterator[str]:
-    """Yield what an engine has to know as it loads a model, and sees only at run time.
+    """Yield the features of ranks that an engine has to know at import, and sees only at run time.
 
     That is how many axes a node takes, or a tensor has, and how long a list is of which a node
     measures an element. Of nodes with tensors of unknown rank in a row, the first one has the
@@ -252,7 +252,7 @@ def gives_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
 
 
 def _scalars_or_lists(node: ir.Node, seen: Facts) -> list[ir.Value]:
-    """Return what an If gives as a scalar in one branch and as a list in the other."""
+    """Return the results of an If that are scalars in one branch and lists in the other."""
     if node.op_type != "If" or node.domain != "" or is_constant(first_input(node), seen):
         return []
     return [made for made in node.outputs if _ranks_in_branches(node, made, seen) == {0, 1}]

@@ -1,4 +1,4 @@
-"""What recurrent layers read."""
+"""Features of the data that recurrent layers read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RECURRENT_LAYERS = frozenset({"GRUSequence", "LSTMSequence", "RNNSequence"})
 
 
 def of_recurrences(node: ir.Node, facts: Facts) -> Iterator[str]:
-    """Yield what holds of a Transpose beside a recurrent layer."""
+    """Yield the features of a Transpose beside a recurrent layer."""
     if _is_turned_beside_recurrence(node, facts):
         yield "turned_beside_recurrence"
 
@@ -46,7 +46,7 @@ def _is_turned_beside_recurrence(node: ir.Node, facts: Facts) -> bool:
 
 
 def _sources(value: ir.Value) -> Iterator[tuple[ir.Value, tuple[int, ...]]]:
-    """Yield what a value of rank 3 may be with its axes in another order, each with that order."""
+    """Yield the values that one of rank 3 may be a transposition of, each with its axes' order."""
     order: tuple[int, ...] = (0, 1, 2)
     for _ in range(_MOST_PASSING):
         yield value, order

@@ -1,4 +1,4 @@
-"""What ONNX Runtime makes of what is given back and moved: quantised again, or not loaded."""
+"""Dequantised data that ONNX Runtime moves: it quantises them again, or does not load the model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _Use: TypeAlias = "tuple[ir.Node, int]"
 
 
 def of_requantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
-    """Yield what ONNX Runtime makes of a DequantizeLinear by one scale, and of what reads it."""
+    """Yield the features of a DequantizeLinear by one scale, and of its readers."""
     node = ref.node
     if ref.op_type != "DequantizeLinear" or has_blocks(node) or len(node.outputs) != 1:
         return
@@ -67,7 +67,7 @@ def _is_by_one_constant(node: ir.Node, facts: Facts) -> bool:
 
 
 def _of_moved(ref: NodeRef, facts: Facts) -> Iterator[str]:
-    """Yield what ONNX Runtime makes of nodes that move what is given back by one scale."""
+    """Yield the features of nodes that move data dequantised by one scale, in ONNX Runtime."""
     node, kind = ref.node, facts.tensor(ref.input(0)).element_type
     zero = ref.input(ZERO_POINT)
     source = passed_from(zero)
@@ -107,7 +107,7 @@ def _is_read_on(moved: ir.Value) -> bool:
 
 
 class _Moves:
-    """What nodes make of a value by moving it, as ONNX Runtime sees these nodes.
+    """The values that nodes make of one by moving it, as ONNX Runtime sees these nodes.
 
     Attributes:
         _moving: The operators that move.
@@ -120,7 +120,7 @@ class _Moves:
         self._known: dict[ir.Value, list[_Use]] = {}
 
     def after(self, made: ir.Value) -> list[ir.Value]:
-        """Return what nodes in the same graph make of a value by moving it, if not quantised again.
+        """Return the values made of one by moving it in its graph, if not quantised again.
 
         Where a node quantises what was moved by a scale of one number, and nothing else reads that,
         all moves before it come after.
@@ -187,7 +187,7 @@ class _Moves:
         return len(read) + held.is_graph_output()
 
     def _moved(self, held: ir.Value) -> list[ir.Value]:
-        """Return what nodes in the same graph make of a value by moving it."""
+        """Return the values that nodes of one graph make of one by moving it."""
         near = (node for node, place in self._readers(held) if not place)
         return [
             node.outputs[0]
@@ -198,14 +198,14 @@ class _Moves:
 
 
 def _sort(node: ir.Node) -> object:
-    """Return what is equal for nodes that do the same, of which ONNX Runtime keeps one."""
+    """Return a key that is equal for nodes that do the same, of which ONNX Runtime keeps one."""
     if any(made.is_graph_output() for made in node.outputs) or any(bodies(node)):
         return node
     return node.op_identifier(), tuple(node.inputs), str(node.attributes)
 
 
 def _readers(held: ir.Value, facts: Facts) -> Iterator[_Use]:
-    """Yield what reads a value, or what is made of it by nodes that ONNX Runtime leaves out."""
+    """Yield the readers of a value, also through nodes that ONNX Runtime leaves out."""
     for value in each_once([held], partial(_passed_on, facts=facts)):
         yield from (use for use in value.uses() if _passed(use, value, facts) is None)
 
@@ -216,7 +216,7 @@ def _passed_on(held: ir.Value, facts: Facts) -> list[ir.Value]:
 
 
 def _passed(use: _Use, held: ir.Value, facts: Facts) -> ir.Value | None:
-    """Return what a node makes of a value that is the same, if ONNX Runtime leaves it out."""
+    """Return the output of a node that equals its input, if ONNX Runtime leaves the node out."""
     node, place = use
     if place or node.graph is not held.graph or node.domain != "" or not node.outputs:
         return None

@@ -150,7 +150,7 @@ def _numbers_of_rows(ref: NodeRef, facts: Facts) -> list[Dim]:
 
 
 def fixed_ends(node: ir.Node, facts: Facts, seen: Facts) -> list[tuple[int, dict[int, int]]]:
-    """Return what a body gives of a shape that is seen, where no round may leave another shape.
+    """Return the outputs of a body whose shape is seen, where no round may leave another shape.
 
     Each is given by its place among what the loop carries, with the lengths of those axes.
     """
@@ -225,7 +225,7 @@ def includes_count(node: ir.Node, facts: Facts) -> bool:
 
 
 def given_without_rounds(node: ir.Node, facts: Facts) -> list[ir.Value]:
-    """Return what a Loop may give after no round that is not what it was given, and is used.
+    """Return the used results of a Loop that, after no round, may differ from what it was given.
 
     These are what it carries if its body does not read that, and scan outputs, but for those that
     are left out at once if the first round did not take place.

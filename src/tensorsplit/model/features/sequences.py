@@ -1,4 +1,4 @@
-"""What nodes do with sequences."""
+"""Features of nodes that take or give sequences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPTIONAL_OPERATORS = frozenset({"Optional", "OptionalGetElement", "OptionalHasEl
 
 
 def of_sequences(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, object]]:
-    """Yield what holds of a node that takes or gives sequences."""
+    """Yield the features of a node that takes or gives sequences."""
     node = ref.node
     yield from of_uses(node)
     for value in (*node.inputs, *node.outputs):
@@ -134,7 +134,7 @@ def _is_used_by_nodes(ref: NodeRef) -> bool:
 
 
 def of_uses(node: ir.Node) -> Iterator[tuple[str, object]]:
-    """Yield what the nodes that follow say of a node: the operators that its outputs go to."""
+    """Yield the features of a node that follow from the readers of its outputs."""
     first, *later = node.outputs or (None,)
     following = {user.op_type for user in (() if first is None else first.consumers())}
     if not following.isdisjoint({"SequenceAt", "ConcatFromSequence"}):

@@ -1,4 +1,4 @@
-"""What splits ask of an engine: how their axis, lengths and parts are given, and used."""
+"""Features of splits: how their axis, lengths and parts are given, and used."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _is_misplaced(part: ir.Value, seen: Facts) -> bool:
 
 
 def _of_place(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:
-    """Yield what the bodies that a split is in say of it."""
+    """Yield the features of a split that follow from the bodies it is in."""
     around = ref.around
     if around:
         yield "body", around[0] if len({*around}) == 1 else tuple(dict.fromkeys(around))
@@ -110,7 +110,7 @@ def known_lengths(intent: Intent) -> tuple[int, ...] | None:
 def as_counted(
     ref: NodeRef, intent: Intent, plan: SplitPlan | UncountedPlan | None
 ) -> Intent | None:
-    """Return what a split would ask for without its lengths, if a tracer may have written them.
+    """Return the split without its lengths, if a tracer may have written them.
 
     They are constants, of a dimension that is known only at run time, and what `num_outputs`
     gives for one value of it. Sequences and functions are left as they are.
@@ -152,7 +152,7 @@ def _of_intent(
 def _of_dimension(
     intent: Intent, made: SplitPlan | UncountedPlan | None, dim: Dim, opset: int
 ) -> Iterator[tuple[str, object]]:
-    """Yield what holds of the length of the axis, and of parts of it."""
+    """Yield the features of the length of the axis, and of parts of it."""
     if dim == 0:
         yield "empty_axis", True
     elif isinstance(made, SplitPlan) and 0 in made.sizes:
@@ -216,7 +216,7 @@ def _of_import(
     seen: Facts,
     counting: Facts,
 ) -> Iterator[tuple[str, object]]:
-    """Yield what an engine has to know at import and does not; ``counting`` is for the lengths."""
+    """Yield what an engine does not know at import but has to; ``counting`` is for the lengths."""
     dim = dimension_of(intent, node, seen)
     if intent.rule is ceil and not is_known(dim) and len(node.outputs) > 1:
         sizes = made.sizes if isinstance(made, SplitPlan) else ()
@@ -305,7 +305,7 @@ def _has_known_count(intent: Intent, dim: object, node: ir.Node, facts: Facts) -
 
 
 def of_layer_lengths(intent: Intent, ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:
-    """Yield what holds of the lengths of a split layer."""
+    """Yield the features of the lengths of a split layer."""
     node = ref.node
     given, dim = known_lengths(intent), dimension_of(intent, node, facts)
     if given is not None and -1 in given and not is_known(dim):

@@ -1,4 +1,4 @@
-"""What is wrong in code that never runs (D22), which some engines read all the same."""
+"""Errors in code that never runs (D22), which some engines read all the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRONG_UNRUN = ("wrong_unrun", "used_wrong_unrun")
 
 
 def of_unrun(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield what is seen to be wrong in the bodies of a node that never run, and what is used.
+    """Yield the errors that are seen in bodies of a node that never run, and what is used of them.
 
     What is wrong in a node that never runs itself is reported of the one around it.
     """
@@ -37,7 +37,7 @@ def of_unrun(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[tuple[str, tup
 
 
 def _label_of(refusal: Refusal, seen: Facts) -> str:
-    """Return what is wrong by its code and parameter, and whether the axis is of unknown length."""
+    """Return an error's code and parameter, and whether the axis is of unknown length."""
     error, node = refusal.error, refusal.node
     shape = seen.tensor(first_input(node)).shape
     axis = attribute_of(node, "axis", ir.AttributeType.INT, 0)

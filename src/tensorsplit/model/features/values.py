@@ -1,4 +1,4 @@
-"""What values are: of which types, sequences, long, or without elements."""
+"""Features of values: their types, sequences, long data, and data without elements."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def of_type(value: ir.Value | None, facts: Facts) -> Features:
 
 
 def operands_of(held: ir.Value | None, *operators: str) -> list[ir.Value | None]:
-    """Return what the node that makes a value reads, if it is one of some operators.
+    """Return the operands of the node that makes a value, if it is one of some operators.
 
     Identity nodes are left out before.
     """

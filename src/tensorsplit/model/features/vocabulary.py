@@ -1,4 +1,4 @@
-"""The vocabulary: what a node or a model may ask of an engine, each with what it is or does."""
+"""The vocabulary: the features that a node or a model may have, each in words."""
 
 from __future__ import annotations
 
@@ -370,6 +370,6 @@ MODEL_FEATURES: Mapping[str, str] = MappingProxyType(
 
 
 def seen_feature(name: str, value: object) -> str:
-    """Return what is seen of a node or model with a feature, such as ``uses num_outputs``."""
+    """Return a feature in words, such as ``uses num_outputs``."""
     text = ", ".join(value) if isinstance(value, tuple) else value
     return (NODE_FEATURES.get(name) or MODEL_FEATURES[name]).format(text)

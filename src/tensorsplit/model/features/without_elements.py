@@ -1,4 +1,4 @@
-"""What takes or gives tensors without elements."""
+"""Features of nodes that take or give tensors without elements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FIRST_RIGHT = MappingProxyType({"LogSoftmax": 13, "Softmax": 11})
 
 
 class _Known(NamedTuple):
-    """What is known of a model, and what of that an engine sees as it loads it."""
+    """The facts about a model, and those that an engine knows as it loads the model."""
 
     facts: Facts
     seen: Facts
@@ -117,7 +117,7 @@ def gives_empty_constant(node: ir.Node) -> bool:
 
 
 def of_constant_operands(ref: NodeRef, facts: Facts) -> Iterator[tuple[str, object]]:
-    """Yield what holds of the constants that a node takes or gives out."""
+    """Yield the features of the constants that a node takes or gives out."""
     if sparse_initializers(ref.node):
         yield "sparse_initializer", True
     if gives_empty_constant(ref.node) or empty_operands(ref, facts):
@@ -584,7 +584,7 @@ _FEATURES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
 
 
 def of_no_elements(ref: NodeRef, facts: Facts, seen: Facts) -> Iterator[str]:
-    """Yield what holds of a node, or a layer of an IR, that takes or gives no elements."""
+    """Yield the features of a node, or a layer of an IR, that takes or gives no elements."""
     node, known = ref.node, _Known(facts, seen, ref.opset)
     if node.inputs and node.outputs:  # others are refused elsewhere
         features = _FEATURES.get(operator_of(node), ())

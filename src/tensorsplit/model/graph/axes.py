@@ -41,7 +41,7 @@ def in_range(indices: Array, length: int) -> bool:
 
 
 def clamped(start: int, end: int, step: int, length: int) -> slice:
-    """Return what Slice takes of an axis as a slice of Python, which clamps other starts."""
+    """Return the elements that Slice takes of an axis, as a Python slice with clamped bounds."""
     start, end = (bound + length if bound < 0 else bound for bound in (start, end))
     if step > 0:
         return slice(min(max(start, 0), length), min(max(end, 0), length), step)

@@ -1,4 +1,4 @@
-"""Split nodes of a model: from a node and what is known of its inputs to what it asks for.
+"""Split nodes of a model: from a node and facts about its inputs to its intent.
 
 Static checks and execution both bind here, so that they can't disagree.
 """
@@ -54,7 +54,7 @@ def bind(
     inputs: Sequence[Known] | None = None,
     attributes: Attributes | None = None,
 ) -> Intent:
-    """Return what a split node asks for, as far as it is known without its data.
+    """Return the intent of a split node, as far as it is known without its data.
 
     Args:
         node: The node.
@@ -109,7 +109,7 @@ _bind_once = lru_cache(maxsize=256)(resolve.bind)
 
 
 def _declared(value: ir.Value) -> Known:
-    """Return what is known of an input: its value if constant, else its declared type."""
+    """Return the fact about an input: its value if constant, else its declared type."""
     known = constant(value)
     return declared(value) if known is None else known
 

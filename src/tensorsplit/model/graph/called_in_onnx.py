@@ -51,12 +51,12 @@ _CALLED_IN_ONNX: Mapping[str, str] = MappingProxyType(
 
 
 def name_in_onnx(layer_type: str) -> str:
-    """Return what ONNX calls a type of layer."""
+    """Return the name that ONNX has for a type of layer."""
     return _CALLED_IN_ONNX.get(layer_type, layer_type)
 
 
 def operator_of(node: ir.Node | None) -> str:
-    """Return what ONNX calls a node or a layer; nothing of other domains."""
+    """Return ONNX's name for the operator of a node or a layer; nothing for other domains."""
     if node is None:
         return ""
     if node.domain == DOMAIN:

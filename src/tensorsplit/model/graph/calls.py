@@ -113,7 +113,7 @@ def passed_to(function: ir.Function, attributes: Attributes) -> dict[str, ir.Att
 
 
 def call_key(passed: Attributes) -> tuple[tuple[str, bytes], ...]:
-    """Return what distinguishes the calls of a function with different attributes."""
+    """Return a key that differs for calls of a function with different attributes."""
     return tuple(
         (name, b"" if is_open(held) else ir.serde.serialize_attribute(held).SerializeToString())
         for name, held in sorted(passed.items(), key=itemgetter(0))
@@ -146,7 +146,7 @@ class Place:
         return replace(self, path=path, depth=self.depth + 1)
 
     def inputs_of(self, node: ir.Node) -> tuple[ir.Value | None, ...]:
-        """Return what a node reads here; None for what it or the call omits."""
+        """Return the inputs of a node here; None for those that it or the call omits."""
         if not self.absent:
             return tuple(node.inputs)
         return tuple(None if value in self.absent else value for value in node.inputs)
@@ -331,7 +331,7 @@ def check_expanded(model: ir.Model, fix: str) -> None:
 
 
 def inline(model: ir.Model, wanted: Container[ir.OperatorIdentifier] | None = None) -> None:
-    """Put functions, all or those that are wanted, in the place of their calls, and remove them.
+    """Replace calls by their functions, all or those that are wanted, and remove these.
 
     The model is well-formed. onnx-ir's own pass looks for new names in quadratic time.
 
@@ -382,7 +382,7 @@ def check_ends(call: ir.Node, function: ir.Function) -> None:
 
 
 def _inlined(ref: NodeRef, function: ir.Function, names: Names, edits: Edits) -> list[ir.Node]:
-    """Put a function in the place of one call; returns its nodes, also those in bodies."""
+    """Replace one call by its function; return the new nodes, also those in bodies."""
     call, passed = ref.node, passed_to(function, ref.node.attributes)
     check_ends(call, function)
     _check_references(function, passed)

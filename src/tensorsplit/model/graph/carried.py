@@ -1,4 +1,4 @@
-"""What onnx-ir drops of a message, put back into the message that it writes.
+"""The parts of a message that onnx-ir drops, put back into the message that it writes.
 
 onnx-ir has no place for training, for fields of a newer ONNX, for the device configurations of
 older IR versions, for types of maps, or for annotations and descriptions of what is not a value of
@@ -48,7 +48,7 @@ A training step runs the nodes of the model's graph and of the training's as one
 
 
 def note_training(original: ModelProto, model: ir.Model) -> None:
-    """Note of an onnx-ir model what its message says of training."""
+    """Note in an onnx-ir model what its message holds about training."""
     if original.training_info:
         model.meta[TRAINING] = tuple(original.training_info)
         model.meta[RESERVED] = frozenset(chain(*map(_used_names, original.training_info)))
@@ -176,7 +176,7 @@ def _may_lose(node: NodeProto) -> bool:
 
 
 def _mark(node: NodeProto) -> tuple[str, ...]:
-    """Return what a node that was not replaced still has; outputs of a graph's nodes differ."""
+    """Return a key that a node keeps unless it is replaced; outputs of a graph's nodes differ."""
     return node.op_type, node.name, *filter(None, node.output)
 
 

@@ -119,7 +119,7 @@ def _checks(
 
 
 def _ways(intent: Intent, dim: Number, count: int) -> Iterator[tuple[bool, Formula]]:
-    """Yield what lowering may have made of a layer, and whether it asks for one more part."""
+    """Yield the formulas that lowering may have written, and whether they give one part more."""
     yield False, checked_lengths(intent, dim, _ANYTHING)
     if count > 1:
         fewer = replace(intent, outputs=count - 1)

@@ -1,4 +1,4 @@
-"""Copies of the nodes of a function, made to stand in the place of one call."""
+"""Copies of the nodes of a function, made to replace one call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Copies:
         return [self._node(node) for node in nodes]
 
     def stands_for(self, value: ir.Value) -> ir.Value | None:
-        """Return what stands for a value; None for one that is omitted.
+        """Return the value that stands for another one; None for one that is omitted.
 
         Raises:
             SplitError: TS502 for a value of another graph, which a function can't use.

@@ -1,4 +1,4 @@
-"""What is known of a value of a model before it runs."""
+"""Facts: what is known about a value of a model before it runs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SequenceFact:
 
     @property
     def tensor(self) -> Tensor:
-        """What is known of every tensor."""
+        """The fact that holds for every tensor."""
         return Tensor(self.element_type, self.part)
 
 
@@ -90,7 +90,7 @@ Fact: TypeAlias = "Tensor | SequenceFact | Other"
 
 
 class NotKnownError(Exception):
-    """What a rule of inference asks for is not known."""
+    """A rule of inference asks for something that is not known."""
 
 
 UNKNOWN = Other()
@@ -99,19 +99,19 @@ ABSENT = Other(is_absent=True)
 
 
 def as_tensor(fact: Fact | None) -> Tensor:
-    """Return what is known of a tensor; nothing of a value of another kind."""
+    """Return the fact about a tensor; an empty one for a value of another kind."""
     return fact if isinstance(fact, Tensor) else Tensor()
 
 
 def without_elements(fact: Fact) -> Fact:
-    """Return what is known of a value but for its elements."""
+    """Return the same fact without its elements."""
     if isinstance(fact, Tensor) and fact.values is not None:
         return replace(fact, values=None)
     return fact
 
 
 def declared(value: ir.Value) -> Fact:
-    """Return what the model says of a value.
+    """Return the fact that the model declares about a value.
 
     Names that onnx invented, and a tool wrote into the model, say nothing: the tensors of a
     sequence share one, whatever their shapes are.
@@ -131,7 +131,7 @@ def _is_invented(dim: object) -> bool:
 
 
 def fact_of(kind: ir.TypeProtocol | None, shape: ir.Shape | None) -> Fact:
-    """Return what a type and a shape say; exporters write -1, too, for an open dimension."""
+    """Return the fact of a type and a shape; exporters write -1, too, for open dimensions."""
     dims = None
     if kind is None and shape is None:
         return UNKNOWN
@@ -167,7 +167,7 @@ def of_parts(
 
 
 def join(left: Fact, right: Fact) -> Fact:
-    """Return what holds of a value that is either of two."""
+    """Return the fact that holds for a value that is either of two."""
     if left == right:
         return left
     if isinstance(left, Tensor) and isinstance(right, Tensor):
@@ -187,7 +187,7 @@ def join(left: Fact, right: Fact) -> Fact:
 
 
 def kind_only(fact: Fact) -> Fact:
-    """Return what is known of a value without its shape and its elements."""
+    """Return the same fact without its shape and its elements."""
     if isinstance(fact, Tensor):
         return Tensor(fact.element_type)
     if isinstance(fact, SequenceFact):
@@ -196,7 +196,7 @@ def kind_only(fact: Fact) -> Fact:
 
 
 def merge_declared(found: Fact, declared: Fact) -> Fact:
-    """Return what was found, and where no number was found what the model declares."""
+    """Return the inferred fact, and the declared dimensions where no number was inferred."""
     if declared is UNKNOWN:
         return found
     if isinstance(found, Tensor) and isinstance(declared, Tensor):
@@ -222,7 +222,7 @@ def _fill(found: Shape | None, declared: Shape | None) -> Shape | None:
 
 
 def join_shapes(left: Shape | None, right: Shape | None) -> Shape | None:
-    """Return what holds of a shape that is either of two: unequal dimensions are not known."""
+    """Return the shape that holds for either of two: unequal dimensions are not known."""
     if left is None or right is None or len(left) != len(right):
         return None
     return tuple(_same_dim(a, b) for a, b in zip(left, right, strict=True))

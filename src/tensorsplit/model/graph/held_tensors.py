@@ -36,12 +36,12 @@ def check_constant(value: ir.Value | None) -> None:
 
 
 def fixed_tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
-    """Return what a constant holds, without reading it; None for a default (D20)."""
+    """Return the tensor of a constant, without reading it; None for a default (D20)."""
     return None if value.is_graph_input() else tensor_of(value)
 
 
 def tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
-    """Return what an initializer or the output of a Constant node holds, without reading it."""
+    """Return the tensor of an initializer or a Constant node, without reading it."""
     producer = value.producer()
     if value.const_value is not None or producer is None:
         return value.const_value
@@ -61,7 +61,7 @@ _HELD = {
 
 
 def held_by(attributes: Mapping[str, ir.Attr]) -> ir.TensorProtocol | None:
-    """Return what a Constant node with these attributes holds; None if that is not one value."""
+    """Return the tensor of a Constant node with these attributes; None if it is not one value."""
     if len(attributes) != 1:
         return None
     ((name, attribute),) = attributes.items()

@@ -19,7 +19,7 @@ ENDLESS = 1 << 32
 
 
 def captured_in_scan(node: ir.Node) -> list[ir.Value]:
-    """Return what the body of a Scan uses from around it, but for constants, in order.
+    """Return the values from around it that the body of a Scan uses, except constants, in order.
 
     An input with a default is among them: another value may be fed (D20).
     """
@@ -27,7 +27,7 @@ def captured_in_scan(node: ir.Node) -> list[ir.Value]:
 
 
 def captured_by(node: ir.Node) -> list[ir.Value]:
-    """Return what the bodies of a node use from around it, but for constants, in order."""
+    """Return the values from around them that a node's bodies use, except constants, in order."""
     inside = list(scopes_inside(node))
     own, used = set(inside), dict[ir.Value, None]()
     for value in chain(*(inner.inputs for inner in chain(*inside))):  # which make all outputs
@@ -37,7 +37,7 @@ def captured_by(node: ir.Node) -> list[ir.Value]:
 
 
 def count_and_condition(node: ir.Node) -> tuple[ir.Value | None, ir.Value | None]:
-    """Return what a Loop is given for the most rounds, and whether the first one takes place.
+    """Return a Loop's inputs for the most rounds, and for whether the first one takes place.
 
     A condition that is constant and holds is left out.
     """
@@ -75,7 +75,7 @@ def loop_body(node: ir.Node) -> ir.Graph | None:
 
 
 def states_of(node: ir.Node) -> list[ir.Value]:
-    """Return what the body of a Loop or a Scan that has one is given of what it carries."""
+    """Return the states that the body of a Loop or a Scan is given, if the node has one."""
     first = 2 if node.op_type == "Loop" else 0  # after the number of the round and the condition
     inputs = body_of(node).inputs
     return list(inputs[first : len(inputs) - len(scanned_by(node))])
@@ -110,7 +110,7 @@ def axes_of_scan(node: ir.Node) -> tuple[list[int], list[int]]:
 
 
 class Carried(NamedTuple):
-    """What a Loop carries: into its first round, into each round, out of each, and in the end."""
+    """A state of a Loop: its start, what each round is given and gives, and the result."""
 
     start: ir.Value | None
     inside: ir.Value
@@ -119,7 +119,7 @@ class Carried(NamedTuple):
 
 
 def carried_by(node: ir.Node) -> list[Carried]:
-    """Return what a Loop carries, in order; nothing for other nodes."""
+    """Return the states of a Loop, in order; none for other nodes."""
     if (node.domain, node.op_type) != ("", "Loop"):
         return []
     return [

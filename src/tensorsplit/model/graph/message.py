@@ -107,7 +107,7 @@ class NodeList:
 
     @property
     def sparse_values(self) -> Iterator[tuple[int, SparseTensorProto]]:
-        """What its Constant nodes hold that is sparse, each with the index of the node."""
+        """The sparse values of its Constant nodes, each with the index of the node."""
         for index in dict.fromkeys(index for index, _ in self.attributes):
             held = sparse_value(self.graph.node[index])
             if held is not None:
@@ -182,7 +182,7 @@ def _outside(listed: NodeList) -> Iterator[TensorProto]:
 
 
 def _held(attribute: AttributeProto) -> Iterator[TensorProto | SparseTensorProto]:
-    """Yield the tensors in an attribute, whatever type it says it has."""
+    """Yield the tensors in an attribute, whatever its declared type."""
     if attribute.HasField("t"):
         yield attribute.t
     if attribute.HasField("sparse_tensor"):
@@ -247,7 +247,7 @@ ADDED = "tensorsplit.added"
 
 
 def _adaptations(listed: NodeList, folder: Path | None) -> Iterator[Callable[[], object]]:
-    """Yield what to change in a graph of a copy, of which onnx-ir would drop or refuse a part.
+    """Yield the changes to a copy of a graph, of which onnx-ir would drop or refuse a part.
 
     Sparse constants become placeholders.
     """
@@ -311,7 +311,7 @@ def _fill_sparse(listed: NodeList, scope: Scope, folder: Path | None) -> None:
 
 
 def sparse_value(node: NodeProto) -> SparseTensorProto | None:
-    """Return what a Constant node holds, if it is sparse."""
+    """Return the value of a Constant node, if it is sparse."""
     if node.op_type != "Constant" or len(node.attribute) != 1:
         return None
     attribute = node.attribute[0]
@@ -358,7 +358,7 @@ def with_types(model: ir.Model, original: ModelProto, values: Iterable[ir.Value]
 
 
 def _type_key(value: ir.Value) -> tuple[int, tuple[int | ir.SymbolicDim, ...]] | None:
-    """Return what values of the same type have in common; None for an unusual one."""
+    """Return a key that is equal for values of one type; None for an unusual type."""
     kind, shape = value.type, value.shape
     if type(kind) is not ir.TensorType or kind.denotation or shape is None:
         return None
@@ -410,7 +410,7 @@ def write_message(model: ir.Model, original: ModelProto | None = None) -> ModelP
 
 
 def _keep_sparse(scope: ir.Graph | ir.Function, graph: GraphProto | FunctionProto) -> None:
-    """Write large sparse tensors as they were read, in the place of dense ones without elements.
+    """Write large sparse tensors as they were read, not as dense ones without elements.
 
     Their types are compared, for the base classes are protocols, and `isinstance` takes long.
     """

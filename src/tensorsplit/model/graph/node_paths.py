@@ -1,4 +1,4 @@
-"""What messages call the nodes and functions of a model, and how deep they may be nested."""
+"""The names of a model's nodes and functions in messages, and how deep they may be nested."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _places(nodes: Sequence[ir.Node | NodeProto]) -> Sequence[int]:
 
 
 def node_path(parent: str, node: ir.Node | NodeProto, index: int) -> str:
-    """Return what messages call a node: its parent's path with its name, or operator and index.
+    """Return the path of a node for messages: its parent's, with its name or operator and index.
 
     The layer of an OpenVINO IR has a path of its own.
     """

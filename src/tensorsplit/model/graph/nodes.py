@@ -64,7 +64,7 @@ class NodeRef:
 
     @property
     def stem(self) -> str:
-        """What names begin with that are made for it."""
+        """The beginning of the names that are made for it."""
         return self.node.name or self.op_type
 
     @property
@@ -227,7 +227,7 @@ def namesakes(scope: Scope) -> Iterator[ir.Node]:
 
 
 def given_in_branches(node: ir.Node, made: ir.Value) -> list[ir.Value]:
-    """Return what the branches of an If give for one of its outputs."""
+    """Return the values that the branches of an If give for one of its outputs."""
     place = node.outputs.index(made)
     return [body.outputs[place] for _, body in bodies(node) if place < len(body.outputs)]
 

@@ -52,7 +52,7 @@ def _given_on(node: ir.Node) -> ir.Value | None:
 
 
 def passed_on(value: ir.Value) -> list[ir.Value]:
-    """Return what Identity nodes give that read a value."""
+    """Return the outputs of the Identity nodes that read a value."""
     readers = (use.node for use in value.uses())
     return [made for node in readers if is_identity(node) for made in node.outputs]
 

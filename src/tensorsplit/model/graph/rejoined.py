@@ -92,7 +92,7 @@ def _has_neutral(node: ir.Node, place: int) -> bool:
 
 
 def _wholes(split: ir.Node, levels: int, uses: Uses) -> list[ir.Value]:
-    """Return what joins all parts of a Split; nothing where anything else uses a part."""
+    """Return the nodes that join all parts of a Split; none if anything else uses a part."""
     if len(split.outputs) < 2 or not levels:
         return []
     joins: list[ir.Node] | None = None

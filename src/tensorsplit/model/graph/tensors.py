@@ -195,7 +195,7 @@ def _strings(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> Array:
 
 
 def _check_size(name: str, tensor: TensorProto, shape: tuple[int, ...]) -> None:
-    """Refuse data that is shorter or longer than the shape says."""
+    """Refuse data that is shorter or longer than its shape."""
     if tensor.HasField("raw_data"):
         found, wanted, unit = len(tensor.raw_data), _byte_count(name, tensor, shape), "bytes"
     else:

@@ -1,4 +1,4 @@
-"""What uses a value in the end, through nodes and bodies; engines leave out the rest."""
+"""The final uses of a value, through nodes and bodies; engines leave out the rest."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def gives_only_shapes(node: ir.Node, owners: Owners = NO_OWNERS) -> bool:
 
 
 def led_to_shapes(node: ir.Node) -> Iterator[ir.Value]:
-    """Yield what a node gives, and what is calculated from it up to where shapes are taken.
+    """Yield the outputs of a node, and what is calculated from them up to where shapes are taken.
 
     The node is one of which only shapes are used.
     """
@@ -147,7 +147,7 @@ def led_to_shapes(node: ir.Node) -> Iterator[ir.Value]:
 
 
 class Uses:
-    """What uses the values that are calculated from what a node gives, a few nodes deep.
+    """The uses of the values that are calculated from a node's outputs, a few nodes deep.
 
     So a walk from each node of a long chain ends soon. Some nodes count for nothing.
 

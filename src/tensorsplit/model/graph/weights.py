@@ -171,7 +171,7 @@ class _Parser:
         return _header(_INITIALIZER, tensor.ByteSize()) + bytes(tensor.SerializeToString())
 
     def _fields(self, end: int, number: int, replace: Callable[[int], bytes]) -> bytes:
-        """Return what is up to a position; each large field of a number is replaced."""
+        """Return the bytes up to a position; each large field of a number is replaced."""
         made, file = bytearray(), self._file
         while (start := file.tell()) < end:
             key = self._varint()
@@ -209,7 +209,7 @@ def _field(number: int, parts: list[bytes | range]) -> list[bytes | range]:
 
 
 def _header(number: int, length: int) -> bytes:
-    """Return what is before the content of a field."""
+    """Return the bytes before the content of a field."""
     made = bytearray([number << 3 | _BYTES])
     while length > 0x7F:
         made.append(length & 0x7F | 0x80)

@@ -1,4 +1,4 @@
-"""Finds what can be known of every value of a model before it runs, in one walk.
+"""Finds all that can be known about every value of a model before it runs, in one walk.
 
 Checks, inference, validation before a run, conversion and lowering all ask this analysis. What is
 fed to a run is a fact like any other.
@@ -84,7 +84,7 @@ class Refusal(NamedTuple):
 
 
 class Facts:
-    """What is known of the values of a model.
+    """The facts about the values of a model.
 
     Attributes:
         refusals: The split nodes and the positions in sequences that are wrong, in order.
@@ -116,14 +116,14 @@ class Facts:
         return value in self._known
 
     def of(self, value: ir.Value | None) -> Fact:
-        """Return what is known of a value; of one that was not met, what the model declares."""
+        """Return the fact about a value; if it was not met, the one that the model declares."""
         if value is None:
             return UNKNOWN
         known = self._known.get(value)
         return declared(value) if known is None else known
 
     def tensor(self, value: ir.Value | None) -> Tensor:
-        """Return what is known of a tensor; nothing of a value of another kind."""
+        """Return the fact about a tensor; an empty one for a value of another kind."""
         return as_tensor(self.of(value))
 
     def element_types(self, value: ir.Value | None) -> frozenset[ir.DataType]:
@@ -135,18 +135,18 @@ class Facts:
         return self._types.get(value, frozenset())
 
     def split(self, ref: NodeRef) -> KnownSplit:
-        """Return what is known of a split node; of one in a function, in all calls together."""
+        """Return what is known about a split node; in a function, in all calls together."""
         found = self._splits.get(ref.node)
         if found is None:
             found = split_of(ref.node, ref.opset, [self.of(value) for value in ref.node.inputs])
         return found
 
     def note_split(self, node: ir.Node, split: KnownSplit) -> None:
-        """Note what is known of a split node of the main graph or of a body in it."""
+        """Note the facts about a split node of the main graph or of a body in it."""
         self._splits[node] = split
 
     def set(self, value: ir.Value, fact: Fact) -> None:
-        """Replace what is known of a value."""
+        """Replace the fact about a value."""
         self._known[value] = fact
 
     def never_runs(self, path: str) -> bool:
@@ -189,7 +189,7 @@ def analyse(
     nodes: Container[ir.Node] | None = None,
     base: Facts | None = None,
 ) -> Facts:
-    """Find what can be known of every value of a model, which is not changed.
+    """Find all that can be known about every value of a model, which is not changed.
 
     Args:
         model: The model; no weights are read.
@@ -222,7 +222,7 @@ def analyse(
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What surrounds the nodes of a graph or function under analysis.
+    """The surroundings of the nodes of a graph or function under analysis.
 
     Attributes:
         path: The path of the graph or function.
@@ -339,7 +339,7 @@ class Analysis:
         return infer_outputs(node, inputs, around.opsets, attributes)
 
     def _bodies_of(self, path: str, around: Surroundings) -> AnalyseBody:
-        """Return what analyses a body of the node of this path."""
+        """Return the function that analyses a body of the node of this path."""
 
         def body(label: str, graph: ir.Graph, given: list[Fact], runs: bool | None) -> list[Fact]:
             for value, fact in zip_longest(graph.inputs, given[: len(graph.inputs)]):
@@ -391,7 +391,7 @@ class Analysis:
     def known_split(
         self, node: ir.Node, opset: int, inputs: list[Fact], attributes: Attributes
     ) -> KnownSplit:
-        """Return what is known of a split node; models repeat theirs, and right ones are kept."""
+        """Return what is known about a split node; models repeat theirs, right ones are cached."""
         alike = alike_of(node, opset, inputs, attributes)
         found = self._alike.get(alike)
         if found is None:
@@ -409,7 +409,7 @@ class Analysis:
         *,
         is_decided: bool,
     ) -> None:
-        """Note what is wrong with a checked node, or that it can't be decided before the run."""
+        """Note the errors of a checked node, or that it can't be decided before the run."""
         self.facts.refusals += [
             Refusal(error.located(node=path), around.runs, node) for error in errors
         ]
@@ -480,7 +480,7 @@ def _of_initializer(value: ir.Value, opset: int) -> Fact:
 
 
 def fact_of_fed(value: ir.Value, fed: object, opset: int | None) -> Fact:
-    """Return what is known of a fed value; of one that may be absent only what is declared.
+    """Return the fact about a fed value; about one that may be absent only what is declared.
 
     Its elements are left out where the opset is None.
     """

@@ -32,7 +32,7 @@ inputs, and whether it runs if its node does."""
 
 
 class Context(NamedTuple):
-    """What the rules know of a model.
+    """The knowledge of a model that the rules have.
 
     Attributes:
         opset: The opset of ONNX's own domain.
@@ -86,7 +86,7 @@ def _rounds(
     context: Context,
     both: Callable[[Fact, Fact], Fact] = join,
 ) -> tuple[list[Fact], list[Fact]]:
-    """Return what is known of what a loop carries in any round, and of what each round gives.
+    """Return the facts about a loop's states in any round, and about what each round gives.
 
     What is carried has the same elements in the first round only.
 
@@ -206,7 +206,7 @@ def _without_axis(fact: Fact, axis: int) -> tuple[Fact, Dim]:
 
 
 def _collected(fact: Fact, count: Dim, axis: int, *, is_sure: bool) -> Fact:
-    """Return what the outputs of all rounds are together; whether there is one may be sure.
+    """Return the outputs of all rounds together; `is_sure` if there is sure to be a round.
 
     After no round, every dimension is 0 that is not known as a number, whatever its name.
     """

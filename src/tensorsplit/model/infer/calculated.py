@@ -43,7 +43,7 @@ class _AnythingError(Exception):
 
 
 class Trial(NamedTuple):
-    """What a program calculates for some values of its variables.
+    """The results of a program for some values of its variables.
 
     Attributes:
         dim: The dimension that is split.
@@ -102,7 +102,7 @@ def _calculated(program: Program, variables: Sample, sampled: Collection[int]) -
 
 
 def outcomes(program: Program, count: int, samples: _Samples | None = None) -> list[Trial]:
-    """Return what is calculated for many values of the variables.
+    """Return the results for many values of the variables.
 
     A step whose result is not known for some of them is a variable too: what follows has to do with
     whatever it gives.

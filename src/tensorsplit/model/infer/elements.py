@@ -61,7 +61,7 @@ class Node:
     opset: int
 
     def tensor(self, index: int) -> Tensor:
-        """Return what is known of an input; nothing of one that is absent, or of another kind."""
+        """Return the fact about an input; an empty one if it is absent, or of another kind."""
         return as_tensor(self.inputs[index] if index < len(self.inputs) else None)
 
     def shape(self, index: int) -> Elements:
@@ -177,7 +177,7 @@ _LARGEST_NAMED = {ir.DataType.INT32: 1 << 24, ir.DataType.INT64: 1 << 15}
 
 
 def _fitting(entry: Dim, kind: ir.DataType | None) -> Dim:
-    """Return what was calculated, if it is known to be an element of the type."""
+    """Return a calculated element, if it is known to fit the type; else None."""
     if isinstance(entry, Fraction):
         return float(entry) if kind in FLOATS else None
     if kind in FLOATS:  # counts up to 2^11 are exact in all of them, names up to 2^24 not in all

@@ -1,4 +1,4 @@
-"""`infer_shapes`: writes what was found into the model, and says what was new."""
+"""`infer_shapes`: writes the inferred facts into the model, and reports the new ones."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _values(scope: Scope) -> Iterator[ir.Value]:
 
 
 def fill_value(value: ir.Value, facts: Facts) -> bool:
-    """Write what is known of a value into it; returns whether it got a type or shape."""
+    """Write the fact about a value into it; return whether it got a type or shape."""
     fact, kind, before = facts.of(value), value.type, value.shape
     if isinstance(fact, Tensor):
         found, shape = fact.element_type, fact.shape

@@ -1,4 +1,4 @@
-"""Operators of ONNX Runtime: what they give has the type and shape of what one of ONNX gives.
+"""Operators of ONNX Runtime whose outputs have the type and shape of an operator of ONNX.
 
 Its optimiser and its tools for quantisation write them. They do not declare what these give. So it
 is with those operators of ONNX of which onnx infers nothing.
@@ -72,7 +72,7 @@ def _product_of_packed(inputs: Inputs, attributes: Numbers) -> Alike | None:
 
 
 def _turned(fact: Fact | None) -> Fact | None:
-    """Return what is known of matrices after their last two axes were swapped."""
+    """Return the fact about matrices after their last two axes were swapped."""
     if not isinstance(fact, Tensor) or fact.shape is None or len(fact.shape) < 2:
         return fact  # a vector has but one axis
     *batch, rows, columns = fact.shape

@@ -1,4 +1,4 @@
-"""What layers of an OpenVINO IR calculate from shapes and constants, as lengths of splits.
+"""The lengths of splits that layers of an OpenVINO IR calculate from shapes and constants.
 
 Such a layer is inferred as a node of ONNX that gives the same. Nothing is known of other layers,
 versions and attributes but what their ports say.
@@ -33,14 +33,14 @@ def infer_layer(node: ir.Node, inputs: list[Fact]) -> list[Fact]:
 
 
 class _KnownLayer(LayerAttributes):
-    """A layer, and what is known of its inputs; what a rule asks for and is not known raises."""
+    """A layer and the facts about its inputs; it raises where a rule asks for an unknown one."""
 
     def __init__(self, node: ir.Node, inputs: list[Fact]) -> None:
         super().__init__(node)
         self.inputs = [as_tensor(fact) for fact in inputs]
 
     def refusal(self, reason: str) -> NotKnownError:
-        """Return what leaves the layer open."""
+        """Return the exception for a layer that stays open."""
         return NotKnownError(reason)
 
     def shapes(self) -> list[Shape | None]:
@@ -70,7 +70,7 @@ class _KnownLayer(LayerAttributes):
     def as_node(
         self, op_type: str, inputs: list[Tensor], attributes: Mapping[str, int] | None = None
     ) -> Tensor:
-        """Return what is known of the output of a node of ONNX."""
+        """Return the fact about the output of a node of ONNX."""
         held = [ir.AttrInt64(name, int(value)) for name, value in (attributes or {}).items()]
         outputs = [ir.Value(name="made")]
         node = ir.Node("", op_type, [ir.Value() for _ in inputs], held, outputs=outputs)

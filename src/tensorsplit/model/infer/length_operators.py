@@ -1,4 +1,4 @@
-"""What the operators that lengths are calculated with give.
+"""The results of the operators that lengths are calculated with.
 
 Integers of 64 bits wrap around, as on engines.
 """
@@ -41,7 +41,7 @@ class MayStopError(StopsError):
 
 
 class UnknownResultError(Exception):
-    """What a node does differs from engine to engine, or is not known here."""
+    """The result of a node differs from engine to engine, or is not known here."""
 
 
 Inputs: TypeAlias = "list[Any]"

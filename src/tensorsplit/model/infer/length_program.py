@@ -126,7 +126,7 @@ class _ProgramReader:
         return self._places[value]
 
     def _read_by(self, value: ir.Value) -> tuple[ir.Value | None, ...]:
-        """Return what the node of a value reads; nothing where the value is not calculated here."""
+        """Return the inputs of the node of a value; none if the value is not calculated here."""
         node = value.producer()
         if value in self._places or node is None or not self._is_calculated(value, node):
             return ()

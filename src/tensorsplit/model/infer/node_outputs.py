@@ -1,4 +1,4 @@
-"""What operators other than splits give: types and shapes by onnx's own inference, and elements.
+"""The outputs of operators other than splits: types and shapes by onnx's inference, and elements.
 
 onnx infers one node at a time, which keeps the cost linear and split nodes away from it. What is
 known of the elements of small tensors goes in too, and comes out: so lengths and shapes that a
@@ -247,7 +247,7 @@ _PLAIN_TYPES = frozenset(
 
 @lru_cache(maxsize=4096)
 def _inferred(query: Query, opsets: Opsets) -> tuple[Fact, ...]:
-    """Return what follows of the outputs of a node; models repeat theirs."""
+    """Return the facts that follow about a node's outputs; models repeat theirs."""
     proto, imported = query.message(), dict(opsets)
     inputs = tuple(_listed(query))
     outputs: list[Fact] = [UNKNOWN] * len(proto.output)
@@ -268,7 +268,7 @@ def _inferred(query: Query, opsets: Opsets) -> tuple[Fact, ...]:
 
 
 def _listed(query: Query) -> Iterator[Fact | None]:
-    """Yield what is known of the inputs; operands that are lists are known to be."""
+    """Yield the facts about the inputs; operands that are lists are known to be."""
     for place, fact in enumerate(query.inputs):
         is_list = place > 0 and query.op_type in _OF_LISTS and query.domain == ""
         if is_list and isinstance(fact, Tensor) and fact.shape is None:
@@ -442,7 +442,7 @@ def _names(inputs: tuple[Fact | None, ...]) -> dict[str, Dim]:
 
 
 def _fact(proto: onnx.TypeProto | None, names: Mapping[str, Dim]) -> Fact:
-    """Return what onnx says of an output; the names that it invents say nothing."""
+    """Convert onnx's inferred type to a fact; symbolic names that onnx invented are dropped."""
     if proto is None:
         return UNKNOWN
     kind = ir.serde.deserialize_type_proto_for_type(proto)
@@ -504,7 +504,7 @@ def _may_be_operand(kind: ir.DataType, shape: tuple[int, ...], opset: int) -> bo
 
 
 def of_constant(tensor: ir.TensorProtocol, opset: int) -> Tensor:
-    """Return what is known of a constant; its elements only if it may be an operand."""
+    """Return the fact about a constant, with its elements only if it may be an operand."""
     kind, shape, values = tensor.dtype, tuple(tensor.shape.numpy()), None
     if _may_be_operand(kind, shape, opset):
         with suppress(SplitError):  # checks refuse one that can't be read

@@ -1,4 +1,4 @@
-"""Finds what an engine knows of every value of a model when it imports it."""
+"""Finds all that an engine knows about every value of a model when it imports it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SHAPED_BY = {"Reshape": False, "Squeeze": False, "Unsqueeze": True}
 
 @full_collections_deferred()
 def seen(model: ir.Model, view: View, *, has_defaults: bool = True) -> Facts:
-    """Find what an engine with a view knows of every value of a model at import.
+    """Find all that an engine with a view knows about every value of a model at import.
 
     Of what lowering calculates, such as a part that is chosen at run time, it knows the rank. It
     takes defaults of inputs for constants, if it has them (D20).
@@ -102,7 +102,7 @@ class _Import(Analysis):
         return [_open_on(fact, axis) for fact in found]
 
     def _seen(self, node: ir.Node, fact: Fact) -> Fact:
-        """Return what the engine knows of an output of a node for which this is known.
+        """Return the fact that the engine knows about an output, from the one that is known here.
 
         It does not know that 0 times a number that it does not see is 0, nor how many axes
         there are with new ones that it does not see, nor what is in what it has no shape for, nor
@@ -143,7 +143,7 @@ class _Import(Analysis):
 
 
 def _in_numbers(fact: Fact) -> Fact:
-    """Return what a declaration says without names."""
+    """Return a declared fact without the names of dimensions."""
     if isinstance(fact, SequenceFact):
         return replace(fact, part=_numbers(fact.part))
     return replace(fact, shape=_numbers(fact.shape))
@@ -154,7 +154,7 @@ def _numbers(shape: Shape | None) -> Shape | None:
 
 
 def _open_on(fact: Fact, axis: int) -> Fact:
-    """Return what is known of a tensor, or of each of a sequence, but for the length on an axis."""
+    """Return the fact about a tensor, or each of a sequence, without the length on an axis."""
 
     def opened(shape: Shape | None) -> Shape | None:
         if not shape or not -len(shape) <= axis < len(shape):

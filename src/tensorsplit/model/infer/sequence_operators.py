@@ -34,7 +34,7 @@ def _input(inputs: list[Fact], index: int, kind: type[_Kind]) -> _Kind:
 
 
 def _tensor(inputs: list[Fact], index: int) -> Tensor:
-    """Return what is known of a tensor, perhaps nothing."""
+    """Return the fact about a tensor, perhaps an empty one."""
     is_unknown = index < len(inputs) and inputs[index] == UNKNOWN
     return Tensor() if is_unknown else _input(inputs, index, Tensor)
 

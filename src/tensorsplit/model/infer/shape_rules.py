@@ -64,7 +64,7 @@ def _concat(node: Node) -> Shape:
 
 
 def _merged_dim(left: Dim, right: Dim) -> Dim:
-    """Return what is known of a dimension that two shapes share."""
+    """Return the dimension that two shapes share, as far as it is known."""
     return right if left is None or is_known(right) else left
 
 

@@ -1,4 +1,4 @@
-"""What is known of a split node before it runs: what it asks for, its plan, and its outputs."""
+"""Split nodes before they run: their intent, their plan, and facts about their outputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class KnownSplit:
-    """What is known of a split node.
+    """The knowledge about a split node.
 
     Attributes:
         operator: The version; None if there is none at the opset.
@@ -65,7 +65,7 @@ class KnownSplit:
             return None
 
     def require_intent(self) -> Intent:
-        """Return what it asks for; if that is wrong, raise the first error."""
+        """Return the intent; if the node is wrong, raise the first error."""
         if self.intent is None:
             raise self.errors[0]
         return self.intent
@@ -83,7 +83,7 @@ class KnownSplit:
 def alike_of(
     node: ir.Node, opset: int, inputs: list[Fact], attributes: Attributes
 ) -> Hashable | None:
-    """Return what a split node has in common with those of which the same is known, if right.
+    """Return a key that is equal for split nodes about which the same is known, if right.
 
     None where attributes are not known. The arguments are those of `split_of`.
     """
@@ -94,7 +94,7 @@ def alike_of(
 def split_of(
     node: ir.Node, opset: int, inputs: list[Fact], attributes: Attributes | None = None
 ) -> KnownSplit:
-    """Return what is known of a split node, with arguments as for `binding.bind`."""
+    """Return what is known about a split node, with arguments as for `binding.bind`."""
     found = KnownSplit()
     operator = found.operator = found.attempt(lambda: record_of(node, opset))
     if operator is None:
@@ -219,7 +219,7 @@ def _open(intent: Intent, data: Tensor, inputs: list[Fact], *, is_open: bool) ->
 
 
 def fact_text(fact: Fact) -> str:
-    """Return what is known of a value, for a message."""
+    """Return a fact in words, for a message."""
     if isinstance(fact, Other):
         return f"of type {fact.type}"
     kind, shape = "a tensor", fact.shape if isinstance(fact, Tensor) else fact.part

@@ -1,4 +1,4 @@
-"""Validation before a run: what is wrong, what is not known yet, and the nodes that decide it."""
+"""Validation before a run: errors, what is not known yet, and the nodes that decide it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Given: TypeAlias = "tuple[tuple[str, Fact], ...]"
 
 
 class Validator:
-    """Checks what is fed to one model, call after call, and what the calls have in common once.
+    """Checks the values fed to one model, call after call, and what the calls share once.
 
     What the types and shapes alone decide is remembered by them. Of what they leave open, only the
     nodes that the elements of what is fed can change are looked at again.
@@ -60,7 +60,7 @@ class Validator:
         return self._decided(shapes, self._facts({**feeds, **(computed or {})}, self._opset))
 
     def check_alone(self) -> Facts:
-        """Refuse what is wrong whatever is fed, in nodes that are sure to run."""
+        """Refuse nodes that are sure to run and are wrong whatever is fed."""
         facts = analyse(self._model, None, declarations=False, nodes=self._nodes)
         for error, runs, _ in facts.refusals:
             if runs:
@@ -145,7 +145,7 @@ def validate(
 
 
 def _lasting(model: ir.Model, feeds: Mapping[str, object], nodes: set[ir.Node]) -> Facts:
-    """Return what holds whatever is fed to the inputs that are fed, in whatever shape."""
+    """Return the facts that hold whatever is fed to the fed inputs, in whatever shape."""
     types: dict[str, Fact] = {}
     for value in model.graph.inputs:
         if value.name and value.name in feeds:

@@ -48,7 +48,7 @@ class LoweredModel:
 
     @contextmanager
     def read(self) -> Iterator[OnnxModel]:
-        """Read what it has become; of an IR from files that are removed afterwards."""
+        """Read the lowered model; that of an IR from files that are removed afterwards."""
         if isinstance(self.made, LoweredIr):
             with self.made.reread() as model:
                 yield model
@@ -57,7 +57,7 @@ class LoweredModel:
 
 
 def lowered(source: OnnxModel, target: str | os.PathLike[str]) -> LoweredModel:
-    """Lower what was read, and warn of nothing; SplitError as of `lower`."""
+    """Lower a model that was read, and warn of nothing; SplitError as of `lower`."""
     if source.openvino is not None:
         return LoweredModel(source, *lower_ir(source, target))
     opened = open_model(source)

@@ -45,7 +45,7 @@ from tensorsplit.model.run.program import Block, compile_graph
 
 
 def slice_empty(lowering: Lowering) -> bool:
-    """Put slices of nothing in the place of constants without elements that nodes use as data.
+    """Replace constants without elements that nodes use as data by slices of nothing.
 
     Returns whether there were any.
     """
@@ -96,7 +96,7 @@ _MOST_COPIES = 64
 
 
 def slice_nothing(lowering: Lowering) -> bool:
-    """Put a slice of length 0 in the place of a node that takes no elements along an axis.
+    """Replace a node that takes no elements along an axis by a slice of length 0.
 
     Returns whether there were any.
     """
@@ -128,7 +128,7 @@ def _slice_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def give_nothing(lowering: Lowering) -> bool:
-    """Put a slice of nothing in the place of a Gather of data without elements.
+    """Replace a Gather of data without elements by a slice of nothing.
 
     One with indices that may be out of range stays, as it has to refuse these. Returns whether
     anything was changed.
@@ -192,7 +192,7 @@ def _drop(lowering: Lowering, constants: Iterable[ir.Value | None]) -> None:
 
 
 def write_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Put a constant in the place of a quotient of constants, which the target would round down."""
+    """Replace a quotient of constants, which the target would round down, by a constant."""
     node, made = ref.node, ref.node.outputs[0]
     quotient = folded_quotient(node, lowering.facts)
     if quotient is None:
@@ -286,7 +286,7 @@ def drop_unread(lowering: Lowering) -> bool:
 
 
 def _as_bytes(tensor: ir.TensorProtocol) -> ir.TensorProtocol:
-    """Return the same tensor, with what the model says of it."""
+    """Return the same tensor, with the type and shape that the model declares."""
     return ir.Tensor(
         tensor.numpy(),
         dtype=tensor.dtype,
@@ -305,7 +305,7 @@ def _note(lowering: Lowering, path: str, became: str, entry: Limitation) -> None
 
 
 def calculate_constants(lowering: Lowering) -> bool:
-    """Put constants in the place of what nodes calculate from constants alone.
+    """Replace values that nodes calculate from constants alone by constants.
 
     It is for targets that do so too as they load the model, but wrongly. What our engine refuses,
     and what is large, stays as it is. Returns whether anything was changed.
@@ -330,7 +330,7 @@ def calculate_constants(lowering: Lowering) -> bool:
 
 
 def _calculated(graph: Block, outputs: list[ir.Value]) -> dict[str, Any]:
-    """Return what our engine gives, by name; nothing if it refuses that, or if it is large."""
+    """Return the outputs of our own engine, by name; none if it refuses, or if they are large."""
     try:
         values = evaluate(graph, {}, outputs)
     except SplitError:  # the target has to refuse it, too

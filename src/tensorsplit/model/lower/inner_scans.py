@@ -29,12 +29,12 @@ _FIRST_WITHOUT_STATES = 13
 
 
 def loop_inner_scans(lowering: Lowering) -> bool:
-    """Put a Loop in the place of each Scan in the body of a Scan; whether there was any."""
+    """Replace each Scan in the body of a Scan by a Loop; return whether there was any."""
     return lowering.change_limited("scan_in_scan", _loop)
 
 
 def loop_for_no_rows(lowering: Lowering) -> bool:
-    """Put a Loop in the place of each Scan that may have no rows; whether there was any.
+    """Replace each Scan that may have no rows by a Loop; return whether there was any.
 
     Those that give rows of a shape that is not known stay: engines would give 0 for a dimension
     of none. So do those of which it can't be checked that they have equal rows, before opset 10,
@@ -125,7 +125,7 @@ def _number_of_rows(
 
 
 def _declare_ends(lowering: Lowering, body: ir.Graph) -> None:
-    """Declare what a body gives: after no round, an engine gives 0 for dimensions not declared."""
+    """Declare the outputs of a body: after no round, engines give 0 for undeclared dimensions."""
     for end in body.outputs:
         fill_value(end, lowering.facts)
 

@@ -30,7 +30,7 @@ from tensorsplit.model.run.program import compile_graph
 
 
 def write_lengths(lowering: Lowering) -> bool:
-    """Put constants in the place of lengths that are always the same and fit.
+    """Replace lengths that are always the same and fit by constants.
 
     Returns whether there were any.
     """
@@ -50,7 +50,7 @@ def _write_lengths(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _write(lowering: Lowering, ref: NodeRef, entry: Limitation) -> bool:
-    """Put a constant in the place of lengths that are one; return whether that was done."""
+    """Replace lengths by a constant, if they are one; return whether that was done."""
     held = ref.input(1)
     if held is None or ref.function is not None or constant(held) is not None:
         return False
@@ -77,7 +77,7 @@ def _fit(lowering: Lowering, ref: NodeRef, lengths: np.ndarray) -> bool:
 
 
 def _calculated(lowering: Lowering, held: ir.Value) -> Any:
-    """Return what nodes calculate from constants and known shapes alone; None if it is not that."""
+    """Return a value that nodes calculate from constants and known shapes alone, or None."""
     nodes, known = _nodes_to(held, lowering.facts)
     if not nodes:
         return None

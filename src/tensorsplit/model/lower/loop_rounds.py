@@ -46,12 +46,12 @@ _FIRST_WITH_EXPAND = 8
 
 
 def leave_out_loops(lowering: Lowering) -> bool:
-    """Put what loops that never have a round are given in their place; whether there were any."""
+    """Replace loops that never have a round by what they are given; return whether any were."""
     return lowering.change_limited("rounds_may_be_0", leave_out_loop)
 
 
 def leave_out_scans(lowering: Lowering) -> bool:
-    """Put what Scans without rows are given in their place; whether there were any."""
+    """Replace Scans without rows by what they are given; return whether there were any."""
     return lowering.change_limited("no_rows", _leave_out_scan)
 
 
@@ -241,7 +241,7 @@ def _put_starts(
     axes: Mapping[ir.Value, int],
     entry: Limitation,
 ) -> None:
-    """Put what a node carries, and scan outputs of no rows along their axes, in its place."""
+    """Replace a node by the states it is given, and by scan outputs of no rows along their axes."""
     make = InsertionPoint.before(lowering, ref)
     for old in filter(is_used, ref.node.outputs):
         start, fact = starts.get(old), lowering.facts.tensor(old)

@@ -1,4 +1,4 @@
-"""Loops that carry what nothing uses afterwards, and loops that pass on what an If gives.
+"""Loops whose states nothing uses afterwards, and loops that pass on what an If gives.
 
 They are for targets that take the shape of the one for fixed, and the memory of the other for free.
 """
@@ -31,7 +31,7 @@ _WITHOUT_WHERE = (
 
 
 def use_states(lowering: Lowering) -> bool:
-    """Have what a loop carries used, where the target needs that to know that its shape changes.
+    """Use the states of a loop, where the target needs that to see that their shape changes.
 
     Returns whether there was any.
     """
@@ -103,7 +103,7 @@ def copy_numbers(lowering: Lowering) -> None:
 
 
 def _copy_numbers(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have what is carried calculated: doubled, and subtracted once."""
+    """Calculate the states of a loop: double them, and subtract them once."""
     places = [1 + place for place in carried_numbers(ref.node)]
     _give_instead(lowering, ref, places, InsertionPoint.calculated)
     lowering.changed(ref, "the same, with the number that it carries calculated", entry)
@@ -131,7 +131,7 @@ def copy_states(lowering: Lowering) -> None:
 
 
 def _copy_states(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have what is carried chosen from itself, by a condition that is known only at run time."""
+    """Choose the states of a loop from themselves, by a condition known only at run time."""
 
     def chosen(make: InsertionPoint, old: ir.Value) -> ir.Value:
         kind = lowering.facts.tensor(old).element_type

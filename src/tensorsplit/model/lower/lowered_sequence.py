@@ -1,4 +1,4 @@
-"""What stands for a sequence in a model without sequences."""
+"""The tensors that stand for a sequence in a model without sequences."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Layout:
         return shape
 
     def tensors(self, fact: SequenceFact) -> tuple[Tensor, ...]:
-        """Return what is known of the tensors that hold a sequence."""
+        """Return the facts about the tensors that hold a sequence."""
         shape = None if fact.part is None else tuple(self.around(fact.part, None))
         held = Tensor(fact.element_type, shape)
         if self.dropped:
@@ -183,11 +183,11 @@ class PackedParts:
         return self._slice(make, start, end)
 
     def before(self, make: Calculation, place: Number) -> Piece:
-        """Return what comes before a position."""
+        """Return the elements before a position."""
         return self._slice(make, 0, self._start(place)), head(self.beside, place)
 
     def after(self, make: Calculation, place: Number) -> Piece:
-        """Return what comes from a position on."""
+        """Return the elements from a position on."""
         return self._slice(make, self._start(place), self._end), tail(self.beside, place)
 
     def not_empty(self, point: InsertionPoint) -> PackedParts:
@@ -254,7 +254,7 @@ class PackedParts:
 
     @property
     def beside(self) -> Listed:
-        """What says beside the data where each part is: the lengths."""
+        """The tensor beside the data that locates each part: the lengths."""
         return self.lengths
 
     @cached_property
@@ -299,7 +299,7 @@ class PackedParts:
 
 
 class FlatParts(PackedParts):
-    """Parts in a list of elements; in the place of their lengths are their shapes, in a table."""
+    """Parts in a list of elements, with a table of their shapes instead of their lengths."""
 
     @cached_property
     def count(self) -> Number:
@@ -313,7 +313,7 @@ class FlatParts(PackedParts):
 
     @property
     def beside(self) -> Listed:
-        """What says beside the data where each part is: the shapes."""
+        """The tensor beside the data that locates each part: the shapes."""
         assert not isinstance(self.sizes, Chunks)  # noqa: S101 - it is a table
         return listed(self.sizes)
 
@@ -341,7 +341,7 @@ def calculated_list(make: Calculation, numbers: Numbers) -> Numbers:
 
 
 def resized(known: Tensor, axis: int, size: int | None) -> Tensor:
-    """Return what is known of a tensor with another length on an axis."""
+    """Return the fact about a tensor with another length on an axis."""
     if known.shape is None:
         return Tensor(known.element_type)
     shape = list(known.shape)
@@ -355,7 +355,7 @@ Part: TypeAlias = "ir.Value | Callable[[], ir.Value]"
 
 @dataclass(frozen=True, slots=True)
 class LoweredSequence:
-    """What stands for a sequence: its tensors, one tensor that holds all parts, or both."""
+    """The stand-in for a sequence: its tensors, one tensor that holds all parts, or both."""
 
     fact: SequenceFact
     parts: tuple[Part, ...] | None

@@ -55,14 +55,14 @@ def _precision_of(kind: ir.DataType | None) -> str:
 
 
 class OtherLayer(NamedTuple):
-    """What changes layers with a feature, and into what."""
+    """The change of layers with a feature, and the result in words."""
 
     change: Change
     became: str
 
 
 class _OtherLayer:
-    """A layer that is changed, what feeds it, and what makes new layers beside it.
+    """A layer that is changed, its sources, and a maker of new layers beside it.
 
     Args:
         ref: The layer.
@@ -78,7 +78,7 @@ class _OtherLayer:
 
     @property
     def sources(self) -> list[End]:
-        """What feeds its inputs."""
+        """The ports that feed its inputs."""
         return [self.graph.source(self.layer, place) for place in range(len(self.layer.inputs))]
 
     @property
@@ -92,7 +92,7 @@ class _OtherLayer:
         return [self.facts.tensor(held).element_type for held in self.node.inputs]
 
     def replace(self, end: End) -> None:
-        """Have what it gives be given by another layer."""
+        """Replace the layer's output by that of another layer."""
         self.graph.stand_in(self.layer, [end])
 
 
@@ -121,12 +121,12 @@ def _cast_negative(old: _OtherLayer) -> None:
 
 
 def _leave_out(old: _OtherLayer) -> None:
-    """Put what a layer reads in the place of what it gives, which is the same."""
+    """Replace a layer's output by its input, which is the same."""
     old.replace(old.sources[0])
 
 
 def _take_larger(old: _OtherLayer) -> None:
-    """Put the larger one of a number and its negative in the place of an Abs."""
+    """Replace an Abs by the larger one of a number and its negative."""
     old.replace(old.make.layer(absolute(old.precision), old.sources))
 
 
@@ -174,7 +174,7 @@ def _limit_range(old: _OtherLayer) -> None:
 
 
 def _give_nothing(old: _OtherLayer) -> None:
-    """Put a constant without elements in the place of a Gather that gives none."""
+    """Replace a Gather that gives no elements by a constant without elements."""
     data, indices, axis = (old.facts.tensor(held) for held in old.node.inputs)
     made, taken = old.facts.tensor(old.node.outputs[0]), constant(old.node.inputs[1])
     assert data.shape is not None and made.shape is not None  # noqa: PT018, S101 - see the feature
@@ -243,7 +243,7 @@ def _settle(old: _OtherLayer) -> None:
 
 
 def _hide_limit(old: _OtherLayer) -> None:
-    """Reshape what is sliced to its own shape, of which the target knows no length at import."""
+    """Reshape sliced data to their own shape, so that the target knows no length at import."""
     data = old.facts.tensor(old.node.inputs[0])
     known = tuple(dim if is_known(dim) else 0 for dim in data.shape or ())
     hidden = of_hidden_lengths(_precision_of(data.element_type), known)
@@ -251,7 +251,7 @@ def _hide_limit(old: _OtherLayer) -> None:
 
 
 def _hide_shape(old: _OtherLayer) -> None:
-    """Reshape what has no elements to its own shape, where the target would lose a dimension."""
+    """Reshape data without elements to their own shape, where the target would lose a dimension."""
     precision = _precision_of(old.facts.tensor(old.node.inputs[0]).element_type)
     same = old.make.layer(of_hidden_lengths(precision, ()), old.sources[:1])
     old.graph.feed(old.layer, 0, same)
@@ -269,7 +269,7 @@ def _keep_separate(old: _OtherLayer) -> None:
 
 
 def _choose_constants(old: _OtherLayer) -> None:
-    """Choose true where the condition holds, and false elsewhere, in the place of the condition."""
+    """Replace a condition by a choice: true where it holds, false elsewhere."""
     if old.layer.attributes.get("auto_broadcast", "numpy").lower() != "numpy":
         raise refusal("its operands are not broadcast as NumPy does", "broadcast them before")
     for place in chosen_conditions(old.node, old.facts):
@@ -277,7 +277,7 @@ def _choose_constants(old: _OtherLayer) -> None:
 
 
 def _keep_result_separate(old: _OtherLayer) -> None:
-    """Feed what reads a layer the larger of its result and itself, as in `_keep_separate`."""
+    """Feed the readers of a layer the larger of its result and itself, as in `_keep_separate`."""
     number = next(iter(old.layer.outputs))
     kept = old.make.layer(copy_of(old.precision), [End(old.layer.id, number)])
     old.graph.feed_readers(old.layer, number, kept)

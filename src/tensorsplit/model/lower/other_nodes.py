@@ -76,7 +76,7 @@ _LEAST_RANK_WITH_AXIS_1 = 2
 
 
 def _turn_at_rank_4(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Turn what recurrent layers read as a tensor of rank 4, which the target does right."""
+    """Transpose the input of recurrent layers at rank 4, which the target does right."""
     node, data = ref.node, ref.input(0)
     assert data is not None  # noqa: S101 - see the feature
     make = InsertionPoint.instead_of(lowering, ref)
@@ -303,7 +303,7 @@ def _measure_element(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
 
 
 def _choose_constants(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Choose true where the condition holds, and false elsewhere, in the place of the condition."""
+    """Replace a condition by a choice: true where it holds, false elsewhere."""
     make = InsertionPoint.before(lowering, ref)
     places = chosen_conditions(ref.node, lowering.imported)
     change_inputs(ref.node, {i: make.constant(i == 1, np.bool_) for i in places})
@@ -392,7 +392,7 @@ def _normalize_instances(lowering: Lowering, ref: NodeRef, entry: Limitation) ->
 
 
 def _round_before(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Round what a QuantizeLinear by a scale of 1 quantises, and limit it to what it may give."""
+    """Round the input of a QuantizeLinear by a scale of 1, and limit it to the type's range."""
     node, facts, data = ref.node, lowering.facts, ref.input(0)
     limits, kind = limits_of(node, facts), facts.tensor(data).element_type
     if limits is None or kind is None or data is None:
@@ -598,7 +598,7 @@ def _write_softmax(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _hide_limit(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Reshape what is sliced to its own shape, of which the target knows no length at import.
+    """Reshape sliced data to their own shape, so that the target knows no length at import.
 
     Nodes stay where that was done to what their data is made of. So do those of data that is made
     of constants, for which the target then has no shape, and of opsets before 11, which have no
@@ -621,7 +621,7 @@ def _hide_limit(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _hide_shape(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Reshape what has no elements to its own shape, where the target would lose a dimension.
+    """Reshape data without elements to their own shape, where the target would lose a dimension.
 
     Nodes of opsets before 11 stay, which have no CumSum: of that, the target knows nothing.
     """
@@ -690,7 +690,7 @@ def _copy_outputs(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _declare_round(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Declare what the number of the round, or the condition, is in the body of a Loop."""
+    """Declare the type of the round's number, or of the condition, in the body of a Loop."""
     what, place, kind = _OF_ROUND[entry.feature]
     given = body_of(ref.node).inputs[place]
     given.type, given.shape = ir.TensorType(kind), ir.Shape([])
@@ -804,13 +804,13 @@ def _declare_ranks(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _declare_rows(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Declare what the rows are in the body of a Scan."""
+    """Declare the type of the rows in the body of a Scan."""
     _declare(lowering, scanned_by(ref.node))
     lowering.changed(ref, "the same, with its rows declared", entry)
 
 
 def _declare_results(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Declare what the body of a SequenceMap, a Scan or a Loop gives."""
+    """Declare the results of the body of a SequenceMap, a Scan or a Loop."""
     _declare(lowering, body_of(ref.node).outputs)
     lowering.changed(ref, "the same, with what its body gives declared", entry)
 

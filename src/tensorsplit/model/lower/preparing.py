@@ -1,4 +1,4 @@
-"""What is put right before nodes are lowered one by one."""
+"""The changes that are made before nodes are lowered one by one."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _calculate_lengths(lowering: Lowering, ref: NodeRef, _entry: Limitation) -> 
 
 
 def forget_shapes(lowering: Lowering) -> bool:
-    """Leave out shapes that the target would take for those of parts, in the place of a Split."""
+    """Remove declared shapes that the target would take for those of the parts of a split."""
     return lowering.change_limited("declared_parts", _leave_out_shapes)
 
 
@@ -145,7 +145,7 @@ def _leave_out_shapes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> No
 
 
 def _forget_shapes(lowering: Lowering, ref: NodeRef) -> None:
-    """Leave only the ranks of what is split, and of what is calculated from it, declared."""
+    """Keep only the declared ranks of the data that are split, and of what follows from them."""
     for held in led_to_shapes(ref.node):
         fact = lowering.facts.of(held)
         if isinstance(fact, Tensor) and fact.shape is not None:
@@ -198,7 +198,7 @@ def _sort(lowering: Lowering, ref: NodeRef, *entries: Limitation, reason: str = 
 
 
 def take_branches(lowering: Lowering) -> bool:
-    """Put the branch that is always taken in the place of an If that gives sequences to lower.
+    """Replace an If that gives sequences to lower by the branch that is always taken.
 
     Nothing is known of the two together: the sequences of the other branch may be of another kind.
     Returns whether there was any.
@@ -240,7 +240,7 @@ def leave_out_unrun(lowering: Lowering) -> bool:
 
 
 def _refused_unrun(lowering: Lowering, ref: NodeRef) -> Iterator[Limitation]:
-    """Yield what the target refuses of the bodies of a node that never run."""
+    """Yield the limitations of the target in the bodies of a node that never run."""
     own = lowering.limitations.get(ref.node, ())
     yield from (entry for entry in own if entry.feature in WRONG_UNRUN)
     for _, body in bodies(ref.node):
@@ -271,7 +271,7 @@ def take_branch(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def unwrap_optionals(lowering: Lowering) -> bool:
-    """Put what optional values hold in their place, where the target has none; whether any was."""
+    """Replace optional values by their content, if the target has none; return whether any were."""
     wanted = [
         ref
         for ref in lowering.refs.values()

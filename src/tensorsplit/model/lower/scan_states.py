@@ -36,7 +36,7 @@ def carry_captured(lowering: Lowering) -> bool:
 
 
 def carry_overwritten(lowering: Lowering) -> None:
-    """Have a Loop carry what its body overwrites of what is around it, where the target does so."""
+    """Have a Loop carry the values from around it that its body overwrites on the target."""
     lowering.change_each("overwritten", is_loop, _carry_captured)
 
 
@@ -93,7 +93,7 @@ def _scan_first_axes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
 
 
 def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a Scan carry what it captures, unchanged, or a Loop what it would overwrite."""
+    """Have a Scan carry the values it captures, unchanged, or a Loop those it would overwrite."""
     if not _can_carry(lowering, ref, entry):
         return
     node, ((_, body),) = ref.node, bodies(ref.node)
@@ -158,7 +158,7 @@ def _can_carry(lowering: Lowering, ref: NodeRef, entry: Limitation) -> bool:
 def add_states(
     lowering: Lowering, ref: NodeRef, added: list[tuple[ir.Value, ir.Value, ir.Value]]
 ) -> None:
-    """Put a node with more states in the place of one: their starts, and in the body both ends."""
+    """Replace a node by one with more states: their starts, and in the body both ends."""
     node, fresh, body = ref.node, lowering.names.fresh, body_of(ref.node)
     given, scanned = states_of(node), len(scanned_by(node))
     starts, inside, ends = zip(*added, strict=True)

@@ -1,4 +1,4 @@
-"""Loops that make sequences: in the place of SequenceMap, and of outputs of the model."""
+"""Loops that make sequences: they replace SequenceMap, and outputs of the model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST_WITH_SEQUENCES_IN_LOOPS = 13
 
 
 def expand_maps(lowering: Lowering) -> bool:
-    """Replace every SequenceMap that the target can't run by a Loop; whether there were any."""
+    """Replace each SequenceMap that the target can't run by a Loop; return whether any was."""
     wanted = [
         ref
         for ref in reversed(lowering.refs.values())
@@ -64,7 +64,7 @@ def _expand(lowering: Lowering, ref: NodeRef) -> None:
 
 
 def give_out(lowering: Lowering, old: ir.Value, sequence: LoweredSequence) -> None:
-    """Make a sequence of the tensors that stand for it, in the place of an output of the model."""
+    """Make a sequence again of the tensors that stand for an output of the model."""
     packed, kind = sequence.packed, lowering.sequence(old).element_type
     make = InsertionPoint(lowering, str(old.name), lowering.model.graph)
     _check_type(lowering, old, make.opset)

@@ -57,7 +57,7 @@ class SequenceNode:
         self.point = InsertionPoint.instead_of(lowering, ref)
 
     def sequence(self, held: ir.Value | None) -> LoweredSequence:
-        """Return what stands for a sequence (TS513 if nothing does)."""
+        """Return the stand-in for a sequence (TS513 if it has none)."""
         if held is None or held not in self.sequences:
             raise refusal("a sequence comes from an operator that can't be lowered")
         return self.sequences[held]
@@ -73,7 +73,7 @@ class SequenceNode:
 
     @property
     def fact(self) -> SequenceFact:
-        """What is known of the sequence that the node makes."""
+        """The fact about the sequence that the node makes."""
         return self.lowering.sequence(self.node.outputs[0])
 
     def result(self, held: ir.Value) -> None:

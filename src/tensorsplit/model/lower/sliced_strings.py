@@ -41,7 +41,7 @@ def take_slice(lowering: Lowering, ref: NodeRef) -> None:
 def _operand(
     lowering: Lowering, point: InsertionPoint, ref: NodeRef, place: int
 ) -> Sequence[Number]:
-    """Return what a Slice is given for each axis; nothing for what it omits."""
+    """Return the operand of a Slice for each axis; nothing for those that it omits."""
     if ref.opset < FIRST_WITH_BOUNDS_AS_INPUTS:
         return attribute_of(ref.node, _OPERANDS[place - 1], ir.AttributeType.INTS) or ()
     held = ref.input(place)

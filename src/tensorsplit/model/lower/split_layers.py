@@ -89,7 +89,7 @@ class LoweredIr:
         Outputs(reads=reads, overwrite=is_overwritten).write(self.files(target))
 
     def files(self, path: Path) -> dict[Path, Content]:
-        """Return what is written for a path of the ``.xml``."""
+        """Return the content of the ``.xml`` and the other files, for a path of the ``.xml``."""
         if self.weights is None and not self.added:
             return {path: self.text}
         return {path: self.text, path.with_suffix(".bin"): self.write_weights}
@@ -103,7 +103,7 @@ class LoweredIr:
             yield read_model(path, without_weights=True)
 
     def write_weights(self, file: IO[bytes]) -> None:
-        """Write what the ``.bin`` holds; TS504 if the one that was read has changed, or is gone."""
+        """Write the content of the ``.bin``; TS504 if the file that was read has changed."""
         if self.weights is not None:
             for piece in pieces_of(self.weights):
                 file.write(piece)

@@ -119,7 +119,7 @@ def request_of(lowering: Lowering, ref: NodeRef) -> tuple[Intent, ir.Value, int,
 
 
 def _without_lengths(intent: Intent, ref: NodeRef, facts: Facts) -> Intent:
-    """Return what a Split asks for by the rule of its calculated lengths, if that needs none."""
+    """Return the split by the rule of its calculated lengths, if that rule needs no lengths."""
     data, lengths = ref.input(0), ref.input(1)
     if data is None or lengths is None or intent.axis is None or not is_onnx_split(ref.node):
         return intent

@@ -1,4 +1,4 @@
-"""What every step of lowering shares: the model, what is known of it, the target, the report."""
+"""The state that all steps of lowering share: model, facts, target and report."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Lowering:
         self.look()
 
     def look(self) -> None:
-        """Find out what is known of the model as it is, and what the target can't take of it.
+        """Analyse the model as it is now, and find what the target can't run of it.
 
         Raises:
             RuntimeError: If it was done so often that it seems to go on without end.
@@ -129,7 +129,7 @@ class Lowering:
         self.reasons = self._sequences_to_lower()
 
     def _add_unseen(self, without_defaults: Facts) -> None:
-        """Note what the target can't do of splits if defaults of inputs are taken away (D20).
+        """Note the limitations for splits that hold once defaults of inputs are taken away (D20).
 
         Sessions do so with those that are fed.
         """
@@ -160,7 +160,7 @@ class Lowering:
         return reasons
 
     def limitation(self, feature: str) -> Limitation | None:
-        """Return what the target can't do of a feature."""
+        """Return the limitation of the target for a feature; None if it has none."""
         return next((entry for entry in self.profile.entries if entry.feature == feature), None)
 
     def limited(self, feature: str) -> list[tuple[NodeRef, Limitation]]:
@@ -232,7 +232,7 @@ class Lowering:
             facts.set(new, facts.of(old))
 
     def note(self, entry: Limitation) -> None:
-        """Note what the target may do wrongly of the lowered model; warn of values it changes."""
+        """Note a limitation that the lowered model still meets; warn where it changes values."""
         text = f"{self.profile.name}: {entry.note}"
         self.report.note(text, warns=entry.extent == "values")
 
@@ -263,7 +263,7 @@ class Lowering:
         return known if is_known(known) else dimension(held, axis)
 
     def sequence(self, held: ir.Value) -> SequenceFact:
-        """Return what is known of a sequence."""
+        """Return the fact about a sequence."""
         fact = self.facts.of(held)
         return fact if isinstance(fact, SequenceFact) else SequenceFact()
 
@@ -398,7 +398,7 @@ class InsertionPoint(Calculation):
         return new
 
     def replace(self, old: ir.Value, new: ir.Value) -> None:
-        """Have a value used, under its name if that can be, in the place of an output of a node."""
+        """Replace an output of a node by a value, which takes over its name if that can be."""
         lowering = self.lowering
         if new not in lowering.fresh or new.graph is not old.graph:
             if not old.is_graph_output():
@@ -419,7 +419,7 @@ class InsertionPoint(Calculation):
 
 
 def is_own(operator: str) -> Callable[[ir.Node], bool]:
-    """Return what tells whether a node is of an operator of ONNX's own domain."""
+    """Return a test for nodes of an operator of ONNX's own domain."""
     return lambda node: (node.domain, node.op_type) == ("", operator)
 
 

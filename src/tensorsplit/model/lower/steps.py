@@ -144,7 +144,7 @@ def _mistyped(opened: OnnxModel) -> SplitError | None:
 
 
 def _lower(lowering: Lowering) -> None:
-    """Write what the target can't take, again as long as more of it is seen in what was written."""
+    """Rewrite the nodes that the target can't run, again as long as that reveals more of them."""
     passes = 0
     while True:
         is_less_known, may_be_more = _lower_once(lowering)
@@ -160,7 +160,7 @@ def _lower(lowering: Lowering) -> None:
 
 
 def _lower_once(lowering: Lowering) -> tuple[bool, bool]:
-    """Write what is seen now that the target can't take.
+    """Rewrite once the nodes that the target is now seen not to run.
 
     Returns:
         Whether less is known, or seen at import, of what follows, or axes may be alike; and whether
@@ -190,7 +190,7 @@ def _lower_once(lowering: Lowering) -> tuple[bool, bool]:
 
 
 def _lower_splits(lowering: Lowering) -> bool:
-    """Write splits and what they are followed by; return whether there were sequences."""
+    """Lower splits and the nodes that read them; return whether there were sequences."""
     sequences: LoweredSequences = {}
     graph = lowering.model.graph
     _lower_scope(lowering, sequences, graph)
@@ -202,7 +202,7 @@ def _lower_splits(lowering: Lowering) -> bool:
 
 
 def _calculate_in_bodies(lowering: Lowering) -> None:
-    """Calculate what has become constant in the bodies that splits were written in."""
+    """Replace values in bodies that have become constant since splits were lowered."""
     if lowering.look_for("of_constants", bodies) and calculate_constants(lowering):
         lowering.look()
 
@@ -271,7 +271,7 @@ def _may_be_written(entry: Limitation) -> bool:
 
 
 def _check(lowering: Lowering) -> None:
-    """Refuse what the target can't take and no rewrite fixes; note what it may do wrongly."""
+    """Refuse features that no rewrite removes; note those that the target may run wrongly."""
     profile = lowering.profile
     for entry in profile.about(model_features(lowering.model)):
         if entry.feature in ("sequence_input", "sequence_output"):
@@ -308,7 +308,7 @@ _OF_OPSETS = ("uneven_branches", "version")
 
 
 def _check_opset(lowering: Lowering, entry: Limitation) -> None:
-    """Refuse what the target does not have at this opset: nothing else can be written."""
+    """Refuse nodes that the target does not run at this opset, where no other nodes would do."""
     if entry.feature in _OF_OPSETS and entry.extent == "all":
         raise refusal(lowering.profile.says(entry), "convert it to opset 13")
 
@@ -383,7 +383,7 @@ class Passage:
         return cls(step, fact, layout, layout.tensors(fact))
 
     def given(self, held: ir.Value, point: InsertionPoint) -> list[ir.Value]:
-        """Return what is handed in or out for a value."""
+        """Return the values that are passed in or out for a value."""
         if self.fact is None:
             return [held] * len(self.tensors)
         sequence = replace(self.step.sequence(held), fact=self.fact)
@@ -405,7 +405,7 @@ class Passage:
         return made
 
     def taken(self, old: ir.Value, values: list[ir.Value], point: InsertionPoint) -> None:
-        """Have the new values stand for the old one after the point."""
+        """Let the new values replace the old one after the point."""
         sequences = self.step.sequences
         if self.fact is None:
             for new in values:
@@ -419,7 +419,7 @@ class Passage:
 
 
 def _lower_if(step: SequenceNode) -> bool:
-    """Lower an If and its branches; whether it was replaced."""
+    """Lower an If and its branches; return whether it was replaced."""
     node, branches = step.node, [body for _, body in bodies(step.node)]
     for body in branches:
         _lower_scope(step.lowering, step.sequences, body)
@@ -448,7 +448,7 @@ def _out_of_branches(step: SequenceNode, old: ir.Value, ends: list[ir.Value]) ->
 
 
 def _lower_loop(step: SequenceNode) -> bool:
-    """Lower a Loop and its body; whether it was replaced."""
+    """Lower a Loop and its body; return whether it was replaced."""
     node = step.node
     ((_, body),) = bodies(node)
     carried = carried_by(node)
@@ -492,7 +492,7 @@ def _into_loop(step: SequenceNode, carried: Carried) -> Passage:
 def _given_out(
     step: SequenceNode, passages: list[Passage], body: ir.Graph, ends: Sequence[ir.Value]
 ) -> list[ir.Value]:
-    """Return what a body gives out; a sequence's stand-in is made in it, for one output only."""
+    """Return the new outputs of a body; a sequence's stand-in is made in it, for one output."""
     point, given = InsertionPoint(step.lowering, step.point.stem, body), dict.fromkeys(body.outputs)
     outputs = []
     for passage, end in zip(passages, ends, strict=True):
@@ -507,7 +507,7 @@ def _given_out(
 def _replace(
     step: SequenceNode, inputs: Sequence[ir.Value | None], passages: list[Passage]
 ) -> None:
-    """Put a node with other inputs and outputs in the place of a node with bodies."""
+    """Replace a node with bodies by one with other inputs and outputs."""
     old = step.node
     made = [passage.values(output) for passage, output in zip(passages, old.outputs, strict=True)]
     step.lowering.edits.retire(old)

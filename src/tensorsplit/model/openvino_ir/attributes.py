@@ -31,7 +31,7 @@ def _integers(listed: str) -> list[int]:
 
 
 def is_set(layer: ir.Node, name: str) -> bool:
-    """Return whether an attribute of a layer says yes; not if it is missing or neither."""
+    """Return whether an attribute of a layer is true; not if it is missing or neither."""
     held = layer.attributes.get(name)
     return held is not None and _FLAGS.get(str(held.value).strip().lower(), False)
 
@@ -57,7 +57,7 @@ class LayerAttributes(ABC):
 
     @abstractmethod
     def refusal(self, reason: str) -> Exception:
-        """Return what is raised for an attribute that can't be read."""
+        """Return the exception for an attribute that can't be read."""
 
     @abstractmethod
     def shapes(self) -> list[Shape | None]:
@@ -75,7 +75,7 @@ class LayerAttributes(ABC):
         return self.text(name, default).lower()
 
     def choice(self, name: str, known: Mapping[str, T], default: str | None = None) -> T:
-        """Return what an attribute stands for, which is one of several words."""
+        """Return the meaning of an attribute that is one of several words."""
         word = self.word(name, default)
         if word not in known:
             raise self._refused_value(name)
@@ -123,5 +123,5 @@ class LayerAttributes(ABC):
             raise self._refused_value(name) from None
 
     def _refused_value(self, name: str) -> Exception:
-        """Return what is raised for an attribute with a value that is not known."""
+        """Return the exception for an attribute with a value that is not known."""
         return self.refusal(f"its {name} is {show(self.text(name))}")

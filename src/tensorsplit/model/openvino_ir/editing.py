@@ -99,7 +99,7 @@ class EditedIr:
 
     @property
     def added(self) -> bytes:
-        """What follows the data in the ``.bin``."""
+        """The bytes that follow the data in the ``.bin``."""
         return b"\0" * self._padding + bytes(self._constants) if self._constants else b""
 
     def text(self) -> bytes:
@@ -164,7 +164,7 @@ class EditedGraph:
         self._removed: set[int] = set()
 
     def source(self, layer: Layer, place: int) -> End:
-        """Return what feeds an input, by its position."""
+        """Return the port that feeds an input, by its position."""
         return self._sources[layer.id, list(layer.inputs)[place]]
 
     def constant(self, values: tuple[int, ...], name: str) -> End:
@@ -207,7 +207,7 @@ class EditedGraph:
         return self.add_with_outputs(loop, (count, condition, source), name, 1, inside)[0]
 
     def feed_readers(self, layer: Layer, port: int, new: End) -> None:
-        """Have what an output fed be fed by another one, which replaces it."""
+        """Replace an output by another one, which feeds its readers from now on."""
         old = End(layer.id, port)
         self._replaced[new] = layer.outputs[port]
         self._sources = {

@@ -63,7 +63,7 @@ def _quotient(dividend: LayerOperand, precision: str) -> LayerType:
 
 
 def converted(element_type: str) -> LayerType:
-    """Return what converts a tensor to an element type."""
+    """Return a layer that converts a tensor to an element type."""
     given = {"destination_type": element_type}
     return LayerType("Convert", "opset1", (0,), given, PRECISIONS[element_type])
 
@@ -127,35 +127,35 @@ VARIADIC_SPLIT = LayerType("VariadicSplit", "opset1", ())
 
 
 def turned(precision: str) -> LayerType:
-    """Return what has the first two axes of a tensor of rank 3 change places, by way of rank 4."""
+    """Return layers that swap the first two axes of a tensor of rank 3, by way of rank 4."""
     one_more = LayerType("Unsqueeze", "opset1", (0, (3,)), precision=precision)
     moved = LayerType("Transpose", "opset1", (one_more, (1, 0, 2, 3)), precision=precision)
     return LayerType("Squeeze", "opset1", (moved, (3,)), precision=precision)
 
 
 def negative(precision: str) -> LayerType:
-    """Return what gives the negative of a tensor."""
+    """Return a layer that gives the negative of a tensor."""
     return LayerType("Negative", "opset1", (0,), precision=precision)
 
 
 def negative_float() -> LayerType:
-    """Return what gives the negative of a tensor as float32."""
+    """Return layers that give the negative of a tensor as float32."""
     return LayerType("Negative", "opset1", (converted("f32"),), precision=PRECISIONS["f32"])
 
 
 def absolute(precision: str) -> LayerType:
-    """Return what gives the larger one of a number and its negative."""
+    """Return layers that give the larger one of a number and its negative."""
     return _elementwise("Maximum", precision, (0, negative(precision)))
 
 
 def without_difference(precision: str) -> LayerType:
-    """Return what gives whether two numbers are the same, by their difference."""
+    """Return layers that compare two numbers by their difference."""
     between, zero = (_elementwise("Subtract", precision, pair) for pair in ((0, 1), (1, 1)))
     return _elementwise("Equal", "BOOL", (between, zero))
 
 
 def exact_quotient(precision: str) -> LayerType:
-    """Return what gives a quotient of integers, rounded toward zero.
+    """Return layers that give a quotient of integers, rounded toward zero.
 
     It divides what leaves no rest, which is right however quotients are rounded.
     """
@@ -164,7 +164,7 @@ def exact_quotient(precision: str) -> LayerType:
 
 
 def limit_of_range(precision: str) -> LayerType:
-    """Return what gives the limit of a range; of one that is empty, its start."""
+    """Return layers that give the limit of a range; of one that is empty, its start."""
     is_upward = _elementwise("Less", "BOOL", (_elementwise("Subtract", precision, (2, 2)), 2))
     ends = _elementwise("Less", "BOOL", (0, 1)), _elementwise("Less", "BOOL", (1, 0))
     is_inside = _elementwise("Select", "BOOL", (is_upward, *ends))
@@ -172,7 +172,7 @@ def limit_of_range(precision: str) -> LayerType:
 
 
 def repeated(precision: str, first: int, count: int, rank: int) -> LayerType:
-    """Return what repeats a tensor along some of its axes, by counts of int64 for all of them."""
+    """Return layers that repeat a tensor along some of its axes, by counts of int64 for all."""
     places = tuple(range(first, first + count))
     taken = LayerType("Gather", "opset8", (1, places, (0,)), {"batch_dims": "0"})
     ones = [(1,) * first, (1,) * (rank - first - count)]
@@ -182,22 +182,22 @@ def repeated(precision: str, first: int, count: int, rank: int) -> LayerType:
 
 
 def copy_of(precision: str) -> LayerType:
-    """Return what gives a tensor once more: the larger one of it and itself."""
+    """Return a layer that gives a tensor once more: the larger one of it and itself."""
     return _elementwise("Maximum", precision, (0, 0))
 
 
 def truth(*, of: bool) -> LayerType:
-    """Return what gives true, or false, as a scalar."""
+    """Return a layer that gives true, or false, as a scalar."""
     return converted("boolean")._replace(operands=(_scalar((int(of),)),))
 
 
 def with_nothing() -> LayerType:
-    """Return what adds numbers less themselves to others, which the engine does not know then."""
+    """Return layers that add a number less itself to others, which the engine can't know then."""
     return _elementwise("Add", operands=(0, _elementwise("Subtract", operands=(1, 1))))
 
 
 def of_hidden_lengths(precision: str, known: tuple[int, ...]) -> LayerType:
-    """Return what gives a tensor of the same shape, of which the engine knows no length.
+    """Return layers that give a tensor of the same shape, of which the engine knows no length.
 
     Those that are `known` are given again, with 0 for the others, if there are any.
     """
@@ -225,7 +225,7 @@ class DeclaredTensor(NamedTuple):
 
 
 def one_round(kind: DeclaredTensor, offset: int) -> str:
-    """Return what is in a Loop that carries a tensor by an Identity.
+    """Return the content of a Loop that carries a tensor by an Identity.
 
     The condition is a byte of 1 at an offset in the data.
     """

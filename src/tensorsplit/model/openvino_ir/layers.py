@@ -59,7 +59,7 @@ class Port(NamedTuple):
 
 
 class OutputPort(NamedTuple):
-    """What feeds an input: a layer, and the id of one of its output ports."""
+    """The output port that feeds an input: a layer, and the id of one of its ports."""
 
     layer: Layer
     port: int
@@ -136,7 +136,7 @@ def read_network(path: Path) -> Element:
 
 
 def read_octets(path: Path) -> bytes:
-    """Return what an IR file holds; raises TS501."""
+    """Return the content of an IR file; raises TS501."""
     with _opened(path) as file:
         return file.read()
 
@@ -279,7 +279,7 @@ def _ports(item: Element | None, path: str, precision: str = "") -> dict[int, Po
 def _edges(
     graph: Element, layers: Mapping[int, Layer], prefix: str
 ) -> dict[tuple[int, int], OutputPort]:
-    """Return what feeds each input port, by layer and port id."""
+    """Return the output port that feeds each input port, by layer and port id."""
     found: dict[tuple[int, int], OutputPort] = {}
     edges = graph.find("edges")
     for edge in edges.findall("edge") if edges is not None else ():

@@ -57,7 +57,7 @@ class BodyPorts(NamedTuple):
 
 
 def ports_text(layer: Layer, label: str, layers: Iterable[Layer]) -> str:
-    """Return what the file says of the ports of a layer and those of a body in it."""
+    """Return the file's text about the ports of a layer and those of a body in it."""
     inside = list(layers)
     ids = {
         "input": list(layer.inputs),
@@ -72,7 +72,7 @@ def ports_text(layer: Layer, label: str, layers: Iterable[Layer]) -> str:
 
 
 def read_ports(text: str, path: str) -> BodyPorts:
-    """Return what `ports_text` wrote (TS502 where the file does not say what it has to)."""
+    """Read the text of `ports_text` (TS502 where the file lacks something that it has to hold)."""
     ids, entries, back = json.loads(text)
     places = {what: {number: i for i, number in enumerate(each)} for what, each in ids.items()}
     found = {

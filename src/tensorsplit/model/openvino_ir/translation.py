@@ -171,7 +171,7 @@ def _range(text: str, layer: Layer) -> Range:
 
 
 def _output_names(layers: Sequence[Layer]) -> tuple[str, ...]:
-    """Return what each Result is called, in the order of the file; every name once.
+    """Return the name of each Result, in the order of the file; every name once.
 
     A Result is called by its own tensor name, else by one of the port that feeds it, else as its
     layer, else as the producing layer and the position of the output.
@@ -261,7 +261,7 @@ class _Writer:
 
     @contextmanager
     def _doubting(self, layer: Layer, text: str, inside: Sequence[Layer]) -> Iterator[None]:
-        """Doubt what a body is given, as far as that is doubted, and what the layer gives of it."""
+        """Mark the inputs of a body as doubtful, as far as they are, and outputs that follow."""
         maps = BodyPorts((), (), ())
         with suppress(SplitError):  # it is refused elsewhere
             maps = read_ports(text, "")
@@ -490,7 +490,7 @@ def _of_port(name: str, source: OutputPort) -> ValueInfoProto:
 
 
 def _of_any_round(source: OutputPort) -> tuple[int | None, ...] | None:
-    """Return what a port of a Loop says of a shape, if what is carried starts so as well.
+    """Return the shape that a port of a Loop declares, if the states start with it as well.
 
     OpenVINO takes a Loop of no round for one of one round.
     """
@@ -513,7 +513,7 @@ def _of_any_round(source: OutputPort) -> tuple[int | None, ...] | None:
 
 
 def _of_known_lengths(source: OutputPort) -> tuple[int | None, ...] | None:
-    """Return what a port of a slice says of a shape, where the length of the data is known as well.
+    """Return the shape that a port of a slice declares, if the data's length is known as well.
 
     OpenVINO calculates a wrong one from bounds of a length: of ..8, from -3 to 3, it says 0.
     """
@@ -545,7 +545,7 @@ def _of_precision(text: str) -> str | None:
 def _described(
     name: str, element_type: str | None, shape: Sequence[int | str | None] | None
 ) -> ValueInfoProto:
-    """Return what is declared of a value; nothing for an unknown type of unknown rank."""
+    """Return the declaration of a value; nothing for an unknown type of unknown rank."""
     if element_type is None and shape is None:
         return ValueInfoProto(name=name)
     return helper.make_tensor_value_info(name, data_type(element_type), shape)

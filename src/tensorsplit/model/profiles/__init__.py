@@ -1,4 +1,4 @@
-"""What engines were measured not to run, or to run wrongly: one file for each engine and version.
+"""What engines were measured not to run, or to run wrongly: a file for each engine and version.
 
 A file says who measured what, when and how; its entries name features of nodes and models by the
 vocabulary of `tensorsplit.model.features`. What an engine can't do is data here and code nowhere.
@@ -180,7 +180,7 @@ class Limitation:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of one version of an engine.
+    """The measured limitations of one version of an engine.
 
     Attributes:
         engine: The engine's name, or that of a target that can't be run.
@@ -338,7 +338,7 @@ def _made_here() -> Mapping[tuple[str, str], Path]:
 
 
 def _read_here(engine: str) -> tuple[dict[str, Profile], list[str]]:
-    """Return what was measured of an engine on this machine, by version, and remarks.
+    """Return the profiles measured on this machine of an engine, by version, and remarks.
 
     A file that holds no profile is ignored, with a remark.
     """
@@ -363,7 +363,7 @@ def _is_version(text: str) -> bool:
 
 
 def _order(version: str) -> Version:
-    """Return what a version is compared by; what is not one, such as a target's, is the oldest.
+    """Return the key that versions are compared by; others, such as a target's, are the oldest.
 
     How a package was built, such as ``+cpu``, makes no difference.
     """

@@ -34,7 +34,7 @@ def _run_if(step: Step, inputs: Sequence[object], run: RunBody) -> Values:
 
 
 def _loop(step: Step, inputs: Sequence[Any], run: RunBody) -> Values:
-    """Run a Loop: return the last values of what is carried, then what was collected.
+    """Run a Loop: return the last values of its states, then the collected outputs.
 
     Without the input `cond` the body's condition is ignored, as the standard's table says, if the
     trip count ends the loop.
@@ -138,7 +138,7 @@ def _scan(
 
 
 def _columns(rows: list[Values], count: int) -> list[Values]:
-    """Return what the iterations give, by output."""
+    """Return the outputs of the iterations, by output."""
     return [[row[k] for row in rows] for k in range(count)]
 
 
@@ -171,7 +171,7 @@ def _stacked(
 
 
 def _stack(parts: Values, axis: int) -> Array:
-    """Return what was collected, as one tensor with a new axis."""
+    """Return the collected tensors as one, with a new axis."""
     kinds = {
         f"{element_type(p)}{list(p.shape)}" if isinstance(p, np.ndarray) else _NO_TENSOR
         for p in parts
@@ -184,7 +184,7 @@ def _stack(parts: Values, axis: int) -> Array:
 
 
 def _no_rows(known: Tensor, axis: int) -> Array:
-    """Return what no iteration gives.
+    """Return an output of no iteration.
 
     What is known of the body gives the element type and the other dimensions; those that are not
     known are 0.

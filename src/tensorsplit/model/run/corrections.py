@@ -209,7 +209,7 @@ def _transposed(call: Call) -> list[Array]:
 
 
 def _also_without_rows(run: RunCall) -> RunCall:
-    """Return what runs an operator on a batch without rows, too: on one of zeros, which is left."""
+    """Return a kernel that runs batches without rows, too: it runs one of zeros and drops it."""
 
     def run_all(call: Call) -> Values:
         data, *others = call.inputs
@@ -273,7 +273,7 @@ def _quantized(call: Call) -> Values:
 
 
 def _recurrent(*usual: str) -> RunCall:
-    """Return what runs LSTM, GRU or RNN, each row of the batch by its length.
+    """Return a kernel of LSTM, GRU or RNN that runs each row of the batch by its length.
 
     The reference takes all rows for as long as the data, knows the usual activations only, and
     limits nothing.

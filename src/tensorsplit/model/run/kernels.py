@@ -355,7 +355,7 @@ def _check_unread(made: Array, indices: Iterable[tuple[Array, int]]) -> None:
 
 
 def gather_nd(data: Array, indices: Array, *, batch_dims: int = 0, **_: object) -> list[Array]:
-    """Take what each list of indices points at, of data without elements too."""
+    """Take the elements that lists of indices point at, of data without elements too."""
     shape, at = data.shape, indices.shape
     is_batch = 0 <= batch_dims < min(len(shape), len(at))
     if not is_batch or shape[:batch_dims] != at[:batch_dims]:
@@ -414,7 +414,7 @@ def flatten(data: Array, *, axis: int = 1, **_: object) -> list[Array]:
 def one_hot(
     given: Array, depth: Array, values: Array, *, opset: int, axis: int = -1
 ) -> list[Array]:
-    """Set what indices say: one out of range sets nothing; one below 0 is in range since opset 11.
+    """Set the elements at indices: one out of range sets none; below 0 is in range since opset 11.
 
     The depth may be a list of one. The reference of onnx 1.20 takes every index modulo the depth.
     """

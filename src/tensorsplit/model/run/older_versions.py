@@ -1,4 +1,4 @@
-"""What older versions of operators mean, which onnx's reference takes for the newest.
+"""Operators in their older versions, which onnx's reference takes for the newest.
 
 Their inputs are brought into the newer form, or they are refused (ADR 27).
 """

@@ -1,4 +1,4 @@
-"""What the standard wants of the operands of a node, where onnx's reference takes any others.
+"""Checks of a node's operands by the standard, where onnx's reference takes any others.
 
 The reference then gives something: data of another shape, or elements from a wrong place.
 """
@@ -18,7 +18,7 @@ Check: TypeAlias = Callable[[Call], Iterator[str]]
 
 
 def checked(run: RunCall, checks: Sequence[Check]) -> RunCall:
-    """Return what runs an operator on operands that are right; it refuses others (TS510)."""
+    """Return a kernel that runs an operator on right operands and refuses others (TS510)."""
 
     def run_checked(call: Call) -> Values:
         for fit in chain.from_iterable(check(call) for check in checks):
@@ -57,7 +57,7 @@ def _is_broadcast(given: Sequence[int], shape: Sequence[int]) -> bool:
 
 
 def _within_its_axis(call: Call) -> Iterator[str]:
-    """Check what NumPy looks at only where there are elements: a condition beyond the axis."""
+    """Check a condition beyond the axis, which NumPy looks at only where there are elements."""
     data, condition = call.inputs
     axis = call.attribute("axis", None)
     length = data.size if axis is None else data.shape[axis]

@@ -29,7 +29,7 @@ def run(step: Step, inputs: Sequence[object]) -> Values:
 
 
 def _prepared(step: Step) -> Kernel:
-    """Return what runs a node, again and again."""
+    """Return a kernel for a node, which can run again and again."""
     if step.domain == "" and step.op_type in SEQUENCES:
         kernel = SEQUENCES[step.op_type]
         return lambda inputs: [kernel(*inputs)]
@@ -49,7 +49,7 @@ def _prepared(step: Step) -> Kernel:
 
 
 def _version(step: Step) -> RunCall | None:
-    """Return what runs a node that the reference alone does not run right, or does not refuse.
+    """Return our kernel for a node that the reference alone runs wrongly, or does not refuse.
 
     None for others.
     """

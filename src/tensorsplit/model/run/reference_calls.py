@@ -59,7 +59,7 @@ RunCall: TypeAlias = Callable[[Call], Values]
 def reference_kernel(
     step: Step, attributes: Mapping[str, ir.Attr], opsets: Mapping[str, int], op_type: str
 ) -> Kernel:
-    """Return what onnx's evaluator makes of the node alone, or of the one of ONNX that it means.
+    """Return onnx's evaluator of a node as a kernel, or of the node of ONNX that it means.
 
     The evaluator does not run whole graphs (ADR 7): it ignores function overloads and defaults of
     attributes, mixes up omitted outputs and inputs, and hides which node failed.
@@ -82,7 +82,7 @@ def _kernel(
     op_type: str,
     outputs: Sequence[ir.Value],
 ) -> Kernel:
-    """Return what runs one operator with the inputs of a node, by names of our own."""
+    """Return a kernel for one operator with the inputs of a node, by names of our own."""
     node = NodeProto(
         op_type=op_type,
         domain=step.domain,

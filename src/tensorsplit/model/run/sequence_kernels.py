@@ -44,7 +44,7 @@ def _sequence_insert(sequence: Any, tensor: object, index: object = None) -> Any
 
 
 def _optional_get_element(value: object) -> Any:
-    """Return what the optional holds (OptionalGetElement)."""
+    """Return the content of an optional (OptionalGetElement)."""
     if value is None:
         raise node_failed("the optional is empty", "ask OptionalHasElement first")
     return value

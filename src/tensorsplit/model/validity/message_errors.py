@@ -1,4 +1,4 @@
-"""What is wrong with an ONNX message before it is read as a graph.
+"""The errors of an ONNX message before it is read as a graph.
 
 onnx-ir would drop a part of such a message, or refuse it with an error of its own.
 """
@@ -98,7 +98,7 @@ def _kind_of(field: Any) -> int:
 
 
 def message_errors(model: ModelProto, lists: Iterable[NodeList]) -> Iterator[SplitError]:
-    """Yield what contradicts itself in a message, each error with the path of its place.
+    """Yield the contradictions in a message, each error with the path of its place.
 
     These are imports, functions, names and attributes that occur twice, opsets below 1, outputs of
     functions that nothing produces, sparse attributes, and tensors that there can't be (TS502), and

@@ -1,4 +1,4 @@
-"""What is wrong with a model whatever it is fed: values, functions, imports, and every node.
+"""The errors of a model whatever it is fed: values, functions, imports, and every node.
 
 Functions are looked at once for each kind of call: with which attributes, and without which inputs.
 """
@@ -63,7 +63,7 @@ class BodyOrderError(SplitError):
 
 @full_collections_deferred()
 def model_errors(model: ir.Model, *, needs_names: bool = True) -> list[SplitError]:
-    """Return what is wrong with a model whatever it is fed, each error with the path of its place.
+    """Return the errors of a model whatever it is fed, each with the path of its place.
 
     The errors come in the order in which the nodes would run, those of functions as a whole first.
     A domain without opset import is reported at the first node that needs it.
@@ -287,7 +287,7 @@ class _Search:
         attributes: Attributes,
         place: Place,
     ) -> Iterator[SplitError]:
-        """Yield what is wrong with a node by itself: models repeat theirs, which are remembered."""
+        """Yield the errors of a node by itself; models repeat theirs, which are cached."""
         opsets = place.opsets
         if is_split(node):
             if place.depth == 0:  # elsewhere it may never run (D22)

@@ -1,4 +1,4 @@
-"""Whether a node is as the standard has it: the types of its operands, and bodies that fit it."""
+"""The errors of a node by the standard: the types of its operands, and its bodies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def wrong_signature(
     inputs: Sequence[object],
     outputs: Sequence[object],
 ) -> Iterator[SplitError]:
-    """Yield what is wrong with the inputs, outputs and attributes of a node (TS502).
+    """Yield the errors of the inputs, outputs and attributes of a node (TS502).
 
     Args:
         schema: The operator's schema.
@@ -256,7 +256,7 @@ def not_taken(
     fact_of: FactOf,
     before: defs.OpSchema | None = None,
 ) -> Iterator[str]:
-    """Yield what is wrong with the operands whose type a schema does not take.
+    """Yield the operands whose type a schema does not take, each with the reason.
 
     Args:
         node: The node.
@@ -317,7 +317,7 @@ def _written(kind: Any) -> str | None:
 def wrong_types(
     ref: NodeRef, schema: defs.OpSchema | None, fact_of: FactOf
 ) -> Iterator[SplitError]:
-    """Yield what contradicts types: those a node takes, its bodies pass on, or that are declared.
+    """Yield the errors in types: those a node takes, those its bodies pass on, or declared ones.
 
     Args:
         ref: A node other than a split, with as many operands as it has to have.
@@ -381,7 +381,7 @@ _KINDS: Mapping[type[Fact], str] = {Tensor: "tensor(", SequenceFact: "seq("}
 
 
 def _passed(node: ir.Node, opset: int, fact_of: FactOf) -> Iterator[tuple[str, Fact, Fact]]:
-    """Yield what a node passes to its bodies and gets from them: what it is, has to be, and is.
+    """Yield the values a node passes to its bodies and gets from them, with both sides' facts.
 
     What is carried keeps its type, and what is collected is a tensor.
     """
