@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -202,33 +201,6 @@ def test_the_table_shows_no_figures_of_what_went_wrong_while_it_was_timed() -> N
 def test_how_figures_are_written(shown: tuple[Callable[[Any], str], Any], expected: str) -> None:
     write, value = shown
     assert write(value) == expected
-
-
-def test_a_processor_that_says_little_is_named_with_its_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(figures_of, "_CPU_INFO", tmp_path / "cpuinfo")
-    for name, shown in {
-        "Some Processor": "Some Processor (family 6, model 143)",
-        "Some Processor 8 Cores": "Some Processor 8 Cores",
-    }.items():
-        facts = f"cpu family\t: 6\nmodel\t\t: 143\nmodel name\t: {name}\n"
-        (tmp_path / "cpuinfo").write_text(f"{facts}\nmodel name\t: of the second core\n")
-        assert describe(ONCE)["machine"]["cpu"] == shown  # type: ignore[index]
-
-
-@pytest.mark.parametrize("facts", [None, "processor\t: 0\nCPU implementer\t: 0x41\n"])
-def test_a_processor_whose_name_linux_does_not_say_is_named_as_python_does(
-    facts: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Linux names no model on Arm; other systems have no such file."""
-    monkeypatch.setattr(figures_of, "_CPU_INFO", tmp_path / "cpuinfo")
-    if facts is not None:
-        (tmp_path / "cpuinfo").write_text(facts)
-    for processor, shown in (("arm", "arm"), ("", "aarch64")):
-        monkeypatch.setattr(platform, "processor", lambda processor=processor: processor)
-        monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-        assert describe(ONCE)["machine"]["cpu"] == shown  # type: ignore[index]
 
 
 def test_the_caches_that_hold_data_are_named(

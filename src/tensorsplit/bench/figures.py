@@ -20,9 +20,9 @@ from tensorsplit.bench.peers import THREADS, installed, is_ours
 from tensorsplit.bench.timing import Effort, Measured, Spread, Timed
 from tensorsplit.bench.workloads import COPIES
 from tensorsplit.core.errors import ENGLISH, Words
+from tensorsplit.native.machine import processor_name
 from tensorsplit.pictures.layout import shortened
 
-_CPU_INFO = Path("/proc/cpuinfo")
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _INTEGERS = re.compile(r"\[[\d\s,]*\]")
 _AFTER_PAUSE = 13  # columns
@@ -54,7 +54,7 @@ def describe(effort: Effort) -> dict[str, object]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "machine": {
-            "cpu": _cpu(),
+            "cpu": processor_name(),
             "cores": len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count(),
             "caches": _caches(),
             "system": f"{platform.system()} {platform.machine()}",
@@ -69,22 +69,6 @@ def describe(effort: Effort) -> dict[str, object]:
             "ratio": "to the baseline of the same round; median, 10th and 90th percentile",
         },
     }
-
-
-def _cpu() -> str:
-    """Return the processor's name, as far as the system gives it; with its model if unnumbered.
-
-    A virtual machine may call processors of several generations the same.
-    """
-    fields: dict[str, str] = {}
-    if _CPU_INFO.exists():
-        first, _, _ = _CPU_INFO.read_text(encoding="utf-8").partition("\n\n")
-        pairs = (line.partition(":") for line in first.splitlines())
-        fields = {name.strip(): value.strip() for name, _, value in pairs}
-    name = fields.get("model name") or platform.processor() or platform.machine()
-    if "cpu family" in fields and not re.search(r"\d", name):
-        name += f" (family {fields['cpu family']}, model {fields.get('model', 'unknown')})"
-    return name
 
 
 def _caches() -> dict[str, str]:

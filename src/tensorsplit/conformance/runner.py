@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import os
 import platform
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +22,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -35,6 +33,7 @@ from tensorsplit.conformance.document import SKIPPED, Document, Result, SubjectI
 from tensorsplit.core.errors import ENGINE_MISSING, USAGE, SplitError, show
 from tensorsplit.engines.engine_names import ALIASES, OURS
 from tensorsplit.engines.process import Death, EngineProcess, Reply
+from tensorsplit.native.machine import processor_name
 
 _SECONDS_TO_IMPORT = 60.0
 _SHARE = 0.25  # of the time limit, for a case that is not the first of its process
@@ -222,7 +221,7 @@ def measured() -> dict[str, str]:
         "date": datetime.now(UTC).date().isoformat(),
         "system": f"{platform.system()}-{platform.machine()}",
         "python": platform.python_version(),
-        "cpu": _processor(),
+        "cpu": processor_name(),
     }
 
 
@@ -480,14 +479,3 @@ class _Process:
 def _may_have_damaged(result: Result) -> bool:
     """Return whether the process of a case is not to be trusted with another one."""
     return result.verdict in ("wrong", "accepted-but-illegal", "lost-refusal", "crash")
-
-
-def _processor() -> str:
-    """Return the processor's name, if the system gives it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or sys.platform

@@ -24,7 +24,7 @@ import os
 import sys
 from typing import Any, NamedTuple
 
-from tensorsplit.native.quota import processors_allowed
+from tensorsplit.native.machine import processors_allowed
 
 __all__ = [
     "Refused",

@@ -1,19 +1,38 @@
-"""How many processors the control groups of Linux allow this process, as in a container."""
+"""The processors of this machine: their name, and how many of them this process may use."""
 
 from __future__ import annotations
 
 import math
+import platform
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["processors_allowed"]
+__all__ = ["processor_name", "processors_allowed"]
+
+
+def processor_name(root: Path = Path("/")) -> str:
+    """Return the processor's name, as far as the system gives it; with its model if unnumbered.
+
+    A virtual machine may call processors of several generations the same.
+
+    Args:
+        root: The folder in which ``proc`` is.
+    """
+    first, _, _ = _read(root / "proc/cpuinfo").partition("\n\n")
+    pairs = (line.partition(":") for line in first.splitlines())
+    fields = {name.strip(): value.strip() for name, _, value in pairs}
+    name = fields.get("model name") or platform.processor() or platform.machine()
+    if "cpu family" in fields and not re.search(r"\d", name):
+        name += f" (family {fields['cpu family']}, model {fields.get('model', 'unknown')})"
+    return name
 
 
 def processors_allowed(root: Path = Path("/")) -> int | None:
     """Return as many processors as the quota of this process's control groups keeps busy.
 
     A quota of one and a half processors keeps two busy for most of the time, so it is rounded up.
-    Groups are looked for where systemd and container runtimes mount them, below
+    Groups of Linux are looked for where systemd and container runtimes mount them, below
     ``/sys/fs/cgroup``.
 
     Args:
@@ -52,6 +71,6 @@ def _read_quota(folder: Path) -> float | None:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text("ascii").strip()
+        return path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         return ""

@@ -1,14 +1,15 @@
-"""A limit of processors by control groups counts for the number of threads that copy."""
+"""The name of the processor; a limit by control groups counts for the number of threads."""
 
 from __future__ import annotations
 
 import os
+import platform
 from pathlib import Path
 
 import pytest
 
 from tensorsplit import native
-from tensorsplit.native import quota
+from tensorsplit.native import machine
 
 V2 = "sys/fs/cgroup"
 V1 = "sys/fs/cgroup/cpu,cpuacct"
@@ -40,7 +41,7 @@ def write(root: Path, groups: str, files: dict[str, str]) -> Path:
 )
 def test_version_2(tmp_path: Path, text: str, processors: int | None) -> None:
     root = write(tmp_path, "0::/", {f"{V2}/cpu.max": text})
-    assert quota.processors_allowed(root) == processors
+    assert machine.processors_allowed(root) == processors
 
 
 def test_the_smallest_limit_of_all_groups_above_counts(tmp_path: Path) -> None:
@@ -50,7 +51,7 @@ def test_the_smallest_limit_of_all_groups_above_counts(tmp_path: Path) -> None:
         f"{V2}/user/app/worker/cpu.max": "500000 100000",
         f"{V2}/other/cpu.max": "100000 100000",
     }
-    assert quota.processors_allowed(write(tmp_path, "0::/user/app/worker", files)) == 3
+    assert machine.processors_allowed(write(tmp_path, "0::/user/app/worker", files)) == 3
 
 
 @pytest.mark.parametrize(
@@ -64,18 +65,18 @@ def test_version_1(tmp_path: Path, microseconds: str, processors: int | None) ->
         "sys/fs/cgroup/memory/docker/1/cpu.cfs_quota_us": "1000",
         "sys/fs/cgroup/memory/docker/1/cpu.cfs_period_us": "1000",
     }
-    assert quota.processors_allowed(write(tmp_path, groups, files)) == processors
+    assert machine.processors_allowed(write(tmp_path, groups, files)) == processors
 
 
 def test_a_container_that_sees_its_group_as_the_root(tmp_path: Path) -> None:
     """The path is that of the host, and is not there."""
     files = {f"{V1}/cpu.cfs_quota_us": "200000", f"{V1}/cpu.cfs_period_us": "100000"}
     root = write(tmp_path, "4:cpu,cpuacct:/docker/0123", files)
-    assert quota.processors_allowed(root) == 2
+    assert machine.processors_allowed(root) == 2
 
 
 def test_no_control_groups(tmp_path: Path) -> None:
-    assert quota.processors_allowed(tmp_path) is None
+    assert machine.processors_allowed(tmp_path) is None
 
 
 def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,4 +98,31 @@ def test_a_group_of_another_controller_limits_no_processors(tmp_path: Path) -> N
         for name in limit
     }
     root = write(tmp_path, "4:cpuset:/\n3:cpuacct:/", files)
-    assert quota.processors_allowed(root) is None
+    assert machine.processors_allowed(root) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Some Processor", "Some Processor (family 6, model 143)"),
+        ("Some Processor 8 Cores", "Some Processor 8 Cores"),
+    ],
+)
+def test_a_processor_without_a_number_is_named_with_its_model(
+    tmp_path: Path, name: str, shown: str
+) -> None:
+    facts = f"cpu family\t: 6\nmodel\t\t: 143\nmodel name\t: {name}\n"
+    root = write(tmp_path, "", {"proc/cpuinfo": f"{facts}\nmodel name\t: of the second core\n"})
+    assert machine.processor_name(root) == shown
+
+
+@pytest.mark.parametrize("facts", [None, "processor\t: 0\nCPU implementer\t: 0x41\n"])
+def test_a_processor_without_a_name_on_linux_is_named_as_python_does(
+    facts: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Linux names no model on Arm; other systems have no such file."""
+    root = write(tmp_path, "", {} if facts is None else {"proc/cpuinfo": facts})
+    for processor, shown in (("arm", "arm"), ("", "aarch64")):
+        monkeypatch.setattr(platform, "processor", lambda processor=processor: processor)
+        monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+        assert machine.processor_name(root) == shown
