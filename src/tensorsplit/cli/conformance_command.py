@@ -32,7 +32,7 @@ from tensorsplit.cli.screen import (
     write,
 )
 from tensorsplit.cli.sentences import WORDS, amount, tr
-from tensorsplit.cli.words import SECONDS, Count, subject_word
+from tensorsplit.cli.words import JOBS_OPTION, SECONDS, Count, subject_word
 from tensorsplit.conformance import SECONDS_OF_A_CASE
 from tensorsplit.core.errors import USAGE, SplitError
 from tensorsplit.core.errors import show as quoted
@@ -121,12 +121,7 @@ _WIDTH = 100
     show_default=True,
     help="The seed of the random data.",
 )
-@click.option(
-    *("--jobs", "-j"),
-    metavar="N",
-    type=Count(1),
-    help="The number of processes that run at a time.",
-)
+@JOBS_OPTION
 @click.option(
     "--timeout",
     "seconds",

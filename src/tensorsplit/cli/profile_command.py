@@ -11,19 +11,14 @@ import click
 from tensorsplit.cli.files import outputs
 from tensorsplit.cli.screen import examples, note, progress_of, say
 from tensorsplit.cli.sentences import amount, tr
-from tensorsplit.cli.words import SECONDS, Count, subject_word
+from tensorsplit.cli.words import JOBS_OPTION, SECONDS, subject_word
 from tensorsplit.conformance import SECONDS_OF_A_CASE
 from tensorsplit.core.errors import printable
 
 
 @click.command(epilog=examples("profile onnxruntime", "profile my_adapter.py --jobs 4"))
 @click.argument("engine", type=subject_word("engine"))
-@click.option(
-    *("--jobs", "-j"),
-    metavar="N",
-    type=Count(1),
-    help="The number of processes that run at a time.",
-)
+@JOBS_OPTION
 @click.option(
     "--timeout",
     "seconds",

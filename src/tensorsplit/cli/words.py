@@ -101,3 +101,10 @@ OPERATOR = Word("operator", "core.records:operator_names")
 SECONDS = Number(0, 1_000_000, min_open=True)
 SIZE = Number(min=0)
 CODE = Word("code", "model.check.checks:REPORTED")
+
+JOBS_OPTION = click.option(
+    *("--jobs", "-j"),
+    metavar="N",
+    type=Count(1),
+    help="The number of processes that run at a time.",
+)
