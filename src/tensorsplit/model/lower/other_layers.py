@@ -42,7 +42,7 @@ from tensorsplit.model.openvino_ir.layer_types import (
     without_difference,
 )
 
-Change: TypeAlias = Callable[["_OtherLayer"], None]
+Change: TypeAlias = Callable[["_ChangedLayer"], None]
 Graphs: TypeAlias = Mapping[ir.Graph | ir.Function | None, EditedGraph]
 
 _NAMES = {known.upper(): name for name, known in ELEMENT_TYPES.items()}
@@ -54,14 +54,14 @@ def _precision_of(kind: ir.DataType | None) -> str:
     return "" if kind is None else PRECISIONS[_NAMES[kind.name]]
 
 
-class OtherLayer(NamedTuple):
+class LayerChange(NamedTuple):
     """The change of layers with a feature, and the result in words."""
 
     change: Change
     became: str
 
 
-class _OtherLayer:
+class _ChangedLayer:
     """A layer that is changed, its sources, and a maker of new layers beside it.
 
     Args:
@@ -98,51 +98,51 @@ class _OtherLayer:
 
 def change_layer(change: Change, ref: NodeRef, graphs: Graphs, facts: Facts) -> None:
     """Change a layer, as its feature asks for."""
-    change(_OtherLayer(ref, graphs, facts))
+    change(_ChangedLayer(ref, graphs, facts))
 
 
-def _turn_at_rank_4(old: _OtherLayer) -> None:
+def _turn_at_rank_4(old: _ChangedLayer) -> None:
     """Feed the recurrent layers that read a Transpose by another one, of rank 4, of the same."""
     separate = old.make.layer(turned(old.precision), old.sources[:1])
     for reader in recurrences_of(old.node):
         old.graph.feed(old.graph.layers[str(reader.metadata_props[LAYER_PATH])], 0, separate)
 
 
-def _negate(old: _OtherLayer) -> None:
+def _negate(old: _ChangedLayer) -> None:
     """Feed an Abs by the negative of what it read."""
     old.graph.feed(old.layer, 0, old.make.layer(negative(old.precision), old.sources))
 
 
-def _cast_negative(old: _OtherLayer) -> None:
+def _cast_negative(old: _ChangedLayer) -> None:
     """Convert to boolean the negative of a part, where the target has no such Convert of it."""
     kind = old.given_types()[0]
     made = negative(_precision_of(kind)) if kind in FLOATS else negative_float()
     old.graph.feed(old.layer, 0, old.make.layer(made, old.sources[:1]))
 
 
-def _leave_out(old: _OtherLayer) -> None:
+def _leave_out(old: _ChangedLayer) -> None:
     """Replace a layer's output by its input, which is the same."""
     old.replace(old.sources[0])
 
 
-def _take_larger(old: _OtherLayer) -> None:
+def _take_larger(old: _ChangedLayer) -> None:
     """Replace an Abs by the larger one of a number and its negative."""
     old.replace(old.make.layer(absolute(old.precision), old.sources))
 
 
-def _compare_difference(old: _OtherLayer) -> None:
+def _compare_difference(old: _ChangedLayer) -> None:
     """Compare the difference of two numbers with 0."""
     _check_broadcast(old)
     precision = _precision_of(old.given_types()[0])
     old.replace(old.make.layer(without_difference(precision), old.sources))
 
 
-def _check_broadcast(old: _OtherLayer) -> None:
+def _check_broadcast(old: _ChangedLayer) -> None:
     if old.layer.attributes.get("auto_broadcast", "numpy").lower() not in ("numpy", "none"):
         raise refusal("its operands are not broadcast as NumPy does", "broadcast them before")
 
 
-def _leave_no_rest(old: _OtherLayer) -> None:
+def _leave_no_rest(old: _ChangedLayer) -> None:
     """Divide a number less what the quotient leaves; integers of 8 bits as those of 32.
 
     The quotient is rounded toward zero, as the target rounds all others, whatever the layer says.
@@ -159,7 +159,7 @@ def _leave_no_rest(old: _OtherLayer) -> None:
     old.replace(made)
 
 
-def _limit_range(old: _OtherLayer) -> None:
+def _limit_range(old: _ChangedLayer) -> None:
     """Give a Range its start as its limit, where the target would go the other way."""
     kinds = set(old.given_types())
     if len(kinds) > 1:
@@ -173,7 +173,7 @@ def _limit_range(old: _OtherLayer) -> None:
     old.graph.feed(old.layer, 1, old.make.layer(limit_of_range(precision), old.sources))
 
 
-def _give_nothing(old: _OtherLayer) -> None:
+def _give_nothing(old: _ChangedLayer) -> None:
     """Replace a Gather that gives no elements by a constant without elements."""
     data, indices, axis = (old.facts.tensor(held) for held in old.node.inputs)
     made, taken = old.facts.tensor(old.node.outputs[0]), constant(old.node.inputs[1])
@@ -190,7 +190,7 @@ def _give_nothing(old: _OtherLayer) -> None:
     old.replace(old.graph.add_empty(kind, name))
 
 
-def _keep_data(old: _OtherLayer) -> None:
+def _keep_data(old: _ChangedLayer) -> None:
     """Have layers of a body overwrite copies of what each round is given again."""
     for reader, place in overwriting_layers(old.node, old.facts):
         graph = old.graphs[reader.graph]
@@ -203,7 +203,7 @@ def _keep_data(old: _OtherLayer) -> None:
         graph.feed(layer, place, copied)
 
 
-def _copy_states(old: _OtherLayer) -> None:
+def _copy_states(old: _ChangedLayer) -> None:
     """Have the body of a loop give copies of what it carries in another memory."""
     _, body = next(iter(bodies(old.node)))
     graph = old.graphs[body]
@@ -220,7 +220,7 @@ def _copy_states(old: _OtherLayer) -> None:
         graph.feed(results[place], 0, make.layer(copy_of(_precision_of(element_type)), [source]))
 
 
-def _read_rows(old: _OtherLayer) -> None:
+def _read_rows(old: _ChangedLayer) -> None:
     """Have the body of a TensorIterator give a row, which goes nowhere: rows are counted then."""
     _, body = next(iter(bodies(old.node)))
     graph = old.graphs[body]
@@ -229,7 +229,7 @@ def _read_rows(old: _OtherLayer) -> None:
     graph.add_with_outputs(RESULT, [End(row.id, *row.outputs)], row.name or row.type, 0)
 
 
-def _settle(old: _OtherLayer) -> None:
+def _settle(old: _ChangedLayer) -> None:
     """Have a Loop of one round pass on what an If gives."""
     ports = list(old.layer.outputs.items())
     for made in results_to_settle(old.ref, old.facts):
@@ -242,7 +242,7 @@ def _settle(old: _OtherLayer) -> None:
         old.graph.feed_readers(old.layer, number, end)
 
 
-def _hide_limit(old: _OtherLayer) -> None:
+def _hide_limit(old: _ChangedLayer) -> None:
     """Reshape sliced data to their own shape, so that the target knows no length at import."""
     data = old.facts.tensor(old.node.inputs[0])
     known = tuple(dim if is_known(dim) else 0 for dim in data.shape or ())
@@ -250,25 +250,25 @@ def _hide_limit(old: _OtherLayer) -> None:
     old.graph.feed(old.layer, 0, old.make.layer(hidden, old.sources[:1]))
 
 
-def _hide_shape(old: _OtherLayer) -> None:
+def _hide_shape(old: _ChangedLayer) -> None:
     """Reshape data without elements to their own shape, where the target would lose a dimension."""
     precision = _precision_of(old.facts.tensor(old.node.inputs[0]).element_type)
     same = old.make.layer(of_hidden_lengths(precision, ()), old.sources[:1])
     old.graph.feed(old.layer, 0, same)
 
 
-def _calculate_start(old: _OtherLayer) -> None:
+def _calculate_start(old: _ChangedLayer) -> None:
     """Add its axes less themselves to the start of a Slice, which the target can't know then."""
     start, *_, axes = (old.make.layer(converted("i64"), [end]) for end in old.sources[1:])
     old.graph.feed(old.layer, 1, old.make.layer(with_nothing(), [start, axes]))
 
 
-def _keep_separate(old: _OtherLayer) -> None:
+def _keep_separate(old: _ChangedLayer) -> None:
     """Feed a layer the larger of what it reads and itself, which the target makes no one of."""
     old.graph.feed(old.layer, 0, old.make.layer(copy_of(old.precision), old.sources[:1]))
 
 
-def _choose_constants(old: _OtherLayer) -> None:
+def _choose_constants(old: _ChangedLayer) -> None:
     """Replace a condition by a choice: true where it holds, false elsewhere."""
     if old.layer.attributes.get("auto_broadcast", "numpy").lower() != "numpy":
         raise refusal("its operands are not broadcast as NumPy does", "broadcast them before")
@@ -276,14 +276,14 @@ def _choose_constants(old: _OtherLayer) -> None:
         old.graph.feed(old.layer, place, old.make.layer(truth(of=place == 1), []))
 
 
-def _keep_result_separate(old: _OtherLayer) -> None:
+def _keep_result_separate(old: _ChangedLayer) -> None:
     """Feed the readers of a layer the larger of its result and itself, as in `_keep_separate`."""
     number = next(iter(old.layer.outputs))
     kept = old.make.layer(copy_of(old.precision), [End(old.layer.id, number)])
     old.graph.feed_readers(old.layer, number, kept)
 
 
-def _repeat_in_turn(old: _OtherLayer) -> None:
+def _repeat_in_turn(old: _ChangedLayer) -> None:
     """Repeat a few axes at a time, which the target does rightly."""
     data, counts = old.sources
     counts = old.make.layer(converted("i64"), [counts])
@@ -295,44 +295,44 @@ def _repeat_in_turn(old: _OtherLayer) -> None:
     old.replace(data)
 
 
-_QUOTIENT = OtherLayer(_leave_no_rest, "Divide of what leaves no rest")
+_QUOTIENT = LayerChange(_leave_no_rest, "Divide of what leaves no rest")
 
-OTHER_LAYERS: Mapping[str, OtherLayer] = MappingProxyType(
+OTHER_LAYERS: Mapping[str, LayerChange] = MappingProxyType(
     {
-        "turned_beside_recurrence": OtherLayer(
+        "turned_beside_recurrence": LayerChange(
             _turn_at_rank_4, "Transpose with one more axis, for recurrent layers"
         ),
-        "part_to_bool": OtherLayer(_cast_negative, "Convert of the negative"),
-        "later_part_to_bool": OtherLayer(_cast_negative, "Convert of the negative"),
-        "unmoved": OtherLayer(_leave_out, "what it reads"),
-        "abs_of_joined": OtherLayer(_negate, "Abs of the negative"),
-        "abs_of_shapes": OtherLayer(_take_larger, "Maximum of it and its negative"),
-        "equal_below_0": OtherLayer(_compare_difference, "Equal of the difference and 0"),
+        "part_to_bool": LayerChange(_cast_negative, "Convert of the negative"),
+        "later_part_to_bool": LayerChange(_cast_negative, "Convert of the negative"),
+        "unmoved": LayerChange(_leave_out, "what it reads"),
+        "abs_of_joined": LayerChange(_negate, "Abs of the negative"),
+        "abs_of_shapes": LayerChange(_take_larger, "Maximum of it and its negative"),
+        "equal_below_0": LayerChange(_compare_difference, "Equal of the difference and 0"),
         "small_quotient": _QUOTIENT,
         "fused_quotient": _QUOTIENT,
-        "takes_nothing": OtherLayer(_give_nothing, "a constant without elements"),
-        "taken_from_nothing": OtherLayer(_give_nothing, "a constant without elements"),
-        "used_result": OtherLayer(_settle, "the same, with a Loop that passes on what it gives"),
-        "limited_slice": OtherLayer(_hide_limit, "the same, of data whose length is hidden"),
-        "lost_dimension": OtherLayer(_hide_shape, "the same, of data whose shape is hidden"),
-        "shares_states": OtherLayer(_copy_states, "the same, with copies of what it carries"),
-        "unread_rows": OtherLayer(_read_rows, "the same, with a Result for its rows"),
-        "overwritten": OtherLayer(_keep_data, "the same, with copies of what it would overwrite"),
-        "unseen_axes": OtherLayer(_calculate_start, "the same, with a start that is calculated"),
-        "chosen_condition": OtherLayer(
+        "takes_nothing": LayerChange(_give_nothing, "a constant without elements"),
+        "taken_from_nothing": LayerChange(_give_nothing, "a constant without elements"),
+        "used_result": LayerChange(_settle, "the same, with a Loop that passes on what it gives"),
+        "limited_slice": LayerChange(_hide_limit, "the same, of data whose length is hidden"),
+        "lost_dimension": LayerChange(_hide_shape, "the same, of data whose shape is hidden"),
+        "shares_states": LayerChange(_copy_states, "the same, with copies of what it carries"),
+        "unread_rows": LayerChange(_read_rows, "the same, with a Result for its rows"),
+        "overwritten": LayerChange(_keep_data, "the same, with copies of what it would overwrite"),
+        "unseen_axes": LayerChange(_calculate_start, "the same, with a start that is calculated"),
+        "chosen_condition": LayerChange(
             _choose_constants, "the same, with constants in the place of its condition"
         ),
-        "rotation": OtherLayer(
+        "rotation": LayerChange(
             _keep_separate, "the same, of the larger of what it reads and itself"
         ),
-        "joined_groups": OtherLayer(
+        "joined_groups": LayerChange(
             _keep_result_separate, "the same, and the larger of its result and itself"
         ),
-        "overwritten_queries": OtherLayer(
+        "overwritten_queries": LayerChange(
             _keep_result_separate, "the same, and the larger of its result and itself"
         ),
-        "many_repeated": OtherLayer(_repeat_in_turn, "Tiles of two axes each"),
-        "empty_range": OtherLayer(
+        "many_repeated": LayerChange(_repeat_in_turn, "Tiles of two axes each"),
+        "empty_range": LayerChange(
             _limit_range, "the same, with its start as its limit if it is empty"
         ),
     }
