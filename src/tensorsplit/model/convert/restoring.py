@@ -25,7 +25,7 @@ from tensorsplit.model.graph.calculation import (
     Calculation,
 )
 from tensorsplit.model.graph.held_tensors import constant
-from tensorsplit.model.graph.nodes import NodeRef, change_inputs, walk
+from tensorsplit.model.graph.nodes import NodeRef, change_inputs, is_operator, walk
 from tensorsplit.model.graph.producers import producer_of
 from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.infer.calculated import are_in_order, rule_of, rule_of_lengths
@@ -88,7 +88,7 @@ def _part_of(ref: NodeRef) -> _Part | None:
     elif node.op_type == "Gather" and len(node.inputs) == 2:
         indices = node.inputs[1]
         range_ = producer_of(indices)
-        if range_ is None or (range_.domain, range_.op_type) != ("", "Range"):
+        if not is_operator(range_, "Range"):
             return None
         start, end, step = range_.inputs
         axis = node.attributes.get_int("axis", 0) if _number(step) == 1 else None

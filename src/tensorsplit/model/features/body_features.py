@@ -48,6 +48,7 @@ from tensorsplit.model.graph.nodes import (
     attribute_of,
     bodies,
     branch_label,
+    is_operator,
     is_used,
     nodes_within,
     scopes_inside,
@@ -177,7 +178,7 @@ def _passed_condition(node: ir.Node) -> ir.Value | None:
     end = next(iter(body_of(node).outputs), None)
     given = list(body_of(node).inputs[1:2])  # none, in a body that is refused elsewhere
     made = producer_of(end)
-    if end in given or made is None or (made.domain, made.op_type) != ("", "Identity"):
+    if end in given or not is_operator(made, "Identity"):
         return end if end in given else None
     return end if given and list(made.inputs[:1]) == given else None
 
@@ -594,7 +595,7 @@ def read_as_outputs(node: ir.Node) -> list[ir.Value]:
 
     It is a place at which the branches give out something, too.
     """
-    read = captured_by(node) if (node.domain, node.op_type) == ("", "If") else []
+    read = captured_by(node) if is_operator(node, "If") else []
     outputs = ((held, held.graph.outputs) for held in read if held.graph and held.producer())
     return [held for held, given in outputs if held in given[: len(node.outputs)]]
 

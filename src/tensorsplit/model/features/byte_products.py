@@ -10,7 +10,7 @@ from tensorsplit.core.dimensions import Shape, is_known
 from tensorsplit.model.features.from_constants import is_fixed
 from tensorsplit.model.features.quantized import BYTES, ZERO_POINT
 from tensorsplit.model.graph.axes import order_of
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_operator
 from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
@@ -67,7 +67,7 @@ def _given_back(ref: NodeRef, facts: Facts) -> ir.Node | None:
 
 def _gives_back(held: ir.Value | None) -> bool:
     made = producer_of(held)
-    return made is not None and (made.domain, made.op_type) == ("", "DequantizeLinear")
+    return is_operator(made, "DequantizeLinear")
 
 
 def _is_read_once(held: ir.Value) -> bool:

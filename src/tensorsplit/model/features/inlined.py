@@ -25,6 +25,7 @@ from tensorsplit.model.graph.nodes import (
     Scope,
     bodies,
     branch_label,
+    is_operator,
     nodes_within,
     scopes,
     walk,
@@ -151,7 +152,7 @@ def _add_constant(held: ir.Value, before: ir.Node, facts: Facts) -> ir.Value:
 
 def branch_taken(node: ir.Node, facts: Facts) -> ir.Graph | None:
     """Return the branch by which the engine replaces an If, if it does."""
-    if (node.domain, node.op_type) != ("", "If"):
+    if not is_operator(node, "If"):
         return None
     condition = first_input(node)
     known = facts.tensor(condition).constant

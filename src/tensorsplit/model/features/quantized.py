@@ -17,7 +17,7 @@ from tensorsplit.model.features.from_constants import (
     is_fixed,
 )
 from tensorsplit.model.graph.held_tensors import constant
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_operator
 from tensorsplit.model.graph.producers import (
     first_input,
     is_identity,
@@ -114,7 +114,7 @@ def shared_zero_points(node: ir.Node, facts: Facts) -> list[ir.Node]:
 
     It is of 8 bits, and not 0.
     """
-    if (node.domain, node.op_type in _SUMMING) != ("", True):
+    if not is_operator(node, *_SUMMING):
         return []
     return [each for each in _given_back_for(node) if _shares_zero_point(each, facts)]
 
@@ -206,7 +206,7 @@ def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
     made = producer_of(source)
     if source is None or made is None or made.graph is not node.graph:
         return False
-    if node.domain != made.domain or (made.domain, made.op_type) != ("", "QuantizeLinear"):
+    if node.domain != made.domain or not is_operator(made, "QuantizeLinear"):
         return False
     kind = facts.tensor(source).element_type
     if facts.tensor(node.outputs[0]).element_type != ir.DataType.BFLOAT16 or kind not in JOINED:
@@ -237,14 +237,14 @@ def limits_of(node: ir.Node, facts: Facts) -> _Limits | None:
 def _is_limited(held: ir.Value | None, limits: _Limits, facts: Facts) -> bool:
     """Return whether a Clip to what some integers hold gives a value, of whole numbers."""
     clip = producer_of(passed_from(held))
-    if clip is None or (clip.domain, clip.op_type, len(clip.inputs)) != ("", "Clip", 3):
+    if not is_operator(clip, "Clip") or len(clip.inputs) != 3:
         return False
     data, *ends = clip.inputs
     low, high = map(constant_or_cast, ends)
     if low is None or high is None or low.min() < limits.min or high.max() > limits.max:
         return False
     made = producer_of(passed_from(data))
-    is_rounded = made is not None and (made.domain, made.op_type) == ("", "Round")
+    is_rounded = is_operator(made, "Round")
     return is_rounded or all(kind.is_integer() for kind in facts.element_types(data))
 
 
@@ -311,5 +311,5 @@ def constant_or_cast(held: ir.Value | None) -> Array | None:
 
 
 def _passed_or_cast(node: ir.Node) -> ir.Value | None:
-    is_passed = node.domain == "" and node.op_type in ("Identity", "Cast")
+    is_passed = is_operator(node, "Identity", "Cast")
     return first_input(node) if is_passed else None

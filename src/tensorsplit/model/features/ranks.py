@@ -14,7 +14,13 @@ from tensorsplit.model.features.values import has_known_shape, is_empty
 from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.facts import SequenceFact
 from tensorsplit.model.graph.loops import carried_by
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, given_in_branches, is_used
+from tensorsplit.model.graph.nodes import (
+    NodeRef,
+    attribute_of,
+    given_in_branches,
+    is_operator,
+    is_used,
+)
 from tensorsplit.model.graph.producers import first_input, origins
 from tensorsplit.model.graph.rejoined import first_passed
 from tensorsplit.model.graph.split_records import is_onnx_split
@@ -253,7 +259,7 @@ def gives_unknown_rank(ref: NodeRef, facts: Facts) -> bool:
 
 def _scalars_or_lists(node: ir.Node, seen: Facts) -> list[ir.Value]:
     """Return the results of an If that are scalars in one branch and lists in the other."""
-    if node.op_type != "If" or node.domain != "" or is_constant(first_input(node), seen):
+    if not is_operator(node, "If") or is_constant(first_input(node), seen):
         return []
     return [made for made in node.outputs if _ranks_in_branches(node, made, seen) == {0, 1}]
 

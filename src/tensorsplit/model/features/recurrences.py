@@ -10,7 +10,7 @@ from tensorsplit.core.dimensions import may_be_same
 from tensorsplit.core.records.openvino import DOMAIN
 from tensorsplit.model.graph.axes import order_of
 from tensorsplit.model.graph.held_tensors import constant
-from tensorsplit.model.graph.nodes import attribute_of
+from tensorsplit.model.graph.nodes import attribute_of, is_operator
 from tensorsplit.model.graph.rejoined import first_passed, may_pass
 from tensorsplit.model.infer.analysis import Facts
 
@@ -76,7 +76,7 @@ def _is_read_by_recurrence(value: ir.Value) -> bool:
 
 
 def _reads_steps_first(node: ir.Node) -> bool:
-    is_recurrent = node.domain == "" and node.op_type in ("GRU", "LSTM", "RNN")
+    is_recurrent = is_operator(node, "GRU", "LSTM", "RNN")
     return is_recurrent and not attribute_of(node, "layout", ir.AttributeType.INT)
 
 

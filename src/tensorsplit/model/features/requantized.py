@@ -22,7 +22,7 @@ from tensorsplit.model.features.quantized import (
     has_blocks,
 )
 from tensorsplit.model.graph.held_tensors import constant
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies, is_used
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies, is_operator, is_used
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.reached import each_once
@@ -338,7 +338,7 @@ def _given_back_before(node: ir.Node, facts: Facts) -> ir.Node | None:
     made = producer_of([None, *origins(first_input(node), same)][-1])
     if made is None or made.graph is not node.graph or len(made.inputs) < ZERO_POINT:
         return None
-    return made if (made.domain, made.op_type) == ("", "DequantizeLinear") else None
+    return made if is_operator(made, "DequantizeLinear") else None
 
 
 def _is_moved(before: ir.Node, facts: Facts) -> bool:
@@ -366,7 +366,7 @@ def _turned_on(held: ir.Value, facts: Facts) -> list[ir.Value]:
 def _is_joined(before: ir.Node, node: ir.Node, facts: Facts) -> bool:
     """Return whether a node is between two, by a list, that the engine makes one of with it."""
     after, data = only_reader(node.outputs[0], facts), before.inputs[0]
-    if after is None or (after.domain, after.op_type) != ("", "QuantizeLinear"):
+    if not is_operator(after, "QuantizeLinear"):
         return False
     kind = facts.tensor(data).element_type
     kinds = (

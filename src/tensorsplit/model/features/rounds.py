@@ -21,7 +21,7 @@ from tensorsplit.model.graph.loops import (
     scanned_by,
     states_of,
 )
-from tensorsplit.model.graph.nodes import NodeRef, bodies, is_used
+from tensorsplit.model.graph.nodes import NodeRef, bodies, is_operator, is_used
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.uses import is_passed_on
 from tensorsplit.model.infer.analysis import Facts
@@ -287,7 +287,7 @@ def _implies_a_round(going: ir.Value | None, count: ir.Value) -> bool:
 
 def _reranked(node: ir.Node) -> ir.Value | None:
     """Return the number that a node gives with another rank; None for other nodes."""
-    is_own = node.domain == "" and node.op_type in ("Reshape", "Squeeze")
+    is_own = is_operator(node, "Reshape", "Squeeze")
     return first_input(node) if is_own else None
 
 

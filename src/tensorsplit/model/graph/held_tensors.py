@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import Scope
+from tensorsplit.model.graph.nodes import Scope, is_operator
 from tensorsplit.model.graph.tensors import Array, check_external, folder_of, read_tensor
 
 LARGEST_CONSTANT = 1 << 16
@@ -45,7 +45,7 @@ def tensor_of(value: ir.Value) -> ir.TensorProtocol | None:
     producer = value.producer()
     if value.const_value is not None or producer is None:
         return value.const_value
-    is_constant = (producer.domain, producer.op_type) == ("", "Constant")
+    is_constant = is_operator(producer, "Constant")
     return held_by(producer.attributes) if is_constant else None
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import onnx_ir as ir
 
 from tensorsplit.model.graph.held_tensors import constant, fixed_tensor_of
-from tensorsplit.model.graph.nodes import attribute_of, bodies, scopes_inside
+from tensorsplit.model.graph.nodes import attribute_of, bodies, is_operator, scopes_inside
 from tensorsplit.model.graph.producers import passed_from
 
 FIRST_SCAN_WITHOUT_BATCHES = 9
@@ -23,7 +23,7 @@ def captured_in_scan(node: ir.Node) -> list[ir.Value]:
 
     An input with a default is among them: another value may be fed (D20).
     """
-    return captured_by(node) if (node.domain, node.op_type) == ("", "Scan") else []
+    return captured_by(node) if is_operator(node, "Scan") else []
 
 
 def captured_by(node: ir.Node) -> list[ir.Value]:
@@ -60,7 +60,7 @@ def obeys_condition(inputs: Sequence[ir.Value | None]) -> bool:
 
 def is_loop(node: ir.Node) -> bool:
     """Return whether a node is a Loop with a body."""
-    return (node.domain, node.op_type) == ("", "Loop") and "body" in dict(bodies(node))
+    return is_operator(node, "Loop") and "body" in dict(bodies(node))
 
 
 def body_of(node: ir.Node) -> ir.Graph:
@@ -70,7 +70,7 @@ def body_of(node: ir.Node) -> ir.Graph:
 
 def loop_body(node: ir.Node) -> ir.Graph | None:
     """Return the body of a Loop or a Scan; None for other nodes, and for one that lacks it."""
-    is_one = node.domain == "" and node.op_type in ("Loop", "Scan")
+    is_one = is_operator(node, "Loop", "Scan")
     return dict(bodies(node)).get("body") if is_one else None
 
 
@@ -83,7 +83,7 @@ def states_of(node: ir.Node) -> list[ir.Value]:
 
 def scanned_by(node: ir.Node) -> list[ir.Value]:
     """Return the rows that a Scan gives its body; nothing for other nodes."""
-    if (node.domain, node.op_type) != ("", "Scan") or "body" not in dict(bodies(node)):
+    if not is_operator(node, "Scan") or "body" not in dict(bodies(node)):
         return []
     count = attribute_of(node, "num_scan_inputs", ir.AttributeType.INT) or 0
     inputs = body_of(node).inputs
@@ -120,7 +120,7 @@ class Carried(NamedTuple):
 
 def carried_by(node: ir.Node) -> list[Carried]:
     """Return the states of a Loop, in order; none for other nodes."""
-    if (node.domain, node.op_type) != ("", "Loop"):
+    if not is_operator(node, "Loop"):
         return []
     return [
         Carried(*ends)

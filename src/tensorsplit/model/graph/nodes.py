@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import onnx_ir as ir
 from onnx import NodeProto, defs
@@ -220,7 +220,7 @@ def namesakes(scope: Scope) -> Iterator[ir.Node]:
     """
     seen = set[str]()
     for node in scope:
-        if node.name and (node.domain, node.op_type) != ("", "Constant"):
+        if node.name and not is_operator(node, "Constant"):
             if node.name in seen:
                 yield node
             seen.add(node.name)
@@ -230,6 +230,11 @@ def given_in_branches(node: ir.Node, made: ir.Value) -> list[ir.Value]:
     """Return the values that the branches of an If give for one of its outputs."""
     place = node.outputs.index(made)
     return [body.outputs[place] for _, body in bodies(node) if place < len(body.outputs)]
+
+
+def is_operator(node: ir.Node | None, *names: str) -> TypeGuard[ir.Node]:
+    """Return whether there is a node, and it is of one of these operators of ONNX's own domain."""
+    return node is not None and node.domain == "" and node.op_type in names
 
 
 def is_used(value: ir.Value) -> bool:

@@ -7,7 +7,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
-from tensorsplit.model.graph.nodes import scopes_inside
+from tensorsplit.model.graph.nodes import is_operator, scopes_inside
 
 
 def producer_of(value: ir.Value | None) -> ir.Node | None:
@@ -59,7 +59,7 @@ def passed_on(value: ir.Value) -> list[ir.Value]:
 
 def is_identity(node: ir.Node) -> bool:
     """Return whether a node is ONNX's Identity."""
-    return (node.domain, node.op_type) == ("", "Identity")
+    return is_operator(node, "Identity")
 
 
 def first_input(node: ir.Node) -> ir.Value | None:

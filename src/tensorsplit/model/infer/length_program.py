@@ -9,6 +9,7 @@ import onnx_ir as ir
 from tensorsplit.core.dimensions import Dim, is_known
 from tensorsplit.core.errors import SplitError
 from tensorsplit.model.graph.held_tensors import constant
+from tensorsplit.model.graph.nodes import is_operator
 from tensorsplit.model.graph.producers import first_input
 from tensorsplit.model.graph.tensors import MAX_RANK
 from tensorsplit.model.infer.analysis import Facts
@@ -157,7 +158,7 @@ class _ProgramReader:
             attributes = tuple((k, _plain(held)) for k, held in sorted(node.attributes.items()))
             inputs = (None if each is None else self._places[each] for each in node.inputs)
             self.steps.append(Operation(node.op_type, attributes, tuple(inputs)))
-        elif node is not None and (node.domain, node.op_type) == ("", "Shape") and node.inputs:
+        elif is_operator(node, "Shape") and node.inputs:
             self.steps.append(self._shape_of(value, node))
         else:
             self.steps.append(self._sampled(value))

@@ -36,7 +36,7 @@ from tensorsplit.model.graph.facts import (
     without_elements,
 )
 from tensorsplit.model.graph.held_tensors import LARGEST_CONSTANT, held_by
-from tensorsplit.model.graph.nodes import GRAPH_TYPES
+from tensorsplit.model.graph.nodes import GRAPH_TYPES, is_operator
 from tensorsplit.model.graph.tensors import MAX_RANK, Array, read_tensor
 from tensorsplit.model.infer.elements import Node, computed, constant_array
 from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
@@ -67,7 +67,7 @@ def infer_outputs(
         attributes: Its attributes, as for `binding.bind`.
     """
     held = node.attributes if attributes is None else attributes
-    tensor = held_by(held) if (node.domain, node.op_type) == ("", "Constant") else None
+    tensor = held_by(held) if is_operator(node, "Constant") else None
     if tensor is not None:
         return [of_constant(tensor, opsets.get("", 0))]
     query = query_of(node, inputs, held)

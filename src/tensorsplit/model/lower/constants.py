@@ -33,12 +33,13 @@ from tensorsplit.model.graph.nodes import (
     Scope,
     attribute_of,
     change_inputs,
+    is_operator,
     is_used,
     scopes_in,
 )
 from tensorsplit.model.graph.producers import passed_from
 from tensorsplit.model.graph.tensors import SparseTensor
-from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, is_own, refusal
+from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, refusal
 from tensorsplit.model.profiles import Limitation
 from tensorsplit.model.run.evaluator import evaluate
 from tensorsplit.model.run.program import Block, compile_graph
@@ -138,7 +139,9 @@ def give_nothing(lowering: Lowering) -> bool:
 
 def give_nothing_for_parts(lowering: Lowering) -> None:
     """Do as `give_nothing`, of the nodes that stand for splits by now."""
-    lowering.change_each("taken_from_nothing", is_own("Gather"), _give_nothing)
+    lowering.change_each(
+        "taken_from_nothing", lambda node: is_operator(node, "Gather"), _give_nothing
+    )
 
 
 def _give_nothing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

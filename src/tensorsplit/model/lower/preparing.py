@@ -24,16 +24,17 @@ from tensorsplit.model.graph.nodes import (
     NodeRef,
     bodies,
     branch_label,
+    is_operator,
     namesakes,
     nodes_in,
     scopes,
 )
-from tensorsplit.model.graph.producers import passed_from
+from tensorsplit.model.graph.producers import is_identity, passed_from
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.uses import gives_only_shapes, led_to_shapes, owners_in
 from tensorsplit.model.lower.loop_rounds import leave_out_loop
 from tensorsplit.model.lower.split_nodes import lower_split
-from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, at, is_own, refusal
+from tensorsplit.model.lower.state import InsertionPoint, LoweredNode, Lowering, at, refusal
 from tensorsplit.model.profiles import Limitation, must_go
 from tensorsplit.model.refusals import malformed
 from tensorsplit.model.validity.node_errors import wrong_types
@@ -186,7 +187,7 @@ def sort_axes_for_onnx(lowering: Lowering) -> None:
 
 
 def _may_be_unsorted(ref: NodeRef) -> bool:
-    has_axes = ref.node.domain == "" and ref.op_type in ("Squeeze", "Unsqueeze")
+    has_axes = is_operator(ref.node, "Squeeze", "Unsqueeze")
     return has_axes and ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER
 
 
@@ -206,7 +207,7 @@ def take_branches(lowering: Lowering) -> bool:
     wanted = [
         ref
         for ref in lowering.refs.values()
-        if (ref.node.domain, ref.op_type) == ("", "If")
+        if is_operator(ref.node, "If")
         and any(made in lowering.reasons for made in ref.node.outputs)
         and lowering.facts.tensor(ref.input(0)).constant is not None
     ]
@@ -320,11 +321,11 @@ def _check_readers(lowering: Lowering, made: ir.Value) -> None:
     waiting = [made]
     while waiting:
         passed = waiting.pop()
-        readers = [reader for reader in passed.consumers() if not is_own("Identity")(reader)]
+        readers = [reader for reader in passed.consumers() if not is_identity(reader)]
         users = {reader.op_type for reader in readers} - OPTIONAL_OPERATORS
         if passed.is_graph_output() or users:
             where = ", ".join(sorted(users)) or "an output"
             raise refusal(f"an optional value goes to {where}, and the target has none")
-        for reader in filter(is_own("Identity"), passed.consumers()):
+        for reader in filter(is_identity, passed.consumers()):
             waiting += reader.outputs
             lowering.edits.retire(reader)

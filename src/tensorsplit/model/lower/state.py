@@ -418,11 +418,6 @@ class InsertionPoint(Calculation):
         return self.op("Sub", [self.op("Add", [held, held]), held])
 
 
-def is_own(operator: str) -> Callable[[ir.Node], bool]:
-    """Return a test for nodes of an operator of ONNX's own domain."""
-    return lambda node: (node.domain, node.op_type) == ("", operator)
-
-
 def check_loop(entries: Iterable[Limitation]) -> None:
     """Refuse a loop that carries what the target can't."""
     for entry in entries:

@@ -20,7 +20,7 @@ from tensorsplit.model.graph.calls import Attributes, Place, attributes_of, call
 from tensorsplit.model.graph.facts import Tensor
 from tensorsplit.model.graph.held_tensors import held_by
 from tensorsplit.model.graph.node_paths import node_paths
-from tensorsplit.model.graph.nodes import Scope, bodies
+from tensorsplit.model.graph.nodes import Scope, bodies, is_operator
 from tensorsplit.model.graph.opsets import model_opsets
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.tensors import read_tensor
@@ -185,7 +185,7 @@ class _Compiler:
         """Add one node to a block."""
         inputs, attributes = place.inputs_of(node), attributes_of(node, place.passed)
         function = self._functions.get(called_by(node))
-        if function is None and (node.domain, node.op_type) == ("", "Constant"):
+        if function is None and is_operator(node, "Constant"):
             held = held_by(attributes)
             if held is not None and node.outputs:
                 block.constants[node.outputs[0]] = _reader(held, node.outputs[0].name, path)

@@ -35,7 +35,7 @@ from tensorsplit.model.graph.engine_operators import in_onnx, is_of_engines
 from tensorsplit.model.graph.facts import ABSENT, UNKNOWN, Fact
 from tensorsplit.model.graph.held_tensors import held_by
 from tensorsplit.model.graph.node_paths import check_depth, function_label, node_paths
-from tensorsplit.model.graph.nodes import Scope, bodies, nodes_in, scopes_inside
+from tensorsplit.model.graph.nodes import Scope, bodies, is_operator, nodes_in, scopes_inside
 from tensorsplit.model.graph.opsets import model_opsets, schema_of
 from tensorsplit.model.graph.ordering import is_ambiguous, value_names
 from tensorsplit.model.graph.producers import producer_of, read_by
@@ -181,7 +181,7 @@ class _Search:
         for value in dict.fromkeys(inputs):
             if value is not None and value not in self._known:
                 self._note(self._not_produced(value, node), path)
-        weight = int((node.domain, node.op_type) != ("", "Constant"))
+        weight = int(not is_operator(node, "Constant"))
         try:
             attributes = self._attributes(node, path, place)
             function = None if attributes is None else self._called(node)

@@ -24,7 +24,7 @@ from tensorsplit.model.graph.facts import (
     as_tensor,
     declared,
 )
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies, is_operator
 from tensorsplit.model.graph.opsets import attribute_type
 from tensorsplit.model.refusals import malformed
 
@@ -360,7 +360,7 @@ def contradicting_types(ref: NodeRef, fact_of: FactOf) -> Iterator[SplitError]:
 
 def _wrong_axes(node: ir.Node, opset: int, fact_of: FactOf) -> Iterator[SplitError]:
     """Yield the axes of a Scan that its inputs or outputs don't have."""
-    if node.op_type != "Scan" or node.domain != "" or opset < 9:
+    if not is_operator(node, "Scan") or opset < 9:
         return
     count, body = _scanned(node), dict(bodies(node)).get("body")
     if body is None or count is None:
