@@ -18,7 +18,7 @@ import tensorsplit as ts
 from tensorsplit.model.lower import lower_graph
 from tensorsplit.model.reading import open_model
 from tests.model.build import nodes_of
-from tests.model.lower.running import Runner, lowered_for
+from tests.model.lower.running import OwnEngine, Runner, lowered_for
 from tests.refusals import refused
 
 RANDOM = np.random.default_rng(8)
@@ -883,3 +883,135 @@ def test_rows_of_which_only_tensors_are_counted_are_read(more: str, process: Run
     x = np.random.default_rng(2).random((2, 6), np.float32)
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 1])
     assert got.tolist() == [4 if more else 3] * 2
+
+
+VIEWED = """<ir_version: 8, opset_import: ["": 18]> g (float[2,3] x, float[2,3] w) =>
+    (float[2,3] y, float[A,2,3] z) <int64 n = {3}, int64[1] flat = {6}, int64[2] back = {2, 3},
+    float two = {2}, int64[1] zero = {0}> { BODY }"""
+LOOPED = """y, z = Loop(n, , x) <body = b (int64 i, bool c, float[2,3] s) =>
+    (bool d, float[2,3] t, float[2,3] r) { d = Identity(c) u = Reshape(x, flat) BODY }>"""
+IN_VIEWS: dict[str, tuple[str, Step, bool]] = {
+    "carried, and a row": (
+        "v = Exp(u) r = Reshape(v, back) t = Identity(r)",
+        lambda _, x: (np.exp(x), np.exp(x)),
+        True,
+    ),
+    "a row, and read": (
+        "v = Neg(u) r = Reshape(v, back) t = Mul(s, r)",
+        lambda s, x: (s * -x, -x),
+        True,
+    ),
+    "through two views": (
+        "v = Neg(u) q = Unsqueeze(v, zero) p = Squeeze(q) r = Reshape(p, back) t = Mul(s, r)",
+        lambda s, x: (s * -x, -x),
+        True,
+    ),
+    "a constant first": (
+        "v = Mul(two, u) r = Reshape(v, back) t = Identity(r)",
+        lambda _, x: (2 * x, 2 * x),
+        True,
+    ),
+    "again, of what is read beside": (
+        (
+            "v = Abs(u) r = Reshape(v, back) p, q, o = Split<axis = 1, num_outputs = 3>(x)"
+            " k = Concat<axis = 1>(q, o, p) t = Add(k, r)"
+        ),
+        lambda _, x: (np.roll(x, -1, 1) + abs(x), abs(x)),
+        True,
+    ),
+    "again": (
+        "v = Relu(u) r = Reshape(v, back) t = Identity(r)",
+        lambda _, x: (np.maximum(x, 0), np.maximum(x, 0)),
+        False,
+    ),
+    "in memory of its own": (
+        "v = Mod<fmod = 1>(u, two) r = Reshape(v, back) t = Identity(r)",
+        lambda _, x: (x, x),
+        False,
+    ),
+    "of which the shape is read": (
+        (
+            "v = Neg(u) r = Reshape(v, back) l = Shape(r) k = ReduceMax<keepdims = 0>(l)"
+            " q = Cast<to = 1>(k) t = Mul(s, q)"
+        ),
+        lambda s, x: (s * 3, -x),
+        False,
+    ),
+    "a row alone": (
+        "v = Neg(u) r = Reshape(v, back) t = Neg(s)",
+        lambda s, x: (-s, -x),
+        False,
+    ),
+    "no row": (
+        "v = Neg(u) q = Reshape(v, back) r = Exp(q) t = Mul(s, q)",
+        lambda s, x: (s * -x, np.exp(-x)),
+        False,
+    ),
+    "a view that two read": (
+        "v = Neg(u) r = Reshape(v, back) q = ReduceMax(u) p = Mul(q, s) t = Add(p, r)",
+        lambda s, x: (s * x.max() - x, -x),
+        False,
+    ),
+    "no view before": (
+        "v = Neg(x) q = Reshape(v, flat) r = Reshape(q, back) t = Identity(r)",
+        lambda _, x: (-x, -x),
+        False,
+    ),
+    "given out itself": (
+        "v = Neg(u) r = Reshape(v, back) q = ReduceMax(r) t = Reshape(u, back)",
+        lambda _, x: (x, -x),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "step", "is_wrong"), IN_VIEWS.values(), ids=IN_VIEWS)
+def test_what_is_calculated_in_a_view_is_written_over_the_tensor(
+    body: str, step: Step, is_wrong: bool, process: Runner
+) -> None:
+    """So it is if a view of the result is a row, and is read by something else."""
+    body = LOOPED.replace("BODY", body)
+    model = parse_model(VIEWED.replace("BODY", body))
+    assert any("is written over" in str(each) for each in ts.check(model, "openvino")) is is_wrong
+    lowered = lowered_for("openvino", model)
+    x, w = (RANDOM.uniform(-1, 1, (2, 3)).astype(np.float32) for _ in range(2))
+    state, rows, is_own = x, [], isinstance(process, OwnEngine)
+    for _ in range(3):
+        state, row = step(state, x)
+        rows.append(row)
+    for made in (model, lowered):
+        ((got, given),) = process.call(
+            ["openvino", made.SerializeToString(), [{"x": x, "w": w}], 2]
+        )
+        is_right = np.allclose(got, state, atol=1e-5) and np.allclose(given, rows, atol=1e-5)
+        assert is_right is (made is lowered or is_own or not is_wrong)
+
+
+COPIED = {
+    "a view of the other": """a, y, z = Loop(n, , x, w) <body = b (int64 i, bool c, float[2,3] s,
+        float[2,3] t) => (bool d, float[2,3] p, float[2,3] q, float[2,3] r) { d = Identity(c)
+        p = Tanh(t) u = Reshape(s, flat) v = Neg(u) q = Reshape(v, back) r = Identity(q) }>""",
+    "the same as a row": """k = Unsqueeze(x, zero) l = Concat<axis = 0>(k, k, k) y, z = Scan(w, l)
+        <num_scan_inputs = 1, body = b (float[2,3] s, float[2,3] r) => (float[2,3] p, float[2,3] q)
+        { d = Reshape(r, flat) e = Exp(d) p = Reshape(e, back)
+        f = Identity(r) g = Reshape(f, flat) h = Exp(g) q = Reshape(h, back) o = Identity(s) }>""",
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_states_get_copies_of_what_is_made_in_views_or_twice(name: str, process: Runner) -> None:
+    """OpenVINO makes one of two chains of nodes that do the same."""
+    model = parse_model(VIEWED.replace("BODY", COPIED[name]))
+    assert any("in one memory" in str(each) for each in ts.check(model, "openvino"))
+    lowered = lowered_for("openvino", model)
+    x, w = (RANDOM.uniform(-1, 1, (2, 3)).astype(np.float32) for _ in range(2))
+    feed = {"x": x, "w": w}
+    first, second = x, w
+    rows = list[Any]()
+    for _ in range(3):
+        is_loop = name == "a view of the other"
+        first, second = (np.tanh(second), -first) if is_loop else (x, np.exp(x))
+        rows.append(second)
+    ((got, given),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
+    np.testing.assert_allclose(got, second, rtol=1e-4)
+    np.testing.assert_allclose(given, rows, rtol=1e-4)

@@ -624,6 +624,39 @@ def test_a_body_overwrites_nothing_that_it_joins(
     np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "kind", ["a row", "a row, and carried", "a row of which a view is carried"]
+)
+def test_a_body_overwrites_nothing_of_which_it_reads_a_view(
+    kind: str, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """What is calculated in a view is written over the tensor, if two views are given out."""
+    x, start = (rng.standard_normal((1, 3)).astype(np.float32) for _ in range(2))
+    given, outer, inner, state = (fed(each, (1, 3)) for each in (x, start, x, start))
+    view = ops.exp(ops.reshape(inner, const([3]), False))
+    made_row = ops.reshape(view, const([1, 3]), False)
+    carried = {
+        "a row": ops.negative(state),
+        "a row, and carried": made_row,
+        "a row of which a view is carried": ops.reshape(view, const([-1, 3]), False),
+    }[kind]
+    row, end, is_wrong = ops.result(made_row), ops.result(carried), "view" in kind
+    results = [row, end, ops.result(const(True, np.bool_))]
+    made = ops.loop(const(3), const(True, np.bool_))
+    made.set_function(ov.Model(results, [inner, state], "body"))
+    made.set_special_body_ports([-1, 2])
+    made.set_invariant_input(inner, given.output(0))
+    made.set_merged_input(state, outer.output(0), end.output(0))
+    rows = made.get_concatenated_slices(row.output(0), 0, 1, 1, -1, 0)
+    each = Made([given, outer], rows, [x, start], start)
+    assert any("is written over" in text for text in found(each, tmp_path)) is is_wrong
+    paths = [tmp_path / "found.xml", lowered(each, tmp_path)]
+    before, after = run_all_in_openvino([(path, [each.feeds]) for path in paths])
+    wanted = np.concatenate([np.exp(x)] * 3)
+    np.testing.assert_allclose(after[0][0], wanted, rtol=1e-5)
+    assert np.allclose(before[0][0], wanted, rtol=1e-5) is not is_wrong
+
+
 def chosen(kind: Any, shape: Sequence[int], use: str) -> Made:
     """A model in which an If gives a tensor, and TopK takes memory of its own."""
     x, y = np.arange(6, dtype=kind) if shape else np.array(5, kind), np.ones((7, 3), np.float32)

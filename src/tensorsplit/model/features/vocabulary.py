@@ -252,7 +252,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "captured_in_scan": "is a Scan whose body uses values from around it, not constants",
         "default_in_scan": "is a Scan whose body uses an input with a default",
         "overwritten": "is a loop whose body takes a tensor from around it into a Softmax, a"
-        " normalization, a RotaryEmbedding, a ScatterElements or a ScatterND",
+        " normalization, a RotaryEmbedding, a ScatterElements or a ScatterND, or calculates rows"
+        " from a view of it",
         "carries_number": "is a Loop that carries the number of its round as it is",
         "shares_states": "is a loop that carries a row, or what it carries elsewhere, as it is, or"
         " what it calculates where one of them was",

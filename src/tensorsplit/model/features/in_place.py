@@ -1,0 +1,238 @@
+"""What OpenVINO writes in the memory of the data that it is calculated from, in a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from itertools import chain
+
+import onnx_ir as ir
+
+from tensorsplit.core.dimensions import is_known
+from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
+from tensorsplit.model.graph.held_tensors import fixed_tensor_of
+from tensorsplit.model.graph.nodes import Scope, attribute_of, scopes_in
+from tensorsplit.model.graph.producers import (
+    first_input,
+    origins,
+    passed_from,
+    passed_on,
+    producer_of,
+)
+from tensorsplit.model.graph.uses import is_unused
+from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.reached import each_once
+
+IN_PLACE = frozenset(
+    {
+        *("GroupNormalization", "InstanceNormalization", "LayerNormalization"),
+        *("MeanVarianceNormalization", "RotaryEmbedding", "Softmax"),
+        *("ScatterElements", "ScatterND"),
+        *("GRN", "MVN", "ScatterElementsUpdate", "ScatterUpdate"),
+    }
+)
+"""Operators whose result OpenVINO writes over their data, if nothing else reads those."""
+
+IDEMPOTENT = frozenset({"Clip", "Max", "Min", "Relu", "Round"})
+"""Operators that change nothing if they are applied again, joined with the node that reads them."""
+
+ELEMENTWISE = frozenset(
+    {
+        *("Add", "Div", "Mean", "Mod", "Mul", "PRelu", "Pow", "Sub", "Sum"),
+        *("Elu", "Erf", "Exp", "Gelu", "HardSwish", "LeakyRelu", "Log", "Mish", "Neg", "Not"),
+        *("Reciprocal", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh"),
+    }
+)
+"""Operators whose result it writes so over a Concat without memory of its own, or over a view."""
+
+NOT_FUSED = frozenset({"LayerNormalization", "LeakyRelu"})
+"""Operators that it joins with no other node, so that the next node may overwrite as well."""
+
+MAY_OVERWRITE = IN_PLACE | IDEMPOTENT | ELEMENTWISE | NOT_FUSED | {"Abs", "Ceil", "Floor"}
+"""Operators whose result it may write over a row that nothing else reads."""
+
+_EITHER_WAY = frozenset({"Add", "Max", "Min", "Mul", "Sum"})
+
+_OTHER_SHAPES = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+"""Operators that give their data in another shape."""
+
+_VIEWS = _OTHER_SHAPES | {"Dropout", "Identity", "Transpose"}
+"""Operators that may give their data as they are, or in another shape."""
+
+_ROOTS = frozenset({"Add", "Pow", "Sqrt"})
+"""What gives the root mean square, or adds a small number to it."""
+
+
+@dataclass(frozen=True)
+class LoopBody:
+    """The body of a loop.
+
+    Attributes:
+        graph: The body.
+        scopes: The body and those in it.
+        rows: What it gives of which the loop gives all rounds.
+        joins: The Concats whose inputs have no memory but that of the output.
+        adds_axis: Whether the loop gives views of the rows, with an axis more, as ONNX has it.
+    """
+
+    graph: ir.Graph
+    scopes: frozenset[Scope]
+    rows: frozenset[ir.Value]
+    joins: frozenset[ir.Node]
+    adds_axis: bool
+
+    @classmethod
+    def of(
+        cls, graph: ir.Graph, rows: Iterable[ir.Value], facts: Facts, *, adds_axis: bool = True
+    ) -> LoopBody:
+        """Read a body, with the rows that it gives."""
+        scopes = frozenset(scopes_in(graph))
+        made = [node for node in graph if is_joined_in_place(node, facts)]
+        once = {part: is_read_once(part, scopes) for node in made for part in node.inputs}
+        joins = frozenset(node for node in made if all(once[part] for part in node.inputs))
+        return cls(graph, scopes, frozenset(rows), joins, adds_axis)
+
+
+def is_in_place(node: ir.Node) -> bool:
+    """Return whether a node, or one that is made of it and others, is written over its data."""
+    return operator_of(node) in IN_PLACE or starts_softmax_or_norm(node)
+
+
+def is_in_a_view(node: ir.Node, body: LoopBody) -> bool:
+    """Return whether a node calculates by elements where a tensor is, of which it reads a view.
+
+    So it does if the result, or a view of it, is a row of the loop, and something else reads that.
+    Idempotent operators matter only if something else reads the tensor.
+    """
+    data = data_of(node)
+    if data is None or not _has_other_shape(data):
+        return False
+    tensor = [*origins(data, _viewed)][-1]
+    before, after = (_views_of(each) for each in (tensor, *node.outputs[:1]))
+    is_read_beside = any(each is not node for each in _readers_of(before, body))
+    known = (MAY_OVERWRITE if is_read_beside else ELEMENTWISE) - {"Mean", "Mod"}
+    if operator_of(node) not in known or any(
+        each is not node for each in _readers_of([data], body)
+    ):
+        return False
+    given = [each for each in body.graph.outputs if each in after]
+    read = [each for each in after for _ in _readers_of([each], body)]
+    uses = [passed_from(each) for each in (*given, *read)]
+    is_shared = len(uses if body.adds_axis else set(uses)) > 1
+    is_row = any(each in body.rows for each in given)
+    is_kept = any(each in before for each in body.graph.outputs)
+    return is_row and is_shared and not is_kept
+
+
+def _views_of(held: ir.Value) -> list[ir.Value]:
+    """Return a value, and its views."""
+
+    def views(held: ir.Value) -> list[ir.Value]:
+        readers = (use.node for use in held.uses() if use.idx == 0)
+        return [node.outputs[0] for node in readers if _viewed(node) is held]
+
+    return list(each_once([held], views))
+
+
+def _viewed(node: ir.Node) -> ir.Value | None:
+    """Return the value of which a node gives a view; None for other nodes."""
+    return first_input(node) if operator_of(node) in _VIEWS and node.outputs else None
+
+
+def _readers_of(views: Iterable[ir.Value], body: LoopBody) -> list[ir.Node]:
+    """Return the nodes of a body that calculate something from values."""
+    nodes = [use.node for each in views for use in each.uses() if use.node.graph in body.scopes]
+    return [node for node in nodes if _viewed(node) is None and not gives_shape(node)]
+
+
+def data_of(node: ir.Node) -> ir.Value | None:
+    """Return the first input of a node; of a sum and its like, the first that is no constant."""
+    if operator_of(node) not in _EITHER_WAY:
+        return first_input(node)
+    return next(iter(tensors_of(node)), None)
+
+
+def tensors_of(node: ir.Node) -> list[ir.Value]:
+    """Return the inputs of a node that are no constants."""
+    return [each for each in node.inputs if each and fixed_tensor_of(each) is None]
+
+
+def _has_other_shape(held: ir.Value | None) -> bool:
+    """Return whether a value is another one in another shape."""
+    made = producer_of(passed_from(held))
+    return made is not None and operator_of(made) in _OTHER_SHAPES
+
+
+def starts_softmax_or_norm(node: ir.Node) -> bool:
+    """Return whether a node is the first of several that OpenVINO makes one of.
+
+    These are Exp and a Div by its sum, also of what is below the largest element; and what is above
+    the mean and a Div by its root mean square.
+    """
+    held, *others = [*map(passed_from, node.inputs)] or [None]
+    results = list(chain(*((made, *passed_on(made)) for made in node.outputs[:1])))
+    readers = [use.node for made in results for use in made.uses() if use.idx == 0]
+    divisors = [producer_of(passed_from(each.inputs[1])) for each in readers if _divides(each)]
+    operator = operator_of(node)
+    if operator == "Exp":
+        return any(_is_of(each, "ReduceSum", results) and _has_axes(each) for each in divisors)
+    below = [producer_of(each) for each in others[:1]] if operator == "Sub" else []
+    if any(_is_of(each, "ReduceMax", [held]) for each in below):
+        return any(starts_softmax_or_norm(each) for each in readers if operator_of(each) == "Exp")
+    has_root = any(each is not None and operator_of(each) in _ROOTS for each in divisors)
+    return has_root and any(_is_of(each, "ReduceMean", [held]) for each in below)
+
+
+def _has_axes(reduction: ir.Node | None) -> bool:
+    return reduction is not None and (len(reduction.inputs) > 1 or "axes" in reduction.attributes)
+
+
+def _divides(node: ir.Node) -> bool:
+    return operator_of(node) == "Div" and len(node.inputs) > 1
+
+
+def _is_of(node: ir.Node | None, operator: str, values: Container[ir.Value | None]) -> bool:
+    """Return whether a node is of an operator, and reads one of some values."""
+    if node is None or operator_of(node) != operator:
+        return False
+    return passed_from(first_input(node)) in values
+
+
+def is_read_once(held: ir.Value | None, inside: Container[Scope]) -> bool:
+    """Return whether one node of a body reads a value, once, but for its shape."""
+    if held is None:
+        return False
+    readers = [
+        use.node
+        for use in held.uses()
+        if use.node.graph in inside and not gives_shape(use.node) and not is_unused(use.node)
+    ]
+    partners = {
+        producer_of(passed_from(other))
+        for node in readers
+        if starts_softmax_or_norm(node) or _is_swish(node)
+        for other in node.inputs
+    }
+    readers = [node for node in readers if node not in partners]
+    return len(readers) == 1 and not (held.graph in inside and held.is_graph_output())
+
+
+def _is_swish(node: ir.Node) -> bool:
+    """Return whether a node multiplies what it reads by the Sigmoid of that."""
+    factors = [*map(passed_from, node.inputs)] if operator_of(node) == "Mul" else []
+    gates = (each for each in map(producer_of, factors) if each is not None)
+    return any(_is_of(each, "Sigmoid", factors) for each in gates)
+
+
+def is_joined_in_place(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a node is a Concat whose inputs an engine keeps in the memory of the output.
+
+    It does so along an axis that has none before it but those of length 1, and copies constants.
+    """
+    if operator_of(node) != "Concat" or len(node.inputs) < 2 or not node.outputs:
+        return False
+    if any(each is not None and fixed_tensor_of(each) is not None for each in node.inputs):
+        return False
+    axis = attribute_of(node, "axis", ir.AttributeType.INT) or 0
+    shape = facts.tensor(node.outputs[0]).shape
+    return shape is None or all(dim == 1 or not is_known(dim) for dim in shape[:axis])
