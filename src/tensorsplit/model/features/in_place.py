@@ -146,14 +146,14 @@ def _readers_of(views: Iterable[ir.Value], body: LoopBody) -> list[ir.Node]:
 
 
 def data_of(node: ir.Node) -> ir.Value | None:
-    """Return the first input of a node; of a sum and its like, the first that is no constant."""
+    """Return the first input of a node; of a sum and its like, the first but constants."""
     if operator_of(node) not in _EITHER_WAY:
         return first_input(node)
     return next(iter(tensors_of(node)), None)
 
 
 def tensors_of(node: ir.Node) -> list[ir.Value]:
-    """Return the inputs of a node that are no constants."""
+    """Return the inputs of a node, but constants."""
     return [each for each in node.inputs if each and fixed_tensor_of(each) is None]
 
 

@@ -356,7 +356,7 @@ def _made_alike(body: ir.Graph) -> set[ir.Value]:
     for node in body:
         inputs = [passed_from(each) for each in node.inputs]
         if is_identity(node) or not any(inputs) or operator_of(node) == "Where":
-            continue  # a Where is what copies a value, which is no twin of another copy
+            continue  # a Where may be a copy that lowering made, to be in memory of its own
         key = (node.domain, node.op_type, *(first.get(each, each) for each in inputs))
         before = known.setdefault(key, [])
         twin = next((each for each in before if each.attributes == node.attributes), None)
