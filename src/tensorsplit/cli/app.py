@@ -95,13 +95,13 @@ _WORDS_OF_OTHERS = {
     "--target": "--engine",
 }
 """Options of other commands, for those that take another name for the same thing."""
-_OF_OPTIONS = (USAGE, UNKNOWN_ENGINE, UNKNOWN_OPERATOR, PART_NAMES, TOO_LARGE, CLUSTER)
+_OPTION_REFUSALS = (USAGE, UNKNOWN_ENGINE, UNKNOWN_OPERATOR, PART_NAMES, TOO_LARGE, CLUSTER)
 """Refusals of what an option says, whose parameter has the option's name."""
 
 _GIVEN = "tensorsplit.given"
 """Where the context of the group has the parameters that a command is given."""
 
-_OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+_WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors that help has, which click writes, where standard output can't be written to."""
 
 
@@ -232,7 +232,7 @@ def _check_words(
 
 def _as_option(error: SplitError, given: Iterable[click.Parameter]) -> str | None:
     """Return how a command calls the parameter of a refusal: its option, if that gave the value."""
-    if error.kind not in _OF_OPTIONS or error.node is not None:
+    if error.kind not in _OPTION_REFUSALS or error.node is not None:
         return error.parameter
     for option in given:
         named = [name for name in option.opts if name.startswith("--")]
@@ -273,7 +273,7 @@ def _report(error: Exception, written: Sequence[str] = ()) -> int:
         case BrokenPipeError():
             return PIPE_CLOSED
         case OSError():
-            is_output = isinstance(error, StandardOutputError) or error.errno in _OF_WRITING
+            is_output = isinstance(error, StandardOutputError) or error.errno in _WRITE_ERRORS
             output = tr("standard output") if is_output else tr("the system")
             if isinstance(error, FileNotFoundError):  # all others have the name of a file
                 output = tr("the current folder")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = "np.ndarray"
 PIPE = "-"
-_NO_MODELS = (".xml", ".npy", ".safetensors", ".svg")
+_OTHER_SUFFIXES = (".xml", ".npy", ".safetensors", ".svg")
 """How files of other kinds are called, which no ONNX model is written into."""
 
 
@@ -159,7 +159,7 @@ def refuse_terminal(out: str | None) -> None:
 def refuse_other_kind(model: str, out: str | None) -> None:
     """Refuse (TS703) to write an ONNX model into a file that is called as one of another kind."""
     suffix = Path(out or "").suffix.lower()
-    if suffix in _NO_MODELS and not suffix == Path(model).suffix.lower() == ".xml":
+    if suffix in _OTHER_SUFFIXES and not suffix == Path(model).suffix.lower() == ".xml":
         raise click.UsageError(tr("{path} would hold an ONNX model; give -o OUT.onnx", path=out))
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tensorsplit.model.reading import OnnxModel
 
 _MOST_NAMED = 4
-_WHATEVER_IS_FED = (
+_WHATEVER_THE_INPUTS = (
     ELEMENT_TYPE,
     EXTERNAL_DATA,
     LIMIT,
@@ -153,7 +153,7 @@ class ModelInputs:
             yield
         except SplitError as error:
             lines = self._saved()
-            if self.seed is not None and error.kind not in _WHATEVER_IS_FED:
+            if self.seed is not None and error.kind not in _WHATEVER_THE_INPUTS:
                 lines.insert(0, self._advice())
             error.fix = tr("; ").join(filter(None, (localized(error.fix), *lines)))
             raise

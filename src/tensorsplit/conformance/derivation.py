@@ -39,8 +39,8 @@ _PLAIN = "/graph/"
 
 _OPERATORS = ("version", "operator")
 _RUNTIME = ("runtime_lengths", "runtime_axis", "count_on_dynamic_axis")
-_OF_OPEN_AXES = ("constant_lengths_on_dynamic_axis", "equal_parts_on_dynamic_axis")
-_OF_POSITIONS = "runtime_sequence_index"
+_OPEN_AXIS_FEATURES = ("constant_lengths_on_dynamic_axis", "equal_parts_on_dynamic_axis")
+_POSITION_FEATURE = "runtime_sequence_index"
 """What SequenceAt and the like have, of which features give no version."""
 
 _VERDICTS = {
@@ -216,11 +216,11 @@ def _unchecked(observations: Sequence[Observation]) -> Iterator[Explanation]:
 
 def _is_of_values(condition: Condition) -> bool:
     """Return whether a feature says what is known only at run time, of a version if it has any."""
-    if condition.feature == _OF_POSITIONS:
+    if condition.feature == _POSITION_FEATURE:
         return condition.operator != ""
     return condition.feature in _RUNTIME and "." in condition.operator
 
 
 def _is_of_open_axis(condition: Condition) -> bool:
     """Return whether a feature says that it is the axis whose length may not fit."""
-    return condition.feature in _OF_OPEN_AXES and "." in condition.operator
+    return condition.feature in _OPEN_AXIS_FEATURES and "." in condition.operator

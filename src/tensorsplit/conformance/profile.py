@@ -83,7 +83,7 @@ def profile_files(document: Document) -> Iterator[tuple[str, str]]:
         yield f"{subject.title}-{subject.version}.json", text
 
 
-_OF_ILLEGAL_LENGTHS = ("runtime_lengths", "edge")
+_ILLEGAL_LENGTHS = ("runtime_lengths", "edge")
 """The note for lengths that reach no node after those that check them."""
 
 
@@ -249,7 +249,7 @@ def _entries(findings: Sequence[Explanation]) -> Iterator[dict[str, object]]:
             **({"operators": operators} if operators else {}),
             **({"values": list(values)} if values else {}),
             "note": textwrap.shorten(most.example.detail, _LONGEST, placeholder="..."),
-            **({"unless": ["checked_lengths"]} if (feature, extent) == _OF_ILLEGAL_LENGTHS else {}),
+            **({"unless": ["checked_lengths"]} if (feature, extent) == _ILLEGAL_LENGTHS else {}),
             "failed": sum(finding.failed for finding in group),
             "cases": sum(finding.cases for finding in group),
             "example": most.example.case,

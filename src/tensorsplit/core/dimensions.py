@@ -68,9 +68,9 @@ _TRACED = (("torch", "SymInt"),)
 _NUMBER = re.compile("-?[0-9]{1,40}")
 _FLOOR = re.compile(r"((?:^|(?<=\()|(?<=, ))-?| [-+] )((?:[\w.]+\*)*)floor\(")
 _FLIPPED = {"": "-", "-": "", " + ": " - ", " - ": " + "}
-_OF_SYMPY = re.compile(r"\b(Max|Min)(?=\()")
+_SYMPY_FUNCTION = re.compile(r"\b(Max|Min)(?=\()")
 _IDENTIFIER = re.compile(r"([^\W\d][\w.]*)(\s*\()?")
-_OF_EXPRESSION = re.compile("dim_[0-9a-f]{12}")
+_EXPRESSION_NAME = re.compile("dim_[0-9a-f]{12}")
 """The names that stand for expressions, which may be below 0 where they are not dimensions."""
 _MOST_SHOWN = 12
 
@@ -206,7 +206,7 @@ def show_dim(dim: Dim) -> str:
 def text_of(dim: Dim) -> str:
     """Return a dimension as a model has it: ``max(0, N)`` where SymPy writes ``Max(0, N)``."""
     text = str(getattr(dim, "value", dim))
-    return _OF_SYMPY.sub(lambda found: found[0].lower(), text)
+    return _SYMPY_FUNCTION.sub(lambda found: found[0].lower(), text)
 
 
 def _with_ceil(text: str) -> str:
@@ -441,7 +441,7 @@ def _natural(name: str) -> Any:
     """Return a name in SymPy: any number from 0 on, but that of an expression may be below."""
     import sympy
 
-    sign = {} if _OF_EXPRESSION.fullmatch(name) else {"nonnegative": True}
+    sign = {} if _EXPRESSION_NAME.fullmatch(name) else {"nonnegative": True}
     return sympy.Symbol(name, integer=True, **sign)
 
 

@@ -29,7 +29,7 @@ from tensorsplit.files.divisions import (
 from tensorsplit.files.formats import Division, StoredTensor
 from tensorsplit.files.tensor_names import fill
 
-_FOR_RANKS = "choose a number of ranks that divides it, or pad it with pad_to or pad_each_to"
+_FIX_OF_RANKS = "choose a number of ranks that divides it, or pad it with pad_to or pad_each_to"
 
 
 _EQUAL = "openvino.Split-1"  # parts of one length, of any element type
@@ -163,7 +163,7 @@ class ShardRule:
         sizes = [
             size
             for piece, count in zip(pieces, counts, strict=True)
-            for size in divided([piece], count, "ranks", _FOR_RANKS) * count
+            for size in divided([piece], count, "ranks", _FIX_OF_RANKS) * count
         ]
         step = len(sizes)  # the parts from one group, or rank, to the next
         starts = [0, *accumulate(counts)][:-1]

@@ -36,11 +36,11 @@ _SLACK = 1 << 20
 _WIDEST = 16
 """How many times larger filters may make a chunk: bytes stored as complex numbers."""
 
-_OF_ITEMS = (VLenBytesCodec, VLenUTF8Codec)
+_ITEM_CODECS = (VLenBytesCodec, VLenUTF8Codec)
 _ITEM = 64
 """The bytes of memory that a short string takes, with the reference to it."""
 
-_PLAIN = (BytesCodec, ShardingCodec, TransposeCodec, *_OF_ITEMS)
+_PLAIN = (BytesCodec, ShardingCodec, TransposeCodec, *_ITEM_CODECS)
 _EXECUTES = "pickle"
 
 
@@ -124,7 +124,7 @@ def _bounded(
         if isinstance(each, ShardingCodec):
             inner = _bounded(each.codecs, each.chunk_shape, metadata, memory)
             bounded.append(replace(each, codecs=inner))
-        elif isinstance(each, (BytesBytesCodec, *_OF_ITEMS)):
+        elif isinstance(each, (BytesBytesCodec, *_ITEM_CODECS)):
             kind = _BoundedBytes if isinstance(each, BytesBytesCodec) else _BoundedItems
             bounded.append(kind(each, _limit(shape, metadata, memory)))
         else:

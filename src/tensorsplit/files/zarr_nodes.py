@@ -44,7 +44,7 @@ _MOST_NODES = 1 << 12
 _DEEPEST = 64
 _MOST_CODECS = 64
 _LARGEST_ELEMENT = 1 << 20
-_AT_ONCE = 16
+_BATCH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +112,12 @@ def members(url: str, root: ZarrNode) -> list[ZarrNode]:
     found: list[ZarrNode] = []
     groups = [root]
     while groups:
-        batch = groups[-_AT_ONCE:]
-        del groups[-_AT_ONCE:]
+        batch = groups[-_BATCH:]
+        del groups[-_BATCH:]
         new = {each.path for each in batch if each.documents.keys().isdisjoint(_READ[1:])}
         paths = reader.folders([each.path for each in batch])
-        for start in range(0, len(paths), _AT_ONCE):
-            found_here = reader.nodes(paths[start : start + _AT_ONCE], new)
+        for start in range(0, len(paths), _BATCH):
+            found_here = reader.nodes(paths[start : start + _BATCH], new)
             nodes = [each for each in found_here if each is not None]
             found += nodes
             groups += [each for each in nodes if each.metadata is None]

@@ -46,7 +46,7 @@ sign of zero."""
 _ANY_VALUES = _named("Shape Size SequenceLength OptionalHasElement")
 """Operators whose result does not depend on the elements."""
 
-_NO_FLOATS = ("INT", "UINT", "BOOL", "STRING")
+_EXACT_TYPES = ("INT", "UINT", "BOOL", "STRING")
 
 
 def is_exact(node: ir.Node, facts: Facts) -> bool:
@@ -75,7 +75,7 @@ def _may_be_floats(fact: Fact) -> bool:
         dtype = kind.dtype if isinstance(kind, ir.TensorType) else None
     else:
         dtype = fact.element_type
-    return dtype is None or not dtype.name.startswith(_NO_FLOATS)
+    return dtype is None or not dtype.name.startswith(_EXACT_TYPES)
 
 
 def moved_outputs(model: OnnxModel) -> frozenset[str]:

@@ -1371,7 +1371,7 @@ def test_every_limitation_is_written_in_full(target: Any) -> None:
         features: dict[str, Any] = dict.fromkeys(entry.also, True)
         features |= {"operator": operator, entry.feature: value_seen}
         texts = [f.message for f in of_features(profile, features, "graph/n").values()]
-        assert any(text.startswith(profile.says(entry)) and "this" in text for text in texts)
+        assert any(text.startswith(profile.sentence(entry)) and "this" in text for text in texts)
         assert bool(entry.requires) == (entry.verdict == "unsupported")
 
 

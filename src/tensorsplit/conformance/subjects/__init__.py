@@ -142,7 +142,7 @@ class Adapter(Traits):
             ``rewrite(model, target_opset)``.
         modules: What takes long to import, so that it does not look like a case that hangs.
         lacks: Exceptions with which it says that it lacks an element type, operator or opset.
-        says: A regular expression for the messages of all others that say so.
+        lack_pattern: A regular expression for the messages of all others that say so.
         python: The path of the interpreter that runs it, where it is not this one.
         path: The path of its file, where it has one of its own.
     """
@@ -150,7 +150,7 @@ class Adapter(Traits):
     call: Callable[..., Any]
     modules: tuple[str, ...] = ()
     lacks: tuple[type[Exception], ...] = ()
-    says: str = ""
+    lack_pattern: str = ""
     python: str = ""
     path: str = ""
 
@@ -174,25 +174,25 @@ SUBJECTS: Mapping[str, Adapter] = {
         packages=("tensorsplit",),
         formats=("onnx", "ir"),
         modules=("tensorsplit.model.run.evaluator",),
-        says=re.escape(f"[{UNSUPPORTED_NODE.code}]"),
+        lack_pattern=re.escape(f"[{UNSUPPORTED_NODE.code}]"),
     ),
     "onnx-reference": Adapter(
         call=adapters.run_onnx_reference,
         packages=("onnx",),
         modules=("onnx.reference",),
         lacks=(NotImplementedError,),
-        says="^No implementation for operator",
+        lack_pattern="^No implementation for operator",
     ),
     "onnxruntime": Adapter(
         call=adapters.run_onnxruntime,
         packages=("onnxruntime",),
         modules=("onnxruntime",),
-        says=_NOT_OF_ONNXRUNTIME,
+        lack_pattern=_NOT_OF_ONNXRUNTIME,
     ),
     "onnxruntime-web": Adapter(
         call=by_node.run_onnxruntime_web,
         packages=(f"{NPM}onnxruntime-web",),
-        says="Could not find an implementation|unsupported data type"
+        lack_pattern="Could not find an implementation|unsupported data type"
         f"|Reading data from non-tensor typed value|{_NOT_OF_ONNXRUNTIME}",
     ),
     "openvino": Adapter(
@@ -200,34 +200,34 @@ SUBJECTS: Mapping[str, Adapter] = {
         packages=("openvino",),
         formats=("onnx", "ir"),
         modules=("openvino",),
-        says=r"No conversion rule found for operations: [A-Za-z]+-\d+"  # of the model
+        lack_pattern=r"No conversion rule found for operations: [A-Za-z]+-\d+"  # of the model
         r"|Unsupported (data )?type|does not support string|can ?not be created for string data",
     ),
     "tvm": Adapter(
         call=runtimes.run_tvm,
         packages=("apache-tvm",),
         modules=("tvm.relax.frontend.onnx",),
-        says=r"unknown dtype|Operator \w+ not implemented"
+        lack_pattern=r"unknown dtype|Operator \w+ not implemented"
         r"|operators are not supported for frontend ONNX",
     ),
     "iree": Adapter(
         call=runtimes.run_iree,
         packages=("iree-base-compiler", "iree-base-runtime"),
         modules=("iree.compiler.extras.onnx_importer", "iree.runtime"),
-        says=r"conversion of dtype '!torch\.\w+' to builtin tensor element type",
+        lack_pattern=r"conversion of dtype '!torch\.\w+' to builtin tensor element type",
     ),
     "opencv": Adapter(
         call=runtimes.run_opencv,
         packages=("opencv-python-headless",),
         modules=("cv2",),
-        says=r"data type = \w+ is not supported|unsupported datatype"
+        lack_pattern=r"data type = \w+ is not supported|unsupported datatype"
         r"|Can't create layer \"[^\"]*\" of type",
     ),
     "tract": Adapter(
         call=runtimes.run_tract,
         packages=("tract",),
         modules=("tract",),
-        says=r"Unknown DatumType|Unimplemented\("
+        lack_pattern=r"Unknown DatumType|Unimplemented\("
         r'|can only concatenate str \(not "numpy\.dtypes',  # about NumPy's type, gone wrong
     ),
     "mnn": Adapter(
@@ -239,40 +239,40 @@ SUBJECTS: Mapping[str, Adapter] = {
         call=by_pnnx.run_ncnn,
         packages=("ncnn", "pnnx"),
         modules=("ncnn",),
-        says="unsupported tensor elem data type|Support only elemsize 1, 2, 4; but given 8"
+        lack_pattern="unsupported tensor elem data type|Support only elemsize 1, 2, 4; but given 8"
         f"|{_NOT_OF_ONNXRUNTIME}",  # which pnnx has in it
     ),
     "tinygrad": Adapter(
         call=runtimes.run_tinygrad,
         packages=("tinygrad",),
         lacks=(NotImplementedError,),
-        says="is not a valid OnnxDataType",
+        lack_pattern="is not a valid OnnxDataType",
     ),
     "onnx2torch": Adapter(
         call=runtimes.run_onnx2torch,
         packages=("onnx2torch", "torch"),
         modules=("torch", "onnx2torch"),
         lacks=(NotImplementedError,),
-        says=r"can't convert np\.ndarray of type",
+        lack_pattern=r"can't convert np\.ndarray of type",
     ),
     "jaxonnxruntime": Adapter(
         call=runtimes.run_jaxonnxruntime,
         packages=("jaxonnxruntime", "jax"),
         modules=("jax", "jaxonnxruntime.call_onnx"),
         lacks=(NotImplementedError,),
-        says="is not a valid JAX array type",
+        lack_pattern="is not a valid JAX array type",
     ),
     "tensorsplit-convert": _tool(
-        rewriters.convert, "tensorsplit.model.convert", says=_NOT_EXPRESSIBLE
+        rewriters.convert, "tensorsplit.model.convert", lack_pattern=_NOT_EXPRESSIBLE
     ),
     "tensorsplit-lower-portable": _tool(
-        rewriters.lower_to_portable, "tensorsplit.model.lower", says=_NOT_EXPRESSIBLE
+        rewriters.lower_to_portable, "tensorsplit.model.lower", lack_pattern=_NOT_EXPRESSIBLE
     ),
     "tensorsplit-lower-onnxruntime": _tool(
-        rewriters.lower_to_onnxruntime, "tensorsplit.model.lower", says=_NOT_EXPRESSIBLE
+        rewriters.lower_to_onnxruntime, "tensorsplit.model.lower", lack_pattern=_NOT_EXPRESSIBLE
     ),
     "tensorsplit-lower-openvino": _tool(
-        rewriters.lower_to_openvino, "tensorsplit.model.lower", says=_NOT_EXPRESSIBLE
+        rewriters.lower_to_openvino, "tensorsplit.model.lower", lack_pattern=_NOT_EXPRESSIBLE
     ),
     "onnx-shape-inference": _tool(
         rewriters.infer_shapes, "onnx.shape_inference", states_shapes=True
@@ -290,7 +290,7 @@ SUBJECTS: Mapping[str, Adapter] = {
         modules=("onnx_tool",),
         kind="tool",
         lacks=(NotImplementedError,),
-        says=r"has no value_infer",
+        lack_pattern=r"has no value_infer",
         states_shapes=True,
     ),
     "onnxruntime-optimizer": Adapter(
@@ -298,7 +298,7 @@ SUBJECTS: Mapping[str, Adapter] = {
         packages=("onnxruntime",),
         modules=("onnxruntime",),
         kind="tool",
-        says=_NOT_OF_ONNXRUNTIME,
+        lack_pattern=_NOT_OF_ONNXRUNTIME,
     ),
     "onnx-version-converter": _tool(rewriters.convert_by_onnx, "onnx.version_converter"),
     "onnxscript-converter": _tool(
@@ -347,7 +347,7 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
     `Unsupported` if the subject says that it lacks something altogether.
     """
     adapter = load(source)
-    with unsupported(model, *adapter.lacks, says=adapter.says):
+    with unsupported(model, *adapter.lacks, lack_pattern=adapter.lack_pattern):
         if adapter.kind == "tool":
             rewritten = adapter.call(model, target_opset)
             return bytes(rewritten) if isinstance(rewritten, (bytes, bytearray)) else None
@@ -361,7 +361,7 @@ def run_model(model: bytes, inputs: Mapping[str, object]) -> Outputs:
 
 
 @contextmanager
-def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iterator[None]:
+def unsupported(model: bytes, *classes: type[Exception], lack_pattern: str = "") -> Iterator[None]:
     """Raise `Unsupported` for an exception with which an engine says that it lacks something.
 
     An engine that does not run the model's own functions does not lack an operator: that is
@@ -370,7 +370,7 @@ def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iter
     Args:
         model: What the engine is given.
         classes: The exceptions that always say so.
-        says: A regular expression for the messages of all others that do.
+        lack_pattern: A regular expression for the messages of all others that do.
     """
     try:
         yield
@@ -379,7 +379,7 @@ def unsupported(model: bytes, *classes: type[Exception], says: str = "") -> Iter
     except Exception as error:
         cause = error.__cause__ or error.__context__ or ""
         words = f"{error!s:.{_MOST_WORDS}} {cause!s:.{_MOST_WORDS}}".strip()
-        if not (isinstance(error, classes) or (says and re.search(says, words))):
+        if not (isinstance(error, classes) or (lack_pattern and re.search(lack_pattern, words))):
             raise
         is_place = is_ir(model) or isinstance(error, SplitError)
         functions = () if is_place else onnx.load_from_string(model).functions

@@ -34,9 +34,9 @@ def _dialect(
 ) -> Operator:
     """Return a record: what gives the lengths, and the axis with its default; with notes."""
     vendor, _, name = identifier.rpartition(".")
-    is_only_one, says = len(given) == 1, "what gives the lengths"
+    is_only_one, text = len(given) == 1, "what gives the lengths"
     operands = [
-        Attribute(operand, _TYPES[tuple(sorted(ranks))], required=is_only_one, description=says)
+        Attribute(operand, _TYPES[tuple(sorted(ranks))], required=is_only_one, description=text)
         for operand, ranks in given.items()
     ]
     axis, default = along

@@ -97,13 +97,13 @@ _LEFT_IN_LAYERS = frozenset(
 )
 """Features of layers that lowering leaves as they are in an IR."""
 
-_WITH_RANKS = (_has_unknown_ranks, "give its tensors a known rank")
+_NEEDS_RANKS = (_has_unknown_ranks, "give its tensors a known rank")
 
 _LEFT_WHERE: Mapping[str, tuple[Callable[[ir.Node, Facts], bool], str]] = MappingProxyType(
     {
-        "softmax_of_rows": _WITH_RANKS,
-        "strings_gathered": _WITH_RANKS,
-        "used_result": _WITH_RANKS,
+        "softmax_of_rows": _NEEDS_RANKS,
+        "strings_gathered": _NEEDS_RANKS,
+        "used_result": _NEEDS_RANKS,
         "no_rows": (has_open_rows, LEFT["unranked_in_scan"]),
     }
 )

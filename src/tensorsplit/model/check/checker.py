@@ -56,7 +56,7 @@ _BROKEN = (MALFORMED_MODEL, EXTERNAL_DATA, UNKNOWN_OPERATOR)
 _ILL_FORMED = (MALFORMED_MODEL, UNSUPPORTED_NODE)
 """Refusals of a node that nothing could make right but another model."""
 
-_OF_ENGINES = "some engines have it"
+_KNOWN_TO_ENGINES = "some engines have it"
 
 
 def check(
@@ -260,7 +260,7 @@ def _of_engines(ref: NodeRef) -> Finding:
     if ref.op_type in ENGINE_OPERATORS:
         fix = "convert the model to another opset, which writes operators of ONNX in its place"
     refusal = SplitError(UNSUPPORTED_NODE, problem, fix, node=ref.path)
-    return of_error(refusal).as_warning(_OF_ENGINES)
+    return of_error(refusal).as_warning(_KNOWN_TO_ENGINES)
 
 
 def _not_called(function: onnx_ir.Function) -> Finding:

@@ -133,7 +133,7 @@ def of_features(
             check = TARGET_DEPENDS
         seen = seen_feature(entry.feature, features[entry.feature])
         this = f"this model {seen}" if node == "graph" else f"this node {seen}"
-        message = f"{profile.says(entry)}; {this}{_AFFECTED[entry.extent]}"
+        message = f"{profile.sentence(entry)}; {this}{_AFFECTED[entry.extent]}"
         operator = features.get("version")
         found[entry] = of_check(check, node, message, fix(profile, entry), operator=operator)
     return found

@@ -89,7 +89,7 @@ from tensorsplit.model.infer.foreign_operators import DOMAIN as FOREIGN
 
 _BODIES = frozenset({"If", "Loop", "Scan"})
 
-_WITH_STRINGS = {
+_STRING_FEATURES = {
     "Expand": "strings_repeated",
     "Identity": "strings_passed_on",
     "Slice": "strings_sliced",
@@ -193,12 +193,12 @@ def _of_any_operator(
 def _of_strings(node: ir.Node, facts: Facts, has_sequences: bool) -> Iterator[str]:
     """Yield the features of nodes that move strings."""
     operator = operator_of(node)
-    if operator not in _WITH_STRINGS or (operator == "Identity" and has_sequences):
+    if operator not in _STRING_FEATURES or (operator == "Identity" and has_sequences):
         return
     if operator == "Slice" and any(is_empty(made, facts) for made in node.outputs):
         return
     if any(has_strings(end, facts) for end in (*node.inputs, *node.outputs)):
-        yield _WITH_STRINGS[operator]
+        yield _STRING_FEATURES[operator]
 
 
 def layer_features(ref: NodeRef, facts: Facts) -> Features:
@@ -241,12 +241,12 @@ def _of_other_layer(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "no_rows"
     elif rows_may_be_0(ref, facts):
         yield "rows_may_be_0"
-    yield from (name for name, holds in _OF_LAYERS.items() if holds(ref.node, facts))
+    yield from (name for name, holds in _LAYER_FEATURES.items() if holds(ref.node, facts))
     if results_to_settle(ref, facts):
         yield "used_result"
 
 
-_OF_LAYERS: Mapping[str, Callable[[ir.Node, Facts], object]] = MappingProxyType(
+_LAYER_FEATURES: Mapping[str, Callable[[ir.Node, Facts], object]] = MappingProxyType(
     {
         "overwritten": overwriting_layers,
         "shares_states": shared_layer_states,

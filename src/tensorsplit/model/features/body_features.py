@@ -58,7 +58,7 @@ from tensorsplit.model.graph.uses import calculated_from, is_needed, is_passed_o
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
-_AS_CALCULATED = frozenset(
+_CALCULATED_TYPES = frozenset(
     {
         *(ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.INT32),
         *(ir.DataType.INT8, ir.DataType.UINT8),
@@ -67,9 +67,7 @@ _AS_CALCULATED = frozenset(
 """Element types that OpenVINO calculates in, so that it converts no output of them."""
 
 
-_OF_HIDDEN_RANK = frozenset(
-    {"ConcatFromSequence", "Loop", "MeanVarianceNormalization", "SequenceAt"}
-)
+_HIDES_RANK = frozenset({"ConcatFromSequence", "Loop", "MeanVarianceNormalization", "SequenceAt"})
 """Operators of which ONNX Runtime takes the rank of the result from declarations only."""
 
 
@@ -93,7 +91,7 @@ _FIRST_IF_OF_ANY_SHAPES = 11
 
 _OF_TENSORS = frozenset({"SequenceLength"})
 
-_OF_A_NUMBER = OF_SHAPES | _OF_TENSORS
+_HAS_FIXED_RANK = OF_SHAPES | _OF_TENSORS
 """Operators whose results have the same rank, whatever they are given."""
 
 
@@ -116,7 +114,7 @@ def results_to_settle(ref: NodeRef, seen: Facts) -> list[ir.Value]:
         and 0 not in (fact.shape or ())
         and (
             any(use.node.graph is node.graph and not bodies(use.node) for use in made.uses())
-            or (is_outer and made.is_graph_output() and fact.element_type not in _AS_CALCULATED)
+            or (is_outer and made.is_graph_output() and fact.element_type not in _CALCULATED_TYPES)
         )
     ]
 
@@ -338,7 +336,7 @@ def hides_ranks(
         sources: set[ir.Value] | None
         if made is None:
             sources = given.get(held, set())
-        elif operator_of(made) in _OF_A_NUMBER:
+        elif operator_of(made) in _HAS_FIXED_RANK:
             continue
         else:
             is_counted = has_lengths and operator_of(made) == "Loop"
@@ -378,7 +376,7 @@ def _sources_of_rank(
     """Return the values that ONNX Runtime infers a result's rank from; None if it infers none."""
     if is_loop(made) and (place := made.outputs.index(held)) >= len(states_of(made)):
         return {body_of(made).outputs[1 + place]}  # the rows that it puts together
-    if made.domain == "" and made.op_type in _OF_HIDDEN_RANK:
+    if made.domain == "" and made.op_type in _HIDES_RANK:
         return None
     operator, operand = operator_of(made), made.inputs[1] if len(made.inputs) > 1 else None
     if opset in _HIDDEN_AT.get(operator, ()) or (operator == "Slice" and _mixes_axes(made)):
@@ -482,7 +480,7 @@ def _needs_ranks(ref: NodeRef, facts: Facts, seen: Facts) -> bool:
 
 def _imported_by_rank(node: ir.Node, opset: int, seen: Facts) -> list[ir.Value]:
     """Return the operands whose ranks OpenVINO has to know to import a node."""
-    of_rank = _OF_RANK.get(node.op_type) if node.domain == "" else None
+    of_rank = _NEEDS_RANK.get(node.op_type) if node.domain == "" else None
     if of_rank is None or not of_rank(node, opset, seen):
         return []
     given = enumerate(node.inputs)
@@ -521,7 +519,7 @@ def is_along_axis(node: ir.Node, opset: int, seen: Facts) -> bool:
 _FIRST_ALONG_AXIS = 13
 """From here on QuantizeLinear and DequantizeLinear may have a scale for each channel."""
 
-_OF_RANK: Mapping[str, _OfRank] = {
+_NEEDS_RANK: Mapping[str, _OfRank] = {
     **dict.fromkeys(("ArgMax", "ArgMin"), _finds_place),
     **dict.fromkeys(("Attention", "Conv", "ConvInteger", "DepthToSpace", "SpaceToDepth"), _always),
     **dict.fromkeys(("InstanceNormalization", "LpNormalization", "QLinearMatMul"), _always),

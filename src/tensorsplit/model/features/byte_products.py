@@ -15,8 +15,8 @@ from tensorsplit.model.graph.producers import first_input, passed_from, producer
 from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 
-_OF_FEW_BITS = BYTES | {ir.DataType.INT4, ir.DataType.UINT4}
-_OF_MATRIX = 2
+_SMALL_TYPES = BYTES | {ir.DataType.INT4, ir.DataType.UINT4}
+_MATRIX_RANK = 2
 _LEAST_BLOCK = 16
 
 
@@ -40,7 +40,7 @@ def of_products(ref: NodeRef, facts: Facts) -> Iterator[str]:
 
 def _given_back(ref: NodeRef, facts: Facts) -> ir.Node | None:
     """Return the DequantizeLinear that gives the second factor of a product, if it is as above."""
-    if ref.op_type not in ("Gemm", "MatMul") or len(ref.node.inputs) != _OF_MATRIX:
+    if ref.op_type not in ("Gemm", "MatMul") or len(ref.node.inputs) != 2:
         return None
     if ref.op_type == "Gemm" and any(
         attribute_of(ref.node, name, kind, usual) != usual
@@ -54,7 +54,7 @@ def _given_back(ref: NodeRef, facts: Facts) -> ir.Node | None:
     factor, columns = passed_from(ref.input(1)), 1
     made = producer_of(factor)
     if made is not None and made.op_type == "Transpose" and ref.op_type == "MatMul":
-        if order_of(made, _OF_MATRIX) != (1, 0):
+        if order_of(made, _MATRIX_RANK) != (1, 0):
             return None
         factor, columns = passed_from(first_input(made)), 0
     if not _gives_back(factor) or factor is None or not _is_read_once(factor):
@@ -79,7 +79,7 @@ def _is_of_columns(node: ir.Node, columns: int, facts: Facts) -> bool:
     """Return whether a node gives back a constant matrix by one scale, or along its columns."""
     operands = [held for held in node.inputs if held is not None]
     kinds, whole = facts.element_types(first_input(node)), facts.tensor(first_input(node)).shape
-    if not kinds <= _OF_FEW_BITS or whole is None or len(whole) != _OF_MATRIX:
+    if not kinds <= _SMALL_TYPES or whole is None or len(whole) != _MATRIX_RANK:
         return False
     if len(operands) > ZERO_POINT + 1 or not all(is_fixed(held, facts) for held in operands):
         return False

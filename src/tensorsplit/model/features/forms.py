@@ -24,10 +24,10 @@ FIRST_WITH_AXES_IN_ANY_ORDER = 11
 REDUCTIONS_OF_ALL_AXES = frozenset({"ReduceL1", "ReduceLogSum", "ReduceLogSumExp"})
 """Reductions of which OpenVINO's import looks for the axes among the inputs from opset 13 on."""
 
-_WITH_AXES_AS_ATTRIBUTE = range(13, 18)
+_AXES_ATTRIBUTE_OPSETS = range(13, 18)
 
 
-_WITH_SOFTMAX_OF_ROWS = range(11, 13)
+_ROW_SOFTMAX_OPSETS = range(11, 13)
 """Opsets at which OpenVINO takes Softmax for that of opset 13, which is along one axis."""
 
 
@@ -87,12 +87,12 @@ def of_axes(ref: NodeRef, facts: Facts) -> Iterator[str]:
     """Yield whether axes, or operands, are written in a form that an engine may misread."""
     if ref.node.inputs and ref.node.inputs[-1] is None:
         yield "empty_end"
-    if ref.op_type in REDUCTIONS_OF_ALL_AXES and ref.opset in _WITH_AXES_AS_ATTRIBUTE:
+    if ref.op_type in REDUCTIONS_OF_ALL_AXES and ref.opset in _AXES_ATTRIBUTE_OPSETS:
         axes = attribute_of(ref.node, "axes", ir.AttributeType.INTS) or ()
         shape = facts.tensor(ref.input(0)).shape
         if axes and (shape is None or len(set(axes)) < len(shape)):
             yield "ignored_axes"
-    if ref.op_type == "Softmax" and ref.opset in _WITH_SOFTMAX_OF_ROWS and _has_rows(ref, facts):
+    if ref.op_type == "Softmax" and ref.opset in _ROW_SOFTMAX_OPSETS and _has_rows(ref, facts):
         yield "softmax_of_rows"
     if ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(ref.node, facts) is not None:
         yield "unsorted_axes"

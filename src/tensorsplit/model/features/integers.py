@@ -38,11 +38,11 @@ _UNSIGNED = frozenset(kind for kind in _INTEGERS if not kind.is_signed())
 _FUSED_WITH_MUL = frozenset({ir.DataType.INT32, ir.DataType.INT64})
 """Integers of which engines multiply a quotient of 1 as they multiply floats."""
 
-_OF_SUMS = frozenset(
+_SUMMING = frozenset(
     {"ConvInteger", "Einsum", "Gemm", "MatMul", "MatMulInteger", "Resize", "Size", "Upsample"}
 )
 _WITH_CONSTANTS = frozenset({"Add", "Mul", "PRelu", "Pow", "Sub"})
-_WITH_MOVES = frozenset(
+_MOVING = frozenset(
     {
         *("Abs", "Cast", "Clip", "Expand", "Flatten", "Gather", "Identity", "Neg", "Relu"),
         *("Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"),
@@ -320,13 +320,13 @@ def is_of_joined(node: ir.Node, facts: Facts) -> bool:
 def _is_of_sum(value: ir.Value | None, facts: Facts) -> bool:
     sources = islice(origins(value, partial(_passed_on, facts=facts)), MOST_STEPS)
     operators = (operator_of(each.producer()) for each in sources)
-    return any(each in _OF_SUMS or each.startswith("Reduce") for each in operators)
+    return any(each in _SUMMING or each.startswith("Reduce") for each in operators)
 
 
 def _passed_on(node: ir.Node, facts: Facts) -> ir.Value | None:
     """Return the operand that a node moves, or calculates with constants; None for other nodes."""
     operator = operator_of(node)
-    if operator in _WITH_MOVES:
+    if operator in _MOVING:
         return first_input(node)
     if operator in _OF_MANY:
         (first, *others) = dict.fromkeys(map(passed_from, _fed(node, facts))) or [None]

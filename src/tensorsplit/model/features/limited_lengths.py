@@ -27,10 +27,10 @@ from tensorsplit.model.openvino_ir import LAYER_LIMITS
 _COUNTING = frozenset({"Compress", "NonMaxSuppression", "NonZero", "TopK", "Unique"})
 """Operators that give so many elements, and no more than they are given."""
 
-_BY_SHAPE = {"ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1}
+_SHAPE_OPERAND = {"ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1}
 """Operators that give lengths that an input says, and its place."""
 
-_WITH_BOUNDS = 3
+_INPUTS_WITH_BOUNDS = 3
 """A Slice has so many inputs at least where its bounds are none of its attributes."""
 
 _Limits: TypeAlias = tuple[Dim, Dim, Dim]
@@ -67,7 +67,7 @@ def limited_axes(node: ir.Node, seen: Facts) -> list[int]:
     They are known only at run time, or count from the back and on to the front, as [-3:3]. A length
     that is known does not count, and neither does what is all read by a Reshape to a known shape.
     """
-    if node.op_type != "Slice" or len(node.inputs) < _WITH_BOUNDS or _is_settled(node, seen):
+    if node.op_type != "Slice" or len(node.inputs) < _INPUTS_WITH_BOUNDS or _is_settled(node, seen):
         return []
     data, lengths = node.inputs[0], _Lengths(seen)
     shape = seen.tensor(data).shape or ()
@@ -103,7 +103,7 @@ def _bounds(node: ir.Node, seen: Facts) -> dict[int, _Limits]:
     """Return the bounds of a Slice on each axis; nothing if the axes are not known."""
     rank = len(seen.tensor(node.inputs[0]).shape or ())
     given: Iterable[tuple[Dim, ...] | None]
-    if len(node.inputs) < _WITH_BOUNDS:
+    if len(node.inputs) < _INPUTS_WITH_BOUNDS:
         names = ("starts", "ends", "axes", "steps")
         given = (attribute_of(node, each, ir.AttributeType.INTS) for each in names)
     else:
@@ -171,7 +171,7 @@ class _Lengths:
             return all(self._is_known_or_limited(each, axis) for each in given)
         if operator in _COUNTING:
             return all(has_known_shape(each, self._seen) for each in made.inputs if each)
-        place = _BY_SHAPE.get(operator)
+        place = _SHAPE_OPERAND.get(operator)
         operand = made.inputs[place] if place is not None and place < len(made.inputs) else None
         if operand is not None and self._seen.tensor(operand).constant is None:
             return any(map(self._has_limited, _measured(operand)))

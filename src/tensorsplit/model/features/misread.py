@@ -310,7 +310,7 @@ def _has_scales(place: int, ref: NodeRef, seen: Facts) -> bool:
 def _is_of_volumes(ref: NodeRef, seen: Facts) -> bool:
     """Return whether a Col2Im is known to make images of another rank than 2."""
     shape = seen.tensor(ref.input(1)).shape
-    return shape is not None and len(shape) == 1 and is_known(shape[0]) and shape[0] != _OF_IMAGES
+    return shape is not None and len(shape) == 1 and is_known(shape[0]) and shape[0] != _IMAGE_RANK
 
 
 def _pads_open_data(ref: NodeRef, seen: Facts) -> bool:
@@ -434,7 +434,7 @@ def _rounds_powers(ref: NodeRef, seen: Facts) -> bool:
     return mode != "nearest" and _casts_to(ref, seen, ir.DataType.FLOAT8E8M0)
 
 
-_OF_CASTS: tuple[tuple[str, _Holds], ...] = (
+_CAST_TESTS: tuple[tuple[str, _Holds], ...] = (
     ("cut_to_bfloat16", _cuts_off),
     ("beyond_float8", _saturates),
     ("rounded_to_float16", _rounds_twice),
@@ -479,9 +479,9 @@ def _is_list(held: ir.Value | None, seen: Facts) -> bool:
     return is_fixed(held, seen)
 
 
-_OF_IMAGES = 2
+_IMAGE_RANK = 2
 
-_OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
+_TESTS_OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
     "Add": (("rotation", is_rotation),),
     "Einsum": (("unmoved", _moves_nothing),),
     "GroupNormalization": (
@@ -495,24 +495,24 @@ _OF_BOTH: Mapping[str, tuple[tuple[str, _Holds], ...]] = {
 _PEEPHOLES = 7
 """The input of an LSTM by which its gates look at the cell."""
 
-_OF_RECURRENCE: tuple[tuple[str, _Holds], ...] = (
+_RECURRENCE_TESTS: tuple[tuple[str, _Holds], ...] = (
     ("batch_first", lambda ref, _: has_batch_first(ref.node)),
 )
 
-_OF_PRODUCTS: tuple[tuple[str, _Holds], ...] = (("open_columns", _has_open_columns),)
+_PRODUCT_TESTS: tuple[tuple[str, _Holds], ...] = (("open_columns", _has_open_columns),)
 
-_OF_WEIGHTS: tuple[tuple[str, _Holds], ...] = (("overwritten_queries", overwrites_queries),)
+_WEIGHT_TESTS: tuple[tuple[str, _Holds], ...] = (("overwritten_queries", overwrites_queries),)
 
-_OF_CHOICE: tuple[tuple[str, _Holds], ...] = (("chosen_condition", _chooses_condition),)
+_CHOICE_TESTS: tuple[tuple[str, _Holds], ...] = (("chosen_condition", _chooses_condition),)
 
-_OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
+_NODE_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
-        **_OF_BOTH,
-        "Where": _OF_CHOICE,
-        **dict.fromkeys(("GRU", "RNN"), _OF_RECURRENCE),
-        "LSTM": (*_OF_RECURRENCE, ("peepholes", lambda ref, _: ref.input(_PEEPHOLES))),
+        **_TESTS_OF_BOTH,
+        "Where": _CHOICE_TESTS,
+        **dict.fromkeys(("GRU", "RNN"), _RECURRENCE_TESTS),
+        "LSTM": (*_RECURRENCE_TESTS, ("peepholes", lambda ref, _: ref.input(_PEEPHOLES))),
         **OF_ATTENTION,
-        **dict.fromkeys(("Cast", "CastLike"), _OF_CASTS),
+        **dict.fromkeys(("Cast", "CastLike"), _CAST_TESTS),
         "Col2Im": (("columns_of_volumes", _is_of_volumes),),
         "ConvInteger": (
             ("omitted_zero_point", _omits_zero_point),
@@ -527,10 +527,10 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
         ),
         "GatherElements": (("narrow_indices", narrow_axes),),
         "GatherND": (("no_coordinates", _has_no_coordinates),),
-        "Gemm": _OF_PRODUCTS,
-        "MatMul": (*_OF_PRODUCTS, *_OF_WEIGHTS),
+        "Gemm": _PRODUCT_TESTS,
+        "MatMul": (*_PRODUCT_TESTS, *_WEIGHT_TESTS),
         "MatMulInteger": (
-            *_OF_PRODUCTS,
+            *_PRODUCT_TESTS,
             ("omitted_zero_point", _omits_zero_point),
             ("vector_first", _has_vector_first),
         ),
@@ -568,11 +568,11 @@ _OF_NODES: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     }
 )
 
-_OF_LAYERS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
+_LAYER_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
-        **_OF_BOTH,
-        **dict.fromkeys(("MatMul", "ScaledDotProductAttention"), _OF_WEIGHTS),
-        "Select": _OF_CHOICE,
+        **_TESTS_OF_BOTH,
+        **dict.fromkeys(("MatMul", "ScaledDotProductAttention"), _WEIGHT_TESTS),
+        "Select": _CHOICE_TESTS,
         "StridedSlice": (("partly_indexed", _is_partly_indexed),),
     }
 )
@@ -583,5 +583,5 @@ def of_misread(ref: NodeRef, seen: Facts) -> Iterator[str]:
     is_layer = ref.node.domain == DOMAIN
     if is_layer and len(ref.node.outputs) != 1:
         return  # it is malformed
-    table = _OF_LAYERS if is_layer else _OF_NODES
+    table = _LAYER_TESTS if is_layer else _NODE_TESTS
     yield from (name for name, holds in table.get(ref.op_type, ()) if holds(ref, seen))

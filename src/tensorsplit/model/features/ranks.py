@@ -28,10 +28,10 @@ from tensorsplit.model.graph.uses import is_needed
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
 
-_WITH_WEIGHTS = ("Conv", "ConvInteger", "ConvTranspose")
+_CONVOLUTIONS = ("Conv", "ConvInteger", "ConvTranspose")
 
 SEEN_OPERANDS: Mapping[str, Mapping[int, int | None]] = {
-    **{each: {1: None} for each in (*REDUCTIONS, *_WITH_WEIGHTS, "Tile")},
+    **{each: {1: None} for each in (*REDUCTIONS, *_CONVOLUTIONS, "Tile")},
     "Col2Im": {1: None, 2: None},
     "CumSum": {1: 1},
     **{each: {0: None} for each in ("DequantizeLinear", "GlobalLpPool", "QuantizeLinear")},

@@ -98,7 +98,7 @@ _CASTS = frozenset({"Cast", "CastLike"})
 _WITHOUT_DEFAULT = frozenset({"LSTM", "TopK"})
 """Operators other than splits of which OpenVINO takes no result for the only one."""
 
-_OF_FIRST = frozenset({"GRU", "MaxPool", "RNN", "Unique"})
+_FIRST_RESULT_ONLY = frozenset({"GRU", "MaxPool", "RNN", "Unique"})
 """Operators other than splits of which OpenVINO takes the first result for the only one."""
 
 
@@ -119,7 +119,7 @@ def of_casts(node: ir.Node, facts: Facts) -> Iterator[str]:
         if _has_unequal_outputs(made, facts):
             yield "part_to_bool"
             return
-        is_one_of_several = is_split(made) or operator_of(made) in _OF_FIRST
+        is_one_of_several = is_split(made) or operator_of(made) in _FIRST_RESULT_ONLY
         if is_one_of_several and held is not made.outputs[0]:
             yield "later_part_to_bool"
             return

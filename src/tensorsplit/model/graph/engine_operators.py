@@ -47,12 +47,12 @@ EXPERIMENTAL = frozenset(
 )
 """Experimental operators of ONNX, which it removed; engines have them below opset 10."""
 
-_NO_EXPERIMENTAL = 10
+_FIRST_WITHOUT_EXPERIMENTAL = 10
 
 
 def is_of_engines(op_type: str, opset: int) -> bool:
     """Return whether engines have an operator in ONNX's own domain where ONNX has none."""
-    is_experimental = op_type in EXPERIMENTAL and opset < _NO_EXPERIMENTAL
+    is_experimental = op_type in EXPERIMENTAL and opset < _FIRST_WITHOUT_EXPERIMENTAL
     return (op_type in ENGINE_OPERATORS or is_experimental) and schema_of(op_type, opset) is None
 
 

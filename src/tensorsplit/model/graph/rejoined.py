@@ -25,7 +25,7 @@ _PASSING = frozenset(
 _REDUCING = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
 """Operators that it takes out so in ONNX, not in an IR."""
 
-_OF_ONE = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
+_PASSES_ONLY_INPUT = frozenset({"Concat", "Max", "Mean", "Min", "Sum"})
 """Operators that give their input if it is the only one."""
 
 _NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
@@ -55,7 +55,7 @@ def may_pass(node: ir.Node, place: int) -> bool:
         return False
     if operator in _PASSING or (node.domain == "" and operator in _REDUCING):
         return place == 0
-    if operator in _OF_ONE:
+    if operator in _PASSES_ONLY_INPUT:
         return len(node.inputs) == 1
     if is_split(node):
         return place == 0 and len(node.outputs) == 1

@@ -74,7 +74,7 @@ def infer_outputs(
     in_force: Opsets = tuple(opsets.items())
     is_own = node.domain == "" and node.op_type in NOT_INFERRED
     if query is not None and (is_own or node.domain == FOREIGN):
-        query, in_force = _stand_in(query), _OF_FOREIGN
+        query, in_force = _stand_in(query), _FOREIGN_OPSETS
     found = () if query is None else _inferred(query, in_force)
     return [*found, *[UNKNOWN] * (len(node.outputs) - len(found))]
 
@@ -95,7 +95,7 @@ def _stand_in(query: Query) -> Query | None:
 Opsets: TypeAlias = tuple[tuple[str, int], ...]
 """The opset of each domain in force."""
 
-_OF_FOREIGN: Opsets = (("", 21),)
+_FOREIGN_OPSETS: Opsets = (("", 21),)
 """What stands for a foreign node is of this opset, whatever the model's: types follow of scales."""
 
 
@@ -270,14 +270,14 @@ def _inferred(query: Query, opsets: Opsets) -> tuple[Fact, ...]:
 def _listed(query: Query) -> Iterator[Fact | None]:
     """Yield the facts about the inputs; operands that are lists are known to be."""
     for place, fact in enumerate(query.inputs):
-        is_list = place > 0 and query.op_type in _OF_LISTS and query.domain == ""
+        is_list = place > 0 and query.op_type in _TAKES_LISTS and query.domain == ""
         if is_list and isinstance(fact, Tensor) and fact.shape is None:
             yield replace(fact, shape=(None,))
         else:
             yield fact
 
 
-_OF_LISTS = ("Slice",)
+_TAKES_LISTS = ("Slice",)
 """Operators of whose axes, if their rank is not known, onnx takes the first ones."""
 
 
@@ -308,7 +308,7 @@ def _ask(
     for name, least, most in (("axis", -MAX_RANK, MAX_RANK), ("batch_dims", 0, MAX_RANK)):
         if name in attributes and not least <= attributes[name].as_int() <= most:
             return {}
-    if proto.op_type in _OF_RANKS and any(map(_is_no_rank, inputs[1:])):
+    if proto.op_type in _TAKES_RANKS and any(map(_is_no_rank, inputs[1:])):
         return {}
     names, imported = list(proto.input), {"": onnx.defs.onnx_opset_version()} | dict(opsets)
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
@@ -332,7 +332,7 @@ def _ask(
     return {entry.name: entry.type for entry in made.graph.value_info}
 
 
-_OF_RANKS = ("Expand",)
+_TAKES_RANKS = ("Expand",)
 """Operators of whose result onnx lists each axis, as many as an operand has elements."""
 
 

@@ -303,7 +303,7 @@ _BYTES = "the same, as bytes"
 
 
 def _note(lowering: Lowering, path: str, became: str, entry: Limitation) -> None:
-    reason = lowering.profile.says(entry)
+    reason = lowering.profile.sentence(entry)
     lowering.report.changes.append(LoweredNode(path, "constant", became, reason))
 
 

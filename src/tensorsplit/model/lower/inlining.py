@@ -49,23 +49,23 @@ def _wanted(lowering: Lowering) -> dict[ir.OperatorIdentifier, str]:
     functions = lowering.model.functions
     whole = lowering.limitation("local_function")
     if whole is not None and must_go(whole):
-        return dict.fromkeys(functions, lowering.profile.says(whole))
+        return dict.fromkeys(functions, lowering.profile.sentence(whole))
     names = "function_opset", "passing_function", "shortened_call"
     other, passing, short = map(lowering.limitation, names)
     wanted: dict[ir.OperatorIdentifier, str] = {}
     if passing is not None:
-        reason = lowering.profile.says(passing)
+        reason = lowering.profile.sentence(passing)
         wanted = {key: reason for key, each in functions.items() if given_by_function(each)}
     if short is not None:
         found = called_in_part(lowering.model, lowering.facts.uncalled)
-        wanted |= dict.fromkeys(found, lowering.profile.says(short))
+        wanted |= dict.fromkeys(found, lowering.profile.sentence(short))
     for ref in lowering.refs.values():
         node, function = ref.node, ref.function
         entry = lowering.reason(node)
         if entry is None and ref.opset != lowering.opset and is_onnx_split(node):
             entry = other
         if function is not None and entry is not None:
-            wanted.setdefault(function.identifier(), lowering.profile.says(entry))
+            wanted.setdefault(function.identifier(), lowering.profile.sentence(entry))
         ends = (*node.inputs, *node.outputs)
         if node.op_identifier() in functions and any(end in lowering.reasons for end in ends):
             wanted.setdefault(node.op_identifier(), "it passes a sequence on")

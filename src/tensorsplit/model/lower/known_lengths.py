@@ -127,7 +127,7 @@ def _nodes_to(held: ir.Value, facts: Facts) -> tuple[list[ir.Node], dict[ir.Valu
     return (found, known) if _are_small(found, facts) else ([], {})
 
 
-_NO_MORE = frozenset(
+_GIVES_NO_MORE = frozenset(
     {"Cast", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unique", "Unsqueeze"}
 )
 """Operators that give no more numbers than they take."""
@@ -148,7 +148,7 @@ def _are_small(nodes: list[ir.Node], facts: Facts) -> bool:
     sums = [node for node in open_ if node.op_type in ("Add", "Sub")]
     return len(sums) < 2 and all(
         node in sums
-        or node.op_type in _NO_MORE
+        or node.op_type in _GIVES_NO_MORE
         or (node.op_type == "NonZero" and has_known_shape(node.inputs[0], facts))
         for node in open_
     )

@@ -691,13 +691,13 @@ def _copy_outputs(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 def _declare_round(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Declare the type of the round's number, or of the condition, in the body of a Loop."""
-    what, place, kind = _OF_ROUND[entry.feature]
+    what, place, kind = _ROUND_INPUTS[entry.feature]
     given = body_of(ref.node).inputs[place]
     given.type, given.shape = ir.TensorType(kind), ir.Shape([])
     lowering.changed(ref, f"the same, with the {what} of the round declared", entry)
 
 
-_OF_ROUND: Mapping[str, tuple[str, int, ir.DataType]] = MappingProxyType(
+_ROUND_INPUTS: Mapping[str, tuple[str, int, ir.DataType]] = MappingProxyType(
     {
         "undeclared_round": ("number", 0, ir.DataType.INT64),
         "undeclared_condition": ("condition", 1, ir.DataType.BOOL),

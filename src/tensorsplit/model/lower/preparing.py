@@ -86,7 +86,7 @@ def forget_domain(lowering: Lowering) -> None:
         for imports in (model.opset_imports, *functions):
             if (opset := imports.pop(NAMED_DOMAIN, None)) is not None:
                 imports.setdefault("", opset)
-        reason = lowering.profile.says(entry)
+        reason = lowering.profile.sentence(entry)
         change = LoweredNode("graph", "nodes of ai.onnx", "the same, of the domain ''", reason)
         lowering.report.changes.append(change)
 

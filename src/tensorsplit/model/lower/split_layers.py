@@ -45,7 +45,7 @@ from tensorsplit.model.reading import OnnxModel, read_model
 from tensorsplit.model.validity.model_errors import check_well_formed
 from tensorsplit.storage.outputs import Content, Outputs
 
-_OF_TYPES = ("element_type", "packed_constant")
+_TYPE_FEATURES = ("element_type", "packed_constant")
 """Features of data for which checked lengths do not help."""
 
 
@@ -177,7 +177,7 @@ class _IrLowering:
         if not self._file.takes_text:
             problem, fix = "the file is not in an encoding as UTF-8", "save it as UTF-8"
             raise refusal(problem, fix)
-        text = "; ".join(dict.fromkeys(map(self._profile.says, reasons)))
+        text = "; ".join(dict.fromkeys(map(self._profile.sentence, reasons)))
         graph = self._graph_of(ref)
         others = [OTHER_LAYERS[each.feature] for each in reasons if each.feature in OTHER_LAYERS]
         for change, became in dict.fromkeys(others):
@@ -186,7 +186,7 @@ class _IrLowering:
         if others:
             return
         split = _LayerSplit(ref, graph, self._facts)
-        by_type = [entry for entry in reasons if entry.feature in _OF_TYPES]
+        by_type = [entry for entry in reasons if entry.feature in _TYPE_FEATURES]
         if not by_type:
             split.check_lengths()
             became = "VariadicSplit with checked lengths"

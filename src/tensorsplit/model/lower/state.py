@@ -240,7 +240,7 @@ class Lowering:
         self, ref: NodeRef, became: str, *entries: Limitation | None, reason: str = ""
     ) -> None:
         """Note a change, and the entries of the profile that are the reason, or another reason."""
-        causes = (self.profile.says(entry) for entry in entries if entry is not None)
+        causes = (self.profile.sentence(entry) for entry in entries if entry is not None)
         reason = reason or "; ".join(dict.fromkeys(causes))
         self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, reason))
 

@@ -303,14 +303,14 @@ def _check_type(lowering: Lowering, entry: Limitation) -> None:
         raise refusal(f"{lowering.profile.name} can't hold data of {types}: {entry.note}")
 
 
-_OF_OPSETS = ("uneven_branches", "version")
+_OPSET_FEATURES = ("uneven_branches", "version")
 """Features of nodes for which another opset is needed."""
 
 
 def _check_opset(lowering: Lowering, entry: Limitation) -> None:
     """Refuse nodes that the target does not run at this opset, where no other nodes would do."""
-    if entry.feature in _OF_OPSETS and entry.extent == "all":
-        raise refusal(lowering.profile.says(entry), "convert it to opset 13")
+    if entry.feature in _OPSET_FEATURES and entry.extent == "all":
+        raise refusal(lowering.profile.sentence(entry), "convert it to opset 13")
 
 
 def _lower_scope(lowering: Lowering, sequences: LoweredSequences, scope: Scope) -> None:
@@ -530,4 +530,7 @@ def _replace(
         passage.taken(output, values, step.point)
 
 
-_WITH_BODIES: Mapping[str, Callable[[SequenceNode], bool]] = {"If": _lower_if, "Loop": _lower_loop}
+_WITH_BODIES: Mapping[str, Callable[[SequenceNode], bool]] = {
+    "If": _lower_if,
+    "Loop": _lower_loop,
+}

@@ -44,7 +44,7 @@ _OPSET = 18
 _LARGEST_OPERAND = 1 << 19
 """Constants of more bytes stay in the ``.bin`` file, whatever they are for."""
 
-_OF_NOTHING = 1
+_BYTES_OF_EMPTY = 1
 """The bytes that OpenVINO writes of a constant without elements."""
 
 _IR_VERSION = 10
@@ -56,10 +56,10 @@ _RECORDS = {
 _FAMILY = frozenset(name for name, _ in _RECORDS)
 _TYPES: dict[str, int] = dict(TensorProto.DataType.items())
 _BODIES = ("body", "then_body", "else_body")
-_IN_THREE_BYTES = ("u3", "u6")
+_PACKED_IN_THREE_BYTES = ("u3", "u6")
 _BITS = re.compile("[0-9]+")
-_OF_NO_TYPE = ("dynamic", "undefined")
-_BY_PRECISION = {precision: ELEMENT_TYPES[name] for name, precision in PRECISIONS.items()}
+_UNKNOWN_TYPES = ("dynamic", "undefined")
+_TYPE_BY_PRECISION = {precision: ELEMENT_TYPES[name] for name, precision in PRECISIONS.items()}
 _DIMENSION = re.compile(r"(?P<exact>[0-9]{1,18})|(?P<low>[0-9]{0,18})\.\.(?P<high>[0-9]{0,18})")
 _INTEGER = re.compile("-?[0-9]{1,18}")
 _SINK = re.compile(r"/sink_port_[0-9]+$")
@@ -132,7 +132,7 @@ def _input(layer: Layer) -> DeclaredInput:
 def _element_type(layer: Layer) -> str | None:
     """Return OpenVINO's name of the type that a Parameter or Const declares; None if any may be."""
     name = layer.attributes.get("element_type")
-    if name in _OF_NO_TYPE:
+    if name in _UNKNOWN_TYPES:
         return None
     if name not in ELEMENT_TYPES:
         seen = "missing" if name is None else repr(name[:40])
@@ -396,7 +396,7 @@ def _declared_constant(layer: Layer) -> tuple[str, tuple[int, ...], int, int]:
     )
     shape = tuple(low for low, _ in ranges)
     needed = size if element_type == "string" else _byte_count(element_type, shape)
-    if needed == 0 < size <= _OF_NOTHING:
+    if needed == 0 < size <= _BYTES_OF_EMPTY:
         size = needed
     if needed != size:
         raise SplitError(
@@ -413,7 +413,7 @@ def _byte_count(element_type: str, shape: tuple[int, ...]) -> int:
     """Return how many bytes a tensor takes."""
     digits = _BITS.search(element_type)  # as of f4e2m1, bf16 and u1; a boolean takes a byte
     size = -(-prod(shape) * (int(digits[0]) if digits else 8) // 8)
-    return -(-size // 3) * 3 if element_type in _IN_THREE_BYTES else size
+    return -(-size // 3) * 3 if element_type in _PACKED_IN_THREE_BYTES else size
 
 
 def _strings(data: bytes, shape: tuple[int, ...], layer: Layer) -> list[bytes]:
@@ -539,7 +539,7 @@ _TRUSTED_SHAPES = {
 
 def _of_precision(text: str) -> str | None:
     """Return the element type that a port names; None if it is not known."""
-    return _BY_PRECISION.get(text.upper(), ELEMENT_TYPES.get(text.lower()))
+    return _TYPE_BY_PRECISION.get(text.upper(), ELEMENT_TYPES.get(text.lower()))
 
 
 def _described(

@@ -222,7 +222,7 @@ class Profile:
             return None
         return f"{self.name}: the model is an OpenVINO IR, which only OpenVINO reads"
 
-    def says(self, entry: Limitation) -> str:
+    def sentence(self, entry: Limitation) -> str:
         """Return an entry as a sentence, such as ``portable requires explicit lengths``."""
         if entry.requires:
             return f"{self.name} requires {entry.requires}"
