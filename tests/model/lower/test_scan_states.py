@@ -436,6 +436,10 @@ SHARED: dict[str, tuple[str, Callable[[Any, Any, Any], tuple[Any, Any]]]] = {
     "in turns": ("n = Identity(h2) n2 = Identity(h)", lambda h, h2, row: (h2, h)),
     "one for both": ("n = Neg(row) n2 = Identity(n)", lambda h, h2, row: (-row, -row)),
     "made twice": ("n = Add(row, row) n2 = Add(h, h2)", lambda h, h2, row: (row + row, h + h2)),
+    "split and joined": (
+        "e, f = Split<axis = 0SPLIT>(row) n = Concat<axis = 0>(e, f) n2 = Add(h2, row)",
+        lambda h, h2, row: (row, h2 + row),
+    ),
 }
 
 

@@ -45,7 +45,7 @@ from tensorsplit.model.graph.producers import (
     origins,
     passed_from,
 )
-from tensorsplit.model.graph.rejoined import first_passed, may_pass, passed_by
+from tensorsplit.model.graph.rejoined import first_passed, may_pass, passed_by, rejoined_by
 from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.openvino_ir import LAYER_PORTS
@@ -319,7 +319,9 @@ def _before(held: ir.Value, *, parts: bool = True) -> list[ir.Value]:
     if made is not None and parts and is_split(made):
         return list(filter(None, made.inputs[:1]))
     is_passed = made is not None and held is made.outputs[0]
-    return list(filter(None, passed_by(made))) if made is not None and is_passed else []
+    if made is None or not is_passed:
+        return []
+    return [*filter(None, passed_by(made)), *rejoined_by(made)]
 
 
 def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:

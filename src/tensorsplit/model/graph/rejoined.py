@@ -10,7 +10,7 @@ import onnx_ir as ir
 from tensorsplit.model.graph.called_in_onnx import gives_shape, operator_of
 from tensorsplit.model.graph.held_tensors import constant
 from tensorsplit.model.graph.nodes import attribute_of
-from tensorsplit.model.graph.producers import producer_of
+from tensorsplit.model.graph.producers import first_input, producer_of
 from tensorsplit.model.graph.split_records import is_split, is_vendor_split
 from tensorsplit.model.graph.uses import MOST_LEVELS, NO_OWNERS, Owners, Uses
 
@@ -43,6 +43,14 @@ def is_rejoined(split: ir.Node, owners: Owners = NO_OWNERS) -> bool:
     Split is in give out; see `Uses`.
     """
     return bool(_wholes(split, MOST_LEVELS, Uses(split, owners)))
+
+
+def rejoined_by(join: ir.Node) -> list[ir.Value]:
+    """Return the parts of one split that a Concat joins again, all in order; none if not so."""
+    split = producer_of(first_input(join)) if operator_of(join) == "Concat" else None
+    if split is None or not is_split(split) or [*join.inputs] != [*split.outputs]:
+        return []
+    return [*split.outputs] if _may_be_along(split, join) else []
 
 
 def may_pass(node: ir.Node, place: int) -> bool:
