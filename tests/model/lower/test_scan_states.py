@@ -991,31 +991,44 @@ def test_what_is_calculated_in_a_view_is_written_over_the_tensor(
         assert is_right is (made is lowered or is_own or not is_wrong)
 
 
-COPIED = {
-    "a view of the other": """a, y, z = Loop(n, , x, w) <body = b (int64 i, bool c, float[2,3] s,
-        float[2,3] t) => (bool d, float[2,3] p, float[2,3] q, float[2,3] r) { d = Identity(c)
-        p = Tanh(t) u = Reshape(s, flat) v = Neg(u) q = Reshape(v, back) r = Identity(q) }>""",
-    "the same as a row": """k = Unsqueeze(x, zero) l = Concat<axis = 0>(k, k, k) y, z = Scan(w, l)
+COPIED: dict[str, tuple[str, Step]] = {
+    "a view of the other": (
+        """a, y, z = Loop(n, , x, w) <body = b (int64 i, bool c, float[2,3] s, float[2,3] t) =>
+        (bool d, float[2,3] p, float[2,3] q, float[2,3] r) { d = Identity(c) p = Tanh(t)
+        u = Reshape(s, flat) v = Neg(u) q = Reshape(v, back) r = Identity(q) }>""",
+        lambda s, t: (np.tanh(t), -s),
+    ),
+    "a part of what the other is joined into": (
+        """a, y, z = Loop(n, , x, w) <body = b (int64 i, bool c, float[2,3] s, float[2,3] t) =>
+        (bool d, float[2,3] p, float[2,3] q, float[2,3] r) { d = Identity(c) p = Tanh(t)
+        u = Concat<axis = 0>(x, s) v = Softmax(u) o, q = Split<num_outputs = 2>(v) r = Exp(q) }>""",
+        lambda s, t: (np.tanh(t), softmax(s)),
+    ),
+    "the same as a row": (
+        """k = Unsqueeze(x, zero) l = Concat<axis = 0>(k, k, k) y, z = Scan(w, l)
         <num_scan_inputs = 1, body = b (float[2,3] s, float[2,3] r) => (float[2,3] p, float[2,3] q)
         { d = Reshape(r, flat) e = Exp(d) p = Reshape(e, back)
         f = Identity(r) g = Reshape(f, flat) h = Exp(g) q = Reshape(h, back) o = Identity(s) }>""",
+        lambda s, t: (s, np.exp(s)),
+    ),
 }
 
 
-@pytest.mark.parametrize("name", COPIED)
-def test_states_get_copies_of_what_is_made_in_views_or_twice(name: str, process: Runner) -> None:
+@pytest.mark.parametrize(("body", "step"), COPIED.values(), ids=COPIED)
+def test_states_get_copies_of_what_is_made_in_views_or_twice(
+    body: str, step: Step, process: Runner
+) -> None:
     """OpenVINO makes one of two chains of nodes that do the same."""
-    model = parse_model(VIEWED.replace("BODY", COPIED[name]))
+    model = parse_model(VIEWED.replace("BODY", body))
     assert any("in one memory" in str(each) for each in ts.check(model, "openvino"))
     lowered = lowered_for("openvino", model)
     x, w = (RANDOM.uniform(-1, 1, (2, 3)).astype(np.float32) for _ in range(2))
-    feed = {"x": x, "w": w}
     first, second = x, w
     rows = list[Any]()
     for _ in range(3):
-        is_loop = name == "a view of the other"
-        first, second = (np.tanh(second), -first) if is_loop else (x, np.exp(x))
-        rows.append(second)
+        first, second = step(first, second)
+        rows.append(np.exp(second) if "Exp(q)" in body else second)
+    feed = {"x": x, "w": w}
     ((got, given),) = process.call(["openvino", lowered.SerializeToString(), [feed], 2])
     np.testing.assert_allclose(got, second, rtol=1e-4)
     np.testing.assert_allclose(given, rows, rtol=1e-4)

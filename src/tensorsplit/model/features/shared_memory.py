@@ -223,7 +223,11 @@ def _exchanged(
     return [
         place
         for place, (state, end) in enumerate(pairs)
-        if state in states and _is_in_place_of(end, states - {state}, body)
+        if state in states
+        and (
+            _is_in_place_of(end, states - {state}, body)
+            or not _joined(_sources(end), facts).isdisjoint(states - {state})
+        )
     ]
 
 
