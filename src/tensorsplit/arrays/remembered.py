@@ -83,7 +83,7 @@ def at_once(plans: Plans | None) -> Callable[[Function], Function]:
 
 
 def _with_hints(function: Callable[..., object], names: Sequence[str]) -> Callable[..., object]:
-    """Have the refusal of an unknown argument name the argument that is meant."""
+    """Name the argument that is meant in the refusal of an unknown one."""
     known = frozenset(names)
 
     def call(*arguments: object, **keywords: object) -> object:
@@ -105,7 +105,7 @@ _WORDS_OF_OTHERS = {
 
 
 def compiled_as(other: object) -> Callable[[Function], Function]:
-    """Have ``torch.compile`` follow another function in the place of a function.
+    """Let ``torch.compile`` follow another function than this one.
 
     It does so for what has the attributes of ``torch.jit.script_if_tracing``; no interface that
     works before torch is imported is public.
@@ -142,7 +142,7 @@ class Callee:
 
 
 def left_as_it_is(function: Function) -> Function:
-    """Have AutoGraph of TensorFlow call a function, and not rewrite it and all that it calls.
+    """Let AutoGraph of TensorFlow call a function without rewriting it and all that it calls.
 
     It does so for what has the attribute that ``tf.autograph.experimental.do_not_convert`` sets.
     """

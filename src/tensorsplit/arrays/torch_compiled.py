@@ -81,7 +81,7 @@ torch.compiler.assume_constant_result(Callee.decided)
 
 
 def _decided(function: _Function) -> _Function:
-    """Have Dynamo run a function; what it refuses is raised in the trace, to be caught there."""
+    """Let Dynamo run a function; its refusals are raised in the trace, to be caught there."""
     decide = torch.compiler.assume_constant_result(_caught(function))
 
     @functools.wraps(function)
@@ -92,7 +92,7 @@ def _decided(function: _Function) -> _Function:
 
 
 def _decided_about(function: _Function) -> _Function:
-    """Have Dynamo run a function whose first argument is the callee, as `_decided` does."""
+    """Let Dynamo run a function whose first argument is the callee, as `_decided` does."""
     decide = _caught(function)
 
     @functools.wraps(function)

@@ -34,7 +34,7 @@ _MANY_LENGTHS = re.compile(r", such as split = \[\d+\] \*[^,]*")
 
 @contextlib.contextmanager
 def _named_as_options(chunk: int | None) -> Iterator[None]:
-    """Have refusals name the options of the command where they name operands."""
+    """Name the options of the command in refusals that name operands."""
     lengths = "--split" if chunk is None else "--chunk"
     try:
         with called(split=lengths, num_outputs="--num-outputs", axis="--axis"):

@@ -333,7 +333,7 @@ def _leave_out(scope: onnx.GraphProto | onnx.FunctionProto, numbers: Collection[
 
 
 def _rename(node: onnx.NodeProto, instead: Mapping[str, str | None]) -> None:
-    """Have a node and its bodies read other values."""
+    """Replace the values that a node and its bodies read."""
     node.input[:] = [instead.get(name) or name for name in node.input]
     for attribute in node.attribute:
         for body in (attribute.g, *attribute.graphs):

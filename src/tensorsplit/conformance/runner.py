@@ -139,7 +139,7 @@ def ask_adapter(source: str, function: str) -> Any:
 
 
 def prepare(process: EngineProcess, source: str) -> Reply:
-    """Have a new process import its subject, which may take longer than a case."""
+    """Let a new process import its subject, which may take longer than a case."""
     return process.ask((source,), _SECONDS_TO_IMPORT, adapter=f"{_CHILD}:prepare")
 
 
@@ -333,7 +333,7 @@ class _Run:
                 self.alone(subject, [case])
 
     def alone(self, subject: Subject, cases: Sequence[Case]) -> None:
-        """Have a process of their own do cases."""
+        """Run cases in a process of their own."""
         with closing(_Process(self, subject)) as process:
             for case in cases:
                 process.do(case)
@@ -392,7 +392,7 @@ class _Process:
         self._run.processes.discard(self._process)
 
     def do(self, case: Case) -> None:
-        """Have a case done, and record what came of it.
+        """Run a case, and record the result.
 
         Where it dies of what an earlier one did, that one gets another result, before this one.
         """

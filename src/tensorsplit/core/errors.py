@@ -543,7 +543,7 @@ def fix_of(error: Exception, otherwise: str) -> str:
 
 @contextlib.contextmanager
 def called(**names: str) -> Iterator[None]:
-    """Have refusals of a parameter name the one that the caller wrote for it."""
+    """Replace the name of a parameter in refusals by the one that the caller wrote for it."""
     try:
         yield
     except SplitError as error:

@@ -58,7 +58,7 @@ def perform(  # noqa: PLR0917 - what is sent, in this order
     outputs: Sequence[str],
     target_opset: int,
 ) -> Any:
-    """Have an adapter do a case, as `conformance.subjects.perform` does here."""
+    """Run a case on an adapter, as `conformance.subjects.perform` does here."""
     adapter = load(path)
     if adapter.KIND == "tool":
         rewritten = adapter.rewrite(model, target_opset)

@@ -59,7 +59,7 @@ class LoadedModel:
         return self.ask(request, timeout()).value(self.process.name)
 
     def close(self) -> None:
-        """Have the process forget the model."""
+        """Tell the process to forget the model."""
         self._end()
 
 
@@ -102,6 +102,6 @@ def forget(*numbers: int) -> None:
 
 
 def _forget(process: EngineProcess, number: int) -> None:
-    """Have a process forget a model, now or with its next call; called by the collector, too."""
+    """Tell a process to forget a model, now or with its next call; the collector calls it, too."""
     process.unused.append(number)
     process.tell([number], f"{__name__}:forget")

@@ -74,7 +74,7 @@ class OutsideModel:
         return outputs
 
     def close(self) -> None:
-        """Have the engine forget the model."""
+        """Tell the engine to forget the model."""
         for loaded in self._loaded.values():
             loaded.close()
         self._loaded.clear()

@@ -272,7 +272,7 @@ class EngineProcess:
             return reply
 
     def tell(self, request: Any, adapter: str) -> None:
-        """Have an adapter called, if the process has nothing to do.
+        """Call an adapter without waiting for an answer, if the process has nothing to do.
 
         Never waits: not for another thread, nor for the answer, which the next call drops.
         """

@@ -113,7 +113,7 @@ class Session:
             validator.check_alone()
 
     def close(self) -> None:
-        """Have the engine forget the model; there is nothing to run any more."""
+        """Tell the engine to forget the model; there is nothing to run any more."""
         runner, self._runner = self._runner, None
         if runner is not None:
             runner.close()

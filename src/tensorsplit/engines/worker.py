@@ -166,6 +166,6 @@ def _append_prints() -> None:
 
 
 def _be_killed_first() -> None:
-    """Have Linux end an engine, and not the caller, where memory runs out."""
+    """Tell Linux to end the engine, and not the caller, when memory runs out."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")

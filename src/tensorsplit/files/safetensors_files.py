@@ -151,7 +151,7 @@ def read_header(path: Path) -> Header:
 
 
 def _check_header(library: Any, place: str) -> None:
-    """Have the library read a file that is open here."""
+    """Let the library read a file that is open here."""
     try:
         with library.safe_open(place, framework="numpy"):
             pass
@@ -354,7 +354,7 @@ class SafetensorsSource:
                 yield f"the metadata {show(key)} are not the same in all files; the first stay"
 
     def carries(self, _target: str) -> bool:
-        """Return a checkpoint stays one."""
+        """Return True: tensors that are not split are carried over, as a checkpoint stays one."""
         return True
 
     def writing(self, changes: Sequence[Recast], target: str, layout: FileLayout) -> DenseWriting:

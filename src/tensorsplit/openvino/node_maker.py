@@ -42,7 +42,7 @@ _NODES: dict[str, Callable[..., Value]] = {
 
 
 def _truncated(quotient: Any) -> Any:
-    """Have a quotient rounded toward zero, as the CPU plugin does in either case."""
+    """Round a quotient toward zero, as the CPU plugin does in either case."""
     quotient.set_attribute("m_pythondiv", False)
     return quotient
 

@@ -151,7 +151,7 @@ def _split_to_sequence(context: object) -> list[Value]:
 
 
 def _sequence_at(context: Any) -> list[Value]:
-    """Return a position that is known and out of range is refused (TS511)."""
+    """Convert SequenceAt; a position that is known to be out of range is refused (TS511)."""
     sequence, index = context.get_input(0), context.get_input(1)
     values = constant_values(index)
     place: Number = int(values[0]) if values else number(index)

@@ -341,7 +341,7 @@ def perform(  # noqa: PLR0917 - what is sent to the process, in this order
     outputs: Sequence[str],
     target_opset: int,
 ) -> Any:
-    """Have a subject do a case: the outputs by name, or of a tool the bytes of the model.
+    """Run a case on a subject: return the outputs by name, or of a tool the bytes of the model.
 
     None if it returns anything else, which is not a refusal. SplitError as for `load`;
     `Unsupported` if the subject says that it lacks something altogether.

@@ -433,7 +433,7 @@ def _largest_of_negatives(node: NodeConversion) -> None:
 
 
 def _dropout_down(node: NodeConversion) -> None:
-    """Have Dropout pass on its data, which it gives outside training whatever the ratio."""
+    """Rewrite a Dropout, which outside training gives its data whatever the ratio."""
     if node.input(2) is not None and node.needed(2, "training_mode").any():
         raise node.refusal(f"it is in training mode, not expressible at opset {node.opset}")
     node.take("seed")

@@ -104,7 +104,7 @@ class Conversion:
 
     @contextmanager
     def rewriting(self, ref: NodeRef) -> Iterator[NodeConversion]:
-        """Have a node rewritten in the block, at its own opset, and reported."""
+        """Rewrite a node in the block, at its own opset, and report it."""
         self.target = ref.opset
         try:
             node = self.started(ref)
@@ -121,11 +121,11 @@ class Conversion:
         return constant_array(tensor) if follows else found
 
     def note(self, node: ConvertedNode) -> None:
-        """Have a node reported as rewritten."""
+        """Report a node as rewritten."""
         self._rewritten[id(node)] = node
 
     def drop_unused(self, values: Iterable[ir.Value | None]) -> None:
-        """Have constants removed that a node read, unless something else reads them."""
+        """Remove constants that a node read, unless something else reads them."""
         self._maybe_unused.update((value, None) for value in values if value is not None)
 
     def drop_calculated(
@@ -203,7 +203,7 @@ class NodeConversion:
         return [self.op_type, *attributes, *self.node.inputs]
 
     def finish(self) -> None:
-        """Have a node of the model reported if it is written otherwise than before."""
+        """Report a node of the model if it is written otherwise than before."""
         before, now = self._before, self._written()
         if before is not None and (len(before) != len(now) or any(map(is_not, before, now))):
             self.conversion.note(self.origin)

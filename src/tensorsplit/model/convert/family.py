@@ -68,7 +68,7 @@ def convert_split(node: NodeConversion) -> None:
 
 
 def express(node: NodeConversion, intent: Intent, target: Operator) -> None:
-    """Have a node ask for what an intent does, in an operator version (TS310)."""
+    """Rewrite a node so that it does what an intent asks for, in an operator version (TS310)."""
     emission = _emission(node, intent, target)
     node.opset = node.conversion.target
     if emission is None:

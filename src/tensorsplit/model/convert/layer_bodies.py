@@ -111,7 +111,7 @@ class _LayerWithBodies:
         return values
 
     def give(self, body: ir.Graph, values: Sequence[ir.Value], make: Calculation) -> None:
-        """Have a body give values, after what was made; the second time with another name."""
+        """Let a body give values, after what was made; the second time with another name."""
         given: dict[ir.Value, None] = {}
         for value in values:
             given[make.op("Identity", [value]) if value in given else value] = None
@@ -228,7 +228,7 @@ class _Rounds:
         return [made[place] for place in sorted(wanted)]
 
     def _feed(self, port: BodyPort, parameter: ir.Value) -> None:
-        """Have a Parameter be the number of the round, a part, a state, or what is around."""
+        """Replace a Parameter by the round's number, a part, a state, or a value from around."""
         fed_back = {place for _, place in self._ports.back_edges}
         if port.purpose == "current_iteration":
             value = self._numbered(parameter)

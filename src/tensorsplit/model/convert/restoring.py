@@ -47,7 +47,7 @@ class _Part:
 
 
 def restore_splits(conversion: Conversion) -> None:
-    """Have splits be nodes again whose bounds or lengths the target can hold as attributes."""
+    """Restore splits whose bounds or lengths the target can hold as attributes."""
     refs = list(walk(conversion.model))
     if conversion.target < FIRST_WITH_BOUNDS_AS_INPUTS:
         for ref in refs:
@@ -63,7 +63,7 @@ def restore_splits(conversion: Conversion) -> None:
 
 
 def _restore_lengths(conversion: Conversion, ref: NodeRef) -> None:
-    """Have a Split whose lengths are calculated by a rule that needs none be known by that rule."""
+    """Restore the rule of a Split whose calculated lengths follow from one that needs none."""
     intent, (data, lengths) = conversion.facts.split(ref).intent, ref.node.inputs[:2]
     if intent is None or intent.axis is None or data is None or lengths is None:
         return
@@ -120,7 +120,7 @@ def _rows(parts: Iterable[_Part]) -> Iterator[list[_Part]]:
 
 
 def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
-    """Have one Split give all parts, if that is what they are."""
+    """Let one Split give all parts, if that is what they are."""
     first, axis = parts[0].ref, parts[0].along[1]
     data = first.node.inputs[0]  # by now it may be a part that was restored itself
     assert data is not None  # noqa: S101 - it is a part of it
@@ -153,7 +153,7 @@ def _restore_parts(conversion: Conversion, parts: list[_Part]) -> None:
 
 
 def _slice_instead(conversion: Conversion, part: _Part) -> None:
-    """Have a Slice give what a Gather of neighbours gives: there is no Range at the target."""
+    """Replace a Gather of neighbours by a Slice: there is no Range at the target."""
     ref, axis = part.ref, part.along[1]
     data = ref.node.inputs[0]  # by now it may be a part that was replaced itself
     assert data is not None  # noqa: S101 - it is a part of it

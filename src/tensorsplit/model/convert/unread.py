@@ -66,7 +66,7 @@ def _may_refuse(conversion: Conversion, node: ir.Node) -> bool:
 
 
 def leave_out_unread(conversion: Conversion) -> None:
-    """Have an If or a Loop give a number where nothing reads what it gives, of too new a type.
+    """Let an If or a Loop give a number instead of outputs of too new a type that nothing reads.
 
     What made it is removed if it can't be converted, and else stays. What a Loop carries stays.
     """

@@ -45,7 +45,7 @@ def given_as_is(node: ir.Node) -> Iterator[GivenValue]:
 
 
 def keep_added(held: ir.Value) -> None:
-    """Have the node that was added to pass on a value from around a body be one as others."""
+    """Treat the node that was added to pass on a value from around a body as any other."""
     made = held.producer()
     if made is not None:
         made.meta.pop(ADDED, None)

@@ -126,7 +126,7 @@ def _changed(copy: ir.Model, nodes_before: list[ir.Node]) -> _Copies:
 
 
 def _take_branches(scope: Scope, facts: Facts, edits: Edits) -> None:
-    """Put branches that are always taken before their Ifs."""
+    """Insert branches that are always taken before their Ifs."""
     waiting = deque(scope)
     while waiting:
         node = waiting.popleft()

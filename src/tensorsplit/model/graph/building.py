@@ -42,7 +42,7 @@ class Names:
 def inherit(
     nodes: Iterable[ir.Node], origin: ir.Node, replaced: Iterable[tuple[ir.Value, ir.Value]] = ()
 ) -> None:
-    """Have nodes that were made for another one keep what is noted of it.
+    """Copy the notes on a node to the nodes that were made for it.
 
     Args:
         nodes: The nodes; what they note already stays.
@@ -70,7 +70,7 @@ def inherit(
 def take_out(
     node: ir.Node, body: ir.Graph, constant: Callable[[ir.Value], ir.Value]
 ) -> list[ir.Value]:
-    """Put the nodes of a body before its node; returns what the body gave out.
+    """Move the nodes of a body before its node; return what the body gave out.
 
     Args:
         node: The node.
@@ -103,7 +103,7 @@ class Edits:
         self._retired: dict[ir.Node, None] = {}
 
     def replace(self, pairs: Iterable[tuple[ir.Value, ir.Value]]) -> None:
-        """Have every node that reads a value read another one, and its graph give that out.
+        """Replace a value in every node that reads it, and in the outputs of its graph.
 
         Those that one node reads are best replaced together.
         """
@@ -145,7 +145,7 @@ class Edits:
         return found
 
     def retire(self, node: ir.Node) -> None:
-        """Have a node removed by `finish`, with the bodies in it; until then it marks its place."""
+        """Let `finish` remove a node, with the bodies in it; until then it marks its place."""
         self._retired[node] = None
 
     def is_retired(self, node: ir.Node) -> bool:
@@ -178,7 +178,7 @@ _threshold = 0
 
 @contextlib.contextmanager
 def full_collections_deferred() -> Iterator[None]:
-    """Have the collector go through young objects only; also a decorator.
+    """Let the collector go through young objects only; also a decorator.
 
     A graph of n nodes is some hundred n objects that all stay. Going through all of them again and
     again as they are made is a quarter of the time for 10,000 nodes. The collector stays switched

@@ -55,7 +55,7 @@ def note_training(original: ModelProto, model: ir.Model) -> None:
 
 
 def carry_over(original: ModelProto, made: ModelProto) -> None:
-    """Put into a message that onnx-ir wrote what it dropped of the one that it was read from.
+    """Copy into a message of onnx-ir what it dropped of the one that it was read from.
 
     Raises:
         SplitError: TS512 where training needs a value or a function that is no more.

@@ -275,7 +275,7 @@ def _embed(tensor: TensorProto) -> None:
 
 
 def _pass_on(value: ValueInfoProto, listed: NodeList) -> None:
-    """Have a body give out a value from around it through an Identity node."""
+    """Pass on a value from around a body through an Identity node in it."""
     inner = f"{value.name}_given"
     while inner in listed.names:
         inner += "_given"

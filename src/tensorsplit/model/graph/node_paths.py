@@ -40,7 +40,7 @@ _PLACES = "tensorsplit.places"
 
 
 def note_places(scope: ir.Graph | ir.Function) -> None:
-    """Have the nodes of a graph or function called by the places that they have now."""
+    """Note the present places of the nodes of a graph or function, for their names."""
     places = {node: place for place, node in enumerate(scope)}
     for node in islice(scope, 1):
         if node.graph is not None:

@@ -50,7 +50,7 @@ class FileWeights:
         return self._range(tensor) is not None
 
     def embed(self, model: ModelProto) -> None:
-        """Put the weights into a message."""
+        """Insert the weights into a message."""
         for tensor in tensors_outside(model):
             found = self._range(tensor)
             if found is not None:

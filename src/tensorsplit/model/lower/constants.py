@@ -208,7 +208,7 @@ def write_quotient(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def write_tensors(lowering: Lowering) -> bool:
-    """Have Constants give a tensor, where the target does not read the form that they have.
+    """Rewrite Constants as tensors, where the target does not read the form that they have.
 
     Returns whether there were any.
     """

@@ -64,7 +64,7 @@ def _is_unchecked(lowering: Lowering, ref: NodeRef) -> bool:
 
 
 def _loop(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a Loop take a row in each round, as many as there are."""
+    """Replace a Scan by a Loop that takes a row in each round, as many as there are."""
     node, body = ref.node, body_of(ref.node)
     if ref.opset < FIRST_SCAN_WITHOUT_BATCHES:
         first = FIRST_SCAN_WITHOUT_BATCHES
@@ -139,7 +139,7 @@ def _passed_on(make: InsertionPoint, held: ir.Value) -> ir.Value:
 def _take_rows(
     lowering: Lowering, ref: NodeRef, last: ir.Value, backward: tuple[int, ...] | None
 ) -> tuple[ir.Value, ir.Value]:
-    """Have a body take its rows by the number of the round; returns that, and the condition."""
+    """Let a body take its rows by the round's number; return that, and the condition."""
     node, body = ref.node, body_of(ref.node)
     rows, (axes, _) = scanned_by(node), axes_of_scan(node)
     make = InsertionPoint(lowering, ref.stem, body, next(iter(body), None))

@@ -56,7 +56,7 @@ def leave_out_scans(lowering: Lowering) -> bool:
 
 
 def pass_conditions_on(lowering: Lowering) -> bool:
-    """Have the body of a Loop that is given no condition pass on its own, which always holds.
+    """Let the body of a Loop without a condition pass on its own, which always holds.
 
     The standard ignores what such a body gives; some targets obey it. Returns whether there was
     any.
@@ -88,7 +88,7 @@ def _as_condition(made: ir.Value, like: ir.Value) -> ir.Value:
 
 
 def hold_conditions(lowering: Lowering) -> bool:
-    """Have the body of a Loop read True in place of its condition, which holds in each round.
+    """Replace the condition, which holds in each round, by True in the body of a Loop.
 
     It does so where the target loses the condition, but for the node that passes it on. Returns
     whether there was any.
@@ -107,12 +107,12 @@ def _hold_condition(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
 
 
 def settle_rounds(lowering: Lowering) -> None:
-    """Have a loop that may have no round give what it carries then, and scan outputs of no rows."""
+    """Let a loop that may have no round give its states then, and scan outputs of no rows."""
     lowering.change_each("rounds_may_be_0", is_loop, _settle)
 
 
 def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a loop start on a condition that includes its number of rounds, and its rows end by it.
+    """Let a loop start on a condition that includes its number of rounds, and its rows end by it.
 
     What it carries is read in its body: an engine then gives what it was at the start. It stays
     with a note where no operator ends rows of such a type, or compares integers.
@@ -150,7 +150,7 @@ def _settle(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _hide_defaults(make: Calculation, node: ir.Node, places: list[int]) -> None:
-    """Have the number of rounds and the condition calculated, where they are defaults."""
+    """Calculate the number of rounds and the condition, where they are defaults."""
     for place in places:
         held = node.inputs[place]
         assert held is not None  # noqa: S101 - see `rounds_by_default`
@@ -162,7 +162,7 @@ def _hide_defaults(make: Calculation, node: ir.Node, places: list[int]) -> None:
 
 
 def _open_ends(lowering: Lowering, ref: NodeRef, stem: str) -> None:
-    """Have a body give tensors of a shape that is known only at run time.
+    """Let a body give tensors of a shape that is known only at run time.
 
     An engine takes that shape for what comes out after no round, too.
     """
@@ -181,7 +181,7 @@ def _open_ends(lowering: Lowering, ref: NodeRef, stem: str) -> None:
 
 
 def _end_rows(lowering: Lowering, ref: NodeRef, rows: list[ir.Value], going: ir.Value) -> None:
-    """Have the rows of a loop that had no round be left out."""
+    """Leave out the rows of a loop that had no round."""
     make = InsertionPoint.after(lowering, ref)
     for old in rows:
         new, count = make.in_place_of(old), make.make(dimension(old, 0))

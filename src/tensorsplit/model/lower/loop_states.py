@@ -39,7 +39,7 @@ def use_states(lowering: Lowering) -> bool:
 
 
 def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have another output of a loop be chosen by a condition that reads the unused ones.
+    """Choose another output of a loop by a condition that reads the unused ones.
 
     The choice is between the output and itself. (An If can't be used: OpenVINO gives memory of a
     Loop that was freed.)
@@ -69,7 +69,7 @@ def _use(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def give_own_values(lowering: Lowering) -> bool:
-    """Have bodies give out what a node of their own makes, where the target goes wrong otherwise.
+    """Let bodies give the outputs of own nodes only, where the target goes wrong otherwise.
 
     Returns whether there were any.
     """
@@ -78,7 +78,7 @@ def give_own_values(lowering: Lowering) -> bool:
 
 
 def _give_own_values(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Put an Identity before each of these; values from around have one, which reading added."""
+    """Insert an Identity before each of these; values from around have one, which reading added."""
     for what, body, place in list(given_as_is(ref.node)):
         old = body.outputs[place]
         if what == AROUND:
@@ -92,13 +92,13 @@ def _give_own_values(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
 
 
 def _pass_inputs_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Put an Identity before each input that the body gives out."""
+    """Insert an Identity before each input that the body gives out."""
     _give_instead(lowering, ref, given_inputs(ref.node), InsertionPoint.passed_on)
     lowering.changed(ref, "the same, with an Identity before what its body passes on", entry)
 
 
 def copy_numbers(lowering: Lowering) -> None:
-    """Have a loop carry the number of its round in memory of its own."""
+    """Let a loop carry the number of its round in memory of its own."""
     lowering.change_each("carries_number", carried_numbers, _copy_numbers)
 
 
@@ -115,7 +115,7 @@ def _give_instead(
     places: list[int],
     instead: Callable[[InsertionPoint, ir.Value], ir.Value],
 ) -> None:
-    """Have a body give in some places what is made of what it gave, of the same type and shape."""
+    """Replace some outputs of a body by values made of them, of the same type and shape."""
     body = body_of(ref.node)
     for place in places:
         make = InsertionPoint(lowering, ref.stem, body)
@@ -126,7 +126,7 @@ def _give_instead(
 
 
 def copy_states(lowering: Lowering) -> None:
-    """Have a loop carry each thing in memory of its own."""
+    """Let a loop carry each state in memory of its own."""
     lowering.change_each("shares_states", lambda node: loop_body(node) is not None, _copy_states)
 
 
@@ -149,7 +149,7 @@ def pass_results_on(lowering: Lowering) -> None:
 
 
 def _pass_on(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Put a Loop that gives what it is given after an If, for each of its results that is used.
+    """Insert a Loop that gives what it is given after an If, for each result that is used.
 
     OpenVINO runs what follows a Loop when that has run, and no loop of a tensor of unknown rank.
     """

@@ -191,7 +191,7 @@ def _give_nothing(old: _ChangedLayer) -> None:
 
 
 def _keep_data(old: _ChangedLayer) -> None:
-    """Have layers of a body overwrite copies of what each round is given again."""
+    """Let layers of a body overwrite copies of the data that each round is given again."""
     for reader, place in overwriting_layers(old.node, old.facts):
         graph = old.graphs[reader.graph]
         layer = graph.layers[str(reader.metadata_props[LAYER_PATH])]
@@ -204,7 +204,7 @@ def _keep_data(old: _ChangedLayer) -> None:
 
 
 def _copy_states(old: _ChangedLayer) -> None:
-    """Have the body of a loop give copies of what it carries in another memory."""
+    """Let the body of a loop give copies of its states in another memory."""
     _, body = next(iter(bodies(old.node)))
     graph = old.graphs[body]
     results = [layer for layer in graph.layers.values() if layer.type == "Result"]
@@ -221,7 +221,7 @@ def _copy_states(old: _ChangedLayer) -> None:
 
 
 def _read_rows(old: _ChangedLayer) -> None:
-    """Have the body of a TensorIterator give a row, which goes nowhere: rows are counted then."""
+    """Let the body of a TensorIterator give a row, which goes nowhere: rows are counted then."""
     _, body = next(iter(bodies(old.node)))
     graph = old.graphs[body]
     first, *_ = unread_rows(old.node, old.facts)
@@ -230,7 +230,7 @@ def _read_rows(old: _ChangedLayer) -> None:
 
 
 def _settle(old: _ChangedLayer) -> None:
-    """Have a Loop of one round pass on what an If gives."""
+    """Pass on the results of an If through a Loop of one round."""
     ports = list(old.layer.outputs.items())
     for made in results_to_settle(old.ref, old.facts):
         number, port = ports[old.node.outputs.index(made)]

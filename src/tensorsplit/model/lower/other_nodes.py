@@ -111,7 +111,7 @@ def _find_no_places(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
 
 
 def _keep_from_fusing(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Put nodes that are not fused before quotients that would be rounded otherwise.
+    """Insert nodes that are not fused before quotients that would be rounded otherwise.
 
     What they give is the number itself, even if it overflows on the way.
     """
@@ -138,7 +138,7 @@ def _divide_minus_one(lowering: Lowering, ref: NodeRef, entry: Limitation) -> No
 
 
 def _end_before_largest(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a Slice backwards end before the largest integer; the target goes on to the start."""
+    """Let a Slice backwards end before the largest integer; the target goes on to the start."""
     ends, kind = ends_before_largest(ref.node, lowering.facts), lowering.facts.tensor(ref.input(2))
     make = InsertionPoint.before(lowering, ref)
     change_inputs(
@@ -178,7 +178,7 @@ def _gather_on_last_axis(lowering: Lowering, ref: NodeRef, entry: Limitation) ->
 
 
 def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a Flatten by the last axis, or after it, take axis 1 or 0, which are always right.
+    """Let a Flatten by the last axis, or after it, take axis 1 or 0, which are always right.
 
     What it gives is transposed then. Others stay.
     """
@@ -199,7 +199,7 @@ def _turn_flattened(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None
 
 
 def _multiply_row(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a vector that comes first in a product be a row, where the target keeps its axis.
+    """Let a vector that comes first in a product be a row, where the target keeps its axis.
 
     That axis is taken away again; products by a tensor of unknown rank stay.
     """
@@ -216,7 +216,7 @@ def _multiply_row(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _choose_in_list(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a OneHot be of a list of its one number, and take the axis of the list away again."""
+    """Let a OneHot take a list of its one number, and remove the axis of the list again."""
     number = ref.input(0)
     assert number is not None  # noqa: S101 - see the feature
     make = InsertionPoint.instead_of(lowering, ref)
@@ -669,7 +669,7 @@ def _calculate_start(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
 
 
 def _squeeze_condition(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have the condition of an If be a scalar."""
+    """Reshape the condition of an If to a scalar."""
     held = ref.input(0)
     rank = len(lowering.imported.tensor(held).shape or ())
     make = InsertionPoint.before(lowering, ref)
@@ -679,7 +679,7 @@ def _squeeze_condition(lowering: Lowering, ref: NodeRef, entry: Limitation) -> N
 
 
 def _copy_outputs(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have branches read copies of what is an output as well."""
+    """Let branches read copies of the values that are outputs as well."""
     for held in read_as_outputs(ref.node):
         copy = InsertionPoint.before(lowering, ref).op("Identity", [held])
         lowering.describe(copy, held)

@@ -120,7 +120,7 @@ def sort_axes(lowering: Lowering) -> bool:
 
 
 def keep_unread(lowering: Lowering) -> bool:
-    """Have lengths calculated where the target would leave a Split out, before the other nodes.
+    """Calculate lengths before the other nodes, where the target would leave a Split out.
 
     It no longer sees the shapes of such parts at import then, and what follows is lowered for that.
     Returns whether anything was changed.

@@ -26,7 +26,7 @@ from tensorsplit.model.validity.node_errors import type_name, types_of
 
 
 def carry_captured(lowering: Lowering) -> bool:
-    """Have a Scan carry what its body uses from around it, where the target wants it so.
+    """Let a Scan carry the values its body uses from around it, where the target wants it so.
 
     Less is known of that then. Returns whether there was any.
     """
@@ -36,17 +36,17 @@ def carry_captured(lowering: Lowering) -> bool:
 
 
 def carry_overwritten(lowering: Lowering) -> None:
-    """Have a Loop carry the values from around it that its body overwrites on the target."""
+    """Let a Loop carry the values from around it that its body overwrites on the target."""
     lowering.change_each("overwritten", is_loop, _carry_captured)
 
 
 def carry_sizes(lowering: Lowering) -> None:
-    """Have a Scan whose body reads no row carry their size, where the target loses rows then."""
+    """Let a Scan whose body reads no row carry their size, where the target loses rows then."""
     lowering.change_each("unread_rows", has_unread_rows, _carry_size)
 
 
 def scan_first_axes(lowering: Lowering) -> bool:
-    """Have a Scan go along first axes, between Transposes, where the target may die of others.
+    """Let a Scan go along first axes, between Transposes, where the target may die of others.
 
     Those of unknown rank stay. Returns whether there were any.
     """
@@ -93,7 +93,7 @@ def _scan_first_axes(lowering: Lowering, ref: NodeRef, entry: Limitation) -> Non
 
 
 def _carry_captured(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a Scan carry the values it captures, unchanged, or a Loop those it would overwrite."""
+    """Let a Scan carry the values it captures, unchanged, or a Loop those it would overwrite."""
     if not _can_carry(lowering, ref, entry):
         return
     node, ((_, body),) = ref.node, bodies(ref.node)
@@ -125,14 +125,14 @@ def _check_types(lowering: Lowering, ref: NodeRef, captured: list[ir.Value]) -> 
 
 
 def _carry_size(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Have a Scan carry the number of elements of the rows so far, which nothing uses."""
+    """Let a Scan carry the number of elements of the rows so far, which nothing uses."""
     if _can_carry(lowering, ref, entry):
         carry_size_of(lowering, ref, scanned_by(ref.node)[-1:])
         lowering.changed(ref, "the same, with the size of its rows carried", entry)
 
 
 def carry_size_of(lowering: Lowering, ref: NodeRef, values: list[ir.Value]) -> None:
-    """Have a Loop or a Scan carry a number to which the sizes of values of its body are added.
+    """Let a Loop or a Scan carry a number to which the sizes of values of its body are added.
 
     Nothing uses it, but an engine takes the values for read.
     """
@@ -187,7 +187,7 @@ def add_states(
 
 
 def _use(body: ir.Graph, inside: dict[ir.Value, ir.Value]) -> None:
-    """Have the nodes of a body, and of those in it, use the values that it is given."""
+    """Let the nodes of a body, and of those in it, use the values that it is given."""
     for node in nodes_in(body):
         held = enumerate(node.inputs)
         change_inputs(node, {i: inside[value] for i, value in held if value in inside})

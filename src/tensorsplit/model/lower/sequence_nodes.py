@@ -77,11 +77,11 @@ class SequenceNode:
         return self.lowering.sequence(self.node.outputs[0])
 
     def result(self, held: ir.Value) -> None:
-        """Have a value take the place of this node's output."""
+        """Replace this node's output by a value."""
         self.point.replace(self.node.outputs[0], held)
 
     def keep_notes(self) -> None:
-        """Have the new nodes keep what is noted of the split of the first input if it has none."""
+        """Copy the notes on the split of the first input to the new nodes, if that has none."""
         held = self.ref.input(0)
         packed = self.sequences[held].packed if held in self.sequences else None
         if packed is not None and not packed.point.nodes and packed.point.origin is not None:

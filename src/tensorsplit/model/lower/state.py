@@ -178,7 +178,7 @@ class Lowering:
         return next((entry for entry in entries if entry.feature != but), None)
 
     def look_for(self, feature: str, may_have: Callable[[ir.Node], object]) -> bool:
-        """Have the model known as it is now, if the target lacks a feature that a node may have.
+        """Analyse the model again, if the target lacks a feature that a node may have.
 
         Returns whether that is so. What was not changed since the last `look` is known.
         """
@@ -215,7 +215,7 @@ class Lowering:
         return len(self.report.changes) > before
 
     def stand_in(self, *pairs: tuple[ir.Value, ir.Value]) -> None:
-        """Have values that were newly made take the name, type and place of others: old, new.
+        """Replace values by newly made ones, which take their names, types and places: old, new.
 
         What is known of them is declared: it can't be inferred from everything that is written.
         """
@@ -227,7 +227,7 @@ class Lowering:
             fill_value(new, self.facts)
 
     def describe(self, new: ir.Value, old: ir.Value) -> None:
-        """Have of a new value be known, here and at import, what is known of an old one."""
+        """Copy the facts about an old value, here and at import, to a new one."""
         for facts in (self.facts, self.imported):
             facts.set(new, facts.of(old))
 
@@ -408,7 +408,7 @@ class InsertionPoint(Calculation):
         lowering.stand_in((old, new))
 
     def put_instead(self, ref: NodeRef, new: ir.Value, became: str, entry: Limitation) -> None:
-        """Have a value take the place of the only output of a node, and note what it became."""
+        """Replace the only output of a node by a value, and note what it became."""
         self.replace(ref.node.outputs[0], new)
         self.lowering.edits.retire(ref.node)
         self.lowering.changed(ref, became, entry)
@@ -432,7 +432,7 @@ def refusal(problem: str, fix: str = "") -> SplitError:
 
 @contextmanager
 def at(ref: NodeRef) -> Iterator[None]:
-    """Have errors say which node they are about, unless they know of one in it.
+    """Name the node in errors about it, unless they name one in it.
 
     What the opset of the model can't express is what can't be lowered there.
     """

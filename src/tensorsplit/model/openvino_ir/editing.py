@@ -222,7 +222,7 @@ class EditedGraph:
         self._file.replace(element, f"<port{listed}>{inside}</port>")
 
     def feed(self, layer: Layer, place: int, source: End) -> None:
-        """Have an input fed by another output."""
+        """Feed an input by another output."""
         self._sources[layer.id, list(layer.inputs)[place]] = source
 
     def add_output(self, layer: Layer) -> None:

@@ -43,7 +43,7 @@ class Call(NamedTuple):
         return self._replace(inputs=inputs or self.inputs, attributes={**self.attributes, **made})
 
     def run(self, opset: int | None = None, op_type: str | None = None) -> Values:
-        """Have onnx's reference implementation run it, at the node's opset or at that given."""
+        """Run it by onnx's reference implementation, at the node's opset or at that given."""
         step = self.step
         if not self.made:
             opsets = step.opsets if opset is None else {"": opset}
