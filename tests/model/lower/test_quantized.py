@@ -500,3 +500,89 @@ def test_data_of_an_open_shape_is_quantised_along_its_third_axis(name: str, engi
     if engine == "openvino" and not is_loaded:
         with pytest.raises(SplitError, match="per-tensor quantization"):
             ts.run(model, {"x": x}, engine=engine)
+
+
+RAISED = "r = ReduceMax(x, k) "
+EXTREMES = {  # the nodes, and whether OpenVINO rounds before it divides by the scale
+    "the largest": (RAISED + "q = QuantizeLinear(r, s, z) y = Cast<to = 1>(q)", True),
+    "the least": ("r = ReduceMin(x, k) q = QuantizeLinear(r, s, z) y = Cast<to = 1>(q)", True),
+    "without a zero point": (RAISED + "q = QuantizeLinear(r, s) y = Cast<to = 1>(q)", True),
+    "in parts": (
+        RAISED + "q = QuantizeLinear(r, s, z) a, b = Split<axis = 2>(q, l)"
+        " d = DequantizeLinear(a, s, z) e = DequantizeLinear(b, s, z) y = Concat<axis = 2>(d, e)",
+        True,
+    ),
+    "before others": (
+        RAISED + "a = Relu(r) b = Neg(a) q = QuantizeLinear(b, s, z) y = Cast<to = 1>(q)",
+        True,
+    ),
+    "joined": (
+        RAISED + "a = Concat<axis = 1>(x, r) q = QuantizeLinear(a, s, z) y = Cast<to = 1>(q)",
+        True,
+    ),
+    "given back by two": (
+        RAISED + "q = QuantizeLinear(r, s, z) a = DequantizeLinear(q, s, z)"
+        " b = DequantizeLinear(q, t, z) y = Add(a, b)",
+        True,
+    ),
+    "in a branch": (
+        """y = If(c) <then_branch = o () => (float[A, B, C] e) { r = ReduceMax(x, k)
+        q = QuantizeLinear(r, s, z) e = Cast<to = 1>(q) },
+        else_branch = p () => (float[A, B, C] f) { f = Neg(x) }>""",
+        True,
+    ),
+    "given back": (RAISED + "q = QuantizeLinear(r, s, z) y = DequantizeLinear(q, s, z)", False),
+    "given back by a zero point": (
+        RAISED + "q = QuantizeLinear(r, s, w) y = DequantizeLinear(q, s, w)",
+        True,
+    ),
+    "given back by channels": (
+        RAISED + "q = QuantizeLinear<axis = 2>(r, u, v) y = DequantizeLinear<axis = 2>(q, u, v)",
+        True,
+    ),
+    "given back after an Identity": (
+        RAISED + "q = QuantizeLinear(r, s, z) a = Identity(q) y = DequantizeLinear(a, s, z)",
+        False,
+    ),
+    "used by another node": (
+        RAISED + "q = QuantizeLinear(r, s, z) a = Cast<to = 1>(q) b = Neg(r) y = Add(a, b)",
+        False,
+    ),
+    "of another function": (
+        RAISED + "a = Exp(r) q = QuantizeLinear(a, s, z) y = Cast<to = 1>(q)",
+        False,
+    ),
+    "of means": (
+        "r = ReduceMean(x, k) q = QuantizeLinear(r, s, z) y = Cast<to = 1>(q)",
+        False,
+    ),
+    "by a scale that is calculated": (
+        RAISED + "a = ReduceMean<keepdims = 0>(x) q = QuantizeLinear(r, a, z) y = Cast<to = 1>(q)",
+        False,
+    ),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("name", EXTREMES)
+def test_extremes_are_rounded_after_they_are_divided_by_the_scale(name: str, engine: Any) -> None:
+    nodes, is_early = EXTREMES[name]
+    model = parse_model(
+        f"""<ir_version: 10, opset_import: ["": 18]> g (float[N, M, K] x, bool c) =>
+        (float[A, B, C] y) <float s = {{0.0625}}, float t = {{0.5}}, int8 z = {{0}},
+        uint8 w = {{128}}, float[4] u = {{0.0625, 0.25, 0.125, 0.5}}, int8[4] v = {{0, 0, 0, 0}},
+        int64[1] k = {{1}}, int64[2] l = {{1, 3}}> {{ {nodes} }}"""
+    )
+    words = "are rounded to integers before"
+    assert said_of(model, words) == ["warning"] * is_early
+    x = np.random.default_rng(5).uniform(0.5, 2, (2, 3, 4)).astype(np.float32)
+    feeds = {"x": x, "c": np.array(True)}
+    expected = ts.run(model, feeds)
+    lowered = ts.lower(model, target="openvino")
+    assert (lowered != model) is is_early
+    assert ts.lower(lowered, target="openvino") == lowered
+    assert said_of(lowered, words) == []
+    assert is_right(lowered, feeds, engine, expected, atol=1e-3)
+    assert is_right(model, feeds, engine, expected, atol=1e-3) is (
+        engine != "openvino" or not is_early
+    )

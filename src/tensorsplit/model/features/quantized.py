@@ -71,6 +71,18 @@ _SCALED = frozenset(
 )
 """The operators that OpenVINO calculates before it takes a zero point away."""
 
+_EXTREME = frozenset({"ReduceMax", "ReduceMin"})
+"""The operators whose results OpenVINO makes integers of before it divides them by a scale."""
+
+_JOINED_WITH_EXTREME = frozenset(
+    {
+        *("Abs", "Add", "Cast", "Clip", "Concat", "Div", "Dropout", "Elu", "HardSwish", "Identity"),
+        *("LeakyRelu", "Mish", "Mul", "Neg", "PRelu", "Relu", "Reshape", "Sigmoid", "Softplus"),
+        *("Sqrt", "Squeeze", "Sub", "Tanh", "Transpose", "Unsqueeze"),
+    }
+)
+"""The operators between such a node and a QuantizeLinear with which it makes one node of both."""
+
 
 def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
     """Yield whether only the inverse of a QuantizeLinear to 16 bits reads its result, and the like.
@@ -86,6 +98,8 @@ def of_quantized(ref: NodeRef, facts: Facts) -> Iterator[str]:
         yield "constant_given_back"
     if has_blocks(node) or len(node.outputs) != 1:
         return
+    if ref.op_type == "QuantizeLinear" and _rounds_extreme(node, facts):
+        yield "rounded_extreme"
     if ref.around or ref.function is not None:
         return  # the engine makes one node of the two in no body
     if ref.op_type == "QuantizeLinear":
@@ -216,6 +230,41 @@ def _makes_bfloat16(node: ir.Node, facts: Facts) -> bool:
     is_same = facts.tensor(made.inputs[0]).element_type == ir.DataType.BFLOAT16
     is_left_out = is_same and _is_given_back(made, facts)
     return not (is_known or is_left_out or has_blocks(made)) and _is_only_given_back(source)
+
+
+def _rounds_extreme(node: ir.Node, facts: Facts) -> bool:
+    """Return whether a node rounds extremes of its data to 8 bits, but not only to give them back.
+
+    Where one node alone gives them back, and the zero point is 0, OpenVINO is right.
+    """
+    (made,) = node.outputs
+    if facts.tensor(made).element_type not in BYTES or not node.inputs:
+        return False
+    if not all(held is None or is_fixed(held, facts) for held in node.inputs[1:3]):
+        return False
+    readers = [use.node for use in made.uses() if not is_unused(use.node)]
+    if len(readers) == 1 and _is_only_given_back(made) and _is_by_one_number(node):
+        return False
+    before = each_once(filter(_is_read_once, _read_by(node)[:1]), _joined_from)
+    sources = map(producer_of, islice(before, MOST_STEPS))
+    return any(each.domain == "" and each.op_type in _EXTREME for each in sources if each)
+
+
+def _is_by_one_number(node: ir.Node) -> bool:
+    """Return whether a node quantises by one scale, and a zero point of 0 if any."""
+    factor, zero = (constant_or_cast(held) for held in (*node.inputs[1:3], None)[:2])
+    return factor is not None and factor.size == 1 and (zero is None or not zero.any())
+
+
+def _joined_from(held: ir.Value) -> list[ir.Value]:
+    made = producer_of(held)
+    is_joined = made is not None and made.domain == "" and made.op_type in _JOINED_WITH_EXTREME
+    return [*filter(_is_read_once, _read_by(made))] if made is not None and is_joined else []
+
+
+def _is_read_once(held: ir.Value) -> bool:
+    readers = {use.node for use in held.uses() if not is_unused(use.node)}
+    return len(readers) < 2 and not held.is_graph_output()
 
 
 def _only_rounds(node: ir.Node, facts: Facts) -> bool:

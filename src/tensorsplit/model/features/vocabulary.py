@@ -233,6 +233,9 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         " QuantizeLinear to 8 bits, one of them, of a Sub the first, of a constant",
         "shared_zero_point": "is a ReduceSum, an Einsum or a Pad of what a DequantizeLinear of 8"
         " bits gives, and other nodes give back by its zero point, too",
+        "rounded_extreme": "is a QuantizeLinear to 8 bits by constants of what follows from a"
+        " ReduceMax or ReduceMin; one whose result only one DequantizeLinear reads has a zero point"
+        " that is not 0, or a list of scales",
         "odd_zero_point": "quantises by a zero point that is odd, or known only at run time",
         "many_repeated": "is a Tile that may repeat more than two of four axes or more, by counts"
         " that are known only at run time",

@@ -464,7 +464,7 @@ def _leave_out_end(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 
 
 def _keep_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
-    """Take the larger of what is given back and itself, which the target makes no one node of."""
+    """Take the larger of what a node reads and itself, which the target makes no one node of."""
     _take_larger(lowering, ref, [0])
     lowering.changed(ref, "the same, of the larger of what it reads and itself", entry)
 
@@ -868,6 +868,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "joined_by_channels": _keep_separate,
         "data_in_bytes": _keep_factor_separate,
         "shared_zero_point": _separate_zero_points,
+        "rounded_extreme": _keep_separate,
         "given_back_in_bfloat16": _give_back_in_float,
         "back_to_largest": _end_before_largest,
         "unseen_axes": _calculate_start,
