@@ -1480,6 +1480,10 @@ def test_functions_are_put_in_place_only_for_a_target_that_differs_there(
         (9, "Flatten(p)", "ReduceMax<axes = [0], keepdims = 0>(p)", "branches give different"),
         (10, "Identity(p)", "Neg(p)", ""),
         (10, "Identity(p)", "Identity(o)", ""),
+        (9, "Identity(r)", "Identity(q)", ""),  # r is a part of an open axis
+        (10, "Neg(r)", "Identity(q)", ""),
+        (10, "Identity(r)", "Flatten<axis = 0>(r)", ""),
+        (10, "Identity(r)", "ReduceMax<axes = [0], keepdims = 0>(r)", "branches give different"),
         (11, "Identity(p)", "Identity(q)", ""),
     ],
 )
@@ -1489,12 +1493,13 @@ def test_branches_of_different_shapes_are_refused_before_opset_11(
 ) -> None:
     """The standard asks for one shape there, and ONNX Runtime 1.32.0 does not load the model."""
     model = parse_model(f"""<ir_version: 4, opset_import: ["": {opset}]> g (bool c, float[3,2] x,
-        float[N,2] o) => (float[] y) {{ p, q = Split<axis = 0, split = [1, 2]>(x) y = If(c)
+        float[N,2] o) => (float[] y) {{ p, q = Split<axis = 0, split = [1, 2]>(x)
+        r, s = Split<axis = 0, split = [1, 1]>(o) y = If(c)
         <then_branch = t () => (float[] v) {{ v = {first} }}, else_branch = e () => (float[] w)
         {{ w = {second} }}> }}""")
     model.graph.output[0].type.tensor_type.ClearField("shape")
     found = [each for each in ts.check(model, "onnxruntime") if each.severity == "error"]
-    assert [each.node for each in found] == (["graph/If[1]"] if said else [])
+    assert [each.node for each in found] == (["graph/If[2]"] if said else [])
     feed = {"c": np.array(True), "x": np.ones((3, 2), np.float32), "o": np.ones((2, 2), np.float32)}
     if said:
         assert said in found[0].message
@@ -1505,4 +1510,27 @@ def test_branches_of_different_shapes_are_refused_before_opset_11(
             ts.run(model, feed, engine="onnxruntime")
         model = ts.convert(model, opset=13)
     got = ts.run(model, feed, engine="onnxruntime")["y"]
-    np.testing.assert_array_equal(got, np.ones((1, 2), np.float32), strict=True)
+    wanted = -np.ones((1, 2)) if first == "Neg(r)" else np.ones((1, 2))
+    np.testing.assert_array_equal(got, np.float32(wanted), strict=True)
+
+
+@pytest.mark.parametrize("target", ["onnxruntime", "openvino"])
+@pytest.mark.parametrize("kind", ["complex64", "complex128", "double"])
+@also_run_by("onnxruntime", "openvino")
+def test_an_input_that_nothing_reads_has_to_be_of_a_type_that_the_engine_has(
+    kind: str, target: Any, *, runs: bool
+) -> None:
+    model = parse_model(f"""<ir_version: 10, opset_import: ["": 18]> g (float[4] x, {kind}[2] u)
+        => (float[A] y, float[B] z) {{ y, z = Split<axis = 0, num_outputs = 2>(x) }}""")
+    feed = {"x": np.arange(1, 5, dtype=np.float32), "u": np.ones(2, kind)}
+    is_refused = kind != "double"
+    found = [each for each in ts.check(model, target) if "has no tensors" in each.message]
+    assert [(each.severity, each.node) for each in found] == [("error", "graph")] * is_refused
+    if is_refused:
+        with refused("TS513", "can't hold data of complex64"):
+            ts.lower(model, target)
+    if runs and is_refused:
+        with refused("TS603", "MLDataType" if target == "onnxruntime" else "Unsupported"):
+            ts.run(model, feed, engine=target)
+    elif runs:
+        np.testing.assert_array_equal(ts.run(model, feed, engine=target)["z"], [3, 4])

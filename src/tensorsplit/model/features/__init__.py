@@ -335,8 +335,11 @@ def data_features(refs: Iterable[NodeRef], facts: Facts, inputs: Iterable[ir.Val
         types = {each for each in types if each.name not in RARE_TYPES}.union(
             *map(facts.element_types, ends)
         )
+    fed = [*inputs]
+    given = set[ir.DataType]().union(*map(facts.element_types, fed))
+    types |= {each for each in given if each.name in RARE_TYPES}  # inputs are never left out
     found: Features = {"wide_values": "double"} if ir.DataType.DOUBLE in types else {}
     rare = sorted(each.name.lower() for each in types if each.name in RARE_TYPES)
-    if has_unranked_input(inputs, facts):
+    if has_unranked_input(fed, facts):
         found["unranked_input"] = True
     return found | ({"element_type": tuple(rare)} if rare else {})

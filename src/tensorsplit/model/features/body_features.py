@@ -54,9 +54,11 @@ from tensorsplit.model.graph.nodes import (
     scopes_inside,
 )
 from tensorsplit.model.graph.producers import first_input, passed_from, producer_of
+from tensorsplit.model.graph.split_records import is_onnx_split
 from tensorsplit.model.graph.uses import calculated_from, is_needed, is_passed_on
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.infer.shape_rules import REDUCTIONS
+from tensorsplit.model.reached import each_once
 
 _CALCULATED_TYPES = frozenset(
     {
@@ -451,9 +453,38 @@ def _has_uneven_branches(ref: NodeRef, seen: Facts) -> bool:
         return False
     held = dict(bodies(ref.node))
     labels = [label for label in map(branch_label, (True, False)) if label in held]
-    ends = ([seen.tensor(end).shape for end in held[label].outputs] for label in labels)
+    ends = (held[label].outputs for label in labels)
     pairs = zip(*ends, strict=False) if len(labels) > 1 else ()
-    return not all(may_be_same(*pair) for pair in pairs)
+    return any(_are_uneven(list(pair), seen) for pair in pairs)
+
+
+def _are_uneven(ends: list[ir.Value], seen: Facts) -> bool:
+    """Return whether the engine sees two different shapes.
+
+    Before opset 13 it knows no length of a part of an axis that is not known, nor what follows.
+    """
+    shapes = [seen.tensor(each).shape for each in ends]
+    if may_be_same(shapes[0], shapes[1]):
+        return False
+    if len({None if shape is None else len(shape) for shape in shapes}) > 1:
+        return True
+    before = each_once(ends, _made_from)
+    return not any(_is_open_split(producer_of(each), seen) for each in before)
+
+
+def _made_from(held: ir.Value) -> list[ir.Value]:
+    made = producer_of(held)
+    return [] if made is None else [each for each in made.inputs if each is not None]
+
+
+def _is_open_split(node: ir.Node | None, seen: Facts) -> bool:
+    if node is None or not is_onnx_split(node):
+        return False
+    shape = seen.tensor(first_input(node)).shape
+    axis = attribute_of(node, "axis", ir.AttributeType.INT, 0)
+    if shape is None or axis is None or not -len(shape) <= axis < len(shape):
+        return True
+    return not is_known(shape[axis])
 
 
 def _is_undeclared(node: ir.Node, place: int) -> bool:
