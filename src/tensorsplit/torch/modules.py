@@ -142,7 +142,7 @@ class Join(_Layer):
         return join(parts, **self.operands) if self.plan is None else self.plan.join(parts)
 
 
-def _checked(split: Any, axis: object, num_outputs: Any, opset: Any) -> dict[str, object]:
+def _checked(split: object, axis: object, num_outputs: Any, opset: Any) -> dict[str, object]:
     """Return operands that no one else can change, without those that are the defaults."""
     record = in_force("Split", opset, vendor="onnx")
     names, lengths = None, split

@@ -429,7 +429,7 @@ def one_hot(
 
 
 def pad(
-    data: Array, *operands: Any, opset: int, mode: str = "constant", **attributes: Any
+    data: Array, *operands: Any, opset: int, mode: str = "constant", **attributes: object
 ) -> list[Array]:
     """Pad data, or cut it where the padding is negative, which the reference does not take."""
     pads, value, axes = [*operands, None, None, None][:3]
