@@ -192,7 +192,7 @@ def _held(attribute: AttributeProto) -> Iterator[TensorProto | SparseTensorProto
 
 
 def message_opsets(model: ModelProto) -> dict[str, int]:
-    """Do as `nodes.model_opsets`; of imports that contradict each other the first holds."""
+    """Do as `opsets.model_opsets`; of imports that contradict each other the first holds."""
     if not model.opset_import and is_before_opsets(model.ir_version):
         return {"": 1}
     return _opsets(model.opset_import)

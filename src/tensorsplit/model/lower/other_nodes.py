@@ -352,22 +352,26 @@ def _compare_difference(lowering: Lowering, ref: NodeRef, entry: Limitation) -> 
 
 def _keep_rounding(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Put an Identity after a QuantizeLinear, which the target would leave out with its inverse."""
-    made = ref.node.outputs[0]
-    readers = [use.node for use in made.uses()]
-    kept = InsertionPoint.after(lowering, ref).op("Identity", [made])
-    for reader in readers:
-        change_inputs(reader, {0: kept})
+    _read_through(lowering, ref, "Identity", 1)
     lowering.changed(ref, "the same, with an Identity before what gives it back", entry)
 
 
 def _keep_result_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Have others read the larger of the result and itself, which no target joins with them."""
+    _read_through(lowering, ref, "Max", 2)
+    lowering.changed(ref, "the same, and the larger of its result and itself", entry)
+
+
+def _read_through(lowering: Lowering, ref: NodeRef, operator: str, count: int) -> None:
+    """Put an operator, which gives what it is given, between a node's first output and its readers.
+
+    It is given the output so many times.
+    """
     made = ref.node.outputs[0]
     readers = list(made.uses())
-    kept = InsertionPoint.after(lowering, ref).op("Max", [made, made])
+    kept = InsertionPoint.after(lowering, ref).op(operator, [made] * count)
     for reader, place in readers:
         change_inputs(reader, {place: kept})
-    lowering.changed(ref, "the same, and the larger of its result and itself", entry)
 
 
 def _normalize_instances(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:

@@ -40,7 +40,7 @@ from tensorsplit.model.openvino_ir import LAYER_PATH
 from tensorsplit.model.openvino_ir.editing import EditedGraph, EditedIr, LayerMaker
 from tensorsplit.model.openvino_ir.layer_types import VARIADIC_SPLIT
 from tensorsplit.model.openvino_ir.layers import layers_of, read_octets
-from tensorsplit.model.profiles import Limitation, Profile, load, must_go
+from tensorsplit.model.profiles import Profile, load, must_go
 from tensorsplit.model.reading import OnnxModel, read_model
 from tensorsplit.model.validity.model_errors import check_well_formed
 from tensorsplit.storage.outputs import Content, Outputs
@@ -154,7 +154,7 @@ class _IrLowering:
         for entry in self._profile.about(
             data_features(refs, self._facts, self._model.graph.inputs)
         ):
-            self._note(entry)
+            self.report.note_limitation(entry)
         for ref in refs:
             with at(ref):
                 self._lower(ref)
@@ -171,7 +171,7 @@ class _IrLowering:
             if entry not in reasons and not is_split and entry.extent == "all":
                 raise refusal(entry.note, "use another engine")
             if entry not in reasons:
-                self._note(entry)
+                self.report.note_limitation(entry)
         if not reasons:
             return
         if not self._file.takes_text:
@@ -197,7 +197,7 @@ class _IrLowering:
             raise refusal(by_type[0].note, "use another element type, or another engine")
         self.report.changes.append(LoweredNode(ref.path, ref.op_type, became, text))
         for entry in self._profile.about({"runtime_checks": True}):
-            self._note(entry)
+            self.report.note_limitation(entry)
 
     def _graph_of(self, ref: NodeRef) -> EditedGraph:
         graph = self._graphs.get(ref.node.graph) if isinstance(ref.node.graph, ir.Graph) else None
@@ -205,10 +205,6 @@ class _IrLowering:
             problem = "the file has changed while it was read"
             raise SplitError(CANNOT_LOWER, problem, "lower it again")
         return graph
-
-    def _note(self, entry: Limitation) -> None:
-        text = f"{self._profile.name}: {entry.note}"
-        self.report.note(text, warns=entry.extent == "values")
 
 
 def _graphs(

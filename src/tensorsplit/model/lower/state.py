@@ -73,11 +73,19 @@ class LoweringReport:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def note(self, text: str, *, warns: bool = False) -> None:
-        """Add a note or a warning that is not there yet."""
-        texts = self.warnings if warns else self.notes
-        if text not in texts:
-            texts.append(text)
+    def note(self, text: str) -> None:
+        """Add a note that is not there yet."""
+        _add_new(self.notes, text)
+
+    def note_limitation(self, entry: Limitation) -> None:
+        """Note a limitation that the lowered model still meets; warn where it changes values."""
+        texts = self.warnings if entry.extent == "values" else self.notes
+        _add_new(texts, f"{self.target}: {entry.note}")
+
+
+def _add_new(texts: list[str], text: str) -> None:
+    if text not in texts:
+        texts.append(text)
 
 
 _MOST_LOOKS = 1000
@@ -233,8 +241,7 @@ class Lowering:
 
     def note(self, entry: Limitation) -> None:
         """Note a limitation that the lowered model still meets; warn where it changes values."""
-        text = f"{self.profile.name}: {entry.note}"
-        self.report.note(text, warns=entry.extent == "values")
+        self.report.note_limitation(entry)
 
     def changed(
         self, ref: NodeRef, became: str, *entries: Limitation | None, reason: str = ""
