@@ -608,3 +608,17 @@ def test_negative_lengths_are_refused_where_their_branch_is_taken(lengths: str) 
         outputs(there, x=data, c=np.array(True))
     with refused("TS310", "Split", "opset 10"):
         convert(made, 9)
+
+
+@pytest.mark.parametrize(("target", "axes"), [(2, [1, 2]), (7, [1, 2]), (10, [1, 2]), (11, [2, 1])])
+def test_axes_of_what_reads_a_part_are_in_order_where_onnx_wants_them_so(
+    target: int, axes: list[int]
+) -> None:
+    """Onnx infers a shape of rank 2 of such a Squeeze from opset 2 to 10, and nothing at 1."""
+    made = parse_model("""<ir_version: 4, opset_import: ["": 1]> g (float[7, 1, 1] x)
+        => (float[3] y, float[4] z) { a, b = Split<axis = 0, split = [3, 4]>(x)
+        y = Squeeze<axes = [2, 1]>(a) z = Squeeze<axes = [1, 2]>(b) }""")
+    there = converted(made, target)
+    check_equal(there, np.split(X[:, 0], [3]), x=X[:, :1, None])
+    written = [list(each.attribute[0].ints) for each in there.graph.node if "Sq" in each.op_type]
+    assert written == [axes, [1, 2]]

@@ -28,6 +28,7 @@ from tensorsplit.model.convert.training import convert_training, values_around
 from tensorsplit.model.convert.types_of_calls import separate_absent, separate_types
 from tensorsplit.model.convert.unread import drop_unread, leave_out_unread
 from tensorsplit.model.convert.whole_ir import open_ir
+from tensorsplit.model.features.forms import axes_in_order, needs_axes_in_order
 from tensorsplit.model.features.values import is_sequence
 from tensorsplit.model.graph.building import full_collections_deferred
 from tensorsplit.model.graph.calculation import FIRST_WITH_RANGE
@@ -195,7 +196,11 @@ def _to_convert(model: ir.Model, target: int) -> Iterator[NodeRef]:
     for ref in walk(model):
         if ref.node.domain != "" or ref.opset == target or called_by(ref.node) in functions:
             continue
-        if ref.op_type in _LOOKED_AT or _changes(ref, target):
+        if (
+            ref.op_type in _LOOKED_AT
+            or _changes(ref, target)
+            or needs_axes_in_order(ref.node, target)
+        ):
             yield ref
 
 
@@ -261,6 +266,9 @@ def _convert_other(node: NodeConversion) -> None:
     node.opset = target
     if node.op_type == "Constant":
         adapters_meaning.plain_constant(node)
+    elif needs_axes_in_order(node.node, target):
+        axes = axes_in_order(node.node, node.conversion.facts)
+        node.put(**({} if axes is None else {"axes": axes}))
 
 
 def _take_step(node: NodeConversion) -> None:

@@ -8,7 +8,7 @@ import onnx_ir as ir
 
 from tensorsplit.model.graph.axes import axes_from_front
 from tensorsplit.model.graph.held_tensors import tensor_of
-from tensorsplit.model.graph.nodes import NodeRef, attribute_of
+from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_operator
 from tensorsplit.model.graph.producers import first_input
 from tensorsplit.model.graph.tensors import SparseTensor
 from tensorsplit.model.graph.uses import is_needed
@@ -17,7 +17,7 @@ from tensorsplit.model.infer.analysis import Facts
 _FIRST_WITH_NUMBERS_IN_CONSTANTS = 13
 """From here on engines read Constants that give numbers; the standard has them from 12 on."""
 
-FIRST_WITH_AXES_IN_ANY_ORDER = 11
+_FIRST_WITH_AXES_IN_ANY_ORDER = 11
 """Before, engines may infer the shape that onnx does, from axes in order and from the front."""
 
 
@@ -94,7 +94,7 @@ def of_axes(ref: NodeRef, facts: Facts) -> Iterator[str]:
             yield "ignored_axes"
     if ref.op_type == "Softmax" and ref.opset in _ROW_SOFTMAX_OPSETS and _has_rows(ref, facts):
         yield "softmax_of_rows"
-    if ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER and axes_in_order(ref.node, facts) is not None:
+    if needs_axes_in_order(ref.node, ref.opset) and axes_in_order(ref.node, facts) is not None:
         yield "unsorted_axes"
 
 
@@ -115,14 +115,19 @@ def _has_rows(ref: NodeRef, facts: Facts) -> bool:
     return 0 not in shape and any(shape[axis] != 1 for axis in (axes or ())[1:])
 
 
+def needs_axes_in_order(node: ir.Node, opset: int) -> bool:
+    """Return whether onnx infers a wrong shape for a node if its axes are not in order."""
+    is_old = opset < _FIRST_WITH_AXES_IN_ANY_ORDER
+    return is_old and is_operator(node, "Squeeze", "Unsqueeze")
+
+
 def axes_in_order(node: ir.Node, facts: Facts) -> list[int] | None:
     """Return the axes of a Squeeze or Unsqueeze in order, counted from the front.
 
-    None where they are so already, for other operators, for what counts from the back of a tensor
-    of unknown rank, and for axes out of range. Unsqueeze has an order of its own only for axes that
-    count from the back.
+    None where they are so already, for what counts from the back of a tensor of unknown rank, and
+    for axes out of range. Unsqueeze has an order of its own only for axes that count from the back.
     """
-    if node.op_type not in ("Squeeze", "Unsqueeze") or not node.inputs:
+    if not node.inputs:
         return None
     given = list(attribute_of(node, "axes", ir.AttributeType.INTS) or ())
     if node.op_type == "Unsqueeze" and min(given, default=0) >= 0:

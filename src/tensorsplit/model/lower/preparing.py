@@ -11,7 +11,7 @@ import numpy as np
 import onnx_ir as ir
 
 from tensorsplit.model.features import of_named_domain
-from tensorsplit.model.features.forms import FIRST_WITH_AXES_IN_ANY_ORDER, axes_in_order
+from tensorsplit.model.features.forms import axes_in_order, needs_axes_in_order
 from tensorsplit.model.features.sequences import OPTIONAL_OPERATORS, SEQUENCE_OPERATORS
 from tensorsplit.model.features.unrun import WRONG_UNRUN
 from tensorsplit.model.graph.building import take_out
@@ -187,8 +187,7 @@ def sort_axes_for_onnx(lowering: Lowering) -> None:
 
 
 def _may_be_unsorted(ref: NodeRef) -> bool:
-    has_axes = is_operator(ref.node, "Squeeze", "Unsqueeze")
-    return has_axes and ref.opset < FIRST_WITH_AXES_IN_ANY_ORDER
+    return needs_axes_in_order(ref.node, ref.opset)
 
 
 def _sort(lowering: Lowering, ref: NodeRef, *entries: Limitation, reason: str = "") -> None:
