@@ -76,6 +76,22 @@ def test_arrays_of_ml_dtypes_are_not_run_where_it_is_missing(
             elsewhere.perform(*given)
 
 
+def test_a_file_is_imported_by_its_path_once(tmp_path: Path) -> None:
+    path = tmp_path / "counts.py"
+    path.write_text("import sys\nsys.imported_here = getattr(sys, 'imported_here', 0) + 1\n")
+    made = elsewhere.load(str(path))
+    assert elsewhere.load(str(path)) is made is sys.modules["tensorsplit_counts"]
+    assert vars(sys).pop("imported_here") == 1
+    assert Path(str(made.__file__)) == path
+
+
+def test_a_file_of_another_kind_is_not_imported(tmp_path: Path) -> None:
+    path = tmp_path / "counts.txt"
+    path.write_text("number = 1")
+    with pytest.raises(ImportError, match=r"counts\.txt is not a Python file"):
+        elsewhere.load(str(path))
+
+
 def test_an_interpreter_that_is_too_old_says_so() -> None:
     code = f"import runpy, sys; sys.version_info = (3, 9); runpy.run_path({elsewhere.__file__!r})"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)

@@ -13,6 +13,7 @@ from onnx import TensorProto
 from onnx.parser import parse_model
 
 import tensorsplit as ts
+from tensorsplit.engines.adapters import run_openvino
 from tensorsplit.engines.process import EngineProcess, process_of
 from tests.engines.models import model, node, split_model, tensor
 from tests.model.ir_files import X, words
@@ -151,6 +152,18 @@ def test_an_ir_of_version_10_gives_and_takes_the_types_that_it_declares(
             parts = [*session.run(feeds).values()]
         assert [part.dtype for part in parts] == [data.dtype] * 2
         assert [part.tobytes() for part in parts] == [data[:4].tobytes(), data[4:].tobytes()]
+
+
+@pytest.mark.parametrize("version", ["IR_V10", "IR_V11"])
+def test_an_ir_is_run_as_bytes_beside_its_weights(tmp_path: Path, version: str) -> None:
+    x = parameter("x", "f32", [6])
+    made = ov.opset1.add(x, ov.opset1.constant(np.arange(6, dtype=np.float32)))
+    path = tmp_path / "model.xml"
+    ov.serialize(ov.Model([ov.op.Result(made.output(0))], [x], "m"), path, version=version)
+    data = elements_of_any("f32", 6)
+    given = path.read_bytes(), path.with_suffix(".bin").read_bytes()
+    found = run_openvino(*given, {"x": data}, ["y"])
+    np.testing.assert_array_equal(found["y"], data + np.arange(6, dtype=np.float32), strict=True)
 
 
 @pytest.mark.parametrize("is_lowered", [False, True])

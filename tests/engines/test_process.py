@@ -140,6 +140,8 @@ def test_a_signal_is_named_and_the_next_call_works(engine: EngineProcess, name: 
 )
 def test_a_process_that_exits_has_no_signal(status: int | None, name: str, text: str) -> None:
     assert (Death(status).signal, str(Death(status))) == (name, text)
+    assert Death(status).has_answered == (status is None)
+    assert not Death(status, seconds=1.5).has_answered
 
 
 def test_an_exit_is_named(engine: EngineProcess) -> None:

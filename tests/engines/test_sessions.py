@@ -9,6 +9,7 @@ import pickle
 import signal
 import sys
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
@@ -436,6 +437,22 @@ def test_a_run_beyond_the_memory_can_be_followed_by_another() -> None:
         for _ in range(2):
             assert session.run({"n": np.array([8])})["sum"] == 0
             assert refusal(session, {"n": np.array([1 << 30])}) == "TS605"
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("is_warned", [True, False])
+def test_a_session_warns_of_what_a_lowered_model_does_wrongly(*, is_warned: bool) -> None:
+    """Lengths beyond 32 bits that are fed, which are cut before any node sees them (D14)."""
+    source = fed_lengths()
+    if not is_warned:
+        source.graph.input.pop()
+        source.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 2]), "lengths"))
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        ts.session(source, engine="openvino", lower=True).close()
+    said = [each for each in given if issubclass(each.category, ts.SplitWarning)]
+    assert any("(D14)" in str(each.message) for each in said) == is_warned
+    assert all(each.filename == __file__ for each in said)
 
 
 @foreign_engine

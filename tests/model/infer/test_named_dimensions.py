@@ -65,6 +65,14 @@ SHAPES: dict[str, tuple[str, tuple[Any, ...]]] = {
         y = Reshape(both, to)""",
         (None, 1, None),
     ),
+    "a length that fits nothing where it is 0, as the data has a 2 there": (
+        "n = Shape(x) to = Concat<axis=0>(n, two) y = Reshape(across, to)",
+        ("N", 2),
+    ),
+    "a length that fits nothing where it is 0, as the data has a 4 there": (
+        "n = Shape<end=1>(u) to = Concat<axis=0>(four, n) y = Reshape(u, to)",
+        (4, "N"),
+    ),
     "a 0 that counts": (
         "n = Shape(x) to = Concat<axis=0>(n, two) y = Reshape<allowzero=1>(across, to)",
         ("N", 2),

@@ -282,6 +282,26 @@ def test_elements_of_a_slice_are_those_that_run_takes(
 LEAST = -(1 << 63)
 """As an end, it is before the first element."""
 
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (node("Slice", "x a b", "y"), (None, None)),
+        (node("Slice", "x a l", "y"), (None, None)),
+        (node("Slice", "x l a", "y"), (None, None)),
+        (node("Slice", "a l l", "y"), None),
+        (node("Add", "x a", "y"), None),
+        (node("Expand", "x a", "y"), None),
+    ],
+)
+def test_of_operands_whose_rank_is_not_known_those_of_a_slice_are_lists(
+    op: onnx.NodeProto, expected: Any
+) -> None:
+    dims = {"x": (2, "N"), "l": (1,), "a": None, "b": None}
+    inputs = [value(name, INT64, shape) for name, shape in dims.items()]
+    assert shapes(model(graph([op], inputs, ["y"]), 13))["y"] == expected
+
+
 NAMED = value("x", FLOAT, ("N", "M"))
 
 

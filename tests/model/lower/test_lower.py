@@ -1259,6 +1259,44 @@ def test_the_report_says_whether_a_number_of_parts_is_known(dim: str, became: st
     assert lower_graph(opened, "portable").changes[-1].became == became
 
 
+@with_own("onnxruntime", "openvino")
+@pytest.mark.parametrize("other", ["SequenceConstruct(z)", "SplitToSequence(z, all)"])
+@pytest.mark.parametrize("along", [0, 1])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_parts_that_lack_an_axis_lie_beside_others_of_any_shape(
+    axis: int, along: int, other: str, engine: Any
+) -> None:
+    """Of both, two dimensions are known only at run time: one list holds the elements of all."""
+    if "Split" in other:
+        other = other.replace("(", f"<axis = {along}>(")
+    made = parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+        g (float[A,B,C] x, float[D,E] z, bool yes, int64 i) => (float[F,G] y) <int64 all = {{9}}> {{
+            s = If(yes) <then_branch = t () => (seq(float[H,I]) a) {{
+                a = SplitToSequence<axis = {axis}, keepdims = 0>(x) }},
+            else_branch = e () => (seq(float[J,K]) b) {{ b = {other} }}> y = SequenceAt(s, i) }}""")
+    lowered = lower(made, target="portable")
+    onnx.checker.check_model(lowered, full_check=True)
+    x, z = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4), np.ones((5, 6), np.float32)
+    for yes, expected in ((True, np.take(x, 1, axis)), (False, z)):
+        feeds = {"x": x, "z": z, "yes": np.array(yes), "i": np.array(int(yes))}
+        got = run(lowered, feeds, engine=engine)["y"]
+        np.testing.assert_array_equal(got, expected, strict=True)
+
+
+@pytest.mark.parametrize(
+    "node", ["y = SequenceAt(t, i)", "r = SequenceErase(t, i) y = SequenceLength(r)"]
+)
+def test_an_empty_sequence_needs_tensors_of_a_type_that_is_known(node: str) -> None:
+    """No sequence of another type stands for it: the reshaped one is of whatever `F` gives."""
+    made = parse_model(f"""<ir_version: 8, opset_import: ["": 17, "com.example": 1]>
+        g (float x, int64 i) => (y) <int64[2] k = {{2, 3}}, int64 z = {{0}}> {{
+            u = com.example.F(x) v = Reshape(u, k) s = SequenceConstruct(v)
+            t = SequenceErase(s, z) {node}
+        }}""")
+    with refused("TS513", f"graph/{node[4:].partition('(')[0]}[4]", "the element type"):
+        lower(made, target="portable")
+
+
 @pytest.mark.parametrize(
     ("dims", "part", "shape"), [("N,M", "1,M", "(1, 'M')"), ("N,4", "1,4", "")]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import ml_dtypes
 import numpy as np
@@ -13,7 +14,8 @@ from onnx.parser import parse_model
 
 import tensorsplit as ts
 from tensorsplit import SplitError
-from tensorsplit.model.lower import LoweredIr
+from tensorsplit.model.lower import LoweredIr, lower_graph
+from tests.model.build import onnx_model
 from tests.model.lower.running import Runner, lowered_for, with_own
 
 RANDOM = np.random.default_rng(29)
@@ -84,6 +86,7 @@ def test_lengths_that_nodes_calculate_from_constants_are_written(
         *_, split = lowered.graph.node
         (lengths,) = [each for each in lowered.graph.node if split.input[1] in each.output]
         assert onnx.numpy_helper.to_array(lengths.attribute[0].t).tolist() == [1, 2]
+        assert lower_graph(onnx_model(model), "openvino").notes == []
     assert_right(lowered, {"x": X}, process)
 
 
@@ -407,6 +410,52 @@ def test_data_without_elements_keeps_its_dimensions(name: str, process: Runner) 
     np.testing.assert_array_equal(got, np.zeros(wanted, np.float32), strict=True)
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.parametrize("name", ["Squeeze", "Transpose", "Unsqueeze"])
+def test_a_layer_of_data_without_elements_keeps_its_dimensions(name: str, tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    from openvino import opset13
+
+    shapes = {"Squeeze": [0, 1, -1], "Transpose": [0, 1, -1], "Unsqueeze": [-1, 0]}
+    operand = np.array([1, 0, 2] if name == "Transpose" else [1])
+    data = opset13.parameter(shapes[name], np.float32, name="x")
+    changed = getattr(opset13, name.lower())(data, operand)
+    model = openvino.Model([opset13.relu(changed)], [data])
+    openvino.save_model(model, tmp_path / "model.xml", compress_to_fp16=False)
+    x = np.zeros([3 if dim < 0 else dim for dim in shapes[name]], np.float32)
+    wanted = {
+        "Squeeze": lambda: np.squeeze(x, 1),
+        "Transpose": lambda: np.transpose(x, operand),
+        "Unsqueeze": lambda: np.expand_dims(x, 1),
+    }[name]()
+    found = ts.check(tmp_path / "model.xml", target="openvino")
+    assert any("from the number of elements" in each.message for each in found)
+    lowered = ts.lower(tmp_path / "model.xml", target="openvino")
+    assert isinstance(lowered, LoweredIr)
+    lowered.save(tmp_path / "lowered.xml")
+    assert not ts.check(tmp_path / "lowered.xml", target="openvino")
+    (got,) = ts.run(tmp_path / "lowered.xml", {"x": x}, engine="openvino").values()
+    np.testing.assert_array_equal(got, wanted, strict=True)
+    assert precisions(tmp_path / "lowered.xml") == precisions(written_again(tmp_path))
+
+
+def written_again(folder: Path) -> Path:
+    """Have OpenVINO write the lowered IR, with the element types that it finds."""
+    openvino = pytest.importorskip("openvino")
+    model = openvino.Core().read_model(folder / "lowered.xml")
+    openvino.save_model(model, folder / "again.xml", compress_to_fp16=False)
+    return folder / "again.xml"
+
+
+def precisions(path: Path) -> dict[str, list[str]]:
+    """Return which element types the layers of an IR declare for what they give."""
+    layers = ElementTree.parse(path).iter("layer")
+    return {
+        layer.attrib["name"]: [port.attrib["precision"] for port in layer.iterfind("output/port")]
+        for layer in layers
+    }
+
+
 NO_SUMS = {
     "MatMul": ("6,N", "0,4", "y = MatMul(x, w)"),
     "of more axes": ("2,6,N", "0,4", "y = MatMul(x, w)"),
@@ -442,6 +491,20 @@ def test_a_product_by_a_constant_without_rows_is_of_zeros(
         y = ts.run(lowered, feed, engine=engine)["y"]
         assert y.shape == ((2, 6, 4)[-rank:] if rank > 1 else (4,))
         assert not y.any()
+
+
+@pytest.mark.parametrize("target", ["openvino", "portable"])
+def test_data_of_an_unknown_rank_is_multiplied_by_a_constant_without_rows(target: Any) -> None:
+    nodes = "r = Reshape<allowzero = 1>(x, s) p = MatMul(r, w) n = Shape(p) y = Reshape(p, flat)"
+    constants = "float[0,4] w = {}, int64[1] flat = {-1}"
+    model = made_of(17, "float[N] x, int64[R] s", "int64[Q] n, float[A] y", nodes, constants)
+    lowered = lowered_for(target, model)
+    for shape in ((0,), (2, 0), (3, 2, 0)):
+        found = ts.run(lowered, {"x": np.ones(0, np.float32), "s": np.array(shape)})
+        assert found["n"].tolist() == [*shape[:-1], 4]
+        assert found["y"].tolist() == [0] * int(np.prod(found["n"]))
+    with pytest.raises(SplitError):
+        ts.run(lowered, {"x": np.ones(6, np.float32), "s": np.array([2, 3])})
 
 
 @pytest.mark.engine("openvino")

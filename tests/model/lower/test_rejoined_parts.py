@@ -127,6 +127,8 @@ def test_what_does_not_fit_is_refused_by_openvino_too(
         assert not [each for each in ts.check(lowered, target=target) if each.code == "TS841"]
         assert not any("joined again" in each.message for each in ts.check(lowered, target=target))
     assert ts.lower(lowered, target=target) == lowered
+    read = [node.input[0] for node in lowered.graph.node if node.op_type == "Split"]
+    assert len(set(read)) == len(read), "the Split that was replaced is still there"
     feeds = [{"x": X[:count]} for count in (4, 5, 3)]
     got, *refusals = process.call(["openvino", lowered.SerializeToString(), feeds, 2])
     assert got[0].tolist() == (-X[:4]).tolist()

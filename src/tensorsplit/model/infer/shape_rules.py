@@ -106,9 +106,7 @@ def _reshaped(at: int, requested: Shape, data: Shape, *, keeps_zeros: bool) -> D
         return None
     # A 0 stands for what the data has there: that is not there, is 0 too, or does not fit
     is_zero_too = is_known(quotient([dim], [held])) or quotient([held], [dim]) is not None
-    others = (entry for place, entry in enumerate(requested) if place != at)
-    divides = all(is_at_least(other, 1) for other in others) and quotient(data, [dim]) is not None
-    return dim if at >= len(data) or is_zero_too or divides else None
+    return dim if at >= len(data) or is_zero_too else None
 
 
 def _elementwise(node: Node) -> Shape:

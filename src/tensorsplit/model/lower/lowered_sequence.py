@@ -413,8 +413,10 @@ class LoweredSequence:
     def _empty(self, layout: Layout, point: InsertionPoint) -> ir.Value:
         """Return a tensor that holds no tensors at all."""
         part, element_type = self.fact.part, self.fact.element_type
-        if part is None or element_type is None:
-            raise refusal("an empty sequence has neither shape nor type", _DECLARE)
+        assert part is not None  # noqa: S101 - see `layout_for`
+        if element_type is None:
+            text = "the element type of an empty sequence's tensors is not known"
+            raise refusal(text, "declare it")
         shape = layout.around(part, 0)
         if not are_known(shape):
             text = f"the shape {part} of an empty sequence's tensors is open"

@@ -444,7 +444,8 @@ def _give_back_by_product(lowering: Lowering, ref: NodeRef, entry: Limitation) -
     node, scale, zero = ref.node, ref.input(1), ref.input(2)
     assert scale is not None  # noqa: S101 - see the feature
     make, wide = InsertionPoint.instead_of(lowering, ref), {"to": ir.DataType.FLOAT}
-    element_type = lowering.facts.tensor(node.outputs[0]).element_type or ir.DataType.FLOAT
+    element_type = lowering.facts.tensor(node.outputs[0]).element_type
+    assert element_type is not None  # noqa: S101 - the scale is a constant: see the feature
 
     def one(held: ir.Value) -> ir.Value:
         """Return a scalar of float; a list of one number would add an axis to a scalar."""
