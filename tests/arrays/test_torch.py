@@ -577,6 +577,8 @@ class TestRefused:
         }
         for text, kind in kinds.items():
             assert text in refused("TS204", lambda: ts.split(kind, num_outputs=2))  # noqa: B023
+            out = [torch.empty(2, 4), kind]
+            assert text in refused("TS204", lambda: ts.split(x, num_outputs=2, copy=True, out=out))  # noqa: B023
 
     def test_operands(self) -> None:
         x = torch.ones(6)

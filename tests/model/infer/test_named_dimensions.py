@@ -73,6 +73,11 @@ SHAPES: dict[str, tuple[str, tuple[Any, ...]]] = {
         "n = Shape<end=1>(u) to = Concat<axis=0>(four, n) y = Reshape(u, to)",
         (4, "N"),
     ),
+    "lengths in a table": (
+        """n = Shape(both) pair = Constant<value_ints=[2, 1]>() t = Reshape(n, pair)
+        r = Transpose(t) l = Reshape(r, rest) y = ConstantOfShape(l)""",
+        ("N", "M"),
+    ),
     "a 0 that counts": (
         "n = Shape(x) to = Concat<axis=0>(n, two) y = Reshape<allowzero=1>(across, to)",
         ("N", 2),

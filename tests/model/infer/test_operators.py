@@ -316,6 +316,7 @@ NAMED = value("x", FLOAT, ("N", "M"))
         (13, node("Concat", "x w r", "y", axis=0), {"w": (5, 4), "r": None}, {}, (None, 4)),
         (13, node("Concat", "w x r", "y", axis=0), {"w": (5, 4), "r": None}, {}, (None, 4)),
         (13, node("Reshape", "w s", "y"), {"w": None}, {"s": [0, 3]}, (None, 3)),
+        (13, node("Reshape", "w s", "y"), {"w": None}, {"s": [1, -1]}, (1, None)),
         (14, node("Reshape", "w s", "y", allowzero=1), {"w": None}, {"s": [0, 3]}, (0, 3)),
         (13, node("Slice", "x s e _ t", "y"), {}, {"s": [0], "e": [2], "t": [0]}, (None, "M")),
         (13, node("Pad", "x p", "y"), {}, {"p": [1, -2, 3, 0]}, ("N + 4", "max(0, M - 2)")),
