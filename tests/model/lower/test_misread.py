@@ -1539,3 +1539,81 @@ def test_groups_of_a_known_shape_are_normalized_in_bodies(
     if engine == "openvino" and is_refused:
         with pytest.raises(SplitError, match="GroupNormalization"):
             ts.run(model, feeds, engine=engine)
+
+
+PULLED = {  # opset, shape, axes that are added and reduced, whether kept, and whether it is wrong
+    "from the back": (11, "N,M", "2", "-2", False, True),
+    "from the back, kept": (18, "N,M", "-1", "-2", True, True),
+    "beyond the rank before": (18, "3,2", "2", "-3", False, True),
+    "kept, of a known shape": (11, "3,2", "2", "0", True, True),
+    "kept, among others": (18, "3,2", "0,3", "1", True, True),
+    "added from the back": (18, "N,M,K", "-2", "3", False, True),
+    "from the front": (18, "N,M", "2", "1", False, False),
+    "kept, of an open shape": (18, "N,M", "2", "0", True, False),
+    "with one open dimension": (18, "N,2", "2", "-2", False, False),
+    "added first": (18, "N,M", "0", "-2", False, False),
+    "the added one, too": (18, "N,M", "2", "-1,-2", False, False),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("operator", ["ReduceSum", "ReduceMax", "ReduceLogSumExp"])
+@pytest.mark.parametrize("name", PULLED)
+def test_data_is_reduced_along_its_own_axes_after_others_are_added(
+    name: str, operator: str, engine: Any
+) -> None:
+    """OpenVINO reduces first; the last operator it makes several nodes of."""
+    opset, shape, added, reduced, is_kept, is_wrong = PULLED[name]
+    is_wrong = is_wrong and operator != "ReduceLogSumExp"
+    attributes = f"<axes = [{reduced}], keepdims = {int(is_kept)}>(u)"
+    by_attribute = f"u = Unsqueeze<axes = [{added}]>(x) i = Identity(u) y = {operator}{attributes}"
+    by_input = f"u = Unsqueeze(x, p) y = {operator}<keepdims = {int(is_kept)}>(u, q)"
+    places, axes = ([int(each) for each in text.split(",")] for text in (added, reduced))
+    model = made_of(
+        opset,
+        f"float[{shape}] x",
+        "float[] y",
+        by_attribute if opset < 13 else by_input,
+        f"int64[{len(places)}] p = {{{added}}}, int64[{len(axes)}] q = {{{reduced}}}",
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    found = [each for each in ts.check(model, "openvino") if "before the Unsqueeze" in each.message]
+    assert [each.severity for each in found] == ["warning"] * is_wrong
+    x = RANDOM.uniform(0.5, 2, (3, 2, 4)[: shape.count(",") + 1]).astype(np.float32)
+    data = np.expand_dims(x, tuple(places))
+    if operator == "ReduceMax":
+        wanted = data.max(axis=tuple(axes), keepdims=is_kept)
+    else:
+        is_sum = operator == "ReduceSum"
+        wanted = (data if is_sum else np.exp(data)).sum(axis=tuple(axes), keepdims=is_kept)
+        wanted = wanted if is_sum else np.log(wanted)
+    lowered = ts.lower(model, target="openvino")
+    assert (lowered != model) is is_wrong
+    assert ts.lower(lowered, target="openvino") == lowered
+    got = ts.run(lowered, {"x": x}, engine=engine)["y"]
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, strict=True)
+    if engine == "openvino":
+        assert gives(model, x, wanted) is not is_wrong
+
+
+def gives(model: onnx.ModelProto, x: np.ndarray, wanted: np.ndarray) -> bool:
+    """Return whether OpenVINO loads a model and gives what is wanted."""
+    try:
+        got = ts.run(model, {"x": x}, engine="openvino")["y"]
+    except SplitError:
+        return False
+    return got.shape == wanted.shape and np.allclose(got, wanted, rtol=1e-4)
+
+
+def test_integers_are_not_reduced_otherwise_where_max_takes_none() -> None:
+    """Max of integers is there from opset 12 on."""
+    for opset in (11, 12):
+        model = made_of(
+            opset,
+            "int32[N,M] x",
+            "int32[A,B] y",
+            "u = Unsqueeze<axes = [2]>(x) y = ReduceSum<axes = [-2], keepdims = 0>(u)",
+        )
+        lowered = ts.lower(model, target="openvino")
+        assert (lowered != model) is (opset == 12)
+        onnx.checker.check_model(lowered, full_check=True)

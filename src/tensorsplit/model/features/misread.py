@@ -28,16 +28,18 @@ from tensorsplit.model.features.ranks import (
 )
 from tensorsplit.model.features.transforms import OF_TRANSFORMS
 from tensorsplit.model.features.values import operands_of
+from tensorsplit.model.graph.axes import given_axes
 from tensorsplit.model.graph.batch_first import has_batch_first
 from tensorsplit.model.graph.calculation import FLOATS
 from tensorsplit.model.graph.called_in_onnx import operator_of
 from tensorsplit.model.graph.equations import moves_nothing
 from tensorsplit.model.graph.held_tensors import constant, tensor_of
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, is_used
-from tensorsplit.model.graph.producers import first_input, origins, producer_of
+from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.rejoined import may_pass
 from tensorsplit.model.graph.uses import are_twins
 from tensorsplit.model.infer.analysis import Facts
+from tensorsplit.model.infer.shape_rules import REDUCTIONS
 from tensorsplit.model.openvino_ir.attributes import marked
 
 _ZERO_POINT = 2
@@ -292,6 +294,45 @@ def _is_compared(ref: NodeRef, seen: Facts) -> bool:
     return any(operator_of(reader) in ("Equal", "IsInf") for reader in made.consumers())
 
 
+_PULLED = frozenset(REDUCTIONS) - {"ReduceLogSumExp", "ReduceSumSquare"}
+"""The reductions that OpenVINO puts before an Unsqueeze of their data."""
+
+
+def _mistakes_pulled_axes(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether axes are mistaken once a reduction is put before the Unsqueeze of its data.
+
+    Those from the back are still counted with the axes that are added after them; and of data of a
+    known shape axes that are kept are lost before one that is added at the end. With one
+    unknown dimension the Unsqueeze is a Reshape, which stays where it is.
+    """
+    adding = producer_of(passed_from(ref.input(0)))
+    if adding is None or (adding.domain, adding.op_type) != ("", "Unsqueeze"):
+        return False
+    shape = seen.tensor(first_input(adding)).shape
+    added, given = given_axes(adding), given_axes(ref.node)
+    if shape is None or not added or not given or [*map(is_known, shape)].count(False) == 1:
+        return False
+    rank = len(shape) + len(added)
+    if not all(-rank <= axis < rank for axis in (*added, *given)):
+        return False
+    is_kept = attribute_of(ref.node, "keepdims", ir.AttributeType.INT, 1) != 0
+    return _are_mistaken(added, given, rank, is_kept=is_kept, is_open=not are_known(shape))
+
+
+def _are_mistaken(
+    added: list[int], given: list[int], rank: int, *, is_kept: bool, is_open: bool
+) -> bool:
+    """Return whether OpenVINO mistakes the axes that are reduced, or added, of data of a rank."""
+    places, reduced = {axis % rank for axis in added}, {axis % rank for axis in given}
+    if not places.isdisjoint(reduced):
+        return False
+    if any(axis < 0 and max(places) > axis % rank for axis in given):
+        return True
+    if is_kept:
+        return not is_open and max(places) > min(reduced) + 1
+    return is_open and any(axis < 0 and max(reduced) > axis % rank for axis in added)
+
+
 _RANK_OF_PLANES = 4
 
 
@@ -505,6 +546,8 @@ _WEIGHT_TESTS: tuple[tuple[str, _Holds], ...] = (("overwritten_queries", overwri
 
 _CHOICE_TESTS: tuple[tuple[str, _Holds], ...] = (("chosen_condition", _chooses_condition),)
 
+_PULLED_TEST: tuple[tuple[str, _Holds], ...] = (("pulled_axes", _mistakes_pulled_axes),)
+
 _NODE_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
     {
         **_TESTS_OF_BOTH,
@@ -558,7 +601,10 @@ _NODE_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("rounded_to_float16", _rounds_twice),
         ),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
-        **dict.fromkeys(("ReduceMax", "ReduceMin"), (("compared_extreme", _is_compared),)),
+        **dict.fromkeys(_PULLED, _PULLED_TEST),
+        **dict.fromkeys(
+            ("ReduceMax", "ReduceMin"), (*_PULLED_TEST, ("compared_extreme", _is_compared))
+        ),
         "RoiAlign": (
             ("omitted_sampling", lambda ref, _: "sampling_ratio" not in ref.node.attributes),
         ),

@@ -170,6 +170,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "zero_points_of_weights": "is a ConvInteger whose weights have several zero points",
         "unpooled_shape": "is a MaxUnpool that is given the shape of its result",
         "short_mask": "is an Attention whose mask is for the first keys alone",
+        "pulled_axes": "is a reduction of what an Unsqueeze gives, along other axes than are added:"
+        " from the back or kept, with axes added after them",
         "compared_extreme": "is a ReduceMax or ReduceMin of floats, and an Equal or IsInf reads the"
         " result",
         "window": "is an Attention whose keys are those of a window",

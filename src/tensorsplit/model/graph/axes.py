@@ -22,6 +22,15 @@ def axes_from_front(op_type: str, axes: Sequence[int], rank: int | None) -> list
     return sorted(axis + whole if axis < 0 else axis for axis in axes)
 
 
+def given_axes(node: ir.Node) -> list[int] | None:
+    """Return the axes that a node has as an attribute or as a constant second input."""
+    given = attribute_of(node, "axes", ir.AttributeType.INTS)
+    if given is not None or len(node.inputs) < len(("data", "axes")):
+        return None if given is None else [*given]
+    held = constant(node.inputs[1])
+    return None if held is None else held.reshape(-1).tolist()
+
+
 def order_of(transpose: ir.Node, rank: int) -> tuple[int, ...]:
     """Return the order of axes of a Transpose of data of a rank, in ONNX or an IR.
 

@@ -468,10 +468,23 @@ def _leave_out_end(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     lowering.changed(ref, "the same, without inputs of an empty name", entry)
 
 
+_FIRST_MAX_OF_INTEGERS = 12
+"""From here on Max takes integers."""
+
+
 def _keep_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take the larger of what a node reads and itself, which the target makes no one node of."""
     _take_larger(lowering, ref, [0])
     lowering.changed(ref, "the same, of the larger of what it reads and itself", entry)
+
+
+def _keep_reduction_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Take the larger of what is reduced and itself, which the target puts nothing before."""
+    kinds = lowering.facts.element_types(ref.input(0))
+    if ref.opset < _FIRST_MAX_OF_INTEGERS and any(kind.is_integer() for kind in kinds):
+        lowering.note(entry)
+        return
+    _keep_separate(lowering, ref, entry)
 
 
 def _keep_factor_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
@@ -874,6 +887,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "data_in_bytes": _keep_factor_separate,
         "shared_zero_point": _separate_zero_points,
         "rounded_extreme": _keep_separate,
+        "pulled_axes": _keep_reduction_separate,
         "given_back_in_bfloat16": _give_back_in_float,
         "back_to_largest": _end_before_largest,
         "unseen_axes": _calculate_start,
