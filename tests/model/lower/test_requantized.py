@@ -48,6 +48,11 @@ MOVED = {
         REFUSED,
         constants=", float[1] r = {0.5}, int8[1] o = {3}",
     ),
+    "turned in float16, in which the scale is another": Moved(
+        "r = Cast<to = 10>(w) d = DequantizeLinear(x, r, z) v = Transpose(d) y = Cast<to = 1>(v)",
+        REFUSED,
+        constants=", float w = {0.1}",
+    ),
     "turned of uint8": Moved(BY_ZERO_POINT + "y = Transpose(d)", "", type="uint8"),
     "turned at opset 20": Moved(BY_ZERO_POINT + "y = Transpose(d)", "", 20),
     "turned by channels": Moved(
