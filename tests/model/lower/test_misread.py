@@ -1617,3 +1617,72 @@ def test_integers_are_not_reduced_otherwise_where_max_takes_none() -> None:
         lowered = ts.lower(model, target="openvino")
         assert (lowered != model) is (opset == 12)
         onnx.checker.check_model(lowered, full_check=True)
+
+
+IGNORED = {  # opset, shape, the axis that is added, that of the Gather, indices, if it is wrong
+    "the first axis": (18, "N,M,K", 0, 0, "[1] i = {0}", True),
+    "the last axis": (18, "N,M,K", -1, -1, "[1] i = {0}", True),
+    "from the back": (11, "N,M", 1, 1, "[1] i = {-1}", True),
+    "twice": (18, "N,M,2", 2, 2, "[2] i = {0, 0}", True),
+    "a table": (13, "N,M", -2, -2, "[1,1] i = {0}", True),
+    "a number": (18, "N,M,K", 0, 0, " i = {0}", False),
+    "from another end": (18, "N,M,K", -1, 3, "[1] i = {0}", False),
+    "along another axis": (18, "N,M,K", 0, 1, "[1] i = {0}", False),
+    "with one open dimension": (18, "N,1", 0, 0, "[1] i = {0}", False),
+}
+
+
+@with_own("openvino")
+@pytest.mark.parametrize("kind", ["float", "int64", "bool"])
+@pytest.mark.parametrize("name", IGNORED)
+def test_a_list_of_indices_along_an_added_axis_is_gathered(
+    name: str, kind: str, engine: Any
+) -> None:
+    """OpenVINO leaves out both nodes, as it may where the index is a number."""
+    opset, shape, added, axis, indices, is_wrong = IGNORED[name]
+    by_attribute = f"u = Unsqueeze<axes = [{added}]>(x)"
+    gather = f" v = Identity(u) y = Gather<axis = {axis}>(v, i)"
+    model = made_of(
+        opset,
+        f"{kind}[{shape}] x",
+        f"{kind}[] y",
+        (by_attribute if opset < 13 else "u = Unsqueeze(x, p)") + gather,
+        f"int64[1] p = {{{added}}}, int64{indices}",
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    found = [each for each in ts.check(model, "openvino") if "are left out" in each.message]
+    assert [each.severity for each in found] == ["warning"] * is_wrong
+    numbers = RANDOM.integers(1, 9, (3, 1, 2)[: shape.count(",") + 1])
+    x = numbers > 4 if kind == "bool" else numbers.astype(np.dtype(kind.replace("float", "f4")))
+    count = {"[2": 2, "[1": 1}.get(indices[:2])
+    places: Any = 0 if count is None else [0] * count
+    wanted = np.take(np.expand_dims(x, added), [places] if "," in indices[:4] else places, axis)
+    lowered = ts.lower(model, target="openvino")
+    assert (lowered != model) is is_wrong
+    assert ts.lower(lowered, target="openvino") == lowered
+    got = ts.run(lowered, {"x": x}, engine=engine)["y"]
+    np.testing.assert_array_equal(got, wanted, strict=True)
+    if engine == "openvino":
+        assert gives(model, x, wanted) is not is_wrong
+
+
+REPEATED = {
+    "Expand": "c = Constant<value = int64[0] {}>() y = Expand(x, c)",
+    "Tile": "c = Constant<value = int64[0] {}>() y = Tile(x, c)",
+    "an initializer": "y = Tile(x, none)",
+    "among others": "n = Neg(x) e = Expand(n, none) t = Tile(e, none) y = Neg(t)",
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_a_scalar_is_repeated_by_lists_of_none(name: str, process: Runner) -> None:
+    """OpenVINO ends the process, or gives memory never written, for a list that is calculated."""
+    model = made_of(18, "float x", "float y", REPEATED[name], "int64[0] none = {}")
+    found = [each for each in ts.check(model, "openvino") if "without elements" in each.message]
+    assert found
+    lowered = lowered_for("openvino", model)
+    assert not {"Expand", "Tile"} & {each.op_type for each in lowered.graph.node}
+    x = np.array(RANDOM.uniform(1, 2), np.float32)
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 1])
+    np.testing.assert_array_equal(got, x)
+    assert got.shape == ()

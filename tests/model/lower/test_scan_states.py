@@ -212,6 +212,24 @@ def test_rows_that_the_body_does_not_read_are_counted(
         assert np.array_equal(ts.run(lowered, feed)["y"], np.array(wanted))
 
 
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_scalar_rows_that_the_body_does_not_read_are_counted(
+    is_constant: bool, process: Runner
+) -> None:
+    """OpenVINO finds no size of a scalar that is a row of a constant."""
+    given = "float[3] x = {1, 2, 3}" if is_constant else "float zero = {0}"
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g ({"" if is_constant else "float[N] x"}) =>
+        (float[T,2] y) <float[6] v = {{1, 2, 3, 4, 5, 6}}, int64[3] l = {{2, 3, 1}}, {given}> {{
+        y = Scan(x) <num_scan_inputs = 1, body = s (float row) => (float[2] b) {{
+        h = Identity(v) {PARTS} }}> }}"""
+    )
+    lowered = lowered_for("openvino", model)
+    feed = {} if is_constant else {"x": X[:, 0]}
+    ((got,),) = process.call(["openvino", lowered.SerializeToString(), [feed], 1])
+    assert np.array_equal(got, [V[:2]] * 3)
+
+
 @pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
 @pytest.mark.parametrize("name", [*CASES, *UNREAD])
 def test_what_a_body_takes_and_gives_has_a_type(name: str) -> None:

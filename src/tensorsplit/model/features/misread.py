@@ -333,6 +333,22 @@ def _are_mistaken(
     return is_open and any(axis < 0 and max(reduced) > axis % rank for axis in added)
 
 
+def _ignores_list(ref: NodeRef, seen: Facts) -> bool:
+    """Return whether a Gather along the one axis that an Unsqueeze adds is left out with it.
+
+    It should be by a number alone, but is by a constant list as well. Axes that are counted from
+    different ends are not taken for the same.
+    """
+    adding = producer_of(passed_from(ref.input(0)))
+    if adding is None or (adding.domain, adding.op_type) != ("", "Unsqueeze"):
+        return False
+    shape, indices = seen.tensor(first_input(adding)).shape, constant(ref.input(1))
+    if shape is None or indices is None or not indices.ndim:
+        return False
+    axis = attribute_of(ref.node, "axis", ir.AttributeType.INT, 0)
+    return given_axes(adding) == [axis] and [*map(is_known, shape)].count(False) > 1
+
+
 _RANK_OF_PLANES = 4
 
 
@@ -601,6 +617,7 @@ _NODE_TESTS: Mapping[str, tuple[tuple[str, _Holds], ...]] = MappingProxyType(
             ("rounded_to_float16", _rounds_twice),
         ),
         "ScatterND": (("no_coordinates", _has_no_coordinates),),
+        "Gather": (("ignored_list", _ignores_list),),
         **dict.fromkeys(_PULLED, _PULLED_TEST),
         **dict.fromkeys(
             ("ReduceMax", "ReduceMin"), (*_PULLED_TEST, ("compared_extreme", _is_compared))

@@ -172,6 +172,8 @@ NODE_FEATURES: Mapping[str, str] = MappingProxyType(
         "short_mask": "is an Attention whose mask is for the first keys alone",
         "pulled_axes": "is a reduction of what an Unsqueeze gives, along other axes than are added:"
         " from the back or kept, with axes added after them",
+        "ignored_list": "is a Gather by a constant list along the axis that an Unsqueeze adds to"
+        " its data, both axes counted from the same end",
         "compared_extreme": "is a ReduceMax or ReduceMin of floats, and an Equal or IsInf reads the"
         " result",
         "window": "is an Attention whose keys are those of a window",

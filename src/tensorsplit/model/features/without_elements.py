@@ -69,6 +69,14 @@ _INDEXED = frozenset({"GatherElements", "GatherND", "ScatterElements", "ScatterN
 """Operators that OpenVINO refuses where their indices or counts are a number."""
 
 
+_REPEATED = frozenset({"Expand", "Tile"})
+
+
+def is_repeated_by_none(ref: NodeRef, facts: Facts) -> bool:
+    """Return whether a node gives its data as they are, by a list of no lengths or counts."""
+    return operator_of(ref.node) in _REPEATED and 1 in empty_operands(ref, facts)
+
+
 def _is_read_as_number(node: ir.Node, facts: Facts) -> bool:
     """Return whether OpenVINO gives another shape for a list of none that is a constant.
 

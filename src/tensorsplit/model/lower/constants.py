@@ -17,6 +17,7 @@ from tensorsplit.model.features.integers import folded_quotient
 from tensorsplit.model.features.without_elements import (
     empty_operands,
     gives_empty_constant,
+    is_repeated_by_none,
     summed_axis,
 )
 from tensorsplit.model.graph.axes import in_range
@@ -60,6 +61,12 @@ def _slice_empty(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     made = node.outputs if gives_empty_constant(node) else ()
     if any(_elements(_shape_of(held)) > _MOST_SLICED for held in (*old.values(), *made)):
         lowering.note(entry)
+        return
+    if is_repeated_by_none(ref, lowering.facts):
+        data = ref.input(0)
+        assert data is not None  # noqa: S101 - the first input of the operators
+        before.put_instead(ref, before.passed_on(data), "Identity", entry)
+        _drop(lowering, old.values())
         return
     one_more = _one_more_row(before, lowering, node)
     change_inputs(node, {place: _nothing(before, held) for place, held in old.items()} | one_more)

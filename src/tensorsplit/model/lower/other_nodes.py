@@ -487,6 +487,14 @@ def _keep_reduction_separate(lowering: Lowering, ref: NodeRef, entry: Limitation
     _keep_separate(lowering, ref, entry)
 
 
+def _gather_from_other_end(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
+    """Count the axis of a Gather from the other end, which the target takes for another one."""
+    rank = len(lowering.facts.tensor(ref.input(0)).shape or ())
+    axis = attribute_of(ref.node, "axis", ir.AttributeType.INT, 0)
+    ref.node.attributes["axis"] = ir.AttrInt64("axis", axis + rank if axis < 0 else axis - rank)
+    lowering.changed(ref, "the same, with its axis counted from the other end", entry)
+
+
 def _keep_factor_separate(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
     """Take the larger of the second factor and itself, which the target makes no one node of."""
     _take_larger(lowering, ref, [1])
@@ -888,6 +896,7 @@ _CHANGES: Mapping[str, NodeChange] = MappingProxyType(
         "shared_zero_point": _separate_zero_points,
         "rounded_extreme": _keep_separate,
         "pulled_axes": _keep_reduction_separate,
+        "ignored_list": _gather_from_other_end,
         "given_back_in_bfloat16": _give_back_in_float,
         "back_to_largest": _end_before_largest,
         "unseen_axes": _calculate_start,

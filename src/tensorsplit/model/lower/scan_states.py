@@ -134,7 +134,8 @@ def _carry_size(lowering: Lowering, ref: NodeRef, entry: Limitation) -> None:
 def carry_size_of(lowering: Lowering, ref: NodeRef, values: list[ir.Value]) -> None:
     """Let a Loop or a Scan carry a number to which the sizes of values of its body are added.
 
-    Nothing uses it, but an engine takes the values for read.
+    Nothing uses it, but an engine takes the values for read. OpenVINO finds no size of a scalar
+    whose shape it does not fold: an axis is added to those.
     """
     stem, body = ref.stem, body_of(ref.node)
     point = InsertionPoint(lowering, stem, ref.scope, ref.node)
@@ -142,7 +143,9 @@ def carry_size_of(lowering: Lowering, ref: NodeRef, values: list[ir.Value]) -> N
     held = before = point.new("before", ir.DataType.INT64, [])
     inner = InsertionPoint(lowering, stem, body)
     for value in values:
-        held = inner.op("Add", [held, inner.op("Size", [value])])
+        is_scalar = lowering.facts.tensor(value).shape == ()
+        measured = inner.unsqueeze(value, [0]) if is_scalar else value
+        held = inner.op("Add", [held, inner.op("Size", [measured])])
     held.type, held.shape = before.type, before.shape
     add_states(lowering, ref, [(start, before, held)])
 
