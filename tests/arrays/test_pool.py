@@ -100,6 +100,12 @@ class TestParts:
         assert [part.tolist() for part in parts] == [["a"], ["b"]]
         assert (pool.in_use_bytes, pool.idle_bytes) == (0, 0)
 
+    def test_of_what_has_masks_are_refused(self, x: Array) -> None:
+        """The memory of a pool holds elements alone."""
+        masked = np.ma.masked_array(x, x % 3 == 0)
+        with refused("TS403", parameter="out"):
+            ts.split(masked, num_outputs=2, axis=1, out=ts.BufferPool(MIB))
+
 
 class TestMemory:
     def test_of_a_part_that_is_gone_is_used_again(self, x: Array) -> None:

@@ -146,6 +146,38 @@ def test_a_refusal_of_a_split() -> None:
     assert caught.value.code == "TS302"
 
 
+@pytest.mark.parametrize("data", [[1.0, 2.0], "xy", None])
+def test_data_that_is_no_tensor_is_refused_in_compiled_code_as_outside(data: Any) -> None:
+    def careful(x: Any) -> Any:
+        try:
+            return ts.split(data, [1, 1])
+        except ts.SplitError as error:
+            return x, error.code, error.problem
+
+    _, *told = careful(X)
+    assert told[0] == "TS204"
+    assert [*compiled(careful)(X)[1:]] == told
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, n: ts.split(x, num_outputs=n, axis=1),
+        lambda x, n: ts.split(x, axis=n, num_outputs=2),
+    ],
+)
+def test_counts_and_axes_that_the_trace_does_not_know_are_refused_for_that(call: Any) -> None:
+    def careful(x: Any, count: Any) -> Any:
+        try:
+            return call(x, count.item())
+        except ts.SplitError as error:
+            return x, error.code, error.problem
+
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        _, code, problem = compiled(careful)(X, torch.tensor(1))
+    assert (code, problem) == ("TS309", "an operand is known only when the trace runs")
+
+
 def test_integers_of_numpy() -> None:
     lengths = compiled(lambda x: ts.split(x, [TWO, 4], axis=AXIS))(X)
     assert [len(part.T) for part in lengths] == [2, 4]

@@ -26,7 +26,7 @@ from tensorsplit import SplitError
 from tensorsplit.core.extras import install_command
 from tensorsplit.engines import messages
 from tensorsplit.engines.process import TIMEOUT_VARIABLE, Death, EngineProcess, _Running, timeout
-from tensorsplit.engines.worker import descendants
+from tensorsplit.engines.worker import descendants, kill_all
 from tests.interpreters import ROOT, printed, python
 from tests.marks import thorough
 
@@ -487,6 +487,33 @@ def test_what_an_engine_has_started_ends_with_a_caller_that_is_killed(tmp_path: 
     """)
     assert done.returncode == -signal.SIGKILL
     assert are_gone(int(done.stdout), int((tmp_path / "pid").read_text()))
+
+
+@LINUX
+def test_the_files_of_a_process_go_with_a_caller_that_is_killed(tmp_path: Path) -> None:
+    """What removes them is not in the group of the process, which is killed as a whole."""
+    done = python(f"""
+        import os, signal, tempfile
+        from tensorsplit.engines.process import process_of
+        tempfile.tempdir = {str(tmp_path)!r}
+        print(process_of("fake", "{ADAPTER}").call(("pid",)), flush=True)
+        assert os.listdir(tempfile.tempdir)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert are_gone(int(done.stdout))
+    waited = threading.Event()
+    assert any(not [*tmp_path.iterdir()] or waited.wait(0.1) for _ in range(100))
+
+
+@LINUX
+def test_a_group_that_is_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""], start_new_session=True) as ended:
+        ended.wait()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(ended.pid, 0)
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it waits"))
+    kill_all(ended.pid, "a mark that no process has", [])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

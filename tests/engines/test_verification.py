@@ -236,6 +236,31 @@ def test_the_reference_of_an_ir_that_ours_does_not_know_is_openvino(
         reference_run(source, x, ["onnx-reference"], Tolerance(), {})
 
 
+@pytest.mark.engine("openvino")
+@pytest.mark.filterwarnings("ignore:.*cut to 32 bits:tensorsplit.SplitWarning")
+@pytest.mark.parametrize("is_guarded", [False, True])
+def test_a_rewriting_that_only_openvino_runs_is_not_run_here(
+    is_guarded: bool, tmp_path: Path
+) -> None:
+    """`lower` has an IR check lengths that come from an input, by layers that ours does not run."""
+    ir = IrFile()
+    x, lengths = ir.parameter("x", "f32", "7", "x"), ir.parameter("n", "i64", "2", "n")
+    for part in ir.variadic_split(x, ir.int64(0, scalar=True), lengths, 2, ["y", "z"]):
+        ir.result(part)
+    source = ir.save(tmp_path, named(ir))
+    made = source
+    if is_guarded:
+        made = tmp_path / "guarded.xml"
+        ts.lower(source, target="openvino").save(made)
+    given = {"x": np.arange(1, 8, dtype=np.float32), "n": np.array([4, 3])}
+    found = ts.verify(source, made, inputs=given, engines=["openvino"])
+    assert found
+    assert found.reference == "tensorsplit"
+    ran = ["openvino"] if is_guarded else ["tensorsplit", "openvino"]
+    assert [each.engine for each in found.results] == ran
+    assert (found.refusal is not None) == is_guarded
+
+
 @pytest.mark.parametrize("is_ir", [False, True])
 def test_the_same_model_in_another_engine_is_compared_beside_the_other_one(
     is_ir: bool, tmp_path: Path

@@ -478,6 +478,19 @@ def test_functions_stand_for_so_many_nodes_and_no_more(sizes: list[int], is_take
         check_expanded(calls(*sizes), "fewer")
 
 
+def test_functions_that_stand_for_more_nodes_run_here_and_reach_no_other_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An engine may put all of them into the place of their calls, and take hours."""
+    monkeypatch.setattr(
+        "tensorsplit.engines.outside.process_of", lambda _: pytest.fail("an engine saw it")
+    )
+    source, x = ir.to_proto(calls(*[127] * 129, 2)), np.array([2, -3], np.float32)
+    np.testing.assert_array_equal(ts.run(source, {"x": x})["y0"], -x)
+    with refused("TS502", "16384", "engine='tensorsplit'"):
+        ts.run(source, {"x": x}, engine="onnx-reference")
+
+
 def test_nodes_are_counted_by_all_that_calls_them() -> None:
     inner = function("Inner", "x", "y", [node("Neg", "x", "a"), node("Neg", "a", "y")])
     twice = [node("Inner", "x", "a", domain="custom"), node("Inner", "a", "y", domain="custom")]

@@ -319,6 +319,31 @@ def test_training_stays_where_its_model_is_lowered(target: Any) -> None:
     assert ts.lower(model, target=target).training_info == model.training_info
 
 
+CALLED = """
+<ir_version: 8, opset_import: ["": 18, "local": 1]> g (float[6] x) => (float[3] y) { y = %s(x) }
+<domain: "local", opset_import: ["": 18]> F (i) => (o) { o, rest = Split<num_outputs=2>(i) }
+<domain: "local", opset_import: ["": 18]> G (i) => (o) { rest, o = Split<num_outputs=2>(i) }
+"""
+
+
+@pytest.mark.parametrize("called", ["local.F", "local.G"])
+def test_functions_that_training_calls_stay_with_their_names(called: str) -> None:
+    """A target for which functions are put into the place of their calls would leave it without."""
+    model = onnx.parser.parse_model(CALLED % called)
+    text = "step (float[6] t) => (float[3] d) { d = local.F(t) }"
+    model.training_info.add().algorithm.CopyFrom(onnx.parser.parse_graph(text))
+    made = ts.lower(model, target="onnxruntime")
+    onnx.checker.check_model(made, full_check=True)
+    assert "F" in {each.name for each in made.functions}
+    assert made.training_info == model.training_info
+    with refused("TS512", "local::F"):
+        ts.lower(model, target="portable")
+    model.training_info[0].algorithm.node[0].op_type = "G"
+    assert "G" in {each.name for each in ts.convert(model, opset=20).functions}
+    del model.training_info[:]
+    assert not ts.lower(model, target="portable").functions
+
+
 def test_training_is_converted() -> None:
     """A step runs the nodes of both graphs as one graph, which has one opset."""
     model = with_training()

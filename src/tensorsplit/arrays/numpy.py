@@ -150,10 +150,9 @@ def copies(array: Array, plan: SplitPlan) -> list[Array]:
 
 def pooled(array: Array, plan: SplitPlan, pool: BufferPool) -> list[Array]:
     """Return the parts as C-contiguous arrays in the memory of a pool."""
-    if not is_more_than_elements(array):
-        parts = pool.blocks.copies(array, plan.axis, plan.sizes, plan.keepdims)
-        if parts is not None:
-            return parts
+    parts = pool.blocks.copies(array, plan.axis, plan.sizes, plan.keepdims)
+    if parts is not None:
+        return parts
     dtype = as_plain(array).dtype
     buffers = [pool.empty(shape, dtype) for shape in part_shapes(plan)]
     return copies_into(array, plan, buffers)

@@ -123,6 +123,18 @@ def test_tensors_that_are_not_well_formed_are_refused(name: str) -> None:
             run(made)
 
 
+@pytest.mark.parametrize("rank", [64, 65])
+def test_tensors_have_as_many_axes_as_numpy_has_and_no_more(rank: int) -> None:
+    held = int64s(raw_data=RAW, dims=[1] * (rank - 1) + [3])
+    if rank == 64:
+        assert_same(outputs(returning(held)), [np.array([1, 2, 3]).reshape(held.dims)])
+        return
+    with pytest.raises(ValueError, match="64"):
+        np.empty(held.dims)
+    with refused("TS502", "at most 64", parameter="w"):
+        run(returning(held))
+
+
 @pytest.mark.parametrize("name", list(BROKEN)[:9])
 def test_lengths_that_are_not_well_formed_are_refused(name: str) -> None:
     made = model(graph([node("Split", "x w", "a b c")], [value("x")], "abc", [BROKEN[name]]))
