@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -14,6 +14,7 @@ from tensorsplit.model.graph.held_tensors import fixed_tensor_of
 from tensorsplit.model.graph.nodes import Scope, attribute_of, scopes_in
 from tensorsplit.model.graph.producers import (
     first_input,
+    is_identity,
     origins,
     passed_from,
     passed_on,
@@ -71,26 +72,75 @@ class LoopBody:
         graph: The body.
         scopes: The body and those in it.
         rows: What it gives of which the loop gives all rounds.
-        joins: The Concats whose inputs have no memory but that of the output.
         adds_axis: Whether the loop gives views of the rows, with an axis more, as ONNX has it.
+        alike: The values that nodes calculate alike, of each of them; an engine makes them one.
     """
 
     graph: ir.Graph
     scopes: frozenset[Scope]
     rows: frozenset[ir.Value]
-    joins: frozenset[ir.Node]
     adds_axis: bool
+    alike: Mapping[ir.Value, Sequence[ir.Value]]
 
     @classmethod
-    def of(
-        cls, graph: ir.Graph, rows: Iterable[ir.Value], facts: Facts, *, adds_axis: bool = True
-    ) -> LoopBody:
+    def of(cls, graph: ir.Graph, rows: Iterable[ir.Value], *, adds_axis: bool = True) -> LoopBody:
         """Read a body, with the rows that it gives."""
-        scopes = frozenset(scopes_in(graph))
-        made = [node for node in graph if is_joined_in_place(node, facts)]
-        once = {part: is_read_once(part, scopes) for node in made for part in node.inputs}
-        joins = frozenset(node for node in made if all(once[part] for part in node.inputs))
-        return cls(graph, scopes, frozenset(rows), joins, adds_axis)
+        return cls(graph, frozenset(scopes_in(graph)), frozenset(rows), adds_axis, _alike(graph))
+
+    def joins(self, facts: Facts) -> set[ir.Node]:
+        """Return the Concats whose inputs have no memory but that of the output."""
+        made = [node for node in self.graph if is_joined_in_place(node, facts)]
+        once = {part: self.is_read_once(part) for node in made for part in node.inputs}
+        return {node for node in made if all(once[part] for part in node.inputs)}
+
+    def is_read_once(self, held: ir.Value | None) -> bool:
+        """Return whether one node of the body reads a value, once, but for its shape."""
+        if held is None:
+            return False
+        same = self.alike.get(held, [held])
+        readers = [node for node in self.readers(same) if not is_unused(node)]
+        partners = {
+            producer_of(passed_from(other))
+            for node in readers
+            if starts_softmax_or_norm(node) or _is_swish(node)
+            for other in node.inputs
+        }
+        readers = [node for node in readers if node not in partners]
+        is_given = any(each.graph in self.scopes and each.is_graph_output() for each in same)
+        return len(readers) == 1 and not is_given
+
+    def readers(self, values: Iterable[ir.Value]) -> list[ir.Node]:
+        """Return the nodes of the body that read values, and not their shapes, for each use.
+
+        Of nodes that calculate the same only the first is among them.
+        """
+        uses = [use for each in values for use in each.uses() if use.node.graph in self.scopes]
+        firsts = ((use.idx, self._first(use.node)) for use in uses if not gives_shape(use.node))
+        return [node for _, node in dict.fromkeys(firsts)]
+
+    def _first(self, node: ir.Node) -> ir.Node:
+        made = next(iter(node.outputs), None)
+        first = self.alike.get(made, [made])[0] if made is not None else None
+        return (first and first.producer()) or node
+
+
+def _alike(body: ir.Graph) -> dict[ir.Value, list[ir.Value]]:
+    """Return the values that nodes calculate alike from the same, or from what is alike itself."""
+    known, alike = dict[object, list[ir.Node]](), dict[ir.Value | None, list[ir.Value]]()
+    for node in body:
+        inputs = [passed_from(each) for each in node.inputs]
+        if is_identity(node) or not any(inputs) or operator_of(node) == "Where":
+            continue  # a Where may be a copy that lowering made, to be in memory of its own
+        firsts = (alike[each][0] if each in alike else each for each in inputs)
+        before = known.setdefault((node.domain, node.op_type, *firsts), [])
+        twin = next((each for each in before if each.attributes == node.attributes), None)
+        if twin is None:
+            before.append(node)
+            continue
+        for one, other in zip(twin.outputs, node.outputs, strict=False):
+            alike[other] = alike.setdefault(one, [one])
+            alike[one].append(other)
+    return {value: same for value, same in alike.items() if value is not None}
 
 
 def is_in_place(node: ir.Node) -> bool:
@@ -108,7 +158,7 @@ def is_in_a_view(node: ir.Node, body: LoopBody) -> bool:
     if data is None or not _has_other_shape(data):
         return False
     tensor = [*origins(data, _viewed)][-1]
-    before, after = (_views_of(each) for each in (tensor, *node.outputs[:1]))
+    before, after = (_views_of(each, body) for each in (tensor, *node.outputs[:1]))
     is_read_beside = any(each is not node for each in _readers_of(before, body))
     known = (MAY_OVERWRITE if is_read_beside else ELEMENTWISE) - {"Mean", "Mod"}
     if operator_of(node) not in known or any(
@@ -124,12 +174,13 @@ def is_in_a_view(node: ir.Node, body: LoopBody) -> bool:
     return is_row and is_shared and not is_kept
 
 
-def _views_of(held: ir.Value) -> list[ir.Value]:
-    """Return a value, and its views."""
+def _views_of(held: ir.Value, body: LoopBody) -> list[ir.Value]:
+    """Return a value, its views, and what is calculated alike."""
 
     def views(held: ir.Value) -> list[ir.Value]:
         readers = (use.node for use in held.uses() if use.idx == 0)
-        return [node.outputs[0] for node in readers if _viewed(node) is held]
+        viewing = (node.outputs[0] for node in readers if _viewed(node) is held)
+        return [*viewing, *body.alike.get(held, ())]
 
     return list(each_once([held], views))
 
@@ -141,8 +192,7 @@ def _viewed(node: ir.Node) -> ir.Value | None:
 
 def _readers_of(views: Iterable[ir.Value], body: LoopBody) -> list[ir.Node]:
     """Return the nodes of a body that calculate something from values."""
-    nodes = [use.node for each in views for use in each.uses() if use.node.graph in body.scopes]
-    return [node for node in nodes if _viewed(node) is None and not gives_shape(node)]
+    return [node for node in body.readers(views) if _viewed(node) is None]
 
 
 def data_of(node: ir.Node) -> ir.Value | None:
@@ -196,25 +246,6 @@ def _is_of(node: ir.Node | None, operator: str, values: Container[ir.Value | Non
     if node is None or operator_of(node) != operator:
         return False
     return passed_from(first_input(node)) in values
-
-
-def is_read_once(held: ir.Value | None, inside: Container[Scope]) -> bool:
-    """Return whether one node of a body reads a value, once, but for its shape."""
-    if held is None:
-        return False
-    readers = [
-        use.node
-        for use in held.uses()
-        if use.node.graph in inside and not gives_shape(use.node) and not is_unused(use.node)
-    ]
-    partners = {
-        producer_of(passed_from(other))
-        for node in readers
-        if starts_softmax_or_norm(node) or _is_swish(node)
-        for other in node.inputs
-    }
-    readers = [node for node in readers if node not in partners]
-    return len(readers) == 1 and not (held.graph in inside and held.is_graph_output())
 
 
 def _is_swish(node: ir.Node) -> bool:

@@ -24,7 +24,6 @@ from tensorsplit.model.features.in_place import (
     is_in_a_view,
     is_in_place,
     is_joined_in_place,
-    is_read_once,
     starts_softmax_or_norm,
     tensors_of,
 )
@@ -41,7 +40,6 @@ from tensorsplit.model.graph.loops import (
 from tensorsplit.model.graph.nodes import NodeRef, attribute_of, bodies, is_used
 from tensorsplit.model.graph.producers import (
     first_input,
-    is_identity,
     origins,
     passed_from,
 )
@@ -66,14 +64,12 @@ def overwritten(node: ir.Node, seen: Facts) -> list[ir.Value]:
     """
     if not is_loop(node):
         return []
-    shapes = {held: seen.tensor(held).shape for held in captured_by(node)}
+    known = [held for held in captured_by(node) if _is_known(held, seen)]
     graph = body_of(node)
-    body = LoopBody.of(graph, graph.outputs[1 + len(carried_by(node)) :], seen)
-    return [
-        held
-        for held, shape in shapes.items()
-        if shape is not None and are_known(shape) and any(_overwriting(held, body))
-    ]
+    rows = graph.outputs[1 + len(carried_by(node)) :]
+    body = LoopBody.of(graph, rows)
+    joins = body.joins(seen) if known else set[ir.Node]()
+    return [held for held in known if any(_overwriting(held, body, joins))]
 
 
 def overwriting_layers(node: ir.Node, facts: Facts) -> list[_Use]:
@@ -83,12 +79,12 @@ def overwriting_layers(node: ir.Node, facts: Facts) -> list[_Use]:
     """
     if (loop := loop_layer(node)) is None:
         return []
-    body, ports = loop
-    again = _given_in_each_round(node, body, ports)
-    shapes = {inner: facts.tensor(outer).shape for inner, outer in again.items()}
-    held = [inner for inner, shape in shapes.items() if shape is not None and are_known(shape)]
-    read = LoopBody.of(body, _rows_given(body, ports), facts, adds_axis=False)
-    return list(dict.fromkeys(chain(*(_overwriting(each, read) for each in held))))
+    graph, ports = loop
+    again = _given_in_each_round(node, graph, ports)
+    known = [inner for inner, outer in again.items() if _is_known(outer, facts)]
+    body = LoopBody.of(graph, _rows_given(graph, ports), adds_axis=False)
+    joins = body.joins(facts) if known else set[ir.Node]()
+    return list(dict.fromkeys(chain(*(_overwriting(each, body, joins) for each in known))))
 
 
 def _rows_given(body: ir.Graph, ports: BodyPorts) -> list[ir.Value]:
@@ -137,12 +133,12 @@ def loop_layer(node: ir.Node) -> tuple[ir.Graph, BodyPorts] | None:
     return None
 
 
-def _overwriting(held: ir.Value, body: LoopBody) -> Iterator[_Use]:
+def _overwriting(held: ir.Value, body: LoopBody, joins: Container[ir.Node]) -> Iterator[_Use]:
     """Yield where nodes of a body overwrite a tensor, a view or a part of it, or what it joins."""
     waiting, known, joined = [held], {held}, set[ir.Value]()
     while waiting:
         each = waiting.pop()
-        is_joined = each in joined and is_read_once(each, body.scopes)
+        is_joined = each in joined and body.is_read_once(each)
         for use in each.uses():
             reader = use.node
             operator = operator_of(reader)
@@ -161,7 +157,7 @@ def _overwriting(held: ir.Value, body: LoopBody) -> Iterator[_Use]:
                 or is_split(reader)
                 or (is_joined and operator in IDEMPOTENT)
             ):
-                if is_joined or reader in body.joins:
+                if is_joined or reader in joins:
                     joined.update(reader.outputs)
                 waiting += [made for made in reader.outputs if made not in known]
                 known.update(reader.outputs)
@@ -193,13 +189,13 @@ def shared_states(node: ir.Node, facts: Facts) -> list[int]:
     """
     if is_loop(node):
         ends = [(each.inside, each.end) for each in carried_by(node)]
-        body = LoopBody.of(body_of(node), body_of(node).outputs[1 + len(ends) :], facts)
+        body = LoopBody.of(body_of(node), body_of(node).outputs[1 + len(ends) :])
         return [1 + place for place in _exchanged(ends, body, facts)]
     rows = scanned_by(node)
     if not rows:
         return []
     pairs = [*zip(states_of(node), body_of(node).outputs, strict=False)]
-    body = LoopBody.of(body_of(node), body_of(node).outputs[len(pairs) :], facts)
+    body = LoopBody.of(body_of(node), body_of(node).outputs[len(pairs) :])
     return _shared(pairs, body, set(rows), facts)
 
 
@@ -210,7 +206,7 @@ def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:
     graph, ports = loop
     rows = {graph.inputs[port.inner] for port in ports.inputs if port.axis is not None}
     pairs = [(graph.inputs[to], graph.outputs[start]) for start, to in ports.back_edges]
-    body = LoopBody.of(graph, _rows_given(graph, ports), facts, adds_axis=False)
+    body = LoopBody.of(graph, _rows_given(graph, ports), adds_axis=False)
     found = _shared(pairs, body, rows, facts) if rows else _exchanged(pairs, body, facts)
     return sorted({ports.back_edges[place][0] for place in found})
 
@@ -238,15 +234,16 @@ def _shared(
     facts: Facts,
 ) -> list[int]:
     """Return the places of the states, each with what the next round gets, that share a memory."""
-    found, taken, alike = list[int](), set[ir.Value](), _made_alike(body.graph)
+    found, taken = list[int](), set[ir.Value]()
     states = {state for state, _ in pairs if _is_known_and_read(state, facts)}
     for place, (state, end) in enumerate(pairs):
         sources = _sources(end) - {state}
-        is_shared = sources & {*body.graph.inputs, *taken} or rows & _joined(sources, facts)
+        joined = _joined(sources, facts)
+        is_shared = sources & {*body.graph.inputs, *taken} or joined & (rows | states - {state})
         is_over = state in states and (
             _is_over_row(end, rows, body) or _is_in_place_of(end, states - {state}, body)
         )
-        if is_shared or is_over or sources & alike:
+        if is_shared or is_over or not sources.isdisjoint(body.alike):
             found.append(place)
         taken |= sources
     return found
@@ -254,8 +251,12 @@ def _shared(
 
 def _is_known_and_read(state: ir.Value, facts: Facts) -> bool:
     """Return whether a body reads a state of a known shape."""
-    shape = facts.tensor(state).shape
-    return shape is not None and are_known(shape) and bool(state.uses())
+    return _is_known(state, facts) and bool(state.uses())
+
+
+def _is_known(held: ir.Value | None, facts: Facts) -> bool:
+    shape = facts.tensor(held).shape
+    return shape is not None and are_known(shape)
 
 
 def _is_over_row(end: ir.Value, rows: set[ir.Value], body: LoopBody) -> bool:
@@ -277,7 +278,7 @@ def _is_in_place_of(end: ir.Value, states: set[ir.Value], body: LoopBody) -> boo
     if not is_in_place(found[-1]):
         return False
     between = (node.outputs[0] for node in found[1:] if not starts_softmax_or_norm(node))
-    return all(is_read_once(made, body.scopes) for made in between)
+    return all(body.is_read_once(made) for made in between)
 
 
 def _calculated_from(end: ir.Value, starts: set[ir.Value], body: LoopBody) -> list[ir.Node]:
@@ -300,7 +301,7 @@ def _calculated_from(end: ir.Value, starts: set[ir.Value], body: LoopBody) -> li
             found.append(made)
             passed = next(filter(_is_not_fused, tensors_of(made)), first_input(made))
         held = passed
-    return found if held is not None and is_read_once(held, body.scopes) else []
+    return found if held is not None and body.is_read_once(held) else []
 
 
 def _is_not_fused(held: ir.Value) -> bool:
@@ -336,8 +337,11 @@ def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:
 
     def over(each: ir.Value) -> list[ir.Value]:
         made = each.producer()
-        data = first_input(made) if made is not None and operator_of(made) in IN_PLACE else None
-        return [] if data is None else [*_sources(data)]
+        data = None if made is None else first_input(made)
+        if made is None or data is None:
+            return []
+        over_joined = filter(_is_joined, _sources(data) if operator_of(made) in ELEMENTWISE else ())
+        return [*_sources(data)] if operator_of(made) in IN_PLACE else [*over_joined]
 
     wholes = {each for each in each_once(held, over) if each in held or _is_joined(each)}
 
@@ -353,26 +357,6 @@ def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:
 def _is_joined(held: ir.Value) -> bool:
     made = held.producer()
     return made is not None and operator_of(made) == "Concat"
-
-
-def _made_alike(body: ir.Graph) -> set[ir.Value]:
-    """Return what two nodes of a body calculate alike, from values that are alike themselves."""
-    first, known = dict[ir.Value | None, ir.Value](), dict[object, list[ir.Node]]()
-    found = set[ir.Value]()
-    for node in body:
-        inputs = [passed_from(each) for each in node.inputs]
-        if is_identity(node) or not any(inputs) or operator_of(node) == "Where":
-            continue  # a Where may be a copy that lowering made, to be in memory of its own
-        key = (node.domain, node.op_type, *(first.get(each, each) for each in inputs))
-        before = known.setdefault(key, [])
-        twin = next((each for each in before if each.attributes == node.attributes), None)
-        if twin is None:
-            before.append(node)
-            continue
-        for one, other in zip(twin.outputs, node.outputs, strict=False):
-            first[other] = one
-            found |= {one, other}
-    return found
 
 
 _VIEWS = frozenset(
