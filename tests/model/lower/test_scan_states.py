@@ -933,6 +933,19 @@ IN_VIEWS: dict[str, tuple[str, Step, bool]] = {
         lambda _, x: (2 * x, 2 * x),
         True,
     ),
+    "two that do the same": (
+        "v = Exp(u) r = Reshape(v, back) k = Reshape(x, flat) e = Exp(k) t = Reshape(e, back)",
+        lambda _, x: (np.exp(x), np.exp(x)),
+        True,
+    ),
+    "split and joined": (
+        (
+            "v = Exp(u) o = Reshape(v, back) e, f = Split<axis = 1, num_outputs = 2>(o)"
+            " r = Concat<axis = 1>(e, f) t = Tanh(o)"
+        ),
+        lambda _, x: (np.tanh(np.exp(x)), np.exp(x)),
+        True,
+    ),
     "again, of what is read beside": (
         (
             "v = Abs(u) r = Reshape(v, back) p, q, o = Split<axis = 1, num_outputs = 3>(x)"
@@ -1020,6 +1033,33 @@ COPIED: dict[str, tuple[str, Step]] = {
         """a, y, z = Loop(n, , x, w) <body = b (int64 i, bool c, float[2,3] s, float[2,3] t) =>
         (bool d, float[2,3] p, float[2,3] q, float[2,3] r) { d = Identity(c) p = Tanh(t)
         u = Concat<axis = 0>(x, s) v = Softmax(u) o, q = Split<num_outputs = 2>(v) r = Exp(q) }>""",
+        lambda s, t: (np.tanh(t), softmax(s)),
+    ),
+    "an idempotent view of the other": (
+        """a, y, z = Loop(n, , x, w) <body = b (int64 i, bool c, float[2,3] s, float[2,3] t) =>
+        (bool d, float[2,3] p, float[2,3] q, float[2,3] r) { d = Identity(c) p = Tanh(t)
+        u = Reshape(s, flat) v = Relu(u) q = Reshape(v, back) r = Identity(q) }>""",
+        lambda s, t: (np.tanh(t), np.maximum(s, 0)),
+    ),
+    "a softmax of what is read for nothing, too": (
+        """a, y, z = Loop(n, , x, w) <body = b (int64 i, bool c, float[2,3] s, float[2,3] t) =>
+        (bool d, float[2,3] p, float[2,3] q, float[2,3] r) { d = Identity(c) p = Tanh(t)
+        v = Neg(s) q = Softmax(s) r = Identity(q) }>""",
+        lambda s, t: (np.tanh(t), softmax(s)),
+    ),
+    "a part of a negative of what the other is joined into": (
+        """a, y, z = Loop(n, , x, w) <body = b (int64 i, bool c, float[2,3] s, float[2,3] t) =>
+        (bool d, float[2,3] p, float[2,3] q, float[2,3] r) { d = Identity(c) p = Tanh(t)
+        u = Concat<axis = 0>(s, x) v = Neg(u) q, o = Split<num_outputs = 2>(v)
+        r = Identity(q) }>""",
+        lambda s, t: (np.tanh(t), -s),
+    ),
+    "a part of what the other is joined into, in a Scan": (
+        """k = Unsqueeze(x, zero) l = Concat<axis = 0>(k, k, k) a, y, z = Scan(x, w, l)
+        <num_scan_inputs = 1, body = b (float[2,3] s, float[2,3] t, float[2,3] r) =>
+        (float[2,3] p, float[2,3] q, float[2,3] o) { p = Tanh(t) d = Tanh(r)
+        u = Concat<axis = 0>(s, d) v = Softmax(u) q, e = Split<num_outputs = 2>(v)
+        o = Identity(q) }>""",
         lambda s, t: (np.tanh(t), softmax(s)),
     ),
     "the same as a row": (

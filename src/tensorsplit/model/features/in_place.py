@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -20,6 +20,8 @@ from tensorsplit.model.graph.producers import (
     passed_on,
     producer_of,
 )
+from tensorsplit.model.graph.rejoined import rejoined_by
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.graph.uses import is_unused
 from tensorsplit.model.infer.analysis import Facts
 from tensorsplit.model.reached import each_once
@@ -98,30 +100,35 @@ class LoopBody:
         if held is None:
             return False
         same = self.alike.get(held, [held])
-        readers = [node for node in self.readers(same) if not is_unused(node)]
+        readers = self.readers(same)
         partners = {
-            producer_of(passed_from(other))
+            self.first_alike(made)
             for node in readers
             if starts_softmax_or_norm(node) or _is_swish(node)
             for other in node.inputs
+            if (made := producer_of(passed_from(other))) is not None
         }
-        readers = [node for node in readers if node not in partners]
+        readers = [node for node in readers if self.first_alike(node) not in partners]
         is_given = any(each.graph in self.scopes and each.is_graph_output() for each in same)
         return len(readers) == 1 and not is_given
 
     def readers(self, values: Iterable[ir.Value]) -> list[ir.Node]:
         """Return the nodes of the body that read values, and not their shapes, for each use.
 
-        Of nodes that calculate the same only the first is among them.
+        Of nodes that calculate the same one is among them, and none whose results are unused.
         """
-        uses = [use for each in values for use in each.uses() if use.node.graph in self.scopes]
-        firsts = ((use.idx, self._first(use.node)) for use in uses if not gives_shape(use.node))
-        return [node for _, node in dict.fromkeys(firsts)]
+        uses = (use for each in values for use in each.uses() if use.node.graph in self.scopes)
+        found = dict[tuple[int, ir.Node], ir.Node]()
+        for node, place in uses:
+            if not gives_shape(node) and not is_unused(node):
+                found.setdefault((place, self.first_alike(node)), node)
+        return [*found.values()]
 
-    def _first(self, node: ir.Node) -> ir.Node:
+    def first_alike(self, node: ir.Node) -> ir.Node:
+        """Return the first node of the body that calculates the same."""
         made = next(iter(node.outputs), None)
-        first = self.alike.get(made, [made])[0] if made is not None else None
-        return (first and first.producer()) or node
+        first = None if made is None else self.alike.get(made, [made])[0].producer()
+        return first or node
 
 
 def _alike(body: ir.Graph) -> dict[ir.Value, list[ir.Value]]:
@@ -148,22 +155,26 @@ def is_in_place(node: ir.Node) -> bool:
     return operator_of(node) in IN_PLACE or starts_softmax_or_norm(node)
 
 
-def is_in_a_view(node: ir.Node, body: LoopBody) -> bool:
+def is_in_a_view(node: ir.Node, body: LoopBody, *, is_carried: bool) -> bool:
     """Return whether a node calculates by elements where a tensor is, of which it reads a view.
 
     So it does if the result, or a view of it, is a row of the loop, and something else reads that.
-    Idempotent operators matter only if something else reads the tensor.
+    If the tensor is not carried, but the same in each round, idempotent operators matter only if
+    something else reads it.
     """
     data = data_of(node)
-    if data is None or not _has_other_shape(data):
+    if data is None or not node.outputs or not _has_other_shape(data):
         return False
     tensor = [*origins(data, _viewed)][-1]
-    before, after = (_views_of(each, body) for each in (tensor, *node.outputs[:1]))
-    is_read_beside = any(each is not node for each in _readers_of(before, body))
-    known = (MAY_OVERWRITE if is_read_beside else ELEMENTWISE) - {"Mean", "Mod"}
-    if operator_of(node) not in known or any(
-        each is not node for each in _readers_of([data], body)
-    ):
+    before, after = _views_of(tensor, body, _views), _views_of(node.outputs[0], body, _copies)
+    first = body.first_alike(node)
+
+    def is_alone(views: Iterable[ir.Value]) -> bool:
+        return all(body.first_alike(each) is first for each in _readers_of(views, body))
+
+    is_changed = is_carried or not is_alone(before)
+    known = (MAY_OVERWRITE if is_changed else ELEMENTWISE) - {"Mean", "Mod"}
+    if operator_of(node) not in known or not is_alone(body.alike.get(data, [data])):
         return False
     given = [each for each in body.graph.outputs if each in after]
     read = [each for each in after for _ in _readers_of([each], body)]
@@ -174,15 +185,23 @@ def is_in_a_view(node: ir.Node, body: LoopBody) -> bool:
     return is_row and is_shared and not is_kept
 
 
-def _views_of(held: ir.Value, body: LoopBody) -> list[ir.Value]:
+def _views_of(
+    held: ir.Value, body: LoopBody, views: Callable[[ir.Value], list[ir.Value]]
+) -> list[ir.Value]:
     """Return a value, its views, and what is calculated alike."""
+    return list(each_once([held], lambda each: [*views(each), *body.alike.get(each, ())]))
 
-    def views(held: ir.Value) -> list[ir.Value]:
-        readers = (use.node for use in held.uses() if use.idx == 0)
-        viewing = (node.outputs[0] for node in readers if _viewed(node) is held)
-        return [*viewing, *body.alike.get(held, ())]
 
-    return list(each_once([held], views))
+def _views(held: ir.Value) -> list[ir.Value]:
+    readers = (use.node for use in held.uses() if use.idx == 0)
+    return [node.outputs[0] for node in readers if _viewed(node) is held]
+
+
+def _copies(held: ir.Value) -> list[ir.Value]:
+    """Return the views of a value, and what joins all parts of it again."""
+    splits = (use.node for use in held.uses() if is_split(use.node))
+    joins = (join for node in splits for part in node.outputs for join in part.consumers())
+    return [*_views(held), *(join.outputs[0] for join in joins if rejoined_by(join) is held)]
 
 
 def _viewed(node: ir.Node) -> ir.Value | None:

@@ -147,7 +147,7 @@ def _overwriting(held: ir.Value, body: LoopBody, joins: Container[ir.Node]) -> I
             is_here = (
                 (use.idx == 0 and is_in_place(reader))
                 or (is_joined and operator in ELEMENTWISE)
-                or (each is data_of(reader) and is_in_a_view(reader, body))
+                or (each is data_of(reader) and is_in_a_view(reader, body, is_carried=False))
             )
             if is_here:
                 yield reader, use.idx
@@ -273,7 +273,7 @@ def _is_in_place_of(end: ir.Value, states: set[ir.Value], body: LoopBody) -> boo
     """Return whether what is carried is calculated in the memory of one of some states."""
     if not (found := _calculated_from(end, states, body)):
         return False
-    if is_in_a_view(found[-1], body):
+    if is_in_a_view(found[-1], body, is_carried=True):
         return True
     if not is_in_place(found[-1]):
         return False
@@ -294,7 +294,7 @@ def _calculated_from(end: ir.Value, starts: set[ir.Value], body: LoopBody) -> li
         if made is None or held is not made.outputs[0] or held in walked:
             return []
         walked.add(held)
-        passed = first_passed(made)
+        passed = first_passed(made) or rejoined_by(made)
         if passed is None:
             if operator_of(made) not in MAY_OVERWRITE:
                 return []
@@ -326,7 +326,7 @@ def _before(held: ir.Value, *, parts: bool = True) -> list[ir.Value]:
     is_passed = made is not None and held is made.outputs[0]
     if made is None or not is_passed:
         return []
-    return [*filter(None, passed_by(made)), *rejoined_by(made)]
+    return [*filter(None, (*passed_by(made), rejoined_by(made)))]
 
 
 def _joined(held: set[ir.Value], facts: Facts) -> set[ir.Value]:

@@ -45,12 +45,12 @@ def is_rejoined(split: ir.Node, owners: Owners = NO_OWNERS) -> bool:
     return bool(_wholes(split, MOST_LEVELS, Uses(split, owners)))
 
 
-def rejoined_by(join: ir.Node) -> list[ir.Value]:
-    """Return the parts of one split that a Concat joins again, all in order; none if not so."""
+def rejoined_by(join: ir.Node) -> ir.Value | None:
+    """Return the value whose parts a Concat joins again, all in order; None for other nodes."""
     split = producer_of(first_input(join)) if operator_of(join) == "Concat" else None
     if split is None or not is_split(split) or [*join.inputs] != [*split.outputs]:
-        return []
-    return [*split.outputs] if _may_be_along(split, join) else []
+        return None
+    return first_input(split) if _may_be_along(split, join) else None
 
 
 def may_pass(node: ir.Node, place: int) -> bool:
