@@ -1686,3 +1686,22 @@ def test_a_scalar_is_repeated_by_lists_of_none(name: str, process: Runner) -> No
     ((got,),) = process.call(["openvino", lowered.SerializeToString(), [{"x": x}], 1])
     np.testing.assert_array_equal(got, x)
     assert got.shape == ()
+
+
+@pytest.mark.engine("openvino")
+@pytest.mark.filterwarnings("ignore:.*int64 and uint64 in int32:tensorsplit.SplitWarning")
+@pytest.mark.parametrize("opset", [13, 18])
+def test_lengths_that_are_counted_by_a_default_alone_are_counted(opset: int) -> None:
+    """Another value may be fed (D20): of none, the number of lengths is not known."""
+    model = made_of(
+        opset,
+        "int64[1] c, int64[N] x, int64 v",
+        "int64[A] a, int64[B] b",
+        "u = Unsqueeze(v, c) h = Div(u, two) r = Sub(u, h) l = Concat<axis = 0>(h, r)"
+        " a, b = Split<axis = 0>(x, l)",
+        "int64[1] c = {0}, int64[1] two = {2}",
+    )
+    lowered = lowered_for("openvino", model)
+    x = RANDOM.integers(1, 9, 5)
+    got = ts.run(lowered, {"x": x, "v": np.array(5)}, engine="openvino")
+    assert [got[each].tolist() for each in "ab"] == [x[:2].tolist(), x[2:].tolist()]

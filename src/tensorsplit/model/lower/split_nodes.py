@@ -155,7 +155,10 @@ def sizes_of(
         integers = _as_list(make, integers)
     outputs = None if intent.operator.is_sequence else len(ref.node.outputs)
     both = lowering.facts, lowering.imported  # the target takes defaults of inputs for constants
-    is_counted = all(known.tensor(held).shape == (outputs,) for known in both)
+    is_counted = all(known.tensor(held).shape == (outputs,) for known in both) and not any(
+        entry.feature == "uncounted_lengths"  # without those defaults
+        for entry in lowering.limitations[ref.node]
+    )
     lengths: Numbers = fed(integers, dim, None if is_counted else outputs)
     if outputs is not None and ref.opset < FIRST_WITH_SUMS:
         lengths = tuple(pick(lengths, place) for place in range(outputs))
