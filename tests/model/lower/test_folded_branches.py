@@ -366,3 +366,62 @@ def test_outputs_of_a_node_with_a_body_get_names(name: str, engine: Any) -> None
     if engine == "onnxruntime":
         with pytest.raises(SplitError):
             ts.run(model, feeds, engine=engine)
+
+
+IF = """i = If(yes) <then_branch = t () => (float[F, G] y_) { y_ = Neg(v) },
+    else_branch = e () => (float[H, K] w) { w = Neg(x) }>"""
+ORDERS = {
+    "the If is given out": (f"{IF} s = Shape(v) y = Neg(i)", lambda _, v: v, True),
+    "the If comes first": (f"{IF} y = Neg(i) s = Shape(v)", lambda _, v: v, False),
+    "what reads the If is given out last": (
+        f"{IF} o = Neg(i) s = Shape(v) y = Neg(o)",
+        lambda _, v: -v,
+        True,
+    ),
+    "what reads the Shape is given out last": (
+        f"{IF} d = Shape(v) y = Neg(i) s = Neg(d)",
+        lambda _, v: v,
+        False,
+    ),
+    "the Shape is passed on": (
+        f"d = Shape(v) {IF} s = Identity(d) y = Neg(i)",
+        lambda _, v: v,
+        True,
+    ),
+    "the Shape is read later": (f"d = Shape(v) {IF} y = Neg(i) s = Neg(d)", lambda _, v: v, False),
+    "nothing reads the If": (f"{IF} s = Shape(v) u = Neg(i) y = Neg(x)", lambda x, _: -x, True),
+    "both are read, the If first": (
+        f"{IF} s = Shape(x) d = Shape(v) f = Cast<to = 1>(d) y = Add(f, i)",
+        lambda _, v: 2 - v,
+        False,
+    ),
+    "both are read, the Shape first": (
+        f"d = Shape(v) f = Cast<to = 1>(d) {IF} s = Shape(x) y = Add(f, i)",
+        lambda _, v: 2 - v,
+        True,
+    ),
+}
+"""Nodes around an If, what they make of x and v, and if ONNX Runtime loses an operand."""
+
+
+@with_own("onnxruntime")
+@pytest.mark.parametrize("name", ORDERS)
+def test_what_a_branch_reads_is_lost_in_the_order_of_the_engine(name: str, engine: Any) -> None:
+    nodes, made_of, is_lost = ORDERS[name]
+    model = parse_model(
+        f"""<ir_version: 8, opset_import: ["": 13]> g (float[A, B] x) => (float[C, D] y, int64[E] s)
+        <bool yes = {{1}}, float[2, 2] c = {{1, 2, 3, 4}}> {{ v = Add(x, c) {nodes} }}"""
+    )
+    said = [
+        each.severity for each in ts.check(model, "onnxruntime") if "only the shape" in str(each)
+    ]
+    assert said == ["error"] * is_lost
+    x = np.random.default_rng(7).standard_normal((2, 2)).astype(np.float32)
+    lowered = lowered_for("onnxruntime", model)
+    wanted = made_of(x, x + np.array([[1, 2], [3, 4]], np.float32))
+    for each in (lowered, *([] if is_lost else [model])):
+        made = ts.run(each, {"x": x}, engine=engine)
+        np.testing.assert_allclose(made["y"], wanted, rtol=1e-6)
+    if engine == "onnxruntime" and is_lost:
+        with pytest.raises(SplitError, match="is not a graph input"):
+            ts.run(model, {"x": x}, engine=engine)

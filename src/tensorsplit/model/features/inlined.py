@@ -214,8 +214,44 @@ def _loses_operand(taken: ir.Node, branch: ir.Graph, facts: Facts) -> bool:
         and not each <= deciding
         and not _are_folded_in_time(each, deciding)
     ]
-    before = {*takewhile(lambda node: node is not taken, taken.graph or ())} if lost else set()
+    before = {*takewhile(lambda node: node is not taken, _order(taken.graph))} if lost else set()
     return any(each <= before for each in lost)
+
+
+def _order(scope: Scope | None) -> Iterator[ir.Node]:
+    """Yield nodes as the engine goes through them: what each leads to that nothing reads, in turn.
+
+    What a node reads comes before it, that which is written first at first. An Identity that gives
+    out what nothing else reads is left out before.
+    """
+    places = {node: place for place, node in enumerate(scope or ())}
+
+    def read_by(node: ir.Node) -> list[ir.Node]:
+        held = chain.from_iterable(each.inputs for each in nodes_within(node))
+        made = {each.producer() for each in held if each is not None}
+        return sorted((each for each in made if each in places), key=places.__getitem__)
+
+    unread = [node for node in places if not any(made.uses() for made in node.outputs)]
+    waiting = sorted(map(_given_out, unread), key=places.__getitem__, reverse=True)
+    met, done = set[ir.Node](), set[ir.Node]()
+    while waiting:
+        node = waiting[-1]
+        if node not in met:
+            met.add(node)
+            waiting.extend(each for each in reversed(read_by(node)) if each not in met)
+            continue
+        waiting.pop()
+        if node not in done:
+            done.add(node)
+            yield node
+
+
+def _given_out(node: ir.Node) -> ir.Node:
+    """Return the node that gives out a tensor once an Identity at the end is left out."""
+    held = first_input(node) if operator_of(node) == "Identity" else None
+    made = None if held is None else held.producer()
+    is_left_out = held is not None and len(held.uses()) == 1 and not held.is_graph_output()
+    return made if made is not None and is_left_out and made.graph is node.graph else node
 
 
 def _are_folded_in_time(readers: set[ir.Node], deciding: set[ir.Node]) -> bool:
