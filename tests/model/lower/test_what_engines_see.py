@@ -3036,3 +3036,38 @@ def test_openvino_leaves_out_a_split_to_a_sequence_that_nothing_uses(
     fits, other = openvino.call(["openvino", model.SerializeToString(), feeds, 1])
     assert fits[0].tolist() == x[: 2 if is_used else 5].tolist()
     assert isinstance(other, str) if is_used else other[0].tolist() == x[:4].tolist()
+
+
+CARRIED = {
+    "a constant": ("Identity(w)", "N,M,K", True),
+    "what is made of a constant": ("Neg(w)", "N,M,K", True),
+    "a sum with it": ("Add(w, s)", "N,M,K", True),
+    "of another length": ("Identity(w)", "2,5,2", True),
+    "what it carries": ("Neg(s)", "N,M,K", False),
+}
+"""What a loop carries on, the shape with which it begins, and if OpenVINO sees how long that is."""
+
+
+@pytest.mark.filterwarnings("ignore:.*openvino 2026.4.1.*:tensorsplit.SplitWarning")
+@pytest.mark.parametrize("name", CARRIED)
+def test_openvino_sees_how_long_is_what_the_body_of_a_loop_gives(
+    name: str, process: Runner
+) -> None:
+    after, shape, is_seen = CARRIED[name]
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 18]> g (float[{shape}] x, int64 i) =>
+        (float[A,B] y) <float[2,3,2] w = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}}, int64 n = {{3}},
+        bool c = {{1}}> {{ v = Loop(n, c, x) <body = b (int64 k, bool d, float[D,E,F] s) =>
+        (bool e, float[G,H,J] r) {{ r = {after} e = Identity(d) }}>
+        q = SplitToSequence<axis = 1, keepdims = 0>(v) y = SequenceAt(q, i) }}"""
+    )
+    found = [each.severity for each in ts.check(model, "openvino") if "parts is not" in str(each)]
+    assert not found if is_seen else "error" in found
+    x = np.random.default_rng(3).uniform(1, 2, (2, 5 if "5" in shape else 3, 2)).astype(np.float32)
+    w = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3], np.float32).reshape(2, 3, 2)
+    made = {"Identity(w)": w, "Neg(w)": -w, "Neg(s)": -x}.get(after)
+    made = x + 3 * w if made is None else made
+    for each in (ts.lower(model, target="openvino"), *([model] if is_seen else [])):
+        feed = {"x": x, "i": np.array(1)}
+        ((got,),) = process.call(["openvino", each.SerializeToString(), [feed], 1])
+        np.testing.assert_allclose(got, made[:, 1], rtol=1e-5)
