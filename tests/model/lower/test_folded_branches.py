@@ -370,7 +370,7 @@ def test_outputs_of_a_node_with_a_body_get_names(name: str, engine: Any) -> None
 
 IF = """i = If(yes) <then_branch = t () => (float[F, G] y_) { y_ = Neg(v) },
     else_branch = e () => (float[H, K] w) { w = Neg(x) }>"""
-ORDERS = {
+ORDERS: dict[str, tuple[str, Any, bool]] = {
     "the If is given out": (f"{IF} s = Shape(v) y = Neg(i)", lambda _, v: v, True),
     "the If comes first": (f"{IF} y = Neg(i) s = Shape(v)", lambda _, v: v, False),
     "what reads the If is given out last": (
