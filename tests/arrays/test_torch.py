@@ -396,6 +396,47 @@ class TestCopies:
         refused("TS403", lambda: ts.split(x.to("meta"), num_outputs=2, out=pool))
 
 
+@pytest.mark.parametrize("length", [4, 1 << 16])
+@pytest.mark.parametrize("is_in_order", [False, True])
+class TestWhatFollowsOperations:
+    """Of a join in the kernel, or a view of what was split, these would see nothing."""
+
+    def test_forward_derivatives(self, length: int, is_in_order: bool) -> None:
+        x, along = torch.rand(length), torch.rand(length)
+        step = 1 if is_in_order else -1
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, along)
+            joined = ts.join(ts.split(dual, [1, length - 1])[::step])
+            got = torch.autograd.forward_ad.unpack_dual(joined)
+            assert torch.equal(got.tangent, torch.cat([along[:1], along[1:]][::step]))
+
+    def test_a_trace(self, length: int, is_in_order: bool) -> None:
+        step = 1 if is_in_order else -1
+
+        def joined(x: Any) -> Any:
+            return ts.join([x[:1], x[1:]][::step])
+
+        traced = torch.jit.trace(joined, (torch.rand(length),))
+        x = torch.rand(length)
+        assert torch.equal(traced(x), torch.cat([x[:1], x[1:]][::step]))
+
+    def test_modes_that_see_functions(self, length: int, is_in_order: bool) -> None:
+        x = torch.rand(length)
+        parts = [x[:1], x[1:]][:: 1 if is_in_order else -1]
+        names = set()
+
+        class Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
+            def __torch_function__(
+                self, func: Any, _: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
+                names.add(func.__name__)
+                return func(*args, **(kwargs or {}))
+
+        with Mode():
+            ts.join(parts)
+        assert names & {"cat", "concat", "concatenate"}
+
+
 class TestCompiled:
     def test_one_graph_for_many_sizes(self) -> None:
         for split in CHANGING:

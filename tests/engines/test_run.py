@@ -435,6 +435,56 @@ def test_data_of_unknown_shape_is_computed_too(runs_here: list[list[str]]) -> No
     assert refused(source, wrong, "onnx-reference").code == "TS302"
 
 
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_lengths_are_checked_beside_others_that_can_not_be_calculated(
+    runs_here: list[list[str]], count: int, is_wrong: bool
+) -> None:
+    """Those are left to the engine, as nobody else knows the operator that they come from."""
+    others = [node("Unknown", "x", f"n{i}", domain="other") for i in range(1, count)]
+    splits = [node("Split", f"x n{i}", f"a{i} b{i}") for i in range(count)]
+    source = model(
+        [*others, node("Unique", "given", "n0"), *reversed(splits)],
+        [tensor("x", shape=[6]), tensor("given", INT64, ["k"])],
+        [tensor(f"a{i}") for i in range(count)],
+    )
+    source.opset_import.append(onnx.helper.make_opsetid("other", 1))
+    feeds = {"x": DATA, "given": np.array([2, 5 if is_wrong else 4])}
+    if is_wrong:
+        assert refused(source, feeds, "onnx-reference").code == "TS302"
+    else:
+        ts.run(source, feeds, engine="onnx-reference")
+    assert ["Unique"] in runs_here
+
+
+@pytest.mark.parametrize("position", [1, 2])
+def test_calculated_positions_in_a_branch_are_checked(
+    runs_here: list[list[str]], position: int
+) -> None:
+    def branch(made: onnx.NodeProto) -> onnx.GraphProto:
+        return onnx.helper.make_graph([made], "b", [], [tensor("p")])
+
+    taken = branch(node("SequenceAt", "s at", "p"))
+    source = model(
+        [
+            node("SplitToSequence", "x two", "s"),
+            node("Unique", "given", "u"),
+            node("ReduceMax", "u", "at", keepdims=0),
+            node("Cast", "at", "c", to=9),
+            node("If", "c", "y", then_branch=taken, else_branch=branch(node("Neg", "x", "p"))),
+        ],
+        [tensor("x", shape=[4]), tensor("given", INT64, ["k"])],
+        [tensor("y")],
+        two=np.array(2),
+    )
+    feeds = {"x": DATA[:4], "given": np.array([0, position])}
+    if position == 2:
+        assert refused(source, feeds, "onnx-reference").code == "TS511"
+    else:
+        ts.run(source, feeds, engine="onnx-reference")
+    assert ["If"] in [each[-1:] for each in runs_here]
+
+
 @pytest.mark.parametrize(
     ("engine", "lengths", "loader"),
     [

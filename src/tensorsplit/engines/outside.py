@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx_ir as ir
 
 from tensorsplit.arrays.numpy import element_type
 from tensorsplit.core.errors import ENGINE_REFUSED, EXTERNAL_DATA, SEQUENCE_INDEX, SplitError
@@ -96,14 +97,24 @@ class OutsideModel:
             if not needed:
                 break
             is_undecided = True
-            try:
-                known |= evaluate(self._block, feeds, needed)
-            except SplitError as error:
-                if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
-                    raise
-                break
+            known |= self._evaluated(feeds, needed)
             facts = self.validator.check(feeds, known)
         return is_undecided
+
+    def _evaluated(
+        self, feeds: Mapping[str, object], needed: Sequence[ir.Value]
+    ) -> dict[str, object]:
+        """Return the values by name, but for those that the evaluator refuses to calculate."""
+        try:
+            return evaluate(self._block, feeds, needed)
+        except SplitError as error:
+            if error.code < "TS4" or error.kind is SEQUENCE_INDEX:
+                raise
+        half = len(needed) // 2
+        parts = (needed[:half], needed[half:]) if half else ()
+        return {
+            name: value for part in parts for name, value in self._evaluated(feeds, part).items()
+        }
 
     def _load(self, feeds: Mapping[str, object], *, is_undecided: bool) -> LoadedModel | LoadedHere:
         """Return the model in the engine, as these inputs need it."""

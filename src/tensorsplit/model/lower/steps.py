@@ -203,8 +203,8 @@ def _lower_splits(lowering: Lowering) -> bool:
 
 def _calculate_in_bodies(lowering: Lowering) -> None:
     """Replace values in bodies that have become constant since splits were lowered."""
-    if lowering.look_for("of_constants", bodies) and calculate_constants(lowering):
-        lowering.look()
+    if lowering.look_for("of_constants", bodies):
+        calculate_constants(lowering)
 
 
 _MAKE_ALIKE = ("equal_parts_alike", "negative_axis")
