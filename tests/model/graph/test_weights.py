@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx.external_data_helper import set_external_data
 
 import tensorsplit as ts
 from tensorsplit.model.reading import read_model
@@ -110,6 +111,23 @@ def test_a_link_to_another_folder_is_parsed(path: Path, tmp_path: Path) -> None:
     link = tmp_path / "links" / "m.onnx"
     link.symlink_to(path)
     assert read_model(link, without_weights=True).original == whole()
+
+
+def test_data_at_the_same_place_of_another_file_stay_there(tmp_path: Path) -> None:
+    inside, outside, path = weights("w", 1), weights("v", 2), tmp_path / "m.onnx"
+    (tmp_path / "v.bin").write_bytes(bytes(1000) + outside.raw_data)
+    made, place = whole(), 100
+    for _ in range(2):
+        held = made.graph.initializer[2]
+        held.CopyFrom(outside)
+        set_external_data(held, "v.bin", offset=place, length=len(outside.raw_data))
+        held.ClearField("raw_data")
+        path.write_bytes(made.SerializeToString())
+        place = path.read_bytes().index(inside.raw_data)
+    assert {"offset": str(place)}.items() <= {e.key: e.value for e in held.external_data}.items()
+    converted = {each.name: each for each in ts.convert(path, opset=18).graph.initializer}
+    assert converted["w"].raw_data == inside.raw_data
+    assert converted["v"].external_data == held.external_data
 
 
 def test_large_ones_are_copied_piece_by_piece(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
