@@ -1,4 +1,4 @@
-"""Attention, and what turns data for it, of which an engine makes something else."""
+"""Features of attention, and of the data that is transposed or rotated for it."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def is_rotation(ref: NodeRef, seen: Facts) -> bool:
 def _rotation_of(ref: NodeRef) -> _Rotation | None:
     products = [operands_of(held, "Mul") for held in ref.node.inputs]
     for (one, other), turned in product(permutations(products, 2), (0, 1)):
-        parts = _turned(one[turned]) if len(one) == len(other) == 2 else None
-        data = None if parts is None else _whole_of(parts[0])
+        parts = _swapped_parts(one[turned]) if len(one) == len(other) == 2 else None
+        data = None if parts is None else _data_of_part(parts[0])
         if parts is not None and data is not None and data in other:
             return _Rotation(data, parts, (one[1 - turned], other[1 - other.index(data)]))
     return None
@@ -102,7 +102,7 @@ def _are_halves(found: _Rotation, seen: Facts) -> bool:
     return starts is not None and not any(starts)
 
 
-def _turned(held: ir.Value | None) -> tuple[ir.Value, ir.Value] | None:
+def _swapped_parts(held: ir.Value | None) -> tuple[ir.Value, ir.Value] | None:
     """Return the parts of data that a value has beside each other, the first of them negated.
 
     OpenVINO makes a rotary embedding only where they are joined along the axis -1.
@@ -110,13 +110,13 @@ def _turned(held: ir.Value | None) -> tuple[ir.Value, ir.Value] | None:
     joined = producer_of(passed_from(held))
     first, *others = operands_of(held, "Concat") or [None]
     parts = [*operands_of(first, "Mul", "Neg", "Sub"), *others]
-    made = [each for each in parts if each is not None and _whole_of(each) is not None]
+    made = [each for each in parts if each is not None and _data_of_part(each) is not None]
     axis = joined and attribute_of(joined, "axis", ir.AttributeType.INT)
-    is_of_one = len(set(map(_whole_of, made))) == 1
+    is_of_one = len(set(map(_data_of_part, made))) == 1
     return (made[0], made[1]) if axis == -1 and is_of_one and len(made) == 2 else None
 
 
-def _whole_of(part: ir.Value | None) -> ir.Value | None:
+def _data_of_part(part: ir.Value | None) -> ir.Value | None:
     """Return the data that a node makes a value of."""
     made = producer_of(part)
     return None if made is None else passed_from(first_input(made))
@@ -182,7 +182,7 @@ _WEIGHED = frozenset(
 )
 """What OpenVINO calculates together with the products of an attention, in between."""
 
-_OF_QUERIES = frozenset({"Attention", "ScaledDotProductAttention"})
+_ATTENTION_OPERATORS = frozenset({"Attention", "ScaledDotProductAttention"})
 """What is an attention by itself, of which the first operand are the queries."""
 
 
@@ -209,7 +209,7 @@ def overwrites_queries(ref: NodeRef, seen: Facts) -> bool:
 
 def _queries_of(ref: NodeRef) -> ir.Value | None:
     """Return the queries, if a node is an attention or the last product of one."""
-    if operator_of(ref.node) in _OF_QUERIES:
+    if operator_of(ref.node) in _ATTENTION_OPERATORS:
         return passed_from(ref.input(0))
     weights = _weighed_from(ref.input(0), "Softmax")
     weighed = None if weights is None else _weighed_from(first_input(weights), "MatMul")

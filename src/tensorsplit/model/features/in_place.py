@@ -1,4 +1,4 @@
-"""What OpenVINO writes in the memory of the data that it is calculated from, in a loop."""
+"""Nodes whose result OpenVINO writes over their data in a loop."""
 
 from __future__ import annotations
 

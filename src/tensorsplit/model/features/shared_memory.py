@@ -1,4 +1,4 @@
-"""What OpenVINO keeps in the memory of another value in a loop: one overwrites the other."""
+"""Values that OpenVINO keeps in the memory of others in a loop, so that one overwrites another."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def given_again(ref: NodeRef) -> set[ir.Value]:
 
 def is_in_memory_of(held: ir.Value, others: Container[ir.Value]) -> bool:
     """Return whether an engine may keep a value, or what it is a part of, where others are."""
-    return any(each in others for each in each_once([held], _before))
+    return any(each in others for each in each_once([held], _values_before))
 
 
 def loop_layer(node: ir.Node) -> tuple[ir.Graph, BodyPorts] | None:
@@ -190,13 +190,13 @@ def shared_states(node: ir.Node, facts: Facts) -> list[int]:
     if is_loop(node):
         ends = [(each.inside, each.end) for each in carried_by(node)]
         body = LoopBody.of(body_of(node), body_of(node).outputs[1 + len(ends) :])
-        return [1 + place for place in _exchanged(ends, body, facts)]
+        return [1 + place for place in _states_over_others(ends, body, facts)]
     rows = scanned_by(node)
     if not rows:
         return []
     pairs = [*zip(states_of(node), body_of(node).outputs, strict=False)]
     body = LoopBody.of(body_of(node), body_of(node).outputs[len(pairs) :])
-    return _shared(pairs, body, set(rows), facts)
+    return _states_in_shared_memory(pairs, body, set(rows), facts)
 
 
 def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:
@@ -207,11 +207,15 @@ def shared_layer_states(node: ir.Node, facts: Facts) -> list[int]:
     rows = {graph.inputs[port.inner] for port in ports.inputs if port.axis is not None}
     pairs = [(graph.inputs[to], graph.outputs[start]) for start, to in ports.back_edges]
     body = LoopBody.of(graph, _rows_given(graph, ports), adds_axis=False)
-    found = _shared(pairs, body, rows, facts) if rows else _exchanged(pairs, body, facts)
+    found = (
+        _states_in_shared_memory(pairs, body, rows, facts)
+        if rows
+        else _states_over_others(pairs, body, facts)
+    )
     return sorted({ports.back_edges[place][0] for place in found})
 
 
-def _exchanged(
+def _states_over_others(
     pairs: Sequence[tuple[ir.Value, ir.Value]], body: LoopBody, facts: Facts
 ) -> list[int]:
     """Return the places of states that are calculated where states of other places were."""
@@ -221,13 +225,13 @@ def _exchanged(
         for place, (state, end) in enumerate(pairs)
         if state in states
         and (
-            _is_in_place_of(end, states - {state}, body)
+            _overwrites_state(end, states - {state}, body)
             or not _joined(_sources(end), facts).isdisjoint(states - {state})
         )
     ]
 
 
-def _shared(
+def _states_in_shared_memory(
     pairs: Sequence[tuple[ir.Value, ir.Value]],
     body: LoopBody,
     rows: set[ir.Value],
@@ -241,7 +245,7 @@ def _shared(
         joined = _joined(sources, facts)
         is_shared = sources & {*body.graph.inputs, *taken} or joined & (rows | states - {state})
         is_over = state in states and (
-            _is_over_row(end, rows, body) or _is_in_place_of(end, states - {state}, body)
+            _overwrites_row(end, rows, body) or _overwrites_state(end, states - {state}, body)
         )
         if is_shared or is_over or not sources.isdisjoint(body.alike):
             found.append(place)
@@ -259,7 +263,7 @@ def _is_known(held: ir.Value | None, facts: Facts) -> bool:
     return shape is not None and are_known(shape)
 
 
-def _is_over_row(end: ir.Value, rows: set[ir.Value], body: LoopBody) -> bool:
+def _overwrites_row(end: ir.Value, rows: set[ir.Value], body: LoopBody) -> bool:
     """Return whether what is carried is calculated by elements where a row was."""
     if not (found := _calculated_from(end, rows, body)):
         return False
@@ -269,7 +273,7 @@ def _is_over_row(end: ir.Value, rows: set[ir.Value], body: LoopBody) -> bool:
     return counts[-1] > 1 or is_alone or (max(counts) == 1 and is_read_on)
 
 
-def _is_in_place_of(end: ir.Value, states: set[ir.Value], body: LoopBody) -> bool:
+def _overwrites_state(end: ir.Value, states: set[ir.Value], body: LoopBody) -> bool:
     """Return whether what is carried is calculated in the memory of one of some states."""
     if not (found := _calculated_from(end, states, body)):
         return False
@@ -314,12 +318,12 @@ def _sources(held: ir.Value | None, *, parts: bool = True) -> set[ir.Value]:
 
     What a value is a part of is among them, but not without `parts`.
     """
-    before = partial(_before, parts=parts)
+    before = partial(_values_before, parts=parts)
     met = each_once([] if held is None else [held], before)
     return {each for each in met if not before(each) and fixed_tensor_of(each) is None}
 
 
-def _before(held: ir.Value, *, parts: bool = True) -> list[ir.Value]:
+def _values_before(held: ir.Value, *, parts: bool = True) -> list[ir.Value]:
     made = held.producer()
     if made is not None and parts and is_split(made):
         return list(filter(None, made.inputs[:1]))
