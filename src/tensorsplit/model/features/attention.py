@@ -18,7 +18,7 @@ from tensorsplit.model.graph.nodes import NodeRef, attribute_of
 from tensorsplit.model.graph.opsets import ATTENTION_MASK, ATTENTION_PAST_KEY
 from tensorsplit.model.graph.producers import first_input, origins, passed_from, producer_of
 from tensorsplit.model.graph.split_records import is_split
-from tensorsplit.model.graph.uses import is_needed
+from tensorsplit.model.graph.uses import is_unused
 from tensorsplit.model.infer.analysis import Facts
 
 
@@ -249,7 +249,7 @@ def _swaps_heads(node: ir.Node) -> bool:
 
 
 def _readers(held: ir.Value) -> list[ir.Node]:
-    return [use.node for use in held.uses() if any(map(is_needed, use.node.outputs))]
+    return [use.node for use in held.uses() if not is_unused(use.node)]
 
 
 def _is_free(held: ir.Value, seen: Facts) -> bool:
