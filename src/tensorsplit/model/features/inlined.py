@@ -30,7 +30,8 @@ from tensorsplit.model.graph.nodes import (
     scopes,
     walk,
 )
-from tensorsplit.model.graph.producers import first_input, passed_from, passed_on
+from tensorsplit.model.graph.producers import first_input, passed_from, passed_on, producer_of
+from tensorsplit.model.graph.split_records import is_split
 from tensorsplit.model.infer.analysis import Facts, analyse
 from tensorsplit.model.profiles import Profile
 from tensorsplit.model.reached import each_once
@@ -315,7 +316,11 @@ def _leads_to_shape(reader: ir.Node, facts: Facts) -> bool:
 
 
 def _is_known_shape(node: ir.Node, facts: Facts) -> bool:
-    return _is_shape(node) and has_known_shape(first_input(node), facts)
+    data = first_input(node)
+    if not _is_shape(node) or not has_known_shape(data, facts):
+        return False
+    split = producer_of(passed_from(data))  # of an open axis the engine does not take the lengths
+    return split is None or not is_split(split) or has_known_shape(first_input(split), facts)
 
 
 def _is_shape(node: ir.Node) -> bool:
